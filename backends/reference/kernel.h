@@ -1,0 +1,53 @@
+// How a reference kernel looks: a plain function of attributes and tensor views. It knows no graph.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/attributes.h"
+#include "base/tensor_view.h"
+
+namespace intarsia::reference {
+
+/// One call of a kernel.
+class KernelContext {
+ public:
+  virtual ~KernelContext() = default;
+  const Attributes& attributes() const { return *attributes_; }
+  int version() const { return version_; }  // opset version of the node: the kernel obeys that form
+  size_t input_count() const { return inputs_.size(); }
+  size_t output_count() const { return output_count_; }
+  bool has_input(size_t i) const { return i < inputs_.size() && inputs_[i] != nullptr; }
+  bool wants_output(size_t i) const { return i < output_count_ && wanted_[i]; }
+  const TensorView& input(size_t i) const { return *inputs_[i]; }
+
+  /// The memory of an output. Where it was planned, dtype and shape must be the planned ones (anything else is an
+  /// error); where the shape depends on data, memory is made now. To be called once for each wanted output.
+  virtual Result<TensorView> output(size_t i, DType dtype, const Shape& shape) = 0;
+
+  /// An integer input (i32 or i64) as numbers: axes, shapes, repeats.
+  Result<std::vector<int64_t>> input_ints(size_t i) const;
+
+ protected:
+  const Attributes* attributes_ = nullptr;
+  int version_ = 0;
+  std::span<const TensorView* const> inputs_;
+  std::span<const bool> wanted_;
+  size_t output_count_ = 0;
+};
+
+using Kernel = Status (*)(KernelContext& context);
+
+struct KernelEntry {
+  std::string_view op;
+  std::string_view domain;
+  Kernel kernel;
+};
+
+/// The kernel of an operator, or null. Which dtypes it takes it says itself, by failing.
+Kernel find_kernel(std::string_view domain, std::string_view op);
+
+}  // namespace intarsia::reference

@@ -1,0 +1,56 @@
+// Attributes of an operator: names with typed values, as in ONNX. Shared by the graph and by the reference kernels.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+#include "base/tensor_view.h"
+
+namespace intarsia {
+
+/// An attribute that only a framework understands (a sub-graph, a type), kept as its serialised AttributeProto.
+struct EncodedAttribute {
+  std::string bytes;
+  bool operator==(const EncodedAttribute&) const = default;
+};
+
+using AttributeValue = std::variant<int64_t, float, std::string, std::vector<int64_t>, std::vector<float>,
+                                    std::vector<std::string>, Tensor, EncodedAttribute>;
+
+/// Ordered by name, so that equal attributes compare and print equal.
+class Attributes {
+ public:
+  struct Entry {
+    std::string name;
+    AttributeValue value;
+    bool operator==(const Entry&) const = default;
+  };
+
+  void set(std::string name, AttributeValue value);
+  void erase(std::string_view name);
+  const AttributeValue* find(std::string_view name) const;
+  bool has(std::string_view name) const { return find(name) != nullptr; }
+
+  /// The value when it is there with this type, else the given default.
+  int64_t get_int(std::string_view name, int64_t otherwise) const;
+  float get_float(std::string_view name, float otherwise) const;
+  std::string get_string(std::string_view name, std::string_view otherwise) const;
+  std::vector<int64_t> get_ints(std::string_view name, std::vector<int64_t> otherwise = {}) const;
+  std::vector<float> get_floats(std::string_view name, std::vector<float> otherwise = {}) const;
+  std::vector<std::string> get_strings(std::string_view name) const;
+  const Tensor* get_tensor(std::string_view name) const;
+
+  auto begin() const { return entries_.begin(); }
+  auto end() const { return entries_.end(); }
+  size_t size() const { return entries_.size(); }
+  bool operator==(const Attributes&) const = default;
+
+ private:
+  std::vector<Entry> entries_;
+};
+
+}  // namespace intarsia

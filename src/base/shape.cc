@@ -1,0 +1,92 @@
+#include "base/shape.h"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+namespace intarsia {
+
+int64_t element_count(const Shape& shape) {
+  int64_t count = 1;
+  for (int64_t size : shape) count *= size;
+  return count;
+}
+
+Result<int64_t> checked_elements(const Shape& shape) {
+  // A tensor of more than 2^48 elements cannot exist in an address space; refusing it keeps all byte sums in range.
+  constexpr int64_t most = int64_t{1} << 48;
+  int64_t count = 1;
+  bool has_zero = std::find(shape.begin(), shape.end(), 0) != shape.end();
+  for (int64_t size : shape) {
+    if (size < 0) return fail("shape {} has a negative size", print_shape(shape));
+    if (size > most || (!has_zero && __builtin_mul_overflow(count, size, &count)) || count > most) {
+      return fail("shape {} is too large for any memory", print_shape(shape));
+    }
+  }
+  return has_zero ? 0 : count;
+}
+
+Shape row_major_strides(const Shape& shape) {
+  Shape strides(shape.size(), 1);
+  for (size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * shape[i];
+  return strides;
+}
+
+std::string print_shape(const Shape& shape) {
+  if (shape.empty()) return "scalar";
+  return fmt::format("{}", fmt::join(shape, "x"));
+}
+
+Result<Shape> parse_shape(std::string_view text) {
+  Shape shape;
+  if (text == "scalar" || text.empty()) return shape;
+  const char* at = text.data();
+  const char* end = text.data() + text.size();
+  while (true) {
+    int64_t size = 0;
+    auto [next, error] = std::from_chars(at, end, size);
+    if (error != std::errc() || size < 0 || (next != end && *next != 'x')) {
+      return fail("'{}' is no shape; want sizes joined by x, as in 1x224x224x3", text);
+    }
+    shape.push_back(size);
+    if (next == end) return shape;
+    at = next + 1;
+  }
+}
+
+Result<Shape> broadcast_shapes(const Shape& a, const Shape& b) {
+  Shape result(std::max(a.size(), b.size()));
+  for (size_t i = 0; i < result.size(); ++i) {
+    const int64_t x = i < a.size() ? a[a.size() - 1 - i] : 1;
+    const int64_t y = i < b.size() ? b[b.size() - 1 - i] : 1;
+    if (x != y && x != 1 && y != 1) return fail("shapes {} and {} do not broadcast", print_shape(a), print_shape(b));
+    result[result.size() - 1 - i] = x == 1 ? y : x;
+  }
+  return result;
+}
+
+std::string print_shape(const SymbolicShape& shape) {
+  std::string text = "[";
+  for (const Dim& dim : shape) {
+    if (text.size() > 1) text += ',';
+    text += dim.is_number() ? std::to_string(dim.value) : dim.is_named() ? dim.symbol : "?";
+  }
+  return text + "]";
+}
+
+SymbolicShape to_symbolic(const Shape& shape) {
+  SymbolicShape result;
+  for (int64_t size : shape) result.push_back(Dim::number(size));
+  return result;
+}
+
+std::optional<Shape> static_shape(const SymbolicShape& shape) {
+  Shape result;
+  for (const Dim& dim : shape) {
+    if (!dim.is_number()) return std::nullopt;
+    result.push_back(dim.value);
+  }
+  return result;
+}
+
+}  // namespace intarsia

@@ -1,0 +1,53 @@
+// Shapes. `Shape` is a list of numbers (run time); `SymbolicShape` (compile time) may hold named symbols and, for
+// sizes that only the data decides, unnamed unknowns.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace intarsia {
+
+using Shape = std::vector<int64_t>;
+
+/// Number of elements; 1 for a scalar. The sizes must be valid (see `checked_elements`).
+int64_t element_count(const Shape& shape);
+
+/// Number of elements, or an error when a size is negative or the product does not fit (absurd sizes in a file).
+Result<int64_t> checked_elements(const Shape& shape);
+
+/// Elements between neighbours along each axis of a dense row-major tensor.
+Shape row_major_strides(const Shape& shape);
+
+/// "1x3x224x224"; "scalar" for rank 0.
+std::string print_shape(const Shape& shape);
+Result<Shape> parse_shape(std::string_view text);
+
+/// Shape of numpy-style broadcasting, or an error that shows both shapes.
+Result<Shape> broadcast_shapes(const Shape& a, const Shape& b);
+
+/// A size: a number, a named symbol ("batch"), or unknown until run time (number -1, no name).
+struct Dim {
+  int64_t value = -1;
+  std::string symbol;
+
+  static Dim number(int64_t value) { return {value, {}}; }
+  static Dim named(std::string symbol) { return {-1, std::move(symbol)}; }
+  static Dim unknown() { return {}; }
+  bool is_number() const { return value >= 0; }
+  bool is_named() const { return !symbol.empty(); }
+  bool operator==(const Dim&) const = default;
+};
+
+using SymbolicShape = std::vector<Dim>;
+
+std::string print_shape(const SymbolicShape& shape);  // "[batch,3,?,224]"
+SymbolicShape to_symbolic(const Shape& shape);
+/// All sizes as numbers, or nothing when one of them is not a number.
+std::optional<Shape> static_shape(const SymbolicShape& shape);
+
+}  // namespace intarsia

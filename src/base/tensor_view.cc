@@ -1,0 +1,47 @@
+#include "base/tensor_view.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+namespace intarsia {
+
+std::shared_ptr<void> allocate_aligned(size_t bytes) {
+  const size_t rounded = (std::max<size_t>(bytes, 1) + 63) / 64 * 64;
+  void* memory = std::aligned_alloc(64, rounded);
+  if (memory == nullptr) return nullptr;
+  std::memset(memory, 0, rounded);
+  return std::shared_ptr<void>(memory, std::free);
+}
+
+Tensor::Tensor(DType dtype, Shape shape) : view_{nullptr, dtype, std::move(shape)} {
+  if (dtype == DType::string) {
+    const size_t count = static_cast<size_t>(element_count(view_.shape));
+    memory_ = std::shared_ptr<std::string[]>(new std::string[count]);
+  } else {
+    memory_ = allocate_aligned(view_.bytes());
+    if (memory_ == nullptr) throw std::bad_alloc();
+  }
+  view_.data = memory_.get();
+}
+
+Tensor::Tensor(const TensorView& view) : Tensor(view.dtype, view.shape) { copy_elements(view, view_); }
+
+bool same_tensor(const TensorView& a, const TensorView& b) {
+  if (a.dtype != b.dtype || a.shape != b.shape) return false;
+  if (a.dtype == DType::string) return std::ranges::equal(a.as<std::string>(), b.as<std::string>());
+  return a.bytes() == 0 || std::memcmp(a.data, b.data, a.bytes()) == 0;
+}
+
+bool Tensor::operator==(const Tensor& other) const { return same_tensor(view_, other.view_); }
+
+void copy_elements(const TensorView& from, const TensorView& to) {
+  if (from.dtype == DType::string) {
+    std::ranges::copy(from.as<std::string>(), to.as<std::string>().begin());
+  } else if (from.bytes() > 0) {
+    std::memmove(to.data, from.data, from.bytes());
+  }
+}
+
+}  // namespace intarsia

@@ -1,0 +1,60 @@
+// The run-time contract of a backend: a blob becomes an Executable, which runs on buffers that the caller gives.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/tensor_view.h"
+#include "base/thread_pool.h"
+
+namespace intarsia {
+
+/// What an executable writes. When `late` is false, `tensor` has its shape and memory and the callee fills it. When
+/// `late` is true the shape depends on data: the callee sets `tensor` and an `owner` that keeps its memory alive.
+/// An opaque value (sequence, optional) has only an owner, which no other backend understands.
+struct Output {
+  TensorView tensor;
+  std::shared_ptr<void> owner;
+  bool late = false;
+};
+
+struct Input {
+  TensorView tensor;
+  std::shared_ptr<void> owner;  // set for opaque and late values
+};
+
+struct RunContext {
+  std::span<const Input> inputs;
+  std::span<Output> outputs;
+  std::byte* workspace = nullptr;  // as many bytes as the region asked for, 64-byte aligned
+  ThreadPool* threads = nullptr;   // the session's core set; null: run in the calling thread
+};
+
+/// Immutable: N threads may run one executable at once, each with its own context.
+class Executable {
+ public:
+  virtual ~Executable() = default;
+  /// Must not allocate when no output is late and the backend is native.
+  virtual Status run(const RunContext& context) const = 0;
+};
+
+/// What a backend's run half gets to make an executable. Everything outlives the executable.
+struct LoadContext {
+  std::span<const std::byte> blob;
+  std::span<const TensorView> constants;                  // in the order of CompiledRegion::constants
+  std::function<void*(const std::string& name)> symbol;   // address of a symbol in the program's code, or null
+  std::string program_folder;                             // where the program lies: companion libraries are sought there
+  int threads = 1;
+};
+
+/// A backend's run half.
+struct RunBackend {
+  std::string name;
+  Result<std::unique_ptr<Executable>> (*load)(const LoadContext& context);
+};
+
+}  // namespace intarsia

@@ -1,0 +1,97 @@
+// The one intermediate representation: nodes and values in dense arrays, referred to by ids. A Graph is a value: it
+// copies, compares and prints. Nodes stand in topological order (verify_graph checks it).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/attributes.h"
+#include "base/shape.h"
+#include "base/tensor_view.h"
+
+namespace intarsia {
+
+enum class NodeId : uint32_t {};
+enum class ValueId : uint32_t {};
+inline constexpr NodeId no_node{0xffffffff};
+inline constexpr ValueId no_value{0xffffffff};  // an optional input or output that is left out
+constexpr size_t index(NodeId id) { return static_cast<size_t>(id); }
+constexpr size_t index(ValueId id) { return static_cast<size_t>(id); }
+
+/// What is known of a value. `shape` is absent while not even the rank is known. An opaque value (sequence, optional,
+/// map) is no tensor: it only passes between nodes of one framework; `encoded` is its serialised ONNX TypeProto.
+struct ValueType {
+  DType dtype = DType::undefined;
+  std::optional<SymbolicShape> shape;
+  bool opaque = false;
+  std::string encoded;
+  bool operator==(const ValueType&) const = default;
+
+  /// The sizes when all are numbers.
+  std::optional<Shape> fixed_shape() const { return shape ? static_shape(*shape) : std::nullopt; }
+};
+
+/// "f32[batch,3,224,224]", "i64[?]", "f32[*]" for unknown rank, "opaque".
+std::string print_type(const ValueType& type);
+
+struct Value {
+  std::string name;  // the source's name; unique in the graph
+  ValueType type;
+  NodeId producer = no_node;       // none for inputs and constants
+  std::optional<Tensor> constant;  // set: the value is known at compile time
+  bool operator==(const Value&) const = default;
+};
+
+struct Node {
+  std::string name;    // the source's node name, or made from its first output's
+  std::string op;      // ONNX operator name, or a foreign one
+  std::string domain;  // "" is ai.onnx
+  int version = 0;     // opset version of `domain` that the node was written for
+  std::vector<ValueId> inputs;
+  std::vector<ValueId> outputs;
+  std::vector<ValueId> captures;  // outer values that the node's sub-graphs (If, Loop, Scan) read by name
+  Attributes attributes;
+  bool operator==(const Node&) const = default;
+};
+
+struct Graph {
+  std::string name;
+  std::map<std::string, int> opsets;  // domain -> version, as the model declares them
+  std::vector<Value> values;
+  std::vector<Node> nodes;
+  std::vector<ValueId> inputs;
+  std::vector<ValueId> outputs;
+  bool operator==(const Graph&) const = default;
+
+  Value& value(ValueId id) { return values[index(id)]; }
+  const Value& value(ValueId id) const { return values[index(id)]; }
+  Node& node(NodeId id) { return nodes[index(id)]; }
+  const Node& node(NodeId id) const { return nodes[index(id)]; }
+
+  ValueId add_value(std::string name, ValueType type = {});
+  ValueId add_constant(std::string name, Tensor tensor);
+  /// Appends the node and makes it the producer of its outputs.
+  NodeId add_node(Node node);
+};
+
+/// True when the i-th input (or output) is there and not left out.
+bool has_input(const Node& node, size_t i);
+bool has_output(const Node& node, size_t i);
+
+/// Inputs that are there, then captures: everything the node reads.
+std::vector<ValueId> values_read(const Node& node);
+
+/// For every value the nodes that read it, in order, each once.
+std::vector<std::vector<NodeId>> find_readers(const Graph& graph);
+
+/// Sorts the nodes topologically (stable: the lowest id first) or fails and names a node on a cycle.
+Status sort_nodes(Graph& graph);
+
+/// The graph of these nodes alone (ids ascending): its inputs are the values they read from outside, its outputs those
+/// that other nodes or the graph's outputs read; constants come along. Value and node names stay.
+Graph extract_subgraph(const Graph& graph, const std::vector<NodeId>& nodes);
+
+}  // namespace intarsia

@@ -1,0 +1,54 @@
+// The compile-time contract of a backend: what it can compile and into what. A backend's other half is in
+// device/executable.h; the two meet only in the blob.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace intarsia {
+
+/// *Can* is a fact and comes with its reason; *should* is the planner's decision alone.
+struct Support {
+  bool yes = false;
+  std::string because;  // why not; empty when yes
+  static Support supported() { return {true, {}}; }
+  static Support refused(std::string because) { return {false, std::move(because)}; }
+};
+
+struct CompileOptions {
+  int threads = 1;           // threads that a run of the program will use
+  std::string cpu = "native";  // CPU level: native, x86-64-v2, x86-64-v3, x86-64-v4
+  std::string cache_folder;  // for whatever a backend wants to remember between compiles; empty: nothing
+};
+
+/// What a region becomes.
+struct CompiledRegion {
+  std::string blob;                       // opaque to all but the backend's run half
+  std::vector<Tensor> constants;          // weights as the run half wants them; stored once by content in the program
+  std::vector<std::string> object_files;  // bytes of ELF objects to link into the program
+  size_t workspace_bytes = 0;             // 64-byte aligned scratch that one run of the region needs
+  int kernels = 0;                        // for the report
+};
+
+/// A backend's compile half. Immutable after construction; one object serves all devices the backend can drive.
+class Target {
+ public:
+  virtual ~Target() = default;
+  virtual std::string name() const = 0;
+  /// Version of the library behind it, for reports and cost keys.
+  virtual std::string version() const { return {}; }
+  /// Device kinds ("cpu", "sim") that it can compile for.
+  virtual bool supports_device(const std::string& kind) const = 0;
+  virtual Support supports(const Graph& graph, NodeId node) const = 0;
+  /// (optional) For each node the number of a group that it would fuse and that must stay together; -1: alone.
+  virtual std::vector<int> groups(const Graph& graph) const { return std::vector<int>(graph.nodes.size(), -1); }
+  /// `region` is a complete graph whose inputs and outputs are the border, in the order in which the run half gets
+  /// them. Every node in it was said to be supported.
+  virtual Result<CompiledRegion> compile(const Graph& region, const CompileOptions& options) const = 0;
+};
+
+}  // namespace intarsia
