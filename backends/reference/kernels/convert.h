@@ -1,0 +1,36 @@
+// Numbers of every dtype to and from the native C++ types. Small floats (f16, bf16, 8 and 4 bits) are read as
+// f32 and rounded to nearest even when written; packed integers (4 and 2 bits) hold the first element in the
+// lowest bits.
+#pragma once
+
+#include <cstdint>
+
+#include "base/tensor_view.h"
+
+namespace intarsia::reference {
+
+/// Value of the bits of a small float (at most 16 bits).
+float decode_float(DType dtype, uint32_t bits);
+
+/// Nearest small float, ties to even. What is larger than the largest finite value becomes that with
+/// `saturate`, else infinity or, in a format without infinities, NaN (the tables of the ONNX operator Cast).
+/// f16 and bf16 never saturate, f4e2m1 always does.
+uint32_t encode_float(DType dtype, double value, bool saturate = true);
+
+/// Bits of element i of a tensor with elements of at most 16 bits, and the reverse.
+uint32_t load_bits(const TensorView& view, int64_t i);
+void store_bits(const TensorView& view, int64_t i, uint32_t bits);
+
+/// True for all dtypes that the two functions below take: all but undefined, string and complex.
+bool is_number(DType dtype);
+
+/// All elements as T, one of bool, float, double and the integers of 8 to 64 bits. Floats outside the range
+/// of an integer T saturate, NaN gives 0; integers wrap.
+template <typename T>
+void read_numbers(const TensorView& from, T* to);
+
+/// The reverse: rounds, saturates and wraps likewise.
+template <typename T>
+void write_numbers(const T* from, const TensorView& to);
+
+}  // namespace intarsia::reference
