@@ -84,10 +84,10 @@ uint32_t pack_magnitude(const FloatFormat& format, double magnitude) {
   return (static_cast<uint32_t>(exponent + format.bias) << format.mantissa_bits) + (steps - one);
 }
 
-bool saturates(DType dtype, double value, bool saturate) {
+bool saturates(DType dtype, bool saturate) {
   if (dtype == DType::f16 || dtype == DType::bf16) return false;
   if (dtype == DType::f4e2m1) return true;
-  return saturate && !(std::isinf(value) && format_of(dtype).unsigned_zero);
+  return saturate;
 }
 
 }  // namespace
@@ -128,7 +128,7 @@ uint32_t encode_float(DType dtype, double value, bool saturate) {
     magnitude = std::nearbyint(magnitude / quantum) * quantum;
   }
   if (magnitude > format.largest) {
-    if (!saturates(dtype, value, saturate)) {
+    if (!saturates(dtype, saturate)) {
       if (format.infinity) return sign | (((1u << format.exponent_bits) - 1) << format.mantissa_bits);
       return format.unsigned_zero ? nan_bits(dtype) : sign | nan_bits(dtype);
     }

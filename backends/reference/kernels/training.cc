@@ -1,0 +1,7 @@
+#include "backends/reference/kernels/kernel_families.h"
+
+namespace intarsia::reference {
+
+std::span<const KernelEntry> training_kernels() { return {}; }
+
+}  // namespace intarsia::reference
