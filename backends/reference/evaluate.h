@@ -1,0 +1,16 @@
+// Evaluates one node with its reference kernel: constant folding, and the oracle of tests.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace intarsia::reference {
+
+/// The node's outputs in new memory; an output that is left out is an empty Tensor. `inputs[i]` is null where
+/// the node's i-th input is left out. Fails when there is no kernel, or the kernel refuses dtypes, shapes or
+/// values.
+Result<std::vector<Tensor>> evaluate_node(const Node& node, std::span<const Tensor* const> inputs);
+
+}  // namespace intarsia::reference

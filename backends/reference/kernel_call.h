@@ -1,0 +1,26 @@
+// One call of a reference kernel on memory that is planned or made while running.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "backends/reference/kernel.h"
+
+namespace intarsia::reference {
+
+/// Where an output goes. Not late: `view` has memory, dtype and shape, and the kernel must agree. Late: the
+/// call sets `view` and `owner`.
+struct OutputSlot {
+  TensorView view;
+  std::shared_ptr<void> owner;
+  bool wanted = true;
+  bool late = true;
+  bool given = false;  // the kernel has asked for it
+};
+
+/// Runs the kernel; afterwards every wanted output is there. An input that is left out is null.
+Status call_kernel(Kernel kernel, const Attributes& attributes, int version,
+                   std::span<const TensorView* const> inputs, std::span<OutputSlot> outputs);
+
+}  // namespace intarsia::reference
