@@ -62,17 +62,6 @@ float decode_e8m0(uint32_t bits) {
                       : std::ldexp(1.0f, static_cast<int>(bits) - 127);
 }
 
-uint32_t encode_e8m0(double value, bool saturate) {
-  if (std::isnan(value) || value < 0) return 0xFF;
-  if (std::isinf(value)) return saturate ? 0xFE : 0xFF;
-  if (value == 0) return 0;
-  int exponent = 0;
-  const double mantissa = std::frexp(value, &exponent);  // in [0.5, 1)
-  const int power = mantissa == 0.5 ? exponent - 1 : exponent;
-  if (power > 127) return saturate ? 0xFE : 0xFF;
-  return static_cast<uint32_t>(std::max(power, -127) + 127);
-}
-
 // Bits of the magnitude of `value`, which the format represents exactly.
 uint32_t pack_magnitude(const FloatFormat& format, double magnitude) {
   if (magnitude == 0) return 0;
@@ -115,8 +104,21 @@ float decode_float(DType dtype, uint32_t bits) {
   return negative ? -value : value;
 }
 
+uint32_t encode_e8m0(double value, bool saturate, PowerRounding rounding) {
+  if (std::isnan(value) || value < 0) return 0xFF;
+  if (std::isinf(value)) return saturate ? 0xFE : 0xFF;
+  if (value == 0) return saturate ? 0 : 0xFF;
+  int exponent = 0;
+  const double mantissa = std::frexp(value, &exponent) * 2;  // in [1, 2)
+  int power = exponent - 1;
+  if (rounding == PowerRounding::up && mantissa > 1) ++power;
+  if (rounding == PowerRounding::nearest && mantissa >= 1.5) ++power;
+  if (!saturate && (power > 127 || power < -127)) return 0xFF;
+  return static_cast<uint32_t>(std::clamp(power, -127, 127) + 127);
+}
+
 uint32_t encode_float(DType dtype, double value, bool saturate) {
-  if (dtype == DType::f8e8m0) return encode_e8m0(value, saturate);
+  if (dtype == DType::f8e8m0) return encode_e8m0(value, saturate, PowerRounding::up);
   const FloatFormat format = format_of(dtype);
   const int sign_bit = format.exponent_bits + format.mantissa_bits;
   const uint32_t sign = std::signbit(value) ? 1u << sign_bit : 0;
@@ -250,6 +252,7 @@ void read_numbers(const TensorView& from, T* to) {
     for (int64_t i = 0; i < count; ++i) to[i] = convert<T>(data[i]);
   });
   if (native) return;
+  if (!is_number(from.dtype)) return void(std::fill_n(to, count, T()));
   const bool floating = is_float(from.dtype);
   for (int64_t i = 0; i < count; ++i) {
     const uint32_t bits = load_bits(from, i);
@@ -264,7 +267,7 @@ void write_numbers(const T* from, const TensorView& to) {
     auto* data = static_cast<decltype(pointer)>(to.data);
     for (int64_t i = 0; i < count; ++i) data[i] = convert<std::remove_pointer_t<decltype(pointer)>>(from[i]);
   });
-  if (native) return;
+  if (native || !is_number(to.dtype)) return;
   const bool floating = is_float(to.dtype);
   for (int64_t i = 0; i < count; ++i) {
     store_bits(

@@ -17,6 +17,11 @@ float decode_float(DType dtype, uint32_t bits);
 /// f16 and bf16 never saturate, f4e2m1 always does.
 uint32_t encode_float(DType dtype, double value, bool saturate = true);
 
+/// f8e8m0 is a power of two (bits - 127; all ones is NaN). The modes are those of the attribute round_mode of
+/// Cast.
+enum class PowerRounding { up, down, nearest };
+uint32_t encode_e8m0(double value, bool saturate, PowerRounding rounding);
+
 /// Bits of element i of a tensor with elements of at most 16 bits, and the reverse.
 uint32_t load_bits(const TensorView& view, int64_t i);
 void store_bits(const TensorView& view, int64_t i, uint32_t bits);

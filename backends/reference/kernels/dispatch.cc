@@ -38,6 +38,26 @@ Status require_inputs(const KernelContext& context, size_t count) {
   return {};
 }
 
+Status require_dtype(const KernelContext& context, size_t first, size_t last, DType dtype) {
+  for (size_t i = first; i < last; ++i) {
+    if (!context.has_input(i) || context.input(i).dtype == dtype) continue;
+    return fail("input {} has dtype {}, want {}", i, dtype_name(context.input(i).dtype), dtype_name(dtype));
+  }
+  return {};
+}
+
+Status require_number(const KernelContext& context, size_t i) {
+  if (!context.has_input(i)) return fail("input {} is missing", i);
+  if (is_number(context.input(i).dtype)) return {};
+  return fail("input {} has dtype {}, want numbers", i, dtype_name(context.input(i).dtype));
+}
+
+Status require_shape(const KernelContext& context, size_t i, const Shape& shape) {
+  if (!context.has_input(i)) return fail("input {} is missing", i);
+  if (context.input(i).shape == shape) return {};
+  return fail("input {} has shape {}, want {}", i, print_shape(context.input(i).shape), print_shape(shape));
+}
+
 AxisSplit split_at_axis(const Shape& shape, int64_t axis) {
   AxisSplit split;
   for (size_t i = 0; i < shape.size(); ++i) {

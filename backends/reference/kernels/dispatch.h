@@ -239,6 +239,13 @@ Result<std::optional<std::vector<int64_t>>> ints_argument(const KernelContext& c
 /// Fails with the number of the first input that is not there: `TRY(require_inputs(context, 2))`.
 Status require_inputs(const KernelContext& context, size_t count);
 
+/// Fails unless inputs first ... last - 1 that are there have dtype `dtype`.
+Status require_dtype(const KernelContext& context, size_t first, size_t last, DType dtype);
+/// Fails unless input i is a number (no string, no complex), as ReadAs wants.
+Status require_number(const KernelContext& context, size_t i);
+/// Fails unless input i has this shape.
+Status require_shape(const KernelContext& context, size_t i, const Shape& shape);
+
 /// Products of the sizes before, at and after an axis: element (o, k, i) is at (o * size + k) * inner + i.
 struct AxisSplit {
   int64_t outer = 1;
