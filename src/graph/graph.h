@@ -92,6 +92,8 @@ Status sort_nodes(Graph& graph);
 
 /// The graph of these nodes alone (ids ascending): its inputs are the values they read from outside, its outputs those
 /// that other nodes or the graph's outputs read; constants come along. Value and node names stay.
-Graph extract_subgraph(const Graph& graph, const std::vector<NodeId>& nodes);
+/// `readers` is find_readers(graph), which serves many extractions.
+Graph extract_subgraph(const Graph& graph, const std::vector<NodeId>& nodes,
+                       const std::vector<std::vector<NodeId>>& readers);
 
 }  // namespace intarsia

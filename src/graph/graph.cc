@@ -1,0 +1,160 @@
+#include "graph/graph.h"
+
+#include <algorithm>
+#include <queue>
+#include <set>
+
+namespace intarsia {
+
+std::string print_type(const ValueType& type) {
+  if (type.opaque) return "opaque";
+  return std::string(dtype_name(type.dtype)) + (type.shape ? print_shape(*type.shape) : "[*]");
+}
+
+ValueId Graph::add_value(std::string value_name, ValueType type) {
+  values.push_back(Value{std::move(value_name), std::move(type), no_node, std::nullopt});
+  return ValueId{static_cast<uint32_t>(values.size() - 1)};
+}
+
+ValueId Graph::add_constant(std::string value_name, Tensor tensor) {
+  const ValueId id = add_value(std::move(value_name), ValueType{tensor.dtype(), to_symbolic(tensor.shape()), false, {}});
+  value(id).constant = std::move(tensor);
+  return id;
+}
+
+NodeId Graph::add_node(Node node) {
+  const NodeId id{static_cast<uint32_t>(nodes.size())};
+  for (ValueId output : node.outputs) {
+    if (output != no_value) value(output).producer = id;
+  }
+  nodes.push_back(std::move(node));
+  return id;
+}
+
+bool has_input(const Node& node, size_t i) { return i < node.inputs.size() && node.inputs[i] != no_value; }
+bool has_output(const Node& node, size_t i) { return i < node.outputs.size() && node.outputs[i] != no_value; }
+
+std::vector<ValueId> values_read(const Node& node) {
+  std::vector<ValueId> read;
+  for (ValueId input : node.inputs) {
+    if (input != no_value) read.push_back(input);
+  }
+  read.insert(read.end(), node.captures.begin(), node.captures.end());
+  return read;
+}
+
+std::vector<std::vector<NodeId>> find_readers(const Graph& graph) {
+  std::vector<std::vector<NodeId>> readers(graph.values.size());
+  for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
+    for (ValueId read : values_read(graph.nodes[i])) {
+      std::vector<NodeId>& list = readers[index(read)];
+      if (list.empty() || list.back() != NodeId{i}) list.push_back(NodeId{i});
+    }
+  }
+  return readers;
+}
+
+Status sort_nodes(Graph& graph) {
+  const std::vector<std::vector<NodeId>> readers = find_readers(graph);
+  std::vector<size_t> missing(graph.nodes.size(), 0);
+  for (const Value& value : graph.values) {
+    if (value.producer == no_node) continue;
+    for (NodeId reader : readers[&value - graph.values.data()]) ++missing[index(reader)];
+  }
+  std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ready;
+  for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
+    if (missing[i] == 0) ready.push(i);
+  }
+  std::vector<uint32_t> order;
+  while (!ready.empty()) {
+    order.push_back(ready.top());
+    ready.pop();
+    for (ValueId output : graph.nodes[order.back()].outputs) {
+      if (output == no_value) continue;
+      for (NodeId reader : readers[index(output)]) {
+        if (--missing[index(reader)] == 0) ready.push(static_cast<uint32_t>(index(reader)));
+      }
+    }
+  }
+  if (order.size() != graph.nodes.size()) {
+    const size_t at = std::ranges::find_if(missing, [](size_t n) { return n > 0; }) - missing.begin();
+    return fail("node '{}' ({}) is on a cycle: it needs its own result", graph.nodes[at].name, graph.nodes[at].op);
+  }
+  std::vector<Node> sorted;
+  sorted.reserve(order.size());
+  for (uint32_t from : order) sorted.push_back(std::move(graph.nodes[from]));
+  graph.nodes = std::move(sorted);
+  for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
+    for (ValueId output : graph.nodes[i].outputs) {
+      if (output != no_value) graph.value(output).producer = NodeId{i};
+    }
+  }
+  return {};
+}
+
+namespace {
+
+/// Copies values of one graph to another, each once, under the same name.
+class ValueCopier {
+ public:
+  ValueCopier(const Graph& from, Graph& to) : from_(from), to_(to) {}
+
+  ValueId copy(ValueId id) {
+    if (id == no_value) return no_value;
+    auto [at, is_new] = copies_.try_emplace(id, no_value);
+    if (is_new) {
+      const Value& value = from_.value(id);
+      at->second = to_.add_value(value.name, value.type);
+      to_.value(at->second).constant = value.constant;
+    }
+    return at->second;
+  }
+
+  std::vector<ValueId> copy(const std::vector<ValueId>& ids) {
+    std::vector<ValueId> copied;
+    for (ValueId id : ids) copied.push_back(copy(id));
+    return copied;
+  }
+
+ private:
+  const Graph& from_;
+  Graph& to_;
+  std::map<ValueId, ValueId> copies_;
+};
+
+}  // namespace
+
+Graph extract_subgraph(const Graph& graph, const std::vector<NodeId>& nodes,
+                       const std::vector<std::vector<NodeId>>& readers) {
+  Graph part;
+  part.name = graph.name;
+  part.opsets = graph.opsets;
+  ValueCopier copier(graph, part);
+  std::set<ValueId> border_inputs;
+  for (NodeId id : nodes) {
+    const Node& node = graph.node(id);
+    for (ValueId read : values_read(node)) {
+      const Value& value = graph.value(read);
+      const bool inside = value.producer != no_node && std::ranges::binary_search(nodes, value.producer);
+      if (!inside && !value.constant && border_inputs.insert(read).second) part.inputs.push_back(copier.copy(read));
+    }
+  }
+  std::vector<bool> is_output(graph.values.size(), false);
+  for (ValueId output : graph.outputs) is_output[index(output)] = true;
+  for (NodeId id : nodes) {
+    Node node = graph.node(id);
+    node.inputs = copier.copy(node.inputs);
+    node.captures = copier.copy(node.captures);
+    node.outputs = copier.copy(node.outputs);
+    part.add_node(std::move(node));
+    for (ValueId output : graph.node(id).outputs) {
+      if (output == no_value) continue;
+      const bool read_outside = std::ranges::any_of(
+          readers[index(output)], [&](NodeId reader) { return !std::ranges::binary_search(nodes, reader); });
+      if (read_outside || is_output[index(output)]) part.outputs.push_back(copier.copy(output));
+    }
+  }
+  return part;
+}
+
+}  // namespace intarsia

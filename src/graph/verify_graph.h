@@ -1,0 +1,13 @@
+// What holds of every graph between passes.
+#pragma once
+
+#include "graph/graph.h"
+
+namespace intarsia {
+
+/// Ids are in range, nodes stand in topological order, every value has at most one producer and knows it, constants
+/// have no producer and their own type, inputs are no constants, names are unique, the arity of known operators is
+/// that of the op table. The error names the node or value.
+Status verify_graph(const Graph& graph);
+
+}  // namespace intarsia

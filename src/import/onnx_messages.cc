@@ -1,0 +1,175 @@
+#include "import/onnx_messages.h"
+
+#include <algorithm>
+#include <protozero/pbf_reader.hpp>
+
+#include "import/onnx_fields.h"
+
+namespace intarsia::onnx {
+namespace {
+
+using protozero::pbf_reader;
+
+std::string_view view_of(pbf_reader& message) {
+  const protozero::data_view view = message.get_view();
+  return {view.data(), view.size()};
+}
+
+pbf_reader reader(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
+
+void read_opset(std::string_view bytes, std::map<std::string, int>& opsets) {
+  std::string domain;
+  int64_t version = 0;
+  pbf_reader message = reader(bytes);
+  while (message.next()) {
+    if (message.tag() == operator_set::domain) domain = message.get_string();
+    else if (message.tag() == operator_set::version) version = message.get_int64();
+    else message.skip();
+  }
+  opsets[domain == "ai.onnx" ? "" : domain] = static_cast<int>(std::clamp<int64_t>(version, 0, 1'000'000));
+}
+
+std::string attribute_name(std::string_view bytes) {
+  pbf_reader message = reader(bytes);
+  return message.next(attribute::name) ? message.get_string() : std::string();
+}
+
+Dim read_dimension(pbf_reader message, bool& has_negative_size) {
+  Dim dim;
+  while (message.next()) {
+    if (message.tag() == dimension::value) {
+      dim.value = message.get_int64();
+      has_negative_size |= dim.value < 0;
+    } else if (message.tag() == dimension::param) {
+      dim.symbol = message.get_string();
+    } else {
+      message.skip();
+    }
+  }
+  if (dim.value >= 0) dim.symbol.clear();
+  if (dim.value < 0) dim.value = -1;
+  return dim;
+}
+
+void read_tensor_type(pbf_reader message, NamedType& result) {
+  while (message.next()) {
+    if (message.tag() == tensor_type::elem_type) {
+      const int32_t code = message.get_int32();
+      result.type.dtype = code > 0 && code < dtype_count ? static_cast<DType>(code) : DType::undefined;
+    } else if (message.tag() == tensor_type::shape) {
+      result.type.shape.emplace();
+      pbf_reader shape_message = message.get_message();
+      while (shape_message.next(shape::dim)) {
+        result.type.shape->push_back(read_dimension(shape_message.get_message(), result.has_negative_size));
+      }
+    } else {
+      message.skip();
+    }
+  }
+}
+
+void read_type(std::string_view bytes, NamedType& result) {
+  pbf_reader message = reader(bytes);
+  while (message.next()) {
+    if (message.tag() == type::tensor_type) {
+      read_tensor_type(message.get_message(), result);
+    } else {
+      result.type.opaque = true;
+      result.type.encoded = bytes;
+      message.skip();
+    }
+  }
+}
+
+}  // namespace
+
+RawModel read_model(std::string_view bytes) {
+  RawModel model;
+  pbf_reader message = reader(bytes);
+  while (message.next()) {
+    switch (message.tag()) {
+      case model::ir_version: model.ir_version = message.get_int64(); break;
+      case model::opset_import: read_opset(view_of(message), model.opsets); break;
+      case model::graph:
+        model.graph = view_of(message);
+        model.has_graph = true;
+        break;
+      case model::functions: model.functions.push_back(view_of(message)); break;
+      default: message.skip();
+    }
+  }
+  return model;
+}
+
+RawGraph read_graph(std::string_view bytes) {
+  RawGraph graph;
+  pbf_reader message = reader(bytes);
+  while (message.next()) {
+    switch (message.tag()) {
+      case graph::name: graph.name = message.get_string(); break;
+      case graph::node: graph.nodes.push_back(view_of(message)); break;
+      case graph::initializer: graph.initializers.push_back(view_of(message)); break;
+      case graph::sparse_initializer: graph.sparse_initializers.push_back(view_of(message)); break;
+      case graph::input: graph.inputs.push_back(view_of(message)); break;
+      case graph::output: graph.outputs.push_back(view_of(message)); break;
+      case graph::value_info: graph.value_infos.push_back(view_of(message)); break;
+      default: message.skip();
+    }
+  }
+  return graph;
+}
+
+RawNode read_node(std::string_view bytes) {
+  RawNode node;
+  pbf_reader message = reader(bytes);
+  while (message.next()) {
+    switch (message.tag()) {
+      case node::input: node.inputs.push_back(message.get_string()); break;
+      case node::output: node.outputs.push_back(message.get_string()); break;
+      case node::name: node.name = message.get_string(); break;
+      case node::op_type: node.op = message.get_string(); break;
+      case node::domain: node.domain = message.get_string(); break;
+      case node::overload: node.overload = message.get_string(); break;
+      case node::attribute: node.attributes.push_back(view_of(message)); break;
+      default: message.skip();
+    }
+  }
+  if (node.domain == "ai.onnx") node.domain.clear();
+  return node;
+}
+
+RawFunction read_function(std::string_view bytes) {
+  RawFunction function;
+  pbf_reader message = reader(bytes);
+  while (message.next()) {
+    switch (message.tag()) {
+      case function::name: function.name = message.get_string(); break;
+      case function::domain: function.domain = message.get_string(); break;
+      case function::overload: function.overload = message.get_string(); break;
+      case function::input: function.inputs.push_back(message.get_string()); break;
+      case function::output: function.outputs.push_back(message.get_string()); break;
+      case function::node: function.nodes.push_back(view_of(message)); break;
+      case function::opset_import: read_opset(view_of(message), function.opsets); break;
+      case function::attribute_proto: {
+        const std::string_view attribute = view_of(message);
+        function.default_attributes[attribute_name(attribute)] = attribute;
+        break;
+      }
+      default: message.skip();
+    }
+  }
+  return function;
+}
+
+NamedType read_value_info(std::string_view bytes) {
+  NamedType result;
+  pbf_reader message = reader(bytes);
+  while (message.next()) {
+    if (message.tag() == value_info::name) result.name = message.get_string();
+    else if (message.tag() == value_info::type) read_type(view_of(message), result);
+    else message.skip();
+  }
+  return result;
+}
+
+}  // namespace intarsia::onnx

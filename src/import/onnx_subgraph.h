@@ -1,0 +1,28 @@
+// Sub-graphs inside attributes (If, Loop, Scan bodies) stay serialised; these are the two things that must be known or
+// changed in them.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace intarsia {
+
+/// Names that the sub-graphs of a serialised AttributeProto read from outside, each once, in order of first use.
+/// Throws protozero::exception on malformed bytes; std::length_error when nested too deeply.
+std::vector<std::string> find_captured_names(std::string_view attribute);
+
+/// What an inlined function body changes in an attribute: outer names, and attributes that refer to the call's.
+struct SubgraphChanges {
+  std::map<std::string, std::string> names;            // outer name -> new name
+  std::map<std::string, std::string> call_attributes;  // name -> serialised AttributeProto of the call (or default)
+};
+
+/// The serialised AttributeProto with the changes made in all of its sub-graphs.
+std::string rewrite_subgraphs(std::string_view attribute, const SubgraphChanges& changes);
+
+/// An AttributeProto with another name.
+std::string rename_attribute(std::string_view attribute, std::string_view name);
+
+}  // namespace intarsia
