@@ -1,0 +1,21 @@
+// The kernels of the movement family that stand in files of their own.
+#pragma once
+
+#include "backends/reference/kernel.h"
+
+namespace intarsia::reference {
+
+// movement_range.cc: a part of the input, or the input in a larger frame
+Status slice(KernelContext& context);
+Status pad(KernelContext& context);
+Status center_crop_pad(KernelContext& context);
+Status reverse_sequence(KernelContext& context);
+
+// movement_fill.cc: made from sizes and scalars
+Status constant(KernelContext& context);
+Status constant_of_shape(KernelContext& context);
+Status range(KernelContext& context);
+Status eye_like(KernelContext& context);
+Status trilu(KernelContext& context);
+
+}  // namespace intarsia::reference
