@@ -44,8 +44,11 @@ class Target {
   /// Device kinds ("cpu", "sim") that it can compile for.
   virtual bool supports_device(const std::string& kind) const = 0;
   virtual Support supports(const Graph& graph, NodeId node) const = 0;
-  /// (optional) For each node the number of a group that it would fuse and that must stay together; -1: alone.
-  virtual std::vector<int> groups(const Graph& graph) const { return std::vector<int>(graph.nodes.size(), -1); }
+  /// (optional) Sets the output types of an operator that the op table lacks; leaves them as they are when it cannot.
+  virtual Status infer_types(Graph& graph, NodeId node) const {
+    (void)graph, (void)node;
+    return {};
+  }
   /// `region` is a complete graph whose inputs and outputs are the border, in the order in which the run half gets
   /// them. Every node in it was said to be supported.
   virtual Result<CompiledRegion> compile(const Graph& region, const CompileOptions& options) const = 0;

@@ -1,0 +1,79 @@
+#include "passes/bind_shapes.h"
+
+#include <algorithm>
+
+namespace intarsia {
+namespace {
+
+using Bindings = std::map<std::string, int64_t>;
+
+std::string input_names(const Graph& graph) {
+  std::vector<std::string> names;
+  for (ValueId input : graph.inputs) names.push_back(graph.value(input).name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+Status bind_input(Value& input, const Shape& given, Bindings& bindings) {
+  if (input.type.opaque) return fail("input '{}' is no tensor and has no shape", input.name);
+  TRY(with_context(checked_elements(given), "--shape {}", input.name));
+  if (!input.type.shape) {
+    input.type.shape = to_symbolic(given);
+    return {};
+  }
+  const SymbolicShape& wanted = *input.type.shape;
+  if (given.size() != wanted.size()) {
+    return fail("--shape {}={}: the model's shape {} has rank {}, not {}", input.name, print_shape(given), print_shape(wanted), wanted.size(), given.size());
+  }
+  for (size_t axis = 0; axis < given.size(); ++axis) {
+    const Dim& dim = wanted[axis];
+    if (dim.is_number() && dim.value != given[axis]) {
+      return fail("--shape {}={}: the model fixes size {} to {}", input.name, print_shape(given), axis, dim.value);
+    }
+    if (!dim.is_named()) continue;
+    auto [at, is_new] = bindings.try_emplace(dim.symbol, given[axis]);
+    if (!is_new && at->second != given[axis]) {
+      return fail("--shape {}={}: '{}' is {} and {} at once", input.name, print_shape(given), dim.symbol, at->second, given[axis]);
+    }
+  }
+  return {};
+}
+
+void substitute(ValueType& type, const Bindings& bindings) {
+  if (!type.shape) return;
+  for (Dim& dim : *type.shape) {
+    if (!dim.is_named()) continue;
+    auto at = bindings.find(dim.symbol);
+    dim = at == bindings.end() ? Dim::unknown() : Dim::number(at->second);
+  }
+}
+
+}  // namespace
+
+Result<std::vector<SymbolBinding>> bind_shapes(Graph& graph, const std::map<std::string, Shape>& given) {
+  Bindings bindings;
+  for (const auto& [name, shape] : given) {
+    auto at = std::ranges::find_if(graph.inputs, [&](ValueId id) { return graph.value(id).name == name; });
+    if (at == graph.inputs.end()) return fail("--shape {}: the model has no such input; it has {}", name, input_names(graph));
+    TRY(bind_input(graph.value(*at), shape, bindings));
+  }
+  std::vector<SymbolBinding> result;
+  for (const auto& [symbol, value] : bindings) result.push_back({symbol, value, false});
+  for (ValueId id : graph.inputs) {
+    const Value& input = graph.value(id);
+    if (input.type.opaque) continue;
+    if (!input.type.shape) return fail("input '{}': the model does not tell its rank; give --shape {}=...", input.name, input.name);
+    for (const Dim& dim : *input.type.shape) {
+      if (!dim.is_named() || !bindings.try_emplace(dim.symbol, 1).second) continue;
+      result.push_back({dim.symbol, 1, true});
+    }
+  }
+  for (Value& value : graph.values) substitute(value.type, bindings);
+  for (ValueId id : graph.inputs) {
+    const Value& input = graph.value(id);
+    if (input.type.opaque) continue;
+    TRY(with_context(checked_elements(*input.type.fixed_shape()), "input '{}'", input.name));
+  }
+  return result;
+}
+
+}  // namespace intarsia

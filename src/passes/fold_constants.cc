@@ -1,0 +1,94 @@
+#include "passes/fold_constants.h"
+
+#include <algorithm>
+
+#include "graph/op_table.h"
+
+namespace intarsia {
+namespace {
+
+constexpr size_t small_bytes = 1 << 20;
+
+/// The output of Shape or Size, which only the input's shape decides.
+std::optional<Tensor> value_of_shape(const Graph& graph, const Node& node) {
+  if (!node.domain.empty() || !has_input(node, 0)) return std::nullopt;
+  const std::optional<Shape> shape = graph.value(node.inputs[0]).type.fixed_shape();
+  if (!shape) return std::nullopt;
+  if (node.op == "Size") {
+    Tensor size(DType::i64, {});
+    size.as<int64_t>()[0] = element_count(*shape);
+    return size;
+  }
+  if (node.op != "Shape") return std::nullopt;
+  const int64_t rank = static_cast<int64_t>(shape->size());
+  const auto clamp_axis = [&](int64_t axis) { return std::clamp<int64_t>(axis < 0 ? axis + rank : axis, 0, rank); };
+  const int64_t start = clamp_axis(node.attributes.get_int("start", 0));
+  const int64_t end = std::max(start, clamp_axis(node.attributes.get_int("end", rank)));
+  Tensor sizes(DType::i64, {end - start});
+  std::copy(shape->begin() + start, shape->begin() + end, sizes.as<int64_t>().begin());
+  return sizes;
+}
+
+/// The inputs when all are constants (null: left out), or nothing.
+std::optional<std::vector<const Tensor*>> known_inputs(const Graph& graph, const Node& node) {
+  std::vector<const Tensor*> inputs;
+  for (ValueId input : node.inputs) {
+    if (input != no_value && !graph.value(input).constant) return std::nullopt;
+    inputs.push_back(input == no_value ? nullptr : &*graph.value(input).constant);
+  }
+  return inputs;
+}
+
+bool is_worth_folding(const Graph& graph, const Node& node, const std::vector<const Tensor*>& inputs) {
+  const OpInfo* info = find_op(node.domain, node.op);
+  if (info == nullptr || !info->deterministic || !node.captures.empty()) return false;
+  size_t bytes_in = 0, bytes_out = 0;
+  for (const Tensor* input : inputs) bytes_in += input ? input->bytes() : 0;
+  for (ValueId output : node.outputs) {
+    if (output == no_value) continue;
+    const ValueType& type = graph.value(output).type;
+    if (type.opaque) return false;
+    const std::optional<Shape> shape = type.fixed_shape();
+    bytes_out += shape ? dtype_bytes(type.dtype, static_cast<size_t>(element_count(*shape))) : bytes_in;
+  }
+  return bytes_out <= std::max(small_bytes, bytes_in);
+}
+
+void make_constant(Graph& graph, ValueId id, Tensor tensor) {
+  if (id == no_value) return;
+  Value& value = graph.value(id);
+  value.type = ValueType{tensor.dtype(), to_symbolic(tensor.shape()), false, {}};
+  value.constant = std::move(tensor);
+}
+
+/// Replaces the known outputs by constants of the same name. The node keeps fresh, unread outputs.
+void detach_outputs(Graph& graph, NodeId id, std::vector<Tensor> tensors) {
+  for (size_t i = 0; i < graph.node(id).outputs.size() && i < tensors.size(); ++i) {
+    const ValueId output = graph.node(id).outputs[i];
+    if (output == no_value) continue;
+    graph.value(output).producer = no_node;
+    make_constant(graph, output, std::move(tensors[i]));
+    graph.node(id).outputs[i] = no_value;
+  }
+}
+
+}  // namespace
+
+Status fold_constants(Graph& graph, const Evaluate& evaluate, const InferForeign& infer_foreign) {
+  for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
+    const NodeId id{i};
+    TRY(infer_node(graph, id, infer_foreign));
+    const Node& node = graph.node(id);
+    if (std::optional<Tensor> shape = value_of_shape(graph, node)) {
+      detach_outputs(graph, id, {std::move(*shape)});
+      continue;
+    }
+    const std::optional<std::vector<const Tensor*>> inputs = known_inputs(graph, node);
+    if (!inputs || !is_worth_folding(graph, node, *inputs)) continue;
+    // A node that cannot be computed now is left to the backends: they decide whether it is an error.
+    if (Result<std::vector<Tensor>> outputs = evaluate(node, *inputs)) detach_outputs(graph, id, std::move(*outputs));
+  }
+  return {};
+}
+
+}  // namespace intarsia

@@ -1,0 +1,38 @@
+#include "passes/infer_shapes.h"
+
+#include "graph/op_table.h"
+
+namespace intarsia {
+namespace {
+
+Status check_sizes(const Graph& graph, const Node& node) {
+  for (ValueId output : node.outputs) {
+    if (output == no_value) continue;
+    if (std::optional<Shape> shape = graph.value(output).type.fixed_shape()) {
+      TRY(with_context(checked_elements(*shape), "output '{}'", graph.value(output).name));
+    }
+  }
+  return {};
+}
+
+Status infer_known(Graph& graph, const Node& node, const InferForeign& infer_foreign, NodeId id) {
+  const OpInfo* info = find_op(node.domain, node.op);
+  if (info == nullptr || info->rule == nullptr) return infer_foreign ? infer_foreign(graph, id) : Status{};
+  ShapeContext context(graph, node);
+  TRY(info->rule(context));
+  return check_sizes(graph, node);
+}
+
+}  // namespace
+
+Status infer_node(Graph& graph, NodeId id, const InferForeign& infer_foreign) {
+  const Node& node = graph.node(id);
+  return with_context(infer_known(graph, node, infer_foreign, id), "node '{}' ({})", node.name, node.op);
+}
+
+Status infer_shapes(Graph& graph, const InferForeign& infer_foreign) {
+  for (uint32_t i = 0; i < graph.nodes.size(); ++i) TRY(infer_node(graph, NodeId{i}, infer_foreign));
+  return {};
+}
+
+}  // namespace intarsia

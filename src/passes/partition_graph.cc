@@ -1,0 +1,198 @@
+#include "passes/partition_graph.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <queue>
+#include <set>
+
+namespace intarsia {
+namespace {
+
+constexpr size_t most_regions_to_join = 1024;  // joining looks at pairs
+
+/// Who waits for whom, in dense arrays.
+struct Dependencies {
+  std::vector<std::vector<uint32_t>> next;  // readers of a node's outputs, each once
+  std::vector<uint32_t> missing;            // how many producers a node waits for
+};
+
+Dependencies find_dependencies(const Graph& graph) {
+  Dependencies result{std::vector<std::vector<uint32_t>>(graph.nodes.size()), std::vector<uint32_t>(graph.nodes.size(), 0)};
+  std::vector<uint32_t> last_reader(graph.nodes.size(), 0xffffffff);
+  for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
+    for (ValueId read : values_read(graph.nodes[i])) {
+      const NodeId producer = graph.value(read).producer;
+      if (producer == no_node || last_reader[index(producer)] == i) continue;
+      last_reader[index(producer)] = i;
+      result.next[index(producer)].push_back(i);
+      ++result.missing[i];
+    }
+  }
+  return result;
+}
+
+using Waves = std::vector<Region>;
+
+/// Grows waves, beginning with target `start`; each wave after it goes to the target with the most ready nodes.
+Waves grow_waves(const Dependencies& dependencies, const Placement& placement, uint32_t targets, uint32_t start) {
+  std::vector<uint32_t> missing = dependencies.missing;
+  std::vector<std::vector<uint32_t>> ready(targets);
+  for (uint32_t i = 0; i < missing.size(); ++i) {
+    if (missing[i] == 0) ready[placement.target[i]].push_back(i);
+  }
+  Waves waves;
+  for (uint32_t target = start; true;) {
+    if (!ready[target].empty()) {
+      Region region{target, {}};
+      while (!ready[target].empty()) {
+        const uint32_t node = ready[target].back();
+        ready[target].pop_back();
+        region.nodes.push_back(NodeId{node});
+        for (uint32_t reader : dependencies.next[node]) {
+          if (--missing[reader] == 0) ready[placement.target[reader]].push_back(reader);
+        }
+      }
+      std::ranges::sort(region.nodes);
+      waves.push_back(std::move(region));
+    }
+    auto most = std::ranges::max_element(ready, {}, [](const auto& list) { return list.size(); });
+    if (most->empty()) return waves;
+    target = static_cast<uint32_t>(most - ready.begin());
+  }
+}
+
+Waves grow_fewest_waves(const Dependencies& dependencies, const Placement& placement) {
+  const uint32_t targets = 1 + *std::ranges::max_element(placement.target);
+  Waves best;
+  for (uint32_t start = 0; start < targets; ++start) {
+    Waves waves = grow_waves(dependencies, placement, targets, start);
+    if (best.empty() || waves.size() < best.size()) best = std::move(waves);
+  }
+  return best;
+}
+
+std::vector<uint32_t> number_nodes(const Waves& waves, size_t nodes) {
+  std::vector<uint32_t> region_of(nodes);
+  for (uint32_t r = 0; r < waves.size(); ++r) {
+    for (NodeId node : waves[r].nodes) region_of[index(node)] = r;
+  }
+  return region_of;
+}
+
+/// The contracted graph: for every region those that read from it.
+std::vector<std::set<uint32_t>> contract(const Dependencies& dependencies, const std::vector<uint32_t>& region_of, size_t regions) {
+  std::vector<std::set<uint32_t>> next(regions);
+  for (uint32_t node = 0; node < region_of.size(); ++node) {
+    for (uint32_t reader : dependencies.next[node]) {
+      if (region_of[reader] != region_of[node]) next[region_of[node]].insert(region_of[reader]);
+    }
+  }
+  return next;
+}
+
+/// True when a path leads from `from` to `to` through at least one other region. Ids need not be ordered.
+bool has_indirect_path(const std::vector<std::set<uint32_t>>& next, uint32_t from, uint32_t to) {
+  std::vector<bool> seen(next.size(), false);
+  std::vector<uint32_t> stack;
+  for (uint32_t r : next[from]) {
+    if (r != to) stack.push_back(r);
+  }
+  while (!stack.empty()) {
+    const uint32_t region = stack.back();
+    stack.pop_back();
+    if (region == to) return true;
+    if (seen[region]) continue;
+    seen[region] = true;
+    stack.insert(stack.end(), next[region].begin(), next[region].end());
+  }
+  return false;
+}
+
+/// Joins `second` into `first`, in the waves and in the contracted graph.
+void join(Waves& waves, std::vector<std::set<uint32_t>>& next, uint32_t first, uint32_t second) {
+  std::vector<NodeId>& nodes = waves[first].nodes;
+  nodes.insert(nodes.end(), waves[second].nodes.begin(), waves[second].nodes.end());
+  std::ranges::sort(nodes);
+  waves[second].nodes.clear();
+  next[first].insert(next[second].begin(), next[second].end());
+  next[second].clear();
+  for (std::set<uint32_t>& readers : next) {
+    if (readers.erase(second) > 0) readers.insert(first);
+  }
+  next[first].erase(first);
+}
+
+void join_regions(Waves& waves, std::vector<std::set<uint32_t>> next) {
+  for (uint32_t first = 0; first < waves.size(); ++first) {
+    for (uint32_t second = first + 1; second < waves.size(); ++second) {
+      const bool candidates = !waves[first].nodes.empty() && !waves[second].nodes.empty() && waves[first].target == waves[second].target;
+      if (!candidates || has_indirect_path(next, first, second) || has_indirect_path(next, second, first)) continue;
+      join(waves, next, first, second);
+    }
+  }
+  std::erase_if(waves, [](const Region& region) { return region.nodes.empty(); });
+}
+
+/// Regions so that each reads only from earlier ones; among the free ones that with the first node goes first.
+void sort_regions(Waves& waves, const Dependencies& dependencies, size_t nodes) {
+  const std::vector<std::set<uint32_t>> next = contract(dependencies, number_nodes(waves, nodes), waves.size());
+  std::vector<uint32_t> missing(waves.size(), 0);
+  for (const std::set<uint32_t>& readers : next) {
+    for (uint32_t reader : readers) ++missing[reader];
+  }
+  using Entry = std::pair<NodeId, uint32_t>;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
+  for (uint32_t r = 0; r < waves.size(); ++r) {
+    if (missing[r] == 0) ready.emplace(waves[r].nodes[0], r);
+  }
+  Waves sorted;
+  while (!ready.empty()) {
+    const uint32_t region = ready.top().second;
+    ready.pop();
+    for (uint32_t reader : next[region]) {
+      if (--missing[reader] == 0) ready.emplace(waves[reader].nodes[0], reader);
+    }
+    sorted.push_back(std::move(waves[region]));
+  }
+  INTARSIA_CHECK(sorted.size() == waves.size());
+  waves = std::move(sorted);
+}
+
+}  // namespace
+
+Partition partition_graph(const Graph& graph, const Placement& placement) {
+  if (graph.nodes.empty()) return {};
+  const Dependencies dependencies = find_dependencies(graph);
+  Waves waves = grow_fewest_waves(dependencies, placement);
+  if (waves.size() <= most_regions_to_join) {
+    join_regions(waves, contract(dependencies, number_nodes(waves, graph.nodes.size()), waves.size()));
+    sort_regions(waves, dependencies, graph.nodes.size());
+  }
+  std::vector<uint32_t> region_of = number_nodes(waves, graph.nodes.size());
+  return {std::move(waves), std::move(region_of)};
+}
+
+Status verify_partition(const Graph& graph, const Placement& placement, const Partition& partition) {
+  std::vector<bool> seen(graph.nodes.size(), false);
+  for (uint32_t r = 0; r < partition.regions.size(); ++r) {
+    for (NodeId node : partition.regions[r].nodes) {
+      if (seen[index(node)]) return fail("node '{}' is in two regions", graph.node(node).name);
+      seen[index(node)] = true;
+      if (partition.region_of[index(node)] != r) return fail("node '{}' does not know its region", graph.node(node).name);
+      if (placement.target[index(node)] != partition.regions[r].target) return fail("node '{}' is in a region of another target", graph.node(node).name);
+      for (ValueId read : values_read(graph.node(node))) {
+        const NodeId producer = graph.value(read).producer;
+        if (producer != no_node && partition.region_of[index(producer)] > r) {
+          return fail("region {} reads '{}' from the later region {}", r, graph.value(read).name, partition.region_of[index(producer)]);
+        }
+      }
+    }
+  }
+  for (size_t i = 0; i < seen.size(); ++i) {
+    if (!seen[i]) return fail("node '{}' is in no region", graph.nodes[i].name);
+  }
+  return {};
+}
+
+}  // namespace intarsia

@@ -1,0 +1,32 @@
+// Joins nodes of one target into regions.
+#pragma once
+
+#include <vector>
+
+#include "graph/graph.h"
+#include "passes/place_nodes.h"
+
+namespace intarsia {
+
+/// Nodes that one backend compiles as a whole. Nodes ascend, and so do the regions: each reads only from earlier ones.
+struct Region {
+  uint32_t target = 0;
+  std::vector<NodeId> nodes;
+};
+
+struct Partition {
+  std::vector<Region> regions;
+  std::vector<uint32_t> region_of;  // one entry a node
+};
+
+/// As few regions as convexity allows: regions grow in waves, each taking all nodes of its target that depend on
+/// nothing outside of what is taken already, so the contracted graph has no cycle by construction; then regions of one
+/// target that no path through another connects are joined. The result depends on the dependencies alone, not on the
+/// order of nodes. Linear in nodes and edges but for the last step, which is quadratic in the number of regions.
+///   A -> B -> C -> D -> E, A -> E, with B and D elsewhere:  {A} {B} {C} {D} {E}
+Partition partition_graph(const Graph& graph, const Placement& placement);
+
+/// Independent check: every node is in one region of its target, and the contracted graph has no cycle.
+Status verify_partition(const Graph& graph, const Placement& placement, const Partition& partition);
+
+}  // namespace intarsia

@@ -1,0 +1,36 @@
+// Decides which target (a backend on a device slot) runs each node.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "target/target.h"
+
+namespace intarsia {
+
+/// A place where nodes can run: `halide@cpu`.
+struct PlacementTarget {
+  const Target* backend = nullptr;
+  uint32_t slot = 0;
+  std::string name;  // "halide@cpu"
+};
+
+/// A user's demand: nodes whose name matches the shell pattern run on the target. A later pin wins.
+struct Pin {
+  std::string pattern;
+  std::string target;
+};
+
+/// One entry a node.
+struct Placement {
+  std::vector<uint32_t> target;                     // index into the targets
+  std::vector<std::string> reason;                  // why there
+  std::vector<std::vector<std::string>> refusals;   // "halide: no kernel for Einsum"
+};
+
+/// Each node goes to the target it is pinned to, else to the first that supports it. Errors: a node that no target
+/// supports (all such operators are listed), a pin that names no target or no node, a pin to a target that cannot.
+Result<Placement> place_nodes(const Graph& graph, const std::vector<PlacementTarget>& targets, const std::vector<Pin>& pins);
+
+}  // namespace intarsia
