@@ -1,0 +1,19 @@
+// What the quantized operators share, and their kernels that stand in files of their own.
+#pragma once
+
+#include "backends/reference/kernel.h"
+#include "backends/reference/kernels/dispatch.h"
+
+namespace intarsia::reference {
+
+std::span<const KernelEntry> quantized_product_kernels();
+std::span<const KernelEntry> quantized_convolution_kernels();
+
+/// y = saturate(round(value) + zero_point) for integers, rounding ties to even; value + zero_point as it is
+/// for floats.
+double quantize(double value, double zero_point, DType dtype);
+
+/// Writes values that `quantize` gave; `saturate` as in encode_float.
+void store_quantized(const TensorView& y, int64_t i, double value, bool saturate);
+
+}  // namespace intarsia::reference
