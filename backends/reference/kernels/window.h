@@ -1,0 +1,17 @@
+// The kernels of the window family that stand in files of their own.
+#pragma once
+
+#include "backends/reference/kernel.h"
+
+namespace intarsia::reference {
+
+// convolution.cc
+Status conv(KernelContext& context);
+Status conv_transpose(KernelContext& context);
+Status causal_conv_with_state(KernelContext& context);
+Status col2im(KernelContext& context);
+
+// deform_conv.cc
+Status deform_conv(KernelContext& context);
+
+}  // namespace intarsia::reference
