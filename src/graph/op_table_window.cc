@@ -1,7 +1,265 @@
+#include <algorithm>
+
 #include "graph/op_families.h"
+#include "graph/shape_rules.h"
 
 namespace intarsia {
+namespace {
 
-std::span<const OpInfo> window_ops() { return {}; }
+constexpr int64_t most = int64_t{1} << 30;  // larger numbers have no use, and their products must fit 63 bits
+
+Result<Shape> axis_attribute(const ShapeContext& context, std::string_view name, size_t count, int64_t least,
+                             int64_t otherwise) {
+  const Shape values = context.attributes().get_ints(name, Shape(count, otherwise));
+  if (values.size() != count) return fail("{} has {} numbers, want {}", name, values.size(), count);
+  for (int64_t value : values) {
+    if (value < least || value > most)
+      return fail("{} has the number {}, want {} or more", name, value, least);
+  }
+  return values;
+}
+
+struct WindowAttributes {
+  Shape strides, dilations, pads;
+  std::string auto_pad;
+};
+
+Result<WindowAttributes> window_attributes(const ShapeContext& context, size_t rank) {
+  WindowAttributes read{TRY(axis_attribute(context, "strides", rank, 1, 1)),
+                        TRY(axis_attribute(context, "dilations", rank, 1, 1)),
+                        TRY(axis_attribute(context, "pads", 2 * rank, 0, 0)),
+                        context.attributes().get_string("auto_pad", "NOTSET")};
+  if (read.auto_pad.empty()) read.auto_pad = "NOTSET";
+  for (const char* known : {"NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"}) {
+    if (read.auto_pad == known) return read;
+  }
+  return fail("auto_pad is '{}', want NOTSET, VALID, SAME_UPPER or SAME_LOWER", read.auto_pad);
+}
+
+/// Windows along each axis; a size or kernel that is not known gives an unknown number.
+Result<SymbolicShape> count_windows(const ShapeContext& context, const SymbolicShape& sizes,
+                                    const SymbolicShape& kernel) {
+  const WindowAttributes read = TRY(window_attributes(context, sizes.size()));
+  const bool ceil_mode = context.attributes().get_int("ceil_mode", 0) != 0;
+  SymbolicShape result = unknown_dims(sizes.size());
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const int64_t stride = read.strides[i];
+    if (kernel[i].is_number() && (kernel[i].value < 1 || kernel[i].value > most)) {
+      return fail("kernel size {}", kernel[i].value);
+    }
+    const bool same = read.auto_pad.starts_with("SAME");
+    if (same && stride == 1) result[i] = sizes[i];
+    if (!sizes[i].is_number() || sizes[i].value > most) continue;
+    if (same) {
+      result[i] = Dim::number((sizes[i].value + stride - 1) / stride);
+      continue;
+    }
+    if (!kernel[i].is_number()) continue;
+    const bool padded = read.auto_pad == "NOTSET";
+    const int64_t start = sizes[i].value + (padded ? read.pads[i] : 0);
+    const int64_t extent = (kernel[i].value - 1) * read.dilations[i] + 1;
+    const int64_t room = start + (padded ? read.pads[sizes.size() + i] : 0) - extent;
+    if (room < 0)
+      return fail("a window of {} does not fit into axis {} of size {}", extent, i, sizes[i].value);
+    int64_t count = (room + (ceil_mode ? stride - 1 : 0)) / stride + 1;
+    if (ceil_mode && (count - 1) * stride >= start) --count;
+    result[i] = Dim::number(count);
+  }
+  return result;
+}
+
+/// The sizes that windows were read from: the output of a transposed convolution.
+Result<SymbolicShape> transposed_sizes(const ShapeContext& context, const SymbolicShape& windows,
+                                       const SymbolicShape& kernel) {
+  const size_t rank = windows.size();
+  const WindowAttributes read = TRY(window_attributes(context, rank));
+  const Shape extra = TRY(axis_attribute(context, "output_padding", rank, 0, 0));
+  if (context.attributes().has("output_shape")) {
+    return to_symbolic(TRY(axis_attribute(context, "output_shape", rank, 0, 0)));
+  }
+  SymbolicShape result = unknown_dims(rank);
+  for (size_t i = 0; i < rank; ++i) {
+    if (!windows[i].is_number() || windows[i].value > most) continue;
+    if (read.auto_pad.starts_with("SAME")) {
+      result[i] = Dim::number(windows[i].value * read.strides[i]);
+      continue;
+    }
+    if (!kernel[i].is_number() || kernel[i].value > most) continue;
+    int64_t size =
+        read.strides[i] * (windows[i].value - 1) + extra[i] + (kernel[i].value - 1) * read.dilations[i] + 1;
+    if (read.auto_pad == "NOTSET") size -= read.pads[i] + read.pads[rank + i];
+    if (size < 0) return fail("axis {} of the output would have size {}", i, size);
+    result[i] = Dim::number(size);
+  }
+  return result;
+}
+
+SymbolicShape spatial(const SymbolicShape& shape) { return SymbolicShape(shape.begin() + 2, shape.end()); }
+
+SymbolicShape join(const Dim& batch, const Dim& channels, const SymbolicShape& sizes) {
+  SymbolicShape result = {batch, channels};
+  result.insert(result.end(), sizes.begin(), sizes.end());
+  return result;
+}
+
+/// The weights' spatial sizes, from the attribute where the weights are not known.
+Result<SymbolicShape> kernel_of_weights(const ShapeContext& context, size_t rank) {
+  SymbolicShape kernel = unknown_dims(rank);
+  if (context.attributes().has("kernel_shape")) {
+    kernel = to_symbolic(TRY(axis_attribute(context, "kernel_shape", rank, 1, 1)));
+  }
+  const SymbolicShape* w = context.shape(1);
+  if (w == nullptr) return kernel;
+  if (w->size() != rank + 2) return fail("weights {} for {} spatial axes", print_shape(*w), rank);
+  for (size_t i = 0; i < rank; ++i) {
+    kernel[i] = TRY(with_context(merge_dim(kernel[i], (*w)[i + 2]), "kernel_shape and weights, axis {}", i));
+  }
+  return kernel;
+}
+
+Status conv(ShapeContext& context) {
+  TRY(require_rank(context, 0, 3));
+  TRY(require_rank(context, 1, 3));
+  const SymbolicShape* x = context.shape(0);
+  const SymbolicShape* w = context.shape(1);
+  if (x == nullptr) {
+    context.set_output(0, context.dtype(0), w ? OptionalShape(unknown_dims(w->size())) : std::nullopt);
+    return {};
+  }
+  const SymbolicShape kernel = TRY(kernel_of_weights(context, x->size() - 2));
+  const int64_t groups = context.attributes().get_int("group", 1);
+  if (groups < 1 || groups > most) return fail("group is {}, want 1 or more", groups);
+  if (w != nullptr) {
+    TRY(require_same_dim((*x)[1], multiply_dims((*w)[1], Dim::number(groups)), "input channels and weights"));
+  }
+  const SymbolicShape sizes = TRY(count_windows(context, spatial(*x), kernel));
+  context.set_output(0, context.dtype(0), join((*x)[0], w ? (*w)[0] : Dim::unknown(), sizes));
+  return {};
+}
+
+Status conv_transpose(ShapeContext& context) {
+  TRY(require_rank(context, 0, 3));
+  TRY(require_rank(context, 1, 3));
+  const SymbolicShape* x = context.shape(0);
+  const SymbolicShape* w = context.shape(1);
+  if (x == nullptr) {
+    context.set_output(0, context.dtype(0), w ? OptionalShape(unknown_dims(w->size())) : std::nullopt);
+    return {};
+  }
+  const SymbolicShape kernel = TRY(kernel_of_weights(context, x->size() - 2));
+  const int64_t groups = context.attributes().get_int("group", 1);
+  if (groups < 1 || groups > most) return fail("group is {}, want 1 or more", groups);
+  if (w != nullptr) TRY(require_same_dim((*x)[1], (*w)[0], "input channels and weights"));
+  const SymbolicShape sizes = TRY(transposed_sizes(context, spatial(*x), kernel));
+  const Dim channels = w ? multiply_dims((*w)[1], Dim::number(groups)) : Dim::unknown();
+  context.set_output(0, context.dtype(0), join((*x)[0], channels, sizes));
+  return {};
+}
+
+Status causal_conv_with_state(ShapeContext& context) {
+  TRY(require_rank(context, 0, 3, 3));
+  TRY(require_rank(context, 1, 3, 3));
+  const SymbolicShape* x = context.shape(0);
+  const SymbolicShape* w = context.shape(1);
+  context.set_output(0, context.dtype(0), input_shape(context, 0));
+  SymbolicShape state = unknown_dims(3);
+  if (x != nullptr) std::copy_n(x->begin(), 2, state.begin());
+  if (w != nullptr && (*w)[2].value > 0) state[2] = Dim::number((*w)[2].value - 1);
+  context.set_output(1, context.dtype(0), state);
+  return {};
+}
+
+Status col2im(ShapeContext& context) {
+  TRY(require_rank(context, 0, 3, 3));
+  const SymbolicShape* x = context.shape(0);
+  const OptionalShape image = TRY(shape_from_input(context, 1));
+  const OptionalShape block = TRY(shape_from_input(context, 2));
+  if (!image) {
+    context.set_output(0, context.dtype(0));
+    return {};
+  }
+  Dim channels = Dim::unknown();
+  const Dim taps = block ? product_of_dims(*block, 0, block->size()) : Dim::unknown();
+  if (x != nullptr && (*x)[1].is_number() && taps.value > 0) {
+    if ((*x)[1].value % taps.value != 0) return fail("{} rows for blocks of {}", (*x)[1].value, taps.value);
+    channels = Dim::number((*x)[1].value / taps.value);
+  }
+  context.set_output(0, context.dtype(0), join(x ? (*x)[0] : Dim::unknown(), channels, *image));
+  return {};
+}
+
+Status deform_conv(ShapeContext& context) {
+  TRY(require_rank(context, 2, 4));
+  return conv(context);
+}
+
+/// Output 0, and where there is one output 1 with the indices.
+Status pool(ShapeContext& context) {
+  TRY(require_rank(context, 0, 3));
+  OptionalShape result;
+  if (const SymbolicShape* x = context.shape(0)) {
+    const SymbolicShape kernel = to_symbolic(context.attributes().get_ints("kernel_shape"));
+    if (kernel.size() != x->size() - 2) return fail("kernel_shape has {} sizes", kernel.size());
+    result = join((*x)[0], (*x)[1], TRY(count_windows(context, spatial(*x), kernel)));
+  }
+  context.set_output(0, context.dtype(0), result);
+  context.set_output(1, DType::i64, result);
+  return {};
+}
+
+Status global_pool(ShapeContext& context) {
+  TRY(require_rank(context, 0, 2));
+  OptionalShape result = input_shape(context, 0);
+  for (size_t i = 2; result && i < result->size(); ++i) (*result)[i] = Dim::number(1);
+  context.set_output(0, context.dtype(0), result);
+  return {};
+}
+
+Status max_roi_pool(ShapeContext& context) {
+  TRY(require_rank(context, 0, 4, 4));
+  TRY(require_rank(context, 1, 2, 2));
+  const Shape grid = context.attributes().get_ints("pooled_shape");
+  if (grid.size() != 2 || grid[0] < 1 || grid[1] < 1) return fail("pooled_shape is {}", print_shape(grid));
+  const SymbolicShape* x = context.shape(0);
+  const SymbolicShape* rois = context.shape(1);
+  context.set_output(
+      0, context.dtype(0),
+      join(rois ? (*rois)[0] : Dim::unknown(), x ? (*x)[1] : Dim::unknown(), to_symbolic(grid)));
+  return {};
+}
+
+Status max_unpool(ShapeContext& context) {
+  TRY(require_rank(context, 0, 3));
+  OptionalShape result;
+  if (context.has_input(2)) {
+    result = TRY(shape_from_input(context, 2));
+  } else if (const SymbolicShape* x = context.shape(0)) {
+    const SymbolicShape kernel = to_symbolic(context.attributes().get_ints("kernel_shape"));
+    if (kernel.size() != x->size() - 2) return fail("kernel_shape has {} sizes", kernel.size());
+    result = join((*x)[0], (*x)[1], TRY(transposed_sizes(context, spatial(*x), kernel)));
+  }
+  context.set_output(0, context.dtype(0), result);
+  return {};
+}
+
+constexpr OpInfo table[] = {
+    {"AveragePool", "", 1, 1, 1, 1, pool},
+    {"CausalConvWithState", "", 2, 4, 1, 2, causal_conv_with_state},
+    {"Col2Im", "", 3, 3, 1, 1, col2im},
+    {"Conv", "", 2, 3, 1, 1, conv},
+    {"ConvTranspose", "", 2, 3, 1, 1, conv_transpose},
+    {"DeformConv", "", 3, 5, 1, 1, deform_conv},
+    {"GlobalAveragePool", "", 1, 1, 1, 1, global_pool},
+    {"GlobalLpPool", "", 1, 1, 1, 1, global_pool},
+    {"GlobalMaxPool", "", 1, 1, 1, 1, global_pool},
+    {"LpPool", "", 1, 1, 1, 1, pool},
+    {"MaxPool", "", 1, 1, 1, 2, pool},
+    {"MaxRoiPool", "", 2, 2, 1, 1, max_roi_pool},
+    {"MaxUnpool", "", 2, 3, 1, 1, max_unpool},
+};
+
+}  // namespace
+
+std::span<const OpInfo> window_ops() { return table; }
 
 }  // namespace intarsia
