@@ -1,0 +1,36 @@
+// The words that the text form is made of, as they are printed; text_scanner.h reads them.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "graph/graph.h"
+
+namespace intarsia {
+
+/// Characters of a value name that needs no quotes, beside letters and digits.
+inline constexpr std::string_view plain_name_marks = "_./-#";
+
+/// "a\"b\x00": printable ASCII stays, the rest is escaped byte by byte.
+std::string print_quoted(std::string_view text);
+/// A C identifier stays as it is, all else is quoted: operators, domains, attributes, symbols.
+std::string print_word(std::string_view text);
+/// The same, but dots may stay too: "com.microsoft".
+std::string print_domain(std::string_view domain);
+/// "%x", "%/conv1/out_0", "%\"a b\"".
+std::string print_value_name(std::string_view name);
+std::string print_hex(std::string_view bytes);
+/// Shortest text that reads back as the same bits, never mistaken for an integer: "1.0", "-inf", "nan",
+/// "nan(ffc00001)".
+std::string print_float(float value);
+std::string print_float(double value);
+
+/// A type that parses back: "f32[batch,3,?]", "f32[*]", "f32[]", "opaque<0a04>".
+std::string print_full_type(const ValueType& type);
+
+/// Elements that parse back given dtype and shape: "{1, 2}", "{1.5, nan}", "{"a"}"; types that have no digits
+/// of their own (complex, 16 bits and narrower floats, packed integers) as the hex of their bytes:
+/// "hex<003c>".
+std::string print_elements(const TensorView& tensor);
+
+}  // namespace intarsia
