@@ -49,7 +49,7 @@ uint32_t nan_bits(DType dtype) {
     case DType::f8e5m2:
       return 0x7E;
     case DType::f4e2m1:
-      return 0x7;  // has no NaN: the largest value
+      return 0x8;  // has no NaN: negative zero, as ml_dtypes does
     default:
       return 0x80;  // the fnuz formats
   }
@@ -227,19 +227,10 @@ int64_t sign_extend(DType dtype, uint32_t bits) {
   return is_signed && (bits >> (width - 1)) & 1 ? static_cast<int64_t>(bits) - (int64_t{1} << width) : bits;
 }
 
-// A float outside the range of a packed integer saturates, an integer wraps: only its low bits are stored.
+// Only the low bits are stored: packed integers wrap, also from floats.
 template <typename T>
-uint32_t narrow_integer(DType dtype, T value) {
-  if constexpr (std::is_floating_point_v<T>) {
-    const int width = dtype_bits(dtype);
-    const bool is_signed = dtype == DType::i4 || dtype == DType::i2;
-    const T least = is_signed ? -(1 << (width - 1)) : 0;
-    const T most = is_signed ? (1 << (width - 1)) - 1 : (1 << width) - 1;
-    if (std::isnan(value)) return 0;
-    return static_cast<uint32_t>(static_cast<int32_t>(std::clamp(value, least, most)));
-  } else {
-    return static_cast<uint32_t>(value);
-  }
+uint32_t narrow_integer(T value) {
+  return static_cast<uint32_t>(static_cast<uint64_t>(convert<int64_t>(value)));
 }
 
 }  // namespace
@@ -270,9 +261,8 @@ void write_numbers(const T* from, const TensorView& to) {
   if (native || !is_number(to.dtype)) return;
   const bool floating = is_float(to.dtype);
   for (int64_t i = 0; i < count; ++i) {
-    store_bits(
-        to, i,
-        floating ? encode_float(to.dtype, static_cast<double>(from[i])) : narrow_integer(to.dtype, from[i]));
+    store_bits(to, i,
+               floating ? encode_float(to.dtype, static_cast<double>(from[i])) : narrow_integer(from[i]));
   }
 }
 

@@ -34,7 +34,7 @@ bool is_number(DType dtype);
 template <typename T>
 void read_numbers(const TensorView& from, T* to);
 
-/// The reverse: rounds, saturates and wraps likewise.
+/// The reverse: rounds, saturates and wraps likewise (see encode_float for small floats).
 template <typename T>
 void write_numbers(const T* from, const TensorView& to);
 

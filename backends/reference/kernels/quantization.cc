@@ -35,10 +35,12 @@ struct Granularity {
 Result<Granularity> read_granularity(const KernelContext& context) {
   const Shape& shape = context.input(0).shape;
   const Shape& scale = context.input(1).shape;
-  if (context.has_input(2)) TRY(require_shape(context, 2, scale));
   Granularity granularity;
   const int64_t block = context.attributes().get_int("block_size", 0);
   granularity.single = scale.empty() || (scale.size() == 1 && scale[0] == 1 && block == 0);
+  const bool single_zero =
+      granularity.single && context.has_input(2) && element_count(context.input(2).shape) == 1;
+  if (context.has_input(2) && !single_zero) TRY(require_shape(context, 2, scale));
   if (granularity.single) return granularity;
   const int64_t axis = TRY(resolve_axis(context.attributes().get_int("axis", 1), shape.size()));
   granularity.x = split_at_axis(shape, axis);
