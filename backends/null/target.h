@@ -1,0 +1,18 @@
+// The compile half of the null backend: a template to copy, and the cost of everything but the arithmetic.
+#pragma once
+
+#include "target/target.h"
+
+namespace intarsia {
+
+/// Supports every node whose outputs have fixed shapes, on any device; compiles a region into nothing.
+class NullTarget : public Target {
+ public:
+  std::string name() const override { return "null"; }
+  std::string version() const override { return "1"; }
+  bool supports_device(const std::string& kind) const override;
+  Support supports(const Graph& graph, NodeId node) const override;
+  Result<CompiledRegion> compile(const Graph& region, const CompileOptions& options) const override;
+};
+
+}  // namespace intarsia

@@ -1,0 +1,137 @@
+#include "compile/link_objects.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+extern char** environ;
+
+namespace intarsia {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Arch {
+  const char* name;
+  const char* emulation;   // what ld.lld calls it; decides the output when there is no object
+  const char* page_bytes;  // the largest page that a kernel for it may use
+};
+constexpr Arch archs[] = {{"x86_64", "elf_x86_64", "4096"},
+                          {"aarch64", "aarch64linux", "65536"},
+                          {"riscv64", "elf64lriscv", "4096"}};
+
+/// Removed with everything in it.
+class TemporaryFolder {
+ public:
+  static Result<TemporaryFolder> make() {
+    std::error_code ignored;
+    std::string name = (fs::temp_directory_path(ignored) / "intarsia-link-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr)
+      return fail("cannot make folder '{}' to link in: {}", name, std::strerror(errno));
+    return TemporaryFolder(name);
+  }
+  explicit TemporaryFolder(fs::path path) : path_(std::move(path)) {}
+  TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::exchange(other.path_, fs::path())) {}
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove_all(path_, ignored);
+  }
+  fs::path operator/(const std::string& name) const { return path_ / name; }
+
+ private:
+  fs::path path_;
+};
+
+Status write_file(const fs::path& path, std::string_view bytes) {
+  std::ofstream file(path, std::ios::binary);
+  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  file.close();
+  if (!file) return fail("cannot write '{}' to link: {}", path.string(), std::strerror(errno));
+  return {};
+}
+
+std::string read_file(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream bytes;
+  bytes << file.rdbuf();
+  return std::move(bytes).str();
+}
+
+/// Runs a program found on PATH, no shell between; its messages go to `log`. Gives its exit status, 127 when
+/// it could not be started.
+Result<int> run_program(const std::vector<std::string>& arguments, const fs::path& log) {
+  std::vector<char*> pointers;
+  for (const std::string& argument : arguments) pointers.push_back(const_cast<char*>(argument.c_str()));
+  pointers.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+  pid_t process = 0;
+  const int error = posix_spawnp(&process, pointers[0], &actions, nullptr, pointers.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (error == ENOENT) return 127;
+  if (error != 0) return fail("cannot start {}: {}", arguments[0], std::strerror(error));
+  int status = 0;
+  while (waitpid(process, &status, 0) < 0) {
+    if (errno != EINTR) return fail("lost {}: {}", arguments[0], std::strerror(errno));
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+}  // namespace
+
+Result<std::string> link_objects(std::span<const std::string> objects, const std::string& arch) {
+  const Arch* found = std::ranges::find(archs, arch, &Arch::name);
+  if (found == std::end(archs)) return fail("cannot link for '{}'; want x86_64, aarch64 or riscv64", arch);
+  const TemporaryFolder folder = TRY(TemporaryFolder::make());
+  TRY(write_file(folder / "exports", "{ global: intarsia_*; local: *; };\n"));
+  const std::string output = (folder / "program").string();
+  std::vector<std::string> arguments = {"ld.lld",
+                                        "-m",
+                                        found->emulation,
+                                        "-shared",
+                                        "-nostdlib",
+                                        "-Bsymbolic",
+                                        "--gc-sections",
+                                        "--build-id=none",
+                                        "--hash-style=gnu",
+                                        "-z",
+                                        "now",
+                                        "-z",
+                                        "noexecstack",
+                                        "-z",
+                                        std::string("max-page-size=") + found->page_bytes,
+                                        "--version-script=" + (folder / "exports").string(),
+                                        "-o",
+                                        output};
+  for (size_t i = 0; i < objects.size(); ++i) {
+    const fs::path path = folder / fmt::format("{}.o", i);
+    TRY(write_file(path, objects[i]));
+    arguments.push_back(path.string());
+  }
+  if (objects.empty()) {
+    // The linker wants some input: a file of raw bytes serves for every architecture, and nothing refers to
+    // it.
+    TRY(write_file(folder / "empty", std::string_view("\0", 1)));
+    arguments.insert(arguments.end(), {"--format=binary", (folder / "empty").string()});
+  }
+  const int status = TRY(run_program(arguments, folder / "log"));
+  if (status == 127)
+    return fail("ld.lld is not on PATH; it links the program: install the package lld (apt install lld)");
+  if (status != 0) return fail("ld.lld failed with status {}: {}", status, read_file(folder / "log"));
+  return read_file(output);
+}
+
+}  // namespace intarsia

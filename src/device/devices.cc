@@ -1,0 +1,52 @@
+#include "device/devices.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "device/cpu_device.h"
+#include "device/sim_device.h"
+
+namespace intarsia {
+namespace {
+
+Result<std::shared_ptr<Device>> make_new(const std::string& name) {
+  if (name == "cpu") return make_cpu_device(name);
+  if (name.starts_with("sim:")) {
+    const size_t mark = std::min(name.find('?'), name.size());
+    const std::string number = name.substr(4, mark - 4);
+    if (number.empty() || number.size() > 4 ||
+        !std::ranges::all_of(number, [](char c) { return c >= '0' && c <= '9'; })) {
+      return fail("device '{}': want sim:N with a number, as in sim:0", name);
+    }
+    const auto settings = parse_sim_settings(std::string_view(name).substr(std::min(mark + 1, name.size())));
+    return make_sim_device(name, TRY(with_context(settings, "device '{}'", name)));
+  }
+  return fail("no device '{}'; there are: cpu, sim:N (N any number, with ?slowdown=X&latency_us=X&gbps=X)",
+              name);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Device>> make_device(const std::string& name) {
+  static std::mutex mutex;
+  static std::map<std::string, std::weak_ptr<Device>> devices;
+  std::lock_guard lock(mutex);
+  std::weak_ptr<Device>& known = devices[name];
+  if (std::shared_ptr<Device> device = known.lock()) return device;
+  const Result<std::shared_ptr<Device>> device = make_new(name);
+  if (device) {
+    known = *device;
+  } else {
+    devices.erase(name);
+  }
+  return device;
+}
+
+std::vector<DeviceInfo> list_devices() {
+  return {{"cpu", fmt::format("the host, {} hardware threads", std::thread::hardware_concurrency())},
+          {"sim:0", "CPU memory that pretends to be a device of its own, for trying placements"}};
+}
+
+}  // namespace intarsia

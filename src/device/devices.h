@@ -1,0 +1,25 @@
+// Devices by name. A missing kind is an error that lists the kinds there are.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "device/device.h"
+
+namespace intarsia {
+
+/// "cpu", or "sim:N" with settings: "sim:0?slowdown=2&latency_us=10&gbps=5". While somebody holds a device,
+/// the same name gives the same one. Thread-safe.
+Result<std::shared_ptr<Device>> make_device(const std::string& name);
+
+struct DeviceInfo {
+  std::string name;
+  std::string description;
+};
+
+/// The devices of this machine.
+std::vector<DeviceInfo> list_devices();
+
+}  // namespace intarsia

@@ -1,0 +1,12 @@
+// Architectures whose features we do not ask for: programs for them use the base instruction set.
+#include "program/verify_machine.h"
+
+namespace intarsia {
+
+Result<bool> cpu_has(const std::string& feature) {
+  return fail(
+      "it needs the CPU feature '{}', which cannot be asked for on {}: compile the model without --cpu",
+      feature, machine_arch());
+}
+
+}  // namespace intarsia

@@ -1,0 +1,37 @@
+#include "program/verify_machine.h"
+
+namespace intarsia {
+
+// The builtin takes literals only, hence a line for each.
+Result<bool> cpu_has(const std::string& feature) {
+#define FEATURE(name) \
+  if (feature == name) return __builtin_cpu_supports(name) != 0;
+  FEATURE("sse3")
+  FEATURE("ssse3")
+  FEATURE("sse4.1")
+  FEATURE("sse4.2")
+  FEATURE("popcnt")
+  FEATURE("avx")
+  FEATURE("avx2")
+  FEATURE("fma")
+  FEATURE("f16c")
+  FEATURE("bmi")
+  FEATURE("bmi2")
+  FEATURE("lzcnt")
+  FEATURE("avx512f")
+  FEATURE("avx512cd")
+  FEATURE("avx512bw")
+  FEATURE("avx512dq")
+  FEATURE("avx512vl")
+  FEATURE("avx512vnni")
+  FEATURE("avx512bf16")
+  FEATURE("avx512vbmi")
+  FEATURE("x86-64")
+  FEATURE("x86-64-v2")
+  FEATURE("x86-64-v3")
+  FEATURE("x86-64-v4")
+#undef FEATURE
+  return fail("it needs the CPU feature '{}', which this Intarsia does not know: update Intarsia", feature);
+}
+
+}  // namespace intarsia

@@ -1,0 +1,22 @@
+#include "program/digest.h"
+
+#define XXH_INLINE_ALL  // no library to link, no symbol that could clash with another copy in the process
+#include <xxhash.h>
+
+namespace intarsia {
+
+uint64_t digest_bytes(std::span<const std::byte> bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
+uint64_t digest_bytes(std::string_view bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
+
+struct Digest::State {
+  XXH3_state_t xxh;
+};
+
+Digest::Digest() : state_(new State) { XXH3_64bits_reset(&state_->xxh); }
+Digest::~Digest() = default;
+void Digest::add(std::span<const std::byte> bytes) {
+  XXH3_64bits_update(&state_->xxh, bytes.data(), bytes.size());
+}
+uint64_t Digest::value() const { return XXH3_64bits_digest(&state_->xxh); }
+
+}  // namespace intarsia

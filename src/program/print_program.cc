@@ -1,0 +1,106 @@
+#include "program/print_program.h"
+
+#include <fmt/ranges.h>
+
+#include "base/dtype.h"
+#include "base/shape.h"
+
+namespace intarsia {
+namespace {
+
+std::string print_type(const fbs::ValueT& value) {
+  const DType dtype = static_cast<DType>(value.dtype);
+  if (dtype == DType::undefined) return "opaque";
+  if (value.rank_unknown) return fmt::format("{}[*]", dtype_name(dtype));
+  std::vector<std::string> sizes;
+  for (int64_t size : value.dims) sizes.push_back(size < 0 ? "?" : std::to_string(size));
+  return fmt::format("{}[{}]", dtype_name(dtype), fmt::join(sizes, "x"));
+}
+
+std::string print_place(const fbs::ProgramT& program, const fbs::ValueT& value) {
+  const std::string& slot = program.slots[value.slot]->name;
+  switch (value.storage) {
+    case fbs::Storage::arena:
+      return fmt::format("{} arena + {}", slot, value.offset);
+    case fbs::Storage::constant:
+      return fmt::format("{} constant {}", slot, value.constant);
+    default:
+      return fmt::format("{} {}", slot, fbs::EnumNameStorage(value.storage));
+  }
+}
+
+std::string print_values(const fbs::FunctionT& function, const std::vector<uint32_t>& ids, bool with_type) {
+  std::vector<std::string> texts;
+  for (uint32_t id : ids) {
+    const fbs::ValueT& value = *function.values[id];
+    texts.push_back(with_type ? fmt::format("{}: {}", value.name, print_type(value)) : value.name);
+  }
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+std::string print_step(const fbs::ProgramT& program, const fbs::FunctionT& function, size_t number) {
+  const fbs::StepT& step = *function.steps[number];
+  std::string text = fmt::format("  step {}: ", number);
+  if (step.kind == fbs::StepKind::run) {
+    const fbs::RegionT& region = *program.regions[step.region];
+    text += fmt::format("run region {} ({}@{}) {} -> {}", step.region, region.backend,
+                        program.slots[region.slot]->name, print_values(function, step.inputs, false),
+                        print_values(function, step.outputs, false));
+  } else {
+    const auto place = [&](uint32_t id) {
+      const fbs::ValueT& value = *function.values[id];
+      return fmt::format("{} ({})", value.name, program.slots[value.slot]->name);
+    };
+    text += fmt::format("copy {} -> {}", place(step.inputs[0]), place(step.outputs[0]));
+  }
+  if (!step.after.empty()) text += fmt::format(", after {}", fmt::join(step.after, ", "));
+  return text + "\n";
+}
+
+std::string print_function(const fbs::ProgramT& program, const fbs::FunctionT& function) {
+  std::string text =
+      fmt::format("function {}({}) -> ({})\n", function.name, print_values(function, function.inputs, true),
+                  print_values(function, function.outputs, true));
+  for (size_t slot = 0; slot < function.arena_bytes.size(); ++slot) {
+    text += fmt::format("  arena {}: {} bytes\n", program.slots[slot]->name, function.arena_bytes[slot]);
+  }
+  for (const auto& value : function.values) {
+    text +=
+        fmt::format("  value {}: {}, {}\n", value->name, print_type(*value), print_place(program, *value));
+  }
+  for (size_t i = 0; i < function.steps.size(); ++i) text += print_step(program, function, i);
+  return text;
+}
+
+}  // namespace
+
+std::string print_program(const fbs::ProgramT& program) {
+  std::string text = fmt::format("program by {} for {} {}, {} threads\n", program.producer, program.arch,
+                                 program.cpu, program.threads);
+  if (!program.cpu_features.empty())
+    text += fmt::format("needs CPU features {}\n", fmt::join(program.cpu_features, ", "));
+  if (!program.requirements.empty()) text += fmt::format("needs {}\n", fmt::join(program.requirements, ", "));
+  for (const auto& slot : program.slots) {
+    text += fmt::format("slot {}: a {}, {} unless bound\n", slot->name, slot->kind, slot->device);
+  }
+  for (size_t i = 0; i < program.constants.size(); ++i) {
+    const fbs::ConstantT& constant = *program.constants[i];
+    text +=
+        fmt::format("constant {}: {} {}, {} bytes at {}\n", i, dtype_name(static_cast<DType>(constant.dtype)),
+                    print_shape(constant.dims), constant.bytes, constant.offset);
+  }
+  for (size_t i = 0; i < program.regions.size(); ++i) {
+    const fbs::RegionT& region = *program.regions[i];
+    text += fmt::format("region {}: {}@{}, blob {} bytes, workspace {} bytes, constants [{}]\n", i,
+                        region.backend, program.slots[region.slot]->name, region.blob_bytes,
+                        region.workspace_bytes, fmt::join(region.constants, ", "));
+  }
+  for (const auto& function : program.functions) text += print_function(program, *function);
+  for (const auto& node : program.nodes) {
+    text += fmt::format("node {} ({}): region {}; {}\n", node->name, node->op, node->region, node->reason);
+    for (const std::string& refusal : node->refusals) text += fmt::format("  refused by {}\n", refusal);
+  }
+  return text;
+}
+
+}  // namespace intarsia

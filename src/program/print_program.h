@@ -1,0 +1,16 @@
+// A program as text, for people: `explain`, debugging, tests.
+#pragma once
+
+#include <string>
+
+#include "program/program.h"
+
+namespace intarsia {
+
+/// slots, functions with their values and steps, regions, constants:
+///   function main(image: f32[1x3x8x8]) -> (scores: f32[1x10])
+///     step 0: run region 0 (halide@cpu) image -> t1
+///     step 1: copy t1 (cpu) -> t1.accel (accel)
+std::string print_program(const fbs::ProgramT& program);
+
+}  // namespace intarsia

@@ -1,0 +1,45 @@
+// The layout of a program file (docs/format.md). All numbers are little-endian.
+//
+//   ELF image | zeros up to a page | constants | blobs | description | footer
+//                                    ^ the tail: offsets in the description count from here
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "program/program_generated.h"
+
+namespace intarsia {
+
+/// Raised when the meaning of something in the file changes; new optional fields do not raise it.
+inline constexpr uint32_t program_format_version = 1;
+inline constexpr char program_magic[8] = {'I', 'N', 'T', 'A', 'R', 'S', 'I', 'A'};
+inline constexpr uint64_t program_page = 4096;
+/// Of constants and blobs in the tail and of values in an arena, so that kernels may use aligned vector
+/// loads.
+inline constexpr uint64_t tail_alignment = 64;
+
+/// The last bytes of the file. Sizes alone, from which every offset follows: the parts lie one after the
+/// other. What comes after `digest` keeps its place counted from the end of the file in every format version.
+struct Footer {
+  uint64_t elf_bytes = 0;
+  uint64_t constants_bytes = 0;    // a multiple of 64
+  uint64_t blobs_bytes = 0;        // a multiple of 64
+  uint64_t description_bytes = 0;  // a multiple of 64, FlatBuffers data first, then zeros
+  uint64_t digest = 0;             // XXH3 of every byte before it, except the constants, which have their own
+  uint32_t format_version = program_format_version;
+  uint32_t footer_bytes = sizeof(Footer);
+  char magic[8] = {'I', 'N', 'T', 'A', 'R', 'S', 'I', 'A'};
+};
+static_assert(sizeof(Footer) == 56);
+
+constexpr uint64_t round_up(uint64_t value, uint64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+constexpr uint64_t tail_offset(const Footer& footer) { return round_up(footer.elf_bytes, program_page); }
+
+/// Devices of this kind work in the host's memory: callers' buffers and constants are used in place on them.
+constexpr bool is_host_kind(std::string_view kind) { return kind == "cpu"; }
+
+}  // namespace intarsia

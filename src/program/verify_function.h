@@ -1,0 +1,16 @@
+// One function's part of verify_program.
+#pragma once
+
+#include "base/result.h"
+#include "program/program.h"
+
+namespace intarsia {
+
+inline constexpr size_t max_rank = 64;  // numpy's limit
+inline constexpr uint64_t most_arena_bytes = uint64_t{1}
+                                             << 48;  // keeps every sum of offsets and sizes in range
+
+/// The program's slots, constants and regions were verified before.
+Status verify_function(const fbs::ProgramT& program, const fbs::FunctionT& function);
+
+}  // namespace intarsia

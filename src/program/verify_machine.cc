@@ -1,0 +1,34 @@
+#include "program/verify_machine.h"
+
+#include <vector>
+
+namespace intarsia {
+
+const char* machine_arch() {
+#if defined(__x86_64__)
+  return "x86_64";
+#elif defined(__aarch64__)
+  return "aarch64";
+#elif defined(__riscv) && __riscv_xlen == 64
+  return "riscv64";
+#else
+  return "unknown";
+#endif
+}
+
+Status verify_machine(const fbs::ProgramT& program) {
+  if (program.arch.empty()) return {};
+  if (program.arch != machine_arch()) {
+    return fail("compiled for {}, but this machine is {}: compile the model with --arch {}", program.arch,
+                machine_arch(), machine_arch());
+  }
+  std::vector<std::string> missing;
+  for (const std::string& feature : program.cpu_features) {
+    if (!TRY(cpu_has(feature))) missing.push_back(feature);
+  }
+  if (missing.empty()) return {};
+  return fail("compiled for CPU level {}, but this CPU lacks {}: compile the model with a lower --cpu level",
+              program.cpu, fmt::join(missing, ", "));
+}
+
+}  // namespace intarsia

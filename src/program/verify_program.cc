@@ -1,0 +1,83 @@
+#include "program/verify_program.h"
+
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/shape.h"
+#include "program/verify_function.h"
+
+namespace intarsia {
+namespace {
+
+bool fits(uint64_t offset, uint64_t bytes, uint64_t begin, uint64_t end) {
+  return offset >= begin && offset <= end && bytes <= end - offset;
+}
+
+Status verify_slots(const fbs::ProgramT& program) {
+  std::set<std::string_view> names;
+  for (const auto& slot : program.slots) {
+    if (slot->name.empty() || slot->kind.empty()) return fail("a slot has no name or no kind");
+    if (!names.insert(slot->name).second) return fail("two slots are named '{}'", slot->name);
+  }
+  return {};
+}
+
+Status verify_constant(const fbs::ConstantT& constant, uint64_t constants_bytes) {
+  const DType dtype = static_cast<DType>(constant.dtype);
+  if (constant.dtype >= dtype_count || dtype == DType::undefined)
+    return fail("unknown dtype {}", constant.dtype);
+  if (constant.dims.size() > max_rank) return fail("rank {}", constant.dims.size());
+  const int64_t elements = TRY(checked_elements(constant.dims));
+  if (constant.offset % tail_alignment != 0)
+    return fail("offset {} is not a multiple of 64", constant.offset);
+  if (!fits(constant.offset, constant.bytes, 0, constants_bytes)) {
+    return fail("{} bytes at {} do not lie in the constants' {} bytes", constant.bytes, constant.offset,
+                constants_bytes);
+  }
+  if (dtype != DType::string && constant.bytes != dtype_bytes(dtype, static_cast<size_t>(elements))) {
+    return fail("{} bytes for {} {}", constant.bytes, dtype_name(dtype), print_shape(constant.dims));
+  }
+  return {};
+}
+
+Status verify_region(const fbs::ProgramT& program, const fbs::RegionT& region, uint64_t constants_bytes,
+                     uint64_t data_bytes) {
+  if (region.backend.empty()) return fail("no backend");
+  if (region.slot >= program.slots.size()) return fail("slot {} of {}", region.slot, program.slots.size());
+  if (!fits(region.blob_offset, region.blob_bytes, constants_bytes, data_bytes) ||
+      region.blob_offset % tail_alignment != 0) {
+    return fail("{} blob bytes at {} do not lie in the blobs, {} to {}", region.blob_bytes,
+                region.blob_offset, constants_bytes, data_bytes);
+  }
+  for (uint32_t constant : region.constants) {
+    if (constant >= program.constants.size())
+      return fail("constant {} of {}", constant, program.constants.size());
+  }
+  if (region.workspace_bytes % tail_alignment != 0 || region.workspace_bytes > most_arena_bytes) {
+    return fail("{} bytes of workspace; want a multiple of 64", region.workspace_bytes);
+  }
+  return {};
+}
+
+}  // namespace
+
+Status verify_program(const fbs::ProgramT& program, uint64_t constants_bytes, uint64_t data_bytes) {
+  TRY(verify_slots(program));
+  for (size_t i = 0; i < program.constants.size(); ++i) {
+    TRY(with_context(verify_constant(*program.constants[i], constants_bytes), "constant {}", i));
+  }
+  for (size_t i = 0; i < program.regions.size(); ++i) {
+    TRY(with_context(verify_region(program, *program.regions[i], constants_bytes, data_bytes), "region {}",
+                     i));
+  }
+  std::set<std::string_view> names;
+  for (const auto& function : program.functions) {
+    if (!names.insert(function->name).second) return fail("two functions are named '{}'", function->name);
+    TRY(with_context(verify_function(program, *function), "function '{}'", function->name));
+  }
+  return {};
+}
+
+}  // namespace intarsia

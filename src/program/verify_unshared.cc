@@ -1,0 +1,84 @@
+#include "program/verify_program.h"
+
+namespace intarsia {
+namespace {
+
+/// Adds up sizes until they exceed the limit.
+class Budget {
+ public:
+  explicit Budget(size_t bytes) : left_(bytes) {}
+  bool spent() const { return spent_; }
+
+  void text(const flatbuffers::String* text) { take(text ? text->size() : 0, 1); }
+
+  template <typename T>
+  void numbers(const flatbuffers::Vector<T>* numbers) {
+    take(numbers ? numbers->size() : 0, sizeof(T));
+  }
+
+  void texts(const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* texts) {
+    each(texts, [this](const flatbuffers::String& one) { text(&one); });
+  }
+
+  template <typename T, typename Visit>
+  void each(const flatbuffers::Vector<flatbuffers::Offset<T>>* items, Visit visit) {
+    constexpr size_t least = 8;  // an offset and what it leads to
+    take(items ? items->size() : 0, least);
+    for (flatbuffers::uoffset_t i = 0; items != nullptr && i < items->size() && !spent_; ++i)
+      visit(*items->Get(i));
+  }
+
+ private:
+  void take(size_t count, size_t size) {
+    spent_ = spent_ || count > left_ / size;
+    if (!spent_) left_ -= count * size;
+  }
+
+  size_t left_;
+  bool spent_ = false;
+};
+
+void visit_function(Budget& budget, const fbs::Function& function) {
+  budget.text(function.name());
+  budget.each(function.values(), [&](const fbs::Value& value) {
+    budget.text(value.name());
+    budget.numbers(value.dims());
+  });
+  budget.numbers(function.inputs());
+  budget.numbers(function.outputs());
+  budget.each(function.steps(), [&](const fbs::Step& step) {
+    budget.numbers(step.inputs());
+    budget.numbers(step.outputs());
+    budget.numbers(step.after());
+  });
+  budget.numbers(function.arena_bytes());
+}
+
+}  // namespace
+
+Status verify_unshared(const fbs::Program& program, size_t bytes) {
+  Budget budget(bytes);
+  for (const flatbuffers::String* text :
+       {program.producer(), program.arch(), program.cpu(), program.model_path()}) {
+    budget.text(text);
+  }
+  for (const auto* texts : {program.cpu_features(), program.shapes(), program.requirements()})
+    budget.texts(texts);
+  budget.each(program.slots(), [&](const fbs::Slot& slot) {
+    for (const flatbuffers::String* text : {slot.name(), slot.kind(), slot.device()}) budget.text(text);
+  });
+  budget.each(program.constants(), [&](const fbs::Constant& constant) { budget.numbers(constant.dims()); });
+  budget.each(program.regions(), [&](const fbs::Region& region) {
+    budget.text(region.backend());
+    budget.numbers(region.constants());
+  });
+  budget.each(program.functions(), [&](const fbs::Function& function) { visit_function(budget, function); });
+  budget.each(program.nodes(), [&](const fbs::NodeNote& node) {
+    for (const flatbuffers::String* text : {node.name(), node.op(), node.reason()}) budget.text(text);
+    budget.texts(node.refusals());
+  });
+  if (budget.spent()) return fail("damaged: its description refers to the same parts again and again");
+  return {};
+}
+
+}  // namespace intarsia

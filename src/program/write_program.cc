@@ -1,0 +1,175 @@
+#include "program/write_program.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <unordered_map>
+#include <vector>
+
+#include "program/digest.h"
+#include "program/string_constant.h"
+#include "program/verify_program.h"
+
+namespace intarsia {
+namespace {
+
+std::span<const std::byte> as_bytes(std::string_view text) {
+  return std::as_bytes(std::span<const char>(text.data(), text.size()));
+}
+
+/// A file that vanishes unless `commit` gave it its name.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(std::string path) : path_(std::move(path)) {}
+  ~TemporaryFile() {
+    if (descriptor_ >= 0) close(descriptor_);
+    if (!name_.empty()) unlink(name_.c_str());
+  }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+
+  Status open() {
+    std::string name = path_ + ".XXXXXX";
+    descriptor_ = mkostemp(name.data(), O_CLOEXEC);
+    if (descriptor_ < 0) return failed("cannot create a file beside it");
+    name_ = std::move(name);
+    return {};
+  }
+
+  Status write(std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+      const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written <= 0) return failed("cannot write");
+      bytes = bytes.subspan(static_cast<size_t>(written));
+    }
+    return {};
+  }
+
+  Status commit() {
+    // mkostemp makes it 0600; a program is to be read by whoever may read what the user writes.
+    const mode_t mask = umask(0);
+    umask(mask);
+    if (fchmod(descriptor_, 0777 & ~mask) != 0) return failed("cannot set its mode");
+    if (fsync(descriptor_) != 0) return failed("cannot bring it to the disk");
+    if (rename(name_.c_str(), path_.c_str()) != 0) return failed("cannot rename the new file to it");
+    name_.clear();
+    return {};
+  }
+
+ private:
+  tl::unexpected<Error> failed(std::string_view what) const {
+    return fail("cannot write program '{}': {}: {}", path_, what, std::strerror(errno));
+  }
+
+  std::string path_;
+  std::string name_;  // of the file as it is now; empty: none, or committed
+  int descriptor_ = -1;
+};
+
+/// Bytes of the tail in order, each piece followed by zeros up to 64.
+struct Pieces {
+  std::vector<std::span<const std::byte>> spans;
+  uint64_t bytes = 0;
+
+  uint64_t add(std::span<const std::byte> piece) {
+    const uint64_t at = bytes;
+    spans.push_back(piece);
+    bytes += round_up(piece.size(), tail_alignment);
+    return at;
+  }
+};
+
+/// Fills program.constants and gives what to write, equal bytes once. Encoded strings are kept in `encoded`.
+Pieces lay_out_constants(fbs::ProgramT& program, std::span<const TensorView> constants,
+                         std::vector<std::string>& encoded) {
+  Pieces pieces;
+  std::unordered_multimap<uint64_t, std::pair<uint64_t, std::span<const std::byte>>> placed;  // by digest
+  encoded.reserve(constants.size());
+  program.constants.clear();
+  for (const TensorView& constant : constants) {
+    std::span<const std::byte> bytes(static_cast<const std::byte*>(constant.data), constant.bytes());
+    if (constant.dtype == DType::string) bytes = as_bytes(encoded.emplace_back(encode_strings(constant)));
+    auto entry = std::make_unique<fbs::ConstantT>();
+    entry->bytes = bytes.size();
+    entry->digest = digest_bytes(bytes);
+    entry->dtype = static_cast<uint8_t>(constant.dtype);
+    entry->dims = constant.shape;
+    auto [begin, end] = placed.equal_range(entry->digest);
+    auto same = std::find_if(begin, end,
+                             [&](const auto& item) { return std::ranges::equal(item.second.second, bytes); });
+    if (same != end) {
+      entry->offset = same->second.first;
+    } else {
+      entry->offset = pieces.add(bytes);
+      placed.emplace(entry->digest, std::pair(entry->offset, bytes));
+    }
+    program.constants.push_back(std::move(entry));
+  }
+  return pieces;
+}
+
+Status write_pieces(TemporaryFile& file, const Pieces& pieces, Digest* digest) {
+  static constexpr std::array<std::byte, tail_alignment> zeros = {};
+  for (std::span<const std::byte> piece : pieces.spans) {
+    const std::span<const std::byte> padding(zeros.data(),
+                                             round_up(piece.size(), tail_alignment) - piece.size());
+    for (std::span<const std::byte> part : {piece, padding}) {
+      TRY(file.write(part));
+      if (digest != nullptr) digest->add(part);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Status write_program(const std::string& path, std::string_view elf, fbs::ProgramT program,
+                     std::span<const TensorView> constants, std::span<const std::string> blobs) {
+  INTARSIA_CHECK(blobs.size() == program.regions.size());
+  program.producer = "intarsia " INTARSIA_VERSION;
+  std::vector<std::string> encoded;
+  const Pieces constant_pieces = lay_out_constants(program, constants, encoded);
+  Pieces blob_pieces;
+  for (size_t i = 0; i < blobs.size(); ++i) {
+    program.regions[i]->blob_offset = constant_pieces.bytes + blob_pieces.add(as_bytes(blobs[i]));
+    program.regions[i]->blob_bytes = blobs[i].size();
+  }
+  const uint64_t data_bytes = constant_pieces.bytes + blob_pieces.bytes;
+  TRY(with_context(verify_program(program, constant_pieces.bytes, data_bytes), "cannot write program '{}'",
+                   path));
+
+  flatbuffers::FlatBufferBuilder builder;
+  builder.Finish(fbs::Program::Pack(builder, &program));
+  Pieces description;
+  description.add(std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize())));
+
+  Footer footer{.elf_bytes = elf.size(),
+                .constants_bytes = constant_pieces.bytes,
+                .blobs_bytes = blob_pieces.bytes,
+                .description_bytes = description.bytes};
+  TemporaryFile file(path);
+  TRY(file.open());
+  Digest digest;
+  const std::string padding(tail_offset(footer) - elf.size(), '\0');
+  for (std::string_view part : {elf, std::string_view(padding)}) {
+    TRY(file.write(as_bytes(part)));
+    digest.add(as_bytes(part));
+  }
+  TRY(write_pieces(file, constant_pieces, nullptr));
+  TRY(write_pieces(file, blob_pieces, &digest));
+  TRY(write_pieces(file, description, &digest));
+  const std::span<const std::byte> footer_bytes = std::as_bytes(std::span(&footer, 1));
+  digest.add(footer_bytes.first(offsetof(Footer, digest)));
+  footer.digest = digest.value();
+  TRY(file.write(footer_bytes));
+  return file.commit();
+}
+
+}  // namespace intarsia

@@ -1,0 +1,63 @@
+// Checks the arguments of a run and puts their addresses where the steps look for them.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "program/program.h"
+#include "runtime/named_tensor.h"
+
+namespace intarsia {
+
+struct ValueState;
+
+class ArgumentBinder {
+ public:
+  /// Both outlive this. `values` is indexed as function.values.
+  ArgumentBinder(const fbs::FunctionT& function, std::span<ValueState> values);
+
+  /// Before the steps. Every error names the argument.
+  Status bind(std::span<const NamedTensor> inputs, std::span<NamedTensor> outputs);
+  /// After the steps: gives late outputs away and copies into buffers that the steps could not write
+  /// directly.
+  Status hand_over(std::span<NamedTensor> outputs);
+
+ private:
+  /// The inputs, or the outputs: which values they are and, during a run, which were given.
+  struct Side {
+    std::string_view what;
+    std::span<const uint32_t> values;
+    std::unordered_map<std::string_view, size_t> by_name;
+    std::vector<bool> given;
+    size_t given_count = 0;
+  };
+  struct Range {
+    const std::byte* begin = nullptr;
+    const std::byte* end = nullptr;
+  };
+
+  Side make_side(std::string_view what, std::span<const uint32_t> values) const;
+  Result<size_t> find(Side& side, const NamedTensor& argument, size_t guess) const;
+  Status check_all_inputs_given() const;
+  Status bind_input(const NamedTensor& input, uint32_t id);
+  Status bind_output(NamedTensor& output, uint32_t id);
+  Status check_tensor(const Side& side, const NamedTensor& argument, const ValueState& value) const;
+  Status check_overlap(const NamedTensor& output) const;
+  void provide_ungiven_outputs();
+  Tensor& scratch(uint32_t id, const TensorView& like);
+
+  const fbs::FunctionT& function_;
+  std::span<ValueState> values_;
+  Side inputs_;
+  Side outputs_;
+  std::vector<Range> input_ranges_;       // of the inputs given, in their order
+  std::vector<size_t> output_positions_;  // which output the caller's i-th is
+  std::vector<Tensor>
+      scratch_;  // by value: stands in for buffers that are unaligned or not given; kept between runs
+};
+
+}  // namespace intarsia

@@ -1,0 +1,40 @@
+// A program with devices: slots bound, constants where they are used, executables made.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "device/devices.h"
+#include "runtime/load_program.h"
+
+namespace intarsia {
+
+struct BindOptions {
+  /// (slot, device): {"accel", "sim:1"}. Slots not named go to the device they were compiled for.
+  std::vector<std::pair<std::string, std::string>> devices;
+  int threads = 0;  // of each session; 0: what the program was compiled for
+};
+
+/// Immutable: any number of sessions run it at once.
+struct BoundProgram {
+  std::shared_ptr<const LoadedProgram> program;
+  std::vector<std::shared_ptr<Device>> devices;  // one a slot
+  std::vector<Buffer> memory;                    // of the constants on devices with a memory of their own
+  std::vector<std::vector<TensorView>>
+      constants;  // [slot][constant], in the slot's memory; no data: not used there
+  std::vector<std::vector<TensorView>> region_constants;
+  std::vector<std::unique_ptr<Executable>> executables;  // one a region
+  int threads = 1;
+
+  const fbs::ProgramT& description() const { return program->description(); }
+};
+
+/// Bindings to the same devices with the same number of threads share one BoundProgram. Fails, naming slot,
+/// device or region, on an unknown or doubly named slot, a device that is not there or of another kind than
+/// the slot, and when a backend cannot load its part.
+Result<std::shared_ptr<const BoundProgram>> bind_program(const std::shared_ptr<const LoadedProgram>& program,
+                                                         const BindOptions& options);
+
+}  // namespace intarsia

@@ -1,0 +1,55 @@
+// A program in this process: checked, mapped, its code loaded. Bound to devices next (bind_program.h).
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "device/executable.h"
+#include "program/read_program.h"
+
+namespace intarsia {
+
+struct BoundProgram;
+
+/// Immutable and shared by all sessions. The file stays open and mapped as long as it lives.
+class LoadedProgram {
+ public:
+  ~LoadedProgram();
+  LoadedProgram(const LoadedProgram&) = delete;
+  LoadedProgram& operator=(const LoadedProgram&) = delete;
+
+  const MappedProgram& file() const { return file_; }
+  const fbs::ProgramT& description() const { return file_.description; }
+  /// Who runs a region.
+  const RunBackend& backend(size_t region) const { return backends_[backend_of_region_[region]]; }
+  /// Address of an exported symbol of the program's code, or null.
+  void* symbol(const std::string& name) const;
+
+ private:
+  LoadedProgram() = default;
+  friend Result<std::shared_ptr<const LoadedProgram>> load_program(const std::string&,
+                                                                   std::span<const RunBackend>);
+  friend Result<std::shared_ptr<const BoundProgram>> bind_program(const std::shared_ptr<const LoadedProgram>&,
+                                                                  const struct BindOptions&);
+  Status find_backends(std::span<const RunBackend> known);
+  Status open_library();
+
+  MappedProgram file_;
+  void* library_ = nullptr;
+  std::vector<RunBackend> backends_;
+  std::vector<size_t> backend_of_region_;
+  // Sessions with the same binding share devices' constants and executables.
+  mutable std::mutex bound_mutex_;
+  mutable std::map<std::string, std::weak_ptr<const BoundProgram>> bound_;
+};
+
+/// Fails, naming the file, when it is damaged, was made for another machine, or has regions of a backend that
+/// is not among `backends`; the error then names the operators concerned and what to install.
+Result<std::shared_ptr<const LoadedProgram>> load_program(const std::string& path,
+                                                          std::span<const RunBackend> backends);
+
+}  // namespace intarsia

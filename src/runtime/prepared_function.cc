@@ -1,0 +1,206 @@
+#include "runtime/prepared_function.h"
+
+#include <algorithm>
+
+#include "runtime/bind_arguments.h"
+#include "runtime/region_text.h"
+
+namespace intarsia {
+
+void ValueState::set_data(void* data) {
+  view.data = data;
+  for (Input* reader : readers) reader->tensor.data = data;
+  if (writer != nullptr) writer->tensor.data = data;
+}
+
+void ValueState::set(const TensorView& tensor, std::shared_ptr<void> new_owner) {
+  view = tensor;
+  for (Input* reader : readers) {
+    reader->tensor = tensor;
+    reader->owner = new_owner;
+  }
+  owner = std::move(new_owner);
+}
+
+PreparedFunction::PreparedFunction(const BoundProgram& program, const fbs::FunctionT& function,
+                                   std::span<std::byte* const> arenas, ThreadPool* threads)
+    : program_(program), function_(function), values_(function.values.size()), steps_(function.steps.size()) {
+  for (size_t i = 0; i < values_.size(); ++i) {
+    values_[i].about = function.values[i].get();
+    prepare_value(values_[i], arenas);
+    has_late_ |= values_[i].is_late();
+  }
+  // Reserved at once: steps and values keep pointers into these two.
+  size_t inputs = 0, outputs = 0;
+  for (const auto& step : function.steps) {
+    if (step->kind != fbs::StepKind::run) continue;
+    inputs += step->inputs.size();
+    outputs += step->outputs.size();
+  }
+  inputs_.reserve(inputs);
+  outputs_.reserve(outputs);
+  for (size_t i = 0; i < steps_.size(); ++i) prepare_step(i, arenas, threads);
+  binder_ = std::make_unique<ArgumentBinder>(function, values_);
+}
+
+PreparedFunction::~PreparedFunction() = default;
+
+void PreparedFunction::prepare_value(ValueState& state, std::span<std::byte* const> arenas) const {
+  const fbs::ValueT& about = *state.about;
+  if (about.storage == fbs::Storage::constant) {
+    state.view = program_.constants[about.slot][about.constant];
+    return;
+  }
+  state.view = TensorView{nullptr, static_cast<DType>(about.dtype), about.dims};
+  if (about.storage == fbs::Storage::arena) state.view.data = arenas[about.slot] + about.offset;
+}
+
+void PreparedFunction::prepare_step(size_t number, std::span<std::byte* const> arenas, ThreadPool* threads) {
+  const fbs::StepT& about = *function_.steps[number];
+  PreparedStep& step = steps_[number];
+  step.kind = about.kind;
+  step.inputs = about.inputs;
+  step.outputs = about.outputs;
+  step.writes_late = std::ranges::any_of(about.outputs, [&](uint32_t id) { return values_[id].is_late(); });
+  if (about.kind == fbs::StepKind::copy) {
+    const ValueState& from = values_[about.inputs[0]];
+    step.device = program_.devices[from.about->slot].get();
+    step.target = program_.devices[values_[about.outputs[0]].about->slot].get();
+    if (!step.device->in_host_memory() && !step.target->in_host_memory() && !from.is_late()) {
+      staging_.resize(std::max(staging_.size(), from.view.bytes()));
+    }
+    return;
+  }
+  const fbs::RegionT& region = *program_.description().regions[about.region];
+  step.region = about.region;
+  step.device = program_.devices[region.slot].get();
+  step.executable = program_.executables[about.region].get();
+  Input* const first_input = inputs_.data() + inputs_.size();
+  Output* const first_output = outputs_.data() + outputs_.size();
+  for (uint32_t id : about.inputs) {
+    inputs_.push_back({values_[id].view, nullptr});
+    values_[id].readers.push_back(&inputs_.back());
+  }
+  for (uint32_t id : about.outputs) {
+    outputs_.push_back({values_[id].view, nullptr, values_[id].is_late()});
+    values_[id].writer = &outputs_.back();
+  }
+  step.context = RunContext{.inputs = {first_input, about.inputs.size()},
+                            .outputs = {first_output, about.outputs.size()},
+                            .workspace = arenas[region.slot] + about.workspace_offset,
+                            .threads = threads};
+}
+
+/// What a backend handed over must be what the description promised to its readers.
+Status PreparedFunction::take_late(uint32_t id) {
+  ValueState& value = values_[id];
+  Output& made = *value.writer;
+  const TensorView& tensor = made.tensor;
+  if (value.is_opaque()) {
+    if (made.owner == nullptr) return fail("it made no value for '{}'", value.about->name);
+  } else {
+    const std::vector<int64_t>& dims = value.about->dims;
+    bool fits = tensor.dtype == static_cast<DType>(value.about->dtype) && checked_elements(tensor.shape) &&
+                (value.about->rank_unknown || tensor.shape.size() == dims.size());
+    for (size_t i = 0; fits && i < dims.size(); ++i) fits = dims[i] < 0 || dims[i] == tensor.shape[i];
+    fits = fits && (tensor.data != nullptr || tensor.bytes() == 0);
+    if (!fits) {
+      return fail("it made {} {} for '{}', which is declared otherwise", dtype_name(tensor.dtype),
+                  print_shape(tensor.shape), value.about->name);
+    }
+  }
+  value.set(made.tensor, std::move(made.owner));
+  return {};
+}
+
+Status PreparedFunction::run_region(PreparedStep& step) {
+  TRY(step.device->run(*step.executable, step.context));
+  if (step.writes_late) {
+    for (uint32_t id : step.outputs) {
+      if (values_[id].is_late()) TRY(take_late(id));
+    }
+  }
+  return {};
+}
+
+Status PreparedFunction::run_copy(PreparedStep& step) {
+  const ValueState& from = values_[step.inputs[0]];
+  ValueState& to = values_[step.outputs[0]];
+  if (from.is_opaque()) {
+    to.set(from.view, from.owner);
+    return {};
+  }
+  const bool text = from.view.dtype == DType::string;
+  const size_t bytes = from.view.bytes();
+  if (to.is_late() && text) {
+    const Tensor made(from.view.dtype, from.view.shape);
+    to.set(made.view(), made.owner());
+  } else if (to.is_late()) {
+    const Buffer made = TRY(step.target->allocate(bytes));
+    to.set(TensorView{made.data(), from.view.dtype, from.view.shape}, made.memory());
+  } else if (from.view.shape != to.view.shape) {
+    return fail("it has shape {}, planned was {}", print_shape(from.view.shape), print_shape(to.view.shape));
+  }
+  if (text) {
+    copy_elements(from.view, to.view);
+    return {};
+  }
+  const bool staged =
+      !step.device->in_host_memory() && !step.target->in_host_memory() && step.device != step.target;
+  if (staged && staging_.size() < bytes) staging_.resize(bytes);
+  return copy_between(*step.device, from.view.data, *step.target, to.view.data, bytes, staging_);
+}
+
+void PreparedFunction::dump_outputs(const PreparedStep& step) {
+  for (uint32_t id : step.outputs) {
+    const ValueState& value = values_[id];
+    if (value.is_opaque()) continue;
+    Device& device = *program_.devices[value.about->slot];
+    TensorView view = value.view;
+    std::vector<std::byte> copy;
+    if (!device.in_host_memory()) {
+      copy.resize(view.bytes());
+      if (!device.download(copy.data(), view.data, copy.size())) continue;
+      view.data = copy.data();
+    }
+    dump_(value.about->name, view);
+  }
+}
+
+Status PreparedFunction::run_step(size_t number) {
+  PreparedStep& step = steps_[number];
+  const bool run = step.kind == fbs::StepKind::run;
+  const Status status = run ? run_region(step) : run_copy(step);
+  if (!status) {
+    const std::string what =
+        run ? region_text(program_.description(), step.region)
+            : fmt::format("copying '{}' from {} to {}", values_[step.inputs[0]].about->name,
+                          step.device->name(), step.target->name());
+    return fail("{}: {}", what, status.error().message);
+  }
+  if (dump_) dump_outputs(step);
+  return {};
+}
+
+Status PreparedFunction::run_steps() {
+  for (size_t i = 0; i < steps_.size(); ++i) TRY(run_step(i));
+  return {};
+}
+
+void PreparedFunction::drop_late_values() {
+  for (ValueState& value : values_) {
+    if (!value.is_late()) continue;
+    value.set(TensorView{nullptr, static_cast<DType>(value.about->dtype), {}}, nullptr);
+    if (value.writer != nullptr) *value.writer = Output{value.view, nullptr, true};
+  }
+}
+
+Status PreparedFunction::run(std::span<const NamedTensor> inputs, std::span<NamedTensor> outputs) {
+  Status status = binder_->bind(inputs, outputs);
+  if (status) status = run_steps();
+  if (status) status = binder_->hand_over(outputs);
+  if (has_late_) drop_late_values();
+  return status;
+}
+
+}  // namespace intarsia

@@ -1,0 +1,79 @@
+// A function made ready to run: every pointer that is known before a run is filled in once, so that a run
+// patches the callers' buffers and walks the steps.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "runtime/bind_program.h"
+#include "runtime/session.h"
+
+namespace intarsia {
+
+/// A value during a run: where it is now, and the places in step arguments that repeat it.
+struct ValueState {
+  const fbs::ValueT* about = nullptr;
+  TensorView view;              // on the value's slot; data is null while a late value does not exist
+  std::shared_ptr<void> owner;  // of a late value's memory
+  std::vector<Input*> readers;
+  Output* writer = nullptr;
+
+  bool is_late() const { return about->storage == fbs::Storage::late; }
+  bool is_opaque() const { return about->dtype == 0; }
+  void set_data(void* data);
+  /// Also the shape, dtype and owner.
+  void set(const TensorView& tensor, std::shared_ptr<void> new_owner);
+};
+
+/// What a step does, ready to do.
+struct PreparedStep {
+  fbs::StepKind kind = fbs::StepKind::run;
+  uint32_t region = 0;                     // run
+  const Executable* executable = nullptr;  // run
+  RunContext context;                      // run
+  Device* device = nullptr;                // run: where; copy: of the source
+  Device* target = nullptr;                // copy
+  std::span<const uint32_t> inputs;        // values
+  std::span<const uint32_t> outputs;
+  bool writes_late = false;
+};
+
+class PreparedFunction {
+ public:
+  /// Everything given outlives this. `arenas`: one a slot, in the slot's memory.
+  PreparedFunction(const BoundProgram& program, const fbs::FunctionT& function,
+                   std::span<std::byte* const> arenas, ThreadPool* threads);
+  ~PreparedFunction();
+  PreparedFunction(const PreparedFunction&) = delete;
+  PreparedFunction& operator=(const PreparedFunction&) = delete;
+
+  std::string_view name() const { return function_.name; }
+  Status run(std::span<const NamedTensor> inputs, std::span<NamedTensor> outputs);
+  void set_dump(DumpHook dump) { dump_ = std::move(dump); }
+
+ private:
+  void prepare_value(ValueState& state, std::span<std::byte* const> arenas) const;
+  void prepare_step(size_t number, std::span<std::byte* const> arenas, ThreadPool* threads);
+  Status run_steps();
+  Status run_step(size_t number);
+  Status run_region(PreparedStep& step);
+  Status run_copy(PreparedStep& step);
+  Status take_late(uint32_t value);
+  void dump_outputs(const PreparedStep& step);
+  void drop_late_values();
+
+  const BoundProgram& program_;
+  const fbs::FunctionT& function_;
+  std::vector<ValueState> values_;
+  std::vector<Input> inputs_;  // of all run steps, one after the other
+  std::vector<Output> outputs_;
+  std::vector<PreparedStep> steps_;
+  std::vector<std::byte> staging_;  // for copies between two devices outside the host's memory
+  std::unique_ptr<class ArgumentBinder> binder_;
+  bool has_late_ = false;
+  DumpHook dump_;
+};
+
+}  // namespace intarsia

@@ -1,0 +1,50 @@
+#include "runtime/session.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "runtime/prepared_function.h"
+
+namespace intarsia {
+
+Session::Session() = default;
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+Session::~Session() = default;
+
+Result<Session> Session::create(std::shared_ptr<const BoundProgram> program) {
+  Session session;
+  session.program_ = std::move(program);
+  const fbs::ProgramT& description = session.program_->description();
+  session.threads_ = std::make_unique<ThreadPool>(session.program_->threads);
+  std::vector<std::byte*> arenas;
+  for (size_t slot = 0; slot < description.slots.size(); ++slot) {
+    uint64_t bytes = 0;
+    for (const auto& function : description.functions) bytes = std::max(bytes, function->arena_bytes[slot]);
+    session.arenas_.push_back(TRY(session.device(slot).allocate(bytes)));
+    arenas.push_back(session.arenas_.back().data());
+  }
+  for (const auto& function : description.functions) {
+    session.functions_.push_back(
+        std::make_unique<PreparedFunction>(*session.program_, *function, arenas, session.threads_.get()));
+  }
+  return session;
+}
+
+Status Session::run(std::string_view function, std::span<const NamedTensor> inputs,
+                    std::span<NamedTensor> outputs) {
+  if (function.empty() && functions_.size() == 1) return functions_[0]->run(inputs, outputs);
+  std::vector<std::string_view> names;
+  for (const std::unique_ptr<PreparedFunction>& one : functions_) {
+    if (one->name() == function) return one->run(inputs, outputs);
+  }
+  for (const std::unique_ptr<PreparedFunction>& one : functions_) names.push_back(one->name());
+  return fail("no function '{}'; the program has: {}", function, fmt::join(names, ", "));
+}
+
+void Session::set_dump(DumpHook dump) {
+  for (const std::unique_ptr<PreparedFunction>& function : functions_) function->set_dump(dump);
+}
+
+}  // namespace intarsia

@@ -1,0 +1,53 @@
+// Runs a bound program: buffers of its own, prepared steps, threads.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "runtime/bind_program.h"
+#include "runtime/named_tensor.h"
+
+namespace intarsia {
+
+class PreparedFunction;
+
+/// Called after each step with every value that it wrote, as a tensor in host memory.
+using DumpHook = std::function<void(const std::string& value, const TensorView& tensor)>;
+
+/// All state of runs: one run at a time. Sessions of one program may run at once, each in its thread.
+/// Move-only.
+class Session {
+ public:
+  static Result<Session> create(std::shared_ptr<const BoundProgram> program);
+  Session(Session&&) noexcept;
+  Session& operator=(Session&&) noexcept;
+  ~Session();
+
+  /// Runs `function` (empty: the only one). Every input must be there; outputs that are not asked for are
+  /// computed and dropped. Inputs and outputs must not overlap. Allocates nothing and takes no lock when no
+  /// value is late, the outputs have memory, buffers are aligned to their element size, and all steps run on
+  /// one device. Errors name the argument, or the region and its source nodes; the outputs' contents are then
+  /// undefined.
+  Status run(std::string_view function, std::span<const NamedTensor> inputs, std::span<NamedTensor> outputs);
+
+  /// For --dump: an empty function switches it off. With it, steps run one after the other.
+  void set_dump(DumpHook dump);
+
+  const BoundProgram& program() const { return *program_; }
+  /// Device of a slot by number.
+  Device& device(size_t slot) const { return *program_->devices[slot]; }
+
+ private:
+  Session();
+  std::shared_ptr<const BoundProgram> program_;
+  std::unique_ptr<ThreadPool> threads_;
+  std::vector<Buffer> arenas_;  // one a slot, shared by all functions
+  std::vector<std::unique_ptr<PreparedFunction>> functions_;
+};
+
+}  // namespace intarsia
