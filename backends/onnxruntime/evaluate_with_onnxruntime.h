@@ -1,0 +1,24 @@
+// Runs a whole ONNX model file in ONNX Runtime: the oracle of `check --against onnxruntime`.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/tensor_view.h"
+
+namespace intarsia {
+
+struct NamedTensor {
+  std::string name;
+  Tensor tensor;
+};
+
+/// The model's outputs, in its order, for one tensor per input (any order). An output that is a sequence gives its
+/// elements as "NAME[0]", "NAME[1]"; an optional without a value gives nothing. Fails for inputs that are missing,
+/// unknown or no tensors, and with ONNX Runtime's own message.
+Result<std::vector<NamedTensor>> evaluate_with_onnxruntime(const std::string& model_path,
+                                                           std::span<const NamedTensor> inputs, int threads = 1);
+
+}  // namespace intarsia

@@ -1,0 +1,59 @@
+// ONNX Runtime, found on the machine and opened once a process. Nothing of it is linked: a program that needs it and a
+// machine that lacks it give an error with a remedy.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backends/onnxruntime/ort_api.h"
+#include "base/result.h"
+#include "base/tensor_view.h"
+
+namespace intarsia::ort {
+
+/// Oldest version that has all slots of Api; a library of major version 2 would be another API.
+inline constexpr int oldest_minor_version = 16;
+
+/// Where the library is sought, in this order.
+struct LibrarySearch {
+  std::string given;                  // by the user: a file, or a folder that holds one; nothing else is tried then
+  std::string loaded_name;            // soname: taken when the process has it already, else by the loader's rules
+  std::vector<std::string> patterns;  // file name patterns (glob)
+};
+
+/// INTARSIA_ONNXRUNTIME, "libonnxruntime.so.1", the Python environments round our own library.
+LibrarySearch default_search();
+
+/// One opened library with its one environment (log level: errors). Lives until the process ends.
+class Library {
+ public:
+  /// The process's library, opened on first use. After a failure the next call tries again. Thread-safe.
+  static Result<const Library*> get();
+  /// Opens what the search finds. Fails with all places that were tried, or with the version found and wanted.
+  static Result<std::unique_ptr<Library>> open(const LibrarySearch& search);
+
+  const Api& api() const { return api_; }
+  const std::string& version() const { return version_; }  // "1.31.1"
+  const std::string& path() const { return path_; }
+  const Env* env() const { return env_; }
+  Allocator* allocator() const { return allocator_; }         // CPU, the library's own heap
+  const MemoryInfo* cpu_memory() const { return cpu_memory_; }  // of buffers in host memory
+
+  /// Turns a status of the library into ours and releases it.
+  Status check(OrtStatus* status) const;
+
+ private:
+  Library(void* const* table, std::string version, std::string path)
+      : api_(table), version_(std::move(version)), path_(std::move(path)) {}
+  Status start();
+
+  Api api_;
+  std::string version_;
+  std::string path_;
+  Env* env_ = nullptr;
+  Allocator* allocator_ = nullptr;
+  MemoryInfo* cpu_memory_ = nullptr;
+};
+
+}  // namespace intarsia::ort

@@ -1,0 +1,82 @@
+// A session of ONNX Runtime and its values, owned.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backends/onnxruntime/ort_library.h"
+
+namespace intarsia::ort {
+
+struct ReleaseValue {
+  const Library* library = nullptr;
+  void operator()(Value* value) const { library->api().release_value(value); }
+};
+using OwnedValue = std::unique_ptr<Value, ReleaseValue>;
+
+/// A tensor as a value of the library: on the view's own memory (no copy, the view's memory must outlive it), except
+/// strings, which are copied.
+Result<OwnedValue> wrap_tensor(const Library& library, const TensorView& tensor);
+
+/// Shared ownership of a value; `keep` lives as long.
+std::shared_ptr<void> share_value(OwnedValue value, std::shared_ptr<const void> keep = nullptr);
+
+/// A tensor value's memory as a Tensor that keeps the value alive (no copy, except strings).
+Result<Tensor> view_tensor(const Library& library, const std::shared_ptr<void>& value);
+
+/// Copies a tensor value's strings to `to`, whose shape must be the value's.
+Status copy_strings(const Library& library, const Value* value, const TensorView& to);
+
+struct SessionSettings {
+  int threads = 1;       // that one run uses, the caller's included
+  bool optimize = true;  // false: sessions that are made to see whether the model is accepted
+  /// Initializers that the model declares as external data. Their memory must outlive the session.
+  std::span<const std::string> constant_names = {};
+  std::span<const TensorView> constants = {};
+};
+
+/// An input or output of the model.
+struct Port {
+  std::string name;
+  Kind kind = Kind::unknown;
+};
+
+/// Immutable once made; any number of threads may run it. Workers never spin.
+class ModelSession {
+ public:
+  static Result<std::shared_ptr<const ModelSession>> from_bytes(std::string_view model, const SessionSettings& settings);
+  /// External data is taken from the folder of the file.
+  static Result<std::shared_ptr<const ModelSession>> from_file(const std::string& path, const SessionSettings& settings);
+
+  const Library& library() const { return library_; }
+  const std::vector<Port>& inputs() const { return inputs_; }
+  const std::vector<Port>& outputs() const { return outputs_; }
+
+  /// One value for every input; an output that is null is made by the library and then the caller's.
+  Status run(std::span<const Value* const> inputs, std::span<Value*> outputs) const;
+
+  /// Type of input or output `i`; the caller releases it.
+  Result<TypeInfo*> output_type(size_t i) const;
+
+ private:
+  struct ReleaseSession {
+    const Library* library;
+    void operator()(Session* session) const { library->api().release_session(session); }
+  };
+  explicit ModelSession(const Library& library) : library_(library), session_(nullptr, {&library}) {}
+  template <typename Create>
+  static Result<std::shared_ptr<const ModelSession>> make(const SessionSettings& settings, Create create);
+  Status add_constants(SessionOptions* options, const SessionSettings& settings);
+  Status read_ports();
+
+  const Library& library_;
+  std::vector<OwnedValue> constants_;  // outlive the session
+  std::unique_ptr<Session, ReleaseSession> session_;
+  std::vector<Port> inputs_, outputs_;
+  std::vector<const char*> input_names_, output_names_;  // of inputs_ and outputs_
+};
+
+}  // namespace intarsia::ort

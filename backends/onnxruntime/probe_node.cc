@@ -1,0 +1,106 @@
+#include "backends/onnxruntime/probe_node.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <set>
+
+namespace intarsia {
+namespace {
+
+constexpr size_t small_constant_bytes = 4096;
+
+bool is_type_known(const Value& value) {
+  return value.constant || (value.type.opaque ? !value.type.encoded.empty() : value.type.dtype != DType::undefined);
+}
+
+/// The node and, as far as types are unknown, the nodes that make what it reads; ascending.
+std::vector<NodeId> find_cone(const Graph& graph, NodeId node) {
+  std::set<NodeId> cone;
+  std::vector<NodeId> open{node};
+  while (!open.empty()) {
+    const NodeId id = open.back();
+    open.pop_back();
+    if (!cone.insert(id).second) continue;
+    for (ValueId read : values_read(graph.node(id))) {
+      const Value& value = graph.value(read);
+      if (!is_type_known(value) && value.producer != no_node) open.push_back(value.producer);
+    }
+  }
+  return {cone.begin(), cone.end()};
+}
+
+bool stays_constant(const Tensor& tensor) {
+  const bool plain = is_integer(tensor.dtype()) || tensor.dtype() == DType::boolean || tensor.dtype() == DType::string;
+  return plain && tensor.bytes() <= small_constant_bytes;
+}
+
+void erase_sizes(ValueType& type) {
+  if (!type.shape) return;
+  for (Dim& dim : *type.shape) dim = Dim::unknown();
+}
+
+/// Copies the values that the nodes of the cone touch into a graph of their own; inputs are what no node of it makes.
+class ProbeBuilder {
+ public:
+  ProbeBuilder(const Graph& graph, bool keep_constants) : graph_(graph), keep_constants_(keep_constants) {
+    probe_.opsets = graph.opsets;
+  }
+
+  void add(const Node& node) {
+    Node copy = node;
+    for (auto* list : {&copy.inputs, &copy.captures}) {
+      for (ValueId& id : *list) id = map_read(id);
+    }
+    for (ValueId& id : copy.outputs) {
+      if (id == no_value) continue;
+      const ValueId made = map_new(id, {});  // without a type: the framework says what it makes
+      probe_.outputs.push_back(made);
+      id = made;
+    }
+    names_matter_ |= !node.captures.empty();
+    probe_.add_node(std::move(copy));
+  }
+
+  Graph finish() {
+    for (size_t i = 0; i < probe_.nodes.size(); ++i) probe_.nodes[i].name = fmt::format("n{}", i);
+    for (size_t i = 0; i < probe_.values.size() && !names_matter_; ++i) probe_.values[i].name = fmt::format("v{}", i);
+    return std::move(probe_);
+  }
+
+ private:
+  ValueId map_new(ValueId id, ValueType type) {
+    return mapped_[id] = probe_.add_value(graph_.value(id).name, std::move(type));
+  }
+
+  ValueId map_read(ValueId id) {
+    if (id == no_value) return id;
+    if (auto at = mapped_.find(id); at != mapped_.end()) return at->second;
+    const Value& value = graph_.value(id);
+    if (value.constant && (keep_constants_ || stays_constant(*value.constant))) {
+      return mapped_[id] = probe_.add_constant(value.name, *value.constant);
+    }
+    ValueType type = value.type;
+    if (value.constant) type = {value.constant->dtype(), to_symbolic(value.constant->shape()), false, {}};
+    erase_sizes(type);
+    const ValueId input = map_new(id, std::move(type));
+    probe_.inputs.push_back(input);
+    return input;
+  }
+
+  const Graph& graph_;
+  bool keep_constants_;
+  bool names_matter_ = false;  // a sub-graph reads values by name
+  Graph probe_;
+  std::map<ValueId, ValueId> mapped_;
+};
+
+}  // namespace
+
+Graph make_probe(const Graph& graph, NodeId node, bool keep_constants) {
+  ProbeBuilder builder(graph, keep_constants);
+  for (NodeId id : find_cone(graph, node)) builder.add(graph.node(id));
+  return builder.finish();
+}
+
+}  // namespace intarsia

@@ -1,0 +1,86 @@
+#include "backends/onnxruntime/target.h"
+
+#include <flatbuffers/flatbuffers.h>
+
+#include <map>
+#include <mutex>
+
+#include "backends/onnxruntime/ort_session.h"
+#include "backends/onnxruntime/probe_node.h"
+#include "backends/onnxruntime/session_blob_generated.h"
+#include "backends/onnxruntime/write_onnx_model.h"
+
+namespace intarsia {
+namespace ort {
+namespace {
+
+/// Makes a session and drops it: does ONNX Runtime take this model?
+Status try_session(const OnnxModel& model) {
+  std::vector<TensorView> constants;
+  for (const Tensor& constant : model.constants) constants.push_back(constant.view());
+  SessionSettings settings{.optimize = false, .constant_names = model.constant_names, .constants = constants};
+  TRY(ModelSession::from_bytes(model.bytes, settings));
+  return {};
+}
+
+std::string encode_blob(const OnnxModel& model) {
+  flatbuffers::FlatBufferBuilder builder;
+  const auto bytes = builder.CreateVector(reinterpret_cast<const uint8_t*>(model.bytes.data()), model.bytes.size());
+  const auto names = builder.CreateVectorOfStrings(model.constant_names);
+  fbs::FinishSessionBlobBuffer(builder, fbs::CreateSessionBlob(builder, bytes, names));
+  return {reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize()};
+}
+
+class OnnxRuntimeTarget : public Target {
+ public:
+  std::string name() const override { return "onnxruntime"; }
+
+  std::string version() const override {
+    const auto library = Library::get();
+    return library ? (*library)->version() : std::string();
+  }
+
+  bool needs_framework() const override { return true; }
+  bool supports_device(const std::string& kind) const override { return kind == "cpu" || kind == "sim"; }
+
+  Support supports(const Graph& graph, NodeId node) const override {
+    if (Result<const Library*> library = Library::get(); !library) return Support::refused(library.error().message);
+    const Support support = ask(make_probe(graph, node, false));
+    return support.yes ? support : ask(make_probe(graph, node, true));
+  }
+
+  Result<CompiledRegion> compile(const Graph& region, const CompileOptions&) const override {
+    OnnxModel model = TRY(write_onnx_model(region));
+    TRY(with_context(try_session(model), "ONNX Runtime {} refuses the region '{}'", version(), region.name));
+    CompiledRegion compiled;
+    compiled.blob = encode_blob(model);
+    compiled.constants = std::move(model.constants);
+    compiled.kernels = static_cast<int>(region.nodes.size());
+    return compiled;
+  }
+
+ private:
+  /// The answers are kept by the model itself: equal nodes ask once.
+  Support ask(const Graph& probe) const {
+    const Result<OnnxModel> model = write_onnx_model(probe);
+    if (!model) return Support::refused(model.error().message);
+    {
+      std::lock_guard lock(mutex_);
+      if (auto at = answers_.find(model->bytes); at != answers_.end()) return at->second;
+    }
+    const Status tried = try_session(*model);
+    const Support answer = tried ? Support::supported() : Support::refused(tried.error().message);
+    std::lock_guard lock(mutex_);
+    return answers_.emplace(model->bytes, answer).first->second;
+  }
+
+  mutable std::mutex mutex_;  // guards answers_
+  mutable std::map<std::string, Support> answers_;
+};
+
+}  // namespace
+}  // namespace ort
+
+std::unique_ptr<Target> make_onnxruntime_target() { return std::make_unique<ort::OnnxRuntimeTarget>(); }
+
+}  // namespace intarsia
