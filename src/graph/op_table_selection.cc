@@ -1,7 +1,72 @@
 #include "graph/op_families.h"
+#include "graph/shape_rules.h"
 
 namespace intarsia {
+namespace {
 
-std::span<const OpInfo> selection_ops() { return {}; }
+Status top_k(ShapeContext& context) {
+  OptionalShape result = input_shape(context, 0);
+  if (result) {
+    const auto axis = TRY(normalize_axis(context.attributes().get_int("axis", -1), result->size()));
+    Dim& dim = (*result)[static_cast<size_t>(axis)];
+    // An attribute before opset 10, then an input.
+    const std::optional<int64_t> k = context.has_input(1)
+                                         ? constant_int(context, 1)
+                                         : std::optional(context.attributes().get_int("k", -1));
+    if (k && (*k < 0 || (dim.is_number() && *k > dim.value))) return fail("k is {} of {}", *k, dim.value);
+    dim = k ? Dim::number(*k) : Dim::unknown();
+  }
+  context.set_output(0, context.dtype(0), result);
+  context.set_output(1, DType::i64, result);
+  return {};
+}
+
+Status non_zero(ShapeContext& context) {
+  const SymbolicShape* x = context.shape(0);
+  const Dim rank = x ? Dim::number(static_cast<int64_t>(x->size())) : Dim::unknown();
+  context.set_output(0, DType::i64, SymbolicShape{rank, Dim::unknown()});
+  return {};
+}
+
+/// Some slices along the attribute `axis`, or some elements as one axis.
+Status take_slices(ShapeContext& context) {
+  OptionalShape result = unknown_dims(1);
+  if (context.attributes().has("axis")) {
+    result = input_shape(context, 0);
+    if (result) {
+      const auto axis = TRY(normalize_axis(context.attributes().get_int("axis", 0), result->size()));
+      (*result)[static_cast<size_t>(axis)] = Dim::unknown();
+    }
+  }
+  context.set_output(0, context.dtype(0), result);
+  return {};
+}
+
+Status unique(ShapeContext& context) {
+  TRY(take_slices(context));
+  const SymbolicShape* x = context.shape(0);
+  Dim slices = Dim::unknown();
+  if (x != nullptr && context.attributes().has("axis")) {
+    slices =
+        (*x)[static_cast<size_t>(TRY(normalize_axis(context.attributes().get_int("axis", 0), x->size())))];
+  } else if (x != nullptr) {
+    slices = product_of_dims(*x, 0, x->size());
+  }
+  context.set_output(1, DType::i64, unknown_dims(1));
+  context.set_output(2, DType::i64, SymbolicShape{slices});
+  context.set_output(3, DType::i64, unknown_dims(1));
+  return {};
+}
+
+constexpr OpInfo table[] = {
+    {"Compress", "", 2, 2, 1, 1, take_slices},
+    {"NonZero", "", 1, 1, 1, 1, non_zero},
+    {"TopK", "", 1, 2, 2, 2, top_k},
+    {"Unique", "", 1, 1, 1, 4, unique},
+};
+
+}  // namespace
+
+std::span<const OpInfo> selection_ops() { return table; }
 
 }  // namespace intarsia

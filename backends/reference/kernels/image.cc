@@ -1,7 +1,250 @@
+#include "backends/reference/kernels/image.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
 #include "backends/reference/kernels/kernel_families.h"
+#include "backends/reference/kernels/move.h"
 
 namespace intarsia::reference {
+namespace {
 
-std::span<const KernelEntry> image_kernels() { return {}; }
+struct RoiRule {
+  int64_t height = 1;  // of the output
+  int64_t width = 1;
+  int64_t sampling = 0;
+  double scale = 1;
+  bool half_pixel = true;
+  bool maximum = false;
+};
+
+Result<RoiRule> read_roi_rule(const KernelContext& context) {
+  const Attributes& attributes = context.attributes();
+  RoiRule rule;
+  rule.height = attributes.get_int("output_height", 1);
+  rule.width = attributes.get_int("output_width", 1);
+  rule.sampling = attributes.get_int("sampling_ratio", 0);
+  rule.scale = attributes.get_float("spatial_scale", 1);
+  const std::string shift = attributes.get_string(
+      "coordinate_transformation_mode", context.version() < 16 ? "output_half_pixel" : "half_pixel");
+  const std::string mode = attributes.get_string("mode", "avg");
+  if (shift != "half_pixel" && shift != "output_half_pixel") {
+    return fail("coordinate_transformation_mode is '{}'", shift);
+  }
+  if (mode != "avg" && mode != "max") return fail("mode is '{}', want avg or max", mode);
+  if (rule.height < 1 || rule.width < 1 || rule.sampling < 0 || rule.sampling > 1024) {
+    return fail("output {} x {}, sampling_ratio {}", rule.height, rule.width, rule.sampling);
+  }
+  rule.half_pixel = shift == "half_pixel";
+  rule.maximum = mode == "max";
+  return rule;
+}
+
+/// One axis of a region: samples lie at start + bin * step + (i + 0.5) * step / samples.
+struct RoiAxis {
+  double start, step;
+  int64_t samples;
+
+  double place(int64_t bin, int64_t i) const {
+    return start + static_cast<double>(bin) * step +
+           (static_cast<double>(i) + 0.5) * step / static_cast<double>(samples);
+  }
+};
+
+Result<RoiAxis> roi_axis(const RoiRule& rule, double start, double end, int64_t bins) {
+  const double shift = rule.half_pixel ? 0.5 : 0.0;
+  start = start * rule.scale - shift;
+  double size = end * rule.scale - shift - start;
+  if (!rule.half_pixel) size = std::max(size, 1.0);
+  const double step = size / static_cast<double>(bins);
+  if (!(std::abs(start) < 1e9 && std::abs(step) < 1e6)) return fail("a region at {} of size {}", start, size);
+  return RoiAxis{
+      start, step,
+      rule.sampling > 0 ? rule.sampling : std::max<int64_t>(0, static_cast<int64_t>(std::ceil(step)))};
+}
+
+struct Sides {
+  int64_t low, high;
+  double part;  // of `high`
+  bool inside;
+};
+
+Sides sides_of(double at, int64_t size) {
+  if (at < -1 || at > static_cast<double>(size)) return {0, 0, 0, false};
+  at = std::max(at, 0.0);
+  const auto low = static_cast<int64_t>(at);
+  if (low >= size - 1) return {size - 1, size - 1, 0, true};
+  return {low, low + 1, at - static_cast<double>(low), true};
+}
+
+/// The mean, or the largest weighted corner, of the samples of one bin (He and others, "Mask R-CNN", 2017).
+template <typename T>
+T pool_bin(const RoiRule& rule, const T* plane, const Shape& x, const RoiAxis& rows, const RoiAxis& columns,
+           int64_t bin_row, int64_t bin_column) {
+  double sum = 0;
+  double best = 0;
+  bool first = true;
+  for (int64_t i = 0; i < rows.samples; ++i) {
+    const Sides v = sides_of(rows.place(bin_row, i), x[2]);
+    for (int64_t j = 0; j < columns.samples; ++j) {
+      const Sides h = sides_of(columns.place(bin_column, j), x[3]);
+      const double inside = v.inside && h.inside ? 1 : 0;
+      const double a = inside * (1 - v.part) * (1 - h.part) * plane[v.low * x[3] + h.low];
+      const double b = inside * (1 - v.part) * h.part * plane[v.low * x[3] + h.high];
+      const double c = inside * v.part * (1 - h.part) * plane[v.high * x[3] + h.low];
+      const double d = inside * v.part * h.part * plane[v.high * x[3] + h.high];
+      const double largest = std::max({a, b, c, d});
+      best = first ? largest : std::max(best, largest);
+      sum += a + b + c + d;
+      first = false;
+    }
+  }
+  if (rule.maximum) return static_cast<T>(best);
+  return static_cast<T>(sum / static_cast<double>(std::max<int64_t>(1, rows.samples * columns.samples)));
+}
+
+template <typename T>
+Status align_regions(const KernelContext& context, const RoiRule& rule, const std::vector<int64_t>& images,
+                     const TensorView& y) {
+  const Shape& x = context.input(0).shape;
+  const ReadAs<T> in(context.input(0)), rois(context.input(1));
+  WriteAs<T> out(y);
+  int64_t next = 0;
+  for (size_t r = 0; r < images.size(); ++r) {
+    const T* corners = rois.data() + 4 * r;  // x1, y1, x2, y2
+    if (images[r] < 0 || images[r] >= x[0]) return fail("region {} is of image {}", r, images[r]);
+    const RoiAxis columns = TRY(roi_axis(rule, corners[0], corners[2], rule.width));
+    const RoiAxis rows = TRY(roi_axis(rule, corners[1], corners[3], rule.height));
+    for (int64_t c = 0; c < x[1]; ++c) {
+      const T* plane = in.data() + (images[r] * x[1] + c) * x[2] * x[3];
+      for (int64_t i = 0; i < rule.height * rule.width; ++i) {
+        out[next++] = pool_bin(rule, plane, x, rows, columns, i / rule.width, i % rule.width);
+      }
+    }
+  }
+  return {};
+}
+
+Status roi_align(KernelContext& context) {
+  TRY(require_inputs(context, 3));
+  TRY(require_rank(context, 0, 4));
+  const TensorView& x = context.input(0);
+  const RoiRule rule = TRY(read_roi_rule(context));
+  const std::vector<int64_t> images = TRY(context.input_ints(2));
+  const auto count = static_cast<int64_t>(images.size());
+  if (context.input(1).shape != Shape{count, 4} || context.input(1).dtype != x.dtype) {
+    return fail("regions of shape {} for {} indices", print_shape(context.input(1).shape), count);
+  }
+  const Shape shape = {count, x.shape[1], rule.height, rule.width};
+  TRY(checked_elements(shape));
+  if (x.shape[2] == 0 || x.shape[3] == 0) return fail("an empty image of shape {}", print_shape(x.shape));
+  const TensorView y = TRY(context.output(0, x.dtype, shape));
+  return dispatch_float(x.dtype, [&]<typename T>() { return align_regions<T>(context, rule, images, y); });
+}
+
+struct Box {
+  double top, left, bottom, right;
+  double area() const { return (bottom - top) * (right - left); }
+};
+
+Box read_box(const float* numbers, bool centered) {
+  const double a = numbers[0], b = numbers[1], c = numbers[2], d = numbers[3];
+  if (centered) return {b - d / 2, a - c / 2, b + d / 2, a + c / 2};
+  return {std::min(a, c), std::min(b, d), std::max(a, c), std::max(b, d)};
+}
+
+double intersection_over_union(const Box& a, const Box& b) {
+  const double height = std::min(a.bottom, b.bottom) - std::max(a.top, b.top);
+  const double width = std::min(a.right, b.right) - std::max(a.left, b.left);
+  if (!(height > 0 && width > 0 && a.area() > 0 && b.area() > 0)) return 0;
+  const double shared = height * width;
+  return shared / (a.area() + b.area() - shared);
+}
+
+struct Selection {
+  std::optional<float> score_threshold;
+  float overlap_threshold = 0;
+  int64_t most = 0;  // boxes a class and image
+  bool centered = false;
+};
+
+Result<std::optional<float>> optional_float(const KernelContext& context, size_t input) {
+  if (!context.has_input(input)) return std::optional<float>();
+  const TensorView& view = context.input(input);
+  if (view.dtype != DType::f32 || element_count(view.shape) != 1) {
+    return fail("input {} is {} {}, want one f32", input, dtype_name(view.dtype), print_shape(view.shape));
+  }
+  return std::optional(view.as<float>()[0]);
+}
+
+/// Greedy: the best box first, without those that overlap a chosen one.
+std::vector<int64_t> select_boxes(const Selection& rule, std::span<const float> boxes,
+                                  std::span<const float> scores) {
+  std::vector<int64_t> order;
+  for (size_t i = 0; i < scores.size(); ++i) {
+    if (!rule.score_threshold || scores[i] > *rule.score_threshold) order.push_back(static_cast<int64_t>(i));
+  }
+  // NaN, which no order holds, comes last.
+  const auto key = [&](int64_t i) {
+    const float score = scores[static_cast<size_t>(i)];
+    return std::isnan(score) ? -std::numeric_limits<float>::infinity() : score;
+  };
+  std::ranges::stable_sort(order, [&](int64_t a, int64_t b) { return key(a) > key(b); });
+  std::vector<int64_t> chosen;
+  for (int64_t candidate : order) {
+    if (static_cast<int64_t>(chosen.size()) >= rule.most) break;
+    const Box box = read_box(boxes.data() + 4 * candidate, rule.centered);
+    const bool covered = std::ranges::any_of(chosen, [&](int64_t other) {
+      return intersection_over_union(box, read_box(boxes.data() + 4 * other, rule.centered)) >
+             rule.overlap_threshold;
+    });
+    if (!covered) chosen.push_back(candidate);
+  }
+  return chosen;
+}
+
+Status non_max_suppression(KernelContext& context) {
+  TRY(require_inputs(context, 2));
+  TRY(require_rank(context, 0, 3));
+  TRY(require_rank(context, 1, 3));
+  const TensorView& boxes = context.input(0);
+  const TensorView& scores = context.input(1);
+  if (boxes.dtype != DType::f32 || scores.dtype != DType::f32 || boxes.shape[2] != 4 ||
+      boxes.shape[0] != scores.shape[0] || boxes.shape[1] != scores.shape[2]) {
+    return fail("boxes {} and scores {}", print_shape(boxes.shape), print_shape(scores.shape));
+  }
+  Selection rule;
+  rule.most = context.has_input(2) ? TRY(input_int(context, 2)) : 0;
+  rule.overlap_threshold = TRY(optional_float(context, 3)).value_or(0.0F);
+  rule.score_threshold = TRY(optional_float(context, 4));
+  rule.centered = context.attributes().get_int("center_point_box", 0) != 0;
+  const auto count = static_cast<size_t>(boxes.shape[1]);
+  std::vector<int64_t> result;
+  for (int64_t i = 0; i < scores.shape[0] * scores.shape[1]; ++i) {
+    const int64_t image = i / scores.shape[1];
+    const auto of_image = boxes.as<float>().subspan(static_cast<size_t>(image) * count * 4, count * 4);
+    const auto of_class = scores.as<float>().subspan(static_cast<size_t>(i) * count, count);
+    for (int64_t box : select_boxes(rule, of_image, of_class)) {
+      result.insert(result.end(), {image, i % scores.shape[1], box});
+    }
+  }
+  const TensorView y = TRY(context.output(0, DType::i64, {static_cast<int64_t>(result.size() / 3), 3}));
+  std::ranges::copy(result, y.as<int64_t>().begin());
+  return {};
+}
+
+constexpr KernelEntry table[] = {
+    {"AffineGrid", "", affine_grid},
+    {"GridSample", "", grid_sample},
+    {"NonMaxSuppression", "", non_max_suppression},
+    {"Resize", "", resize},
+    {"RoiAlign", "", roi_align},
+    {"Upsample", "", resize},
+};
+
+}  // namespace
+
+std::span<const KernelEntry> image_kernels() { return table; }
 
 }  // namespace intarsia::reference

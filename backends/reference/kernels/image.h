@@ -1,0 +1,15 @@
+// The kernels of the image family that stand in files of their own.
+#pragma once
+
+#include "backends/reference/kernel.h"
+
+namespace intarsia::reference {
+
+// resize.cc
+Status resize(KernelContext& context);
+
+// grid.cc
+Status grid_sample(KernelContext& context);
+Status affine_grid(KernelContext& context);
+
+}  // namespace intarsia::reference

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "backends/reference/kernel.h"
+
+namespace intarsia::reference {
+
+// tree_ensemble.cc
+Status tree_ensemble(KernelContext& context);
+
+}  // namespace intarsia::reference
