@@ -141,6 +141,7 @@ Status normalize_groups(KernelContext& context, int64_t groups, bool scale_by_gr
   return dispatch_float(x.dtype, [&]<typename T>() -> Status {
     ReadAs<T> in(x);
     WriteAs<T> out(y);
+    if (in.size() == 0) return {};
     for (int64_t g = 0; g < shape.batch * groups; ++g) {
       const int64_t start = g * count;
       const Moments moments =
@@ -273,6 +274,7 @@ Status run_lp_normalization(KernelContext& context) {
   return dispatch_float(x.dtype, [&]<typename T>() -> Status {
     ReadAs<T> in(x);
     WriteAs<T> out(y);
+    if (in.size() == 0) return {};
     for (int64_t i = 0; i < split.outer * split.inner; ++i) {
       const int64_t start = i / split.inner * split.size * split.inner + i % split.inner;
       double sum = 0;

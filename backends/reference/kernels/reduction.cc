@@ -58,6 +58,7 @@ Status reduce(KernelContext& context, Dispatch dispatch, F f) {
   return dispatch(x.dtype, [&]<typename T>() -> Status {
     ReadAs<T> in(x);
     WriteAs<T> out(y);
+    if (out.size() == 0) return {};
     const std::vector<int64_t> reduced = list_offsets(plan.reduced_shape, plan.reduced_strides);
     for_each_offset(plan.kept_shape, std::array{plan.kept_strides}, [&](int64_t i, const auto& start) {
       auto value = [&](size_t k) -> T { return in[start[0] + reduced[k]]; };
@@ -230,6 +231,7 @@ Status accumulate(KernelContext& context, double identity, F f) {
   return dispatch_number(x.dtype, [&]<typename T>() -> Status {
     ReadAs<T> in(x);
     WriteAs<T> out(y);
+    if (in.size() == 0) return {};
     for (int64_t i = 0; i < split.outer * split.inner; ++i) {
       const int64_t start = i / split.inner * split.size * split.inner + i % split.inner;
       auto total = static_cast<Accumulator<T>>(identity);
