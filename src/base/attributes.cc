@@ -1,6 +1,7 @@
 #include "base/attributes.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace intarsia {
 namespace {
@@ -12,7 +13,18 @@ T get_or(const Attributes& attributes, std::string_view name, T otherwise) {
   return typed ? *typed : std::move(otherwise);
 }
 
+bool same_bits(float a, float b) { return std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b); }
+
 }  // namespace
+
+bool Attributes::Entry::operator==(const Entry& other) const {
+  if (name != other.name || value.index() != other.value.index()) return false;
+  if (auto* number = std::get_if<float>(&value)) return same_bits(*number, std::get<float>(other.value));
+  if (auto* list = std::get_if<std::vector<float>>(&value)) {
+    return std::ranges::equal(*list, std::get<std::vector<float>>(other.value), same_bits);
+  }
+  return value == other.value;
+}
 
 void Attributes::set(std::string name, AttributeValue value) {
   auto at = std::ranges::lower_bound(entries_, name, {}, &Entry::name);

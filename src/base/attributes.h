@@ -27,7 +27,8 @@ class Attributes {
   struct Entry {
     std::string name;
     AttributeValue value;
-    bool operator==(const Entry&) const = default;
+    /// Floats compare by their bits: NaN is equal to itself, 0.0 is not -0.0.
+    bool operator==(const Entry& other) const;
   };
 
   void set(std::string name, AttributeValue value);

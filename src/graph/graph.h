@@ -64,7 +64,9 @@ struct Graph {
   std::vector<Node> nodes;
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
-  bool operator==(const Graph&) const = default;
+  /// By names, not by ids: the same values (types, constants) in any order, and the same nodes in the same order,
+  /// connected by values of the same names.
+  bool operator==(const Graph&) const;
 
   Value& value(ValueId id) { return values[index(id)]; }
   const Value& value(ValueId id) const { return values[index(id)]; }
