@@ -99,7 +99,8 @@ Result<PlannedCall> decode_call(const fbs::Call& call) {
                       call.version(),
                       to_vector(call.inputs()),
                       to_vector(call.outputs()),
-                      {}};
+                      {},
+                      to_string(call.library())};
   for (size_t i = 0; call.attributes() && i < call.attributes()->size(); ++i) {
     const fbs::Attribute* attribute = call.attributes()->Get(static_cast<uint32_t>(i));
     decoded.attributes.set(to_string(attribute->name()), TRY(decode_attribute(*attribute)));

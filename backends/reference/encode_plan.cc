@@ -77,7 +77,7 @@ Offset<fbs::Call> encode_call(FlatBufferBuilder& builder, const PlannedCall& cal
   const auto inputs = builder.CreateVector(call.inputs);
   const auto outputs = builder.CreateVector(call.outputs);
   return fbs::CreateCall(builder, name, op, domain, call.version, inputs, outputs,
-                         builder.CreateVector(attributes));
+                         builder.CreateVector(attributes), builder.CreateString(call.library));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // How a reference kernel looks: a plain function of attributes and tensor views. It knows no graph.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -40,6 +41,8 @@ class KernelContext {
 };
 
 using Kernel = Status (*)(KernelContext& context);
+/// A kernel with state of its own, from a user's library for instance.
+using KernelFunction = std::function<Status(KernelContext& context)>;
 
 struct KernelEntry {
   std::string_view op;

@@ -47,7 +47,7 @@ class SlotContext : public KernelContext {
 
 }  // namespace
 
-Status call_kernel(Kernel kernel, const Attributes& attributes, int version,
+Status call_kernel(const KernelFunction& kernel, const Attributes& attributes, int version,
                    std::span<const TensorView* const> inputs, std::span<OutputSlot> outputs) {
   SlotContext context(attributes, version, inputs, outputs);
   try {

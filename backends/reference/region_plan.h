@@ -35,6 +35,7 @@ struct PlannedCall {
   std::vector<uint32_t> inputs;  // values, or left_out
   std::vector<uint32_t> outputs;
   Attributes attributes;
+  std::string library;  // path of the user's library that has the kernel; empty: one of ours
 };
 
 struct RegionPlan {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -51,10 +52,22 @@ struct LoadContext {
   int threads = 1;
 };
 
+/// An opaque value taken apart, as callers see it: an ONNX sequence, optional or map.
+struct OpaqueParts {
+  bool is_optional = false;
+  bool is_sequence = false;  // with is_optional: an optional sequence
+  bool is_map = false;
+  bool is_absent = false;        // an optional without a value
+  std::vector<Tensor> tensors;  // of a sequence its elements, of an optional its content, of a map keys, then values
+};
+
 /// A backend's run half.
 struct RunBackend {
   std::string name;
   Result<std::unique_ptr<Executable>> (*load)(const LoadContext& context);
+  /// (optional) Opaque values at the border of the program. `encoded_type` is the value's serialised ONNX TypeProto.
+  Result<OpaqueParts> (*unpack)(const std::shared_ptr<void>& value, std::string_view encoded_type) = nullptr;
+  Result<std::shared_ptr<void>> (*pack)(const OpaqueParts& parts, std::string_view encoded_type) = nullptr;
 };
 
 }  // namespace intarsia

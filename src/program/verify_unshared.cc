@@ -43,6 +43,7 @@ void visit_function(Budget& budget, const fbs::Function& function) {
   budget.each(function.values(), [&](const fbs::Value& value) {
     budget.text(value.name());
     budget.numbers(value.dims());
+    budget.numbers(value.encoded_type());
   });
   budget.numbers(function.inputs());
   budget.numbers(function.outputs());

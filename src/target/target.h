@@ -41,6 +41,8 @@ class Target {
   virtual std::string name() const = 0;
   /// Version of the library behind it, for reports and cost keys.
   virtual std::string version() const { return {}; }
+  /// True: programs with regions of it need a framework of this name where they run.
+  virtual bool needs_framework() const { return false; }
   /// Device kinds ("cpu", "sim") that it can compile for.
   virtual bool supports_device(const std::string& kind) const = 0;
   virtual Support supports(const Graph& graph, NodeId node) const = 0;

@@ -1,0 +1,18 @@
+"""Intarsia: one trained model, cut into pieces, each run by the device and backend that run it best.
+
+    import intarsia
+    intarsia.compile("model.onnx", devices=["cpu"]).save("model.so")
+    scores = intarsia.load("model.so")(image=x)
+
+Inputs are anything with `__dlpack__` or `__array__` (numpy, PyTorch, JAX, ...), taken without a copy when they are dense
+and on the CPU. Outputs are numpy arrays over the program's own memory; hand them on with `__dlpack__`, also without a copy.
+"""
+
+from ._intarsia import Error, version
+from .compiler import Compiled, check, compile, devices, explain
+from .program import Argument, Program, Session, load
+
+__all__ = [
+    "Argument", "Compiled", "Error", "Program", "Session", "check", "compile", "devices", "explain", "load", "version",
+]
+__version__ = version()

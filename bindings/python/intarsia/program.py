@@ -1,0 +1,101 @@
+"""Programs and sessions: load, bind, run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from . import _intarsia
+from .values import DTYPE_NAMES, from_output, to_value
+
+_KINDS = {0: "tensor", 1: "sequence", 2: "optional", 3: "map", 4: "opaque"}
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An input or output. `shape` is None while not even the rank is known; -1 is a size known only after a run."""
+
+    name: str
+    kind: str
+    dtype: str
+    shape: tuple[int, ...] | None
+
+
+def _argument(entry: tuple) -> Argument:
+    name, kind, dtype, shape = entry
+    return Argument(name, _KINDS[kind], DTYPE_NAMES[dtype], None if shape is None else tuple(shape))
+
+
+class Session:
+    """All state of runs: buffers and threads. One run at a time; make one a thread with `Program.bind`."""
+
+    def __init__(self, session: _intarsia.Session, program: Program):
+        self._session = session
+        self._program = program
+
+    def run(self, inputs: Mapping[str, object], function: str | None = None, outputs: Sequence[str] | None = None) -> dict:
+        """Runs a function (None: the only one) on named inputs; gives the named outputs (None: all) as arrays.
+
+        Raises Error when an input is missing, unknown, or of the wrong dtype or shape, and when a step fails.
+        """
+        _, known_inputs, known_outputs = self._program.signature(function)
+        kinds = {argument.name: argument for argument in known_inputs}
+        values = [(name, to_value(value, kinds.get(name))) for name, value in inputs.items()]
+        wanted = list(outputs) if outputs is not None else [argument.name for argument in known_outputs]
+        results = self._session.run(function or "", values, wanted)
+        return {name: from_output(result) for name, result in results.items()}
+
+
+class Program:
+    """A program file, loaded. Immutable: any number of sessions and threads may use it."""
+
+    def __init__(self, path: str | os.PathLike):
+        self._program = _intarsia.Program(os.fspath(path))
+        self._functions = [
+            (name, [_argument(a) for a in inputs], [_argument(a) for a in outputs])
+            for name, inputs, outputs in self._program.functions()
+        ]
+        self._session: Session | None = None
+
+    def signature(self, function: str | None = None) -> tuple[str, list[Argument], list[Argument]]:
+        """Name, inputs and outputs of a function (None: the first)."""
+        for entry in self._functions:
+            if function is None or entry[0] == function:
+                return entry
+        raise _intarsia.Error(f"the program has no function '{function}'; it has {[f[0] for f in self._functions]}")
+
+    @property
+    def functions(self) -> list[str]:
+        return [entry[0] for entry in self._functions]
+
+    @property
+    def inputs(self) -> list[Argument]:
+        return self.signature()[1]
+
+    @property
+    def outputs(self) -> list[Argument]:
+        return self.signature()[2]
+
+    def bind(self, devices: Mapping[str, str] | None = None, threads: int = 0) -> Session:
+        """A session with slots bound to devices (`{"accel": "sim:1"}`; the rest as compiled). threads 0: as compiled."""
+        return Session(self._program.bind(list((devices or {}).items()), threads), self)
+
+    def __call__(self, **inputs: object):
+        """Runs the only function in a session of the program's own. One output comes alone, several as a dict."""
+        if self._session is None:
+            self._session = self.bind()
+        results = self._session.run(inputs)
+        return next(iter(results.values())) if len(results) == 1 else results
+
+    def verify(self) -> None:
+        """Compares all constants with their digests, which loading does not do. Raises Error on damage."""
+        self._program.verify()
+
+    def __str__(self) -> str:
+        return self._program.text()
+
+
+def load(path: str | os.PathLike) -> Program:
+    """Opens and checks a program file. Raises Error when it is damaged or made for another machine."""
+    return Program(path)

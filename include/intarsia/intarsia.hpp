@@ -1,0 +1,254 @@
+// Intarsia for C++17: intarsia.h with values, lifetimes and exceptions. Header only; link libintarsia.
+//
+//   auto program = intarsia::Program::load("resnet.so");
+//   auto session = program.bind({{"accel", "sim:0"}});
+//   std::vector<float> image(1 * 3 * 224 * 224), scores(1000);
+//   session.run({{"image", {image.data(), {1, 3, 224, 224}}}}, {{"scores", {scores.data(), {1, 1000}}}});
+#ifndef INTARSIA_INTARSIA_HPP_
+#define INTARSIA_INTARSIA_HPP_
+
+#include <intarsia/intarsia.h>
+
+#include <complex>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace intarsia {
+inline namespace v1 {
+
+/// What every call here throws. The message is one line: what, where, got, want, remedy.
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+namespace detail {
+
+inline void check(intarsia_error* error) {
+  if (error == nullptr) return;
+  const std::unique_ptr<intarsia_error, void (*)(intarsia_error*)> owner(error, intarsia_error_release);
+  throw Error(intarsia_error_message(error));
+}
+
+template <typename T>
+constexpr int32_t dtype_of() {
+  if constexpr (std::is_same_v<T, float>) return INTARSIA_F32;
+  else if constexpr (std::is_same_v<T, double>) return INTARSIA_F64;
+  else if constexpr (std::is_same_v<T, bool>) return INTARSIA_BOOL;
+  else if constexpr (std::is_same_v<T, std::complex<float>>) return INTARSIA_C64;
+  else if constexpr (std::is_same_v<T, std::complex<double>>) return INTARSIA_C128;
+  else if constexpr (std::is_same_v<T, intarsia_string>) return INTARSIA_STRING;
+  else {
+    static_assert(std::is_integral_v<T>, "name the dtype of such elements: View(data, dtype, shape)");
+    constexpr bool is_signed = std::is_signed_v<T>;
+    if constexpr (sizeof(T) == 1) return is_signed ? INTARSIA_I8 : INTARSIA_U8;
+    if constexpr (sizeof(T) == 2) return is_signed ? INTARSIA_I16 : INTARSIA_U16;
+    if constexpr (sizeof(T) == 4) return is_signed ? INTARSIA_I32 : INTARSIA_U32;
+    return is_signed ? INTARSIA_I64 : INTARSIA_U64;
+  }
+}
+
+}  // namespace detail
+
+/// A dense row-major tensor in the caller's memory, which must outlive its use.
+struct View {
+  void* data = nullptr;
+  int32_t dtype = INTARSIA_UNDEFINED;
+  std::vector<int64_t> shape;
+
+  View() = default;
+  View(void* data, int32_t dtype, std::vector<int64_t> shape) : data(data), dtype(dtype), shape(std::move(shape)) {}
+  /// The dtype follows from T: float, double, bool, integers, std::complex, intarsia_string.
+  template <typename T>
+  View(T* data, std::vector<int64_t> shape)
+      : data(const_cast<std::remove_const_t<T>*>(data)),
+        dtype(detail::dtype_of<std::remove_const_t<T>>()),
+        shape(std::move(shape)) {}
+};
+
+/// A value that a run made. Owns its memory, independent of session and program. Move-only.
+class Value {
+ public:
+  Value() = default;
+  explicit Value(const intarsia_tensor& tensor) : tensor_(tensor) {}
+  Value(Value&& other) noexcept : tensor_(std::exchange(other.tensor_, empty())) {}
+  Value& operator=(Value&& other) noexcept {
+    std::swap(tensor_, other.tensor_);
+    return *this;
+  }
+  ~Value() { intarsia_tensor_release(&tensor_); }
+
+  int32_t kind() const { return tensor_.kind; }
+  int32_t dtype() const { return tensor_.dtype; }
+  std::vector<int64_t> shape() const { return {tensor_.shape, tensor_.shape + tensor_.rank}; }
+  size_t size() const {
+    size_t elements = 1;
+    for (size_t i = 0; i < tensor_.rank; ++i) elements *= static_cast<size_t>(tensor_.shape[i]);
+    return elements;
+  }
+  /// Throws when T is not the dtype.
+  template <typename T>
+  T* data() const {
+    if (detail::dtype_of<T>() != tensor_.dtype) throw Error("intarsia::Value::data: asked for another element type");
+    return static_cast<T*>(tensor_.data);
+  }
+  void* raw_data() const { return tensor_.data; }
+  std::string_view string(size_t i) const {
+    const intarsia_string& text = data<intarsia_string>()[i];
+    return {text.data, text.size};
+  }
+  /// For sequences, optionals and maps: items and item_count.
+  const intarsia_tensor& tensor() const { return tensor_; }
+
+ private:
+  static intarsia_tensor empty() {
+    intarsia_tensor tensor{};
+    tensor.struct_size = sizeof(tensor);
+    return tensor;
+  }
+  intarsia_tensor tensor_ = empty();
+};
+
+using Binding = std::pair<std::string, std::string>;    // slot, device
+using NamedView = std::pair<std::string, View>;
+
+/// An input or output of a function. Size -1: any, or known after a run.
+struct Argument {
+  std::string name;
+  int32_t kind = INTARSIA_TENSOR;
+  int32_t dtype = INTARSIA_UNDEFINED;
+  bool rank_known = true;
+  std::vector<int64_t> shape;
+};
+
+struct Function {
+  std::string name;
+  std::vector<Argument> inputs;
+  std::vector<Argument> outputs;
+};
+
+/// Buffers and threads for runs, one at a time. Move-only; outlives its Program if need be.
+class Session {
+ public:
+  explicit Session(intarsia_session* session) : session_(session, intarsia_session_release) {}
+
+  /// Into the caller's buffers. `function` may be empty when the program has one.
+  void run(const std::vector<NamedView>& inputs, const std::vector<NamedView>& outputs, const std::string& function = {}) {
+    std::vector<intarsia_tensor> to = tensors(outputs);
+    call(function, tensors(inputs), to);
+    for (intarsia_tensor& tensor : to) intarsia_tensor_release(&tensor);
+  }
+
+  /// The outputs of these names, in memory that the run makes.
+  std::vector<Value> compute(const std::vector<NamedView>& inputs, const std::vector<std::string>& outputs,
+                             const std::string& function = {}) {
+    std::vector<intarsia_tensor> to;
+    for (const std::string& name : outputs) to.push_back(tensor(name, View()));
+    call(function, tensors(inputs), to);
+    std::vector<Value> values;
+    for (const intarsia_tensor& tensor : to) values.emplace_back(tensor);
+    return values;
+  }
+
+  /// For what the C API has and this class has not.
+  intarsia_session* get() const { return session_.get(); }
+
+ private:
+  static intarsia_tensor tensor(const std::string& name, const View& view) {
+    intarsia_tensor tensor{};
+    tensor.struct_size = sizeof(tensor);
+    tensor.name = name.c_str();
+    tensor.dtype = view.dtype;
+    tensor.data = view.data;
+    tensor.rank = view.shape.size();
+    tensor.shape = view.shape.data();
+    return tensor;
+  }
+
+  static std::vector<intarsia_tensor> tensors(const std::vector<NamedView>& views) {
+    std::vector<intarsia_tensor> all;
+    for (const NamedView& view : views) all.push_back(tensor(view.first, view.second));
+    return all;
+  }
+
+  void call(const std::string& function, const std::vector<intarsia_tensor>& from, std::vector<intarsia_tensor>& to) {
+    detail::check(intarsia_session_run(session_.get(), function.empty() ? nullptr : function.c_str(), from.data(),
+                                       from.size(), to.data(), to.size()));
+  }
+
+  std::unique_ptr<intarsia_session, void (*)(intarsia_session*)> session_;
+};
+
+/// A program file, loaded. Any number of threads may use it.
+class Program {
+ public:
+  static Program load(const std::string& path) {
+    intarsia_program* program = nullptr;
+    detail::check(intarsia_program_load(path.c_str(), &program));
+    return Program(program);
+  }
+
+  /// Slots not named go to the device they were compiled for; threads 0: as compiled.
+  Session bind(const std::vector<Binding>& devices = {}, int threads = 0) const {
+    std::vector<intarsia_binding> bindings;
+    for (const Binding& binding : devices) bindings.push_back({binding.first.c_str(), binding.second.c_str()});
+    intarsia_bind_options options{};
+    options.struct_size = sizeof(options);
+    options.bindings = bindings.data();
+    options.binding_count = bindings.size();
+    options.threads = threads;
+    intarsia_session* session = nullptr;
+    detail::check(intarsia_program_bind(program_.get(), &options, &session));
+    return Session(session);
+  }
+
+  std::vector<Function> functions() const {
+    intarsia_program_info info{};
+    info.struct_size = sizeof(info);
+    detail::check(intarsia_program_describe(program_.get(), &info));
+    std::vector<Function> all;
+    for (size_t i = 0; i < info.function_count; ++i) {
+      intarsia_function function{};
+      function.struct_size = sizeof(function);
+      detail::check(intarsia_program_function(program_.get(), i, &function));
+      all.push_back({function.name, arguments(intarsia_program_input, i, function.input_count),
+                     arguments(intarsia_program_output, i, function.output_count)});
+    }
+    return all;
+  }
+
+  /// Throws when the bytes of a constant are damaged.
+  void verify() const { detail::check(intarsia_program_verify(program_.get())); }
+  std::string text() const { return intarsia_program_text(program_.get()); }
+  intarsia_program* get() const { return program_.get(); }
+
+ private:
+  explicit Program(intarsia_program* program) : program_(program, intarsia_program_release) {}
+
+  using Describe = intarsia_error* (*)(const intarsia_program*, size_t, size_t, intarsia_argument*);
+  std::vector<Argument> arguments(Describe describe, size_t function, size_t count) const {
+    std::vector<Argument> all;
+    for (size_t i = 0; i < count; ++i) {
+      intarsia_argument argument{};
+      argument.struct_size = sizeof(argument);
+      detail::check(describe(program_.get(), function, i, &argument));
+      const size_t rank = argument.rank < 0 ? 0 : static_cast<size_t>(argument.rank);
+      all.push_back({argument.name, argument.kind, argument.dtype, argument.rank >= 0,
+                     {argument.shape, argument.shape + rank}});
+    }
+    return all;
+  }
+
+  std::unique_ptr<intarsia_program, void (*)(intarsia_program*)> program_;
+};
+
+}  // namespace v1
+}  // namespace intarsia
+
+#endif  // INTARSIA_INTARSIA_HPP_

@@ -1,0 +1,88 @@
+/* Intarsia: compile models from C. The library is libintarsia_compile.so; errors, tensors and strings are those of
+ * intarsia.h (libintarsia.so), and so are the rules for every call. intarsia_compile.hpp is C++ over it, and opens the
+ * library on first use.
+ *
+ * Results are JSON texts, described in docs/json.md. A text that a call gives out is the caller's:
+ * intarsia_text_release. The calls may come from several threads at once.
+ */
+#ifndef INTARSIA_INTARSIA_COMPILE_H_
+#define INTARSIA_INTARSIA_COMPILE_H_
+
+#include "intarsia.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+INTARSIA_EXPORT void intarsia_text_release(char* text);
+
+/* A list of zero-terminated strings; all zero is the empty list. */
+typedef struct intarsia_strings {
+  const char* const* items;
+  size_t count;
+} intarsia_strings;
+
+/* How to compile. All zero but struct_size and `model`: for the CPU, with every backend there is. */
+typedef struct intarsia_compile_request {
+  size_t struct_size;
+  const char* model;          /* path of the model file */
+  const char* program;        /* path of the program to write */
+  intarsia_strings devices;   /* "cpu", "sim:0", "accel=sim:1" (SLOT=DEVICE); none: "cpu" */
+  intarsia_strings backends;  /* in order of preference; none: all, in the order of intarsia_backends */
+  intarsia_strings shapes;    /* "INPUT=1x3x224x224"; sizes that stay open become 1 */
+  intarsia_strings pins;      /* "GLOB=BACKEND@SLOT": nodes whose name matches run there; a later one wins */
+  const char* fallback;       /* "auto": frameworks run what no backend of ours can; "none": no framework is opened.
+                                 NULL: "auto" */
+  const char* cpu;            /* "native", "x86-64-v2", "x86-64-v3", "x86-64-v4"; NULL: "native" */
+  int32_t threads;            /* that a run will use; 0: 1 */
+  intarsia_strings kernels;   /* paths of libraries with kernels of your own (kernel.h) */
+  int32_t strip_names;        /* not 0: leave node names out of the program */
+  int32_t dry_run;            /* not 0: all but writing the program */
+  intarsia_strings print_after; /* passes whose result goes to `print`; intarsia_pass_names lists them */
+  const char* stop_after;     /* end after this pass, without a program; NULL: do not */
+
+  /* Both are called from the thread of the call; NULL: not wanted. `user` is handed through. */
+  void (*progress)(void* user, const char* phase, int32_t done, int32_t total);
+  void (*print)(void* user, const char* text);
+  void* user;
+} intarsia_compile_request;
+
+/* Compiles a model to a program. The program is written whole or not at all. `report` (may be NULL) is the object of
+ * `intarsia compile --json`. Errors: the model cannot be read, is invalid, or has operators that no backend runs; a
+ * backend, device, pin, input or pass that there is not; the program cannot be written. */
+INTARSIA_EXPORT intarsia_error* intarsia_compile(const intarsia_compile_request* request, char** report);
+
+/* Who runs what, and why, of a model (placed as compiling would, but not compiled) or of a program, named by
+ * request->model. Each result may be NULL: the object of `intarsia explain --json`, lines for people, a Graphviz
+ * picture. Operators that nobody runs do not fail: their target is "nobody@cpu". */
+INTARSIA_EXPORT intarsia_error* intarsia_explain(const intarsia_compile_request* request, char** json, char** text,
+                                                 char** dot);
+
+typedef struct intarsia_check_request {
+  size_t struct_size;
+  const char* path;     /* a model, which is compiled first, or a program */
+  const char* model;    /* what a program is compared with; NULL: the model that it was compiled from */
+  const char* against;  /* "onnxruntime", "reference"; NULL: the first that is there */
+  double rtol, atol;    /* floats may differ by atol + rtol * max|reference|; negative: 1e-3, 1e-5 */
+  const intarsia_tensor* inputs; /* input_count of them; what is not given is filled */
+  size_t input_count;
+  const intarsia_compile_request* compile; /* how to compile a model (its paths are ignored); may be NULL */
+  const intarsia_binding* bindings;        /* binding_count of them: of the slots */
+  size_t binding_count;
+} intarsia_check_request;
+
+/* Runs a model or program and another runtime on the same inputs and compares. `ok` becomes 1 or 0, `report` (may be
+ * NULL) the object of `intarsia check --json`. A mismatch is no error. */
+INTARSIA_EXPORT intarsia_error* intarsia_check(const intarsia_check_request* request, int32_t* ok, char** report);
+
+/* The backends, in order of preference: {"backends":[{"name","version","present","why"}]}. */
+INTARSIA_EXPORT intarsia_error* intarsia_backends(char** json);
+
+/* {"passes":["import",...]}: the names that print_after and stop_after take, in order. */
+INTARSIA_EXPORT intarsia_error* intarsia_pass_names(char** json);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* INTARSIA_INTARSIA_COMPILE_H_ */

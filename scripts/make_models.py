@@ -1,0 +1,360 @@
+#!/usr/bin/env python3
+"""Writes the real-size test models: five Keras image classifiers and a BERT-base encoder, as ONNX.
+
+    build/venv/bin/python scripts/make_models.py [FOLDER] [--only NAME ...]
+
+Nothing is downloaded: weights are random, from a fixed seed. A freshly initialised network forgets its input on the way
+(MobileNetV2 answers 0.001 everywhere), and then any compiler looks right. So every normalisation gets the statistics of
+random data sent through the network, and a model is only written when different random inputs give clearly different
+outputs and ONNX Runtime agrees with Keras.
+
+Beside NAME.onnx lies NAME.json: how the model was made, its digest, how far ONNX Runtime is from Keras, and its operators.
+A model whose file still matches is not made again.
+"""
+
+import argparse
+import collections
+import concurrent.futures
+import hashlib
+import importlib.metadata
+import json
+import math
+import multiprocessing
+import os
+import pathlib
+import sys
+import time
+
+SEED = 20
+TOLERANCE = 1e-3  # of the largest output: how far two correct runtimes may be apart
+MIN_DIFFERENCE = 100 * TOLERANCE  # of the largest output: how far the outputs of two inputs must be apart ...
+MIN_SHARE = 0.5  # ... in at least this share of the outputs
+OPSET = 17
+
+# Name of the file -> (name in keras.applications, height and width of its images).
+CLASSIFIERS = {
+    "resnet50": ("ResNet50", 224),
+    "mobilenetv2": ("MobileNetV2", 224),
+    "inceptionv3": ("InceptionV3", 299),
+    "efficientnetb0": ("EfficientNetB0", 224),
+    "densenet121": ("DenseNet121", 224),
+}
+MODEL_NAMES = [*CLASSIFIERS, "bert_base"]
+
+BERT_LAYERS, BERT_WIDTH, BERT_HEADS, BERT_TOKENS, BERT_VOCABULARY, BERT_LABELS = 12, 768, 12, 128, 30522, 16
+
+
+# Random inputs. `samples` returns one batch per kind of random data that a user may send; a batch is a list with one array
+# per input of the model.
+
+
+def image_samples(size, count, seed):
+    """Batches of uniform [0, 1) and of standard normal images, float32[count, size, size, 3]."""
+    import numpy as np
+
+    random = np.random.default_rng(seed)
+    shape = (count, size, size, 3)
+    return [[random.random(shape, np.float32)], [random.standard_normal(shape, np.float32)]]
+
+
+def token_samples(count, seed):
+    """Batches of token ids and attention mask, int32[count, BERT_TOKENS] both: ids over the whole vocabulary and ids of
+    only 0 and 1, each with everything attended and with a random mask."""
+    import numpy as np
+
+    random = np.random.default_rng(seed)
+
+    def integers(end):
+        return random.integers(0, end, (count, BERT_TOKENS), np.int32)
+
+    everything = np.ones((count, BERT_TOKENS), np.int32)
+    return [[integers(end), mask] for end in (2, BERT_VOCABULARY) for mask in (everything, integers(2))]
+
+
+def join(batches):
+    """All batches as one."""
+    import numpy as np
+
+    return [np.concatenate(arrays) for arrays in zip(*batches)]
+
+
+# The models, and how they get weights under which the output depends on the input.
+
+
+def build_classifier(name):
+    """The keras.applications model with random weights, output logits, and calibrated normalisations."""
+    import keras
+
+    application, size = CLASSIFIERS[name]
+    image = keras.Input((size, size, 3), name="image")
+    make = getattr(keras.applications, application)
+    model = make(weights=None, classifier_activation=None, input_tensor=image)
+    randomise(model)
+    batches = image_samples(size, 6, SEED)
+    calibrate(model, join(batches))
+    calibrate_head(model, batches)
+    return model
+
+
+def randomise(model):
+    """Gives biases and normalisations, which Keras starts at 0 and 1, values that a wrong compiler cannot leave out unseen.
+
+    Offsets around +1 keep most of what reaches a ReLU positive: a random network whose ReLUs cut half of everything is
+    chaotic, and grows rounding errors a hundredfold.
+    """
+    import keras
+    import numpy as np
+
+    random = np.random.default_rng(SEED)
+    for layer in model.layers:
+        if isinstance(layer, keras.layers.BatchNormalization):
+            gamma, beta = (0.5, 2), (0.5, 2)
+        elif isinstance(layer, keras.layers.LayerNormalization):
+            gamma, beta = (0.8, 1.25), (-0.2, 0.2)
+        else:
+            if getattr(layer, "bias", None) is not None:
+                layer.bias.assign(random.normal(0, 0.1, layer.bias.shape))
+            continue
+        if layer.gamma is not None:
+            layer.gamma.assign(random.uniform(*gamma, layer.gamma.shape))
+        layer.beta.assign(random.uniform(*beta, layer.beta.shape))
+
+
+def calibrate(model, inputs):
+    """Sets the statistics of every normalisation to those of `inputs`, by one pass in training mode.
+
+    In that mode a layer normalises by the statistics of what it sees, so the layers behind it see the data that they will
+    see later; momentum 0 makes it keep exactly these statistics.
+    """
+    import keras
+
+    for layer in model.layers:
+        if isinstance(layer, keras.layers.BatchNormalization):
+            layer.momentum = 0.0
+        elif isinstance(layer, keras.layers.Dropout):
+            layer.rate = 0.0
+        elif isinstance(layer, keras.layers.Normalization):
+            layer.adapt(keras.Model(model.inputs, layer.input).predict_on_batch(inputs))
+    model(inputs, training=True)
+
+
+def calibrate_head(model, batches):
+    """Changes the last Dense layer so that the logits have mean 0 and variance 1 over `batches`.
+
+    Global pooling averages random images to nearly equal features: most of a logit is the same for all of them. That part
+    is taken out, for every kind of image: the kernel gets blind to what tells the kinds apart, the bias takes the rest.
+    """
+    import keras
+    import numpy as np
+
+    head = model.layers[-1]
+    pooled = keras.Model(model.inputs, head.input)
+    features = [pooled.predict_on_batch(batch) for batch in batches]
+    means = np.stack([kind.mean(0) for kind in features])
+    between_kinds, _ = np.linalg.qr((means[1:] - means[0]).T)
+    kernel = head.kernel.numpy()
+    kernel = kernel - between_kinds @ (between_kinds.T @ kernel)
+    logits = np.concatenate(features) @ kernel
+    scale = 1 / logits.std(0).mean()
+    head.kernel.assign(kernel * scale)
+    head.bias.assign(-logits.mean(0) * scale)
+
+
+def build_bert():
+    """A BERT-base encoder (post-norm, learned positions, exact GELU) with a small classifier for every token.
+
+    Inputs token_ids and attention_mask (1 = attend), int32[batch, 128]; output logits, float32[batch, 128, 16].
+    """
+    import keras
+    from keras import layers, ops
+
+    Linear, AddPositions = layer_classes()
+    # Weak or uniform attention would leave every token with nothing but itself, or make all alike.
+    sharp, strong = keras.initializers.VarianceScaling(1.5), keras.initializers.VarianceScaling(2.25)
+
+    def normalise(x):
+        return layers.LayerNormalization(epsilon=1e-12)(x)
+
+    def split_heads(x):
+        return ops.transpose(ops.reshape(x, (-1, BERT_TOKENS, BERT_HEADS, BERT_WIDTH // BERT_HEADS)), (0, 2, 1, 3))
+
+    def attention(x, mask, layer):
+        query = split_heads(Linear(BERT_WIDTH, kernel_initializer=sharp, name=f"{layer}_query")(x))
+        key = split_heads(Linear(BERT_WIDTH, kernel_initializer=sharp, name=f"{layer}_key")(x))
+        value = split_heads(Linear(BERT_WIDTH, name=f"{layer}_value")(x))
+        scores = ops.matmul(query, ops.transpose(key, (0, 1, 3, 2))) / math.sqrt(BERT_WIDTH // BERT_HEADS) + mask
+        context = ops.transpose(ops.matmul(ops.softmax(scores, axis=-1), value), (0, 2, 1, 3))
+        context = ops.reshape(context, (-1, BERT_TOKENS, BERT_WIDTH))
+        return Linear(BERT_WIDTH, kernel_initializer=strong, name=f"{layer}_attention_output")(context)
+
+    def feed_forward(x, layer):
+        hidden = Linear(4 * BERT_WIDTH, name=f"{layer}_intermediate")(x)
+        # Written out: keras.activations.gelu uses Erfc, which ONNX does not have.
+        hidden = 0.5 * hidden * (1.0 + ops.erf(hidden * math.sqrt(0.5)))
+        return Linear(BERT_WIDTH, name=f"{layer}_output")(hidden)
+
+    token_ids = keras.Input((BERT_TOKENS,), dtype="int32", name="token_ids")
+    attention_mask = keras.Input((BERT_TOKENS,), dtype="int32", name="attention_mask")
+    unit = keras.initializers.RandomNormal(stddev=1.0)
+    tokens = layers.Embedding(BERT_VOCABULARY, BERT_WIDTH, unit, name="tokens")(token_ids)
+    x = normalise(AddPositions(name="positions")(tokens))
+    mask = (1.0 - ops.cast(attention_mask, "float32")[:, None, None, :]) * -10000.0
+    for i in range(BERT_LAYERS):
+        x = normalise(x + attention(x, mask, f"layer{i}"))
+        x = normalise(x + feed_forward(x, f"layer{i}"))
+    model = keras.Model([token_ids, attention_mask], Linear(BERT_LABELS, name="logits")(x))
+    randomise(model)
+    calibrate(model, join(token_samples(4, SEED)))
+    return model
+
+
+def layer_classes():
+    """The encoder's own layers CentredDense and AddPositions, made here because Keras is imported late."""
+    import keras
+    from keras import ops
+
+    class CentredDense(keras.layers.Dense):
+        """A Dense layer whose pass in training mode sets its bias so that every channel of its output has mean 0: else
+        the means of 24 random branches add up, and drown the tokens."""
+
+        def call(self, inputs, training=False):
+            outputs = super().call(inputs)
+            if training:
+                mean = ops.mean(outputs, axis=tuple(range(len(outputs.shape) - 1)))
+                self.bias.assign(self.bias - mean)
+                outputs = outputs - mean
+            return outputs
+
+    class AddPositions(keras.layers.Layer):
+        """Adds a vector per position to float[batch, token, channel]."""
+
+        def build(self, input_shape):
+            normal = keras.initializers.RandomNormal(stddev=1.0)
+            self.positions = self.add_weight(shape=input_shape[1:], initializer=normal, name="positions")
+
+        def call(self, inputs):
+            return inputs + self.positions
+
+    return CentredDense, AddPositions
+
+
+# Checking and writing.
+
+
+def differing_share(outputs):
+    """The share of outputs that differ clearly between the first two samples."""
+    import numpy as np
+
+    return float(np.mean(np.abs(outputs[0] - outputs[1]) > MIN_DIFFERENCE * np.abs(outputs).max()))
+
+
+def check_model(name, model, path):
+    """Runs ONNX Runtime on the file and Keras on `model` over fresh inputs, two of each kind.
+
+    Returns (largest difference relative to the largest output, smallest share of outputs that depend on the input).
+    Raises RuntimeError when either is not good enough.
+    """
+    import numpy as np
+    import onnxruntime
+
+    batches = token_samples(2, SEED + 1) if name == "bert_base" else image_samples(CLASSIFIERS[name][1], 2, SEED + 1)
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    names = [value.name for value in session.get_inputs()]
+    error, share = 0.0, 1.0
+    for batch in batches:
+        want = model.predict_on_batch(batch)
+        (got,) = session.run(None, dict(zip(names, batch)))
+        if got.shape != want.shape or not np.isfinite(got).all():
+            raise RuntimeError(f"{name}: ONNX Runtime gives {got.shape}, Keras {want.shape}, or not all are finite")
+        error = max(error, float(np.abs(got - want).max() / np.abs(want).max()))
+        share = min(share, differing_share(want))
+    if error > TOLERANCE:
+        raise RuntimeError(f"{name}: ONNX Runtime differs from Keras by {error:.1e} of the largest output")
+    if share < MIN_SHARE:
+        raise RuntimeError(f"{name}: only {share:.0%} of the outputs depend on the input, want {MIN_SHARE:.0%}")
+    return error, share
+
+
+def write_model(name, folder):
+    """Builds, exports and checks one model, in a process of its own. Returns what NAME.json says."""
+    log = folder / f"{name}.log"
+    with open(log, "wb") as file:  # TensorFlow and tf2onnx tell a lot on stderr
+        os.dup2(file.fileno(), sys.stderr.fileno())
+    import keras
+    import tf2onnx
+
+    keras.utils.set_random_seed(SEED)
+    model = build_bert() if name == "bert_base" else build_classifier(name)
+    unchecked = folder / f"{name}.unchecked.onnx"
+    proto, _ = tf2onnx.convert.from_keras(model, opset=OPSET, output_path=str(unchecked))
+    error, share = check_model(name, model, unchecked)
+    facts = {
+        "recipe": recipe_digest(),
+        "sha256": file_digest(unchecked),
+        "bytes": unchecked.stat().st_size,
+        "error_against_keras": error,
+        "share_of_outputs_that_depend_on_the_input": share,
+        "operators": dict(collections.Counter(node.op_type for node in proto.graph.node).most_common()),
+    }
+    unchecked.replace(folder / f"{name}.onnx")
+    (folder / f"{name}.json").write_text(json.dumps(facts, indent=1) + "\n")
+    log.unlink()
+    return facts
+
+
+def file_digest(path):
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def recipe_digest():
+    """Changes when this script or a package that makes the models does."""
+    versions = [importlib.metadata.version(name) for name in ("tensorflow-cpu", "keras", "tf2onnx", "onnx", "numpy")]
+    return hashlib.sha256(pathlib.Path(__file__).read_bytes() + " ".join(versions).encode()).hexdigest()
+
+
+def is_valid(name, folder):
+    """Whether the model is there, undamaged, and made by this very recipe."""
+    try:
+        facts = json.loads((folder / f"{name}.json").read_text())
+        return facts["recipe"] == recipe_digest() and facts["sha256"] == file_digest(folder / f"{name}.onnx")
+    except (OSError, ValueError, KeyError):
+        return False
+
+
+def make_models(names, folder):
+    """Makes what is not there yet, one after the other (each uses all cores), with one line of progress each."""
+    folder.mkdir(parents=True, exist_ok=True)
+    os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1", "KERAS_BACKEND": "tensorflow"}
+    for name in names:
+        if is_valid(name, folder):
+            print(f"{name}: up to date", flush=True)
+            continue
+        start = time.monotonic()
+        # A process per model gives TensorFlow's memory back; spawned, for TensorFlow does not survive a fork.
+        context = multiprocessing.get_context("spawn")
+        with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
+            facts = pool.submit(write_model, name, folder).result()
+        print(
+            f"{name}: {facts['bytes'] / 1e6:.1f} MB, {sum(facts['operators'].values())} nodes,"
+            f" {facts['error_against_keras']:.1e} from Keras,"
+            f" {facts['share_of_outputs_that_depend_on_the_input']:.0%} of the outputs depend on the input,"
+            f" {time.monotonic() - start:.0f} s",
+            flush=True,
+        )
+
+
+def main():
+    build = pathlib.Path(__file__).resolve().parent.parent / "build"
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", nargs="?", type=pathlib.Path, default=build / "models", help="default: build/models")
+    parser.add_argument("--only", nargs="+", choices=MODEL_NAMES, default=MODEL_NAMES, metavar="NAME")
+    arguments = parser.parse_args()
+    try:
+        make_models(arguments.only, arguments.folder)
+    except Exception as failure:
+        sys.exit(f"error: {failure} (what the libraries said is in {arguments.folder}/NAME.log)")
+
+
+if __name__ == "__main__":
+    main()

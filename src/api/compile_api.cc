@@ -1,0 +1,163 @@
+// The C API of the compile half.
+#include <cstdlib>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "api/absent_target.h"
+#include "api/external_tensor.h"
+#include "api/handles.h"
+#include "api/oracles.h"
+#include "api/read_request.h"
+#include "api/registry_run.h"
+#include "api/toolbox.h"
+#include "compile/program_source.h"
+#include "compile/report.h"
+#include "include/intarsia/intarsia_compile.h"
+#include "measure/check_model.h"
+#include "program/read_program.h"
+
+namespace intarsia::api {
+namespace {
+
+void give_text(const std::string& text, char** to) {
+  if (to == nullptr) return;
+  char* copy = static_cast<char*>(std::malloc(text.size() + 1));
+  if (copy == nullptr) throw std::bad_alloc();
+  std::memcpy(copy, text.c_str(), text.size() + 1);
+  *to = copy;
+}
+
+Result<Toolbox> make_tools(const ReadRequest& read) {
+  Toolbox tools = TRY(make_toolbox(read.request, read.kernels));
+  tools.progress = read.progress;
+  tools.print = read.print;
+  return tools;
+}
+
+Status compile(const intarsia_compile_request& from, char** report) {
+  const ReadRequest read = TRY(read_request(from));
+  const CompileRequest& request = read.request;
+  if (request.model_path.empty()) return fail("no model to compile");
+  if (request.program_path.empty() && !request.dry_run && request.stop_after.empty()) return fail("no program to write; name it with -o");
+  const Toolbox tools = TRY(make_tools(read));
+  const CompileResult result = TRY(compile_model(request, tools));
+  give_text(report_compile_json(result, request), report);
+  return {};
+}
+
+/// Places the model as compiling would. What no backend takes goes to "nobody".
+Result<Explanation> explain_model(ReadRequest read) {
+  Toolbox tools = TRY(make_tools(read));
+  tools.targets.push_back(make_nobody_target());
+  if (!read.request.backends.empty()) read.request.backends.push_back("nobody");
+  read.request.stop_after = pass_names().back();
+  Explanation explanation = explain_result(TRY(compile_model(read.request, tools)));
+  for (ExplainedNode& node : explanation.nodes) {
+    if (explanation.regions[node.region].target == "nobody@cpu") node.reason = "no backend runs it";
+  }
+  return explanation;
+}
+
+Status explain(const intarsia_compile_request& from, char** json, char** text, char** dot) {
+  const ReadRequest read = TRY(read_request(from));
+  const std::string& subject = read.request.model_path;
+  const bool is_program = TRY(is_program_file(subject));
+  const Explanation explanation = is_program ? explain_program(TRY(read_program(subject)).description) : TRY(explain_model(read));
+  if (json != nullptr) give_text(explain_json(explanation, subject), json);
+  if (text != nullptr) give_text(explain_text(explanation, subject), text);
+  if (dot != nullptr) give_text(explain_dot(explanation, subject), dot);
+  return {};
+}
+
+/// The caller's inputs, whose memory is used in place; strings are copied.
+Result<std::vector<NamedValue>> read_inputs(const intarsia_check_request& from) {
+  TRY(check_sizes("input", from.inputs, from.input_count));
+  std::vector<NamedValue> inputs;
+  for (size_t i = 0; i < from.input_count; ++i) {
+    NamedTensor named;
+    Tensor strings;
+    TRY(read_input(element(const_cast<intarsia_tensor*>(from.inputs), i), nullptr, nullptr, named, strings));
+    TRY(with_context(checked_elements(named.tensor.shape), "input '{}'", named.name));
+    const bool is_text = named.tensor.dtype == DType::string;
+    inputs.push_back({std::string(named.name), is_text ? strings : Tensor(named.tensor, nullptr)});
+  }
+  return inputs;
+}
+
+Status check(const intarsia_check_request& from, int32_t* ok, char** report) {
+  if (from.struct_size < sizeof(from)) return fail("struct_size of the check request is {}, want {}", from.struct_size, sizeof(from));
+  if (from.path == nullptr) return fail("no model or program to check");
+  intarsia_compile_request defaults{};
+  defaults.struct_size = sizeof(defaults);
+  const ReadRequest read = TRY(read_request(from.compile == nullptr ? defaults : *from.compile));
+  CheckRequest request;
+  request.path = from.path;
+  request.model_path = from.model == nullptr ? "" : from.model;
+  request.compile = read.request;
+  request.inputs = TRY(read_inputs(from));
+  if (from.rtol >= 0) request.tolerance.rtol = from.rtol;
+  if (from.atol >= 0) request.tolerance.atol = from.atol;
+  for (size_t i = 0; i < from.binding_count; ++i) request.bind.devices.emplace_back(from.bindings[i].slot, from.bindings[i].device);
+  request.bind.threads = from.compile == nullptr ? 0 : from.compile->threads;
+  const Toolbox tools = TRY(make_tools(read));
+  const Oracle oracle = TRY(make_oracle(from.against == nullptr ? "" : from.against, read.request.allow_fallback));
+  const CheckResult result = TRY(check_model(request, {tools, run_backends(), oracle}));
+  if (ok != nullptr) *ok = result.ok ? 1 : 0;
+  if (report != nullptr) give_text(report_check_json(result, request), report);
+  return {};
+}
+
+std::string backends_json() {
+  nlohmann::ordered_json json;
+  json["backends"] = nlohmann::ordered_json::array();
+  for (const BackendInfo& backend : list_backends()) {
+    json["backends"].push_back({{"name", backend.name},
+                                {"version", backend.version},
+                                {"present", backend.present},
+                                {"why", backend.present ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(backend.why)}});
+  }
+  return json.dump(2);
+}
+
+}  // namespace
+}  // namespace intarsia::api
+
+using namespace intarsia;
+using namespace intarsia::api;
+
+void intarsia_text_release(char* text) { std::free(text); }
+
+intarsia_error* intarsia_compile(const intarsia_compile_request* request, char** report) {
+  return guarded([&]() -> Status {
+    if (request == nullptr) return fail("intarsia_compile got a null pointer");
+    return compile(*request, report);
+  });
+}
+
+intarsia_error* intarsia_explain(const intarsia_compile_request* request, char** json, char** text, char** dot) {
+  return guarded([&]() -> Status {
+    if (request == nullptr || request->struct_size < sizeof(*request) || request->model == nullptr) return fail("no model or program to explain");
+    return explain(*request, json, text, dot);
+  });
+}
+
+intarsia_error* intarsia_check(const intarsia_check_request* request, int32_t* ok, char** report) {
+  return guarded([&]() -> Status {
+    if (request == nullptr) return fail("intarsia_check got a null pointer");
+    return check(*request, ok, report);
+  });
+}
+
+intarsia_error* intarsia_backends(char** json) {
+  return guarded([&]() -> Status {
+    give_text(backends_json(), json);
+    return {};
+  });
+}
+
+intarsia_error* intarsia_pass_names(char** json) {
+  return guarded([&]() -> Status {
+    give_text(nlohmann::ordered_json{{"passes", pass_names()}}.dump(2), json);
+    return {};
+  });
+}

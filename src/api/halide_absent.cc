@@ -1,0 +1,9 @@
+#include "api/toolbox.h"
+
+namespace intarsia {
+
+TargetResult open_halide_target() {
+  return fail("this build is without Halide; install its wheel (pip install halide) and configure the build again");
+}
+
+}  // namespace intarsia

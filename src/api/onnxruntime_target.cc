@@ -1,0 +1,12 @@
+#include "api/toolbox.h"
+#include "backends/onnxruntime/ort_library.h"
+#include "backends/onnxruntime/target.h"
+
+namespace intarsia {
+
+TargetResult open_onnxruntime_target() {
+  TRY(ort::Library::get());
+  return make_onnxruntime_target();
+}
+
+}  // namespace intarsia

@@ -1,0 +1,99 @@
+#include "api/read_request.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "base/cpu_level.h"
+#include "compile/compile_model.h"
+
+namespace intarsia::api {
+namespace {
+
+Result<std::vector<std::string>> read_strings(const intarsia_strings& from, const char* option) {
+  std::vector<std::string> list;
+  for (size_t i = 0; i < from.count; ++i) {
+    if (from.items[i] == nullptr) return fail("{}: item {} is a null pointer", option, i);
+    list.emplace_back(from.items[i]);
+  }
+  return list;
+}
+
+/// "a=b=c" -> ("a=b", "c"): names may hold an equals sign, what stands behind it never does.
+Result<std::pair<std::string, std::string>> split(const std::string& text, const char* option, const char* want) {
+  const size_t at = text.rfind('=');
+  if (at == std::string::npos || at == 0 || at + 1 == text.size()) return fail("{} {}: want {}", option, text, want);
+  return std::pair(text.substr(0, at), text.substr(at + 1));
+}
+
+Status read_shapes(const intarsia_strings& from, CompileRequest& to) {
+  for (const std::string& text : TRY(read_strings(from, "--shape"))) {
+    const auto [input, shape] = TRY(split(text, "--shape", "INPUT=SIZES, as in image=1x3x224x224"));
+    const Shape sizes = TRY(with_context(parse_shape(shape), "--shape {}", text));
+    if (!to.shapes.emplace(input, sizes).second) return fail("--shape {}: input '{}' is given twice", text, input);
+  }
+  return {};
+}
+
+Status check_pass(const std::string& name, const char* option) {
+  const std::vector<std::string> names = pass_names();
+  if (std::ranges::find(names, name) != names.end()) return {};
+  return fail("{} {}: no such pass; there are {}", option, name, fmt::join(names, ", "));
+}
+
+Status read_passes(const intarsia_compile_request& from, CompileRequest& to) {
+  to.print_after = TRY(read_strings(from.print_after, "--print-after"));
+  for (const std::string& name : to.print_after) TRY(check_pass(name, "--print-after"));
+  if (from.stop_after == nullptr) return {};
+  to.stop_after = from.stop_after;
+  return check_pass(to.stop_after, "--stop-after");
+}
+
+Status read_options(const intarsia_compile_request& from, CompileRequest& to) {
+  to.backends = TRY(read_strings(from.backends, "--backends"));
+  if (from.devices.count > 0) to.devices = TRY(read_strings(from.devices, "--devices"));
+  for (const std::string& text : TRY(read_strings(from.pins, "--pin"))) {
+    const auto [pattern, target] = TRY(split(text, "--pin", "GLOB=BACKEND@SLOT, as in 'conv*=reference@cpu'"));
+    to.pins.push_back({pattern, target});
+  }
+  const std::string fallback = from.fallback == nullptr ? "auto" : from.fallback;
+  if (fallback != "auto" && fallback != "none") return fail("--fallback {}: want auto or none", fallback);
+  to.allow_fallback = fallback == "auto";
+  constexpr int most_threads = 1024;
+  if (from.threads < 0 || from.threads > most_threads) return fail("--threads {}: want 1 to {}", from.threads, most_threads);
+  to.threads = std::max(from.threads, 1);
+  if (from.cpu != nullptr) to.cpu = from.cpu;
+  TRY(with_context(resolve_cpu_level(to.cpu), "--cpu"));
+  to.strip_names = from.strip_names != 0;
+  to.dry_run = from.dry_run != 0;
+  return {};
+}
+
+}  // namespace
+
+Result<ReadRequest> read_request(const intarsia_compile_request& from) {
+  if (from.struct_size < sizeof(from)) return fail("struct_size of the compile request is {}, want {}", from.struct_size, sizeof(from));
+  ReadRequest to;
+  if (from.model != nullptr) to.request.model_path = from.model;
+  if (from.program != nullptr) to.request.program_path = from.program;
+  TRY(read_options(from, to.request));
+  TRY(read_shapes(from.shapes, to.request));
+  TRY(read_passes(from, to.request));
+  to.kernels = TRY(read_strings(from.kernels, "--kernels"));
+  // Libraries that the user brings are wanted, whatever other backends are.
+  std::vector<std::string>& backends = to.request.backends;
+  if (!to.kernels.empty() && !backends.empty() && std::ranges::find(backends, "kernels") == backends.end()) {
+    backends.insert(backends.begin(), "kernels");
+  }
+  if (from.progress != nullptr) {
+    to.progress = [progress = from.progress, user = from.user](const std::string& phase, int done, int total) {
+      progress(user, phase.c_str(), done, total);
+    };
+  }
+  if (from.print != nullptr) {
+    to.print = [print = from.print, user = from.user](const std::string& text) { print(user, text.c_str()); };
+  }
+  return to;
+}
+
+}  // namespace intarsia::api

@@ -1,0 +1,22 @@
+// From the structs of intarsia_compile.h to ours.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compile/compile_request.h"
+#include "include/intarsia/intarsia_compile.h"
+
+namespace intarsia::api {
+
+struct ReadRequest {
+  CompileRequest request;
+  std::vector<std::string> kernels;  // libraries
+  Progress progress;
+  std::function<void(const std::string&)> print;
+};
+
+/// Errors name the option as the command line does. Checks what needs no model: syntax, pass names, threads.
+Result<ReadRequest> read_request(const intarsia_compile_request& from);
+
+}  // namespace intarsia::api

@@ -1,0 +1,178 @@
+// The part of the C API that loads, binds and runs.
+#include "api/external_tensor.h"
+#include "api/handles.h"
+#include "api/registry_run.h"
+
+namespace intarsia::api {
+namespace {
+
+/// Who packs or unpacks each opaque value on a function's border: the backend that reads or makes it.
+struct Border {
+  const fbs::ValueT* value = nullptr;
+  const RunBackend* backend = nullptr;
+};
+
+std::vector<Border> find_border(const LoadedProgram& program, const fbs::FunctionT& function, bool inputs) {
+  std::vector<Border> border;
+  for (uint32_t id : inputs ? function.inputs : function.outputs) {
+    Border entry{function.values[id].get(), nullptr};
+    for (const auto& step : function.steps) {
+      const std::vector<uint32_t>& ids = inputs ? step->inputs : step->outputs;
+      if (step->kind != fbs::StepKind::run || std::ranges::find(ids, id) == ids.end()) continue;
+      entry.backend = &program.backend(step->region);
+    }
+    border.push_back(entry);
+  }
+  return border;
+}
+
+struct FunctionBorder {
+  std::string name;
+  std::vector<Border> inputs;
+  std::vector<Border> outputs;
+
+  static const Border* find(const std::vector<Border>& border, const char* name) {
+    if (name == nullptr) return nullptr;
+    for (const Border& entry : border) {
+      if (entry.value->name == name) return &entry;
+    }
+    return nullptr;
+  }
+};
+
+}  // namespace
+}  // namespace intarsia::api
+
+struct intarsia_session {
+  intarsia::Session session;
+  std::vector<intarsia::api::FunctionBorder> functions;
+  // Reused by every run, so that it allocates nothing.
+  std::vector<intarsia::NamedTensor> inputs;
+  std::vector<intarsia::NamedTensor> outputs;
+  std::vector<intarsia::Tensor> strings;
+};
+
+namespace intarsia::api {
+namespace {
+
+/// Only opaque values need it; null when there is no such function, which the run reports.
+const FunctionBorder* find_border(const intarsia_session& session, std::string_view function) {
+  for (const FunctionBorder& border : session.functions) {
+    if (border.name == function || (function.empty() && session.functions.size() == 1)) return &border;
+  }
+  return nullptr;
+}
+
+Status run(intarsia_session& session, std::string_view function, const intarsia_tensor* inputs, size_t input_count,
+           intarsia_tensor* outputs, size_t output_count) {
+  TRY(check_sizes("input", inputs, input_count));
+  TRY(check_sizes("output", outputs, output_count));
+  const FunctionBorder* border = find_border(session, function);
+  const auto known = [&](bool input, const intarsia_tensor& tensor) -> Border {
+    if (border == nullptr) return {};
+    const Border* found = FunctionBorder::find(input ? border->inputs : border->outputs, tensor.name);
+    return found == nullptr ? Border{} : *found;
+  };
+  if (session.inputs.size() < input_count) session.inputs.resize(input_count);
+  if (session.strings.size() < input_count) session.strings.resize(input_count);
+  if (session.outputs.size() < output_count) session.outputs.resize(output_count);
+  for (size_t i = 0; i < input_count; ++i) {
+    const intarsia_tensor& from = element(const_cast<intarsia_tensor*>(inputs), i);
+    const Border at = known(true, from);
+    TRY(read_input(from, at.backend, at.value, session.inputs[i], session.strings[i]));
+  }
+  for (size_t i = 0; i < output_count; ++i) TRY(read_output(element(outputs, i), session.outputs[i]));
+  TRY(session.session.run(function, std::span(session.inputs).first(input_count),
+                          std::span(session.outputs).first(output_count)));
+  for (size_t i = 0; i < output_count; ++i) {
+    intarsia_tensor& to = element(outputs, i);
+    const Border at = known(false, to);
+    const Status written = write_output(session.outputs[i], at.backend, at.value, to);
+    session.outputs[i].owner = nullptr;
+    if (written) continue;
+    for (size_t made = 0; made < i; ++made) release_tensor(element(outputs, made));
+    return written;
+  }
+  return {};
+}
+
+}  // namespace
+}  // namespace intarsia::api
+
+using namespace intarsia;
+using namespace intarsia::api;
+
+const char* intarsia_version(void) { return INTARSIA_VERSION; }
+uint32_t intarsia_api_version(void) { return INTARSIA_API_VERSION; }
+
+const char* intarsia_error_message(const intarsia_error* error) { return error == nullptr ? "" : error->message.c_str(); }
+void intarsia_error_release(intarsia_error* error) { delete error; }
+void intarsia_tensor_release(intarsia_tensor* tensor) {
+  if (tensor != nullptr) release_tensor(*tensor);
+}
+
+intarsia_error* intarsia_program_load(const char* path, intarsia_program** program) {
+  return guarded([&]() -> Status {
+    if (path == nullptr || program == nullptr) return fail("intarsia_program_load got a null pointer");
+    auto loaded = TRY(load_program(path, run_backends()));
+    *program = new intarsia_program{std::move(loaded), {}, {}};
+    return {};
+  });
+}
+
+void intarsia_program_release(intarsia_program* program) { delete program; }
+
+intarsia_error* intarsia_program_verify(const intarsia_program* program) {
+  return guarded([&]() -> Status {
+    if (program == nullptr) return fail("the program is a null pointer");
+    return verify_constants(program->loaded->file());
+  });
+}
+
+intarsia_error* intarsia_program_bind(const intarsia_program* program, const intarsia_bind_options* options,
+                                      intarsia_session** session) {
+  return guarded([&]() -> Status {
+    if (program == nullptr || session == nullptr) return fail("intarsia_program_bind got a null pointer");
+    BindOptions bind;
+    if (options != nullptr) {
+      if (options->struct_size < sizeof(*options)) {
+        return fail("struct_size of the bind options is {}, want {}", options->struct_size, sizeof(*options));
+      }
+      for (size_t i = 0; i < options->binding_count; ++i) {
+        const intarsia_binding& binding = options->bindings[i];
+        if (binding.slot == nullptr || binding.device == nullptr) return fail("binding {} has a null pointer", i);
+        bind.devices.emplace_back(binding.slot, binding.device);
+      }
+      bind.threads = options->threads;
+    }
+    const LoadedProgram& loaded = *program->loaded;
+    Session bound = TRY(Session::create(TRY(bind_program(program->loaded, bind))));
+    auto made = std::make_unique<intarsia_session>(std::move(bound));
+    for (const auto& function : loaded.description().functions) {
+      made->functions.push_back(
+          {function->name, find_border(loaded, *function, true), find_border(loaded, *function, false)});
+    }
+    *session = made.release();
+    return {};
+  });
+}
+
+void intarsia_session_release(intarsia_session* session) { delete session; }
+
+intarsia_error* intarsia_session_run(intarsia_session* session, const char* function, const intarsia_tensor* inputs,
+                                     size_t input_count, intarsia_tensor* outputs, size_t output_count) {
+  return guarded([&]() -> Status {
+    if (session == nullptr) return fail("the session is a null pointer");
+    return run(*session, function == nullptr ? "" : function, inputs, input_count, outputs, output_count);
+  });
+}
+
+void intarsia_session_set_dump(intarsia_session* session, intarsia_dump dump, void* user) {
+  if (session == nullptr) return;
+  if (dump == nullptr) return session->session.set_dump({});
+  session->session.set_dump([dump, user](const std::string& name, const TensorView& tensor) {
+    if (tensor.dtype == DType::string) return;  // intarsia_string and std::string lie differently
+    const intarsia_tensor view = view_tensor(name, tensor);
+    dump(user, &view);
+  });
+}

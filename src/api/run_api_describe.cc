@@ -1,0 +1,116 @@
+// The part of the C API that describes programs and devices.
+#include "api/handles.h"
+#include "device/devices.h"
+#include "program/print_program.h"
+
+namespace intarsia::api {
+namespace {
+
+Result<const fbs::FunctionT*> find_function(const intarsia_program* program, size_t number) {
+  if (program == nullptr) return fail("the program is a null pointer");
+  const auto& functions = program->loaded->description().functions;
+  if (number >= functions.size()) return fail("no function {}; the program has {}", number, functions.size());
+  return functions[number].get();
+}
+
+intarsia_argument describe_value(const fbs::ValueT& value) {
+  return {.struct_size = sizeof(intarsia_argument),
+          .name = value.name.c_str(),
+          .kind = value.dtype == 0 ? INTARSIA_OPAQUE : INTARSIA_TENSOR,
+          .dtype = value.dtype,
+          .rank = value.rank_unknown || value.dtype == 0 ? -1 : static_cast<int64_t>(value.dims.size()),
+          .shape = value.dims.data()};
+}
+
+Status describe_argument(const intarsia_program* program, size_t number, bool input, size_t index,
+                         intarsia_argument* info) {
+  const fbs::FunctionT* function = TRY(find_function(program, number));
+  const std::vector<uint32_t>& side = input ? function->inputs : function->outputs;
+  if (index >= side.size()) return fail("no {} {}; the function has {}", input ? "input" : "output", index, side.size());
+  return fill(info, describe_value(*function->values[side[index]]), sizeof(intarsia_argument));
+}
+
+/// Strings that live as long as the process.
+const std::vector<DeviceInfo>& devices() {
+  static const std::vector<DeviceInfo> all = list_devices();
+  return all;
+}
+
+}  // namespace
+}  // namespace intarsia::api
+
+using namespace intarsia;
+using namespace intarsia::api;
+
+intarsia_error* intarsia_program_describe(const intarsia_program* program, intarsia_program_info* info) {
+  return guarded([&]() -> Status {
+    if (program == nullptr) return fail("the program is a null pointer");
+    const fbs::ProgramT& description = program->loaded->description();
+    return fill(info,
+                {.struct_size = sizeof(*info),
+                 .producer = description.producer.c_str(),
+                 .arch = description.arch.c_str(),
+                 .cpu = description.cpu.c_str(),
+                 .threads = description.threads,
+                 .model_path = description.model_path.c_str(),
+                 .model_digest = description.model_digest,
+                 .function_count = description.functions.size(),
+                 .slot_count = description.slots.size()},
+                sizeof(*info));
+  });
+}
+
+intarsia_error* intarsia_program_function(const intarsia_program* program, size_t number, intarsia_function* info) {
+  return guarded([&]() -> Status {
+    const fbs::FunctionT* function = TRY(find_function(program, number));
+    return fill(info,
+                {.struct_size = sizeof(*info),
+                 .name = function->name.c_str(),
+                 .input_count = function->inputs.size(),
+                 .output_count = function->outputs.size()},
+                sizeof(*info));
+  });
+}
+
+intarsia_error* intarsia_program_input(const intarsia_program* program, size_t function, size_t input,
+                                       intarsia_argument* info) {
+  return guarded([&] { return describe_argument(program, function, true, input, info); });
+}
+
+intarsia_error* intarsia_program_output(const intarsia_program* program, size_t function, size_t output,
+                                        intarsia_argument* info) {
+  return guarded([&] { return describe_argument(program, function, false, output, info); });
+}
+
+intarsia_error* intarsia_program_slot(const intarsia_program* program, size_t number, intarsia_slot* info) {
+  return guarded([&]() -> Status {
+    if (program == nullptr) return fail("the program is a null pointer");
+    const auto& slots = program->loaded->description().slots;
+    if (number >= slots.size()) return fail("no slot {}; the program has {}", number, slots.size());
+    const fbs::SlotT& slot = *slots[number];
+    return fill(info,
+                {.struct_size = sizeof(*info),
+                 .name = slot.name.c_str(),
+                 .kind = slot.kind.c_str(),
+                 .device = slot.device.c_str()},
+                sizeof(*info));
+  });
+}
+
+const char* intarsia_program_text(intarsia_program* program) {
+  if (program == nullptr) return "";
+  std::call_once(program->text_made, [&] { program->text = print_program(program->loaded->description()); });
+  return program->text.c_str();
+}
+
+size_t intarsia_device_count(void) { return devices().size(); }
+
+intarsia_error* intarsia_device_info(size_t index, intarsia_device* info) {
+  return guarded([&]() -> Status {
+    if (index >= devices().size()) return fail("no device {}; there are {}", index, devices().size());
+    const DeviceInfo& device = devices()[index];
+    return fill(info,
+                {.struct_size = sizeof(*info), .name = device.name.c_str(), .description = device.description.c_str()},
+                sizeof(*info));
+  });
+}

@@ -1,0 +1,30 @@
+// What compiling is made with: the compile halves of all backends, wired together.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compile/compile_request.h"
+
+namespace intarsia {
+
+/// The backends in order of preference, with the libraries that the request names. A backend that was not built, or
+/// whose library is not on this machine, stands at the end and refuses everything with the reason and the remedy.
+/// A framework is opened only when the request allows frameworks and its backends (if any are named) include it.
+Result<Toolbox> make_toolbox(const CompileRequest& request, const std::vector<std::string>& kernel_libraries);
+
+/// For intarsia_backends.
+struct BackendInfo {
+  std::string name, version;
+  bool present = false;
+  std::string why;  // when not present
+};
+std::vector<BackendInfo> list_backends();
+
+/// A backend's compile half, or why it is not there.
+using TargetResult = Result<std::unique_ptr<Target>>;
+TargetResult open_halide_target();       // halide_present.cc or halide_absent.cc
+TargetResult open_onnxruntime_target();  // onnxruntime_target.cc
+
+}  // namespace intarsia

@@ -1,0 +1,13 @@
+// Values for inputs that nobody gave.
+#pragma once
+
+#include "base/result.h"
+#include "base/tensor_view.h"
+
+namespace intarsia {
+
+/// Overwrites the tensor with values that depend on `seed` alone: real and complex floats between -1 and 1, integers
+/// and booleans 0 and 1. Strings are an error: they must be given.
+Status fill_tensor(const TensorView& tensor, uint64_t seed);
+
+}  // namespace intarsia

@@ -1,0 +1,18 @@
+// The steps of a placed graph become a function of the program: values with storage, arenas, run and copy steps.
+#pragma once
+
+#include "compile/compile_model.h"
+#include "compile/compile_regions.h"
+#include "program/program.h"
+
+namespace intarsia {
+
+struct BuiltFunction {
+  fbs::FunctionT function;
+  std::vector<ValueId> constants;  // outputs that are constants: constant i of the function is program constant `first_constant + i`
+};
+
+/// `first_constant` is the number that the first of its own constants will have in the program.
+Result<BuiltFunction> build_function(const CompileResult& result, const CompiledRegions& regions, uint32_t first_constant);
+
+}  // namespace intarsia

@@ -1,0 +1,104 @@
+// The table of contents: what happens to a model, in order. Nothing else sequences passes.
+#include "compile/compile_model.h"
+
+#include <chrono>
+
+#include "compile/choose_targets.h"
+#include "compile/compile_regions.h"
+#include "compile/describe.h"
+#include "compile/emit_program.h"
+#include "graph/print_graph.h"
+#include "import/import_model.h"
+#include "passes/elide_copies.h"
+#include "passes/remove_dead_nodes.h"
+#include "compile/pass_runner.h"
+
+namespace intarsia {
+namespace {
+
+/// Asks the backends, in order, for the types of an operator that the op table lacks.
+InferForeign infer_by(const std::vector<PlacementTarget>& targets) {
+  return [&targets](Graph& graph, NodeId node) -> Status {
+    const Target* asked = nullptr;
+    for (const PlacementTarget& target : targets) {
+      if (target.backend == asked) continue;
+      asked = target.backend;
+      TRY(asked->infer_types(graph, node));
+    }
+    return {};
+  };
+}
+
+uint64_t bytes_of_constants(const Graph& graph) {
+  uint64_t bytes = 0;
+  for (const Value& value : graph.values) bytes += value.constant ? value.constant->bytes() : 0;
+  return bytes;
+}
+
+Result<CompileResult> run_passes(const CompileRequest& request, const Toolbox& tools) {
+  CompileResult result;
+  Graph& graph = result.graph;
+  result.slots = TRY(parse_slots(request.devices));
+  result.targets = TRY(choose_targets(request, tools, result.slots));
+  const std::vector<uint32_t> memories = memories_of(result.targets, result.slots);
+  const InferForeign infer_foreign = infer_by(result.targets);
+  PassRunner passes(request, tools);
+  const auto print_model = [&] { return print_graph(graph); };
+  const auto print_steps = [&] { return describe_steps(result); };
+
+  TRY(passes.run("import", graph, [&]() -> Status { graph = TRY(import_model(request.model_path)); return {}; }, print_model));
+  result.model_weights_bytes = bytes_of_constants(graph);
+
+  TRY(passes.run("bind_shapes", graph, [&]() -> Status { result.bindings = TRY(bind_shapes(graph, request.shapes)); return {}; }, print_model));
+  // From here every size is a number, or unknown until run time because it depends on data.
+
+  TRY(passes.run("fold_constants", graph, [&] { return fold_constants(graph, tools.evaluate, infer_foreign); }, print_model));
+  // From here every value has a type, and shape arithmetic is gone.
+
+  TRY(passes.run("remove_dead_nodes", graph, [&]() -> Status { remove_dead_nodes(graph); return {}; }, print_model));
+
+  TRY(passes.run("place_nodes", graph, [&]() -> Status {
+    result.placement = TRY(place_nodes(graph, result.targets, request.pins));
+    return {};
+  }, [&] { return describe_placement(result); }));
+  // From here every node has exactly one target. A pass that adds a node must place it.
+
+  TRY(passes.run("partition_graph", graph, [&]() -> Status {
+    result.partition = partition_graph(graph, result.placement);
+    result.borders = find_borders(graph, result.partition);
+    return verify_partition(graph, result.placement, result.partition);
+  }, [&] { return describe_partition(result); }));
+  // From here regions are fixed: each reads only from earlier ones.
+
+  TRY(passes.run("insert_copies", graph, [&]() -> Status {
+    result.steps = insert_copies(graph, result.partition, result.borders, memories);
+    return {};
+  }, print_steps));
+  TRY(passes.run("elide_copies", graph, [&]() -> Status {
+    result.steps = elide_copies(result.steps);
+    return verify_steps(graph, result.partition, result.borders, memories, result.steps);
+  }, print_steps));
+  // From here every value is where it is read, once.
+
+  result.stopped = passes.stopped();
+  return result;
+}
+
+}  // namespace
+
+std::vector<std::string> pass_names() {
+  return {"import", "bind_shapes", "fold_constants", "remove_dead_nodes", "place_nodes", "partition_graph", "insert_copies", "elide_copies"};
+}
+
+Result<CompileResult> compile_model(const CompileRequest& request, const Toolbox& tools) {
+  const auto start = std::chrono::steady_clock::now();
+  CompileResult result = TRY(run_passes(request, tools));
+  if (!result.stopped) {
+    const CompiledRegions regions = TRY(compile_regions(result, request, tools.progress));
+    TRY(emit_program(result, regions, request));
+  }
+  result.compile_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return result;
+}
+
+}  // namespace intarsia

@@ -1,0 +1,43 @@
+// From a model file to a program file.
+#pragma once
+
+#include <optional>
+
+#include "compile/compile_request.h"
+#include "passes/bind_shapes.h"
+#include "passes/insert_copies.h"
+
+namespace intarsia {
+
+/// A device's name inside the program.
+struct DeviceSlot {
+  std::string name;    // "accel"
+  std::string kind;    // "sim"
+  std::string device;  // "sim:0"
+};
+
+/// What a compile decided and made, for reports.
+struct CompileResult {
+  Graph graph;  // as it was placed
+  std::vector<DeviceSlot> slots;
+  std::vector<PlacementTarget> targets;
+  std::vector<SymbolBinding> bindings;
+  Placement placement;
+  Partition partition;
+  std::vector<RegionBorder> borders;
+  StepList steps;
+  std::vector<int> kernels;              // one entry a region
+  uint64_t constants_bytes = 0;          // as stored in the program
+  uint64_t model_weights_bytes = 0;
+  uint64_t arena_bytes = 0;              // of all slots
+  double compile_seconds = 0;
+  bool stopped = false;                  // by stop_after: what comes after that pass is empty
+};
+
+/// The names that print_after and stop_after take, in order.
+std::vector<std::string> pass_names();
+
+/// Errors name the model and what to do. The program is written whole or not at all.
+Result<CompileResult> compile_model(const CompileRequest& request, const Toolbox& tools);
+
+}  // namespace intarsia

@@ -1,0 +1,43 @@
+// What a user asks of a compile.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "passes/fold_constants.h"
+#include "passes/place_nodes.h"
+#include "target/target.h"
+
+namespace intarsia {
+
+struct CompileRequest {
+  std::string model_path;
+  std::string program_path;                // empty with dry_run or stop_after
+  std::vector<std::string> devices = {"cpu"};  // "cpu", "sim:0", "accel=sim:1"
+  std::vector<std::string> backends;       // names in order of preference; empty: all that there are
+  std::map<std::string, Shape> shapes;     // input -> shape
+  std::vector<Pin> pins;
+  bool allow_fallback = true;              // frameworks may run what no compiler of ours takes
+  int threads = 1;
+  std::string cpu = "native";              // native, x86-64-v2, x86-64-v3, x86-64-v4
+  bool strip_names = false;                // leave node names out of the program
+  bool dry_run = false;                    // everything but writing
+  std::vector<std::string> print_after;    // passes whose result goes to `print`
+  std::string stop_after;                  // pass after which the compile ends without a program
+};
+
+/// Called as work goes on: a phase's name, how much of it is done, how much there is.
+using Progress = std::function<void(const std::string& phase, int done, int total)>;
+
+/// What compiling is made with; wired together in src/api.
+struct Toolbox {
+  std::vector<std::unique_ptr<Target>> targets;  // in order of preference
+  Evaluate evaluate;                             // runs a node now, for constants
+  std::function<void(const std::string& text)> print;  // where --print-after goes
+  Progress progress;
+};
+
+}  // namespace intarsia

@@ -1,0 +1,120 @@
+// The explanation of a program, from its description.
+#include <algorithm>
+
+#include "compile/explanation.h"
+
+namespace intarsia {
+namespace {
+
+std::optional<uint64_t> value_bytes(const fbs::ValueT& value) {
+  const auto dtype = static_cast<DType>(value.dtype);
+  const bool known = !value.rank_unknown && std::ranges::all_of(value.dims, [](int64_t size) { return size >= 0; });
+  if (!known || dtype == DType::undefined || dtype == DType::string) return std::nullopt;
+  return dtype_bytes(dtype, static_cast<size_t>(element_count(value.dims)));
+}
+
+ExplainedPort explain_port(const fbs::ValueT& value) {
+  ExplainedPort port{value.name, value.dtype == 0 ? "opaque" : std::string(dtype_name(static_cast<DType>(value.dtype))), {}};
+  if (!value.rank_unknown) port.shape = value.dims;
+  return port;
+}
+
+/// Follows values through the steps of one function.
+class FlowFinder {
+ public:
+  FlowFinder(const fbs::ProgramT& program, const fbs::FunctionT& function, Explanation& explanation)
+      : program_(program), function_(function), explanation_(explanation), source_(function.values.size()) {
+    for (size_t i = 0; i < source_.size(); ++i) source_[i] = {static_cast<uint32_t>(i), -1};
+  }
+
+  void find() {
+    for (const auto& step : function_.steps) {
+      if (step->kind == fbs::StepKind::copy) {
+        follow_copy(step->inputs[0], step->outputs[0]);
+        continue;
+      }
+      const int region = static_cast<int>(step->region);
+      for (uint32_t input : step->inputs) add_flow(input, region);
+      for (uint32_t output : step->outputs) source_[output] = {output, region};
+    }
+    for (uint32_t output : function_.outputs) add_flow(output, -1);
+  }
+
+ private:
+  /// A value as it was made: before any copy, and by which region (-1: it is an input).
+  struct Source {
+    uint32_t value = 0;
+    int region = -1;
+  };
+
+  void follow_copy(uint32_t from, uint32_t to) {
+    source_[to] = source_[from];
+    const fbs::ValueT& value = *function_.values[from];
+    const uint32_t to_slot = function_.values[to]->slot;
+    if (value.slot == to_slot) return;  // an input or constant that is an output, in the host's memory
+    explanation_.copies.push_back(
+        {value.name, program_.slots[value.slot]->name, program_.slots[to_slot]->name, value_bytes(value)});
+  }
+
+  void add_flow(uint32_t id, int to_region) {
+    const fbs::ValueT& made = *function_.values[source_[id].value];
+    if (made.storage == fbs::Storage::constant) return;
+    ExplainedFlow flow;
+    flow.value = made.name;
+    flow.from_region = source_[id].region;
+    flow.to_region = to_region;
+    flow.copied = made.slot != function_.values[id]->slot;
+    flow.bytes = value_bytes(made);
+    explanation_.flows.push_back(std::move(flow));
+  }
+
+  const fbs::ProgramT& program_;
+  const fbs::FunctionT& function_;
+  Explanation& explanation_;
+  std::vector<Source> source_;  // one a value
+};
+
+}  // namespace
+
+Explanation explain_program(const fbs::ProgramT& program) {
+  Explanation explanation;
+  for (const auto& slot : program.slots) explanation.slots.push_back({slot->name, slot->kind, slot->device});
+  for (const auto& region : program.regions) {
+    explanation.regions.push_back({region->backend + "@" + program.slots[region->slot]->name, {}, {}});
+  }
+  for (const auto& note : program.nodes) {
+    if (note->region >= program.regions.size()) continue;  // a note of a node that no region runs
+    explanation.regions[note->region].nodes.push_back(explanation.nodes.size());
+    explanation.nodes.push_back({note->name, note->op, note->reason, note->refusals, note->region, {}});
+  }
+  for (const auto& function : program.functions) {
+    for (uint32_t id : function->inputs) explanation.inputs.push_back(explain_port(*function->values[id]));
+    for (uint32_t id : function->outputs) explanation.outputs.push_back(explain_port(*function->values[id]));
+    FlowFinder(program, *function, explanation).find();
+  }
+  return explanation;
+}
+
+std::vector<RefusedOp> rank_refused_ops(const Explanation& explanation) {
+  std::vector<RefusedOp> ops;
+  const auto add_once = [](std::vector<std::string>& list, const std::string& text) {
+    if (std::ranges::find(list, text) == list.end()) list.push_back(text);
+  };
+  for (const ExplainedNode& node : explanation.nodes) {
+    if (node.refusals.empty()) continue;
+    auto at = std::ranges::find(ops, node.op, &RefusedOp::op);
+    if (at == ops.end()) at = ops.insert(ops.end(), {node.op, 0, uint64_t{0}, {}, {}});
+    ++at->count;
+    at->elements = at->elements && node.elements ? std::optional(*at->elements + *node.elements) : std::nullopt;
+    for (const std::string& refusal : node.refusals) {
+      if (at->refusals.size() < 4) add_once(at->refusals, refusal);
+    }
+    add_once(at->targets, explanation.regions[node.region].target);
+  }
+  std::ranges::stable_sort(ops, [](const RefusedOp& a, const RefusedOp& b) {
+    return a.count != b.count ? a.count > b.count : a.elements.value_or(0) > b.elements.value_or(0);
+  });
+  return ops;
+}
+
+}  // namespace intarsia

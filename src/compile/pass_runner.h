@@ -1,0 +1,38 @@
+// Every pass runs through here: timed, verified, printed on demand.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "compile/compile_request.h"
+#include "graph/graph.h"
+
+namespace intarsia {
+
+class PassRunner {
+ public:
+  PassRunner(const CompileRequest& request, const Toolbox& tools) : request_(request), tools_(tools) {}
+
+  /// Runs `pass` (a callable that returns Status), then verifies the graph, then prints `describe()` if asked to.
+  /// After the pass named by stop_after, stopped() is true and no further pass runs.
+  template <typename Pass, typename Describe>
+  Status run(const std::string& name, const Graph& graph, Pass pass, Describe describe) {
+    if (stopped_) return {};
+    report(name);
+    TRY(pass());
+    return finish(name, graph, describe());
+  }
+
+  bool stopped() const { return stopped_; }
+
+ private:
+  void report(const std::string& name);
+  Status finish(const std::string& name, const Graph& graph, const std::string& text);
+
+  const CompileRequest& request_;
+  const Toolbox& tools_;
+  int passes_done_ = 0;
+  bool stopped_ = false;
+};
+
+}  // namespace intarsia

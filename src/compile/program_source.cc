@@ -1,0 +1,17 @@
+#include "compile/program_source.h"
+
+#include <cstring>
+
+#include "base/mapped_file.h"
+#include "program/digest.h"
+
+namespace intarsia {
+
+Result<bool> is_program_file(const std::string& path) {
+  const MappedFile file = TRY(map_file(path));
+  return file.bytes.size() >= 4 && std::memcmp(file.bytes.data(), "\177ELF", 4) == 0;
+}
+
+Result<uint64_t> digest_model(const std::string& path) { return digest_bytes(TRY(map_file(path)).bytes); }
+
+}  // namespace intarsia

@@ -1,0 +1,135 @@
+#include "compile/report.h"
+
+#include <nlohmann/json.hpp>
+
+namespace intarsia {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Names come from files: bytes that are no UTF-8 become a replacement character.
+std::string to_text(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace); }
+
+Json number_or_null(std::optional<uint64_t> number) { return number ? Json(*number) : Json(nullptr); }
+
+Json shape_json(const std::optional<Shape>& shape) {
+  if (!shape) return nullptr;
+  Json sizes = Json::array();
+  for (int64_t size : *shape) sizes.push_back(size < 0 ? Json(nullptr) : Json(size));
+  return sizes;
+}
+
+Json ports_json(const std::vector<ExplainedPort>& ports) {
+  Json list = Json::array();
+  for (const ExplainedPort& port : ports) {
+    list.push_back({{"name", port.name}, {"dtype", port.dtype}, {"shape", shape_json(port.shape)}});
+  }
+  return list;
+}
+
+Json slots_json(const Explanation& explanation) {
+  Json list = Json::array();
+  for (const ExplainedSlot& slot : explanation.slots) {
+    list.push_back({{"name", slot.name}, {"kind", slot.kind}, {"device", slot.device}});
+  }
+  return list;
+}
+
+Json symbols_json(const Explanation& explanation) {
+  Json list = Json::array();
+  for (const SymbolBinding& symbol : explanation.symbols) {
+    list.push_back({{"symbol", symbol.symbol}, {"value", symbol.value}, {"by_default", symbol.by_default}});
+  }
+  return list;
+}
+
+Json regions_json(const Explanation& explanation) {
+  Json list = Json::array();
+  for (size_t r = 0; r < explanation.regions.size(); ++r) {
+    const ExplainedRegion& region = explanation.regions[r];
+    Json names = Json::array();
+    for (size_t node : region.nodes) names.push_back(explanation.nodes[node].name);
+    list.push_back({{"id", r},
+                    {"target", region.target},
+                    {"nodes", region.nodes.size()},
+                    {"source_nodes", std::move(names)},
+                    {"kernels", region.kernels ? Json(*region.kernels) : Json(nullptr)}});
+  }
+  return list;
+}
+
+Json copies_json(const Explanation& explanation) {
+  Json list = Json::array();
+  for (const ExplainedCopy& copy : explanation.copies) {
+    list.push_back(
+        {{"value", copy.value}, {"from", copy.from}, {"to", copy.to}, {"bytes", number_or_null(copy.bytes)}});
+  }
+  return list;
+}
+
+Json nodes_json(const Explanation& explanation) {
+  Json list = Json::array();
+  for (const ExplainedNode& node : explanation.nodes) {
+    list.push_back({{"name", node.name},
+                    {"op", node.op},
+                    {"target", explanation.regions[node.region].target},
+                    {"region", node.region},
+                    {"reason", node.reason},
+                    {"refusals", node.refusals}});
+  }
+  return list;
+}
+
+Json refused_json(const Explanation& explanation) {
+  Json list = Json::array();
+  for (const RefusedOp& op : rank_refused_ops(explanation)) {
+    list.push_back({{"op", op.op},
+                    {"count", op.count},
+                    {"elements", number_or_null(op.elements)},
+                    {"refusals", op.refusals},
+                    {"targets", op.targets}});
+  }
+  return list;
+}
+
+}  // namespace
+
+std::string report_compile_json(const CompileResult& result, const CompileRequest& request) {
+  const Explanation explanation = explain_result(result);
+  const bool written = !result.stopped && !request.dry_run;
+  Json json;
+  json["model"] = request.model_path;
+  json["program"] = written ? Json(request.program_path) : Json(nullptr);
+  json["inputs"] = ports_json(explanation.inputs);
+  json["outputs"] = ports_json(explanation.outputs);
+  json["symbols"] = symbols_json(explanation);
+  json["slots"] = slots_json(explanation);
+  json["regions"] = regions_json(explanation);
+  json["copies"] = copies_json(explanation);
+  json["kernels"] = result.stopped ? Json(nullptr) : Json(0);
+  for (int kernels : result.kernels) json["kernels"] = json["kernels"].get<int>() + kernels;
+  json["predicted_ms"] = nullptr;
+  json["measured_ms"] = nullptr;
+  json["single_backend_ms"] = nullptr;
+  json["constants_bytes"] = result.stopped ? Json(nullptr) : Json(result.constants_bytes);
+  json["model_weights_bytes"] = result.model_weights_bytes;
+  json["arena_bytes"] = result.stopped ? Json(nullptr) : Json(result.arena_bytes);
+  json["compile_seconds"] = result.compile_seconds;
+  return to_text(json);
+}
+
+std::string explain_json(const Explanation& explanation, const std::string& subject) {
+  Json json;
+  json["subject"] = subject;
+  json["inputs"] = ports_json(explanation.inputs);
+  json["outputs"] = ports_json(explanation.outputs);
+  json["symbols"] = symbols_json(explanation);
+  json["slots"] = slots_json(explanation);
+  json["regions"] = regions_json(explanation);
+  json["copies"] = copies_json(explanation);
+  json["unsupported_ops"] = refused_json(explanation);
+  json["nodes"] = nodes_json(explanation);
+  return to_text(json);
+}
+
+}  // namespace intarsia

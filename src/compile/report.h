@@ -1,0 +1,29 @@
+// What a compile and an explanation say: JSON (docs/json.md), text for people, a picture.
+#pragma once
+
+#include <string>
+
+#include "compile/explanation.h"
+
+namespace intarsia {
+
+/// The object of `compile --json`. What was not measured is null.
+std::string report_compile_json(const CompileResult& result, const CompileRequest& request);
+
+/// The object of `explain --json`. `subject` is the model's or program's path.
+std::string explain_json(const Explanation& explanation, const std::string& subject);
+
+/// Several lines: devices, regions, copies, refused operators, then a line a node.
+std::string explain_text(const Explanation& explanation, const std::string& subject);
+
+/// A Graphviz picture: a cluster a region, a colour a target, copies as dashed edges with their bytes. Of large graphs
+/// a region is one box that sums up its operators.
+std::string explain_dot(const Explanation& explanation, const std::string& subject);
+
+/// "3 Conv, 2 Relu, 12 more": the operators of a region, the most frequent first.
+std::string sum_up_ops(const Explanation& explanation, size_t region);
+
+/// "64 bytes", "1.5 KB", "12.0 MB"; "?" when unknown.
+std::string print_bytes(std::optional<uint64_t> bytes);
+
+}  // namespace intarsia

@@ -1,0 +1,65 @@
+// Compares a program's outputs with those of another runtime.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "compile/compile_model.h"
+#include "measure/compare_tensors.h"
+#include "measure/evaluate_graph.h"
+#include "runtime/bind_program.h"
+
+namespace intarsia {
+
+/// Runs a whole model file some other way. An output that is a sequence comes as its elements "NAME[0]", "NAME[1]".
+struct Oracle {
+  std::string name;  // "onnxruntime"
+  std::function<Result<std::vector<NamedValue>>(const std::string& model_path, std::span<const NamedValue> inputs)> run;
+};
+
+struct CheckRequest {
+  std::string path;              // a model, which is compiled first, or a program
+  std::string model_path;        // what a program is compared with; empty: the model it was compiled from
+  CompileRequest compile;        // how a model is compiled; its paths are ignored
+  std::vector<NamedValue> inputs;  // inputs that are not among them are filled (fill_tensor)
+  Tolerance tolerance;
+  BindOptions bind;
+};
+
+struct CheckTools {
+  const Toolbox& compile;
+  std::span<const RunBackend> backends;
+  Oracle oracle;
+};
+
+struct CheckedInput {
+  std::string name, dtype;
+  Shape shape;
+  bool filled = false;
+};
+
+struct CheckedOutput {
+  std::string name;
+  Difference difference;
+};
+
+struct CheckResult {
+  bool ok = false;
+  std::string model_path;
+  std::string against;
+  std::vector<CheckedInput> inputs;
+  std::vector<CheckedOutput> outputs;
+  std::vector<std::string> warnings;  // outputs that hardly depend on the inputs
+};
+
+/// Of a program the constants' digests are checked, too, and that the model is the one it was compiled from (unless
+/// request.model_path says which to take). A mismatch is a result, not an error.
+Result<CheckResult> check_model(const CheckRequest& request, const CheckTools& tools);
+
+/// The object of `check --json` (docs/json.md).
+std::string report_check_json(const CheckResult& result, const CheckRequest& request);
+
+}  // namespace intarsia

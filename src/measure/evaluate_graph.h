@@ -1,0 +1,23 @@
+// Runs a graph node by node, the slow and simple way: an oracle.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "passes/fold_constants.h"
+
+namespace intarsia {
+
+struct NamedValue {
+  std::string name;
+  Tensor tensor;
+};
+
+/// The graph's outputs for one tensor per input, in any order. `evaluate` runs one node; a value is dropped after its
+/// last reader. Errors: an input that is missing, and what `evaluate` says.
+Result<std::vector<NamedValue>> evaluate_graph(const Graph& graph, std::span<const NamedValue> inputs,
+                                               const Evaluate& evaluate);
+
+}  // namespace intarsia

@@ -1,0 +1,35 @@
+#include <nlohmann/json.hpp>
+
+#include "measure/check_model.h"
+
+namespace intarsia {
+
+std::string report_check_json(const CheckResult& result, const CheckRequest& request) {
+  using Json = nlohmann::ordered_json;
+  Json json;
+  json["ok"] = result.ok;
+  json["subject"] = request.path;
+  json["model"] = result.model_path;
+  json["against"] = result.against;
+  json["rtol"] = request.tolerance.rtol;
+  json["atol"] = request.tolerance.atol;
+  json["inputs"] = Json::array();
+  for (const CheckedInput& input : result.inputs) {
+    json["inputs"].push_back({{"name", input.name}, {"dtype", input.dtype}, {"shape", input.shape}, {"filled", input.filled}});
+  }
+  json["outputs"] = Json::array();
+  for (const CheckedOutput& output : result.outputs) {
+    const Difference& difference = output.difference;
+    // The library writes a number that is NaN as null.
+    json["outputs"].push_back({{"name", output.name},
+                               {"max_abs", difference.max_abs},
+                               {"max_rel", difference.max_rel},
+                               {"ok", difference.ok},
+                               {"why", difference.ok ? Json(nullptr) : Json(difference.why)}});
+  }
+  json["first_bad_node"] = nullptr;
+  json["warnings"] = result.warnings;
+  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace intarsia

@@ -1,0 +1,58 @@
+// Golden cases: small text files with named sections, an input and its answer on one screen.
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace intarsia {
+
+/// tests/cases/<pass>/<name>.case: a comment, then sections that begin with a line "--- name". `given` holds
+/// what the pass gets beside the graph, `output` its answer; a case named fail_* has `error`, a part of the
+/// message, instead.
+struct CaseFile {
+  std::filesystem::path path;
+  std::string comment;
+  std::map<std::string, std::string> sections;
+
+  std::string pass() const { return path.parent_path().filename().string(); }
+  std::string name() const { return path.stem().string(); }
+  bool must_fail() const { return name().starts_with("fail_"); }
+  const std::string& section(const std::string& name) { return sections[name]; }
+};
+
+inline CaseFile read_case(const std::filesystem::path& path) {
+  CaseFile result{path, {}, {}};
+  std::ifstream file(path);
+  std::string* text = &result.comment;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("--- "))
+      text = &result.sections[line.substr(4)];
+    else
+      *text += line + "\n";
+  }
+  return result;
+}
+
+inline void write_case(const CaseFile& file) {
+  std::ofstream out(file.path);
+  out << file.comment;
+  for (const char* name : {"given", "input", "output", "error"}) {
+    auto at = file.sections.find(name);
+    if (at != file.sections.end()) out << "--- " << name << "\n" << at->second;
+  }
+}
+
+inline std::vector<std::filesystem::path> list_cases(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> paths;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (entry.path().extension() == ".case") paths.push_back(entry.path());
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+}  // namespace intarsia

@@ -1,0 +1,72 @@
+// Hand-made programs and a small backend to run them, for tests of the run half alone.
+#pragma once
+
+#include <filesystem>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "base/tensor_view.h"
+#include "device/executable.h"
+#include "program/program.h"
+
+namespace intarsia::test {
+
+/// A folder that goes away with the object.
+class TestFolder {
+ public:
+  TestFolder();
+  ~TestFolder();
+  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// What the backend "toy" does follows from the blob. All on f32 unless said otherwise.
+///   add       output = sum of all inputs and constants, element by element
+///   positive  late output: the inputs that are greater than 0, in order
+///   strings   output = each string of the input twice
+///   make      opaque output: holds the input tensor
+///   open      late output = the tensor in the opaque input
+///   symbol    output = what the program's function intarsia_test_number gives
+///   fail      fails with "on purpose"
+///   wrong     late output of another dtype than declared
+///   slow      sleeps 20 ms, then as add
+RunBackend toy_backend();
+
+/// Writes down a program step by step. Ids are indices.
+struct ProgramMaker {
+  fbs::ProgramT program;
+  std::vector<std::string> blobs;
+  std::vector<Tensor> constants;
+  std::string elf;  // empty: an empty library
+
+  ProgramMaker();  // one slot "cpu" (0) and the function "main"
+  fbs::FunctionT& function() { return *program.functions[0]; }
+  uint32_t slot(const std::string& name, const std::string& kind, const std::string& device);
+  uint32_t value(const std::string& name, fbs::Storage storage, std::vector<int64_t> dims, uint32_t slot = 0,
+                 DType dtype = DType::f32);
+  uint32_t input(const std::string& name, std::vector<int64_t> dims, DType dtype = DType::f32);
+  uint32_t output(const std::string& name, std::vector<int64_t> dims, DType dtype = DType::f32);
+  /// At the end of the slot's arena, which grows.
+  uint32_t arena(const std::string& name, std::vector<int64_t> dims, uint32_t slot = 0);
+  /// An output whose shape the data decides.
+  uint32_t late_output(const std::string& name, std::vector<int64_t> dims, DType dtype = DType::f32);
+  uint32_t constant(const std::vector<float>& numbers);
+  void run(const std::string& blob, std::vector<uint32_t> inputs, std::vector<uint32_t> outputs, uint32_t slot = 0,
+           std::vector<uint32_t> constants = {});
+  void copy(uint32_t from, uint32_t to);
+  void note(const std::string& node, const std::string& op, uint32_t region);
+
+  Status write(const std::string& path) const;
+};
+
+/// y = (x + 1) + x, through a value in the arena: the smallest program with everything usual in it.
+ProgramMaker small_program();
+
+std::string read_bytes(const std::string& path);
+void write_bytes(const std::string& path, std::string_view bytes);
+
+}  // namespace intarsia::test
