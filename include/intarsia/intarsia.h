@@ -106,6 +106,10 @@ typedef struct intarsia_tensor {
 /* Frees what a run made for this output and sets owner, data, shape and items to NULL. Not for items of a tensor. */
 INTARSIA_EXPORT void intarsia_tensor_release(intarsia_tensor* tensor);
 
+/* Overwrites a tensor's data with values that depend on `seed` alone: floats and complex numbers between -1 and 1,
+ * integers and booleans 0 and 1. Strings are an error. What the command line does for inputs that are not given. */
+INTARSIA_EXPORT intarsia_error* intarsia_tensor_fill(const intarsia_tensor* tensor, uint64_t seed);
+
 /* ---- Programs ---- */
 
 typedef struct intarsia_program intarsia_program;

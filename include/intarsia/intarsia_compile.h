@@ -8,11 +8,14 @@
 #ifndef INTARSIA_INTARSIA_COMPILE_H_
 #define INTARSIA_INTARSIA_COMPILE_H_
 
-#include "intarsia.h"
+#include <intarsia/intarsia.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* The INTARSIA_API_VERSION that the library was built with. */
+INTARSIA_EXPORT uint32_t intarsia_compile_api_version(void);
 
 INTARSIA_EXPORT void intarsia_text_release(char* text);
 

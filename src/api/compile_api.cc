@@ -125,6 +125,7 @@ std::string backends_json() {
 using namespace intarsia;
 using namespace intarsia::api;
 
+uint32_t intarsia_compile_api_version(void) { return INTARSIA_API_VERSION; }
 void intarsia_text_release(char* text) { std::free(text); }
 
 intarsia_error* intarsia_compile(const intarsia_compile_request* request, char** report) {

@@ -1,0 +1,233 @@
+// Compiling for C++17: intarsia_compile.h with values and exceptions. Header only; link libintarsia (and libdl).
+// libintarsia_compile.so is opened on first use, so that what only runs programs needs no compiler to be there.
+//
+//   intarsia::Compiler::get().compile("resnet.onnx", "resnet.so");
+//   auto program = intarsia::Program::load("resnet.so");
+#ifndef INTARSIA_INTARSIA_COMPILE_HPP_
+#define INTARSIA_INTARSIA_COMPILE_HPP_
+
+#include <dlfcn.h>
+#include <intarsia/intarsia.hpp>
+#include <intarsia/intarsia_compile.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace intarsia {
+inline namespace v1 {
+
+/// The fields of intarsia_compile_request, which describes them.
+struct CompileOptions {
+  std::vector<std::string> devices, backends, shapes, pins, kernels, print_after;
+  std::string fallback = "auto", cpu = "native", stop_after;
+  int threads = 0;
+  bool strip_names = false, dry_run = false;
+  std::function<void(const std::string& phase, int done, int total)> progress;
+  std::function<void(const std::string& text)> print;
+};
+
+struct CheckOptions {
+  std::string model, against;      // empty: as intarsia_check_request says for NULL
+  double rtol = -1, atol = -1;     // negative: the defaults
+  std::vector<NamedView> inputs;   // what is not given is filled
+  std::vector<Binding> bindings;
+  CompileOptions compile;
+};
+
+struct CheckReport {
+  bool ok = false;
+  std::string json;
+};
+
+struct Explanation {
+  std::string json, text, dot;
+};
+
+namespace detail {
+
+/// Strings as the C API takes them; refers to the list, which must outlive it.
+class StringList {
+ public:
+  explicit StringList(const std::vector<std::string>& list) {
+    for (const std::string& text : list) pointers_.push_back(text.c_str());
+  }
+  intarsia_strings get() const { return {pointers_.data(), pointers_.size()}; }
+
+ private:
+  std::vector<const char*> pointers_;
+};
+
+/// A request of the C API; refers to the options, which must outlive it.
+class RequestHolder {
+ public:
+  RequestHolder(const std::string& model, const std::string& program, const CompileOptions& options)
+      : devices_(options.devices),
+        backends_(options.backends),
+        shapes_(options.shapes),
+        pins_(options.pins),
+        kernels_(options.kernels),
+        print_after_(options.print_after) {
+    request_.struct_size = sizeof(request_);
+    request_.model = model.c_str();
+    request_.program = program.c_str();
+    request_.devices = devices_.get();
+    request_.backends = backends_.get();
+    request_.shapes = shapes_.get();
+    request_.pins = pins_.get();
+    request_.fallback = options.fallback.c_str();
+    request_.cpu = options.cpu.c_str();
+    request_.threads = options.threads;
+    request_.kernels = kernels_.get();
+    request_.strip_names = options.strip_names;
+    request_.dry_run = options.dry_run;
+    request_.print_after = print_after_.get();
+    if (!options.stop_after.empty()) request_.stop_after = options.stop_after.c_str();
+    request_.user = const_cast<CompileOptions*>(&options);
+    if (options.progress) request_.progress = forward_progress;
+    if (options.print) request_.print = forward_print;
+  }
+  RequestHolder(const RequestHolder&) = delete;
+  RequestHolder& operator=(const RequestHolder&) = delete;
+  const intarsia_compile_request* get() const { return &request_; }
+
+ private:
+  static void forward_progress(void* user, const char* phase, int32_t done, int32_t total) {
+    static_cast<const CompileOptions*>(user)->progress(phase, done, total);
+  }
+  static void forward_print(void* user, const char* text) { static_cast<const CompileOptions*>(user)->print(text); }
+
+  StringList devices_, backends_, shapes_, pins_, kernels_, print_after_;
+  intarsia_compile_request request_{};
+};
+
+}  // namespace detail
+
+/// libintarsia_compile.so, opened once a process. The texts are the JSON objects of docs/json.md.
+class Compiler {
+ public:
+  /// Throws when the library is not there or of another version. It is sought next to libintarsia.so, then by the
+  /// loader's rules.
+  static const Compiler& get() {
+    static const Compiler compiler;
+    return compiler;
+  }
+
+  std::string compile(const std::string& model, const std::string& program, const CompileOptions& options = {}) const {
+    const detail::RequestHolder request(model, program, options);
+    char* report = nullptr;
+    detail::check(compile_(request.get(), &report));
+    return take(report);
+  }
+
+  Explanation explain(const std::string& model_or_program, const CompileOptions& options = {}) const {
+    const std::string none;
+    const detail::RequestHolder request(model_or_program, none, options);
+    char *json = nullptr, *text = nullptr, *dot = nullptr;
+    detail::check(explain_(request.get(), &json, &text, &dot));
+    return {take(json), take(text), take(dot)};
+  }
+
+  CheckReport check(const std::string& model_or_program, const CheckOptions& options = {}) const {
+    const std::string none;
+    const detail::RequestHolder compile(none, none, options.compile);
+    std::vector<intarsia_tensor> inputs;
+    for (const NamedView& input : options.inputs) {
+      intarsia_tensor tensor{};
+      tensor.struct_size = sizeof(tensor);
+      tensor.name = input.first.c_str();
+      tensor.dtype = input.second.dtype;
+      tensor.data = input.second.data;
+      tensor.rank = input.second.shape.size();
+      tensor.shape = input.second.shape.data();
+      inputs.push_back(tensor);
+    }
+    std::vector<intarsia_binding> bindings;
+    for (const Binding& binding : options.bindings) bindings.push_back({binding.first.c_str(), binding.second.c_str()});
+    intarsia_check_request request{};
+    request.struct_size = sizeof(request);
+    request.path = model_or_program.c_str();
+    if (!options.model.empty()) request.model = options.model.c_str();
+    if (!options.against.empty()) request.against = options.against.c_str();
+    request.rtol = options.rtol;
+    request.atol = options.atol;
+    request.inputs = inputs.data();
+    request.input_count = inputs.size();
+    request.compile = compile.get();
+    request.bindings = bindings.data();
+    request.binding_count = bindings.size();
+    int32_t ok = 0;
+    char* report = nullptr;
+    detail::check(check_(&request, &ok, &report));
+    return {ok != 0, take(report)};
+  }
+
+  std::string backends() const { return text_of(backends_); }
+  std::string pass_names() const { return text_of(pass_names_); }
+
+ private:
+  Compiler() {
+    void* library = open();
+    decltype(&intarsia_compile_api_version) version = nullptr;
+    find(library, "intarsia_compile_api_version", version);
+    if (version() != INTARSIA_API_VERSION) {
+      throw Error("libintarsia_compile.so has API version " + std::to_string(version()) + ", want " +
+                  std::to_string(INTARSIA_API_VERSION) + ": install both libraries of one release");
+    }
+    find(library, "intarsia_text_release", release_);
+    find(library, "intarsia_compile", compile_);
+    find(library, "intarsia_explain", explain_);
+    find(library, "intarsia_check", check_);
+    find(library, "intarsia_backends", backends_);
+    find(library, "intarsia_pass_names", pass_names_);
+  }
+
+  /// Stays open until the process ends.
+  static void* open() {
+    const std::string name = "libintarsia_compile.so";
+    std::string folder;
+    // An executable's own address of a function may be a stub in the executable: ask the loader first.
+    void* symbol = dlsym(RTLD_DEFAULT, "intarsia_version");
+    if (symbol == nullptr) symbol = reinterpret_cast<void*>(&intarsia_version);
+    Dl_info info{};
+    if (dladdr(symbol, &info) != 0 && info.dli_fname != nullptr) folder = info.dli_fname;
+    folder.resize(folder.find_last_of('/') == std::string::npos ? 0 : folder.find_last_of('/') + 1);
+    if (!folder.empty()) {
+      if (void* library = dlopen((folder + name).c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
+    }
+    const char* reason = folder.empty() ? nullptr : dlerror();
+    const std::string beside = reason == nullptr ? "" : reason;
+    if (void* library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
+    throw Error("compiling needs " + name + ", which cannot be opened (" + (beside.empty() ? dlerror() : beside) +
+                "); programs run without it");
+  }
+
+  template <typename Function>
+  static void find(void* library, const char* name, Function& function) {
+    function = reinterpret_cast<Function>(dlsym(library, name));
+    if (function == nullptr) throw Error(std::string("libintarsia_compile.so lacks ") + name + ": install both libraries of one release");
+  }
+
+  std::string take(char* text) const {
+    const std::unique_ptr<char, void (*)(char*)> owner(text, release_);
+    return text == nullptr ? std::string() : std::string(text);
+  }
+
+  std::string text_of(intarsia_error* (*call)(char**)) const {
+    char* text = nullptr;
+    detail::check(call(&text));
+    return take(text);
+  }
+
+  decltype(&intarsia_text_release) release_ = nullptr;
+  decltype(&intarsia_compile) compile_ = nullptr;
+  decltype(&intarsia_explain) explain_ = nullptr;
+  decltype(&intarsia_check) check_ = nullptr;
+  decltype(&intarsia_backends) backends_ = nullptr;
+  decltype(&intarsia_pass_names) pass_names_ = nullptr;
+};
+
+}  // namespace v1
+}  // namespace intarsia
+
+#endif  // INTARSIA_INTARSIA_COMPILE_HPP_
