@@ -95,7 +95,8 @@ TEST(ProgramFile, TruncatedAtAnyLength) {
   const TestFolder folder;
   ASSERT_TRUE(small_program().write(folder / "p.so"));
   const std::string bytes = read_bytes(folder / "p.so");
-  for (size_t length = 0; length < bytes.size(); length += length < 64 || length + 300 > bytes.size() ? 1 : 37) {
+  for (size_t length = 0; length < bytes.size();
+       length += length < 64 || length + 300 > bytes.size() ? 1 : 37) {
     write_bytes(folder / "cut.so", std::string_view(bytes).substr(0, length));
     const std::string error = error_of(folder / "cut.so");
     ASSERT_NE(error, "none") << "at length " << length;
@@ -110,7 +111,7 @@ TEST(ProgramFile, FlippedBitsAreFoundOrInAConstant) {
   Footer footer;
   std::memcpy(&footer, bytes.data() + bytes.size() - sizeof(footer), sizeof(footer));
   const size_t begin = tail_offset(footer), end = begin + footer.constants_bytes;
-  for (size_t at = 0; at < bytes.size(); at += at + 1200 > bytes.size() ? 1 : 13) {
+  for (size_t at = 0; at<bytes.size(); at += at + 1200> bytes.size() ? 1 : 13) {
     std::string damaged = bytes;
     damaged[at] ^= static_cast<char>(1 << (at % 8));
     write_bytes(folder / "bad.so", damaged);
@@ -118,7 +119,9 @@ TEST(ProgramFile, FlippedBitsAreFoundOrInAConstant) {
     const auto program = read_program(folder / "bad.so");
     ASSERT_EQ(program.has_value(), in_constants) << "byte " << at;
     const bool in_data = at < begin + 16;  // the one constant; zeros up to 64 follow
-    if (in_constants) ASSERT_EQ(verify_constants(*program).has_value(), !in_data) << "byte " << at;
+    if (in_constants) {
+      ASSERT_EQ(verify_constants(*program).has_value(), !in_data) << "byte " << at;
+    }
   }
 }
 
@@ -128,13 +131,15 @@ TEST(ProgramFile, NewerFormat) {
   std::string bytes = read_bytes(folder / "p.so");
   bytes[bytes.size() - 16] = 2;
   write_bytes(folder / "p.so", bytes);
-  EXPECT_NE(error_of(folder / "p.so").find("made by a newer Intarsia (format 2, this one reads 1)"), std::string::npos)
+  EXPECT_NE(error_of(folder / "p.so").find("made by a newer Intarsia (format 2, this one reads 1)"),
+            std::string::npos)
       << error_of(folder / "p.so");
 }
 
 TEST(ProgramFile, OtherFiles) {
   const TestFolder folder;
-  write_bytes(folder / "text", "no program at all, just some text that is long enough to have a footer in it");
+  write_bytes(folder / "text",
+              "no program at all, just some text that is long enough to have a footer in it");
   EXPECT_NE(error_of(folder / "text").find("no Intarsia program"), std::string::npos);
   EXPECT_NE(error_of(folder / "none").find("cannot open it: No such file"), std::string::npos);
   EXPECT_NE(error_of(folder.path().string()).find("not a regular file"), std::string::npos);
@@ -143,7 +148,8 @@ TEST(ProgramFile, OtherFiles) {
 TEST(ProgramFile, OtherMachines) {
   fbs::ProgramT program;
   program.arch = "pdp11";
-  EXPECT_NE(verify_machine(program).error().message.find("compiled for pdp11, but this machine is"), std::string::npos);
+  EXPECT_NE(verify_machine(program).error().message.find("compiled for pdp11, but this machine is"),
+            std::string::npos);
   program.arch = machine_arch();
   EXPECT_TRUE(verify_machine(program));
   program.cpu_features = {"quantum"};

@@ -86,7 +86,8 @@ Result<std::unique_ptr<Executable>> load(const LoadContext& context) {
   if (blob == "refuse") return fail("no such framework");
   void* symbol = blob == "symbol" ? context.symbol("intarsia_test_number") : nullptr;
   if (blob == "symbol" && symbol == nullptr) return fail("no symbol intarsia_test_number");
-  return std::make_unique<ToyExecutable>(blob, std::vector(context.constants.begin(), context.constants.end()), symbol);
+  return std::make_unique<ToyExecutable>(
+      blob, std::vector(context.constants.begin(), context.constants.end()), symbol);
 }
 
 Result<OpaqueParts> unpack(const std::shared_ptr<void>& value, std::string_view) {
@@ -129,8 +130,8 @@ uint32_t ProgramMaker::slot(const std::string& name, const std::string& kind, co
   return static_cast<uint32_t>(program.slots.size() - 1);
 }
 
-uint32_t ProgramMaker::value(const std::string& name, fbs::Storage storage, std::vector<int64_t> dims, uint32_t slot,
-                             DType dtype) {
+uint32_t ProgramMaker::value(const std::string& name, fbs::Storage storage, std::vector<int64_t> dims,
+                             uint32_t slot, DType dtype) {
   auto made = std::make_unique<fbs::ValueT>();
   made->name = name;
   made->dtype = static_cast<uint8_t>(dtype);

@@ -55,8 +55,8 @@ struct ProgramMaker {
   /// An output whose shape the data decides.
   uint32_t late_output(const std::string& name, std::vector<int64_t> dims, DType dtype = DType::f32);
   uint32_t constant(const std::vector<float>& numbers);
-  void run(const std::string& blob, std::vector<uint32_t> inputs, std::vector<uint32_t> outputs, uint32_t slot = 0,
-           std::vector<uint32_t> constants = {});
+  void run(const std::string& blob, std::vector<uint32_t> inputs, std::vector<uint32_t> outputs,
+           uint32_t slot = 0, std::vector<uint32_t> constants = {});
   void copy(uint32_t from, uint32_t to);
   void note(const std::string& node, const std::string& op, uint32_t region);
 

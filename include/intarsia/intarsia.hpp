@@ -38,12 +38,18 @@ inline void check(intarsia_error* error) {
 
 template <typename T>
 constexpr int32_t dtype_of() {
-  if constexpr (std::is_same_v<T, float>) return INTARSIA_F32;
-  else if constexpr (std::is_same_v<T, double>) return INTARSIA_F64;
-  else if constexpr (std::is_same_v<T, bool>) return INTARSIA_BOOL;
-  else if constexpr (std::is_same_v<T, std::complex<float>>) return INTARSIA_C64;
-  else if constexpr (std::is_same_v<T, std::complex<double>>) return INTARSIA_C128;
-  else if constexpr (std::is_same_v<T, intarsia_string>) return INTARSIA_STRING;
+  if constexpr (std::is_same_v<T, float>)
+    return INTARSIA_F32;
+  else if constexpr (std::is_same_v<T, double>)
+    return INTARSIA_F64;
+  else if constexpr (std::is_same_v<T, bool>)
+    return INTARSIA_BOOL;
+  else if constexpr (std::is_same_v<T, std::complex<float>>)
+    return INTARSIA_C64;
+  else if constexpr (std::is_same_v<T, std::complex<double>>)
+    return INTARSIA_C128;
+  else if constexpr (std::is_same_v<T, intarsia_string>)
+    return INTARSIA_STRING;
   else {
     static_assert(std::is_integral_v<T>, "name the dtype of such elements: View(data, dtype, shape)");
     constexpr bool is_signed = std::is_signed_v<T>;
@@ -63,7 +69,8 @@ struct View {
   std::vector<int64_t> shape;
 
   View() = default;
-  View(void* data, int32_t dtype, std::vector<int64_t> shape) : data(data), dtype(dtype), shape(std::move(shape)) {}
+  View(void* data, int32_t dtype, std::vector<int64_t> shape)
+      : data(data), dtype(dtype), shape(std::move(shape)) {}
   /// The dtype follows from T: float, double, bool, integers, std::complex, intarsia_string.
   template <typename T>
   View(T* data, std::vector<int64_t> shape)
@@ -95,7 +102,8 @@ class Value {
   /// Throws when T is not the dtype.
   template <typename T>
   T* data() const {
-    if (detail::dtype_of<T>() != tensor_.dtype) throw Error("intarsia::Value::data: asked for another element type");
+    if (detail::dtype_of<T>() != tensor_.dtype)
+      throw Error("intarsia::Value::data: asked for another element type");
     return static_cast<T*>(tensor_.data);
   }
   void* raw_data() const { return tensor_.data; }
@@ -115,7 +123,7 @@ class Value {
   intarsia_tensor tensor_ = empty();
 };
 
-using Binding = std::pair<std::string, std::string>;    // slot, device
+using Binding = std::pair<std::string, std::string>;  // slot, device
 using NamedView = std::pair<std::string, View>;
 
 /// An input or output of a function. Size -1: any, or known after a run.
@@ -139,7 +147,8 @@ class Session {
   explicit Session(intarsia_session* session) : session_(session, intarsia_session_release) {}
 
   /// Into the caller's buffers. `function` may be empty when the program has one.
-  void run(const std::vector<NamedView>& inputs, const std::vector<NamedView>& outputs, const std::string& function = {}) {
+  void run(const std::vector<NamedView>& inputs, const std::vector<NamedView>& outputs,
+           const std::string& function = {}) {
     std::vector<intarsia_tensor> to = tensors(outputs);
     call(function, tensors(inputs), to);
     for (intarsia_tensor& tensor : to) intarsia_tensor_release(&tensor);
@@ -177,9 +186,10 @@ class Session {
     return all;
   }
 
-  void call(const std::string& function, const std::vector<intarsia_tensor>& from, std::vector<intarsia_tensor>& to) {
-    detail::check(intarsia_session_run(session_.get(), function.empty() ? nullptr : function.c_str(), from.data(),
-                                       from.size(), to.data(), to.size()));
+  void call(const std::string& function, const std::vector<intarsia_tensor>& from,
+            std::vector<intarsia_tensor>& to) {
+    detail::check(intarsia_session_run(session_.get(), function.empty() ? nullptr : function.c_str(),
+                                       from.data(), from.size(), to.data(), to.size()));
   }
 
   std::unique_ptr<intarsia_session, void (*)(intarsia_session*)> session_;
@@ -197,7 +207,8 @@ class Program {
   /// Slots not named go to the device they were compiled for; threads 0: as compiled.
   Session bind(const std::vector<Binding>& devices = {}, int threads = 0) const {
     std::vector<intarsia_binding> bindings;
-    for (const Binding& binding : devices) bindings.push_back({binding.first.c_str(), binding.second.c_str()});
+    for (const Binding& binding : devices)
+      bindings.push_back({binding.first.c_str(), binding.second.c_str()});
     intarsia_bind_options options{};
     options.struct_size = sizeof(options);
     options.bindings = bindings.data();
@@ -239,7 +250,10 @@ class Program {
       argument.struct_size = sizeof(argument);
       detail::check(describe(program_.get(), function, i, &argument));
       const size_t rank = argument.rank < 0 ? 0 : static_cast<size_t>(argument.rank);
-      all.push_back({argument.name, argument.kind, argument.dtype, argument.rank >= 0,
+      all.push_back({argument.name,
+                     argument.kind,
+                     argument.dtype,
+                     argument.rank >= 0,
                      {argument.shape, argument.shape + rank}});
     }
     return all;

@@ -11,7 +11,9 @@ class AbsentTarget : public Target {
   bool needs_framework() const override { return is_framework_; }
   bool supports_device(const std::string& kind) const override { return kind == "cpu"; }
   Support supports(const Graph&, NodeId) const override { return Support::refused(reason_); }
-  Result<CompiledRegion> compile(const Graph&, const CompileOptions&) const override { return fail("{}: {}", name_, reason_); }
+  Result<CompiledRegion> compile(const Graph&, const CompileOptions&) const override {
+    return fail("{}: {}", name_, reason_);
+  }
 
  private:
   std::string name_, reason_;
@@ -30,7 +32,8 @@ class NobodyTarget : public Target {
 
 }  // namespace
 
-std::unique_ptr<Target> make_absent_target(const std::string& name, const std::string& reason, bool is_framework) {
+std::unique_ptr<Target> make_absent_target(const std::string& name, const std::string& reason,
+                                           bool is_framework) {
   return std::make_unique<AbsentTarget>(name, reason, is_framework);
 }
 

@@ -38,7 +38,8 @@ Status compile(const intarsia_compile_request& from, char** report) {
   const ReadRequest read = TRY(read_request(from));
   const CompileRequest& request = read.request;
   if (request.model_path.empty()) return fail("no model to compile");
-  if (request.program_path.empty() && !request.dry_run && request.stop_after.empty()) return fail("no program to write; name it with -o");
+  if (request.program_path.empty() && !request.dry_run && request.stop_after.empty())
+    return fail("no program to write; name it with -o");
   const Toolbox tools = TRY(make_tools(read));
   const CompileResult result = TRY(compile_model(request, tools));
   give_text(report_compile_json(result, request), report);
@@ -62,7 +63,8 @@ Status explain(const intarsia_compile_request& from, char** json, char** text, c
   const ReadRequest read = TRY(read_request(from));
   const std::string& subject = read.request.model_path;
   const bool is_program = TRY(is_program_file(subject));
-  const Explanation explanation = is_program ? explain_program(TRY(read_program(subject)).description) : TRY(explain_model(read));
+  const Explanation explanation =
+      is_program ? explain_program(TRY(read_program(subject)).description) : TRY(explain_model(read));
   if (json != nullptr) give_text(explain_json(explanation, subject), json);
   if (text != nullptr) give_text(explain_text(explanation, subject), text);
   if (dot != nullptr) give_text(explain_dot(explanation, subject), dot);
@@ -85,7 +87,8 @@ Result<std::vector<NamedValue>> read_inputs(const intarsia_check_request& from) 
 }
 
 Status check(const intarsia_check_request& from, int32_t* ok, char** report) {
-  if (from.struct_size < sizeof(from)) return fail("struct_size of the check request is {}, want {}", from.struct_size, sizeof(from));
+  if (from.struct_size < sizeof(from))
+    return fail("struct_size of the check request is {}, want {}", from.struct_size, sizeof(from));
   if (from.path == nullptr) return fail("no model or program to check");
   intarsia_compile_request defaults{};
   defaults.struct_size = sizeof(defaults);
@@ -97,10 +100,12 @@ Status check(const intarsia_check_request& from, int32_t* ok, char** report) {
   request.inputs = TRY(read_inputs(from));
   if (from.rtol >= 0) request.tolerance.rtol = from.rtol;
   if (from.atol >= 0) request.tolerance.atol = from.atol;
-  for (size_t i = 0; i < from.binding_count; ++i) request.bind.devices.emplace_back(from.bindings[i].slot, from.bindings[i].device);
+  for (size_t i = 0; i < from.binding_count; ++i)
+    request.bind.devices.emplace_back(from.bindings[i].slot, from.bindings[i].device);
   request.bind.threads = from.compile == nullptr ? 0 : from.compile->threads;
   const Toolbox tools = TRY(make_tools(read));
-  const Oracle oracle = TRY(make_oracle(from.against == nullptr ? "" : from.against, read.request.allow_fallback));
+  const Oracle oracle =
+      TRY(make_oracle(from.against == nullptr ? "" : from.against, read.request.allow_fallback));
   const CheckResult result = TRY(check_model(request, {tools, run_backends(), oracle}));
   if (ok != nullptr) *ok = result.ok ? 1 : 0;
   if (report != nullptr) give_text(report_check_json(result, request), report);
@@ -111,10 +116,11 @@ std::string backends_json() {
   nlohmann::ordered_json json;
   json["backends"] = nlohmann::ordered_json::array();
   for (const BackendInfo& backend : list_backends()) {
-    json["backends"].push_back({{"name", backend.name},
-                                {"version", backend.version},
-                                {"present", backend.present},
-                                {"why", backend.present ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(backend.why)}});
+    json["backends"].push_back(
+        {{"name", backend.name},
+         {"version", backend.version},
+         {"present", backend.present},
+         {"why", backend.present ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(backend.why)}});
   }
   return json.dump(2);
 }
@@ -135,9 +141,11 @@ intarsia_error* intarsia_compile(const intarsia_compile_request* request, char**
   });
 }
 
-intarsia_error* intarsia_explain(const intarsia_compile_request* request, char** json, char** text, char** dot) {
+intarsia_error* intarsia_explain(const intarsia_compile_request* request, char** json, char** text,
+                                 char** dot) {
   return guarded([&]() -> Status {
-    if (request == nullptr || request->struct_size < sizeof(*request) || request->model == nullptr) return fail("no model or program to explain");
+    if (request == nullptr || request->struct_size < sizeof(*request) || request->model == nullptr)
+      return fail("no model or program to explain");
     return explain(*request, json, text, dot);
   });
 }

@@ -69,14 +69,16 @@ void show_tensor(const TensorView& tensor, Owner& owner, intarsia_tensor& to) {
   to.shape = owner.shape.data();
   to.data = tensor.data;
   if (tensor.dtype != DType::string) return;
-  for (const std::string& text : tensor.as<std::string>()) owner.strings.push_back({text.data(), text.size()});
+  for (const std::string& text : tensor.as<std::string>())
+    owner.strings.push_back({text.data(), text.size()});
   to.data = owner.strings.data();
 }
 
 void show_items(const std::vector<Tensor>& tensors, int kind, Owner& owner, intarsia_tensor& to) {
   for (const Tensor& tensor : tensors) {
     Owner& item = *owner.item_owners.emplace_back(std::make_unique<Owner>());
-    show_tensor(tensor.view(), item, owner.items.emplace_back(intarsia_tensor{.struct_size = sizeof(intarsia_tensor)}));
+    show_tensor(tensor.view(), item,
+                owner.items.emplace_back(intarsia_tensor{.struct_size = sizeof(intarsia_tensor)}));
   }
   to.kind = kind;
   to.dtype = INTARSIA_UNDEFINED;
@@ -87,12 +89,16 @@ void show_items(const std::vector<Tensor>& tensors, int kind, Owner& owner, inta
 void show_parts(const OpaqueParts& parts, Owner& owner, intarsia_tensor& to) {
   if (parts.is_optional && parts.is_sequence && !parts.is_absent) {
     Owner& inner = *owner.item_owners.emplace_back(std::make_unique<Owner>());
-    intarsia_tensor& content = owner.items.emplace_back(intarsia_tensor{.struct_size = sizeof(intarsia_tensor)});
+    intarsia_tensor& content =
+        owner.items.emplace_back(intarsia_tensor{.struct_size = sizeof(intarsia_tensor)});
     show_items(parts.tensors, INTARSIA_SEQUENCE, inner, content);
     show_items({}, INTARSIA_OPTIONAL, owner, to);
     return;
   }
-  show_items(parts.tensors, parts.is_optional ? INTARSIA_OPTIONAL : parts.is_map ? INTARSIA_MAP : INTARSIA_SEQUENCE,
+  show_items(parts.tensors,
+             parts.is_optional ? INTARSIA_OPTIONAL
+             : parts.is_map    ? INTARSIA_MAP
+                               : INTARSIA_SEQUENCE,
              owner, to);
 }
 
@@ -118,29 +124,33 @@ Status check_sizes(const char* what, const intarsia_tensor* tensors, size_t coun
   return {};
 }
 
-Status read_input(const intarsia_tensor& from, const RunBackend* backend, const fbs::ValueT* value, NamedTensor& named,
-                  Tensor& strings) {
+Status read_input(const intarsia_tensor& from, const RunBackend* backend, const fbs::ValueT* value,
+                  NamedTensor& named, Tensor& strings) {
   if (from.name == nullptr) return fail("an input has no name");
   named.name = from.name;
   named.owner = nullptr;
   if (value != nullptr && value->dtype == 0) {
     if (backend == nullptr || backend->pack == nullptr) {
-      return fail("input '{}' is a sequence, optional or map, which its backend cannot take from callers", from.name);
+      return fail("input '{}' is a sequence, optional or map, which its backend cannot take from callers",
+                  from.name);
     }
     const OpaqueParts parts = TRY(with_context(read_parts(from), "input '{}'", from.name));
     named.tensor = {};
     named.owner = TRY(with_context(backend->pack(parts, encoded_type(*value)), "input '{}'", from.name));
     return {};
   }
-  if (from.kind != INTARSIA_TENSOR) return fail("input '{}' is no tensor (kind {}), want one", from.name, from.kind);
+  if (from.kind != INTARSIA_TENSOR)
+    return fail("input '{}' is no tensor (kind {}), want one", from.name, from.kind);
   if (from.dtype == INTARSIA_STRING) {
     const Result<Tensor> copy = read_item(from);
     strings = TRY(with_context(copy, "input '{}'", from.name));
     named.tensor = strings.view();
     return {};
   }
-  if (from.rank > 0 && from.shape == nullptr) return fail("input '{}' has a null shape, rank {}", from.name, from.rank);
-  if (from.dtype < 0 || from.dtype >= dtype_count) return fail("input '{}' has unknown dtype {}", from.name, from.dtype);
+  if (from.rank > 0 && from.shape == nullptr)
+    return fail("input '{}' has a null shape, rank {}", from.name, from.rank);
+  if (from.dtype < 0 || from.dtype >= dtype_count)
+    return fail("input '{}' has unknown dtype {}", from.name, from.dtype);
   named.tensor.data = from.data;
   named.tensor.dtype = static_cast<DType>(from.dtype);
   named.tensor.shape.assign(from.shape, from.shape + from.rank);
@@ -153,22 +163,27 @@ Status read_output(const intarsia_tensor& from, NamedTensor& named) {
   named.owner = nullptr;
   named.tensor.data = wants_memory(from) ? nullptr : from.data;
   if (named.tensor.data == nullptr) return {};
-  if (from.rank > 0 && from.shape == nullptr) return fail("output '{}' has a null shape, rank {}", from.name, from.rank);
-  if (from.dtype < 0 || from.dtype >= dtype_count) return fail("output '{}' has unknown dtype {}", from.name, from.dtype);
+  if (from.rank > 0 && from.shape == nullptr)
+    return fail("output '{}' has a null shape, rank {}", from.name, from.rank);
+  if (from.dtype < 0 || from.dtype >= dtype_count)
+    return fail("output '{}' has unknown dtype {}", from.name, from.dtype);
   named.tensor.dtype = static_cast<DType>(from.dtype);
   named.tensor.shape.assign(from.shape, from.shape + from.rank);
   return {};
 }
 
-Status write_output(const NamedTensor& named, const RunBackend* backend, const fbs::ValueT* value, intarsia_tensor& to) {
+Status write_output(const NamedTensor& named, const RunBackend* backend, const fbs::ValueT* value,
+                    intarsia_tensor& to) {
   if (!wants_memory(to)) return {};  // the caller's own buffer, filled
   auto owner = std::make_unique<Owner>();
   owner->memory = named.owner;
   if (value != nullptr && value->dtype == 0) {
     if (backend == nullptr || backend->unpack == nullptr) {
-      return fail("output '{}' is a sequence, optional or map, which its backend cannot hand to callers", to.name);
+      return fail("output '{}' is a sequence, optional or map, which its backend cannot hand to callers",
+                  to.name);
     }
-    OpaqueParts parts = TRY(with_context(backend->unpack(named.owner, encoded_type(*value)), "output '{}'", to.name));
+    OpaqueParts parts =
+        TRY(with_context(backend->unpack(named.owner, encoded_type(*value)), "output '{}'", to.name));
     owner->tensors = std::move(parts.tensors);
     parts.tensors = owner->tensors;
     show_parts(parts, *owner, to);

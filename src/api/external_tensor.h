@@ -13,22 +13,24 @@ namespace intarsia::api {
 
 /// The i-th of an array whose elements are as large as the caller's header says.
 inline intarsia_tensor& element(intarsia_tensor* tensors, size_t i) {
-  return *reinterpret_cast<intarsia_tensor*>(reinterpret_cast<std::byte*>(tensors) + i * tensors->struct_size);
+  return *reinterpret_cast<intarsia_tensor*>(reinterpret_cast<std::byte*>(tensors) +
+                                             i * tensors->struct_size);
 }
 
 /// All of them have one size, at least that of the first version's struct.
 Status check_sizes(const char* what, const intarsia_tensor* tensors, size_t count);
 
-/// Reads an input. Strings are copied into `strings`, which must outlive the run; opaque values are packed by their
-/// backend. `named` keeps its memory from run to run, so that a run allocates nothing.
-Status read_input(const intarsia_tensor& from, const RunBackend* backend, const fbs::ValueT* value, NamedTensor& named,
-                  Tensor& strings);
+/// Reads an input. Strings are copied into `strings`, which must outlive the run; opaque values are packed by
+/// their backend. `named` keeps its memory from run to run, so that a run allocates nothing.
+Status read_input(const intarsia_tensor& from, const RunBackend* backend, const fbs::ValueT* value,
+                  NamedTensor& named, Tensor& strings);
 
 /// Names the output and passes the caller's buffer on.
 Status read_output(const intarsia_tensor& from, NamedTensor& named);
 
 /// After the run: what the library made goes to the caller with its owner.
-Status write_output(const NamedTensor& named, const RunBackend* backend, const fbs::ValueT* value, intarsia_tensor& to);
+Status write_output(const NamedTensor& named, const RunBackend* backend, const fbs::ValueT* value,
+                    intarsia_tensor& to);
 
 /// A view, for the dump hook: nothing is owned. `shape` outlives it with `tensor`.
 intarsia_tensor view_tensor(const std::string& name, const TensorView& tensor);

@@ -14,7 +14,8 @@ intarsia_error* intarsia_tensor_fill(const intarsia_tensor* tensor, uint64_t see
     if (tensor->kind != INTARSIA_TENSOR || tensor->dtype <= 0 || tensor->dtype >= dtype_count) {
       return fail("input '{}' is no tensor and cannot be filled, give it", name);
     }
-    const TensorView view{tensor->data, static_cast<DType>(tensor->dtype), Shape(tensor->shape, tensor->shape + tensor->rank)};
+    const TensorView view{tensor->data, static_cast<DType>(tensor->dtype),
+                          Shape(tensor->shape, tensor->shape + tensor->rank)};
     TRY(with_context(checked_elements(view.shape), "input '{}'", name));
     return with_context(fill_tensor(view, seed), "input '{}'", name);
   });

@@ -3,7 +3,8 @@
 namespace intarsia {
 
 TargetResult open_halide_target() {
-  return fail("this build is without Halide; install its wheel (pip install halide) and configure the build again");
+  return fail(
+      "this build is without Halide; install its wheel (pip install halide) and configure the build again");
 }
 
 }  // namespace intarsia

@@ -22,8 +22,8 @@ struct intarsia_program {
 
 namespace intarsia::api {
 
-/// A C++ error as a C one; null when the status is good. No exception leaves the library: running out of memory is an
-/// error like others.
+/// A C++ error as a C one; null when the status is good. No exception leaves the library: running out of
+/// memory is an error like others.
 template <typename Body>
 intarsia_error* guarded(Body body) noexcept {
   try {
@@ -41,7 +41,8 @@ template <typename Info>
 Status fill(Info* info, Info made, size_t least) {
   if (info == nullptr) return fail("no struct to fill in");
   const size_t size = info->struct_size;
-  if (size < least) return fail("struct_size is {}, want at least {}: set it to sizeof of the struct", size, least);
+  if (size < least)
+    return fail("struct_size is {}, want at least {}: set it to sizeof of the struct", size, least);
   std::memcpy(info, &made, std::min(size, sizeof(Info)));
   info->struct_size = size;
   return {};

@@ -8,7 +8,8 @@
 namespace intarsia {
 namespace {
 
-Result<std::vector<NamedValue>> run_onnxruntime(const std::string& model_path, std::span<const NamedValue> inputs) {
+Result<std::vector<NamedValue>> run_onnxruntime(const std::string& model_path,
+                                                std::span<const NamedValue> inputs) {
   std::vector<ort::Argument> arguments;
   for (const NamedValue& input : inputs) arguments.push_back({input.name, input.tensor});
   std::vector<NamedValue> outputs;
@@ -18,7 +19,8 @@ Result<std::vector<NamedValue>> run_onnxruntime(const std::string& model_path, s
   return outputs;
 }
 
-Result<std::vector<NamedValue>> run_reference(const std::string& model_path, std::span<const NamedValue> inputs) {
+Result<std::vector<NamedValue>> run_reference(const std::string& model_path,
+                                              std::span<const NamedValue> inputs) {
   return evaluate_graph(TRY(import_model(model_path)), inputs, reference::evaluate_node);
 }
 

@@ -20,9 +20,11 @@ Result<std::vector<std::string>> read_strings(const intarsia_strings& from, cons
 }
 
 /// "a=b=c" -> ("a=b", "c"): names may hold an equals sign, what stands behind it never does.
-Result<std::pair<std::string, std::string>> split(const std::string& text, const char* option, const char* want) {
+Result<std::pair<std::string, std::string>> split(const std::string& text, const char* option,
+                                                  const char* want) {
   const size_t at = text.rfind('=');
-  if (at == std::string::npos || at == 0 || at + 1 == text.size()) return fail("{} {}: want {}", option, text, want);
+  if (at == std::string::npos || at == 0 || at + 1 == text.size())
+    return fail("{} {}: want {}", option, text, want);
   return std::pair(text.substr(0, at), text.substr(at + 1));
 }
 
@@ -30,7 +32,8 @@ Status read_shapes(const intarsia_strings& from, CompileRequest& to) {
   for (const std::string& text : TRY(read_strings(from, "--shape"))) {
     const auto [input, shape] = TRY(split(text, "--shape", "INPUT=SIZES, as in image=1x3x224x224"));
     const Shape sizes = TRY(with_context(parse_shape(shape), "--shape {}", text));
-    if (!to.shapes.emplace(input, sizes).second) return fail("--shape {}: input '{}' is given twice", text, input);
+    if (!to.shapes.emplace(input, sizes).second)
+      return fail("--shape {}: input '{}' is given twice", text, input);
   }
   return {};
 }
@@ -53,14 +56,16 @@ Status read_options(const intarsia_compile_request& from, CompileRequest& to) {
   to.backends = TRY(read_strings(from.backends, "--backends"));
   if (from.devices.count > 0) to.devices = TRY(read_strings(from.devices, "--devices"));
   for (const std::string& text : TRY(read_strings(from.pins, "--pin"))) {
-    const auto [pattern, target] = TRY(split(text, "--pin", "GLOB=BACKEND@SLOT, as in 'conv*=reference@cpu'"));
+    const auto [pattern, target] =
+        TRY(split(text, "--pin", "GLOB=BACKEND@SLOT, as in 'conv*=reference@cpu'"));
     to.pins.push_back({pattern, target});
   }
   const std::string fallback = from.fallback == nullptr ? "auto" : from.fallback;
   if (fallback != "auto" && fallback != "none") return fail("--fallback {}: want auto or none", fallback);
   to.allow_fallback = fallback == "auto";
   constexpr int most_threads = 1024;
-  if (from.threads < 0 || from.threads > most_threads) return fail("--threads {}: want 1 to {}", from.threads, most_threads);
+  if (from.threads < 0 || from.threads > most_threads)
+    return fail("--threads {}: want 1 to {}", from.threads, most_threads);
   to.threads = std::max(from.threads, 1);
   if (from.cpu != nullptr) to.cpu = from.cpu;
   TRY(with_context(resolve_cpu_level(to.cpu), "--cpu"));
@@ -72,7 +77,8 @@ Status read_options(const intarsia_compile_request& from, CompileRequest& to) {
 }  // namespace
 
 Result<ReadRequest> read_request(const intarsia_compile_request& from) {
-  if (from.struct_size < sizeof(from)) return fail("struct_size of the compile request is {}, want {}", from.struct_size, sizeof(from));
+  if (from.struct_size < sizeof(from))
+    return fail("struct_size of the compile request is {}, want {}", from.struct_size, sizeof(from));
   ReadRequest to;
   if (from.model != nullptr) to.request.model_path = from.model;
   if (from.program != nullptr) to.request.program_path = from.program;
@@ -86,7 +92,8 @@ Result<ReadRequest> read_request(const intarsia_compile_request& from) {
     backends.insert(backends.begin(), "kernels");
   }
   if (from.progress != nullptr) {
-    to.progress = [progress = from.progress, user = from.user](const std::string& phase, int done, int total) {
+    to.progress = [progress = from.progress, user = from.user](const std::string& phase, int done,
+                                                               int total) {
       progress(user, phase.c_str(), done, total);
     };
   }

@@ -63,8 +63,8 @@ const FunctionBorder* find_border(const intarsia_session& session, std::string_v
   return nullptr;
 }
 
-Status run(intarsia_session& session, std::string_view function, const intarsia_tensor* inputs, size_t input_count,
-           intarsia_tensor* outputs, size_t output_count) {
+Status run(intarsia_session& session, std::string_view function, const intarsia_tensor* inputs,
+           size_t input_count, intarsia_tensor* outputs, size_t output_count) {
   TRY(check_sizes("input", inputs, input_count));
   TRY(check_sizes("output", outputs, output_count));
   const FunctionBorder* border = find_border(session, function);
@@ -105,7 +105,9 @@ using namespace intarsia::api;
 const char* intarsia_version(void) { return INTARSIA_VERSION; }
 uint32_t intarsia_api_version(void) { return INTARSIA_API_VERSION; }
 
-const char* intarsia_error_message(const intarsia_error* error) { return error == nullptr ? "" : error->message.c_str(); }
+const char* intarsia_error_message(const intarsia_error* error) {
+  return error == nullptr ? "" : error->message.c_str();
+}
 void intarsia_error_release(intarsia_error* error) { delete error; }
 void intarsia_tensor_release(intarsia_tensor* tensor) {
   if (tensor != nullptr) release_tensor(*tensor);
@@ -140,7 +142,8 @@ intarsia_error* intarsia_program_bind(const intarsia_program* program, const int
       }
       for (size_t i = 0; i < options->binding_count; ++i) {
         const intarsia_binding& binding = options->bindings[i];
-        if (binding.slot == nullptr || binding.device == nullptr) return fail("binding {} has a null pointer", i);
+        if (binding.slot == nullptr || binding.device == nullptr)
+          return fail("binding {} has a null pointer", i);
         bind.devices.emplace_back(binding.slot, binding.device);
       }
       bind.threads = options->threads;
@@ -159,8 +162,9 @@ intarsia_error* intarsia_program_bind(const intarsia_program* program, const int
 
 void intarsia_session_release(intarsia_session* session) { delete session; }
 
-intarsia_error* intarsia_session_run(intarsia_session* session, const char* function, const intarsia_tensor* inputs,
-                                     size_t input_count, intarsia_tensor* outputs, size_t output_count) {
+intarsia_error* intarsia_session_run(intarsia_session* session, const char* function,
+                                     const intarsia_tensor* inputs, size_t input_count,
+                                     intarsia_tensor* outputs, size_t output_count) {
   return guarded([&]() -> Status {
     if (session == nullptr) return fail("the session is a null pointer");
     return run(*session, function == nullptr ? "" : function, inputs, input_count, outputs, output_count);

@@ -26,7 +26,8 @@ Status describe_argument(const intarsia_program* program, size_t number, bool in
                          intarsia_argument* info) {
   const fbs::FunctionT* function = TRY(find_function(program, number));
   const std::vector<uint32_t>& side = input ? function->inputs : function->outputs;
-  if (index >= side.size()) return fail("no {} {}; the function has {}", input ? "input" : "output", index, side.size());
+  if (index >= side.size())
+    return fail("no {} {}; the function has {}", input ? "input" : "output", index, side.size());
   return fill(info, describe_value(*function->values[side[index]]), sizeof(intarsia_argument));
 }
 
@@ -60,7 +61,8 @@ intarsia_error* intarsia_program_describe(const intarsia_program* program, intar
   });
 }
 
-intarsia_error* intarsia_program_function(const intarsia_program* program, size_t number, intarsia_function* info) {
+intarsia_error* intarsia_program_function(const intarsia_program* program, size_t number,
+                                          intarsia_function* info) {
   return guarded([&]() -> Status {
     const fbs::FunctionT* function = TRY(find_function(program, number));
     return fill(info,
@@ -110,7 +112,9 @@ intarsia_error* intarsia_device_info(size_t index, intarsia_device* info) {
     if (index >= devices().size()) return fail("no device {}; there are {}", index, devices().size());
     const DeviceInfo& device = devices()[index];
     return fill(info,
-                {.struct_size = sizeof(*info), .name = device.name.c_str(), .description = device.description.c_str()},
+                {.struct_size = sizeof(*info),
+                 .name = device.name.c_str(),
+                 .description = device.description.c_str()},
                 sizeof(*info));
   });
 }

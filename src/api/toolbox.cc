@@ -25,18 +25,21 @@ constexpr Entry backends[] = {
 
 bool is_wanted(const Entry& entry, const CompileRequest& request) {
   if (entry.is_framework && !request.allow_fallback) return false;
-  return request.backends.empty() || std::ranges::find(request.backends, entry.name) != request.backends.end();
+  return request.backends.empty() ||
+         std::ranges::find(request.backends, entry.name) != request.backends.end();
 }
 
 }  // namespace
 
-Result<Toolbox> make_toolbox(const CompileRequest& request, const std::vector<std::string>& kernel_libraries) {
+Result<Toolbox> make_toolbox(const CompileRequest& request,
+                             const std::vector<std::string>& kernel_libraries) {
   Toolbox tools;
   tools.evaluate = reference::evaluate_node;
   if (!kernel_libraries.empty()) tools.targets.push_back(TRY(make_kernels_target(kernel_libraries)));
   std::vector<std::unique_ptr<Target>> absent;
   for (const Entry& entry : backends) {
-    TargetResult target = is_wanted(entry, request) ? entry.open() : fail("not wanted by --backends or --fallback");
+    TargetResult target =
+        is_wanted(entry, request) ? entry.open() : fail("not wanted by --backends or --fallback");
     if (target) {
       tools.targets.push_back(std::move(*target));
     } else {

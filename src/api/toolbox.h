@@ -9,9 +9,10 @@
 
 namespace intarsia {
 
-/// The backends in order of preference, with the libraries that the request names. A backend that was not built, or
-/// whose library is not on this machine, stands at the end and refuses everything with the reason and the remedy.
-/// A framework is opened only when the request allows frameworks and its backends (if any are named) include it.
+/// The backends in order of preference, with the libraries that the request names. A backend that was not
+/// built, or whose library is not on this machine, stands at the end and refuses everything with the reason
+/// and the remedy. A framework is opened only when the request allows frameworks and its backends (if any are
+/// named) include it.
 Result<Toolbox> make_toolbox(const CompileRequest& request, const std::vector<std::string>& kernel_libraries);
 
 /// For intarsia_backends.
