@@ -140,6 +140,8 @@ Status einsum(KernelContext& context) {
   const Shape shape = label_sizes(equation, equation.result);
   TRY(checked_elements(shape));
   const int64_t terms = TRY(checked_elements(label_sizes(equation, equation.summed)));
+  // The offsets of one sum are listed; more than this is no model but an attack.
+  if (terms > int64_t{1} << 28) return fail("each sum has {} terms", terms);
   const TensorView y = TRY(context.output(0, dtype, shape));
   return dispatch_number(dtype, [&]<typename T>() -> Status {
     std::vector<std::unique_ptr<ReadAs<T>>> in;

@@ -27,7 +27,10 @@ Result<NdIndices> nd_indices(const KernelContext& context, size_t batch_dims) {
   const std::vector<int64_t> values = TRY(context.input_ints(1));
   NdIndices result;
   for (size_t i = batch_dims + static_cast<size_t>(depth); i < data.size(); ++i) result.block *= data[i];
-  result.offsets.assign(static_cast<size_t>(element_count(Shape(shape.begin(), shape.end() - 1))), 0);
+  const int64_t tuples = element_count(Shape(shape.begin(), shape.end() - 1));
+  // Tuples without numbers take no memory in the input, so any count of them may be claimed.
+  if (depth == 0 && tuples > int64_t{1} << 28) return fail("{} empty index tuples", tuples);
+  result.offsets.assign(static_cast<size_t>(tuples), 0);
   for (size_t i = 0; i < values.size(); ++i) {
     const size_t axis = batch_dims + i % static_cast<size_t>(depth);
     const int64_t size = data[axis];
