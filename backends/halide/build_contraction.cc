@@ -1,0 +1,225 @@
+// Convolutions and matrix products as one form: outputs indexed by (batch..., group, panel of channels, pixel axes...,
+// lane of the panel), a reduction over (channel, taps...). A matrix product has rows as its one pixel axis and columns
+// as channels. The accumulators of a register tile are Func `acc`.
+#include "backends/halide/build_kernel.h"
+#include "backends/halide/contraction_tile.h"
+#include "backends/halide/schedule_contraction.h"
+
+namespace intarsia::halide {
+namespace {
+
+int as_int(int64_t number) { return static_cast<int>(number); }
+
+class ContractionBuilder {
+ public:
+  explicit ContractionBuilder(KernelBuilder& b)
+      : b_(b), node_(b.anchor()), conv_(node_.op == "Conv"), out_shape_(b.shape(node_.outputs[0])) {}
+
+  BuiltKernel build() {
+    set_sizes();
+    Func acc("acc");
+    std::vector<Var> index = parts_.inner_first();
+    acc(index) = Halide::Internal::make_zero(b_.type(node_.outputs[0]));
+    RDom r(reduction_domain(), "r");
+    acc(index) += weight(r) * input(r);
+    parts_.acc = acc;
+    parts_.reduction = r;
+    return parts_.tile.exact ? finish_exact() : finish_wide();
+  }
+
+ private:
+  void set_sizes() {
+    size_t rank = out_shape_.size();
+    ContractionParts& p = parts_;
+    p.threads = b_.kernel().threads;
+    Shape weights = b_.shape(node_.inputs[1]);
+    int64_t group = conv_ ? node_.attributes.get_int("group", 1) : 1;
+    int64_t channels = (conv_ ? out_shape_[1] : out_shape_.back()) / group;
+    if (conv_) {
+      p.batch_extents = {out_shape_[0]};
+      p.pixel_extents.assign(out_shape_.begin() + 2, out_shape_.end());
+      kernel_.assign(rank - 2, 1);
+      bool packed = b_.kernel().packing.panel > 0;
+      for (size_t i = 0; i < rank - 2; ++i) kernel_[i] = weights[i + 2];
+      depth_ = packed ? weights[rank] : weights[1];
+    } else {
+      p.batch_extents.assign(out_shape_.begin(), out_shape_.end() - 2);
+      p.pixel_extents = {out_shape_[rank - 2]};
+      depth_ = b_.shape(node_.inputs[0]).back();
+    }
+    int bytes = b_.type(node_.outputs[0]).bytes();
+    p.tile = choose_contraction_tile(b_.isa(), bytes, channels, p.pixel_extents.back());
+    p.group = group;
+    p.channels = channels;
+    p.panels = (channels + p.tile.panel - 1) / p.tile.panel;
+    p.depth_bytes = depth_ * group * bytes;
+    for (int64_t taps : kernel_) p.taps *= taps;
+    p.name_vars();
+  }
+
+  /// Channels innermost, then the taps from the last axis to the first.
+  Halide::Region reduction_domain() const {
+    Halide::Region region{{0, as_int(depth_)}};
+    for (size_t i = kernel_.size(); i-- > 0;) region.push_back({0, as_int(kernel_[i])});
+    return region;
+  }
+
+  Expr tap(const RDom& r, size_t axis) const { return r[as_int(static_cast<int64_t>(kernel_.size() - axis))]; }
+
+  Expr weight(const RDom& r) {
+    const Operand& from = b_.operand(node_.inputs[1]);
+    if (b_.kernel().packing.panel > 0) {
+      Exprs at{parts_.g, parts_.co};
+      if (parts_.group == 1) at[0] = 0;
+      for (size_t i = 0; i < kernel_.size(); ++i) at.push_back(tap(r, i));
+      at.push_back(r[0]);
+      at.push_back(parts_.ci);
+      return from.at(at);
+    }
+    return conv_ ? staged_conv_weight(r) : staged_matrix(r);
+  }
+
+  /// Weights that are computed at run time are packed first.
+  Expr staged_conv_weight(const RDom& r) {
+    Func pack("pack");
+    Var c("c");
+    std::vector<Var> index{parts_.ci, c}, taps = make_vars(kernel_.size(), "k");
+    index.insert(index.end(), taps.begin(), taps.end());
+    index.push_back(parts_.co);
+    index.push_back(parts_.g);
+    Expr m = parts_.co * as_int(parts_.tile.panel) + parts_.ci;
+    Exprs at{parts_.g * as_int(parts_.channels) + Halide::min(m, as_int(parts_.channels - 1)), c};
+    at.insert(at.end(), taps.begin(), taps.end());
+    Expr value = b_.operand(node_.inputs[1]).at(at);
+    pack(index) = Halide::select(m < as_int(parts_.channels), value, Halide::Internal::make_zero(value.type()));
+    pack.compute_root();
+    Exprs use{parts_.ci, r[0]};
+    for (size_t i = 0; i < kernel_.size(); ++i) use.push_back(tap(r, i));
+    use.push_back(parts_.co);
+    use.push_back(parts_.g);
+    return pack(use);
+  }
+
+  Expr matrix_element(size_t input, const Exprs& row_and_column) {
+    Exprs at = to_exprs(parts_.batch);
+    at.insert(at.end(), row_and_column.begin(), row_and_column.end());
+    Operand& from = b_.operand(node_.inputs[input]);
+    Exprs used;
+    size_t skipped = at.size() - from.shape.size();
+    for (size_t i = 0; i < from.shape.size(); ++i)
+      used.push_back(from.shape[i] == 1 ? Expr(0) : at[i + skipped]);
+    return from.at(used);
+  }
+
+  /// A matrix computed at run time: read as it is when its rows are dense and panels divide them, else packed for each
+  /// batch element.
+  Expr staged_matrix(const RDom& r) {
+    Expr column = parts_.co * as_int(parts_.tile.panel) + parts_.ci;
+    if (parts_.tile.exact && column_stride() == 1) return matrix_element(1, {r[0], column});
+    Func pack("pack");
+    Var k("k");
+    std::vector<Var> index{parts_.ci, k, parts_.co};
+    index.insert(index.end(), parts_.batch.begin(), parts_.batch.end());
+    Expr value = matrix_element(1, {k, Halide::min(column, as_int(parts_.channels - 1))});
+    pack(index) = Halide::select(column < as_int(parts_.channels), value, Halide::Internal::make_zero(value.type()));
+    parts_.pack = pack;
+    parts_.pack_index = k;
+    Exprs use{parts_.ci, r[0], parts_.co};
+    use.insert(use.end(), parts_.batch.begin(), parts_.batch.end());
+    return pack(use);
+  }
+
+  int64_t column_stride() const {
+    for (size_t i = 0; i < b_.body().inputs.size(); ++i)
+      if (b_.body().inputs[i] == node_.inputs[1]) return b_.kernel().inputs[i].strides.back();
+    return 0;
+  }
+
+  Expr input(const RDom& r) {
+    if (!conv_) return matrix_element(0, {parts_.pixels[0], r[0]});
+    std::vector<int64_t> strides = node_.attributes.get_ints("strides"), dilations = node_.attributes.get_ints("dilations");
+    Exprs at{parts_.batch[0], parts_.group == 1 ? Expr(r[0]) : parts_.g * as_int(depth_) + r[0]};
+    for (size_t i = 0; i < kernel_.size(); ++i)
+      at.push_back(parts_.pixels[i] * as_int(strides[i]) + tap(r, i) * as_int(dilations[i]));
+    StagedInput staged = stage_conv_input(b_, node_, kernel_);
+    parts_.stage = staged.func;
+    parts_.stage_vars = staged.vars;
+    return staged.at(at);
+  }
+
+  /// Where element (batch, group, channel within group, pixels) lies in the logical output.
+  Exprs logical(const Exprs& batch, Expr channel, const Exprs& pixels) const {
+    Exprs at = batch;
+    if (conv_) at.push_back(channel);
+    at.insert(at.end(), pixels.begin(), pixels.end());
+    if (!conv_) at.push_back(channel);
+    return at;
+  }
+
+  /// The output's channel axis is seen as (group, panel, lane), so that no index needs a division.
+  BuiltKernel finish_exact() {
+    ContractionParts& p = parts_;
+    Expr channel = p.co * as_int(p.tile.panel) + p.ci;
+    if (p.group > 1) channel = p.g * as_int(p.channels) + channel;
+    Exprs at = logical(to_exprs(p.batch), channel, to_exprs(p.pixels));
+    std::vector<Var> outer_first = p.outer_first();
+    p.out = Func("out");
+    p.out(outer_first) = stored(b_.result_at(at, p.acc(to_exprs(p.inner_first()))));
+    schedule_contraction(p);
+    return b_.finish(p.out, panel_argument());
+  }
+
+  Argument panel_argument() const {
+    const Argument& from = b_.kernel().output;
+    size_t rank = from.shape.size(), channel = conv_ ? 1 : rank - 1;
+    Argument to{from.dtype, {}, {}};
+    auto push = [&](int64_t size, int64_t stride) { to.shape.push_back(size), to.strides.push_back(stride); };
+    for (size_t i = 0; i < parts_.batch.size(); ++i) push(from.shape[i], from.strides[i]);
+    int64_t step = from.strides[channel], panel = parts_.tile.panel;
+    if (parts_.group > 1) push(parts_.group, step * parts_.channels);
+    push(parts_.panels, step * panel);
+    for (size_t i = 0; i < parts_.pixels.size(); ++i) push(parts_.pixel_extents[i], from.strides[i + (conv_ ? 2 : rank - 2)]);
+    push(panel, step);
+    return to;
+  }
+
+  /// The last panel sticks out of the output: a row of results is kept beside it and the valid part copied.
+  BuiltKernel finish_wide() {
+    ContractionParts& p = parts_;
+    p.wide = Func("wide");
+    std::vector<Var> index = p.inner_first();
+    p.wide(index) = p.acc(to_exprs(index));
+    std::vector<Var> vars = make_vars(out_shape_.size(), "o");
+    size_t channel = conv_ ? 1 : vars.size() - 1;
+    p.out_channel = vars[channel];
+    Exprs at = to_exprs(vars);
+    Expr in_group = p.group > 1 ? at[channel] % as_int(p.channels) : at[channel];
+    Expr lane = p.panels > 1 ? in_group % as_int(p.tile.panel) : in_group, panel = p.panels > 1 ? in_group / as_int(p.tile.panel) : Expr(0);
+    Exprs use{lane};
+    size_t first_pixel = conv_ ? 2 : vars.size() - 2;
+    for (size_t i = p.pixels.size(); i-- > 0;) use.push_back(at[first_pixel + i]);
+    use.push_back(panel);
+    if (p.group > 1) use.push_back(at[channel] / as_int(p.channels));
+    for (size_t i = p.batch.size(); i-- > 0;) use.push_back(at[i]);
+    for (size_t i = 0; i < p.pixels.size(); ++i) p.out_pixels.push_back(vars[first_pixel + i]);
+    p.out_batch.assign(vars.begin(), vars.begin() + static_cast<ptrdiff_t>(p.batch.size()));
+    p.out = Func("out");
+    p.out(vars) = stored(b_.result_at(at, p.wide(use)));
+    schedule_wide_contraction(p, b_.kernel().output.shape[channel]);
+    return b_.finish(p.out, b_.kernel().output);
+  }
+
+  KernelBuilder& b_;
+  const Node& node_;
+  bool conv_;
+  Shape out_shape_;
+  Shape kernel_;
+  int64_t depth_ = 1;
+  ContractionParts parts_;
+};
+
+}  // namespace
+
+BuiltKernel build_contraction(KernelBuilder& builder) { return ContractionBuilder(builder).build(); }
+
+}  // namespace intarsia::halide

@@ -1,0 +1,55 @@
+#include "backends/halide/canonicalise.h"
+
+#include <algorithm>
+
+#include "backends/halide/canonicalise_rules.h"
+#include "backends/halide/core_ops.h"
+
+namespace intarsia::halide {
+namespace {
+
+Rewriter::Rule find_rule(const Node& node) {
+  if (!node.domain.empty() && node.domain != "ai.onnx") return nullptr;
+  for (auto family : {elementwise_rules, movement_rules, indexing_rules, window_rules, contraction_rules, row_rules,
+                      resize_rules})
+    for (const RuleEntry& entry : family())
+      if (entry.op == node.op) return entry.rule;
+  return nullptr;
+}
+
+/// Kernels index with 32 bits.
+constexpr int64_t most_elements = int64_t{1} << 30;
+
+Status check_value(const Graph& graph, const Node& node, ValueId id) {
+  const Value& value = graph.value(id);
+  if (value.type.opaque || !is_supported_dtype(value.type.dtype))
+    return fail("halide: {} on {} is not supported", node.op, print_type(value.type));
+  std::optional<Shape> shape = value.type.fixed_shape();
+  if (!shape) return fail("halide: {} on {}: sizes must be numbers", node.op, print_type(value.type));
+  int64_t elements = TRY(checked_elements(*shape));
+  if (elements > most_elements) return fail("halide: {} on a tensor of {} elements", node.op, elements);
+  if (elements == 0) return fail("halide: {} on an empty tensor", node.op);
+  return {};
+}
+
+/// Constants may be empty (no axes) or strings where the rule never looks at their elements.
+Status check_values(const Graph& region) {
+  for (const Node& node : region.nodes) {
+    if (!node.captures.empty()) return fail("halide: {} with sub-graphs is not supported", node.op);
+    for (size_t i = 0; i < node.inputs.size(); ++i)
+      if (has_input(node, i) && !region.value(node.inputs[i]).constant)
+        TRY(check_value(region, node, node.inputs[i]));
+    for (size_t i = 0; i < node.outputs.size(); ++i)
+      if (has_output(node, i)) TRY(check_value(region, node, node.outputs[i]));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Graph> canonicalise(const Graph& region) {
+  TRY(check_values(region));
+  return Rewriter(region).rewrite(find_rule);
+}
+
+}  // namespace intarsia::halide

@@ -1,0 +1,32 @@
+// The families of rewrite rules: each canonicalise_<family>.cc holds the rules of one.
+#pragma once
+
+#include <initializer_list>
+#include <span>
+#include <utility>
+
+#include "backends/halide/rewriter.h"
+
+namespace intarsia::halide {
+
+std::span<const RuleEntry> elementwise_rules();
+std::span<const RuleEntry> movement_rules();
+std::span<const RuleEntry> indexing_rules();
+std::span<const RuleEntry> window_rules();
+std::span<const RuleEntry> contraction_rules();
+std::span<const RuleEntry> row_rules();
+std::span<const RuleEntry> resize_rules();
+
+inline Attributes make_attributes(std::initializer_list<std::pair<const char*, AttributeValue>> entries) {
+  Attributes attributes;
+  for (const auto& [name, value] : entries) attributes.set(name, value);
+  return attributes;
+}
+
+/// Padding at the begin of each spatial axis, then at the end, from `pads` or `auto_pad`; output sizes are known.
+struct WindowGeometry {
+  std::vector<int64_t> kernel, strides, dilations, pads;
+};
+Result<WindowGeometry> window_geometry(const Rewriter& rewriter, const Shape& kernel, const Shape& in, const Shape& out);
+
+}  // namespace intarsia::halide

@@ -1,0 +1,37 @@
+// Step 3: where the elements of every value lie. Sizes and meaning of values stay; only strides are chosen: channels
+// last around convolutions, transposes and reshapes as views of the same bytes, inputs of a concat inside its output.
+//   %t = Transpose(%x) {perm = [0,3,1,2]}   ->  same root as %x, strides permuted: no code
+//   %y = Conv(%t, %w)                       ->  channels last
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace intarsia::halide {
+
+/// Element (i0, i1, ...) lies at offset + i0 * strides[0] + i1 * strides[1] + ... of the root's memory (in elements).
+struct Storage {
+  ValueId root = no_value;
+  int64_t offset = 0;
+  Shape strides;
+};
+
+struct Layouts {
+  Graph graph;                    // with the Copy nodes that concats need
+  std::vector<Storage> storage;   // of each value; where a value is its own root, its memory is dense
+  std::vector<bool> is_view;      // for each node: its output needs no code
+};
+
+Layouts choose_layouts(const Graph& graph);
+
+/// Strides of the same elements seen with other sizes, or nothing when no strides can say it.
+std::optional<Shape> reshape_strides(const Shape& from, const Shape& strides, const Shape& to);
+
+/// Axes from the outermost to the innermost one in memory.
+std::vector<size_t> storage_order(const Shape& strides);
+
+std::string print_layouts(const Layouts& layouts);
+
+}  // namespace intarsia::halide

@@ -1,0 +1,77 @@
+#include "backends/halide/compile_region.h"
+
+#include <set>
+
+#include "backends/halide/canonicalise.h"
+#include "backends/halide/choose_layouts.h"
+#include "backends/halide/encode_plan.h"
+#include "backends/halide/fuse.h"
+#include "backends/halide/glue_object.h"
+#include "backends/halide/kernel.h"
+#include "backends/halide/plan_memory.h"
+#include "backends/halide/simplify.h"
+#include "graph/print_graph.h"
+
+namespace intarsia::halide {
+namespace {
+
+std::string print_calls(const std::vector<Call>& calls) {
+  std::string text;
+  for (const Call& call : calls) text += call.kernel.text() + "\n";
+  return text;
+}
+
+/// Each distinct object once, the glue last.
+std::vector<std::string> distinct_objects(const std::vector<EmittedKernel>& kernels, bool with_glue) {
+  std::vector<std::string> objects;
+  std::set<std::string> seen;
+  for (const EmittedKernel& kernel : kernels)
+    if (seen.insert(kernel.symbol).second) objects.push_back(kernel.object_file);
+  if (with_glue) objects.push_back(glue_object());
+  return objects;
+}
+
+}  // namespace
+
+Result<CompiledRegion> compile_region(const Graph& region, const CompileOptions& options, const RegionOptions& region_options) {
+  auto print = [&](const char* step, auto text) {
+    if (region_options.printer) region_options.printer(step, text());
+  };
+  Isa isa = TRY(make_isa(options.cpu));
+
+  // Few core operators, all sizes numbers, parameters as attributes.
+  Graph graph = TRY(canonicalise(region));
+  print("canonicalise", [&] { return print_graph(graph); });
+
+  // What is known at compile time is folded away; reshapes stand where they are views.
+  simplify(graph);
+  print("simplify", [&] { return print_graph(graph); });
+
+  // Every value has a place relative to the memory that it shares.
+  Layouts layouts = choose_layouts(graph);
+  print("choose_layouts", [&] { return print_layouts(layouts); });
+
+  // Every node that is no view is in one group.
+  std::vector<Group> groups = fuse(layouts);
+  print("fuse", [&] { return print_groups(layouts, groups); });
+
+  // A kernel's text decides its code; weights are packed as its schedule wants them.
+  std::vector<Call> calls = make_kernels(layouts, groups, isa, options.threads);
+  print("make_kernels", [&] { return print_calls(calls); });
+
+  MemoryPlan memory = plan_memory(layouts, calls);
+
+  std::vector<const Kernel*> kernels;
+  for (const Call& call : calls) kernels.push_back(&call.kernel);
+  std::vector<EmittedKernel> emitted = TRY(emit_objects(kernels, isa, region_options.emit));
+
+  CompiledRegion compiled;
+  compiled.blob = encode_plan(layouts.graph, calls, emitted, options.threads, memory);
+  compiled.constants = std::move(memory.constants);
+  compiled.object_files = distinct_objects(emitted, !region_options.emit.checks && !emitted.empty());
+  compiled.workspace_bytes = memory.workspace_bytes;
+  compiled.kernels = static_cast<int>(compiled.object_files.size()) - (emitted.empty() ? 0 : 1);
+  return compiled;
+}
+
+}  // namespace intarsia::halide

@@ -1,0 +1,15 @@
+// Step 9: the blob for the run half.
+#pragma once
+
+#include <string>
+
+#include "backends/halide/emit_objects.h"
+#include "backends/halide/plan_memory.h"
+
+namespace intarsia::halide {
+
+/// Adds the workers' scratch to the workspace.
+std::string encode_plan(const Graph& graph, const std::vector<Call>& calls, const std::vector<EmittedKernel>& kernels,
+                        int threads, MemoryPlan& memory);
+
+}  // namespace intarsia::halide

@@ -1,0 +1,27 @@
+// Step 4: which nodes become one kernel: an anchor (contraction, window, reduction, movement) with the elementwise
+// nodes behind it; reductions over the same axes together with the elementwise nodes between them; chains of
+// elementwise nodes alone. Everything inside a group stays in registers or small buffers.
+//   conv -> add -> relu, relu read twice        =>  one kernel [conv, add, relu]
+//   max -> sub -> exp -> sum -> div (a softmax)  =>  one kernel
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "backends/halide/choose_layouts.h"
+#include "backends/halide/core_ops.h"
+
+namespace intarsia::halide {
+
+struct Group {
+  Form form = Form::elementwise;  // of its anchor
+  std::vector<NodeId> nodes;      // ascending; the last one makes `output`
+  ValueId output = no_value;      // the only value read from outside
+};
+
+/// Groups in an order in which they can run. Views and concats are in no group.
+std::vector<Group> fuse(const Layouts& layouts);
+
+std::string print_groups(const Layouts& layouts, const std::vector<Group>& groups);
+
+}  // namespace intarsia::halide

@@ -1,0 +1,10 @@
+// The glue object's bytes, for the compile half to add to a program's objects.
+#pragma once
+
+#include <string>
+
+namespace intarsia::halide {
+
+std::string glue_object();
+
+}  // namespace intarsia::halide

@@ -1,0 +1,40 @@
+// What kernels find behind their user context during one run: the session's threads, scratch memory, an error message.
+#pragma once
+
+#include <array>
+#include <string>
+
+#include "backends/halide/halide_abi.h"
+#include "base/thread_pool.h"
+
+namespace intarsia::halide {
+
+/// Lives on the stack of one run.
+class Host {
+ public:
+  /// `scratch` holds `workers` slices of `slice_bytes`; what does not fit comes from the C library's heap.
+  Host(ThreadPool* threads, std::byte* scratch, size_t slice_bytes, size_t workers);
+  Host(const Host&) = delete;
+  Host& operator=(const Host&) = delete;
+
+  void* table() { return &table_; }
+  /// What the last failing kernel said.
+  const char* message() const { return message_.data(); }
+
+ private:
+  struct Loop;
+  static Host& self(HalideHost* table);
+  static int parallel_for(HalideHost* table, HalideTask task, int min, int size, uint8_t* closure);
+  static void* allocate(HalideHost* table, size_t bytes);
+  static void release(HalideHost* table, void* memory);
+  static void error(HalideHost* table, const char* message);
+
+  HalideHost table_;  // first: the user context points here
+  ThreadPool* threads_;
+  std::byte* scratch_;
+  size_t slice_bytes_, workers_;
+  std::array<size_t, 128> used_{};  // bytes of each worker's slice; workers behind the last have none
+  std::array<char, 256> message_{};
+};
+
+}  // namespace intarsia::halide

@@ -1,0 +1,97 @@
+#include "backends/halide/plan_memory.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "backends/halide/pack_weights.h"
+#include "base/arena_plan.h"
+
+namespace intarsia::halide {
+namespace {
+
+/// Kernels may read up to a vector past the end of what they own.
+constexpr size_t slack = 64;
+
+class Planner {
+ public:
+  Planner(const Layouts& layouts, const std::vector<Call>& calls) : layouts_(layouts), graph_(layouts.graph), calls_(calls) {}
+
+  MemoryPlan plan() {
+    for (size_t i = 0; i < graph_.inputs.size(); ++i) fixed_[graph_.inputs[i]] = {Where::input, i, 0};
+    for (size_t i = 0; i < graph_.outputs.size(); ++i) fixed_[graph_.outputs[i]] = {Where::output, i, 0};
+    place_workspace();
+    for (const Call& call : calls_) {
+      std::vector<Place>& places = plan_.places.emplace_back();
+      for (size_t i = 0; i < call.inputs.size(); ++i) places.push_back(input_place(call, i));
+      places.push_back(place(call.output));
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  ValueId root(ValueId value) const { return layouts_.storage[index(value)].root; }
+
+  size_t element_bytes(ValueId value) const { return static_cast<size_t>(dtype_bits(graph_.value(value).type.dtype)) / 8; }
+
+  /// A root lives from the first call that writes any part of it to the last that reads one.
+  void place_workspace() {
+    std::map<ValueId, Lifetime> lifetimes;
+    auto touch = [&](ValueId value, size_t call) {
+      ValueId owner = root(value);
+      if (fixed_.contains(owner) || graph_.value(owner).constant) return;
+      auto step = static_cast<int>(call);
+      size_t bytes = static_cast<size_t>(element_count(*graph_.value(owner).type.fixed_shape())) * element_bytes(owner) + slack;
+      auto [at, made] = lifetimes.try_emplace(owner, Lifetime{bytes, step, step});
+      at->second.last = step;
+    };
+    for (size_t c = 0; c < calls_.size(); ++c) {
+      for (ValueId input : calls_[c].inputs) touch(input, c);
+      touch(calls_[c].output, c);
+    }
+    std::vector<Lifetime> buffers;
+    for (const auto& [owner, lifetime] : lifetimes) buffers.push_back(lifetime);
+    ArenaPlan arena = plan_arena(buffers);
+    size_t next = 0;
+    for (const auto& [owner, lifetime] : lifetimes) fixed_[owner] = {Where::workspace, 0, arena.offsets[next++]};
+    plan_.workspace_bytes = arena.bytes;
+  }
+
+  Place place(ValueId value) const {
+    Place place = fixed_.at(root(value));
+    place.offset += static_cast<uint64_t>(layouts_.storage[index(value)].offset) * element_bytes(value);
+    return place;
+  }
+
+  Place input_place(const Call& call, size_t i) {
+    ValueId value = call.inputs[i];
+    const auto& constant = graph_.value(root(value)).constant;
+    if (!constant) return place(value);
+    const Kernel& kernel = call.kernel;
+    bool packed = kernel.packing.panel > 0 && kernel.anchor != no_node && kernel.body.node(kernel.anchor).inputs[1] == kernel.body.inputs[i];
+    const Storage& storage = layouts_.storage[index(value)];
+    if (packed) {
+      auto key = std::tuple{value, kernel.packing.panel, kernel.packing.panels};
+      auto [at, made] = packed_.try_emplace(key, plan_.constants.size());
+      if (made) plan_.constants.push_back(pack_weights(*constant, storage, *graph_.value(value).type.fixed_shape(), kernel.body.node(kernel.anchor), kernel.inputs[i].shape));
+      return {Where::constant, at->second, 0};
+    }
+    auto [at, made] = constants_.try_emplace(root(value), plan_.constants.size());
+    if (made) plan_.constants.push_back(*constant);
+    return {Where::constant, at->second, static_cast<uint64_t>(storage.offset) * element_bytes(value)};
+  }
+
+  const Layouts& layouts_;
+  const Graph& graph_;
+  const std::vector<Call>& calls_;
+  std::map<ValueId, Place> fixed_;  // of roots
+  std::map<ValueId, size_t> constants_;
+  std::map<std::tuple<ValueId, int64_t, int64_t>, size_t> packed_;
+  MemoryPlan plan_;
+};
+
+}  // namespace
+
+MemoryPlan plan_memory(const Layouts& layouts, const std::vector<Call>& calls) { return Planner(layouts, calls).plan(); }
+
+}  // namespace intarsia::halide

@@ -1,0 +1,67 @@
+// Builds the canonical graph of a region: each source node is rewritten into core operators, one after the other.
+#pragma once
+
+#include "graph/graph.h"
+
+namespace intarsia::halide {
+
+/// What a rewrite rule sees of its node and what it makes. Values named here are values of the new graph, all with
+/// fixed shapes. Core operators take parameters (axes, pads, ...) as attributes and only data as inputs.
+class Rewriter {
+ public:
+  explicit Rewriter(const Graph& source);
+
+  const Node& node() const { return *node_; }
+  const Attributes& attributes() const { return node_->attributes; }
+  int version() const { return node_->version; }
+  bool has_input(size_t i) const { return intarsia::has_input(*node_, i); }
+  ValueId in(size_t i) const { return mapped_[index(node_->inputs[i])]; }
+  DType dtype(ValueId value) const { return graph_.value(value).type.dtype; }
+  Shape shape(ValueId value) const { return *graph_.value(value).type.fixed_shape(); }
+  int64_t rank(ValueId value) const { return static_cast<int64_t>(graph_.value(value).type.shape->size()); }
+  const Tensor* constant(ValueId value) const;
+  DType out_dtype(size_t i = 0) const;
+  Shape out_shape(size_t i = 0) const;
+
+  /// An integer input that must be known at compile time, or its attribute form; `otherwise` when neither is there.
+  Result<std::vector<int64_t>> ints(std::string_view attribute, size_t input, std::vector<int64_t> otherwise) const;
+  /// A scalar input (or attribute) that must be known at compile time.
+  Result<double> scalar(std::string_view attribute, size_t input, double otherwise) const;
+  /// A number 0 ... rank - 1 from one that may count from the end.
+  Result<int64_t> axis(int64_t axis, int64_t rank) const;
+
+  /// Appends a core operator; its output has this dtype and shape.
+  ValueId emit(std::string op, std::vector<ValueId> inputs, DType dtype, Shape shape, Attributes attributes = {});
+  /// An elementwise operator whose output has the shape to which the inputs broadcast and the first one's dtype.
+  ValueId emit_elementwise(std::string op, std::vector<ValueId> inputs, Attributes attributes = {});
+  ValueId reshape(ValueId value, Shape shape);
+  ValueId transpose(ValueId value, std::vector<int64_t> perm);
+  ValueId add_constant(Tensor tensor);
+  /// A scalar of this dtype (float or integer).
+  ValueId add_scalar(double number, DType dtype);
+  /// A per-channel vector as [C,1,1...] so that it broadcasts along axis 1 of a tensor of this rank.
+  ValueId channel_vector(ValueId vector, int64_t rank);
+
+  void set_output(size_t i, ValueId value);
+
+  /// Rewrites every node by `rule(rewriter)`; fails with the reason of the first that cannot be rewritten.
+  using Rule = Status (*)(Rewriter& rewriter);
+  Result<Graph> rewrite(Rule (*find_rule)(const Node& node));
+
+ private:
+  void close_outputs();
+
+  const Graph& source_;
+  Graph graph_;
+  const Node* node_ = nullptr;
+  std::vector<ValueId> mapped_;  // source value -> new value
+  size_t names_ = 0;
+};
+
+/// One rule of the table that `find_rule` looks into.
+struct RuleEntry {
+  std::string_view op;
+  Rewriter::Rule rule;
+};
+
+}  // namespace intarsia::halide

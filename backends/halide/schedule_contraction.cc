@@ -1,0 +1,162 @@
+#include "backends/halide/schedule_contraction.h"
+
+#include <algorithm>
+
+namespace intarsia::halide {
+namespace {
+
+using Halide::TailStrategy;
+using Halide::VarOrRVar;
+
+/// Bytes of input that a block of rows may touch: half of a usual second-level cache.
+constexpr int64_t block_bytes = 512 * 1024;
+
+int as_int(int64_t number) { return static_cast<int>(number); }
+
+void vectorize_lanes(Halide::Stage stage, const ContractionParts& p) {
+  if (p.tile.lanes > 1) stage.vectorize(p.ci, as_int(p.tile.lanes));
+  if (p.tile.panel > p.tile.lanes) stage.unroll(p.ci);
+}
+
+void schedule_accumulators(ContractionParts& p) {
+  Var x = p.pixels.back();
+  p.acc.reorder(p.ci, x);
+  vectorize_lanes(p.acc, p);
+  p.acc.unroll(x);
+  std::vector<VarOrRVar> order{p.ci, x};
+  for (int i = 0; i < p.reduction.dimensions(); ++i) order.emplace_back(p.reduction[i]);
+  p.acc.update().reorder(order);
+  vectorize_lanes(p.acc.update(), p);
+  p.acc.update().unroll(x);
+}
+
+/// Rows of the outer loop that one task (or one pass over the panels) takes.
+int64_t rows_of_block(const ContractionParts& p, int64_t rows, int64_t row_elements) {
+  int64_t fit = std::max<int64_t>(block_bytes / std::max<int64_t>(row_elements * p.depth_bytes, 1), 1);
+  int64_t blocks = (rows + fit - 1) / fit;
+  if (p.threads > 1 && rows >= 4 * p.threads) {
+    blocks = std::max<int64_t>(blocks, 2 * p.threads);
+    blocks = (blocks + p.threads - 1) / p.threads * p.threads;
+  }
+  return (rows + blocks - 1) / blocks;
+}
+
+void schedule_stage(ContractionParts& p, Halide::LoopLevel level, int lanes, int64_t channels) {
+  if (!p.stage.defined()) return;
+  p.stage.compute_at(level);
+  int factor = vector_factor(channels, lanes);
+  if (factor > 1) p.stage.vectorize(p.stage_vars[0], factor, TailStrategy::ShiftInwards);
+}
+
+/// Work that is worth a second thread, in multiply-adds.
+bool worth_threads(const ContractionParts& p) {
+  return p.threads > 1 && element_count(p.batch_extents) * element_count(p.pixel_extents) * p.channels * p.group * p.taps *
+                                  std::max<int64_t>(p.depth_bytes / (4 * p.group), 1) > 500000;
+}
+
+}  // namespace
+
+void ContractionParts::name_vars() {
+  batch = make_vars(batch_extents.size(), "n");
+  pixels = make_vars(pixel_extents.size(), "x");
+}
+
+std::vector<Var> ContractionParts::inner_first() const {
+  std::vector<Var> vars{ci};
+  vars.insert(vars.end(), pixels.rbegin(), pixels.rend());
+  vars.push_back(co);
+  if (group > 1) vars.push_back(g);
+  vars.insert(vars.end(), batch.rbegin(), batch.rend());
+  return vars;
+}
+
+std::vector<Var> ContractionParts::outer_first() const {
+  std::vector<Var> vars = batch;
+  if (group > 1) vars.push_back(g);
+  vars.push_back(co);
+  vars.insert(vars.end(), pixels.begin(), pixels.end());
+  vars.push_back(ci);
+  return vars;
+}
+
+void schedule_contraction(ContractionParts& p) {
+  Var xi("xi"), xo("xo"), block("block"), rest("rest");
+  Var x = p.pixels.back();
+  int64_t width = p.pixel_extents.back(), t = p.tile.pixels;
+  std::vector<VarOrRVar> order{p.ci, xi, xo};
+  int64_t blocks = 1;
+  size_t rows_axis = 0;
+  while (rows_axis + 1 < p.pixels.size() && p.pixel_extents[rows_axis] == 1) ++rows_axis;
+  if (rows_axis + 1 == p.pixels.size()) {
+    int64_t tiles = rows_of_block(p, (width + t - 1) / t, t);
+    int64_t chunk = std::min(tiles * t, width / t * t);
+    blocks = (width + chunk - 1) / chunk;
+    p.out.split(x, block, rest, as_int(chunk), TailStrategy::ShiftInwards).split(rest, xo, xi, as_int(t), TailStrategy::ShiftInwards);
+    for (size_t i = 0; i < rows_axis; ++i) order.emplace_back(p.pixels[i]);
+  } else {
+    int64_t rows = p.pixel_extents[rows_axis], row_elements = 1;
+    for (size_t i = rows_axis + 1; i < p.pixels.size(); ++i) row_elements *= p.pixel_extents[i];
+    int64_t chunk = rows_of_block(p, rows, row_elements);
+    blocks = (rows + chunk - 1) / chunk;
+    p.out.split(x, xo, xi, as_int(t), TailStrategy::ShiftInwards);
+    p.out.split(p.pixels[rows_axis], block, rest, as_int(chunk), TailStrategy::ShiftInwards);
+    for (size_t i = p.pixels.size() - 1; i-- > 0;)
+      order.emplace_back(i == rows_axis ? rest : p.pixels[i]);
+  }
+  order.emplace_back(p.co);
+  if (p.group > 1) order.emplace_back(p.g);
+  order.emplace_back(block);
+  for (size_t i = p.batch.size(); i-- > 0;) order.emplace_back(p.batch[i]);
+  p.out.reorder(order);
+  vectorize_lanes(p.out, p);
+  p.out.unroll(xi);
+  p.acc.compute_at(p.out, xo);
+  schedule_accumulators(p);
+
+  Var task = block;
+  bool packs_per_batch = p.pack.defined();
+  if (packs_per_batch) {
+    p.pack.vectorize(p.ci, as_int(p.tile.lanes));
+    if (p.batch.empty()) p.pack.compute_root();
+    else p.pack.compute_at(p.out, p.batch.back());
+  }
+  schedule_stage(p, Halide::LoopLevel(p.out, block), as_int(p.tile.lanes), p.depth_bytes / 4);
+  if (!worth_threads(p)) return;
+  int64_t batches = element_count(p.batch_extents);
+  if (blocks >= p.threads) p.out.parallel(block);
+  else if (p.panels >= 2 * p.threads) p.out.parallel(p.co);
+  if (batches >= 2 && !p.batch.empty())
+    for (size_t i = 0; i < p.batch.size(); ++i)
+      if (p.batch_extents[i] >= p.threads) {
+        p.out.parallel(p.batch[i]);
+        return;
+      }
+}
+
+void schedule_wide_contraction(ContractionParts& p, int64_t channels) {
+  Var xi("xi"), xo("xo"), x = p.pixels.back();
+  std::vector<VarOrRVar> order{p.out_channel, xi, xo};
+  p.out.split(p.out_pixels.back(), xo, xi, as_int(p.tile.pixels), TailStrategy::ShiftInwards);
+  for (size_t i = p.out_pixels.size() - 1; i-- > 0;) order.emplace_back(p.out_pixels[i]);
+  for (size_t i = p.out_batch.size(); i-- > 0;) order.emplace_back(p.out_batch[i]);
+  p.out.reorder(order);
+  int factor = vector_factor(channels, as_int(p.tile.lanes));
+  if (factor > 1 && p.panels == 1 && p.group == 1) p.out.vectorize(p.out_channel, factor, TailStrategy::ShiftInwards);
+  std::vector<VarOrRVar> inner{p.ci, x, p.co};
+  p.wide.compute_at(p.out, xo).reorder(inner).bound(p.ci, 0, as_int(p.tile.panel));
+  vectorize_lanes(p.wide, p);
+  p.wide.unroll(x);
+  p.acc.compute_at(p.wide, p.co);
+  schedule_accumulators(p);
+  if (p.pack.defined()) {
+    p.pack.bound(p.ci, 0, as_int(p.tile.panel)).vectorize(p.ci, as_int(p.tile.lanes));
+    if (p.out_batch.empty()) p.pack.compute_root();
+    else p.pack.compute_at(p.out, p.out_batch.back());
+  }
+  Var rows = p.out_pixels.size() > 1 ? p.out_pixels[0] : xo;
+  if (p.out_pixels.size() > 1) schedule_stage(p, Halide::LoopLevel(p.out, p.out_pixels[p.out_pixels.size() - 2]), as_int(p.tile.lanes), p.depth_bytes / 4);
+  else schedule_stage(p, Halide::LoopLevel(p.out, xo), as_int(p.tile.lanes), p.depth_bytes / 4);
+  if (worth_threads(p) && p.pixel_extents[0] >= 2 * p.threads && p.out_pixels.size() > 1) p.out.parallel(rows);
+}
+
+}  // namespace intarsia::halide

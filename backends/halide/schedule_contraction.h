@@ -1,0 +1,45 @@
+// The parts of a contraction pipeline and their schedules.
+#pragma once
+
+#include "backends/halide/build_kernel.h"
+#include "backends/halide/contraction_tile.h"
+
+namespace intarsia::halide {
+
+struct ContractionParts {
+  ContractionTile tile;
+  int threads = 1;
+  int64_t group = 1, channels = 1, panels = 1, taps = 1;
+  int64_t depth_bytes = 0;  // of one input pixel, all channels
+  Shape batch_extents, pixel_extents;
+
+  Var ci{"ci"}, co{"co"}, g{"g"};
+  std::vector<Var> batch, pixels;
+  Func out, acc, wide, stage, pack;  // wide, stage and pack where they are needed
+  std::vector<Var> stage_vars;       // channel first
+  Var pack_index{"k"};
+  RDom reduction;
+
+  Var out_channel;  // of the wide form, whose output is not in panels
+  std::vector<Var> out_pixels, out_batch;
+
+  void name_vars();
+  std::vector<Var> inner_first() const;  // arguments of acc and wide
+  std::vector<Var> outer_first() const;  // arguments of the exact form's output
+};
+
+/// The input of a convolution as its reduction reads it, at places counted from the first padded element: the tensor
+/// itself, or a copy with the padding (and the zeros of a spread input) in it.
+struct StagedInput {
+  Func func;  // undefined when the tensor is read as it is
+  std::vector<Var> vars;
+  std::function<Expr(const Exprs& at)> at;
+};
+StagedInput stage_conv_input(KernelBuilder& builder, const Node& node, const Shape& kernel);
+
+/// Tiles of pixels x panel in registers; panels outside of pixels, so that a panel's weights stay in cache; blocks of
+/// rows outside of panels, so that the input does.
+void schedule_contraction(ContractionParts& parts);
+void schedule_wide_contraction(ContractionParts& parts, int64_t channels);
+
+}  // namespace intarsia::halide

@@ -1,0 +1,58 @@
+#include "backends/halide/target.h"
+
+#include <map>
+
+#include "backends/halide/canonicalise.h"
+#include "backends/halide/compile_region.h"
+
+namespace intarsia::halide {
+namespace {
+
+/// A graph of one node with what it reads; all its outputs are the graph's.
+Graph node_alone(const Graph& graph, NodeId id) {
+  Graph alone;
+  alone.opsets = graph.opsets;
+  Node node = graph.node(id);
+  std::map<ValueId, ValueId> local;
+  auto bring = [&](ValueId& value) {
+    if (value == no_value) return;
+    auto [at, made] = local.try_emplace(value, ValueId(alone.values.size()));
+    if (made) {
+      alone.values.push_back(graph.value(value));
+      alone.values.back().producer = no_node;
+      if (!graph.value(value).constant) alone.inputs.push_back(at->second);
+    }
+    value = at->second;
+  };
+  for (ValueId& input : node.inputs) bring(input);
+  for (ValueId& output : node.outputs) {
+    if (output == no_value) continue;
+    output = alone.add_value(graph.value(output).name, graph.value(output).type);
+    alone.outputs.push_back(output);
+  }
+  alone.add_node(std::move(node));
+  return alone;
+}
+
+class HalideTarget : public Target {
+ public:
+  std::string name() const override { return "halide"; }
+  std::string version() const override { return INTARSIA_HALIDE_VERSION; }
+  bool supports_device(const std::string& kind) const override { return kind == "cpu" || kind == "sim"; }
+
+  /// The node is supported when the first step can rewrite it: the same code decides and does it.
+  Support supports(const Graph& graph, NodeId node) const override {
+    Result<Graph> canonical = canonicalise(node_alone(graph, node));
+    return canonical ? Support::supported() : Support::refused(canonical.error().message);
+  }
+
+  Result<CompiledRegion> compile(const Graph& region, const CompileOptions& options) const override {
+    return compile_region(region, options, {});
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Target> make_target() { return std::make_unique<HalideTarget>(); }
+
+}  // namespace intarsia::halide

@@ -1,0 +1,61 @@
+// Every kind of kernel of the halide backend against the reference kernels, with sizes that divide nothing: once as
+// programs have it, between guard pages; once with Halide's asserts and bounds checks; once with threads.
+#include <gtest/gtest.h>
+
+#include "backends/halide/target.h"
+#include "halide_support.h"
+
+namespace intarsia::test {
+namespace {
+
+struct Case {
+  const char* name;
+  const char* text;
+};
+
+#include "halide_cases.inc"
+
+class HalideKernels : public testing::TestWithParam<Case> {};
+
+void expect_equal(const Result<std::vector<Tensor>>& got, const std::vector<Tensor>& want, const char* how) {
+  ASSERT_TRUE(got) << how << ": " << got.error().message;
+  ASSERT_EQ(got->size(), want.size());
+  for (size_t i = 0; i < want.size(); ++i) EXPECT_EQ(compare((*got)[i].view(), want[i].view()), "") << how << ", output " << i;
+}
+
+TEST_P(HalideKernels, AgreesWithReference) {
+  Result<Graph> graph = make_graph(std::string("graph \"case\" opsets {\"\": 18}\n") + GetParam().text);
+  ASSERT_TRUE(graph) << graph.error().message;
+  auto target = halide::make_target();
+  for (size_t n = 0; n < graph->nodes.size(); ++n) EXPECT_EQ(target->supports(*graph, NodeId(n)).because, "");
+  std::vector<Tensor> inputs;
+  for (size_t i = 0; i < graph->inputs.size(); ++i) {
+    const ValueType& type = graph->value(graph->inputs[i]).type;
+    inputs.push_back(random_tensor(type.dtype, *type.fixed_shape(), i + 1));
+  }
+  auto want = run_reference(*graph, inputs);
+  ASSERT_TRUE(want) << want.error().message;
+
+  for (const char* level : {"native", "x86-64-v3"}) {
+    auto loaded = LoadedRegion::make(*graph, {1, level, {}}, {});
+    ASSERT_TRUE(loaded) << loaded.error().message;
+    expect_equal((*loaded)->run_guarded(inputs, true), *want, "guard page behind");
+    expect_equal((*loaded)->run_guarded(inputs, false), *want, "guard page before");
+  }
+  halide::RegionOptions checked;
+  checked.emit.checks = true;
+  auto loaded = LoadedRegion::make(*graph, {1, "native", {}}, checked);
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  expect_equal((*loaded)->run_guarded(inputs, true), *want, "with checks");
+
+  ThreadPool threads(2);
+  loaded = LoadedRegion::make(*graph, {2, "native", {}}, {});
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  expect_equal((*loaded)->run(inputs, &threads), *want, "two threads");
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, HalideKernels, testing::ValuesIn(cases),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace intarsia::test

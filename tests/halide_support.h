@@ -1,0 +1,53 @@
+// What tests of the halide backend share: graphs from text, filled inputs, the compiled region loaded in this process,
+// and the reference's answer.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backends/halide/compile_region.h"
+#include "device/executable.h"
+
+namespace intarsia::test {
+
+/// Parses the text and infers the types of all values. Inputs whose names start with "w" become constants filled with
+/// random numbers.
+Result<Graph> make_graph(std::string_view text);
+
+/// Seeded: floats in [-2, 2], integers in [0, 3], bool 0 and 1.
+Tensor random_tensor(DType dtype, const Shape& shape, uint64_t seed);
+
+/// The outputs of a graph by the reference kernels, node by node.
+Result<std::vector<Tensor>> run_reference(const Graph& graph, const std::vector<Tensor>& inputs);
+
+/// Memory for a tensor between two inaccessible pages, against the one behind it or the one before it.
+std::shared_ptr<void> guarded_memory(size_t bytes, bool at_end);
+
+/// A region compiled, linked, loaded with dlopen and ready to run.
+class LoadedRegion {
+ public:
+  static Result<std::unique_ptr<LoadedRegion>> make(const Graph& graph, const CompileOptions& options,
+                                                    const halide::RegionOptions& region_options);
+  ~LoadedRegion();
+  Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs, ThreadPool* threads) const;
+  /// The same with inputs and outputs between guard pages.
+  Result<std::vector<Tensor>> run_guarded(const std::vector<Tensor>& inputs, bool at_end) const;
+  int kernels() const { return region_.kernels; }
+  size_t workspace_bytes() const { return region_.workspace_bytes; }
+  /// With memory that is there already: what a session does for each request.
+  Status run_in(const RunContext& context) const { return executable_->run(context); }
+
+ private:
+  Graph graph_;
+  CompiledRegion region_;
+  void* code_ = nullptr;
+  std::vector<TensorView> constants_;
+  std::unique_ptr<Executable> executable_;
+};
+
+/// Empty when every element of `got` is `want`'s within the tolerance (floats) or equal (the rest); else what differs.
+std::string compare(const TensorView& got, const TensorView& want, double relative = 1e-3, double absolute = 2e-5);
+
+}  // namespace intarsia::test
