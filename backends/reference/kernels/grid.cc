@@ -75,7 +75,9 @@ T locate(const SampleRule& rule, T coordinate, int64_t size) {
   if (rule.sampling == Sampling::nearest) x = std::nearbyint(x);
   const T edge = rule.align_corners ? T(0) : T(0.5);
   if (x < -edge || x > length - 1 + edge) {
-    if (rule.padding == Padding::border) x = std::clamp(x, T(0), length - 1);
+    // A cubic's taps are moved one by one, as in the PyTorch function that the operator was made from.
+    if (rule.padding == Padding::border && rule.sampling != Sampling::cubic)
+      x = std::clamp(x, T(0), length - 1);
     if (rule.padding == Padding::reflection) x = reflect(x, -edge, length - 1 + edge);
   }
   // NaN and what no integer holds are far outside.

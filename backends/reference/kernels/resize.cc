@@ -38,7 +38,7 @@ Result<ResizeRule> read_rule(const KernelContext& context) {
   const bool old = context.version() < 11;
   rule.coordinates =
       attributes.get_string("coordinate_transformation_mode", old ? "asymmetric" : "half_pixel");
-  rule.rounding = attributes.get_string("nearest_mode", old ? "floor" : "round_prefer_floor");
+  rule.rounding = attributes.get_string("nearest_mode", old ? "simple" : "round_prefer_floor");
   rule.cubic = attributes.get_float("cubic_coeff_a", -0.75F);
   rule.exclude_outside = attributes.get_int("exclude_outside", 0) != 0;
   rule.antialias = attributes.get_int("antialias", 0) != 0;
@@ -51,7 +51,7 @@ Result<ResizeRule> read_rule(const KernelContext& context) {
                                  "asymmetric", "tf_crop_and_resize", "tf_half_pixel_for_nn"})) {
     return fail("coordinate_transformation_mode is '{}'", rule.coordinates);
   }
-  if (!one_of(rule.rounding, {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"})) {
+  if (!one_of(rule.rounding, {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "simple"})) {
     return fail("nearest_mode is '{}'", rule.rounding);
   }
   return rule;
@@ -184,7 +184,9 @@ std::vector<int64_t> nearest_map(const ResizeRule& rule, const ResizeAxis& axis)
   for (int64_t& entry : map) {
     const double at = source_coordinate(rule, axis, entry);
     double nearest = std::floor(at);
-    if (rule.rounding == "ceil") nearest = std::ceil(at);
+    // Before opset 11 nothing is said; "simple" is what ONNX Runtime does.
+    const bool up = rule.rounding == "ceil" || (rule.rounding == "simple" && axis.scale < 1);
+    if (up) nearest = std::ceil(at);
     if (rule.rounding == "round_prefer_floor") nearest = std::ceil(at - 0.5);
     if (rule.rounding == "round_prefer_ceil") nearest = std::floor(at + 0.5);
     entry = std::isnan(at) ? -1 : clamp_index(nearest, axis.in);

@@ -271,13 +271,13 @@ Status max_roi(const KernelContext& context, const Shape& grid, const TensorView
   const Shape& shape = context.input(0).shape;
   const ReadAs<T> in(context.input(0)), rois(context.input(1));
   WriteAs<T> out(y);
-  const double scale = context.attributes().get_float("spatial_scale", 1);
+  const T scale = context.attributes().get_float("spatial_scale", 1);
   const int64_t plane = shape[2] * shape[3];
   int64_t next = 0;
   for (int64_t r = 0; r < y.shape[0]; ++r) {
     double corner[4];  // x1, y1, x2, y2
     for (int64_t i = 0; i < 4; ++i) {
-      corner[i] = std::round(static_cast<double>(rois[r * 5 + 1 + i]) * scale);
+      corner[i] = std::round(rois[r * 5 + 1 + i] * scale);
       if (!(std::abs(corner[i]) < 1e15)) return fail("region {} has the corner {}", r, corner[i]);
     }
     const auto image = static_cast<double>(rois[r * 5]);
