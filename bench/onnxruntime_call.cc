@@ -1,5 +1,5 @@
-// What a region in ONNX Runtime costs above the session's own run: one small Add, fixed shapes, buffers in place.
-// Prints one JSON object; times are nanoseconds a call, the median of rounds taken in turn.
+// What a region in ONNX Runtime costs above the session's own run: one small Add, fixed shapes, buffers in
+// place. Prints one JSON object; times are nanoseconds a call, the median of rounds taken in turn.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -30,7 +30,8 @@ double median(std::vector<double> times) {
 Graph make_graph() {
   Graph graph{.name = "add", .opsets = {{"", 21}}};
   const ValueType type{DType::f32, to_symbolic({16}), false, {}};
-  const ValueId a = graph.add_value("a", type), b = graph.add_value("b", type), c = graph.add_value("c", type);
+  const ValueId a = graph.add_value("a", type), b = graph.add_value("b", type),
+                c = graph.add_value("c", type);
   graph.add_node({"add", "Add", "", 21, {a, b}, {c}, {}, {}});
   graph.inputs = {a, b};
   graph.outputs = {c};
@@ -61,8 +62,10 @@ Status measure() {
     whole.push_back(nanoseconds([&] { ok &= region->run(context).has_value(); }));
   }
   if (!ok) return fail("a run failed");
-  fmt::print("{{\"onnxruntime\": \"{}\", \"bare_run_ns\": {:.0f}, \"region_run_ns\": {:.0f}, \"overhead_ns\": {:.0f}}}\n",
-             session->library().version(), median(bare), median(whole), median(whole) - median(bare));
+  fmt::print(
+      "{{\"onnxruntime\": \"{}\", \"bare_run_ns\": {:.0f}, \"region_run_ns\": {:.0f}, \"overhead_ns\": "
+      "{:.0f}}}\n",
+      session->library().version(), median(bare), median(whole), median(whole) - median(bare));
   return {};
 }
 

@@ -13,8 +13,12 @@ namespace intarsia::test {
 
 inline constexpr int opset = 21;
 
-inline ValueType tensor_type(DType dtype, SymbolicShape shape) { return {dtype, std::move(shape), false, {}}; }
-inline ValueType tensor_type(DType dtype, const Shape& shape) { return tensor_type(dtype, to_symbolic(shape)); }
+inline ValueType tensor_type(DType dtype, SymbolicShape shape) {
+  return {dtype, std::move(shape), false, {}};
+}
+inline ValueType tensor_type(DType dtype, const Shape& shape) {
+  return tensor_type(dtype, to_symbolic(shape));
+}
 
 template <typename T>
 Tensor make_tensor(DType dtype, Shape shape, std::vector<T> items) {
@@ -22,7 +26,9 @@ Tensor make_tensor(DType dtype, Shape shape, std::vector<T> items) {
   std::ranges::copy(items, tensor.as<T>().begin());
   return tensor;
 }
-inline Tensor floats(Shape shape, std::vector<float> items) { return make_tensor(DType::f32, std::move(shape), items); }
+inline Tensor floats(Shape shape, std::vector<float> items) {
+  return make_tensor(DType::f32, std::move(shape), items);
+}
 inline Tensor ints(std::vector<int64_t> items) {
   return make_tensor(DType::i64, {static_cast<int64_t>(items.size())}, items);
 }
@@ -39,7 +45,9 @@ struct GraphMaker {
     graph.inputs.push_back(id);
     return id;
   }
-  ValueId constant(std::string name, Tensor tensor) { return graph.add_constant(std::move(name), std::move(tensor)); }
+  ValueId constant(std::string name, Tensor tensor) {
+    return graph.add_constant(std::move(name), std::move(tensor));
+  }
   ValueId node(std::string op, std::vector<ValueId> inputs, ValueType type, Attributes attributes = {}) {
     const std::string name = fmt::format("{}_{}", op, graph.nodes.size());
     const ValueId id = graph.add_value(name + "_out", std::move(type));
@@ -66,7 +74,8 @@ inline Result<std::unique_ptr<LoadedRegion>> load_region(const Graph& graph, int
   auto region = std::make_unique<LoadedRegion>();
   region->compiled = TRY(make_onnxruntime_target()->compile(graph, {}));
   for (const Tensor& constant : region->compiled.constants) region->constants.push_back(constant.view());
-  LoadContext context{std::as_bytes(std::span(region->compiled.blob)), region->constants, nullptr, {}, threads};
+  LoadContext context{
+      std::as_bytes(std::span(region->compiled.blob)), region->constants, nullptr, {}, threads};
   region->executable = TRY(onnxruntime_run_backend().load(context));
   return region;
 }
@@ -75,7 +84,8 @@ inline Input as_input(const Tensor& tensor) { return {tensor.view(), nullptr}; }
 inline Output into(const Tensor& tensor) { return {tensor.view(), nullptr, false}; }
 inline Output late() { return {{}, nullptr, true}; }
 
-inline Status run_region(const LoadedRegion& region, std::vector<Input> inputs, std::vector<Output>& outputs) {
+inline Status run_region(const LoadedRegion& region, std::vector<Input> inputs,
+                         std::vector<Output>& outputs) {
   RunContext context;
   context.inputs = inputs;
   context.outputs = outputs;

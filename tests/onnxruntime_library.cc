@@ -20,13 +20,17 @@ TEST(OnnxRuntimeLibrary, IsFoundInTheBuildTree) {
 
 TEST(OnnxRuntimeLibrary, AbsenceNamesWhatWasSoughtAndTheRemedy) {
   EXPECT_EQ(error_of({.given = {}, .loaded_name = {}, .patterns = {"/nowhere/libonnxruntime.so.*"}}),
-            "ONNX Runtime is not to be found; sought: /nowhere/libonnxruntime.so.*: no such file; install ONNX Runtime "
+            "ONNX Runtime is not to be found; sought: /nowhere/libonnxruntime.so.*: no such file; install "
+            "ONNX Runtime "
             "(pip install onnxruntime) or set INTARSIA_ONNXRUNTIME to its libonnxruntime.so");
 }
 
 TEST(OnnxRuntimeLibrary, AWrongPathOfTheUserIsNotPassedOver) {
-  const std::string message = error_of({.given = "/nowhere/x.so", .loaded_name = "libonnxruntime.so.1", .patterns = {}});
-  EXPECT_TRUE(message.starts_with("INTARSIA_ONNXRUNTIME is '/nowhere/x.so', where no ONNX Runtime can be opened")) << message;
+  const std::string message =
+      error_of({.given = "/nowhere/x.so", .loaded_name = "libonnxruntime.so.1", .patterns = {}});
+  EXPECT_TRUE(
+      message.starts_with("INTARSIA_ONNXRUNTIME is '/nowhere/x.so', where no ONNX Runtime can be opened"))
+      << message;
 }
 
 TEST(OnnxRuntimeLibrary, AnotherLibraryIsNotTakenForIt) {
@@ -51,7 +55,8 @@ TEST(OnnxRuntimeLibrary, SlotsAreTheRightOnes) {
   int has = 0;
   ASSERT_TRUE(library.check(api.has_value(value->get(), &has)));
   EXPECT_EQ(has, 1);
-  OrtStatus* status = api.create_tensor_on_data(library.cpu_memory(), data, 4, view.shape.data(), 2, 1, nullptr);
+  OrtStatus* status =
+      api.create_tensor_on_data(library.cpu_memory(), data, 4, view.shape.data(), 2, 1, nullptr);
   ASSERT_NE(status, nullptr);
   EXPECT_GT(api.status_code(status), 0);
   EXPECT_FALSE(library.check(status));

@@ -29,8 +29,8 @@ TEST(OnnxRuntimeRegion, RunsAndWritesInPlace) {
   EXPECT_EQ(y, floats({2, 2}, {2, 3, 4, 5}));
 }
 
-// The input's own address reaches the operator: Shape of a view that has no memory behind it would crash otherwise, and
-// a misaligned buffer must do.
+// The input's own address reaches the operator: Shape of a view that has no memory behind it would crash
+// otherwise, and a misaligned buffer must do.
 TEST(OnnxRuntimeRegion, TakesUnalignedBuffers) {
   auto region = load_region(add_one(DType::f32, floats({1}, {1})));
   ASSERT_TRUE(region) << error_of(region);
@@ -47,7 +47,8 @@ TEST(OnnxRuntimeRegion, TakesUnalignedBuffers) {
 TEST(OnnxRuntimeRegion, AdoptsLateOutputs) {
   GraphMaker g;
   const ValueId x = g.input("x", tensor_type(DType::f32, Shape{4}));
-  auto region = load_region(g.finish({g.node("NonZero", {x}, tensor_type(DType::i64, {Dim::number(1), Dim::unknown()}))}));
+  auto region = load_region(
+      g.finish({g.node("NonZero", {x}, tensor_type(DType::i64, {Dim::number(1), Dim::unknown()}))}));
   ASSERT_TRUE(region) << error_of(region);
   std::vector<Output> outputs{late()};
   const Status ran = run_region(**region, {as_input(floats({4}, {0, 5, 0, 7}))}, outputs);
@@ -63,7 +64,8 @@ TEST(OnnxRuntimeRegion, BigConstantsStayOutsideTheModel) {
   Tensor weights(DType::f32, {256, 256});
   for (int i = 0; i < 256; ++i) weights.as<float>()[static_cast<size_t>(i * 257)] = 2;  // twice the identity
   const ValueId w = g.constant("w", weights);
-  const ValueId t = g.node("Transpose", {w}, tensor_type(DType::f32, Shape{256, 256}));  // folded by the optimizer
+  const ValueId t =
+      g.node("Transpose", {w}, tensor_type(DType::f32, Shape{256, 256}));  // folded by the optimizer
   const ValueId y = g.node("MatMul", {x, t}, tensor_type(DType::f32, Shape{1, 256}));
   auto region = load_region(g.finish({y}));
   ASSERT_TRUE(region) << error_of(region);
@@ -85,11 +87,12 @@ TEST(OnnxRuntimeRegion, ConvertsStringsBothWays) {
   upper.set("case_change_action", std::string("UPPER"));
   upper.set("locale", std::string("C"));
   const ValueId y = g.node("StringNormalizer", {x}, tensor_type(DType::string, Shape{2}), upper);
-  const ValueId z = g.node("Concat", {x, y, g.constant("c", strings({"!"}))}, tensor_type(DType::string, Shape{5}), [] {
-    Attributes axis;
-    axis.set("axis", int64_t{0});
-    return axis;
-  }());
+  const ValueId z =
+      g.node("Concat", {x, y, g.constant("c", strings({"!"}))}, tensor_type(DType::string, Shape{5}), [] {
+        Attributes axis;
+        axis.set("axis", int64_t{0});
+        return axis;
+      }());
   auto region = load_region(g.finish({y, z}));
   ASSERT_TRUE(region) << error_of(region);
   const Tensor fixed(DType::string, {2});
@@ -114,8 +117,10 @@ TEST(OnnxRuntimeRegion, TakesEveryTensorDType) {
       continue;
     }
     Tensor in(dtype, {2, 3}), out(dtype, {2, 3});
-    if (dtype == DType::string) in.as<std::string>()[5] = "x";
-    else std::memset(in.data(), 0x01, in.bytes());
+    if (dtype == DType::string)
+      in.as<std::string>()[5] = "x";
+    else
+      std::memset(in.data(), 0x01, in.bytes());
     std::vector<Output> outputs{into(out)};
     const Status ran = run_region(**region, {as_input(in)}, outputs);
     ASSERT_TRUE(ran) << dtype_name(dtype) << ": " << error_of(ran);
@@ -129,7 +134,8 @@ TEST(OnnxRuntimeRegion, PackedIntegers) {
     GraphMaker g;
     const ValueId x = g.input("x", tensor_type(dtype, Shape{3}));
     const ValueId scale = g.constant("scale", floats({}, {0.5f}));
-    auto region = load_region(g.finish({g.node("DequantizeLinear", {x, scale}, tensor_type(DType::f32, Shape{3}))}));
+    auto region =
+        load_region(g.finish({g.node("DequantizeLinear", {x, scale}, tensor_type(DType::f32, Shape{3}))}));
     ASSERT_TRUE(region) << error_of(region);
     const Tensor in(dtype, {3}), out(DType::f32, {3});
     in.as<uint8_t>()[0] = 0x21;  // the first element lies in the low half
@@ -224,8 +230,8 @@ TEST(OnnxRuntimeRegion, SubGraphsReadOuterValuesByName) {
   for (bool is_constant : {false, true}) {
     GraphMaker g;
     const ValueId condition = g.input("condition", tensor_type(DType::boolean, Shape{}));
-    const ValueId k = is_constant ? g.constant("k", floats({2}, {-1, 4}))
-                                  : g.input("k", tensor_type(DType::f32, Shape{2}));
+    const ValueId k =
+        is_constant ? g.constant("k", floats({2}, {-1, 4})) : g.input("k", tensor_type(DType::f32, Shape{2}));
     Attributes branches;
     branches.set("then_branch", encode_subgraph("then_branch", branch("Abs")));
     branches.set("else_branch", encode_subgraph("else_branch", branch("Neg")));
@@ -326,8 +332,9 @@ TEST(WriteOnnxModel, TwoVersionsOfOneDomainAreAnError) {
   const ValueId x = g.input("x", tensor_type(DType::f32, Shape{2}));
   const ValueId y = g.node("Relu", {g.node("Neg", {x}, {})}, {});
   g.graph.nodes[1].version = 13;
-  EXPECT_EQ(error_of(write_onnx_model(g.finish({y}))),
-            "nodes 'Neg_0' and 'Relu_1' want versions 21 and 13 of the operator set ''; one model has one version");
+  EXPECT_EQ(
+      error_of(write_onnx_model(g.finish({y}))),
+      "nodes 'Neg_0' and 'Relu_1' want versions 21 and 13 of the operator set ''; one model has one version");
 }
 
 TEST(WriteOnnxModel, AnInputWithoutATypeIsAnError) {

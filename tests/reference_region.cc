@@ -1,4 +1,5 @@
-// Regions of the reference backend: planned and late values, outputs in place, damaged blobs, errors that name.
+// Regions of the reference backend: planned and late values, outputs in place, damaged blobs, errors that
+// name.
 #include <gtest/gtest.h>
 
 #include "backends/reference/evaluate.h"
@@ -46,7 +47,8 @@ std::unique_ptr<Loaded> load(const Graph& graph) {
   EXPECT_TRUE(compiled) << compiled.error().message;
   loaded->compiled = std::move(*compiled);
   for (const Tensor& constant : loaded->compiled.constants) loaded->constants.push_back(constant.view());
-  auto executable = reference_run_backend().load({std::as_bytes(std::span(loaded->compiled.blob)), loaded->constants});
+  auto executable =
+      reference_run_backend().load({std::as_bytes(std::span(loaded->compiled.blob)), loaded->constants});
   EXPECT_TRUE(executable) << executable.error().message;
   loaded->executable = std::move(*executable);
   loaded->workspace = allocate_aligned(loaded->compiled.workspace_bytes);
@@ -108,7 +110,10 @@ TEST(ReferenceRegion, PlansSurviveTheirBlob) {
   reference::RegionPlan plan;
   plan.values = {{.name = "a", .place = reference::Place::input},
                  {.name = "t", .place = reference::Place::text, .text = Tensor(DType::string, {2})},
-                 {.name = "w", .place = reference::Place::workspace, .offset = 64, .planned = {nullptr, DType::i64, {2, 2}}}};
+                 {.name = "w",
+                  .place = reference::Place::workspace,
+                  .offset = 64,
+                  .planned = {nullptr, DType::i64, {2, 2}}}};
   plan.values[1].text.as<std::string>()[1] = std::string("x\0y", 3);
   Attributes attributes;
   attributes.set("i", int64_t{-3});
@@ -170,9 +175,11 @@ TEST(ReferenceRegion, PlansOutsideTheirBoundsAreErrors) {
   bad.calls[0].outputs = {0};
   EXPECT_EQ(error(bad), "damaged reference region: node 'n' writes value 0, which it must not");
   bad = plan;
-  bad.values[1] = {.name = "b", .place = Place::workspace, .offset = 64, .planned = {nullptr, DType::f32, {1}}};
+  bad.values[1] = {
+      .name = "b", .place = Place::workspace, .offset = 64, .planned = {nullptr, DType::f32, {1}}};
   bad.workspace_bytes = 64;
-  EXPECT_EQ(error(bad), "damaged reference region: value 'b' of 4 bytes at 64 is not inside the workspace of 64 bytes");
+  EXPECT_EQ(error(bad),
+            "damaged reference region: value 'b' of 4 bytes at 64 is not inside the workspace of 64 bytes");
 }
 
 TEST(ReferenceTarget, SaysWhyNot) {

@@ -3,6 +3,7 @@
 #include <flatbuffers/flatbuffers.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "backends/onnxruntime/opaque_values.h"
 #include "backends/onnxruntime/ort_session.h"
@@ -12,13 +13,20 @@ namespace intarsia {
 namespace ort {
 namespace {
 
-/// The values of one run. Those on our buffers, and those that hold copied strings, are dropped with it.
+/// A value on one of our buffers, kept for the next run: buffers mostly stay where they are.
+struct WrappedBuffer {
+  TensorView view;
+  OwnedValue value;
+};
+
+/// The values of one run.
 struct Call {
-  std::vector<OwnedValue> owned;
+  std::vector<WrappedBuffer> input_buffers, output_buffers;
   std::vector<const Value*> inputs;
   std::vector<Value*> outputs;
 };
 
+/// Immutable but for one spare Call, which a run takes and gives back.
 class SessionExecutable : public Executable {
  public:
   explicit SessionExecutable(std::shared_ptr<const ModelSession> session)
@@ -29,6 +37,7 @@ class SessionExecutable : public Executable {
       if (at != inputs.end()) passed_through_[i] = static_cast<int>(at - inputs.begin());
     }
   }
+  ~SessionExecutable() override { delete spare_.load(); }
 
   Status run(const RunContext& context) const override {
     const size_t inputs = session_->inputs().size(), outputs = session_->outputs().size();
@@ -37,14 +46,11 @@ class SessionExecutable : public Executable {
                   context.inputs.size(), context.outputs.size());
     }
     if (context.threads != nullptr) context.threads->park();
-    Call call;
-    call.owned.reserve(inputs + outputs);
-    call.inputs.reserve(inputs);
-    call.outputs.resize(outputs, nullptr);
-    for (size_t i = 0; i < inputs; ++i) TRY(give_input(context.inputs[i], i, call));
-    for (size_t i = 0; i < outputs; ++i) TRY(give_output(context.outputs[i], i, call));
-    TRY(with_context(session_->run(call.inputs, call.outputs), "ONNX Runtime {}", session_->library().version()));
-    return take_outputs(context, call);
+    std::unique_ptr<Call> call(spare_.exchange(nullptr));
+    if (call == nullptr) call = make_call();
+    TRY(run_call(context, *call));
+    delete spare_.exchange(call.release());
+    return {};
   }
 
  private:
@@ -53,30 +59,54 @@ class SessionExecutable : public Executable {
 
   /// Fixed shapes are written in place; strings cannot be, they live in the library's own form.
   bool is_in_place(const Output& output, size_t i) const {
-    return !output.late && is_tensor_output(i) && output.tensor.dtype != DType::string && passed_through_[i] < 0;
+    return !output.late && is_tensor_output(i) && output.tensor.dtype != DType::string &&
+           passed_through_[i] < 0;
   }
 
-  Status give_input(const Input& input, size_t i, Call& call) const {
-    if (input.tensor.dtype == DType::undefined) {
-      if (input.owner == nullptr) return fail("input '{}' has no value", session_->inputs()[i].name);
-      call.inputs.push_back(static_cast<const Value*>(input.owner.get()));
-      return {};
+  std::unique_ptr<Call> make_call() const {
+    auto call = std::make_unique<Call>();
+    call->inputs.resize(session_->inputs().size());
+    call->outputs.resize(session_->outputs().size());
+    call->input_buffers.resize(call->inputs.size());
+    call->output_buffers.resize(call->outputs.size());
+    return call;
+  }
+
+  Status run_call(const RunContext& context, Call& call) const {
+    for (size_t i = 0; i < call.inputs.size(); ++i) {
+      call.inputs[i] = TRY(with_context(give_input(context.inputs[i], call.input_buffers[i]), "input '{}'",
+                                        session_->inputs()[i].name));
     }
-    OwnedValue value = TRY(with_context(wrap_tensor(library(), input.tensor), "input '{}'", session_->inputs()[i].name));
-    call.inputs.push_back(value.get());
-    call.owned.push_back(std::move(value));
-    return {};
+    for (size_t i = 0; i < call.outputs.size(); ++i) {
+      call.outputs[i] = nullptr;
+      if (!is_in_place(context.outputs[i], i)) continue;
+      call.outputs[i] = TRY(with_context(wrap_buffer(context.outputs[i].tensor, call.output_buffers[i]),
+                                         "output '{}'", session_->outputs()[i].name));
+    }
+    TRY(with_context(session_->run(call.inputs, call.outputs), "ONNX Runtime {}", library().version()));
+    return take_outputs(context, call);
   }
 
-  Status give_output(const Output& output, size_t i, Call& call) const {
-    if (!is_in_place(output, i)) return {};
-    OwnedValue value = TRY(with_context(wrap_tensor(library(), output.tensor), "output '{}'", session_->outputs()[i].name));
-    call.outputs[i] = value.get();
-    call.owned.push_back(std::move(value));
-    return {};
+  Result<Value*> wrap_buffer(const TensorView& tensor, WrappedBuffer& kept) const {
+    const bool same = kept.value != nullptr && kept.view.data == tensor.data &&
+                      kept.view.dtype == tensor.dtype && kept.view.shape == tensor.shape &&
+                      tensor.dtype != DType::string;
+    if (!same) {
+      kept.value = TRY(wrap_tensor(library(), tensor));
+      kept.view = tensor;
+    }
+    return kept.value.get();
   }
 
-  /// What the library made itself: adopted when late, copied when it is strings for the caller's array.
+  Result<const Value*> give_input(const Input& input, WrappedBuffer& kept) const {
+    if (input.tensor.dtype != DType::undefined) return TRY(wrap_buffer(input.tensor, kept));
+    if (input.owner == nullptr) return fail("it has no value");
+    const auto* value = static_cast<const Value*>(input.owner.get());
+    int has = 0;  // an optional without a value is not fed at all
+    TRY(library().check(library().api().has_value(value, &has)));
+    return has ? value : nullptr;
+  }
+
   /// What the library made itself: adopted when late, copied when it is strings for the caller's array.
   Status take_outputs(const RunContext& context, Call& call) const {
     std::vector<OwnedValue> made(call.outputs.size());
@@ -85,8 +115,9 @@ class SessionExecutable : public Executable {
     }
     for (size_t i = 0; i < made.size(); ++i) {
       if (made[i] == nullptr) continue;
-      const Status taken = passed_through_[i] >= 0 && is_tensor_output(i)
-                               ? copy_input(context.inputs[static_cast<size_t>(passed_through_[i])], context.outputs[i])
+      const int input = is_tensor_output(i) ? passed_through_[i] : -1;
+      const Status taken = input >= 0
+                               ? copy_input(context.inputs[static_cast<size_t>(input)], context.outputs[i])
                                : take_output(context.outputs[i], i, std::move(made[i]));
       TRY(with_context(taken, "output '{}'", session_->outputs()[i].name));
     }
@@ -120,13 +151,15 @@ class SessionExecutable : public Executable {
   }
 
   std::shared_ptr<const ModelSession> session_;
-  std::vector<int> passed_through_;  // by output: the input that it is, which the library does not copy; else -1
+  std::vector<int>
+      passed_through_;  // by output: the input that it is, which the library does not copy; else -1
+  mutable std::atomic<Call*> spare_ = nullptr;  // owned
 };
 
 Result<std::unique_ptr<Executable>> load(const LoadContext& context) {
   const auto* bytes = reinterpret_cast<const uint8_t*>(context.blob.data());
   const std::vector<uint8_t> aligned(bytes, bytes + context.blob.size());
-  flatbuffers::Verifier verifier(aligned.data(), aligned.size(), 64, 1 << 30);
+  flatbuffers::Verifier verifier(aligned.data(), aligned.size());
   if (aligned.size() < 8 || !fbs::VerifySessionBlobBuffer(verifier)) {
     return fail("damaged ONNX Runtime region: the bytes are no session blob");
   }
@@ -137,7 +170,8 @@ Result<std::unique_ptr<Executable>> load(const LoadContext& context) {
   for (size_t i = 0; blob.constants() && i < blob.constants()->size(); ++i) {
     names.push_back(blob.constants()->Get(static_cast<uint32_t>(i))->str());
   }
-  const SessionSettings settings{.threads = context.threads, .constant_names = names, .constants = context.constants};
+  const SessionSettings settings{
+      .threads = context.threads, .constant_names = names, .constants = context.constants};
   return std::make_unique<SessionExecutable>(
       TRY(with_context(ModelSession::from_bytes(model, settings), "ONNX Runtime region")));
 }

@@ -18,10 +18,30 @@ using protozero::pbf_writer;
 /// Field numbers of onnx.proto that the run half needs.
 namespace field {
 enum : uint32_t {
-  type_tensor = 1, type_sequence = 4, type_map = 5, type_optional = 9, tensor_element = 1, container_element = 1,
-  map_value = 2, model_ir_version = 1, model_graph = 7, model_opset = 8, opset_domain = 1, opset_version = 2,
-  graph_node = 1, graph_name = 2, graph_output = 12, value_name = 1, value_type = 2, node_output = 2, node_op = 4,
-  node_attribute = 5, attribute_name = 1, attribute_int = 3, attribute_type_proto = 14, attribute_kind = 20
+  type_tensor = 1,
+  type_sequence = 4,
+  type_map = 5,
+  type_optional = 9,
+  tensor_element = 1,
+  container_element = 1,
+  map_value = 2,
+  model_ir_version = 1,
+  model_graph = 7,
+  model_opset = 8,
+  opset_domain = 1,
+  opset_version = 2,
+  graph_node = 1,
+  graph_name = 2,
+  graph_output = 12,
+  value_name = 1,
+  value_type = 2,
+  node_output = 2,
+  node_op = 4,
+  node_attribute = 5,
+  attribute_name = 1,
+  attribute_int = 3,
+  attribute_type_proto = 14,
+  attribute_kind = 20
 };
 }  // namespace field
 constexpr int attribute_is_int = 2, attribute_is_type_proto = 13;
@@ -58,7 +78,8 @@ void read_type(std::string_view bytes, OpaqueType& type, int depth) {
   type.is_optional |= tag == field::type_optional;
   type.is_sequence |= tag == field::type_sequence;
   type.is_map |= tag == field::type_map;
-  read_type(find_message(inner, tag == field::type_map ? uint32_t{field::map_value} : uint32_t{field::container_element}),
+  read_type(find_message(inner, tag == field::type_map ? uint32_t{field::map_value}
+                                                       : uint32_t{field::container_element}),
             type, depth - 1);
 }
 
@@ -71,7 +92,8 @@ Status unpack_into(const Library& library, const std::shared_ptr<void>& owner, s
     tensors.push_back(TRY(ort::view_tensor(library, owner)));
     return {};
   }
-  if (kind != Kind::sequence && kind != Kind::map) return fail("a value of ONNX kind {} has no tensors", int(kind));
+  if (kind != Kind::sequence && kind != Kind::map)
+    return fail("a value of ONNX kind {} has no tensors", int(kind));
   size_t count = 2;  // a map's keys and values
   if (kind == Kind::sequence) TRY(library.check(api.element_count(value, &count)));
   for (size_t i = 0; i < count; ++i) {
@@ -94,8 +116,8 @@ Result<OwnedValue> copy_tensor(const Library& library, const TensorView& tensor)
   return value;
 }
 
-/// A model of one node without inputs. The library's C API can make neither an empty sequence nor an absent optional;
-/// the operators SequenceEmpty and Optional can.
+/// A model of one node without inputs. The library's C API can make neither an empty sequence nor an absent
+/// optional; the operators SequenceEmpty and Optional can.
 template <typename WriteAttribute>
 std::string write_maker(const char* op, std::string_view output_type, WriteAttribute write_attribute) {
   std::string bytes;
@@ -151,7 +173,8 @@ Result<OpaqueType> read_opaque_type(std::string_view encoded) {
     constexpr int deepest = 4;  // optional(sequence(map(tensor)))
     OpaqueType type;
     read_type(encoded, type, deepest);
-    if (!type.is_optional && !type.is_sequence && !type.is_map) return fail("the type is no sequence, optional or map");
+    if (!type.is_optional && !type.is_sequence && !type.is_map)
+      return fail("the type is no sequence, optional or map");
     return type;
   });
 }
@@ -211,7 +234,8 @@ Result<std::shared_ptr<void>> pack_opaque(const OpaqueParts& parts, std::string_
     return fail("an optional tensor wants one tensor, got {}", parts.tensors.size());
   }
   if (parts.tensors.empty()) {
-    return make_empty_sequence(type.is_optional ? TRY(content_type(encoded_type)) : encoded_type, type.element);
+    return make_empty_sequence(type.is_optional ? TRY(content_type(encoded_type)) : encoded_type,
+                               type.element);
   }
   const Library& library = *TRY(Library::get());
   std::vector<OwnedValue> elements;

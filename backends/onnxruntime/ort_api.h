@@ -1,6 +1,7 @@
-// ONNX Runtime's C API as a table of function pointers, of which we name the slots that we use. The table only grows at
-// its end, so the numbers hold for every version from 1.16 (API version 16) on. Facts: the order of `struct OrtApi` in
-// the public onnxruntime_c_api.h, checked by tests/onnxruntime_library.cc against the library's own behaviour.
+// ONNX Runtime's C API as a table of function pointers, of which we name the slots that we use. The table
+// only grows at its end, so the numbers hold for every version from 1.16 (API version 16) on. Facts: the
+// order of `struct OrtApi` in the public onnxruntime_c_api.h, checked by tests/onnxruntime_library.cc against
+// the library's own behaviour.
 #pragma once
 
 #include <cstddef>
@@ -24,9 +25,18 @@ struct MapInfo;
 struct OptionalInfo;
 
 /// Kinds of values (ONNXType).
-enum class Kind : int { unknown = 0, tensor = 1, sequence = 2, map = 3, opaque = 4, sparse_tensor = 5, optional = 6 };
+enum class Kind : int {
+  unknown = 0,
+  tensor = 1,
+  sequence = 2,
+  map = 3,
+  opaque = 4,
+  sparse_tensor = 5,
+  optional = 6
+};
 
-/// Slot `number` of the table, called like a function. A returned OrtStatus is null for success, else the caller's.
+/// Slot `number` of the table, called like a function. A returned OrtStatus is null for success, else the
+/// caller's.
 template <int number, typename Signature>
 class Slot;
 template <int number, typename R, typename... Args>
@@ -60,10 +70,12 @@ struct Api {
       add_external_initializers{table};
   Slot<100, void(SessionOptions*)> release_session_options{table};
 
-  Slot<7, OrtStatus*(const Env*, const char* path, const SessionOptions*, Session** out)> create_session{table};
+  Slot<7, OrtStatus*(const Env*, const char* path, const SessionOptions*, Session** out)> create_session{
+      table};
   Slot<8, OrtStatus*(const Env*, const void* model, size_t bytes, const SessionOptions*, Session** out)>
       create_session_from_array{table};
-  Slot<9, OrtStatus*(Session*, const RunOptions*, const char* const* input_names, const Value* const* inputs,
+  Slot<9,
+       OrtStatus*(Session*, const RunOptions*, const char* const* input_names, const Value* const* inputs,
                   size_t input_count, const char* const* output_names, size_t output_count, Value** outputs)>
       run{table};
   Slot<30, OrtStatus*(const Session*, size_t* out)> input_count{table};
@@ -78,14 +90,17 @@ struct Api {
   Slot<78, OrtStatus*(Allocator** out)> default_allocator{table};  // owned by the library
   Slot<76, OrtStatus*(Allocator*, void*)> allocator_free{table};
 
-  Slot<48, OrtStatus*(Allocator*, const int64_t* shape, size_t rank, int dtype, Value** out)> create_tensor{table};
-  Slot<49, OrtStatus*(const MemoryInfo*, void* data, size_t bytes, const int64_t* shape, size_t rank, int dtype, Value** out)>
+  Slot<48, OrtStatus*(Allocator*, const int64_t* shape, size_t rank, int dtype, Value** out)> create_tensor{
+      table};
+  Slot<49, OrtStatus*(const MemoryInfo*, void* data, size_t bytes, const int64_t* shape, size_t rank,
+                      int dtype, Value** out)>
       create_tensor_on_data{table};
   Slot<51, OrtStatus*(Value*, void** out)> tensor_data{table};
   Slot<65, OrtStatus*(const Value*, TensorInfo** out)> tensor_info{table};
   Slot<127, OrtStatus*(const Value*, size_t i, size_t* bytes)> string_length{table};
   Slot<128, OrtStatus*(const Value*, size_t bytes, size_t i, void* out)> string_content{table};
-  Slot<252, OrtStatus*(Value*, size_t i, size_t bytes, char** buffer)> string_buffer{table};  // resizes string i
+  Slot<252, OrtStatus*(Value*, size_t i, size_t bytes, char** buffer)> string_buffer{
+      table};  // resizes string i
 
   Slot<67, OrtStatus*(const Value*, Kind* out)> value_kind{table};
   Slot<192, OrtStatus*(const Value*, int* out)> has_value{table};
@@ -95,10 +110,13 @@ struct Api {
   Slot<96, void(Value*)> release_value{table};
 
   Slot<56, OrtStatus*(const TypeInfo*, Kind* out)> type_kind{table};
-  Slot<55, OrtStatus*(const TypeInfo*, const TensorInfo** out)> as_tensor_info{table};        // part of the TypeInfo
-  Slot<104, OrtStatus*(const TypeInfo*, const SequenceInfo** out)> as_sequence_info{table};   // part of the TypeInfo
-  Slot<103, OrtStatus*(const TypeInfo*, const MapInfo** out)> as_map_info{table};             // part of the TypeInfo
-  Slot<250, OrtStatus*(const TypeInfo*, const OptionalInfo** out)> as_optional_info{table};   // part of the TypeInfo
+  Slot<55, OrtStatus*(const TypeInfo*, const TensorInfo** out)> as_tensor_info{
+      table};  // part of the TypeInfo
+  Slot<104, OrtStatus*(const TypeInfo*, const SequenceInfo** out)> as_sequence_info{
+      table};                                                                      // part of the TypeInfo
+  Slot<103, OrtStatus*(const TypeInfo*, const MapInfo** out)> as_map_info{table};  // part of the TypeInfo
+  Slot<250, OrtStatus*(const TypeInfo*, const OptionalInfo** out)> as_optional_info{
+      table};  // part of the TypeInfo
   Slot<107, OrtStatus*(const SequenceInfo*, TypeInfo** out)> sequence_element{table};
   Slot<105, OrtStatus*(const MapInfo*, int* dtype)> map_key{table};
   Slot<106, OrtStatus*(const MapInfo*, TypeInfo** out)> map_value{table};

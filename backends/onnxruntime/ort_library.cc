@@ -13,7 +13,8 @@ namespace {
 
 constexpr uint32_t api_version = 16;
 constexpr int log_level_error = 3;
-constexpr const char* install = "install ONNX Runtime (pip install onnxruntime) or set INTARSIA_ONNXRUNTIME to its libonnxruntime.so";
+constexpr const char* install =
+    "install ONNX Runtime (pip install onnxruntime) or set INTARSIA_ONNXRUNTIME to its libonnxruntime.so";
 
 /// The only exported entry point returns this.
 struct ApiBase {
@@ -30,7 +31,8 @@ struct Opened {
 std::vector<std::string> expand(const std::string& pattern) {
   glob_t found{};
   std::vector<std::string> paths;
-  if (glob(pattern.c_str(), 0, nullptr, &found) == 0) paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  if (glob(pattern.c_str(), 0, nullptr, &found) == 0)
+    paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
   globfree(&found);
   return paths;
 }
@@ -62,8 +64,9 @@ Result<Opened> open_given(const std::string& given) {
   for (const std::string& file : files) {
     if (Opened opened = try_open(file, 0, tried); opened.entry) return opened;
   }
-  return fail("INTARSIA_ONNXRUNTIME is '{}', where no ONNX Runtime can be opened: {}", given,
-              tried.empty() ? "no libonnxruntime.so* in this folder" : fmt::format("{}", fmt::join(tried, "; ")));
+  return fail(
+      "INTARSIA_ONNXRUNTIME is '{}', where no ONNX Runtime can be opened: {}", given,
+      tried.empty() ? "no libonnxruntime.so* in this folder" : fmt::format("{}", fmt::join(tried, "; ")));
 }
 
 Result<Opened> open_first(const LibrarySearch& search) {
@@ -104,7 +107,8 @@ LibrarySearch default_search() {
   std::filesystem::path folder = std::filesystem::absolute(info.dli_fname, ignored).parent_path();
   const std::string in_packages = "onnxruntime/capi/libonnxruntime.so.*";
   for (const char* venv : {"../venv", "../../venv"}) {
-    search.patterns.push_back((folder / venv / "lib/python3*/site-packages" / in_packages).lexically_normal());
+    search.patterns.push_back(
+        (folder / venv / "lib/python3*/site-packages" / in_packages).lexically_normal());
   }
   // A wheel of ours lies in site-packages/intarsia, its libraries there or one or two folders below.
   for (int level = 0; level < 3 && folder.has_relative_path(); ++level) {

@@ -1,5 +1,5 @@
-// ONNX Runtime, found on the machine and opened once a process. Nothing of it is linked: a program that needs it and a
-// machine that lacks it give an error with a remedy.
+// ONNX Runtime, found on the machine and opened once a process. Nothing of it is linked: a program that needs
+// it and a machine that lacks it give an error with a remedy.
 #pragma once
 
 #include <memory>
@@ -17,8 +17,8 @@ inline constexpr int oldest_minor_version = 16;
 
 /// Where the library is sought, in this order.
 struct LibrarySearch {
-  std::string given;                  // by the user: a file, or a folder that holds one; nothing else is tried then
-  std::string loaded_name;            // soname: taken when the process has it already, else by the loader's rules
+  std::string given;        // by the user: a file, or a folder that holds one; nothing else is tried then
+  std::string loaded_name;  // soname: taken when the process has it already, else by the loader's rules
   std::vector<std::string> patterns;  // file name patterns (glob)
 };
 
@@ -30,14 +30,15 @@ class Library {
  public:
   /// The process's library, opened on first use. After a failure the next call tries again. Thread-safe.
   static Result<const Library*> get();
-  /// Opens what the search finds. Fails with all places that were tried, or with the version found and wanted.
+  /// Opens what the search finds. Fails with all places that were tried, or with the version found and
+  /// wanted.
   static Result<std::unique_ptr<Library>> open(const LibrarySearch& search);
 
   const Api& api() const { return api_; }
   const std::string& version() const { return version_; }  // "1.31.1"
   const std::string& path() const { return path_; }
   const Env* env() const { return env_; }
-  Allocator* allocator() const { return allocator_; }         // CPU, the library's own heap
+  Allocator* allocator() const { return allocator_; }           // CPU, the library's own heap
   const MemoryInfo* cpu_memory() const { return cpu_memory_; }  // of buffers in host memory
 
   /// Turns a status of the library into ours and releases it.

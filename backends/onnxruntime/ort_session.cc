@@ -1,5 +1,7 @@
 #include "backends/onnxruntime/ort_session.h"
 
+#include <algorithm>
+
 namespace intarsia::ort {
 namespace {
 
@@ -20,7 +22,8 @@ Result<OwnedOptions> make_options(const Library& library, const SessionSettings&
   TRY(library.check(api.set_intra_op_threads(raw, settings.threads)));
   TRY(library.check(api.set_inter_op_threads(raw, 1)));
   TRY(library.check(api.set_log_level(raw, log_level_error)));
-  TRY(library.check(api.set_optimization_level(raw, settings.optimize ? all_optimizations : no_optimizations)));
+  TRY(library.check(
+      api.set_optimization_level(raw, settings.optimize ? all_optimizations : no_optimizations)));
   TRY(library.check(api.add_config_entry(raw, "session.intra_op.allow_spinning", "0")));
   if (!settings.optimize) TRY(library.check(api.add_config_entry(raw, "session.disable_prepacking", "1")));
   return options;
@@ -39,7 +42,8 @@ Result<TensorView> describe_tensor(const Library& library, const Value* value) {
   if (status) status = library.check(api.sizes(info, view.shape.data(), rank));
   api.release_tensor_info(info);
   if (!status) return tl::unexpected(std::move(status).error());
-  if (dtype <= 0 || dtype >= dtype_count) return fail("ONNX Runtime made a tensor of the unknown type {}", dtype);
+  if (dtype <= 0 || dtype >= dtype_count)
+    return fail("ONNX Runtime made a tensor of the unknown type {}", dtype);
   view.dtype = static_cast<DType>(dtype);
   return view;
 }
@@ -108,14 +112,16 @@ Result<Tensor> view_tensor(const Library& library, const std::shared_ptr<void>& 
 
 Status ModelSession::add_constants(SessionOptions* options, const SessionSettings& settings) {
   if (settings.constants.size() != settings.constant_names.size()) {
-    return fail("the model wants {} constants, got {}", settings.constant_names.size(), settings.constants.size());
+    return fail("the model wants {} constants, got {}", settings.constant_names.size(),
+                settings.constants.size());
   }
   if (settings.constants.empty()) return {};
   std::vector<const char*> names;
   std::vector<const Value*> values;
   for (size_t i = 0; i < settings.constants.size(); ++i) {
     const std::string& name = settings.constant_names[i];
-    constants_.push_back(TRY(with_context(wrap_tensor(library_, settings.constants[i]), "constant '{}'", name)));
+    constants_.push_back(
+        TRY(with_context(wrap_tensor(library_, settings.constants[i]), "constant '{}'", name)));
     names.push_back(name.c_str());
     values.push_back(constants_.back().get());
   }
@@ -150,7 +156,8 @@ Status ModelSession::read_ports() {
 }
 
 template <typename Create>
-Result<std::shared_ptr<const ModelSession>> ModelSession::make(const SessionSettings& settings, Create create) {
+Result<std::shared_ptr<const ModelSession>> ModelSession::make(const SessionSettings& settings,
+                                                               Create create) {
   const Library& library = *TRY(Library::get());
   std::shared_ptr<ModelSession> session(new ModelSession(library));
   const OwnedOptions options = TRY(make_options(library, settings));
@@ -177,7 +184,19 @@ Result<std::shared_ptr<const ModelSession>> ModelSession::from_file(const std::s
 }
 
 Status ModelSession::run(std::span<const Value* const> inputs, std::span<Value*> outputs) const {
-  return library_.check(library_.api().run(session_.get(), nullptr, input_names_.data(), inputs.data(), inputs.size(),
+  const char* const* names = input_names_.data();
+  std::vector<const char*> present_names;
+  std::vector<const Value*> present;
+  if (std::ranges::find(inputs, nullptr) != inputs.end()) {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i] == nullptr) continue;
+      present_names.push_back(names[i]);
+      present.push_back(inputs[i]);
+    }
+    inputs = present;
+    names = present_names.data();
+  }
+  return library_.check(library_.api().run(session_.get(), nullptr, names, inputs.data(), inputs.size(),
                                            output_names_.data(), outputs.size(), outputs.data()));
 }
 

@@ -17,8 +17,8 @@ struct ReleaseValue {
 };
 using OwnedValue = std::unique_ptr<Value, ReleaseValue>;
 
-/// A tensor as a value of the library: on the view's own memory (no copy, the view's memory must outlive it), except
-/// strings, which are copied.
+/// A tensor as a value of the library: on the view's own memory (no copy, the view's memory must outlive it),
+/// except strings, which are copied.
 Result<OwnedValue> wrap_tensor(const Library& library, const TensorView& tensor);
 
 /// Shared ownership of a value; `keep` lives as long.
@@ -47,15 +47,18 @@ struct Port {
 /// Immutable once made; any number of threads may run it. Workers never spin.
 class ModelSession {
  public:
-  static Result<std::shared_ptr<const ModelSession>> from_bytes(std::string_view model, const SessionSettings& settings);
+  static Result<std::shared_ptr<const ModelSession>> from_bytes(std::string_view model,
+                                                                const SessionSettings& settings);
   /// External data is taken from the folder of the file.
-  static Result<std::shared_ptr<const ModelSession>> from_file(const std::string& path, const SessionSettings& settings);
+  static Result<std::shared_ptr<const ModelSession>> from_file(const std::string& path,
+                                                               const SessionSettings& settings);
 
   const Library& library() const { return library_; }
   const std::vector<Port>& inputs() const { return inputs_; }
   const std::vector<Port>& outputs() const { return outputs_; }
 
-  /// One value for every input; an output that is null is made by the library and then the caller's.
+  /// One value for every input, null for an optional without a value; an output that is null is made by the
+  /// library and then the caller's.
   Status run(std::span<const Value* const> inputs, std::span<Value*> outputs) const;
 
   /// Type of input or output `i`; the caller releases it.

@@ -11,7 +11,8 @@ namespace {
 constexpr size_t small_constant_bytes = 4096;
 
 bool is_type_known(const Value& value) {
-  return value.constant || (value.type.opaque ? !value.type.encoded.empty() : value.type.dtype != DType::undefined);
+  return value.constant ||
+         (value.type.opaque ? !value.type.encoded.empty() : value.type.dtype != DType::undefined);
 }
 
 /// The node and, as far as types are unknown, the nodes that make what it reads; ascending.
@@ -31,7 +32,8 @@ std::vector<NodeId> find_cone(const Graph& graph, NodeId node) {
 }
 
 bool stays_constant(const Tensor& tensor) {
-  const bool plain = is_integer(tensor.dtype()) || tensor.dtype() == DType::boolean || tensor.dtype() == DType::string;
+  const bool plain =
+      is_integer(tensor.dtype()) || tensor.dtype() == DType::boolean || tensor.dtype() == DType::string;
   return plain && tensor.bytes() <= small_constant_bytes;
 }
 
@@ -40,7 +42,8 @@ void erase_sizes(ValueType& type) {
   for (Dim& dim : *type.shape) dim = Dim::unknown();
 }
 
-/// Copies the values that the nodes of the cone touch into a graph of their own; inputs are what no node of it makes.
+/// Copies the values that the nodes of the cone touch into a graph of their own; inputs are what no node of
+/// it makes.
 class ProbeBuilder {
  public:
   ProbeBuilder(const Graph& graph, bool keep_constants) : graph_(graph), keep_constants_(keep_constants) {
@@ -64,7 +67,8 @@ class ProbeBuilder {
 
   Graph finish() {
     for (size_t i = 0; i < probe_.nodes.size(); ++i) probe_.nodes[i].name = fmt::format("n{}", i);
-    for (size_t i = 0; i < probe_.values.size() && !names_matter_; ++i) probe_.values[i].name = fmt::format("v{}", i);
+    for (size_t i = 0; i < probe_.values.size() && !names_matter_; ++i)
+      probe_.values[i].name = fmt::format("v{}", i);
     return std::move(probe_);
   }
 

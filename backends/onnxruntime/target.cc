@@ -25,7 +25,8 @@ Status try_session(const OnnxModel& model) {
 
 std::string encode_blob(const OnnxModel& model) {
   flatbuffers::FlatBufferBuilder builder;
-  const auto bytes = builder.CreateVector(reinterpret_cast<const uint8_t*>(model.bytes.data()), model.bytes.size());
+  const auto bytes =
+      builder.CreateVector(reinterpret_cast<const uint8_t*>(model.bytes.data()), model.bytes.size());
   const auto names = builder.CreateVectorOfStrings(model.constant_names);
   fbs::FinishSessionBlobBuffer(builder, fbs::CreateSessionBlob(builder, bytes, names));
   return {reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize()};
@@ -44,7 +45,8 @@ class OnnxRuntimeTarget : public Target {
   bool supports_device(const std::string& kind) const override { return kind == "cpu" || kind == "sim"; }
 
   Support supports(const Graph& graph, NodeId node) const override {
-    if (Result<const Library*> library = Library::get(); !library) return Support::refused(library.error().message);
+    if (Result<const Library*> library = Library::get(); !library)
+      return Support::refused(library.error().message);
     const Support support = ask(make_probe(graph, node, false));
     return support.yes ? support : ask(make_probe(graph, node, true));
   }

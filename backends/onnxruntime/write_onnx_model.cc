@@ -20,7 +20,8 @@ void write_tensor(pbf_writer message, const std::string& name, const TensorView&
   message.add_int32(onnx::tensor::data_type, static_cast<int32_t>(tensor.dtype));
   if (!name.empty()) message.add_string(onnx::tensor::name, name);
   if (tensor.dtype == DType::string) {
-    for (const std::string& text : tensor.as<std::string>()) message.add_bytes(onnx::tensor::string_data, text);
+    for (const std::string& text : tensor.as<std::string>())
+      message.add_bytes(onnx::tensor::string_data, text);
   } else {
     message.add_bytes(onnx::tensor::raw_data, static_cast<const char*>(tensor.data), tensor.bytes());
   }
@@ -116,7 +117,8 @@ void write_value_info(pbf_writer message, const Value& value) {
   }
 }
 
-/// Versions of all domains: those that the nodes were written for, and the graph's for domains that only sub-graphs use.
+/// Versions of all domains: those that the nodes were written for, and the graph's for domains that only
+/// sub-graphs use.
 Result<std::map<std::string, int>> find_opsets(const Graph& graph) {
   std::map<std::string, const Node*> first;
   std::map<std::string, int> opsets;
@@ -124,12 +126,14 @@ Result<std::map<std::string, int>> find_opsets(const Graph& graph) {
     const std::string domain = node.domain == "ai.onnx" ? "" : node.domain;
     auto [at, is_new] = first.emplace(domain, &node);
     if (!is_new && at->second->version != node.version) {
-      return fail("nodes '{}' and '{}' want versions {} and {} of the operator set '{}'; one model has one version",
-                  at->second->name, node.name, at->second->version, node.version, domain);
+      return fail(
+          "nodes '{}' and '{}' want versions {} and {} of the operator set '{}'; one model has one version",
+          at->second->name, node.name, at->second->version, node.version, domain);
     }
     opsets[domain] = node.version;
   }
-  for (const auto& [domain, version] : graph.opsets) opsets.emplace(domain == "ai.onnx" ? "" : domain, version);
+  for (const auto& [domain, version] : graph.opsets)
+    opsets.emplace(domain == "ai.onnx" ? "" : domain, version);
   return opsets;
 }
 
@@ -139,12 +143,28 @@ int ir_version(const Graph& graph) {
   for (const Value& value : graph.values) {
     const DType dtype = value.constant ? value.constant->dtype() : value.type.dtype;
     switch (dtype) {
-      case DType::f8e4m3fn: case DType::f8e4m3fnuz: case DType::f8e5m2: case DType::f8e5m2fnuz: version = std::max(version, 9); break;
-      case DType::u4: case DType::i4: version = std::max(version, 10); break;
-      case DType::f4e2m1: version = std::max(version, 11); break;
-      case DType::f8e8m0: version = std::max(version, 12); break;
-      case DType::u2: case DType::i2: version = std::max(version, 13); break;
-      default: break;
+      case DType::f8e4m3fn:
+      case DType::f8e4m3fnuz:
+      case DType::f8e5m2:
+      case DType::f8e5m2fnuz:
+        version = std::max(version, 9);
+        break;
+      case DType::u4:
+      case DType::i4:
+        version = std::max(version, 10);
+        break;
+      case DType::f4e2m1:
+        version = std::max(version, 11);
+        break;
+      case DType::f8e8m0:
+        version = std::max(version, 12);
+        break;
+      case DType::u2:
+      case DType::i2:
+        version = std::max(version, 13);
+        break;
+      default:
+        break;
     }
   }
   return version;
@@ -172,7 +192,8 @@ Status write_graph(pbf_writer message, const Graph& graph, size_t inline_below, 
     }
     write_value_info(pbf_writer(message, onnx::graph::input), value);
   }
-  for (ValueId id : graph.outputs) write_value_info(pbf_writer(message, onnx::graph::output), graph.value(id));
+  for (ValueId id : graph.outputs)
+    write_value_info(pbf_writer(message, onnx::graph::output), graph.value(id));
   return {};
 }
 
