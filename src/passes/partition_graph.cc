@@ -1,15 +1,12 @@
 #include "passes/partition_graph.h"
 
 #include <algorithm>
-#include <map>
-#include <numeric>
 #include <queue>
-#include <set>
+
+#include "passes/join_regions.h"
 
 namespace intarsia {
 namespace {
-
-constexpr size_t most_regions_to_join = 1024;  // joining looks at pairs
 
 /// Who waits for whom, in dense arrays.
 struct Dependencies {
@@ -80,65 +77,37 @@ std::vector<uint32_t> number_nodes(const Waves& waves, size_t nodes) {
   return region_of;
 }
 
-/// The contracted graph: for every region those that read from it.
-std::vector<std::set<uint32_t>> contract(const Dependencies& dependencies, const std::vector<uint32_t>& region_of, size_t regions) {
-  std::vector<std::set<uint32_t>> next(regions);
-  for (uint32_t node = 0; node < region_of.size(); ++node) {
-    for (uint32_t reader : dependencies.next[node]) {
-      if (region_of[reader] != region_of[node]) next[region_of[node]].insert(region_of[reader]);
+/// The contracted graph: for every region those that read from it, each once.
+std::vector<std::vector<uint32_t>> contract(const Dependencies& dependencies, const Waves& waves) {
+  const std::vector<uint32_t> region_of = number_nodes(waves, dependencies.next.size());
+  std::vector<std::vector<uint32_t>> next(waves.size());
+  std::vector<uint32_t> last_writer(waves.size(), 0xffffffff);
+  for (uint32_t r = 0; r < waves.size(); ++r) {
+    for (NodeId node : waves[r].nodes) {
+      for (uint32_t reader : dependencies.next[index(node)]) {
+        const uint32_t region = region_of[reader];
+        if (region == r || last_writer[region] == r) continue;
+        last_writer[region] = r;
+        next[r].push_back(region);
+      }
     }
   }
   return next;
 }
 
-/// True when a path leads from `from` to `to` through at least one other region. Ids need not be ordered.
-bool has_indirect_path(const std::vector<std::set<uint32_t>>& next, uint32_t from, uint32_t to) {
-  std::vector<bool> seen(next.size(), false);
-  std::vector<uint32_t> stack;
-  for (uint32_t r : next[from]) {
-    if (r != to) stack.push_back(r);
+std::vector<std::vector<uint32_t>> reverse(const std::vector<std::vector<uint32_t>>& next) {
+  std::vector<std::vector<uint32_t>> reads(next.size());
+  for (uint32_t r = 0; r < next.size(); ++r) {
+    for (uint32_t reader : next[r]) reads[reader].push_back(r);
   }
-  while (!stack.empty()) {
-    const uint32_t region = stack.back();
-    stack.pop_back();
-    if (region == to) return true;
-    if (seen[region]) continue;
-    seen[region] = true;
-    stack.insert(stack.end(), next[region].begin(), next[region].end());
-  }
-  return false;
-}
-
-/// Joins `second` into `first`, in the waves and in the contracted graph.
-void join(Waves& waves, std::vector<std::set<uint32_t>>& next, uint32_t first, uint32_t second) {
-  std::vector<NodeId>& nodes = waves[first].nodes;
-  nodes.insert(nodes.end(), waves[second].nodes.begin(), waves[second].nodes.end());
-  std::ranges::sort(nodes);
-  waves[second].nodes.clear();
-  next[first].insert(next[second].begin(), next[second].end());
-  next[second].clear();
-  for (std::set<uint32_t>& readers : next) {
-    if (readers.erase(second) > 0) readers.insert(first);
-  }
-  next[first].erase(first);
-}
-
-void join_regions(Waves& waves, std::vector<std::set<uint32_t>> next) {
-  for (uint32_t first = 0; first < waves.size(); ++first) {
-    for (uint32_t second = first + 1; second < waves.size(); ++second) {
-      const bool candidates = !waves[first].nodes.empty() && !waves[second].nodes.empty() && waves[first].target == waves[second].target;
-      if (!candidates || has_indirect_path(next, first, second) || has_indirect_path(next, second, first)) continue;
-      join(waves, next, first, second);
-    }
-  }
-  std::erase_if(waves, [](const Region& region) { return region.nodes.empty(); });
+  return reads;
 }
 
 /// Regions so that each reads only from earlier ones; among the free ones that with the first node goes first.
-void sort_regions(Waves& waves, const Dependencies& dependencies, size_t nodes) {
-  const std::vector<std::set<uint32_t>> next = contract(dependencies, number_nodes(waves, nodes), waves.size());
+void sort_regions(Waves& waves, const Dependencies& dependencies) {
+  const std::vector<std::vector<uint32_t>> next = contract(dependencies, waves);
   std::vector<uint32_t> missing(waves.size(), 0);
-  for (const std::set<uint32_t>& readers : next) {
+  for (const std::vector<uint32_t>& readers : next) {
     for (uint32_t reader : readers) ++missing[reader];
   }
   using Entry = std::pair<NodeId, uint32_t>;
@@ -165,10 +134,8 @@ Partition partition_graph(const Graph& graph, const Placement& placement) {
   if (graph.nodes.empty()) return {};
   const Dependencies dependencies = find_dependencies(graph);
   Waves waves = grow_fewest_waves(dependencies, placement);
-  if (waves.size() <= most_regions_to_join) {
-    join_regions(waves, contract(dependencies, number_nodes(waves, graph.nodes.size()), waves.size()));
-    sort_regions(waves, dependencies, graph.nodes.size());
-  }
+  join_regions(waves, reverse(contract(dependencies, waves)));
+  sort_regions(waves, dependencies);
   std::vector<uint32_t> region_of = number_nodes(waves, graph.nodes.size());
   return {std::move(waves), std::move(region_of)};
 }

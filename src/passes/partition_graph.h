@@ -21,8 +21,9 @@ struct Partition {
 
 /// As few regions as convexity allows: regions grow in waves, each taking all nodes of its target that depend on
 /// nothing outside of what is taken already, so the contracted graph has no cycle by construction; then regions of one
-/// target that no path through another connects are joined. The result depends on the dependencies alone, not on the
-/// order of nodes. Linear in nodes and edges but for the last step, which is quadratic in the number of regions.
+/// target that no path through another connects are joined. For two targets their number is the least possible; for
+/// more no two could be joined. The result depends on the dependencies alone, not on the order of nodes. Linear in nodes
+/// and edges for a fixed number of targets.
 ///   A -> B -> C -> D -> E, A -> E, with B and D elsewhere:  {A} {B} {C} {D} {E}
 Partition partition_graph(const Graph& graph, const Placement& placement);
 

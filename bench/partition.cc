@@ -1,0 +1,103 @@
+// Time of partitioning and of the copies, for graphs of up to 200,000 nodes. One JSON object on stdout.
+//
+//     build/bin/bench_partition [NODES]...
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+
+#include "graph/graph.h"
+#include "passes/elide_copies.h"
+#include "passes/insert_copies.h"
+#include "passes/partition_graph.h"
+
+namespace intarsia {
+namespace {
+
+/// A net of `width` parallel chains of nodes with two inputs: the chain's own last value, and with `mixing`
+/// percent a value of another chain not far back, as residual connections and concatenations do.
+Graph make_net(size_t nodes, size_t width, uint32_t mixing) {
+  std::mt19937 random(1);
+  Graph graph;
+  std::vector<ValueId> last;
+  for (size_t i = 0; i < width; ++i)
+    last.push_back(graph.inputs.emplace_back(graph.add_value("x" + std::to_string(i))));
+  for (size_t i = 0; i < nodes; ++i) {
+    const std::string name = "n" + std::to_string(i);
+    Node node{name, "Foo", "", 1, {last[i % width]}, {}, {}, {}};
+    if (random() % 100 < mixing) node.inputs.push_back(last[random() % width]);
+    last[i % width] = graph.add_value(name + "_0");
+    node.outputs = {last[i % width]};
+    graph.add_node(std::move(node));
+  }
+  graph.outputs = last;
+  return graph;
+}
+
+struct Pattern {
+  const char* name;
+  uint32_t (*target)(size_t node, std::mt19937& random);
+};
+
+constexpr Pattern patterns[] = {
+    {"one target", [](size_t, std::mt19937&) { return 0u; }},
+    {"1% scattered unsupported nodes",
+     [](size_t, std::mt19937& random) { return random() % 100 == 0 ? 1u : 0u; }},
+    {"10% scattered unsupported nodes",
+     [](size_t, std::mt19937& random) { return random() % 10 == 0 ? 1u : 0u; }},
+    {"alternating by 100 nodes",
+     [](size_t node, std::mt19937&) { return static_cast<uint32_t>(node / 100 % 2); }},
+    {"alternating by 10 nodes",
+     [](size_t node, std::mt19937&) { return static_cast<uint32_t>(node / 10 % 2); }},
+    {"every other node", [](size_t node, std::mt19937&) { return static_cast<uint32_t>(node % 2); }},
+    {"random on 4 targets", [](size_t, std::mt19937& random) { return static_cast<uint32_t>(random() % 4); }},
+};
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+void measure(size_t nodes, size_t width, const Pattern& pattern, bool first) {
+  const Graph graph = make_net(nodes, width, 30);
+  std::mt19937 random(2);
+  Placement placement;
+  for (size_t i = 0; i < nodes; ++i) placement.target.push_back(pattern.target(i, random));
+  const std::vector<uint32_t> memory = {host_slot, 0, 1, 2};
+  const auto start = std::chrono::steady_clock::now();
+  const Partition partition = partition_graph(graph, placement);
+  const double partition_seconds = seconds_since(start);
+  const std::vector<RegionBorder> borders = find_borders(graph, partition);
+  const StepList steps = elide_copies(insert_copies(graph, partition, borders, memory));
+  const double seconds = seconds_since(start);
+  const Status verified = verify_steps(graph, partition, borders, memory, steps);
+  if (!verified || !verify_partition(graph, placement, partition)) {
+    std::fprintf(stderr, "error: %s, %zu nodes: wrong partition or steps\n", pattern.name, nodes);
+    std::exit(1);
+  }
+  std::printf(
+      "%s\n  {\"nodes\": %zu, \"width\": %zu, \"pattern\": \"%s\", \"regions\": %zu, \"steps\": %zu, "
+      "\"partition_seconds\": %.4f, \"seconds\": %.4f}",
+      first ? "" : ",", nodes, width, pattern.name, partition.regions.size(), steps.size(), partition_seconds,
+      seconds);
+  std::fflush(stdout);
+}
+
+}  // namespace
+}  // namespace intarsia
+
+int main(int count, char** arguments) {
+  std::vector<size_t> sizes;
+  for (int i = 1; i < count; ++i) sizes.push_back(static_cast<size_t>(std::atoll(arguments[i])));
+  if (sizes.empty()) sizes = {10'000, 50'000, 100'000, 200'000};
+  std::printf("{\"results\": [");
+  bool first = true;
+  for (size_t nodes : sizes) {
+    for (size_t width : {size_t{1}, size_t{16}, size_t{1024}}) {
+      for (const intarsia::Pattern& pattern : intarsia::patterns) {
+        intarsia::measure(nodes, width, pattern, first);
+        first = false;
+      }
+    }
+  }
+  std::printf("\n]}\n");
+}

@@ -1,0 +1,262 @@
+// What must hold of the passes for every graph and every placement, on random ones. A failure prints its
+// seed; INTARSIA_SEED=N runs that one alone.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <limits>
+#include <set>
+
+#include "graph/parse_graph.h"
+#include "graph/print_graph.h"
+#include "graph/verify_graph.h"
+#include "passes/elide_copies.h"
+#include "passes/insert_copies.h"
+#include "passes/partition_graph.h"
+#include "passes/remove_dead_nodes.h"
+#include "tests/random_graph.h"
+
+namespace intarsia {
+namespace {
+
+template <typename Body>
+void for_each_seed(uint32_t count, Body body) {
+  const char* only = std::getenv("INTARSIA_SEED");
+  const uint32_t first = only ? static_cast<uint32_t>(std::atoi(only)) : 1;
+  for (uint32_t seed = first; seed < (only ? first + 1 : first + count); ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    std::mt19937 random(seed);
+    body(random);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+Placement random_placement(const Graph& graph, uint32_t targets, std::mt19937& random) {
+  Placement placement;
+  const uint32_t stay = random() % 4;  // how often a node goes where the one before it went
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    const bool same = i > 0 && random() % 4 < stay;
+    placement.target.push_back(same ? placement.target.back() : static_cast<uint32_t>(random() % targets));
+  }
+  return placement;
+}
+
+RandomGraphOptions random_options(std::mt19937& random, size_t most_nodes) {
+  return {
+      .most_nodes = most_nodes, .most_inputs_of_node = 1 + random() % 4, .reach = random() % 2 ? 4u : 1000u};
+}
+
+/// Edges between regions, found anew.
+std::set<std::pair<uint32_t, uint32_t>> region_edges(const Graph& graph,
+                                                     const std::vector<uint32_t>& region_of) {
+  std::set<std::pair<uint32_t, uint32_t>> edges;
+  for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
+    for (ValueId read : values_read(graph.nodes[i])) {
+      const NodeId producer = graph.value(read).producer;
+      if (producer != no_node && region_of[index(producer)] != region_of[i])
+        edges.emplace(region_of[index(producer)], region_of[i]);
+    }
+  }
+  return edges;
+}
+
+/// By taking away what nothing leads to, until nothing is left or nothing can go.
+bool is_acyclic(std::set<std::pair<uint32_t, uint32_t>> edges) {
+  while (!edges.empty()) {
+    std::set<uint32_t> targets;
+    for (const auto& [from, to] : edges) targets.insert(to);
+    if (std::erase_if(edges, [&](const auto& edge) { return !targets.contains(edge.first); }) == 0)
+      return false;
+  }
+  return true;
+}
+
+/// The regions as sets of node names with their target.
+std::set<std::pair<uint32_t, std::set<std::string>>> named_regions(const Graph& graph,
+                                                                   const Partition& partition) {
+  std::set<std::pair<uint32_t, std::set<std::string>>> result;
+  for (const Region& region : partition.regions) {
+    std::set<std::string> names;
+    for (NodeId node : region.nodes) names.insert(graph.node(node).name);
+    result.emplace(region.target, names);
+  }
+  return result;
+}
+
+TEST(PartitionProperties, ConvexAndMaximal) {
+  for_each_seed(10000, [](std::mt19937& random) {
+    const Graph graph = make_random_graph(random, random_options(random, 40));
+    const Placement placement = random_placement(graph, 1 + random() % 4, random);
+    const Partition partition = partition_graph(graph, placement);
+    const Status verified = verify_partition(graph, placement, partition);
+    ASSERT_TRUE(verified) << verified.error().message;
+    ASSERT_TRUE(is_acyclic(region_edges(graph, partition.region_of)));
+    for (uint32_t a = 0; a < partition.regions.size() && graph.nodes.size() <= 24; ++a) {
+      for (uint32_t b = a + 1; b < partition.regions.size(); ++b) {
+        if (partition.regions[a].target != partition.regions[b].target) continue;
+        std::vector<uint32_t> joined = partition.region_of;
+        std::ranges::replace(joined, b, a);
+        ASSERT_FALSE(is_acyclic(region_edges(graph, joined)))
+            << "regions " << a << " and " << b << " could be one\n"
+            << print_graph(graph);
+      }
+    }
+  });
+}
+
+TEST(PartitionProperties, OrderOfNodesDoesNotMatter) {
+  for_each_seed(3000, [](std::mt19937& random) {
+    const Graph graph = make_random_graph(random, random_options(random, 40));
+    const Placement placement = random_placement(graph, 1 + random() % 4, random);
+    const Graph shuffled = shuffle_graph(graph, random);
+    std::map<std::string, uint32_t> target_of;
+    for (size_t i = 0; i < graph.nodes.size(); ++i) target_of[graph.nodes[i].name] = placement.target[i];
+    Placement shuffled_placement;
+    for (const Node& node : shuffled.nodes) shuffled_placement.target.push_back(target_of[node.name]);
+    ASSERT_EQ(named_regions(graph, partition_graph(graph, placement)),
+              named_regions(shuffled, partition_graph(shuffled, shuffled_placement)));
+  });
+}
+
+/// Fewest runs of one target over all orders in which the nodes can run: a path over the sets of nodes that
+/// have run.
+size_t fewest_regions(const Graph& graph, const Placement& placement) {
+  const size_t count = graph.nodes.size();
+  std::vector<uint32_t> needs(count, 0);
+  for (uint32_t i = 0; i < count; ++i) {
+    for (ValueId read : values_read(graph.nodes[i])) {
+      const NodeId producer = graph.value(read).producer;
+      if (producer != no_node) needs[i] |= 1u << index(producer);
+    }
+  }
+  const size_t never = std::numeric_limits<size_t>::max();
+  std::vector<std::array<size_t, 2>> runs(size_t{1} << count, {never, never});
+  runs[0] = {0, 0};
+  for (uint32_t done = 0; done < runs.size(); ++done) {
+    for (uint32_t last = 0; last < 2; ++last) {
+      for (uint32_t i = 0; i < count && runs[done][last] != never; ++i) {
+        if ((done >> i & 1) != 0 || (needs[i] & ~done) != 0) continue;
+        const uint32_t target = placement.target[i];
+        size_t& best = runs[done | 1u << i][target];
+        best = std::min(best, runs[done][last] + (done == 0 || target != last));
+      }
+    }
+  }
+  return std::min(runs.back()[0], runs.back()[1]);
+}
+
+TEST(PartitionProperties, FewestRegionsOfTwoTargets) {
+  for_each_seed(3000, [](std::mt19937& random) {
+    const Graph graph = make_random_graph(random, random_options(random, 10));
+    const Placement placement = random_placement(graph, 2, random);
+    ASSERT_EQ(partition_graph(graph, placement).regions.size(), fewest_regions(graph, placement))
+        << print_graph(graph);
+  });
+}
+
+/// Copies that no plan can do without: one for each value and memory in which it is read and not made.
+size_t needed_copies(const Graph& graph, const Placement& placement,
+                     const std::vector<uint32_t>& memory_of_target) {
+  const auto memory_of = [&](size_t node) { return memory_of_target[placement.target[node]]; };
+  std::set<PlacedValue> needed;
+  const auto need = [&](ValueId id, uint32_t memory) {
+    const Value& value = graph.value(id);
+    const uint32_t home = value.producer == no_node ? host_slot : memory_of(index(value.producer));
+    if (!value.constant && home != memory) needed.insert({id, memory});
+  };
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    for (ValueId read : values_read(graph.nodes[i])) need(read, memory_of(i));
+  }
+  for (ValueId output : graph.outputs) need(output, host_slot);
+  return needed.size();
+}
+
+TEST(CopyProperties, OncePerValueAndMemory) {
+  for_each_seed(10000, [](std::mt19937& random) {
+    const Graph graph = make_random_graph(random, random_options(random, 30));
+    const Placement placement = random_placement(graph, 4, random);
+    const std::vector<uint32_t> memory = {host_slot, 0, 1, random() % 2 ? host_slot : 0};
+    const Partition partition = partition_graph(graph, placement);
+    const std::vector<RegionBorder> borders = find_borders(graph, partition);
+    const StepList naive = insert_copies(graph, partition, borders, memory);
+    const StepList steps = elide_copies(naive);
+    const Status verified = verify_steps(graph, partition, borders, memory, steps);
+    ASSERT_TRUE(verified) << verified.error().message;
+    auto at = naive.begin();  // nothing new: what is left stands in the same order
+    for (const ScheduleStep& step : steps) {
+      at = std::find(at, naive.end(), step);
+      ASSERT_NE(at++, naive.end());
+    }
+    std::set<PlacedValue> arrived;
+    for (const ScheduleStep& step : steps) {
+      if (step.kind != ScheduleStep::Kind::copy) continue;
+      ASSERT_TRUE(arrived.insert(step.to).second) << graph.value(step.to.value).name << " comes twice";
+      ASSERT_FALSE(graph.value(step.to.value).constant);
+    }
+    ASSERT_EQ(arrived.size(), needed_copies(graph, placement, memory));
+  });
+}
+
+TEST(CopyProperties, VerifierFindsWhatIsMissing) {
+  for_each_seed(1000, [](std::mt19937& random) {
+    const Graph graph = make_random_graph(random, random_options(random, 20));
+    const Placement placement = random_placement(graph, 3, random);
+    const std::vector<uint32_t> memory = {host_slot, 0, 1};
+    const Partition partition = partition_graph(graph, placement);
+    const std::vector<RegionBorder> borders = find_borders(graph, partition);
+    const StepList steps = elide_copies(insert_copies(graph, partition, borders, memory));
+    for (size_t i = 0; i < steps.size(); ++i) {
+      StepList broken = steps;
+      broken.erase(broken.begin() + static_cast<ptrdiff_t>(i));
+      const bool is_copy = steps[i].kind == ScheduleStep::Kind::copy;
+      const bool is_read = !is_copy && !borders[steps[i].region].outputs.empty();
+      if (is_copy || is_read)
+        ASSERT_FALSE(verify_steps(graph, partition, borders, memory, broken)) << "without step " << i << "\n"
+                                                                              << print_graph(graph);
+    }
+  });
+}
+
+/// The values that an output needs, by name.
+std::set<std::string> cone_of_outputs(const Graph& graph) {
+  std::set<std::string> names;
+  std::vector<ValueId> stack = graph.outputs;
+  while (!stack.empty()) {
+    const Value& value = graph.value(stack.back());
+    stack.pop_back();
+    if (!names.insert(value.name).second || value.producer == no_node) continue;
+    const std::vector<ValueId> read = values_read(graph.node(value.producer));
+    stack.insert(stack.end(), read.begin(), read.end());
+  }
+  return names;
+}
+
+TEST(DeadNodeProperties, KeepsTheConeOfTheOutputs) {
+  for_each_seed(3000, [](std::mt19937& random) {
+    const Graph graph = make_random_graph(random, random_options(random, 40));
+    Graph small = graph;
+    remove_dead_nodes(small);
+    const Status verified = verify_graph(small);
+    ASSERT_TRUE(verified) << verified.error().message;
+    ASSERT_EQ(cone_of_outputs(small), cone_of_outputs(graph));
+    for (const Node& node : small.nodes) {
+      ASSERT_TRUE(std::ranges::any_of(node.outputs, [&](ValueId id) {
+        return id != no_value && cone_of_outputs(graph).contains(small.value(id).name);
+      }));
+    }
+    Graph again = small;
+    remove_dead_nodes(again);
+    ASSERT_TRUE(again == small);
+  });
+}
+
+TEST(TextProperties, RandomGraphsRoundTrip) {
+  for_each_seed(2000, [](std::mt19937& random) {
+    const Graph graph = make_random_graph(random, random_options(random, 40));
+    const Result<Graph> parsed = parse_graph(print_graph(graph));
+    ASSERT_TRUE(parsed) << parsed.error().message;
+    ASSERT_TRUE(*parsed == graph) << print_graph(graph);
+  });
+}
+
+}  // namespace
+}  // namespace intarsia
