@@ -1,0 +1,17 @@
+// One function a command, each in the file of its name: adds the command to the program's command line. A command
+// throws UsageError when it was used wrongly (exit status 2) and intarsia::Error when its work failed (1).
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <stdexcept>
+
+void add_compile_command(CLI::App& app);
+void add_run_command(CLI::App& app);
+void add_check_command(CLI::App& app);
+void add_explain_command(CLI::App& app);
+void add_devices_command(CLI::App& app);
+
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};

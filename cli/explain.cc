@@ -1,0 +1,47 @@
+// intarsia explain
+#include <cstdio>
+#include <fstream>
+#include <memory>
+
+#include "commands.h"
+#include "compile_options.h"
+
+namespace {
+
+struct Options {
+  std::string path, dot;
+  bool json = false;
+  intarsia::CompileOptions compile;
+};
+
+void write_file(const std::string& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  if (!file) throw intarsia::Error(path + ": cannot be written");
+}
+
+void explain(const Options& options) {
+  const intarsia::Explanation explanation = intarsia::Compiler::get().explain(options.path, options.compile);
+  if (!options.dot.empty()) write_file(options.dot, explanation.dot);
+  std::fputs(options.json ? explanation.json.c_str() : explanation.text.c_str(), stdout);
+  if (options.json) std::fputs("\n", stdout);
+}
+
+}  // namespace
+
+void add_explain_command(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("explain", "Say who runs what, and why");
+  auto options = std::make_shared<Options>();
+  command->add_option("path", options->path, "A model (it is placed, but not compiled) or a program")->required()->type_name("MODEL|PROGRAM");
+  command->add_option("--dot", options->dot, "Write a picture for Graphviz, too (dot -Tsvg FILE)")->type_name("FILE");
+  command->add_flag("--json", options->json, "One JSON object on standard output (docs/json.md)");
+  add_compile_options(*command, options->compile);
+  command->footer("Examples:\n"
+                  "  intarsia explain resnet.onnx\n"
+                  "  intarsia explain resnet.so --dot resnet.dot && dot -Tsvg resnet.dot > resnet.svg");
+  command->callback([options, command] {
+    if (is_program(options->path)) refuse_compile_options(*command, {});
+    explain(*options);
+  });
+}

@@ -1,0 +1,58 @@
+// The command line: a thin skin over include/intarsia.
+#include <cstdio>
+#include <intarsia/intarsia.hpp>
+
+#include "commands.h"
+
+namespace {
+
+/// An error is one line, whatever names and messages of other libraries hold.
+int report(std::string message, int status) {
+  for (char& c : message) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  }
+  std::fprintf(stderr, "error: %s\n", message.c_str());
+  return status;
+}
+
+constexpr int work_failed = 1;
+constexpr int wrong_usage = 2;
+
+/// The library's messages begin with the option that is wrong, if it is one.
+int status_of(const std::string& message) { return message.rfind("--", 0) == 0 ? wrong_usage : work_failed; }
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"Compiles a trained model into one program made of pieces for several backends and devices, and runs it."};
+  app.name("intarsia");
+  app.set_version_flag("--version", std::string("intarsia ") + intarsia_version());
+  app.require_subcommand(1);
+  app.footer("Examples:\n"
+             "  intarsia compile resnet.onnx -o resnet.so\n"
+             "  intarsia run resnet.so -i image=cat.npy -o results\n"
+             "  intarsia check resnet.onnx\n"
+             "  intarsia explain resnet.so --dot resnet.dot\n\n"
+             "`intarsia COMMAND --help` says more. Exit status: 0 done, 1 the work failed, 2 wrong usage.");
+  add_compile_command(app);
+  add_run_command(app);
+  add_check_command(app);
+  add_explain_command(app);
+  add_devices_command(app);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {
+    return app.exit(success);
+  } catch (const CLI::ParseError& error) {
+    return report(std::string(error.what()) + "; see intarsia --help", wrong_usage);
+  } catch (const UsageError& error) {
+    return report(error.what(), wrong_usage);
+  } catch (const intarsia::Error& error) {
+    return report(error.what(), status_of(error.what()));
+  } catch (const std::bad_alloc&) {
+    return report("out of memory", work_failed);
+  } catch (const std::exception& error) {
+    return report(error.what(), work_failed);
+  }
+  return 0;
+}

@@ -1,0 +1,21 @@
+// Shows how far a compile is.
+#pragma once
+
+#include <string>
+
+/// On standard error: a bar on a terminal, a line a phase otherwise.
+class ProgressDisplay {
+ public:
+  ProgressDisplay();
+  ~ProgressDisplay();  // wipes the bar
+  ProgressDisplay(const ProgressDisplay&) = delete;
+  ProgressDisplay& operator=(const ProgressDisplay&) = delete;
+  void show(const std::string& phase, int done, int total);
+  /// Wipes the bar, so that other output can follow.
+  void clear();
+
+ private:
+  bool terminal_;
+  bool drawn_ = false;
+  std::string phase_;
+};
