@@ -169,8 +169,10 @@ def build_bert():
     from keras import layers, ops
 
     Linear, AddPositions = layer_classes()
-    # Weak or uniform attention would leave every token with nothing but itself, or make all alike.
-    sharp, strong = keras.initializers.VarianceScaling(1.5), keras.initializers.VarianceScaling(2.25)
+
+    def project(x, gain, name):
+        # One initialiser for each layer: a Keras initialiser returns the same values every time.
+        return Linear(BERT_WIDTH, kernel_initializer=keras.initializers.VarianceScaling(gain), name=name)(x)
 
     def normalise(x):
         return layers.LayerNormalization(epsilon=1e-12)(x)
@@ -179,19 +181,19 @@ def build_bert():
         return ops.transpose(ops.reshape(x, (-1, BERT_TOKENS, BERT_HEADS, BERT_WIDTH // BERT_HEADS)), (0, 2, 1, 3))
 
     def attention(x, mask, layer):
-        query = split_heads(Linear(BERT_WIDTH, kernel_initializer=sharp, name=f"{layer}_query")(x))
-        key = split_heads(Linear(BERT_WIDTH, kernel_initializer=sharp, name=f"{layer}_key")(x))
-        value = split_heads(Linear(BERT_WIDTH, name=f"{layer}_value")(x))
+        # Uniform or weak attention would make all tokens alike, or leave each with nothing but itself.
+        query = split_heads(project(x, SHARP, f"{layer}_query"))
+        key = split_heads(project(x, SHARP, f"{layer}_key"))
+        value = split_heads(project(x, 1.0, f"{layer}_value"))
         scores = ops.matmul(query, ops.transpose(key, (0, 1, 3, 2))) / math.sqrt(BERT_WIDTH // BERT_HEADS) + mask
         context = ops.transpose(ops.matmul(ops.softmax(scores, axis=-1), value), (0, 2, 1, 3))
-        context = ops.reshape(context, (-1, BERT_TOKENS, BERT_WIDTH))
-        return Linear(BERT_WIDTH, kernel_initializer=strong, name=f"{layer}_attention_output")(context)
+        return project(ops.reshape(context, (-1, BERT_TOKENS, BERT_WIDTH)), STRONG, f"{layer}_attention_output")
 
     def feed_forward(x, layer):
         hidden = Linear(4 * BERT_WIDTH, name=f"{layer}_intermediate")(x)
         # Written out: keras.activations.gelu uses Erfc, which ONNX does not have.
         hidden = 0.5 * hidden * (1.0 + ops.erf(hidden * math.sqrt(0.5)))
-        return Linear(BERT_WIDTH, name=f"{layer}_output")(hidden)
+        return project(hidden, 1.0, f"{layer}_output")
 
     token_ids = keras.Input((BERT_TOKENS,), dtype="int32", name="token_ids")
     attention_mask = keras.Input((BERT_TOKENS,), dtype="int32", name="attention_mask")

@@ -7,11 +7,12 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <intarsia/intarsia.hpp>
 #include <memory>
+#include <optional>
 #include <utility>
 
-#include "compile_library.h"
-#include "intarsia/intarsia.h"
+#include "compile_module.h"
 
 namespace nb = nanobind;
 
@@ -19,15 +20,11 @@ namespace {
 
 using Bytes = nb::ndarray<nb::ro, uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-struct Failure : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
 void check(intarsia_error* error) {
   if (error == nullptr) return;
   const std::string message = intarsia_error_message(error);
   intarsia_error_release(error);
-  throw Failure(message);
+  throw intarsia::Error(message);
 }
 
 /// An input as the package hands it over. Owns the shape and, for strings and sequences, their parts.
@@ -211,7 +208,7 @@ class Program {
 }  // namespace
 
 NB_MODULE(_intarsia, module) {
-  nb::exception<Failure>(module, "Error", PyExc_RuntimeError);
+  nb::exception<intarsia::Error>(module, "Error", PyExc_RuntimeError);
   module.def("version", [] { return std::string(intarsia_version()); });
   nb::class_<Value>(module, "Value");
   module.def("tensor", make_tensor);
@@ -224,5 +221,15 @@ NB_MODULE(_intarsia, module) {
       .def("functions", &Program::functions)
       .def("text", &Program::text)
       .def("verify", &Program::verify);
-  intarsia_python::define_compile(module, check);
+  module.def("devices", [] {
+    nb::list devices;
+    for (size_t i = 0; i < intarsia_device_count(); ++i) {
+      intarsia_device info{};
+      info.struct_size = sizeof(info);
+      check(intarsia_device_info(i, &info));
+      devices.append(nb::make_tuple(std::string(info.name), std::string(info.description)));
+    }
+    return devices;
+  });
+  intarsia_python::define_compile(module);
 }

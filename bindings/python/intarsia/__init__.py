@@ -9,10 +9,11 @@ and on the CPU. Outputs are numpy arrays over the program's own memory; hand the
 """
 
 from ._intarsia import Error, version
-from .compiler import Compiled, check, compile, devices, explain
+from .compiler import Compiled, backends, check, compile, devices, explain
 from .program import Argument, Program, Session, load
 
 __all__ = [
-    "Argument", "Compiled", "Error", "Program", "Session", "check", "compile", "devices", "explain", "load", "version",
+    "Argument", "Compiled", "Error", "Program", "Session", "backends", "check", "compile", "devices", "explain", "load",
+    "version",
 ]
 __version__ = version()

@@ -40,19 +40,7 @@ class Compiled:
         return self.load()(**inputs)
 
 
-def _request(model: str | os.PathLike, **options: object) -> dict:
-    request = {"model": os.fspath(model)}
-    request.update({name: value for name, value in options.items() if value is not None})
-    return request
-
-
-def _shapes(shapes: Mapping[str, Sequence[int]] | None) -> list[str]:
-    return [f"{name}={'x'.join(map(str, shape)) or 'scalar'}" for name, shape in (shapes or {}).items()]
-
-
-def compile(
-    model: str | os.PathLike,
-    *,
+def _options(
     devices: Sequence[str] = ("cpu",),
     backends: Sequence[str] = (),
     shapes: Mapping[str, Sequence[int]] | None = None,
@@ -61,36 +49,65 @@ def compile(
     threads: int = 1,
     cpu: str = "native",
     kernels: Sequence[str | os.PathLike] = (),
-    progress: Callable[[str, int, int], None] | None = None,
-) -> Compiled:
+    strip_names: bool = False,
+) -> _intarsia.CompileOptions:
+    options = _intarsia.CompileOptions()
+    options.devices = list(devices)
+    options.backends = list(backends)
+    options.shapes = [f"{name}={'x'.join(map(str, shape)) or 'scalar'}" for name, shape in (shapes or {}).items()]
+    options.pins = [f"{pattern}={target}" for pattern, target in (pins or {}).items()]
+    options.fallback = fallback
+    options.threads = threads
+    options.cpu = cpu
+    options.kernels = [os.fspath(kernel) for kernel in kernels]
+    options.strip_names = strip_names
+    return options
+
+
+def compile(model: str | os.PathLike, *, progress: Callable[[str, int, int], None] | None = None, **options: object) -> Compiled:
     """Compiles an ONNX model.
 
-    devices: "cpu", "sim:0", or with a slot's name "accel=sim:0". backends: names in order of preference (none: all).
-    shapes: sizes for inputs that the model leaves open (else 1). pins: node name pattern -> "backend@slot". fallback:
-    "auto" lets frameworks run what our compiler lacks, "none" forbids it. kernels: libraries with operators of your own.
-    progress: called with (phase, done, total). Raises Error, with one line that says what, where and what to do.
+    Options: devices: "cpu", "sim:0", or with a slot's name "accel=sim:0". backends: names in order of preference (none:
+    all). shapes: {input: sizes} for inputs that the model leaves open (else 1). pins: {node name pattern:
+    "backend@slot"}. fallback: "auto" lets frameworks run what our compiler lacks, "none" forbids it. threads: that a run
+    will use. cpu: "native" or a level such as "x86-64-v3". kernels: libraries with operators of your own. strip_names:
+    leave node names out of the program.
+
+    progress is called with (phase, done, total). Raises Error: one line that says what, where and what to do.
     """
     folder = tempfile.TemporaryDirectory(prefix="intarsia-")
     path = os.path.join(folder.name, "program.so")
-    request = _request(
-        model, program=path, devices=list(devices), backends=list(backends), shapes=_shapes(shapes),
-        pins=[f"{pattern}={target}" for pattern, target in (pins or {}).items()], fallback=fallback, threads=threads,
-        cpu=cpu, kernels=[os.fspath(k) for k in kernels],
-    )
-    report = json.loads(_intarsia.compile(request, progress))
+    report = json.loads(_intarsia.compile(os.fspath(model), path, _options(**options), progress))
     return Compiled(folder, path, report)
 
 
 def explain(model: str | os.PathLike, **options: object) -> dict:
-    """Who runs what and why, of a model or a program; unsupported operators ranked. `intarsia explain --json`."""
-    return json.loads(_intarsia.explain(_request(model, **options)))
+    """Who runs what and why, of a model (options as of `compile`) or a program. The object of `intarsia explain --json`."""
+    return json.loads(_intarsia.explain(os.fspath(model), _options(**options)))
 
 
-def check(model: str | os.PathLike, **options: object) -> dict:
-    """Compares a model or program with its oracle (`against`, `rtol`, `atol`). `intarsia check --json`."""
-    return json.loads(_intarsia.check(_request(model, **options)))
+def check(
+    path: str | os.PathLike,
+    *,
+    model: str | os.PathLike | None = None,
+    against: str = "",
+    rtol: float = -1,
+    atol: float = -1,
+    **options: object,
+) -> dict:
+    """Compares a model or program with another runtime on filled inputs. The object of `intarsia check --json`.
+
+    model: what a program is compared with (None: the model it was compiled from). against: "onnxruntime" or "reference"
+    ("": the first that is there). rtol, atol: negative for the defaults. options: as of `compile`.
+    """
+    return json.loads(_intarsia.check(os.fspath(path), _options(**options), os.fspath(model or ""), against, rtol, atol))
 
 
-def devices() -> dict:
-    """The devices and backends of this machine. `intarsia devices --json`."""
-    return json.loads(_intarsia.devices())
+def devices() -> list[tuple[str, str]]:
+    """The devices of this machine: (name, description)."""
+    return _intarsia.devices()
+
+
+def backends() -> list[dict]:
+    """The backends in order of preference: name, version, whether present, and why not."""
+    return json.loads(_intarsia.backends())["backends"]

@@ -1,0 +1,11 @@
+// The compile half of the extension module.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace intarsia_python {
+
+/// Adds compile, explain, check and backends, which open libintarsia_compile.so on first use.
+void define_compile(nanobind::module_& module);
+
+}  // namespace intarsia_python

@@ -1,0 +1,26 @@
+# `cmake --install` and find_package(Intarsia): the targets Intarsia::intarsia (run) and, with the compiler,
+# Intarsia::compile. Programs that only run link the first, which drags nothing in.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(library_targets intarsia)
+if(INTARSIA_COMPILER)
+  list(APPEND library_targets intarsia_compile_api)
+  set_target_properties(intarsia_compile_api PROPERTIES EXPORT_NAME compile)
+endif()
+foreach(target ${library_targets})
+  target_include_directories(${target} INTERFACE $<INSTALL_INTERFACE:include>)
+endforeach()
+
+install(TARGETS ${library_targets} EXPORT IntarsiaTargets COMPONENT development
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY include/intarsia DESTINATION include COMPONENT development)
+if(INTARSIA_COMPILER)
+  install(TARGETS intarsia_cli RUNTIME DESTINATION bin COMPONENT development)
+endif()
+install(EXPORT IntarsiaTargets NAMESPACE Intarsia:: FILE IntarsiaTargets.cmake COMPONENT development
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Intarsia)
+file(WRITE ${CMAKE_BINARY_DIR}/IntarsiaConfig.cmake "include(\${CMAKE_CURRENT_LIST_DIR}/IntarsiaTargets.cmake)\n")
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/IntarsiaConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/IntarsiaConfig.cmake ${CMAKE_BINARY_DIR}/IntarsiaConfigVersion.cmake
+        COMPONENT development DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Intarsia)

@@ -1,0 +1,14 @@
+#!/usr/bin/env python3
+"""Writes what the passes answer now into the golden cases (tests/cases). Look at the difference before committing it.
+
+    scripts/update_cases.py [BUILD_FOLDER]"""
+import os
+import pathlib
+import subprocess
+import sys
+
+root = pathlib.Path(__file__).resolve().parent.parent
+build = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else root / "build"
+subprocess.run(["cmake", "--build", build, "--target", "passes_cases"], check=True)
+subprocess.run([build / "bin" / "passes_cases", "--gtest_brief=1"], env={**os.environ, "INTARSIA_UPDATE_CASES": "1"})
+subprocess.run(["git", "-C", root, "diff", "--stat", "--", "tests/cases"])
