@@ -2,7 +2,7 @@
 add_library(intarsia_runtime_support STATIC runtime_support.cc ${CMAKE_SOURCE_DIR}/src/compile/link_objects.cc)
 target_link_libraries(intarsia_runtime_support PUBLIC intarsia_runtime)
 
-foreach(name program_file verify session devices link)
+foreach(name program_file verify session devices link overlap)
   intarsia_test(runtime_${name} LIBRARIES intarsia_runtime_support)
 endforeach()
 target_compile_definitions(runtime_link PRIVATE INTARSIA_C_COMPILER="${CMAKE_C_COMPILER}")

@@ -39,8 +39,23 @@ PreparedFunction::PreparedFunction(const BoundProgram& program, const fbs::Funct
   }
   inputs_.reserve(inputs);
   outputs_.reserve(outputs);
-  for (size_t i = 0; i < steps_.size(); ++i) prepare_step(i, arenas, threads);
+  staging_.resize(arenas.size());
+  for (size_t i = 0; i < steps_.size(); ++i) prepare_step(i, arenas);
   binder_ = std::make_unique<ArgumentBinder>(function, values_);
+  const StepSchedule schedule = schedule_steps(program, function);
+  share_threads(schedule, threads);
+  if (schedule.overlaps) {
+    lanes_ = std::make_unique<Lanes>(schedule, [this](uint32_t step) { return run_step(step); });
+  }
+}
+
+/// A pool serves one caller at a time: of lanes that run at once, only the caller's has it.
+void PreparedFunction::share_threads(const StepSchedule& schedule, ThreadPool* threads) {
+  if (!schedule.overlaps) {
+    for (PreparedStep& step : steps_) step.context.threads = threads;
+  } else {
+    for (uint32_t step : schedule.lanes[0]) steps_[step].context.threads = threads;
+  }
 }
 
 PreparedFunction::~PreparedFunction() = default;
@@ -55,7 +70,7 @@ void PreparedFunction::prepare_value(ValueState& state, std::span<std::byte* con
   if (about.storage == fbs::Storage::arena) state.view.data = arenas[about.slot] + about.offset;
 }
 
-void PreparedFunction::prepare_step(size_t number, std::span<std::byte* const> arenas, ThreadPool* threads) {
+void PreparedFunction::prepare_step(size_t number, std::span<std::byte* const> arenas) {
   const fbs::StepT& about = *function_.steps[number];
   PreparedStep& step = steps_[number];
   step.kind = about.kind;
@@ -67,7 +82,8 @@ void PreparedFunction::prepare_step(size_t number, std::span<std::byte* const> a
     step.device = program_.devices[from.about->slot].get();
     step.target = program_.devices[values_[about.outputs[0]].about->slot].get();
     if (!step.device->in_host_memory() && !step.target->in_host_memory() && !from.is_late()) {
-      staging_.resize(std::max(staging_.size(), from.view.bytes()));
+      std::vector<std::byte>& staging = staging_[values_[about.outputs[0]].about->slot];
+      staging.resize(std::max(staging.size(), from.view.bytes()));
     }
     return;
   }
@@ -87,8 +103,7 @@ void PreparedFunction::prepare_step(size_t number, std::span<std::byte* const> a
   }
   step.context = RunContext{.inputs = {first_input, about.inputs.size()},
                             .outputs = {first_output, about.outputs.size()},
-                            .workspace = arenas[region.slot] + about.workspace_offset,
-                            .threads = threads};
+                            .workspace = arenas[region.slot] + about.workspace_offset};
 }
 
 /// What a backend handed over must be what the description promised to its readers.
@@ -147,8 +162,9 @@ Status PreparedFunction::run_copy(PreparedStep& step) {
   }
   const bool staged =
       !step.device->in_host_memory() && !step.target->in_host_memory() && step.device != step.target;
-  if (staged && staging_.size() < bytes) staging_.resize(bytes);
-  return copy_between(*step.device, from.view.data, *step.target, to.view.data, bytes, staging_);
+  std::vector<std::byte>& staging = staging_[to.about->slot];
+  if (staged && staging.size() < bytes) staging.resize(bytes);
+  return copy_between(*step.device, from.view.data, *step.target, to.view.data, bytes, staging);
 }
 
 void PreparedFunction::dump_outputs(const PreparedStep& step) {
@@ -183,6 +199,7 @@ Status PreparedFunction::run_step(size_t number) {
 }
 
 Status PreparedFunction::run_steps() {
+  if (lanes_ != nullptr && !dump_) return lanes_->run();
   for (size_t i = 0; i < steps_.size(); ++i) TRY(run_step(i));
   return {};
 }

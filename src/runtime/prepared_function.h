@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/bind_program.h"
+#include "runtime/lanes.h"
 #include "runtime/session.h"
 
 namespace intarsia {
@@ -55,7 +56,8 @@ class PreparedFunction {
 
  private:
   void prepare_value(ValueState& state, std::span<std::byte* const> arenas) const;
-  void prepare_step(size_t number, std::span<std::byte* const> arenas, ThreadPool* threads);
+  void prepare_step(size_t number, std::span<std::byte* const> arenas);
+  void share_threads(const StepSchedule& schedule, ThreadPool* threads);
   Status run_steps();
   Status run_step(size_t number);
   Status run_region(PreparedStep& step);
@@ -70,10 +72,12 @@ class PreparedFunction {
   std::vector<Input> inputs_;  // of all run steps, one after the other
   std::vector<Output> outputs_;
   std::vector<PreparedStep> steps_;
-  std::vector<std::byte> staging_;  // for copies between two devices outside the host's memory
+  /// By slot copied to, from a device that is not in the host's memory either. One lane uses each.
+  std::vector<std::vector<std::byte>> staging_;
   std::unique_ptr<class ArgumentBinder> binder_;
   bool has_late_ = false;
   DumpHook dump_;
+  std::unique_ptr<Lanes> lanes_;  // null: steps run one after the other; last, so that its threads end first
 };
 
 }  // namespace intarsia

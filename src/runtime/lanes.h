@@ -1,0 +1,44 @@
+// Runs the steps of a schedule, a thread a lane.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "base/result.h"
+#include "runtime/schedule_steps.h"
+
+namespace intarsia {
+
+/// Threads sleep between runs. One run at a time. `run_step` is called from several threads at once, for each
+/// step after all that it waits for; when a step fails, those not begun are left out.
+class Lanes {
+ public:
+  Lanes(StepSchedule schedule, std::function<Status(uint32_t step)> run_step);
+  ~Lanes();
+  Lanes(const Lanes&) = delete;
+  Lanes& operator=(const Lanes&) = delete;
+
+  /// Of the failed steps the first in the program's order is the error.
+  Status run();
+
+ private:
+  void work(size_t lane);
+  void run_lane(size_t lane, uint32_t run);
+
+  StepSchedule schedule_;
+  std::function<Status(uint32_t)> run_step_;
+  // The number of the run in which a step (a lane) was done last; `run_` is the number of the run now.
+  std::vector<std::atomic<uint32_t>> step_done_;
+  std::vector<std::atomic<uint32_t>> lane_done_;
+  std::atomic<uint32_t> run_{0};
+  std::atomic<bool> stop_{false};
+  std::atomic<bool> failed_{false};
+  std::vector<Status> statuses_;        // by lane
+  std::vector<uint32_t> failed_steps_;  // by lane
+  std::vector<std::thread> threads_;    // of the lanes from 1
+};
+
+}  // namespace intarsia
