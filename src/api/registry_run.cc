@@ -10,7 +10,9 @@ namespace intarsia {
 RunBackend reference_run_backend();
 RunBackend kernels_run_backend();
 RunBackend onnxruntime_run_backend();
-RunBackend halide_run_backend();
+namespace halide {
+RunBackend run_backend();
+}
 
 // The one list. A backend that was left out of this build is not called, so it need not be linked.
 std::span<const RunBackend> run_backends() {
@@ -19,7 +21,7 @@ std::span<const RunBackend> run_backends() {
     if constexpr (have_reference) all.push_back(reference_run_backend());
     if constexpr (have_kernels) all.push_back(kernels_run_backend());
     if constexpr (have_onnxruntime) all.push_back(onnxruntime_run_backend());
-    if constexpr (have_halide) all.push_back(halide_run_backend());
+    if constexpr (have_halide) all.push_back(halide::run_backend());
     return all;
   }();
   return backends;
