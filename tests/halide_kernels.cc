@@ -1,5 +1,6 @@
-// Every kind of kernel of the halide backend against the reference kernels, with sizes that divide nothing: once as
-// programs have it, between guard pages; once with Halide's asserts and bounds checks; once with threads.
+// Every kind of kernel of the halide backend against the reference kernels, with sizes that divide nothing:
+// once as programs have it, between guard pages; once with Halide's asserts and bounds checks; once with
+// threads.
 #include <gtest/gtest.h>
 
 #include "backends/halide/target.h"
@@ -20,7 +21,8 @@ class HalideKernels : public testing::TestWithParam<Case> {};
 void expect_equal(const Result<std::vector<Tensor>>& got, const std::vector<Tensor>& want, const char* how) {
   ASSERT_TRUE(got) << how << ": " << got.error().message;
   ASSERT_EQ(got->size(), want.size());
-  for (size_t i = 0; i < want.size(); ++i) EXPECT_EQ(compare((*got)[i].view(), want[i].view()), "") << how << ", output " << i;
+  for (size_t i = 0; i < want.size(); ++i)
+    EXPECT_EQ(compare((*got)[i].view(), want[i].view()), "") << how << ", output " << i;
 }
 
 TEST_P(HalideKernels, AgreesWithReference) {

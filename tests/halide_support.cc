@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -28,9 +29,15 @@ void fill(const Tensor& tensor, uint64_t seed, Distribution distribution) {
 template <typename T>
 std::string compare_as(const TensorView& got, const TensorView& want, double relative, double absolute) {
   auto a = got.as<T>(), b = want.as<T>();
+  double largest = 1;
+  for (T element : b)
+    if (std::isfinite(static_cast<double>(element)))
+      largest = std::max(largest, std::fabs(static_cast<double>(element)));
+  absolute *= largest;
   for (size_t i = 0; i < a.size(); ++i) {
     auto x = static_cast<double>(a[i]), y = static_cast<double>(b[i]);
-    bool same = x == y || (std::isnan(x) && std::isnan(y)) || std::fabs(x - y) <= absolute + relative * std::fabs(y);
+    bool same =
+        x == y || (std::isnan(x) && std::isnan(y)) || std::fabs(x - y) <= absolute + relative * std::fabs(y);
     if (!same) return fmt::format("element {} of {}: got {}, want {}", i, print_shape(got.shape), x, y);
   }
   return {};
@@ -60,17 +67,39 @@ Tensor random_tensor(DType dtype, const Shape& shape, uint64_t seed) {
   std::uniform_real_distribution<double> real(-2, 2);
   std::uniform_int_distribution<int> number(0, 3), bit(0, 1);
   switch (dtype) {
-    case DType::f32: fill<float>(tensor, seed, real); break;
-    case DType::f64: fill<double>(tensor, seed, real); break;
-    case DType::i64: fill<int64_t>(tensor, seed, number); break;
-    case DType::u64: fill<uint64_t>(tensor, seed, number); break;
-    case DType::i32: fill<int32_t>(tensor, seed, number); break;
-    case DType::u32: fill<uint32_t>(tensor, seed, number); break;
-    case DType::i16: fill<int16_t>(tensor, seed, number); break;
-    case DType::u16: fill<uint16_t>(tensor, seed, number); break;
-    case DType::i8: fill<int8_t>(tensor, seed, number); break;
-    case DType::u8: fill<uint8_t>(tensor, seed, number); break;
-    default: fill<uint8_t>(tensor, seed, bit); break;
+    case DType::f32:
+      fill<float>(tensor, seed, real);
+      break;
+    case DType::f64:
+      fill<double>(tensor, seed, real);
+      break;
+    case DType::i64:
+      fill<int64_t>(tensor, seed, number);
+      break;
+    case DType::u64:
+      fill<uint64_t>(tensor, seed, number);
+      break;
+    case DType::i32:
+      fill<int32_t>(tensor, seed, number);
+      break;
+    case DType::u32:
+      fill<uint32_t>(tensor, seed, number);
+      break;
+    case DType::i16:
+      fill<int16_t>(tensor, seed, number);
+      break;
+    case DType::u16:
+      fill<uint16_t>(tensor, seed, number);
+      break;
+    case DType::i8:
+      fill<int8_t>(tensor, seed, number);
+      break;
+    case DType::u8:
+      fill<uint8_t>(tensor, seed, number);
+      break;
+    default:
+      fill<uint8_t>(tensor, seed, bit);
+      break;
   }
   return tensor;
 }
@@ -80,8 +109,10 @@ Result<Graph> make_graph(std::string_view text) {
   std::vector<ValueId> inputs;
   for (ValueId id : graph.inputs) {
     Value& value = graph.value(id);
-    if (value.name.starts_with("w")) value.constant = random_tensor(value.type.dtype, *value.type.fixed_shape(), 1000 + index(id));
-    else inputs.push_back(id);
+    if (value.name.starts_with("w"))
+      value.constant = random_tensor(value.type.dtype, *value.type.fixed_shape(), 1000 + index(id));
+    else
+      inputs.push_back(id);
   }
   graph.inputs = inputs;
   TRY(infer_shapes(graph, {}));
@@ -95,7 +126,8 @@ Result<std::vector<Tensor>> run_reference(const Graph& graph, const std::vector<
     if (graph.values[v].constant) values[v] = *graph.values[v].constant;
   for (const Node& node : graph.nodes) {
     std::vector<const Tensor*> arguments;
-    for (size_t i = 0; i < node.inputs.size(); ++i) arguments.push_back(has_input(node, i) ? &values[index(node.inputs[i])] : nullptr);
+    for (size_t i = 0; i < node.inputs.size(); ++i)
+      arguments.push_back(has_input(node, i) ? &values[index(node.inputs[i])] : nullptr);
     std::vector<Tensor> made = TRY(with_context(reference::evaluate_node(node, arguments), "{}", node.op));
     for (size_t i = 0; i < node.outputs.size(); ++i)
       if (has_output(node, i)) values[index(node.outputs[i])] = made[i];
@@ -172,7 +204,8 @@ Result<std::vector<Tensor>> LoadedRegion::run_guarded(const std::vector<Tensor>&
 
 std::string compare(const TensorView& got, const TensorView& want, double relative, double absolute) {
   if (got.dtype != want.dtype || got.shape != want.shape)
-    return fmt::format("got {}[{}], want {}[{}]", dtype_name(got.dtype), print_shape(got.shape), dtype_name(want.dtype), print_shape(want.shape));
+    return fmt::format("got {}[{}], want {}[{}]", dtype_name(got.dtype), print_shape(got.shape),
+                       dtype_name(want.dtype), print_shape(want.shape));
   if (got.dtype == DType::f32) return compare_as<float>(got, want, relative, absolute);
   if (got.dtype == DType::f64) return compare_as<double>(got, want, relative, absolute);
   return same_tensor(got, want) ? std::string() : "integers differ";

@@ -1,5 +1,5 @@
-// What tests of the halide backend share: graphs from text, filled inputs, the compiled region loaded in this process,
-// and the reference's answer.
+// What tests of the halide backend share: graphs from text, filled inputs, the compiled region loaded in this
+// process, and the reference's answer.
 #pragma once
 
 #include <memory>
@@ -12,8 +12,8 @@
 
 namespace intarsia::test {
 
-/// Parses the text and infers the types of all values. Inputs whose names start with "w" become constants filled with
-/// random numbers.
+/// Parses the text and infers the types of all values. Inputs whose names start with "w" become constants
+/// filled with random numbers.
 Result<Graph> make_graph(std::string_view text);
 
 /// Seeded: floats in [-2, 2], integers in [0, 3], bool 0 and 1.
@@ -47,7 +47,9 @@ class LoadedRegion {
   std::unique_ptr<Executable> executable_;
 };
 
-/// Empty when every element of `got` is `want`'s within the tolerance (floats) or equal (the rest); else what differs.
-std::string compare(const TensorView& got, const TensorView& want, double relative = 1e-3, double absolute = 2e-5);
+/// Empty when every element of `got` is `want`'s within absolute * max|want| + relative * |want| (floats) or
+/// equal (the rest); else what differs.
+std::string compare(const TensorView& got, const TensorView& want, double relative = 1e-3,
+                    double absolute = 1e-5);
 
 }  // namespace intarsia::test

@@ -1,6 +1,6 @@
-// Convolutions and matrix products as one form: outputs indexed by (batch..., group, panel of channels, pixel axes...,
-// lane of the panel), a reduction over (channel, taps...). A matrix product has rows as its one pixel axis and columns
-// as channels. The accumulators of a register tile are Func `acc`.
+// Convolutions and matrix products as one form: outputs indexed by (batch..., group, panel of channels, pixel
+// axes..., lane of the panel), a reduction over (channel, taps...). A matrix product has rows as its one
+// pixel axis and columns as channels. The accumulators of a register tile are Func `acc`.
 #include "backends/halide/build_kernel.h"
 #include "backends/halide/contraction_tile.h"
 #include "backends/halide/schedule_contraction.h"
@@ -52,7 +52,8 @@ class ContractionBuilder {
     p.group = group;
     p.channels = channels;
     p.panels = (channels + p.tile.panel - 1) / p.tile.panel;
-    p.depth_bytes = depth_ * group * bytes;
+    p.depth = depth_ * group;
+    p.depth_bytes = p.depth * bytes;
     for (int64_t taps : kernel_) p.taps *= taps;
     p.name_vars();
   }
@@ -64,7 +65,9 @@ class ContractionBuilder {
     return region;
   }
 
-  Expr tap(const RDom& r, size_t axis) const { return r[as_int(static_cast<int64_t>(kernel_.size() - axis))]; }
+  Expr tap(const RDom& r, size_t axis) const {
+    return r[as_int(static_cast<int64_t>(kernel_.size() - axis))];
+  }
 
   Expr weight(const RDom& r) {
     const Operand& from = b_.operand(node_.inputs[1]);
@@ -91,12 +94,13 @@ class ContractionBuilder {
     Exprs at{parts_.g * as_int(parts_.channels) + Halide::min(m, as_int(parts_.channels - 1)), c};
     at.insert(at.end(), taps.begin(), taps.end());
     Expr value = b_.operand(node_.inputs[1]).at(at);
-    pack(index) = Halide::select(m < as_int(parts_.channels), value, Halide::Internal::make_zero(value.type()));
+    pack(index) =
+        Halide::select(m < as_int(parts_.channels), value, Halide::Internal::make_zero(value.type()));
     pack.compute_root();
     Exprs use{parts_.ci, r[0]};
     for (size_t i = 0; i < kernel_.size(); ++i) use.push_back(tap(r, i));
     use.push_back(parts_.co);
-    use.push_back(parts_.g);
+    use.push_back(parts_.group > 1 ? Expr(parts_.g) : Expr(0));
     return pack(use);
   }
 
@@ -111,8 +115,8 @@ class ContractionBuilder {
     return from.at(used);
   }
 
-  /// A matrix computed at run time: read as it is when its rows are dense and panels divide them, else packed for each
-  /// batch element.
+  /// A matrix computed at run time: read as it is when its rows are dense and panels divide them, else packed
+  /// for each batch element.
   Expr staged_matrix(const RDom& r) {
     Expr column = parts_.co * as_int(parts_.tile.panel) + parts_.ci;
     if (parts_.tile.exact && column_stride() == 1) return matrix_element(1, {r[0], column});
@@ -121,7 +125,8 @@ class ContractionBuilder {
     std::vector<Var> index{parts_.ci, k, parts_.co};
     index.insert(index.end(), parts_.batch.begin(), parts_.batch.end());
     Expr value = matrix_element(1, {k, Halide::min(column, as_int(parts_.channels - 1))});
-    pack(index) = Halide::select(column < as_int(parts_.channels), value, Halide::Internal::make_zero(value.type()));
+    pack(index) =
+        Halide::select(column < as_int(parts_.channels), value, Halide::Internal::make_zero(value.type()));
     parts_.pack = pack;
     parts_.pack_index = k;
     Exprs use{parts_.ci, r[0], parts_.co};
@@ -137,7 +142,8 @@ class ContractionBuilder {
 
   Expr input(const RDom& r) {
     if (!conv_) return matrix_element(0, {parts_.pixels[0], r[0]});
-    std::vector<int64_t> strides = node_.attributes.get_ints("strides"), dilations = node_.attributes.get_ints("dilations");
+    std::vector<int64_t> strides = node_.attributes.get_ints("strides"),
+                         dilations = node_.attributes.get_ints("dilations");
     Exprs at{parts_.batch[0], parts_.group == 1 ? Expr(r[0]) : parts_.g * as_int(depth_) + r[0]};
     for (size_t i = 0; i < kernel_.size(); ++i)
       at.push_back(parts_.pixels[i] * as_int(strides[i]) + tap(r, i) * as_int(dilations[i]));
@@ -178,7 +184,8 @@ class ContractionBuilder {
     int64_t step = from.strides[channel], panel = parts_.tile.panel;
     if (parts_.group > 1) push(parts_.group, step * parts_.channels);
     push(parts_.panels, step * panel);
-    for (size_t i = 0; i < parts_.pixels.size(); ++i) push(parts_.pixel_extents[i], from.strides[i + (conv_ ? 2 : rank - 2)]);
+    for (size_t i = 0; i < parts_.pixels.size(); ++i)
+      push(parts_.pixel_extents[i], from.strides[i + (conv_ ? 2 : rank - 2)]);
     push(panel, step);
     return to;
   }
@@ -194,7 +201,8 @@ class ContractionBuilder {
     p.out_channel = vars[channel];
     Exprs at = to_exprs(vars);
     Expr in_group = p.group > 1 ? at[channel] % as_int(p.channels) : at[channel];
-    Expr lane = p.panels > 1 ? in_group % as_int(p.tile.panel) : in_group, panel = p.panels > 1 ? in_group / as_int(p.tile.panel) : Expr(0);
+    Expr lane = p.panels > 1 ? in_group % as_int(p.tile.panel) : in_group,
+         panel = p.panels > 1 ? in_group / as_int(p.tile.panel) : Expr(0);
     Exprs use{lane};
     size_t first_pixel = conv_ ? 2 : vars.size() - 2;
     for (size_t i = p.pixels.size(); i-- > 0;) use.push_back(at[first_pixel + i]);

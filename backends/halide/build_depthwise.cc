@@ -1,4 +1,5 @@
-// Depthwise convolution: one filter a channel. Vectors run over channels, a few pixels share the taps' weights.
+// Depthwise convolution: one filter a channel. Vectors run over channels, a few pixels share the taps'
+// weights.
 #include <algorithm>
 
 #include "backends/halide/build_kernel.h"
@@ -38,11 +39,15 @@ void schedule(KernelBuilder& b, Depthwise& d, const Shape& shape, int64_t taps) 
   int factor = vector_factor(shape[1], lanes), block_channels = doubled ? 2 * lanes : factor;
   int64_t pixels = choose_pixels(shape.back(), b.isa().registers >= 32 ? 8 : 4);
   Var c = d.vars[1], x = d.vars.back(), co("co"), ci("ci"), xo("xo"), xi("xi"), block("block"), rest("rest");
-  d.out.split(c, co, ci, block_channels, TailStrategy::ShiftInwards).split(x, xo, xi, as_int(pixels), TailStrategy::ShiftInwards);
+  d.out.split(c, co, ci, block_channels, TailStrategy::ShiftInwards)
+      .split(x, xo, xi, as_int(pixels), TailStrategy::ShiftInwards);
   std::vector<VarOrRVar> order{ci, xi, co, xo};
-  int64_t rows = shape[2], row_bytes = element_count(shape) / (shape[0] * rows) * b.type(b.body().outputs[0]).bytes();
+  int64_t rows = shape[2],
+          row_bytes = element_count(shape) / (shape[0] * rows) * b.type(b.body().outputs[0]).bytes();
   int64_t chunk = std::clamp<int64_t>(stage_bytes / row_bytes, std::min<int64_t>(rows, 4), rows);
-  if (b.kernel().threads > 1) chunk = std::min(chunk, std::max<int64_t>((rows + 2 * b.kernel().threads - 1) / (2 * b.kernel().threads), 1));
+  if (b.kernel().threads > 1)
+    chunk =
+        std::min(chunk, std::max<int64_t>((rows + 2 * b.kernel().threads - 1) / (2 * b.kernel().threads), 1));
   if (rank > 3) {
     d.out.split(d.vars[2], block, rest, as_int(chunk), TailStrategy::ShiftInwards);
     for (size_t i = rank - 2; i > 2; --i) order.emplace_back(d.vars[i]);
@@ -55,10 +60,16 @@ void schedule(KernelBuilder& b, Depthwise& d, const Shape& shape, int64_t taps) 
   d.acc.vectorize(d.acc.args()[0], factor).unroll(d.acc.args()[0]).unroll(d.acc.args()[1]);
   std::vector<VarOrRVar> inner{d.acc.args()[0], d.acc.args()[1]};
   for (int i = 0; i < d.taps.dimensions(); ++i) inner.emplace_back(d.taps[i]);
-  d.acc.update().reorder(inner).vectorize(d.acc.args()[0], factor).unroll(d.acc.args()[0]).unroll(d.acc.args()[1]);
-  for (int i = 0; taps <= 49 && i < d.taps.dimensions() && (i == 0 || taps <= 9); ++i) d.acc.update().unroll(d.taps[i]);
+  d.acc.update()
+      .reorder(inner)
+      .vectorize(d.acc.args()[0], factor)
+      .unroll(d.acc.args()[0])
+      .unroll(d.acc.args()[1]);
+  for (int i = 0; taps <= 49 && i < d.taps.dimensions() && (i == 0 || taps <= 9); ++i)
+    d.acc.update().unroll(d.taps[i]);
   Var level = rank > 3 ? block : d.vars[0];
-  if (d.stage.func.defined()) d.stage.func.compute_at(d.out, level).vectorize(d.stage.vars[0], factor, TailStrategy::ShiftInwards);
+  if (d.stage.func.defined())
+    d.stage.func.compute_at(d.out, level).vectorize(d.stage.vars[0], factor, TailStrategy::ShiftInwards);
   if (b.kernel().threads > 1 && rank > 3 && element_count(shape) * taps > 100000) d.out.parallel(block);
 }
 
@@ -75,7 +86,8 @@ BuiltKernel build_depthwise(KernelBuilder& b) {
   d.taps = RDom(region, "r");
   d.vars = make_vars(shape.size(), "o");
 
-  std::vector<int64_t> strides = node.attributes.get_ints("strides"), dilations = node.attributes.get_ints("dilations");
+  std::vector<int64_t> strides = node.attributes.get_ints("strides"),
+                       dilations = node.attributes.get_ints("dilations");
   std::vector<Var> index{d.vars[1]};
   for (size_t i = shape.size(); i-- > 2;) index.push_back(d.vars[i]);
   index.push_back(d.vars[0]);

@@ -77,7 +77,7 @@ Expr minimum(const Call& c) {
 
 Expr shrink(const Call& c) {
   Expr lambda = c.attribute("lambd", 0.5), bias = c.attribute("bias", 0), x = c.in[0];
-  return select(x < -lambda, x + bias, x > lambda, x - bias, c.constant(0));
+  return select(x<-lambda, x + bias, x> lambda, x - bias, c.constant(0));
 }
 
 Expr elu_like(const Expr& x, const Expr& alpha, const Expr& steepness) {
@@ -90,7 +90,8 @@ Expr hard_sigmoid(const Call& c, double alpha, double beta) {
 }
 
 Expr selu(const Call& c) {
-  Expr alpha = c.attribute("alpha", 1.67326319217681884765625), gamma = c.attribute("gamma", 1.05070102214813232421875);
+  Expr alpha = c.attribute("alpha", 1.67326319217681884765625),
+       gamma = c.attribute("gamma", 1.05070102214813232421875);
   return gamma * elu_like(c.in[0], alpha, c.constant(1));
 }
 
@@ -159,7 +160,8 @@ constexpr auto rows = std::to_array<Row>({
     {"Mish", [](C c) { return c.in[0] * tanh_of(softplus_of(c.in[0])); }},
     {"Gelu", [](C c) { return gelu_of(c.in[0], c.attributes.get_string("approximate", "none") == "tanh"); }},
     {"LeakyRelu", [](C c) { return select(c.in[0] < 0, c.attribute("alpha", 0.01) * c.in[0], c.in[0]); }},
-    {"ThresholdedRelu", [](C c) { return select(c.in[0] > c.attribute("alpha", 1), c.in[0], c.constant(0)); }},
+    {"ThresholdedRelu",
+     [](C c) { return select(c.in[0] > c.attribute("alpha", 1), c.in[0], c.constant(0)); }},
     {"Elu", [](C c) { return elu_like(c.in[0], c.attribute("alpha", 1), c.constant(1)); }},
     {"Celu", [](C c) { return elu_like(c.in[0], c.attribute("alpha", 1), c.attribute("alpha", 1)); }},
     {"Selu", selu},

@@ -8,13 +8,17 @@ namespace {
 
 void set_dims(Halide::OutputImageParam param, const Argument& argument) {
   for (size_t i = 0; i < argument.shape.size(); ++i)
-    param.dim(static_cast<int>(i)).set_bounds(0, static_cast<int>(argument.shape[i])).set_stride(static_cast<int>(argument.strides[i]));
+    param.dim(static_cast<int>(i))
+        .set_bounds(0, static_cast<int>(argument.shape[i]))
+        .set_stride(static_cast<int>(argument.strides[i]));
 }
 
 Expr scalar_expr(const Tensor& tensor) {
   Halide::Type type = expr_type(tensor.dtype());
-  if (tensor.dtype() == DType::i64) return Halide::Internal::make_const(type, *static_cast<const int64_t*>(tensor.data()));
-  if (tensor.dtype() == DType::u64) return Halide::Internal::make_const(type, *static_cast<const uint64_t*>(tensor.data()));
+  if (tensor.dtype() == DType::i64)
+    return Halide::Internal::make_const(type, *static_cast<const int64_t*>(tensor.data()));
+  if (tensor.dtype() == DType::u64)
+    return Halide::Internal::make_const(type, *static_cast<const uint64_t*>(tensor.data()));
   double number = read_scalar(tensor).value_or(0);
   if (tensor.dtype() == DType::boolean) return Halide::Internal::make_bool(number != 0);
   return Halide::Internal::make_const(type, number);
@@ -31,30 +35,45 @@ bool is_depthwise(const KernelBuilder& builder) {
 
 Halide::Type expr_type(DType dtype) {
   switch (dtype) {
-    case DType::f32: return Halide::Float(32);
-    case DType::f64: return Halide::Float(64);
-    case DType::i64: return Halide::Int(64);
-    case DType::u64: return Halide::UInt(64);
-    case DType::i32: return Halide::Int(32);
-    case DType::u32: return Halide::UInt(32);
-    case DType::i16: return Halide::Int(16);
-    case DType::u16: return Halide::UInt(16);
-    case DType::i8: return Halide::Int(8);
-    case DType::u8: return Halide::UInt(8);
-    default: return Halide::Bool();
+    case DType::f32:
+      return Halide::Float(32);
+    case DType::f64:
+      return Halide::Float(64);
+    case DType::i64:
+      return Halide::Int(64);
+    case DType::u64:
+      return Halide::UInt(64);
+    case DType::i32:
+      return Halide::Int(32);
+    case DType::u32:
+      return Halide::UInt(32);
+    case DType::i16:
+      return Halide::Int(16);
+    case DType::u16:
+      return Halide::UInt(16);
+    case DType::i8:
+      return Halide::Int(8);
+    case DType::u8:
+      return Halide::UInt(8);
+    default:
+      return Halide::Bool();
   }
 }
 
-Halide::Type storage_type(DType dtype) { return dtype == DType::boolean ? Halide::UInt(8) : expr_type(dtype); }
+Halide::Type storage_type(DType dtype) {
+  return dtype == DType::boolean ? Halide::UInt(8) : expr_type(dtype);
+}
 
 Expr stored(Expr value) { return value.type().is_bool() ? Halide::cast<uint8_t>(value) : value; }
 
 Expr least_of(Halide::Type type) {
-  return type.is_float() ? Halide::Internal::make_const(type, -std::numeric_limits<double>::infinity()) : type.min();
+  return type.is_float() ? Halide::Internal::make_const(type, -std::numeric_limits<double>::infinity())
+                         : type.min();
 }
 
 Expr greatest_of(Halide::Type type) {
-  return type.is_float() ? Halide::Internal::make_const(type, std::numeric_limits<double>::infinity()) : type.max();
+  return type.is_float() ? Halide::Internal::make_const(type, std::numeric_limits<double>::infinity())
+                         : type.max();
 }
 
 std::vector<Var> make_vars(size_t count, const char* name) {
@@ -75,18 +94,22 @@ KernelBuilder::KernelBuilder(const Kernel& kernel, const Isa& isa)
     : kernel_(kernel), isa_(isa), operands_(kernel.body.values.size()) {
   for (size_t i = 0; i < kernel.inputs.size(); ++i) {
     const Argument& argument = kernel.inputs[i];
-    Halide::ImageParam param(storage_type(argument.dtype), static_cast<int>(argument.shape.size()), fmt::format("v{}", i));
+    Halide::ImageParam param(storage_type(argument.dtype), static_cast<int>(argument.shape.size()),
+                             fmt::format("v{}", i));
     set_dims(param, argument);
     params_.push_back(param);
     bool boolean = argument.dtype == DType::boolean;
-    operand(kernel.body.inputs[i]) = {argument.shape, [=](const Exprs& at) { return boolean ? param(at) != 0 : param(at); }};
+    operand(kernel.body.inputs[i]) = {argument.shape,
+                                      [=](const Exprs& at) { return boolean ? param(at) != 0 : param(at); }};
   }
   for (size_t v = 0; v < kernel.body.values.size(); ++v)
     if (const auto& constant = kernel.body.values[v].constant)
       operands_[v] = {constant->shape(), [expr = scalar_expr(*constant)](const Exprs&) { return expr; }};
 }
 
-Halide::Type KernelBuilder::type(ValueId value) const { return expr_type(kernel_.body.value(value).type.dtype); }
+Halide::Type KernelBuilder::type(ValueId value) const {
+  return expr_type(kernel_.body.value(value).type.dtype);
+}
 
 int KernelBuilder::lanes() const {
   int bytes = 1;
@@ -98,7 +121,8 @@ Expr KernelBuilder::broadcast_at(ValueId value, const Exprs& index) {
   const Operand& from = operand(value);
   Exprs at;
   size_t skipped = index.size() - from.shape.size();
-  for (size_t i = 0; i < from.shape.size(); ++i) at.push_back(from.shape[i] == 1 ? Expr(0) : index[i + skipped]);
+  for (size_t i = 0; i < from.shape.size(); ++i)
+    at.push_back(from.shape[i] == 1 ? Expr(0) : index[i + skipped]);
   return from.at(at);
 }
 
@@ -129,11 +153,16 @@ BuiltKernel KernelBuilder::finish(Func output, Argument argument) {
 BuiltKernel build_kernel(const Kernel& kernel, const Isa& isa) {
   KernelBuilder builder(kernel, isa);
   switch (kernel.form) {
-    case Form::contraction: return is_depthwise(builder) ? build_depthwise(builder) : build_contraction(builder);
-    case Form::window: return build_window(builder);
-    case Form::rows: return build_rows(builder);
-    case Form::scan: return build_scan(builder);
-    default: return build_pointwise(builder);
+    case Form::contraction:
+      return is_depthwise(builder) ? build_depthwise(builder) : build_contraction(builder);
+    case Form::window:
+      return build_window(builder);
+    case Form::rows:
+      return build_rows(builder);
+    case Form::scan:
+      return build_scan(builder);
+    default:
+      return build_pointwise(builder);
   }
 }
 

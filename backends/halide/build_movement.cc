@@ -1,5 +1,5 @@
-// Data movement: which input element an output element is. Indices that come from data are cut to the valid range, so
-// that no data can make a kernel read outside.
+// Data movement: which input element an output element is. Indices that come from data are cut to the valid
+// range, so that no data can make a kernel read outside.
 #include <algorithm>
 
 #include "backends/halide/build_kernel.h"
@@ -48,7 +48,7 @@ Expr pad(KernelBuilder& b, const Node& node, Exprs index) {
     if (begin[i] > 0) inside = inside && at >= 0;
     if (to[i] - begin[i] > from[i]) inside = inside && at <= last;
     if (mode == "reflect") at = last - Halide::abs(last - Halide::abs(at));
-    if (mode == "wrap") at = select(at < 0, at + size(from[i]), at > last, at - size(from[i]), at);
+    if (mode == "wrap") at = select(at<0, at + size(from[i]), at> last, at - size(from[i]), at);
     index[i] = clamp(cast<int>(at), 0, last);
   }
   Expr value = b.operand(node.inputs[0]).at(index);
@@ -97,15 +97,20 @@ Expr one_hot(KernelBuilder& b, const Node& node, Exprs index) {
 }
 
 Expr trilu(KernelBuilder& b, const Node& node, const Exprs& index) {
-  Expr diagonal = index[index.size() - 1] - index[index.size() - 2], k = size(node.attributes.get_int("k", 0));
+  Expr diagonal = index[index.size() - 1] - index[index.size() - 2],
+       k = size(node.attributes.get_int("k", 0));
   Expr keep = node.attributes.get_int("upper", 1) ? diagonal >= k : diagonal <= k;
-  return select(keep, b.operand(node.inputs[0]).at(index), Halide::Internal::make_zero(b.type(node.outputs[0])));
+  return select(keep, b.operand(node.inputs[0]).at(index),
+                Halide::Internal::make_zero(b.type(node.outputs[0])));
 }
 
 Expr reverse_sequence(KernelBuilder& b, const Node& node, Exprs index) {
-  auto batch = static_cast<size_t>(node.attributes.get_int("batch_axis", 1)), time = static_cast<size_t>(node.attributes.get_int("time_axis", 0));
-  Expr length = clamp(cast<int>(b.operand(node.inputs[1]).at({index[batch]})), 0, size(b.shape(node.inputs[0])[time]));
-  index[time] = clamp(select(index[time] < length, length - 1 - index[time], index[time]), 0, size(b.shape(node.inputs[0])[time] - 1));
+  auto batch = static_cast<size_t>(node.attributes.get_int("batch_axis", 1)),
+       time = static_cast<size_t>(node.attributes.get_int("time_axis", 0));
+  Expr length =
+      clamp(cast<int>(b.operand(node.inputs[1]).at({index[batch]})), 0, size(b.shape(node.inputs[0])[time]));
+  index[time] = clamp(select(index[time] < length, length - 1 - index[time], index[time]), 0,
+                      size(b.shape(node.inputs[0])[time] - 1));
   return b.operand(node.inputs[0]).at(index);
 }
 

@@ -24,7 +24,8 @@ void schedule(Func out, const std::vector<Var>& vars, const Argument& argument, 
     int64_t tasks = std::min<int64_t>(4 * threads, extent / least_task);
     int64_t chunk = (extent / std::max<int64_t>(tasks, 1) + factor - 1) / factor * factor;
     Var outer("task"), rest("rest");
-    out.split(inner, outer, rest, static_cast<int>(std::min(chunk, extent)), Halide::TailStrategy::ShiftInwards);
+    out.split(inner, outer, rest, static_cast<int>(std::min(chunk, extent)),
+              Halide::TailStrategy::ShiftInwards);
     out.vectorize(rest, factor, Halide::TailStrategy::ShiftInwards).parallel(outer);
     return;
   }

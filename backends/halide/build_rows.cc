@@ -1,5 +1,6 @@
-// Reductions over some axes with the elementwise operators around them (Softmax, the normalisations, means): a row is
-// all that is reduced together. What a row needs more than once stays in a small buffer while the row is computed.
+// Reductions over some axes with the elementwise operators around them (Softmax, the normalisations, means):
+// a row is all that is reduced together. What a row needs more than once stays in a small buffer while the
+// row is computed.
 #include <algorithm>
 #include <map>
 
@@ -19,7 +20,8 @@ class RowsBuilder {
     for (const Node& node : b.body().nodes)
       if (form_of(node) == Form::rows) {
         full_ = b.shape(node.inputs[0]);
-        for (int64_t axis : node.attributes.get_ints("axes")) reduced_axes_.push_back(static_cast<size_t>(axis));
+        for (int64_t axis : node.attributes.get_ints("axes"))
+          reduced_axes_.push_back(static_cast<size_t>(axis));
         break;
       }
     vars_ = make_vars(full_.size(), "i");
@@ -30,7 +32,8 @@ class RowsBuilder {
   }
 
   BuiltKernel build() {
-    for (const Node& node : b_.body().nodes) form_of(node) == Form::rows ? add_reduction(node) : add_elementwise(node);
+    for (const Node& node : b_.body().nodes)
+      form_of(node) == Form::rows ? add_reduction(node) : add_elementwise(node);
     out_ = Func("out");
     Exprs index = to_exprs(vars_);
     out_(vars_) = stored(b_.broadcast_at(b_.body().outputs[0], index));
@@ -57,7 +60,8 @@ class RowsBuilder {
 
   size_t uses(ValueId value) const {
     size_t count = 0;
-    for (const Node& node : b_.body().nodes) count += static_cast<size_t>(std::ranges::count(node.inputs, value));
+    for (const Node& node : b_.body().nodes)
+      count += static_cast<size_t>(std::ranges::count(node.inputs, value));
     return count;
   }
 
@@ -70,8 +74,10 @@ class RowsBuilder {
     bool full = shape == full_;
     Func f(full ? "full" : "reduced");
     // A value of one element a row has no place along the reduced axes.
-    if (full) f(vars_) = value;
-    else f(kept_) = value;
+    if (full)
+      f(vars_) = value;
+    else
+      f(kept_) = value;
     b_.operand(out) = {shape, [f, full, this](const Exprs& at) { return full ? f(at) : f(kept_part(at)); }};
     if (uses(out) > 1 && out != b_.body().outputs[0]) (full ? row_funcs_ : value_funcs_).push_back(f);
     if (!full && uses(out) == 1) value_funcs_.push_back(f);
@@ -105,8 +111,10 @@ class RowsBuilder {
     total(kept_) = identity;
     int vector = b_.lanes();
     int64_t extent = full_[lane_axis_];
-    if (lanes_in_row_ && extent >= vector) reduce_in_lanes(node, total, identity, extent >= 4 * vector ? 4 * vector : vector);
-    else reduce_serially(node, total);
+    if (lanes_in_row_ && extent >= vector)
+      reduce_in_lanes(node, total, identity, extent >= 4 * vector ? 4 * vector : vector);
+    else
+      reduce_serially(node, total);
     value_funcs_.push_back(total);
     double count = 1;
     for (size_t axis : reduced_axes_) count *= static_cast<double>(full_[axis]);
@@ -186,11 +194,15 @@ class RowsBuilder {
     bool last = node.attributes.get_int("last", 0) != 0, max = node.op == "ArgMax";
     Expr start = max ? least_of(type) : greatest_of(type);
     best(kept_) = Halide::Tuple(start, -1);
-    Expr held = best(kept_)[0], better = max ? (last ? value >= held : value > held) : (last ? value <= held : value < held);
+    Expr held = best(kept_)[0],
+         better = max ? (last ? value >= held : value > held) : (last ? value <= held : value < held);
     better = better || best(kept_)[1] < 0;
-    best(kept_) = Halide::Tuple(Halide::select(better, value, held), Halide::select(better, Expr(r[0]), best(kept_)[1]));
+    best(kept_) = Halide::Tuple(Halide::select(better, value, held),
+                                Halide::select(better, Expr(r[0]), best(kept_)[1]));
     value_funcs_.push_back(best);
-    b_.operand(node.outputs[0]) = {b_.shape(node.outputs[0]), [best, this](const Exprs& index) { return Halide::cast<int64_t>(best(kept_part(index))[1]); }};
+    b_.operand(node.outputs[0]) = {b_.shape(node.outputs[0]), [best, this](const Exprs& index) {
+                                     return Halide::cast<int64_t>(best(kept_part(index))[1]);
+                                   }};
   }
 
   void schedule() {
@@ -210,16 +222,20 @@ class RowsBuilder {
       outer.push_back(lane_outer);
     }
     for (size_t i = order.size(); i-- > 0;)
-      if (!is_reduced(order[i]) && (lanes_in_row_ || order[i] != lane_axis_)) outer.push_back(vars_[order[i]]);
+      if (!is_reduced(order[i]) && (lanes_in_row_ || order[i] != lane_axis_))
+        outer.push_back(vars_[order[i]]);
     loops.insert(loops.end(), outer.begin(), outer.end());
     out_.reorder(loops);
-    if (!lanes_in_row_) out_.vectorize(lane_inner);
-    else if (full_output && factor > 1) out_.vectorize(lane, factor, TailStrategy::ShiftInwards);
+    if (!lanes_in_row_)
+      out_.vectorize(lane_inner);
+    else if (full_output && factor > 1)
+      out_.vectorize(lane, factor, TailStrategy::ShiftInwards);
     for (Func f : value_funcs_) place(f, outer);
     for (Func f : partial_funcs_) place(f, outer);
     for (Func f : row_funcs_) {
       place(f, outer);
-      if (factor > 1) f.reorder_storage(innermost_storage()).vectorize(lane, factor, TailStrategy::ShiftInwards);
+      if (factor > 1)
+        f.reorder_storage(innermost_storage()).vectorize(lane, factor, TailStrategy::ShiftInwards);
     }
     for (Func f : vectorized_) {
       f.vectorize(lane, factor);
@@ -237,8 +253,10 @@ class RowsBuilder {
   }
 
   void place(Func f, const std::vector<Var>& outer) {
-    if (outer.empty()) f.compute_root();
-    else f.compute_at(out_, outer[0]);
+    if (outer.empty())
+      f.compute_root();
+    else
+      f.compute_at(out_, outer[0]);
   }
 
   void parallelize(const std::vector<Var>& outer) {
@@ -259,10 +277,10 @@ class RowsBuilder {
   size_t lane_axis_ = 0;
   bool lanes_in_row_ = false;
   Func out_;
-  std::vector<Func> value_funcs_;    // one element a row
+  std::vector<Func> value_funcs_;  // one element a row
   std::vector<Func> partial_funcs_;
-  std::vector<Func> row_funcs_;      // a whole row
-  std::vector<Func> vectorized_;     // of value_funcs_, along the kept lane axis
+  std::vector<Func> row_funcs_;   // a whole row
+  std::vector<Func> vectorized_;  // of value_funcs_, along the kept lane axis
 };
 
 }  // namespace

@@ -13,13 +13,17 @@ int as_int(int64_t number) { return static_cast<int>(number); }
 /// One spatial axis of a pooling window.
 struct PoolAxis {
   int64_t size, taps, stride, dilation, begin, end;
-  Expr place(const Expr& out, const Expr& tap) const { return out * as_int(stride) + tap * as_int(dilation) - as_int(begin); }
+  Expr place(const Expr& out, const Expr& tap) const {
+    return out * as_int(stride) + tap * as_int(dilation) - as_int(begin);
+  }
 };
 
 std::vector<PoolAxis> pool_axes(KernelBuilder& b, const Node& node) {
   Shape in = b.shape(node.inputs[0]);
-  std::vector<int64_t> taps = node.attributes.get_ints("kernel"), strides = node.attributes.get_ints("strides"),
-                       dilations = node.attributes.get_ints("dilations"), pads = node.attributes.get_ints("pads");
+  std::vector<int64_t> taps = node.attributes.get_ints("kernel"),
+                       strides = node.attributes.get_ints("strides"),
+                       dilations = node.attributes.get_ints("dilations"),
+                       pads = node.attributes.get_ints("pads");
   std::vector<PoolAxis> axes;
   for (size_t i = 0; i < taps.size(); ++i)
     axes.push_back({in[i + 2], taps[i], strides[i], dilations[i], pads[i], pads[i + taps.size()]});
@@ -54,7 +58,8 @@ Expr local_response(KernelBuilder& b, const Node& node, const Exprs& index) {
   return from.at(index) * Halide::exp(-beta * Halide::log(base));
 }
 
-void schedule(KernelBuilder& b, Func out, Func pool, const RDom& r, const std::vector<Var>& vars, int64_t taps) {
+void schedule(KernelBuilder& b, Func out, Func pool, const RDom& r, const std::vector<Var>& vars,
+              int64_t taps) {
   const Argument& argument = b.kernel().output;
   std::vector<size_t> order = storage_order(argument.strides);
   size_t at = order.size() - 1;
@@ -113,10 +118,13 @@ BuiltKernel build_window(KernelBuilder& b) {
   pool = Func("pool");
   Expr least = least_of(type);
   pool(vars) = average ? Halide::Internal::make_zero(type) : least;
-  if (average) pool(vars) += Halide::select(inside, value, Halide::Internal::make_zero(type));
-  else pool(vars) = Halide::max(pool(vars), Halide::select(inside, value, least));
+  if (average)
+    pool(vars) += Halide::select(inside, value, Halide::Internal::make_zero(type));
+  else
+    pool(vars) = Halide::max(pool(vars), Halide::select(inside, value, least));
   Expr pooled = pool(vars);
-  out(vars) = stored(b.result_at(index, average ? pooled / Halide::cast(type, Halide::max(count, 1)) : pooled));
+  out(vars) =
+      stored(b.result_at(index, average ? pooled / Halide::cast(type, Halide::max(count, 1)) : pooled));
   schedule(b, out, pool, r, vars, taps);
   return b.finish(out, b.kernel().output);
 }

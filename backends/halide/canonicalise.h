@@ -1,5 +1,5 @@
-// Step 1: a region of ONNX operators becomes a graph of few core operators, whose parameters are attributes and whose
-// shapes are all numbers:
+// Step 1: a region of ONNX operators becomes a graph of few core operators, whose parameters are attributes
+// and whose shapes are all numbers:
 //   %y = GlobalAveragePool(%x)      ->  %t0 = ReduceMean(%x) {axes = [2,3]}
 //   %y = Gemm(%a, %b, %c) {transB}  ->  %t0 = MatMul(%a, %b) {transB = 1};  %y = Add(%t0, %c)
 #pragma once

@@ -1,5 +1,6 @@
-// Convolutions and matrix products. A core Conv has (input, weights [M, C/group, taps...]) and explicit geometry; a core
-// MatMul has matrices in the last two axes of both inputs. Biases become an Add, which fuses back.
+// Convolutions and matrix products. A core Conv has (input, weights [M, C/group, taps...]) and explicit
+// geometry; a core MatMul has matrices in the last two axes of both inputs. Biases become an Add, which fuses
+// back.
 #include <array>
 
 #include "backends/halide/canonicalise_rules.h"
@@ -28,12 +29,16 @@ Status conv(Rewriter& r) {
   if (group < 1 || weights[0] % group || in[1] != weights[1] * group)
     return fail("halide: Conv of {} by {} in {} groups", print_shape(in), print_shape(weights), group);
   WindowGeometry window = TRY(window_geometry(r, {weights.begin() + 2, weights.end()}, in, out));
-  Attributes attributes = make_attributes({{"group", group}, {"strides", window.strides}, {"dilations", window.dilations},
-                                           {"pads", window.pads}, {"spread", std::vector<int64_t>(in.size() - 2, 1)}});
+  Attributes attributes = make_attributes({{"group", group},
+                                           {"strides", window.strides},
+                                           {"dilations", window.dilations},
+                                           {"pads", window.pads},
+                                           {"spread", std::vector<int64_t>(in.size() - 2, 1)}});
   return add_bias(r, r.emit("Conv", {r.in(0), r.in(1)}, r.out_dtype(), out, attributes));
 }
 
-/// [C, M/group, taps] of a transposed convolution as [M, C/group, flipped taps] of the convolution that it equals.
+/// [C, M/group, taps] of a transposed convolution as [M, C/group, flipped taps] of the convolution that it
+/// equals.
 Tensor turn_weights(const Tensor& weights, int64_t group) {
   Shape from = weights.shape();
   int64_t channels = from[0] / group, outputs = from[1], taps = element_count(from) / (from[0] * from[1]);
@@ -57,12 +62,15 @@ Status conv_transpose(Rewriter& r) {
   const Tensor* constant = r.constant(r.in(1));
   if (!constant || constant->dtype() != DType::f32)
     return fail("halide: ConvTranspose with weights that are no f32 constant is not supported");
-  if (in.size() < 3 || in.size() > 5 || weights.size() != in.size() || group < 1 || in[1] % group || weights[0] != in[1])
-    return fail("halide: ConvTranspose of {} by {} in {} groups", print_shape(in), print_shape(weights), group);
+  if (in.size() < 3 || in.size() > 5 || weights.size() != in.size() || group < 1 || in[1] % group ||
+      weights[0] != in[1])
+    return fail("halide: ConvTranspose of {} by {} in {} groups", print_shape(in), print_shape(weights),
+                group);
   size_t axes = in.size() - 2;
   std::vector<int64_t> ones(axes, 1), spread = r.attributes().get_ints("strides", ones);
   std::vector<int64_t> dilations = r.attributes().get_ints("dilations", ones), pads(2 * axes, 0);
-  std::vector<int64_t> given = r.attributes().get_ints("pads", pads), extra = r.attributes().get_ints("output_padding", std::vector<int64_t>(axes, 0));
+  std::vector<int64_t> given = r.attributes().get_ints("pads", pads),
+                       extra = r.attributes().get_ints("output_padding", std::vector<int64_t>(axes, 0));
   std::string mode = r.attributes().get_string("auto_pad", "NOTSET");
   bool sized = r.attributes().has("output_shape") || mode == "SAME_UPPER" || mode == "SAME_LOWER";
   if (given.size() != 2 * axes || extra.size() != axes || spread.size() != axes || dilations.size() != axes)
@@ -91,7 +99,8 @@ ValueId swap_last(Rewriter& r, ValueId matrix) {
 
 ValueId product(Rewriter& r, ValueId a, ValueId b) {
   Shape left = r.shape(a), right = r.shape(b);
-  Shape out = broadcast_shapes(Shape(left.begin(), left.end() - 2), Shape(right.begin(), right.end() - 2)).value_or(Shape{});
+  Shape out = broadcast_shapes(Shape(left.begin(), left.end() - 2), Shape(right.begin(), right.end() - 2))
+                  .value_or(Shape{});
   out.push_back(left[left.size() - 2]);
   out.push_back(right.back());
   return r.emit("MatMul", {a, b}, r.dtype(a), out);
@@ -115,7 +124,8 @@ Status gemm(Rewriter& r) {
   if (r.rank(a) != 2 || r.rank(b) != 2) return fail("halide: Gemm on ranks {} and {}", r.rank(a), r.rank(b));
   if (r.attributes().get_int("transA", 0)) a = swap_last(r, a);
   if (r.attributes().get_int("transB", 0)) b = swap_last(r, b);
-  if (r.shape(a)[1] != r.shape(b)[0]) return fail("halide: Gemm of {} by {}", print_shape(r.shape(a)), print_shape(r.shape(b)));
+  if (r.shape(a)[1] != r.shape(b)[0])
+    return fail("halide: Gemm of {} by {}", print_shape(r.shape(a)), print_shape(r.shape(b)));
   ValueId out = product(r, a, b);
   float alpha = r.attributes().get_float("alpha", 1), beta = r.attributes().get_float("beta", 1);
   if (alpha != 1) out = r.emit_elementwise("Mul", {out, r.add_scalar(alpha, r.dtype(out))});
@@ -129,7 +139,10 @@ Status gemm(Rewriter& r) {
 }
 
 constexpr std::array rules = std::to_array<RuleEntry>({
-    {"Conv", conv}, {"ConvTranspose", conv_transpose}, {"MatMul", matmul}, {"Gemm", gemm},
+    {"Conv", conv},
+    {"ConvTranspose", conv_transpose},
+    {"MatMul", matmul},
+    {"Gemm", gemm},
 });
 
 }  // namespace

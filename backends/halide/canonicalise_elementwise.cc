@@ -41,7 +41,8 @@ Status mod(Rewriter& r) {
 /// Other operators of ONNX take mixed dtypes only here.
 Status pow(Rewriter& r) {
   ValueId exponent = r.in(1);
-  if (r.dtype(r.in(0)) != DType::f32) return fail("halide: Pow on {} is not supported", dtype_name(r.dtype(r.in(0))));
+  if (r.dtype(r.in(0)) != DType::f32)
+    return fail("halide: Pow on {} is not supported", dtype_name(r.dtype(r.in(0))));
   if (r.dtype(exponent) != DType::f32) {
     const Tensor* constant = r.constant(exponent);
     exponent = constant && element_count(constant->shape()) == 1
@@ -51,9 +52,7 @@ Status pow(Rewriter& r) {
   return no_complaint(r, r.emit("Pow", {r.in(0), exponent}, DType::f32, r.out_shape()));
 }
 
-Status cast(Rewriter& r) {
-  return no_complaint(r, r.emit("Cast", {r.in(0)}, r.out_dtype(), r.out_shape()));
-}
+Status cast(Rewriter& r) { return no_complaint(r, r.emit("Cast", {r.in(0)}, r.out_dtype(), r.out_shape())); }
 
 /// Sum, Mean, Max and Min of any number of inputs.
 Status variadic(Rewriter& r) {
@@ -73,8 +72,10 @@ Status clip(Rewriter& r) {
   const char* names[] = {"min", "max"};
   for (size_t i = 0; i < 2; ++i) {
     ValueId bound = no_value;
-    if (r.has_input(i + 1)) bound = r.in(i + 1);
-    else if (r.attributes().has(names[i])) bound = r.add_scalar(r.attributes().get_float(names[i], 0), r.dtype(out));
+    if (r.has_input(i + 1))
+      bound = r.in(i + 1);
+    else if (r.attributes().has(names[i]))
+      bound = r.add_scalar(r.attributes().get_float(names[i], 0), r.dtype(out));
     if (bound != no_value) out = r.emit(ops[i], {out, r.reshape(bound, {})}, r.dtype(out), r.out_shape());
   }
   return no_complaint(r, out);
@@ -94,7 +95,8 @@ Status dropout(Rewriter& r) {
   return identity(r);
 }
 
-/// y = x * scale + (1 - scale) * mean form of PRelu: the slope broadcasts to x one way only, which Where covers.
+/// y = x * scale + (1 - scale) * mean form of PRelu: the slope broadcasts to x one way only, which Where
+/// covers.
 Status prelu(Rewriter& r) {
   ValueId x = r.in(0), zero = r.add_scalar(0, r.dtype(x));
   ValueId negative = r.emit("Less", {x, zero}, DType::boolean, r.shape(x));
@@ -110,21 +112,77 @@ Status swish(Rewriter& r) {
 }
 
 constexpr std::array rules = std::to_array<RuleEntry>({
-    {"Abs", keep}, {"Neg", keep}, {"Sign", keep}, {"Relu", keep}, {"Not", keep}, {"BitwiseNot", keep},
-    {"Add", keep}, {"Sub", keep}, {"Mul", keep}, {"Div", keep}, {"And", keep}, {"Or", keep}, {"Xor", keep},
-    {"BitwiseAnd", keep}, {"BitwiseOr", keep}, {"BitwiseXor", keep}, {"BitShift", keep}, {"Equal", keep},
-    {"Less", keep}, {"LessOrEqual", keep}, {"Greater", keep}, {"GreaterOrEqual", keep}, {"Where", keep},
-    {"Sqrt", keep_float}, {"Reciprocal", keep_float}, {"Floor", keep_float}, {"Ceil", keep_float},
-    {"Round", keep_float}, {"IsNaN", keep_float}, {"IsInf", keep_float}, {"LeakyRelu", keep_float},
-    {"ThresholdedRelu", keep_float}, {"HardSigmoid", keep_float}, {"HardSwish", keep_float},
-    {"Softsign", keep_float}, {"Shrink", keep_float}, {"Exp", keep_float}, {"Log", keep_float},
-    {"Sin", keep_float}, {"Cos", keep_float}, {"Tan", keep_float}, {"Asin", keep_float}, {"Acos", keep_float},
-    {"Atan", keep_float}, {"Sinh", keep_float}, {"Cosh", keep_float}, {"Asinh", keep_float},
-    {"Acosh", keep_float}, {"Atanh", keep_float}, {"Sigmoid", keep_float}, {"Softplus", keep_float},
-    {"Elu", keep_float}, {"Selu", keep_float}, {"Celu", keep_float}, {"Erf", keep_f32}, {"Tanh", keep_f32},
-    {"Gelu", keep_f32}, {"Mish", keep_f32}, {"Mod", mod}, {"Pow", pow}, {"Cast", cast}, {"CastLike", cast},
-    {"Sum", variadic}, {"Mean", variadic}, {"Max", variadic}, {"Min", variadic}, {"Clip", clip},
-    {"Identity", identity}, {"Dropout", dropout}, {"PRelu", prelu}, {"Swish", swish},
+    {"Abs", keep},
+    {"Neg", keep},
+    {"Sign", keep},
+    {"Relu", keep},
+    {"Not", keep},
+    {"BitwiseNot", keep},
+    {"Add", keep},
+    {"Sub", keep},
+    {"Mul", keep},
+    {"Div", keep},
+    {"And", keep},
+    {"Or", keep},
+    {"Xor", keep},
+    {"BitwiseAnd", keep},
+    {"BitwiseOr", keep},
+    {"BitwiseXor", keep},
+    {"BitShift", keep},
+    {"Equal", keep},
+    {"Less", keep},
+    {"LessOrEqual", keep},
+    {"Greater", keep},
+    {"GreaterOrEqual", keep},
+    {"Where", keep},
+    {"Sqrt", keep_float},
+    {"Reciprocal", keep_float},
+    {"Floor", keep_float},
+    {"Ceil", keep_float},
+    {"Round", keep_float},
+    {"IsNaN", keep_float},
+    {"IsInf", keep_float},
+    {"LeakyRelu", keep_float},
+    {"ThresholdedRelu", keep_float},
+    {"HardSigmoid", keep_float},
+    {"HardSwish", keep_float},
+    {"Softsign", keep_float},
+    {"Shrink", keep_float},
+    {"Exp", keep_float},
+    {"Log", keep_float},
+    {"Sin", keep_float},
+    {"Cos", keep_float},
+    {"Tan", keep_float},
+    {"Asin", keep_float},
+    {"Acos", keep_float},
+    {"Atan", keep_float},
+    {"Sinh", keep_float},
+    {"Cosh", keep_float},
+    {"Asinh", keep_float},
+    {"Acosh", keep_float},
+    {"Atanh", keep_float},
+    {"Sigmoid", keep_float},
+    {"Softplus", keep_float},
+    {"Elu", keep_float},
+    {"Selu", keep_float},
+    {"Celu", keep_float},
+    {"Erf", keep_f32},
+    {"Tanh", keep_f32},
+    {"Gelu", keep_f32},
+    {"Mish", keep_f32},
+    {"Mod", mod},
+    {"Pow", pow},
+    {"Cast", cast},
+    {"CastLike", cast},
+    {"Sum", variadic},
+    {"Mean", variadic},
+    {"Max", variadic},
+    {"Min", variadic},
+    {"Clip", clip},
+    {"Identity", identity},
+    {"Dropout", dropout},
+    {"PRelu", prelu},
+    {"Swish", swish},
 });
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Data movement: most of it becomes views, which cost nothing, and Copy, Pad or Tile where elements must move.
+// Data movement: most of it becomes views, which cost nothing, and Copy, Pad or Tile where elements must
+// move.
 #include <array>
 #include <numeric>
 
@@ -21,7 +22,8 @@ Status transpose(Rewriter& r) {
 }
 
 /// One axis of a core Slice: elements start, start + step, ... as many as the output has.
-ValueId slice(Rewriter& r, ValueId from, std::vector<int64_t> starts, std::vector<int64_t> steps, Shape shape) {
+ValueId slice(Rewriter& r, ValueId from, std::vector<int64_t> starts, std::vector<int64_t> steps,
+              Shape shape) {
   Attributes attributes = make_attributes({{"starts", std::move(starts)}, {"steps", std::move(steps)}});
   return r.emit("Slice", {from}, r.dtype(from), std::move(shape), std::move(attributes));
 }
@@ -85,7 +87,8 @@ Status pad(Rewriter& r) {
   std::vector<int64_t> given = TRY(r.ints("pads", 1, {})), axes(given.size() / 2);
   std::iota(axes.begin(), axes.end(), 0);
   axes = TRY(r.ints("", 3, axes));
-  if (given.size() != 2 * axes.size()) return fail("halide: Pad with {} pads for {} axes", given.size(), axes.size());
+  if (given.size() != 2 * axes.size())
+    return fail("halide: Pad with {} pads for {} axes", given.size(), axes.size());
   std::vector<int64_t> begin(from.size(), 0);
   for (size_t i = 0; i < axes.size(); ++i)
     begin[static_cast<size_t>(TRY(r.axis(axes[i], r.rank(r.in(0)))))] = given[i];
@@ -95,7 +98,8 @@ Status pad(Rewriter& r) {
       return fail("halide: Pad mode {} by more than the size is not supported", mode);
   }
   Attributes attributes = make_attributes({{"begin", begin}, {"mode", mode}});
-  ValueId fill = r.has_input(2) ? r.reshape(r.in(2), {}) : r.add_scalar(r.attributes().get_float("value", 0), r.dtype(r.in(0)));
+  ValueId fill = r.has_input(2) ? r.reshape(r.in(2), {})
+                                : r.add_scalar(r.attributes().get_float("value", 0), r.dtype(r.in(0)));
   r.set_output(0, r.emit("Pad", {r.in(0), fill}, r.out_dtype(), r.out_shape(), attributes));
   return {};
 }
@@ -110,7 +114,8 @@ Status depth_to_space(Rewriter& r) {
   int64_t b = r.attributes().get_int("blocksize", 1);
   bool columns = r.attributes().get_string("mode", "DCR") == "CRD";
   Shape six = columns ? Shape{s[0], out[1], b, b, s[2], s[3]} : Shape{s[0], b, b, out[1], s[2], s[3]};
-  std::vector<int64_t> perm = columns ? std::vector<int64_t>{0, 1, 4, 2, 5, 3} : std::vector<int64_t>{0, 3, 4, 1, 5, 2};
+  std::vector<int64_t> perm =
+      columns ? std::vector<int64_t>{0, 1, 4, 2, 5, 3} : std::vector<int64_t>{0, 3, 4, 1, 5, 2};
   r.set_output(0, r.reshape(r.transpose(r.reshape(r.in(0), six), perm), out));
   return {};
 }
@@ -129,8 +134,11 @@ Status shape_of(Rewriter& r) {
   Tensor tensor(DType::i64, r.out_shape());
   int64_t start = r.attributes().get_int("start", 0), rank = static_cast<int64_t>(shape.size());
   start = std::clamp<int64_t>(start < 0 ? start + rank : start, 0, rank);
-  if (r.node().op == "Size") tensor.as<int64_t>()[0] = element_count(shape);
-  else for (size_t i = 0; i < tensor.as<int64_t>().size(); ++i) tensor.as<int64_t>()[i] = shape[i + static_cast<size_t>(start)];
+  if (r.node().op == "Size")
+    tensor.as<int64_t>()[0] = element_count(shape);
+  else
+    for (size_t i = 0; i < tensor.as<int64_t>().size(); ++i)
+      tensor.as<int64_t>()[i] = shape[i + static_cast<size_t>(start)];
   r.set_output(0, r.add_constant(tensor));
   return {};
 }
@@ -139,15 +147,28 @@ Status constant_of_shape(Rewriter& r) {
   const Tensor* given = r.attributes().get_tensor("value");
   ValueId number = given ? r.add_constant(*given) : r.add_scalar(0, DType::f32);
   ValueId aligned = r.reshape(number, Shape(r.out_shape().size(), 1));
-  r.set_output(0, r.out_shape().empty() ? aligned : r.emit("Expand", {aligned}, r.out_dtype(), r.out_shape()));
+  r.set_output(0,
+               r.out_shape().empty() ? aligned : r.emit("Expand", {aligned}, r.out_dtype(), r.out_shape()));
   return {};
 }
 
 constexpr std::array rules = std::to_array<RuleEntry>({
-    {"Reshape", reshape}, {"Flatten", reshape}, {"Squeeze", reshape}, {"Unsqueeze", reshape},
-    {"Transpose", transpose}, {"Slice", slice_rule}, {"Split", split}, {"Expand", expand}, {"Concat", concat},
-    {"Pad", pad}, {"Tile", tile}, {"DepthToSpace", depth_to_space}, {"SpaceToDepth", space_to_depth},
-    {"Shape", shape_of}, {"Size", shape_of}, {"ConstantOfShape", constant_of_shape},
+    {"Reshape", reshape},
+    {"Flatten", reshape},
+    {"Squeeze", reshape},
+    {"Unsqueeze", reshape},
+    {"Transpose", transpose},
+    {"Slice", slice_rule},
+    {"Split", split},
+    {"Expand", expand},
+    {"Concat", concat},
+    {"Pad", pad},
+    {"Tile", tile},
+    {"DepthToSpace", depth_to_space},
+    {"SpaceToDepth", space_to_depth},
+    {"Shape", shape_of},
+    {"Size", shape_of},
+    {"ConstantOfShape", constant_of_shape},
 });
 
 }  // namespace

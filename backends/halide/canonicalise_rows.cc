@@ -1,5 +1,5 @@
-// Reductions and what is made of them: Softmax and the normalisations fall apart into reductions and elementwise
-// operators, which fuse into one kernel again.
+// Reductions and what is made of them: Softmax and the normalisations fall apart into reductions and
+// elementwise operators, which fuse into one kernel again.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -25,7 +25,9 @@ ValueId reduce(Rewriter& r, const char* op, ValueId x, const Axes& axes) {
   return r.emit(op, {x}, r.dtype(x), shape, make_attributes({{"axes", axes}}));
 }
 
-ValueId apply(Rewriter& r, const char* op, std::vector<ValueId> inputs) { return r.emit_elementwise(op, std::move(inputs)); }
+ValueId apply(Rewriter& r, const char* op, std::vector<ValueId> inputs) {
+  return r.emit_elementwise(op, std::move(inputs));
+}
 
 Status require_floats(Rewriter& r) {
   DType dtype = r.dtype(r.in(0));
@@ -55,12 +57,18 @@ Status reduce_rule(Rewriter& r) {
   bool plain = op == "ReduceSum" || op == "ReduceMax" || op == "ReduceMin" || op == "ReduceProd";
   if (!plain) TRY(require_floats(r));
   if (r.dtype(x) == DType::boolean) return fail("halide: {} on bool is not supported", op);
-  if (op == "ReduceL1") out = reduce(r, "ReduceSum", apply(r, "Abs", {x}), axes);
-  else if (op == "ReduceL2") out = apply(r, "Sqrt", {reduce(r, "ReduceSum", apply(r, "Mul", {x, x}), axes)});
-  else if (op == "ReduceSumSquare") out = reduce(r, "ReduceSum", apply(r, "Mul", {x, x}), axes);
-  else if (op == "ReduceLogSum") out = apply(r, "Log", {reduce(r, "ReduceSum", x, axes)});
-  else if (op == "ReduceLogSumExp") out = log_sum_exp(r, x, axes);
-  else out = axes.empty() ? x : reduce(r, op.c_str(), x, axes);
+  if (op == "ReduceL1")
+    out = reduce(r, "ReduceSum", apply(r, "Abs", {x}), axes);
+  else if (op == "ReduceL2")
+    out = apply(r, "Sqrt", {reduce(r, "ReduceSum", apply(r, "Mul", {x, x}), axes)});
+  else if (op == "ReduceSumSquare")
+    out = reduce(r, "ReduceSum", apply(r, "Mul", {x, x}), axes);
+  else if (op == "ReduceLogSum")
+    out = apply(r, "Log", {reduce(r, "ReduceSum", x, axes)});
+  else if (op == "ReduceLogSumExp")
+    out = log_sum_exp(r, x, axes);
+  else
+    out = axes.empty() ? x : reduce(r, op.c_str(), x, axes);
   r.set_output(0, r.reshape(out, r.out_shape()));
   return {};
 }
@@ -69,7 +77,8 @@ Status arg(Rewriter& r) {
   int64_t axis = TRY(r.axis(r.attributes().get_int("axis", 0), r.rank(r.in(0))));
   Shape shape = r.shape(r.in(0));
   shape[static_cast<size_t>(axis)] = 1;
-  Attributes attributes = make_attributes({{"axes", Axes{axis}}, {"last", r.attributes().get_int("select_last_index", 0)}});
+  Attributes attributes =
+      make_attributes({{"axes", Axes{axis}}, {"last", r.attributes().get_int("select_last_index", 0)}});
   r.set_output(0, r.reshape(r.emit(r.node().op, {r.in(0)}, DType::i64, shape, attributes), r.out_shape()));
   return {};
 }
@@ -84,7 +93,8 @@ Status softmax(Rewriter& r) {
   Axes axes = old ? all_axes(r.rank(x), axis) : Axes{axis};
   ValueId shifted = apply(r, "Sub", {x, reduce(r, "ReduceMax", x, axes)});
   ValueId exp = apply(r, "Exp", {shifted}), sum = reduce(r, "ReduceSum", exp, axes);
-  r.set_output(0, r.node().op == "Softmax" ? apply(r, "Div", {exp, sum}) : apply(r, "Sub", {shifted, apply(r, "Log", {sum})}));
+  r.set_output(0, r.node().op == "Softmax" ? apply(r, "Div", {exp, sum})
+                                           : apply(r, "Sub", {shifted, apply(r, "Log", {sum})}));
   return {};
 }
 
@@ -103,10 +113,12 @@ ValueId scale_and_shift(Rewriter& r, ValueId x, ValueId scale, ValueId shift) {
 
 Status layer_normalization(Rewriter& r) {
   TRY(require_floats(r));
-  if (has_output(r.node(), 1) || has_output(r.node(), 2)) return fail("halide: {} with mean outputs is not supported", r.node().op);
+  if (has_output(r.node(), 1) || has_output(r.node(), 2))
+    return fail("halide: {} with mean outputs is not supported", r.node().op);
   ValueId x = r.in(0);
   Axes axes = all_axes(r.rank(x), TRY(r.axis(r.attributes().get_int("axis", -1), r.rank(x))));
-  ValueId y = normalize(r, x, axes, r.attributes().get_float("epsilon", 1e-5f), r.node().op == "LayerNormalization");
+  ValueId y =
+      normalize(r, x, axes, r.attributes().get_float("epsilon", 1e-5f), r.node().op == "LayerNormalization");
   r.set_output(0, scale_and_shift(r, y, r.in(1), r.has_input(2) ? r.in(2) : no_value));
   return {};
 }
@@ -115,7 +127,8 @@ Status instance_normalization(Rewriter& r) {
   TRY(require_floats(r));
   ValueId x = r.in(0);
   ValueId y = normalize(r, x, all_axes(r.rank(x), 2), r.attributes().get_float("epsilon", 1e-5f), true);
-  r.set_output(0, scale_and_shift(r, y, r.channel_vector(r.in(1), r.rank(x)), r.channel_vector(r.in(2), r.rank(x))));
+  r.set_output(
+      0, scale_and_shift(r, y, r.channel_vector(r.in(1), r.rank(x)), r.channel_vector(r.in(2), r.rank(x))));
   return {};
 }
 
@@ -125,13 +138,16 @@ Status group_normalization(Rewriter& r) {
   ValueId x = r.in(0);
   Shape shape = r.shape(x);
   int64_t groups = r.attributes().get_int("num_groups", 0);
-  if (shape.size() < 2 || groups < 1 || shape[1] % groups) return fail("halide: GroupNormalization of {} in {} groups", print_shape(shape), groups);
+  if (shape.size() < 2 || groups < 1 || shape[1] % groups)
+    return fail("halide: GroupNormalization of {} in {} groups", print_shape(shape), groups);
   Shape split{shape[0], groups, shape[1] / groups};
   split.insert(split.end(), shape.begin() + 2, shape.end());
-  ValueId y = normalize(r, r.reshape(x, split), all_axes(static_cast<int64_t>(split.size()), 2), r.attributes().get_float("epsilon", 1e-5f), true);
+  ValueId y = normalize(r, r.reshape(x, split), all_axes(static_cast<int64_t>(split.size()), 2),
+                        r.attributes().get_float("epsilon", 1e-5f), true);
   Shape vector(split.size() - 1, 1);
   vector[0] = groups, vector[1] = element_count(r.shape(r.in(1))) / groups;
-  if (element_count(vector) != element_count(r.shape(r.in(1)))) return fail("halide: GroupNormalization with a scale of {}", print_shape(r.shape(r.in(1))));
+  if (element_count(vector) != element_count(r.shape(r.in(1))))
+    return fail("halide: GroupNormalization with a scale of {}", print_shape(r.shape(r.in(1))));
   y = scale_and_shift(r, y, r.reshape(r.in(1), vector), r.reshape(r.in(2), vector));
   r.set_output(0, r.reshape(y, shape));
   return {};
@@ -147,7 +163,8 @@ Status mean_variance_normalization(Rewriter& r) {
   return {};
 }
 
-/// scale / sqrt(variance + epsilon) and shift - mean * that, computed now when the four vectors are constants.
+/// scale / sqrt(variance + epsilon) and shift - mean * that, computed now when the four vectors are
+/// constants.
 Result<std::pair<ValueId, ValueId>> batch_vectors(Rewriter& r, double epsilon) {
   Tensor scale(DType::f32, r.shape(r.in(1))), shift(DType::f32, r.shape(r.in(1)));
   for (size_t i = 1; i < 5; ++i) {
@@ -167,10 +184,12 @@ Result<std::pair<ValueId, ValueId>> batch_vectors(Rewriter& r, double epsilon) {
 Status batch_normalization(Rewriter& r) {
   TRY(require_floats(r));
   for (size_t i = 1; i < 5; ++i)
-    if (has_output(r.node(), i) || r.attributes().get_int("training_mode", 0)) return fail("halide: BatchNormalization in training mode is not supported");
+    if (has_output(r.node(), i) || r.attributes().get_int("training_mode", 0))
+      return fail("halide: BatchNormalization in training mode is not supported");
   ValueId x = r.in(0);
   auto [scale, shift] = TRY(batch_vectors(r, r.attributes().get_float("epsilon", 1e-5f)));
-  r.set_output(0, scale_and_shift(r, x, r.channel_vector(scale, r.rank(x)), r.channel_vector(shift, r.rank(x))));
+  r.set_output(0,
+               scale_and_shift(r, x, r.channel_vector(scale, r.rank(x)), r.channel_vector(shift, r.rank(x))));
   return {};
 }
 
@@ -178,9 +197,11 @@ Status lp_normalization(Rewriter& r) {
   TRY(require_floats(r));
   ValueId x = r.in(0);
   Axes axes{TRY(r.axis(r.attributes().get_int("axis", -1), r.rank(x)))};
-  ValueId norm = r.attributes().get_int("p", 2) == 1 ? reduce(r, "ReduceSum", apply(r, "Abs", {x}), axes)
-                                                     : apply(r, "Sqrt", {reduce(r, "ReduceSum", apply(r, "Mul", {x, x}), axes)});
-  ValueId zero = r.add_scalar(0, r.dtype(x)), empty = r.emit("Equal", {norm, zero}, DType::boolean, r.shape(norm));
+  ValueId norm = r.attributes().get_int("p", 2) == 1
+                     ? reduce(r, "ReduceSum", apply(r, "Abs", {x}), axes)
+                     : apply(r, "Sqrt", {reduce(r, "ReduceSum", apply(r, "Mul", {x, x}), axes)});
+  ValueId zero = r.add_scalar(0, r.dtype(x)),
+          empty = r.emit("Equal", {norm, zero}, DType::boolean, r.shape(norm));
   ValueId divisor = r.emit("Where", {empty, r.add_scalar(1, r.dtype(x)), norm}, r.dtype(x), r.shape(norm));
   r.set_output(0, apply(r, "Div", {x, divisor}));
   return {};
@@ -197,13 +218,28 @@ Status cum_sum(Rewriter& r) {
 }
 
 constexpr std::array rules = std::to_array<RuleEntry>({
-    {"ReduceSum", reduce_rule}, {"ReduceMean", reduce_rule}, {"ReduceMax", reduce_rule}, {"ReduceMin", reduce_rule},
-    {"ReduceProd", reduce_rule}, {"ReduceL1", reduce_rule}, {"ReduceL2", reduce_rule}, {"ReduceSumSquare", reduce_rule},
-    {"ReduceLogSum", reduce_rule}, {"ReduceLogSumExp", reduce_rule}, {"ArgMax", arg}, {"ArgMin", arg},
-    {"Softmax", softmax}, {"LogSoftmax", softmax}, {"LayerNormalization", layer_normalization},
-    {"RMSNormalization", layer_normalization}, {"InstanceNormalization", instance_normalization},
-    {"GroupNormalization", group_normalization}, {"MeanVarianceNormalization", mean_variance_normalization},
-    {"BatchNormalization", batch_normalization}, {"LpNormalization", lp_normalization}, {"CumSum", cum_sum},
+    {"ReduceSum", reduce_rule},
+    {"ReduceMean", reduce_rule},
+    {"ReduceMax", reduce_rule},
+    {"ReduceMin", reduce_rule},
+    {"ReduceProd", reduce_rule},
+    {"ReduceL1", reduce_rule},
+    {"ReduceL2", reduce_rule},
+    {"ReduceSumSquare", reduce_rule},
+    {"ReduceLogSum", reduce_rule},
+    {"ReduceLogSumExp", reduce_rule},
+    {"ArgMax", arg},
+    {"ArgMin", arg},
+    {"Softmax", softmax},
+    {"LogSoftmax", softmax},
+    {"LayerNormalization", layer_normalization},
+    {"RMSNormalization", layer_normalization},
+    {"InstanceNormalization", instance_normalization},
+    {"GroupNormalization", group_normalization},
+    {"MeanVarianceNormalization", mean_variance_normalization},
+    {"BatchNormalization", batch_normalization},
+    {"LpNormalization", lp_normalization},
+    {"CumSum", cum_sum},
 });
 
 }  // namespace

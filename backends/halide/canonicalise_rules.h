@@ -23,10 +23,12 @@ inline Attributes make_attributes(std::initializer_list<std::pair<const char*, A
   return attributes;
 }
 
-/// Padding at the begin of each spatial axis, then at the end, from `pads` or `auto_pad`; output sizes are known.
+/// Padding at the begin of each spatial axis, then at the end, from `pads` or `auto_pad`; output sizes are
+/// known.
 struct WindowGeometry {
   std::vector<int64_t> kernel, strides, dilations, pads;
 };
-Result<WindowGeometry> window_geometry(const Rewriter& rewriter, const Shape& kernel, const Shape& in, const Shape& out);
+Result<WindowGeometry> window_geometry(const Rewriter& rewriter, const Shape& kernel, const Shape& in,
+                                       const Shape& out);
 
 }  // namespace intarsia::halide

@@ -7,7 +7,8 @@
 
 namespace intarsia::halide {
 
-Result<WindowGeometry> window_geometry(const Rewriter& r, const Shape& kernel, const Shape& in, const Shape& out) {
+Result<WindowGeometry> window_geometry(const Rewriter& r, const Shape& kernel, const Shape& in,
+                                       const Shape& out) {
   size_t axes = kernel.size();
   WindowGeometry window{kernel, r.attributes().get_ints("strides", std::vector<int64_t>(axes, 1)),
                         r.attributes().get_ints("dilations", std::vector<int64_t>(axes, 1)),
@@ -36,10 +37,14 @@ Status pool(Rewriter& r) {
   DType dtype = r.dtype(r.in(0));
   if (r.node().op == "AveragePool" && dtype != DType::f32 && dtype != DType::f64)
     return fail("halide: AveragePool on {} is not supported", dtype_name(dtype));
-  WindowGeometry window = TRY(window_geometry(r, r.attributes().get_ints("kernel_shape"), r.shape(r.in(0)), r.out_shape()));
-  if (element_count(window.kernel) > 1024) return fail("halide: {} over {} elements is not supported", r.node().op, element_count(window.kernel));
-  Attributes attributes = make_attributes({{"kernel", window.kernel}, {"strides", window.strides},
-                                           {"dilations", window.dilations}, {"pads", window.pads},
+  WindowGeometry window =
+      TRY(window_geometry(r, r.attributes().get_ints("kernel_shape"), r.shape(r.in(0)), r.out_shape()));
+  if (element_count(window.kernel) > 1024)
+    return fail("halide: {} over {} elements is not supported", r.node().op, element_count(window.kernel));
+  Attributes attributes = make_attributes({{"kernel", window.kernel},
+                                           {"strides", window.strides},
+                                           {"dilations", window.dilations},
+                                           {"pads", window.pads},
                                            {"count_pads", r.attributes().get_int("count_include_pad", 0)}});
   r.set_output(0, r.emit(r.node().op, {r.in(0)}, dtype, r.out_shape(), attributes));
   return {};
@@ -49,19 +54,26 @@ Status global_pool(Rewriter& r) {
   std::vector<int64_t> axes(static_cast<size_t>(r.rank(r.in(0)) - 2));
   std::iota(axes.begin(), axes.end(), 2);
   bool mean = r.node().op == "GlobalAveragePool";
-  if (mean && !is_float(r.dtype(r.in(0)))) return fail("halide: GlobalAveragePool on {}", dtype_name(r.dtype(r.in(0))));
-  r.set_output(0, r.emit(mean ? "ReduceMean" : "ReduceMax", {r.in(0)}, r.out_dtype(), r.out_shape(), make_attributes({{"axes", axes}})));
+  if (mean && !is_float(r.dtype(r.in(0))))
+    return fail("halide: GlobalAveragePool on {}", dtype_name(r.dtype(r.in(0))));
+  r.set_output(0, r.emit(mean ? "ReduceMean" : "ReduceMax", {r.in(0)}, r.out_dtype(), r.out_shape(),
+                         make_attributes({{"axes", axes}})));
   return {};
 }
 
 Status lrn(Rewriter& r) {
-  if (r.dtype(r.in(0)) != DType::f32) return fail("halide: LRN on {} is not supported", dtype_name(r.dtype(r.in(0))));
+  if (r.dtype(r.in(0)) != DType::f32)
+    return fail("halide: LRN on {} is not supported", dtype_name(r.dtype(r.in(0))));
   r.set_output(0, r.emit("LRN", {r.in(0)}, r.out_dtype(), r.out_shape(), r.attributes()));
   return {};
 }
 
 constexpr std::array rules = std::to_array<RuleEntry>({
-    {"MaxPool", pool}, {"AveragePool", pool}, {"GlobalAveragePool", global_pool}, {"GlobalMaxPool", global_pool}, {"LRN", lrn},
+    {"MaxPool", pool},
+    {"AveragePool", pool},
+    {"GlobalAveragePool", global_pool},
+    {"GlobalMaxPool", global_pool},
+    {"LRN", lrn},
 });
 
 }  // namespace

@@ -41,7 +41,8 @@ std::optional<Storage> view_storage(const Graph& graph, const Node& node, const 
     return out;
   }
   if (node.op == "Slice") {
-    std::vector<int64_t> starts = node.attributes.get_ints("starts"), steps = node.attributes.get_ints("steps");
+    std::vector<int64_t> starts = node.attributes.get_ints("starts"),
+                         steps = node.attributes.get_ints("steps");
     for (size_t i = 0; i < to.size(); ++i) {
       if (steps[i] < 0) return std::nullopt;
       out.strides[i] = in.strides[i] * (to[i] > 1 ? steps[i] : 1);
@@ -81,23 +82,27 @@ std::vector<Order> wanted_orders(const Graph& graph) {
   return wanted;
 }
 
-/// The input whose layout an output takes over: one as large as the output, best one made by a contraction or window.
+/// The input whose layout an output takes over: one as large as the output, best one made by a contraction or
+/// window.
 ValueId leading_input(const Graph& graph, const Node& node) {
   size_t rank = graph.value(node.outputs[0]).type.shape->size();
   int64_t best = -1;
   ValueId leader = no_value;
   for (ValueId input : node.inputs) {
-    if (input == no_value || graph.value(input).constant || graph.value(input).type.shape->size() != rank) continue;
+    if (input == no_value || graph.value(input).constant || graph.value(input).type.shape->size() != rank)
+      continue;
     NodeId producer = graph.value(input).producer;
     Form form = producer == no_node ? Form::movement : form_of(graph.node(producer));
-    int64_t score = element_count(shape_of(graph, input)) * 2 + (form == Form::contraction || form == Form::window);
+    int64_t score =
+        element_count(shape_of(graph, input)) * 2 + (form == Form::contraction || form == Form::window);
     if (score > best) best = score, leader = input;
     if (form_of(node) != Form::elementwise && form_of(node) != Form::concat) break;
   }
   return leader;
 }
 
-Order own_order(const Graph& graph, const Node& node, const std::vector<Storage>& storage, const Order& wanted) {
+Order own_order(const Graph& graph, const Node& node, const std::vector<Storage>& storage,
+                const Order& wanted) {
   size_t rank = graph.value(node.outputs[0]).type.shape->size();
   if (std::ranges::find(graph.outputs, node.outputs[0]) != graph.outputs.end()) return identity_order(rank);
   if (node.op == "Conv" || form_of(node) == Form::window) return channels_last(rank);
@@ -114,7 +119,8 @@ struct Claim {
   int64_t start = 0;
 };
 
-/// Gives every input of a concat a producer that can write into the concat's output: a Copy where there is none.
+/// Gives every input of a concat a producer that can write into the concat's output: a Copy where there is
+/// none.
 Graph insert_concat_copies(const Graph& graph) {
   Graph result = graph;
   result.nodes.clear();
@@ -207,7 +213,8 @@ class Chooser {
 
   Storage own_storage(ValueId value) const {
     const Claim& claim = claims_[index(value)];
-    if (claim.concat == no_value) return {value, 0, dense_strides(shape_of(layouts_.graph, value), orders_[index(value)])};
+    if (claim.concat == no_value)
+      return {value, 0, dense_strides(shape_of(layouts_.graph, value), orders_[index(value)])};
     Storage storage = own_storage(claim.concat);
     storage.offset += claim.start * storage.strides[claim.axis];
     return storage;
@@ -241,9 +248,12 @@ std::optional<Shape> reshape_strides(const Shape& from, const Shape& strides, co
     size_t end = begin, last = i;
     int64_t old_count = 1, new_count = 1;
     do {
-      if (old_count <= new_count && end < sizes.size()) old_count *= sizes[end++];
-      else if (last < to.size()) new_count *= to[last++];
-      else return std::nullopt;
+      if (old_count <= new_count && end < sizes.size())
+        old_count *= sizes[end++];
+      else if (last < to.size())
+        new_count *= to[last++];
+      else
+        return std::nullopt;
     } while (old_count != new_count || new_count == 1);
     for (size_t k = begin; k + 1 < end; ++k)
       if (steps[k] != steps[k + 1] * sizes[k + 1]) return std::nullopt;
@@ -263,8 +273,8 @@ std::string print_layouts(const Layouts& layouts) {
     const Value& out = layouts.graph.value(node.outputs[0]);
     const Storage& storage = layouts.storage[index(node.outputs[0])];
     text += fmt::format("%{} = {} {} strides [{}] at {} of %{}{}\n", out.name, node.op, print_type(out.type),
-                        fmt::join(storage.strides, ","), storage.offset, layouts.graph.value(storage.root).name,
-                        layouts.is_view[n] ? " (view)" : "");
+                        fmt::join(storage.strides, ","), storage.offset,
+                        layouts.graph.value(storage.root).name, layouts.is_view[n] ? " (view)" : "");
   }
   return text;
 }

@@ -1,5 +1,6 @@
-// Step 3: where the elements of every value lie. Sizes and meaning of values stay; only strides are chosen: channels
-// last around convolutions, transposes and reshapes as views of the same bytes, inputs of a concat inside its output.
+// Step 3: where the elements of every value lie. Sizes and meaning of values stay; only strides are chosen:
+// channels last around convolutions, transposes and reshapes as views of the same bytes, inputs of a concat
+// inside its output.
 //   %t = Transpose(%x) {perm = [0,3,1,2]}   ->  same root as %x, strides permuted: no code
 //   %y = Conv(%t, %w)                       ->  channels last
 #pragma once
@@ -11,7 +12,8 @@
 
 namespace intarsia::halide {
 
-/// Element (i0, i1, ...) lies at offset + i0 * strides[0] + i1 * strides[1] + ... of the root's memory (in elements).
+/// Element (i0, i1, ...) lies at offset + i0 * strides[0] + i1 * strides[1] + ... of the root's memory (in
+/// elements).
 struct Storage {
   ValueId root = no_value;
   int64_t offset = 0;
@@ -19,9 +21,9 @@ struct Storage {
 };
 
 struct Layouts {
-  Graph graph;                    // with the Copy nodes that concats need
-  std::vector<Storage> storage;   // of each value; where a value is its own root, its memory is dense
-  std::vector<bool> is_view;      // for each node: its output needs no code
+  Graph graph;                   // with the Copy nodes that concats need
+  std::vector<Storage> storage;  // of each value; where a value is its own root, its memory is dense
+  std::vector<bool> is_view;     // for each node: its output needs no code
 };
 
 Layouts choose_layouts(const Graph& graph);

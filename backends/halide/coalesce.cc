@@ -14,7 +14,8 @@ void pad_rank(Argument& argument, size_t rank) {
 
 void permute(Argument& argument, const std::vector<size_t>& order) {
   Argument from = argument;
-  for (size_t i = 0; i < order.size(); ++i) argument.shape[i] = from.shape[order[i]], argument.strides[i] = from.strides[order[i]];
+  for (size_t i = 0; i < order.size(); ++i)
+    argument.shape[i] = from.shape[order[i]], argument.strides[i] = from.strides[order[i]];
 }
 
 bool can_merge(const Argument& argument, size_t outer, size_t inner, const Argument& full) {
@@ -22,7 +23,8 @@ bool can_merge(const Argument& argument, size_t outer, size_t inner, const Argum
   if (outer_one || inner_one) return true;
   bool spans_outer = argument.shape[outer] != 1, spans_inner = argument.shape[inner] != 1;
   if (!spans_outer && !spans_inner) return true;
-  return spans_outer && spans_inner && argument.strides[outer] == argument.strides[inner] * argument.shape[inner];
+  return spans_outer && spans_inner &&
+         argument.strides[outer] == argument.strides[inner] * argument.shape[inner];
 }
 
 /// The merged axis stands at `inner`; `outer` stays with size 1.
@@ -52,7 +54,9 @@ void coalesce_elementwise(Kernel& kernel) {
   for (Argument& input : kernel.inputs) all.push_back(&input);
   for (Argument* argument : all) pad_rank(*argument, rank), permute(*argument, order);
   for (size_t inner = rank; inner-- > 1;) {
-    if (!std::ranges::all_of(all, [&](Argument* a) { return can_merge(*a, inner - 1, inner, kernel.output); })) continue;
+    if (!std::ranges::all_of(all,
+                             [&](Argument* a) { return can_merge(*a, inner - 1, inner, kernel.output); }))
+      continue;
     // Merged towards the outer place, so that the next pair is looked at with the sizes merged so far.
     for (Argument* argument : all) {
       merge(*argument, inner - 1, inner);
@@ -64,14 +68,16 @@ void coalesce_elementwise(Kernel& kernel) {
   for (size_t i = 0; i < rank; ++i) keep[i] = kernel.output.shape[i] != 1;
   for (Argument* argument : all) drop_ones(*argument, keep);
   set_shapes(kernel);
-  for (const Node& node : kernel.body.nodes) kernel.body.value(node.outputs[0]).type.shape = to_symbolic(kernel.output.shape);
+  for (const Node& node : kernel.body.nodes)
+    kernel.body.value(node.outputs[0]).type.shape = to_symbolic(kernel.output.shape);
 }
 
 bool is_pointwise(const Node& node, const Shape& weights) {
   auto all = [&](const char* name, int64_t number) {
     return std::ranges::all_of(node.attributes.get_ints(name), [=](int64_t n) { return n == number; });
   };
-  return node.op == "Conv" && element_count(Shape(weights.begin() + 2, weights.end())) == 1 && all("strides", 1) && all("pads", 0) && all("spread", 1);
+  return node.op == "Conv" && element_count(Shape(weights.begin() + 2, weights.end())) == 1 &&
+         all("strides", 1) && all("pads", 0) && all("spread", 1);
 }
 
 void coalesce_pointwise(Kernel& kernel) {
@@ -83,7 +89,8 @@ void coalesce_pointwise(Kernel& kernel) {
     if (kernel.body.inputs[i] != node.inputs[1]) all.push_back(&kernel.inputs[i]);
   for (Argument* argument : all) pad_rank(*argument, rank);
   for (size_t outer = rank - 1; outer-- > 2;) {
-    if (!std::ranges::all_of(all, [&](Argument* a) { return can_merge(*a, outer, rank - 1, kernel.output); })) break;
+    if (!std::ranges::all_of(all, [&](Argument* a) { return can_merge(*a, outer, rank - 1, kernel.output); }))
+      break;
     for (Argument* argument : all) merge(*argument, outer, rank - 1);
   }
   set_shapes(kernel);

@@ -33,7 +33,8 @@ std::vector<std::string> distinct_objects(const std::vector<EmittedKernel>& kern
 
 }  // namespace
 
-Result<CompiledRegion> compile_region(const Graph& region, const CompileOptions& options, const RegionOptions& region_options) {
+Result<CompiledRegion> compile_region(const Graph& region, const CompileOptions& options,
+                                      const RegionOptions& region_options) {
   auto print = [&](const char* step, auto text) {
     if (region_options.printer) region_options.printer(step, text());
   };

@@ -8,7 +8,8 @@
 
 namespace intarsia::halide {
 
-/// Gets the text of what each step made ("canonicalise", "simplify", "choose_layouts", "fuse", "make_kernels", ...).
+/// Gets the text of what each step made ("canonicalise", "simplify", "choose_layouts", "fuse",
+/// "make_kernels", ...).
 using Printer = std::function<void(const std::string& step, const std::string& text)>;
 
 struct RegionOptions {
@@ -16,6 +17,7 @@ struct RegionOptions {
   Printer printer;
 };
 
-Result<CompiledRegion> compile_region(const Graph& region, const CompileOptions& options, const RegionOptions& region_options);
+Result<CompiledRegion> compile_region(const Graph& region, const CompileOptions& options,
+                                      const RegionOptions& region_options);
 
 }  // namespace intarsia::halide

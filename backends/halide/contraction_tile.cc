@@ -5,15 +5,16 @@
 namespace intarsia::halide {
 namespace {
 
-/// Spare registers hold a panel's weights and a broadcast pixel; with fewer the compiler spills (measured: 7 x 64 on
-/// 32 registers halves the speed).
+/// Spare registers hold a panel's weights and a broadcast pixel; with fewer the compiler spills (measured: 7
+/// x 64 on 32 registers halves the speed).
 int64_t most_accumulators(const Isa& isa, int64_t vectors) { return isa.registers - vectors - 2; }
 
 /// Time per useful multiply-add: one a cycle, two loads a cycle, and at least 8 chains to hide the latency.
 double cost(const Isa& isa, int element_bytes, const ContractionTile& tile, int64_t channels, int64_t width) {
   auto t = static_cast<double>(tile.pixels), v = static_cast<double>(tile.panel / tile.lanes);
   double step = std::max({t * v, (t + v) * 0.7, 8.0}) + 0.15 * (t + v);
-  auto rounds = static_cast<double>((channels + tile.panel - 1) / tile.panel) * static_cast<double>((width + tile.pixels - 1) / tile.pixels);
+  auto rounds = static_cast<double>((channels + tile.panel - 1) / tile.panel) *
+                static_cast<double>((width + tile.pixels - 1) / tile.pixels);
   double half_vectors = static_cast<double>(isa.lanes(element_bytes)) / static_cast<double>(tile.lanes);
   return rounds * step * (tile.exact ? 1.0 : 1.1) * (half_vectors > 1 ? 1.02 : 1.0);
 }
@@ -27,7 +28,8 @@ ContractionTile choose_contraction_tile(const Isa& isa, int element_bytes, int64
     for (int64_t vectors = 1; vectors <= 6; ++vectors) {
       int64_t panel = lanes * vectors;
       if (vectors > 1 && panel - lanes >= channels) break;
-      for (int64_t pixels = 1; pixels <= std::min(width, most_accumulators(isa, vectors) / vectors); ++pixels) {
+      for (int64_t pixels = 1; pixels <= std::min(width, most_accumulators(isa, vectors) / vectors);
+           ++pixels) {
         ContractionTile tile{lanes, panel, pixels, channels % panel == 0};
         double time = cost(isa, element_bytes, tile, channels, width);
         if (best_cost < 0 || time < best_cost) best = tile, best_cost = time;

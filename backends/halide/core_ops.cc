@@ -6,16 +6,21 @@ namespace intarsia::halide {
 namespace {
 
 constexpr CoreOp core_ops[] = {
-    {"Reshape", Form::view},        {"Transpose", Form::view},      {"Slice", Form::view},
-    {"Expand", Form::view},         {"Concat", Form::concat},       {"Copy", Form::movement},
-    {"Pad", Form::movement},        {"Tile", Form::movement},       {"Gather", Form::movement},
-    {"GatherElements", Form::movement}, {"GatherND", Form::movement}, {"Trilu", Form::movement},
-    {"OneHot", Form::movement},     {"ReverseSequence", Form::movement}, {"Interpolate", Form::movement},
-    {"Conv", Form::contraction},    {"MatMul", Form::contraction},  {"MaxPool", Form::window},
-    {"AveragePool", Form::window},  {"LpPool", Form::window},       {"LRN", Form::window},
-    {"ReduceSum", Form::rows},      {"ReduceMean", Form::rows},     {"ReduceMax", Form::rows},
-    {"ReduceMin", Form::rows},      {"ReduceProd", Form::rows},     {"ArgMax", Form::rows},
-    {"ArgMin", Form::rows},         {"CumSum", Form::scan},
+    {"Reshape", Form::view},         {"Transpose", Form::view},
+    {"Slice", Form::view},           {"Expand", Form::view},
+    {"Concat", Form::concat},        {"Copy", Form::movement},
+    {"Pad", Form::movement},         {"Tile", Form::movement},
+    {"Gather", Form::movement},      {"GatherElements", Form::movement},
+    {"GatherND", Form::movement},    {"Trilu", Form::movement},
+    {"OneHot", Form::movement},      {"ReverseSequence", Form::movement},
+    {"Interpolate", Form::movement}, {"Conv", Form::contraction},
+    {"MatMul", Form::contraction},   {"MaxPool", Form::window},
+    {"AveragePool", Form::window},   {"LpPool", Form::window},
+    {"LRN", Form::window},           {"ReduceSum", Form::rows},
+    {"ReduceMean", Form::rows},      {"ReduceMax", Form::rows},
+    {"ReduceMin", Form::rows},       {"ReduceProd", Form::rows},
+    {"ArgMax", Form::rows},          {"ArgMin", Form::rows},
+    {"CumSum", Form::scan},
 };
 
 template <typename T>
@@ -38,26 +43,48 @@ Form form_of(const Node& node) {
 std::optional<double> read_scalar(const Tensor& tensor) {
   if (element_count(tensor.shape()) != 1) return std::nullopt;
   switch (tensor.dtype()) {
-    case DType::f32: return first<float>(tensor);
-    case DType::f64: return first<double>(tensor);
-    case DType::i64: return first<int64_t>(tensor);
-    case DType::u64: return first<uint64_t>(tensor);
-    case DType::i32: return first<int32_t>(tensor);
-    case DType::u32: return first<uint32_t>(tensor);
-    case DType::i16: return first<int16_t>(tensor);
-    case DType::u16: return first<uint16_t>(tensor);
-    case DType::i8: return first<int8_t>(tensor);
+    case DType::f32:
+      return first<float>(tensor);
+    case DType::f64:
+      return first<double>(tensor);
+    case DType::i64:
+      return first<int64_t>(tensor);
+    case DType::u64:
+      return first<uint64_t>(tensor);
+    case DType::i32:
+      return first<int32_t>(tensor);
+    case DType::u32:
+      return first<uint32_t>(tensor);
+    case DType::i16:
+      return first<int16_t>(tensor);
+    case DType::u16:
+      return first<uint16_t>(tensor);
+    case DType::i8:
+      return first<int8_t>(tensor);
     case DType::u8:
-    case DType::boolean: return first<uint8_t>(tensor);
-    default: return std::nullopt;
+    case DType::boolean:
+      return first<uint8_t>(tensor);
+    default:
+      return std::nullopt;
   }
 }
 
 bool is_supported_dtype(DType dtype) {
   switch (dtype) {
-    case DType::f32: case DType::f64: case DType::i64: case DType::u64: case DType::i32: case DType::u32:
-    case DType::i16: case DType::u16: case DType::i8: case DType::u8: case DType::boolean: return true;
-    default: return false;
+    case DType::f32:
+    case DType::f64:
+    case DType::i64:
+    case DType::u64:
+    case DType::i32:
+    case DType::u32:
+    case DType::i16:
+    case DType::u16:
+    case DType::i8:
+    case DType::u8:
+    case DType::boolean:
+      return true;
+    default:
+      return false;
   }
 }
 

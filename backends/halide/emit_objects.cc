@@ -23,9 +23,11 @@ using Halide::Target;
 
 Target make_target(const Isa& isa, const EmitOptions& options) {
   std::vector<Target::Feature> features{Target::SSE41, Target::UserContext};
-  if (isa.level != "x86-64-v2") features.insert(features.end(), {Target::AVX, Target::AVX2, Target::FMA, Target::F16C});
+  if (isa.level != "x86-64-v2")
+    features.insert(features.end(), {Target::AVX, Target::AVX2, Target::FMA, Target::F16C});
   if (isa.level == "x86-64-v4") features.insert(features.end(), {Target::AVX512, Target::AVX512_Skylake});
-  if (!options.checks) features.insert(features.end(), {Target::NoRuntime, Target::NoAsserts, Target::NoBoundsQuery});
+  if (!options.checks)
+    features.insert(features.end(), {Target::NoRuntime, Target::NoAsserts, Target::NoBoundsQuery});
   return Target(Target::Linux, Target::X86, 64, features);
 }
 
@@ -53,10 +55,13 @@ class TemporaryFile {
   std::string path_;
 };
 
-Result<EmittedKernel> compile_kernel(const Kernel& kernel, const std::string& name, const Isa& isa, const EmitOptions& options) {
+Result<EmittedKernel> compile_kernel(const Kernel& kernel, const std::string& name, const Isa& isa,
+                                     const EmitOptions& options) {
   try {
     BuiltKernel built = build_kernel(kernel, isa);
-    Halide::Module module = Halide::Pipeline(built.output).compile_to_module(built.arguments, name, make_target(isa, options), Halide::LinkageType::ExternalPlusArgv);
+    Halide::Module module = Halide::Pipeline(built.output)
+                                .compile_to_module(built.arguments, name, make_target(isa, options),
+                                                   Halide::LinkageType::ExternalPlusArgv);
     TemporaryFile file;
     if (file.path().empty()) return fail("halide: no temporary file can be made in /tmp");
     module.compile({{Halide::OutputFileType::object, file.path()}});
@@ -72,7 +77,8 @@ std::string name_of(const Kernel& kernel, const Isa& isa, const EmitOptions& opt
   return fmt::format("intarsia_{:016x}{:016x}", digest.high64, digest.low64);
 }
 
-/// Code that this process made before: a second compile of a kernel would differ in the names of local symbols.
+/// Code that this process made before: a second compile of a kernel would differ in the names of local
+/// symbols.
 struct Cache {
   std::mutex mutex;
   std::map<std::string, EmittedKernel> kernels;
@@ -83,7 +89,8 @@ Cache& cache() {
   return cache;
 }
 
-Result<EmittedKernel> emit_kernel(const Kernel& kernel, const std::string& name, const Isa& isa, const EmitOptions& options) {
+Result<EmittedKernel> emit_kernel(const Kernel& kernel, const std::string& name, const Isa& isa,
+                                  const EmitOptions& options) {
   {
     std::lock_guard lock(cache().mutex);
     if (auto at = cache().kernels.find(name); at != cache().kernels.end()) return at->second;
@@ -107,7 +114,8 @@ Result<std::vector<EmittedKernel>> emit_objects(const std::vector<const Kernel*>
   std::vector<Result<EmittedKernel>> results(work.size(), EmittedKernel{});
   std::atomic<size_t> next{0};
   auto run = [&] {
-    for (size_t i = next++; i < work.size(); i = next++) results[i] = emit_kernel(*work[i].second, work[i].first, isa, options);
+    for (size_t i = next++; i < work.size(); i = next++)
+      results[i] = emit_kernel(*work[i].second, work[i].first, isa, options);
   };
   std::vector<std::thread> threads;
   size_t count = std::min<size_t>(std::max(std::thread::hardware_concurrency(), 1u), work.size());

@@ -1,5 +1,5 @@
-// Step 7: machine code. Kernels with equal text are compiled once in a process, and their code is the same bytes
-// wherever they appear.
+// Step 7: machine code. Kernels with equal text are compiled once in a process, and their code is the same
+// bytes wherever they appear.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace intarsia::halide {
 
-/// A kernel's code. It exports `intarsia_<digest>_argv`, which takes an array of pointers: to the user context, then to
-/// each buffer.
+/// A kernel's code. It exports `intarsia_<digest>_argv`, which takes an array of pointers: to the user
+/// context, then to each buffer.
 struct EmittedKernel {
-  std::string symbol;       // with the _argv at its end
-  std::string object_file;  // ELF, relocatable
-  Argument output;          // the output buffer as the code sees it
-  size_t scratch_bytes = 0; // most bytes that one task of it holds from halide_malloc at a time
+  std::string symbol;        // with the _argv at its end
+  std::string object_file;   // ELF, relocatable
+  Argument output;           // the output buffer as the code sees it
+  size_t scratch_bytes = 0;  // most bytes that one task of it holds from halide_malloc at a time
 };
 
 struct EmitOptions {

@@ -16,23 +16,27 @@ std::vector<int32_t> narrow(const T& numbers) {
 
 class Encoder {
  public:
-  std::string encode(const Graph& graph, const std::vector<Call>& calls, const std::vector<EmittedKernel>& kernels,
-                     int threads, MemoryPlan& memory) {
+  std::string encode(const Graph& graph, const std::vector<Call>& calls,
+                     const std::vector<EmittedKernel>& kernels, int threads, MemoryPlan& memory) {
     for (size_t c = 0; c < calls.size(); ++c) {
       std::vector<uint32_t> arguments;
       const std::vector<Place>& places = memory.places[c];
       for (size_t i = 0; i < places.size(); ++i)
-        arguments.push_back(add_buffer(places[i], i < calls[c].kernel.inputs.size() ? calls[c].kernel.inputs[i] : kernels[c].output));
-      calls_.push_back(fbs::CreateCall(builder_, add_symbol(kernels[c].symbol), builder_.CreateVector(arguments)));
+        arguments.push_back(add_buffer(
+            places[i], i < calls[c].kernel.inputs.size() ? calls[c].kernel.inputs[i] : kernels[c].output));
+      calls_.push_back(
+          fbs::CreateCall(builder_, add_symbol(kernels[c].symbol), builder_.CreateVector(arguments)));
     }
     size_t scratch = 0;
-    for (const EmittedKernel& kernel : kernels) scratch = std::max(scratch, (kernel.scratch_bytes + 63) / 64 * 64);
+    for (const EmittedKernel& kernel : kernels)
+      scratch = std::max(scratch, (kernel.scratch_bytes + 63) / 64 * 64);
     size_t arena = (memory.workspace_bytes + 63) / 64 * 64;
     uint32_t workers = scratch > 0 ? static_cast<uint32_t>(threads) : 0;
     memory.workspace_bytes = arena + scratch * workers;
-    builder_.Finish(fbs::CreateRegionPlan(
-        builder_, 1, tensor_bytes(graph, graph.inputs), tensor_bytes(graph, graph.outputs), memory.workspace_bytes, arena, scratch, workers,
-        builder_.CreateVectorOfStrings(symbols_), builder_.CreateVector(buffers_), builder_.CreateVector(calls_)));
+    builder_.Finish(fbs::CreateRegionPlan(builder_, 1, tensor_bytes(graph, graph.inputs),
+                                          tensor_bytes(graph, graph.outputs), memory.workspace_bytes, arena,
+                                          scratch, workers, builder_.CreateVectorOfStrings(symbols_),
+                                          builder_.CreateVector(buffers_), builder_.CreateVector(calls_)));
     return {reinterpret_cast<const char*>(builder_.GetBufferPointer()), builder_.GetSize()};
   }
 
@@ -44,13 +48,15 @@ class Encoder {
   }
 
   uint32_t add_buffer(const Place& place, const Argument& argument) {
-    buffers_.push_back(fbs::CreateBuffer(builder_, static_cast<fbs::Where>(place.where), static_cast<uint32_t>(place.index), place.offset,
-                                         static_cast<uint8_t>(argument.dtype), builder_.CreateVector(narrow(argument.shape)),
-                                         builder_.CreateVector(narrow(argument.strides))));
+    buffers_.push_back(fbs::CreateBuffer(
+        builder_, static_cast<fbs::Where>(place.where), static_cast<uint32_t>(place.index), place.offset,
+        static_cast<uint8_t>(argument.dtype), builder_.CreateVector(narrow(argument.shape)),
+        builder_.CreateVector(narrow(argument.strides))));
     return static_cast<uint32_t>(buffers_.size() - 1);
   }
 
-  flatbuffers::Offset<flatbuffers::Vector<uint64_t>> tensor_bytes(const Graph& graph, const std::vector<ValueId>& values) {
+  flatbuffers::Offset<flatbuffers::Vector<uint64_t>> tensor_bytes(const Graph& graph,
+                                                                  const std::vector<ValueId>& values) {
     std::vector<uint64_t> bytes;
     for (ValueId value : values) {
       const ValueType& type = graph.value(value).type;
@@ -68,8 +74,8 @@ class Encoder {
 
 }  // namespace
 
-std::string encode_plan(const Graph& graph, const std::vector<Call>& calls, const std::vector<EmittedKernel>& kernels,
-                        int threads, MemoryPlan& memory) {
+std::string encode_plan(const Graph& graph, const std::vector<Call>& calls,
+                        const std::vector<EmittedKernel>& kernels, int threads, MemoryPlan& memory) {
   return Encoder().encode(graph, calls, kernels, threads, memory);
 }
 

@@ -9,7 +9,7 @@
 namespace intarsia::halide {
 
 /// Adds the workers' scratch to the workspace.
-std::string encode_plan(const Graph& graph, const std::vector<Call>& calls, const std::vector<EmittedKernel>& kernels,
-                        int threads, MemoryPlan& memory);
+std::string encode_plan(const Graph& graph, const std::vector<Call>& calls,
+                        const std::vector<EmittedKernel>& kernels, int threads, MemoryPlan& memory);
 
 }  // namespace intarsia::halide

@@ -9,7 +9,10 @@ namespace {
 class Fuser {
  public:
   explicit Fuser(const Layouts& layouts)
-      : layouts_(layouts), graph_(layouts.graph), readers_(find_readers(layouts.graph)), taken_(graph_.nodes.size(), false) {}
+      : layouts_(layouts),
+        graph_(layouts.graph),
+        readers_(find_readers(layouts.graph)),
+        taken_(graph_.nodes.size(), false) {}
 
   std::vector<Group> run() {
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
@@ -54,7 +57,8 @@ class Fuser {
   /// May this node be computed inside the group, whose output so far has the sizes of `tail`?
   bool fits(const Node& node, ValueId tail, const Group& group, std::optional<Rows>& rows) const {
     Shape out = shape(node.outputs[0]);
-    if (form_of(node) == Form::elementwise) return rows ? out == rows->full || out == rows->reduced : out == shape(tail);
+    if (form_of(node) == Form::elementwise)
+      return rows ? out == rows->full || out == rows->reduced : out == shape(tail);
     if (group.form != Form::elementwise && group.form != Form::rows) return false;
     std::optional<Rows> other = rows_of(node);
     if (!other || node.op == "ArgMax" || node.op == "ArgMin") return false;
@@ -65,7 +69,8 @@ class Fuser {
     return rows && other->full == rows->full && other->axes == rows->axes;
   }
 
-  /// Adds the smallest set of readers after which again one value alone is read from outside, if all of them fit.
+  /// Adds the smallest set of readers after which again one value alone is read from outside, if all of them
+  /// fit.
   bool extend(Group& group, std::optional<Rows>& rows) {
     constexpr size_t most_nodes = 24;  // of one extension: keeps expressions small
     if (is_region_output(group.output)) return false;
@@ -89,7 +94,8 @@ class Fuser {
       });
       if (live.size() == 1 && *live.begin() == node.outputs[0]) break;
     }
-    if (live.size() != 1 || added.empty() || !live.contains(graph_.node(*added.rbegin()).outputs[0])) return false;
+    if (live.size() != 1 || added.empty() || !live.contains(graph_.node(*added.rbegin()).outputs[0]))
+      return false;
     commit(group, added, *live.begin());
     if (grown_rows && !rows) group.form = Form::rows;
     rows = grown_rows;

@@ -6,7 +6,8 @@ asm(".section .rodata\n"
     ".globl intarsia_halide_glue_begin\n"
     ".globl intarsia_halide_glue_end\n"
     "intarsia_halide_glue_begin:\n"
-    ".incbin \"" INTARSIA_HALIDE_GLUE "\"\n"
+    ".incbin \"" INTARSIA_HALIDE_GLUE
+    "\"\n"
     "intarsia_halide_glue_end:\n"
     ".previous\n");
 extern "C" const char intarsia_halide_glue_begin[], intarsia_halide_glue_end[];

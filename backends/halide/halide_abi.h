@@ -1,5 +1,5 @@
-/* The binary interface of kernels: what the run half and the glue object must agree on with Halide's code. Layouts as in
-   Halide's public runtime interface (HalideRuntime.h, unchanged since Halide 8). C and C++. */
+/* The binary interface of kernels: what the run half and the glue object must agree on with Halide's code.
+   Layouts as in Halide's public runtime interface (HalideRuntime.h, unchanged since Halide 8). C and C++. */
 #ifndef INTARSIA_HALIDE_ABI_H
 #define INTARSIA_HALIDE_ABI_H
 

@@ -1,4 +1,5 @@
-// What kernels find behind their user context during one run: the session's threads, scratch memory, an error message.
+// What kernels find behind their user context during one run: the session's threads, scratch memory, an error
+// message.
 #pragma once
 
 #include <array>

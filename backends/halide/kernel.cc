@@ -13,7 +13,8 @@ Shape shape_of(const Graph& graph, ValueId id) { return *graph.value(id).type.fi
 
 class Maker {
  public:
-  Maker(const Layouts& layouts, const Group& group) : layouts_(layouts), graph_(layouts.graph), group_(group) {}
+  Maker(const Layouts& layouts, const Group& group)
+      : layouts_(layouts), graph_(layouts.graph), group_(group) {}
 
   Call make(const Isa& isa, int threads) {
     Kernel& kernel = call_.kernel;
@@ -85,7 +86,8 @@ class Maker {
       int64_t group = node.attributes.get_int("group", 1), channels = weights[0] / group;
       bool depthwise = group > 1 && weights[1] == 1 && channels == 1;
       ContractionTile tile = choose_contraction_tile(isa, bytes, channels, out.back());
-      kernel.packing = depthwise ? Packing{weights[0], 1} : Packing{tile.panel, (channels + tile.panel - 1) / tile.panel};
+      kernel.packing =
+          depthwise ? Packing{weights[0], 1} : Packing{tile.panel, (channels + tile.panel - 1) / tile.panel};
       packed = {depthwise ? 1 : group, kernel.packing.panels};
       packed.insert(packed.end(), weights.begin() + 2, weights.end());
       packed.push_back(weights[1]);
@@ -107,13 +109,16 @@ std::string attribute_text(const AttributeValue& value) {
   if (auto* number = std::get_if<int64_t>(&value)) return fmt::format("{}", *number);
   if (auto* number = std::get_if<float>(&value)) return fmt::format("{}", *number);
   if (auto* text = std::get_if<std::string>(&value)) return *text;
-  if (auto* numbers = std::get_if<std::vector<int64_t>>(&value)) return fmt::format("[{}]", fmt::join(*numbers, ","));
-  if (auto* numbers = std::get_if<std::vector<float>>(&value)) return fmt::format("[{}]", fmt::join(*numbers, ","));
+  if (auto* numbers = std::get_if<std::vector<int64_t>>(&value))
+    return fmt::format("[{}]", fmt::join(*numbers, ","));
+  if (auto* numbers = std::get_if<std::vector<float>>(&value))
+    return fmt::format("[{}]", fmt::join(*numbers, ","));
   return "?";
 }
 
 std::string argument_text(const Argument& argument) {
-  return fmt::format("{}[{}]:[{}]", dtype_name(argument.dtype), fmt::join(argument.shape, ","), fmt::join(argument.strides, ","));
+  return fmt::format("{}[{}]:[{}]", dtype_name(argument.dtype), fmt::join(argument.shape, ","),
+                     fmt::join(argument.strides, ","));
 }
 
 std::string value_text(const Graph& body, ValueId id) {
@@ -125,18 +130,23 @@ std::string value_text(const Graph& body, ValueId id) {
 }  // namespace
 
 std::string Kernel::text() const {
-  std::string text = fmt::format("form {} threads {} panel {}x{}\n", static_cast<int>(form), threads, packing.panels, packing.panel);
-  for (size_t i = 0; i < inputs.size(); ++i) text += fmt::format("in {} {}\n", index(body.inputs[i]), argument_text(inputs[i]));
+  std::string text = fmt::format("form {} threads {} panel {}x{}\n", static_cast<int>(form), threads,
+                                 packing.panels, packing.panel);
+  for (size_t i = 0; i < inputs.size(); ++i)
+    text += fmt::format("in {} {}\n", index(body.inputs[i]), argument_text(inputs[i]));
   for (const Node& node : body.nodes) {
-    text += fmt::format("{} {} =", index(node.outputs[0]), print_type(body.value(node.outputs[0]).type)) + node.op;
+    text += fmt::format("{} {} =", index(node.outputs[0]), print_type(body.value(node.outputs[0]).type)) +
+            node.op;
     for (ValueId input : node.inputs) text += " " + value_text(body, input);
-    for (const auto& [name, value] : node.attributes) text += fmt::format(" {}={}", name, attribute_text(value));
+    for (const auto& [name, value] : node.attributes)
+      text += fmt::format(" {}={}", name, attribute_text(value));
     text += "\n";
   }
   return text + fmt::format("out {} {}\n", index(body.outputs[0]), argument_text(output));
 }
 
-std::vector<Call> make_kernels(const Layouts& layouts, const std::vector<Group>& groups, const Isa& isa, int threads) {
+std::vector<Call> make_kernels(const Layouts& layouts, const std::vector<Group>& groups, const Isa& isa,
+                               int threads) {
   std::vector<Call> calls;
   for (const Group& group : groups) calls.push_back(Maker(layouts, group).make(isa, threads));
   return calls;

@@ -1,5 +1,5 @@
-// One kernel: a small graph and where its tensors' elements lie. All that decides the code is in here, so kernels with
-// equal text are one kernel.
+// One kernel: a small graph and where its tensors' elements lie. All that decides the code is in here, so
+// kernels with equal text are one kernel.
 #pragma once
 
 #include <string>
@@ -10,13 +10,15 @@
 
 namespace intarsia::halide {
 
-/// How the weights of a contraction lie in memory when they are packed: [group][panel][taps...][channel][lane].
+/// How the weights of a contraction lie in memory when they are packed:
+/// [group][panel][taps...][channel][lane].
 struct Packing {
   int64_t panel = 0;   // output channels of a panel; 0: not packed
   int64_t panels = 0;  // of a group, the last one filled up with zeros
 };
 
-/// A tensor as a kernel's argument: element (i0, i1, ...) at i0 * strides[0] + ... from the argument's address.
+/// A tensor as a kernel's argument: element (i0, i1, ...) at i0 * strides[0] + ... from the argument's
+/// address.
 struct Argument {
   DType dtype = DType::undefined;
   Shape shape, strides;
@@ -25,13 +27,13 @@ struct Argument {
 
 struct Kernel {
   Form form = Form::elementwise;
-  Graph body;                        // core operators; inputs v0, v1, ...; scalars are constants; one output
-  NodeId anchor = no_node;           // the contraction, window, movement or scan
-  std::vector<Argument> inputs;      // of the body's inputs
-  Argument output;                   // as the body has it
-  Packing packing;                   // of the anchor's input 1
+  Graph body;                    // core operators; inputs v0, v1, ...; scalars are constants; one output
+  NodeId anchor = no_node;       // the contraction, window, movement or scan
+  std::vector<Argument> inputs;  // of the body's inputs
+  Argument output;               // as the body has it
+  Packing packing;               // of the anchor's input 1
   int threads = 1;
-  std::string text() const;          // the signature
+  std::string text() const;  // the signature
 };
 
 /// A kernel and the region's values that it runs on.
@@ -42,6 +44,7 @@ struct Call {
 };
 
 /// Step 5: the calls of a region in order.
-std::vector<Call> make_kernels(const Layouts& layouts, const std::vector<Group>& groups, const Isa& isa, int threads);
+std::vector<Call> make_kernels(const Layouts& layouts, const std::vector<Group>& groups, const Isa& isa,
+                               int threads);
 
 }  // namespace intarsia::halide

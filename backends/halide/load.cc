@@ -14,11 +14,23 @@ constexpr uint32_t most_workers = 1024;
 std::optional<HalideType> halide_type(DType dtype) {
   auto bits = static_cast<uint8_t>(dtype_bits(dtype));
   switch (dtype) {
-    case DType::f32: case DType::f64: return HalideType{2, bits, 1};
-    case DType::i8: case DType::i16: case DType::i32: case DType::i64: return HalideType{0, bits, 1};
-    case DType::u8: case DType::u16: case DType::u32: case DType::u64: return HalideType{1, bits, 1};
-    case DType::boolean: return HalideType{1, 8, 1};
-    default: return std::nullopt;
+    case DType::f32:
+    case DType::f64:
+      return HalideType{2, bits, 1};
+    case DType::i8:
+    case DType::i16:
+    case DType::i32:
+    case DType::i64:
+      return HalideType{0, bits, 1};
+    case DType::u8:
+    case DType::u16:
+    case DType::u32:
+    case DType::u64:
+      return HalideType{1, bits, 1};
+    case DType::boolean:
+      return HalideType{1, 8, 1};
+    default:
+      return std::nullopt;
   }
 }
 
@@ -31,8 +43,11 @@ class Loader {
     flatbuffers::Verifier verifier(bytes, context_.blob.size());
     if (!verifier.VerifyBuffer<fbs::RegionPlan>(nullptr)) return fail("halide: the region's plan is damaged");
     plan_ = flatbuffers::GetRoot<fbs::RegionPlan>(bytes);
-    if (plan_->version() != 1) return fail("halide: the region's plan has version {}, this runtime reads 1; compile again", plan_->version());
-    if (!plan_->input_bytes() || !plan_->output_bytes() || !plan_->symbols() || !plan_->buffers() || !plan_->calls())
+    if (plan_->version() != 1)
+      return fail("halide: the region's plan has version {}, this runtime reads 1; compile again",
+                  plan_->version());
+    if (!plan_->input_bytes() || !plan_->output_bytes() || !plan_->symbols() || !plan_->buffers() ||
+        !plan_->calls())
       return fail("halide: the region's plan is damaged");
     TRY(load_sizes());
     TRY(load_symbols());
@@ -49,9 +64,10 @@ class Loader {
     region_.scratch_offset = plan_->scratch_offset();
     region_.scratch_bytes = plan_->scratch_bytes();
     uint64_t workspace = plan_->workspace_bytes();
-    bool fits = region_.workers <= most_workers && region_.scratch_offset % 64 == 0 && region_.scratch_bytes % 64 == 0 &&
-                region_.scratch_offset <= workspace &&
-                (region_.workers == 0 || region_.scratch_bytes <= (workspace - region_.scratch_offset) / region_.workers);
+    bool fits = region_.workers <= most_workers && region_.scratch_offset % 64 == 0 &&
+                region_.scratch_bytes % 64 == 0 && region_.scratch_offset <= workspace &&
+                (region_.workers == 0 ||
+                 region_.scratch_bytes <= (workspace - region_.scratch_offset) / region_.workers);
     if (!fits) return fail("halide: the region's scratch does not fit its workspace of {} bytes", workspace);
     return {};
   }
@@ -70,10 +86,16 @@ class Loader {
   std::optional<uint64_t> container_bytes(const fbs::Buffer& buffer) const {
     size_t index = buffer.index();
     switch (buffer.where()) {
-      case fbs::Where::input: return index < region_.input_bytes.size() ? std::optional(region_.input_bytes[index]) : std::nullopt;
-      case fbs::Where::output: return index < region_.output_bytes.size() ? std::optional(region_.output_bytes[index]) : std::nullopt;
-      case fbs::Where::constant: return index < context_.constants.size() ? std::optional<uint64_t>(context_.constants[index].bytes()) : std::nullopt;
-      case fbs::Where::workspace: return plan_->scratch_offset();
+      case fbs::Where::input:
+        return index < region_.input_bytes.size() ? std::optional(region_.input_bytes[index]) : std::nullopt;
+      case fbs::Where::output:
+        return index < region_.output_bytes.size() ? std::optional(region_.output_bytes[index])
+                                                   : std::nullopt;
+      case fbs::Where::constant:
+        return index < context_.constants.size() ? std::optional<uint64_t>(context_.constants[index].bytes())
+                                                 : std::nullopt;
+      case fbs::Where::workspace:
+        return plan_->scratch_offset();
     }
     return std::nullopt;
   }
@@ -82,20 +104,23 @@ class Loader {
     auto dtype = static_cast<DType>(from.dtype());
     std::optional<HalideType> type = from.dtype() < dtype_count ? halide_type(dtype) : std::nullopt;
     std::optional<uint64_t> container = container_bytes(from);
-    bool sized = from.extents() && from.strides() && from.extents()->size() == from.strides()->size() && from.extents()->size() <= most_dimensions;
+    bool sized = from.extents() && from.strides() && from.extents()->size() == from.strides()->size() &&
+                 from.extents()->size() <= most_dimensions;
     if (!type || !container || !sized) return fail("halide: a buffer of the region's plan is damaged");
     BufferPlan to{static_cast<BufferPlan::Where>(from.where()), from.index(), from.offset(), *type, {}};
     // Sizes are below 2^31, so that the sum of 16 products stays below 2^66.
     unsigned __int128 reach = 1;
     for (uint32_t i = 0; i < from.extents()->size(); ++i) {
       int32_t extent = from.extents()->Get(i), stride = from.strides()->Get(i);
-      if (extent < 1 || stride < 0) return fail("halide: a buffer of the region's plan has extent {} and stride {}", extent, stride);
+      if (extent < 1 || stride < 0)
+        return fail("halide: a buffer of the region's plan has extent {} and stride {}", extent, stride);
       reach += static_cast<unsigned __int128>(extent - 1) * static_cast<unsigned>(stride);
       to.dimensions.push_back({0, extent, stride, 0});
     }
     if (from.offset() > *container || reach * (type->bits / 8u) > *container - from.offset())
       return fail("halide: a buffer of the region's plan lies outside of its tensor of {} bytes", *container);
-    if (to.where == BufferPlan::Where::constant) to.constant = static_cast<uint8_t*>(context_.constants[to.index].data);
+    if (to.where == BufferPlan::Where::constant)
+      to.constant = static_cast<uint8_t*>(context_.constants[to.index].data);
     region_.buffers.push_back(std::move(to));
     return {};
   }
@@ -105,7 +130,8 @@ class Loader {
       return fail("halide: a call of the region's plan is damaged");
     CallPlan to{kernels_[from.symbol()], {}};
     for (uint32_t i = 0; i < from.buffers()->size(); ++i) {
-      if (from.buffers()->Get(i) >= region_.buffers.size()) return fail("halide: a call of the region's plan is damaged");
+      if (from.buffers()->Get(i) >= region_.buffers.size())
+        return fail("halide: a call of the region's plan is damaged");
       to.buffers.push_back(from.buffers()->Get(i));
     }
     region_.calls.push_back(std::move(to));

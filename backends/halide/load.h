@@ -5,8 +5,8 @@
 
 namespace intarsia::halide {
 
-/// Checks every index, offset and size of the blob against the constants and the workspace; a kernel that the program's
-/// code lacks is an error.
+/// Checks every index, offset and size of the blob against the constants and the workspace; a kernel that the
+/// program's code lacks is an error.
 Result<std::unique_ptr<Executable>> load(const LoadContext& context);
 
 /// The row of the registry: name "halide".

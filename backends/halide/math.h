@@ -1,5 +1,5 @@
-// Functions of one f32 or f64 as expressions that vectorise. Halide's own tanh and erf are calls of the C library, one
-// element at a time.
+// Functions of one f32 or f64 as expressions that vectorise. Halide's own tanh and erf are calls of the C
+// library, one element at a time.
 #pragma once
 
 #include <Halide.h>

@@ -27,7 +27,8 @@ struct Packer {
 };
 
 template <typename T>
-void pack_as(const Tensor& tensor, const Storage& storage, const Shape& shape, const Node& node, Tensor& out) {
+void pack_as(const Tensor& tensor, const Storage& storage, const Shape& shape, const Node& node,
+             Tensor& out) {
   const Shape& packed = out.shape();
   const T* from = static_cast<const T*>(tensor.data()) + storage.offset;
   Packer<T> packer{from, {}, static_cast<T*>(out.data()), packed[1], packed.back(), 0};
@@ -45,10 +46,13 @@ void pack_as(const Tensor& tensor, const Storage& storage, const Shape& shape, c
 
 }  // namespace
 
-Tensor pack_weights(const Tensor& tensor, const Storage& storage, const Shape& shape, const Node& node, const Shape& packed) {
+Tensor pack_weights(const Tensor& tensor, const Storage& storage, const Shape& shape, const Node& node,
+                    const Shape& packed) {
   Tensor out(tensor.dtype(), packed);
-  if (tensor.dtype() == DType::f64) pack_as<double>(tensor, storage, shape, node, out);
-  else pack_as<float>(tensor, storage, shape, node, out);
+  if (tensor.dtype() == DType::f64)
+    pack_as<double>(tensor, storage, shape, node, out);
+  else
+    pack_as<float>(tensor, storage, shape, node, out);
   return out;
 }
 

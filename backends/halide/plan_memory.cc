@@ -15,7 +15,8 @@ constexpr size_t slack = 64;
 
 class Planner {
  public:
-  Planner(const Layouts& layouts, const std::vector<Call>& calls) : layouts_(layouts), graph_(layouts.graph), calls_(calls) {}
+  Planner(const Layouts& layouts, const std::vector<Call>& calls)
+      : layouts_(layouts), graph_(layouts.graph), calls_(calls) {}
 
   MemoryPlan plan() {
     for (size_t i = 0; i < graph_.inputs.size(); ++i) fixed_[graph_.inputs[i]] = {Where::input, i, 0};
@@ -32,7 +33,9 @@ class Planner {
  private:
   ValueId root(ValueId value) const { return layouts_.storage[index(value)].root; }
 
-  size_t element_bytes(ValueId value) const { return static_cast<size_t>(dtype_bits(graph_.value(value).type.dtype)) / 8; }
+  size_t element_bytes(ValueId value) const {
+    return static_cast<size_t>(dtype_bits(graph_.value(value).type.dtype)) / 8;
+  }
 
   /// A root lives from the first call that writes any part of it to the last that reads one.
   void place_workspace() {
@@ -41,7 +44,9 @@ class Planner {
       ValueId owner = root(value);
       if (fixed_.contains(owner) || graph_.value(owner).constant) return;
       auto step = static_cast<int>(call);
-      size_t bytes = static_cast<size_t>(element_count(*graph_.value(owner).type.fixed_shape())) * element_bytes(owner) + slack;
+      size_t bytes =
+          static_cast<size_t>(element_count(*graph_.value(owner).type.fixed_shape())) * element_bytes(owner) +
+          slack;
       auto [at, made] = lifetimes.try_emplace(owner, Lifetime{bytes, step, step});
       at->second.last = step;
     };
@@ -53,7 +58,8 @@ class Planner {
     for (const auto& [owner, lifetime] : lifetimes) buffers.push_back(lifetime);
     ArenaPlan arena = plan_arena(buffers);
     size_t next = 0;
-    for (const auto& [owner, lifetime] : lifetimes) fixed_[owner] = {Where::workspace, 0, arena.offsets[next++]};
+    for (const auto& [owner, lifetime] : lifetimes)
+      fixed_[owner] = {Where::workspace, 0, arena.offsets[next++]};
     plan_.workspace_bytes = arena.bytes;
   }
 
@@ -68,12 +74,15 @@ class Planner {
     const auto& constant = graph_.value(root(value)).constant;
     if (!constant) return place(value);
     const Kernel& kernel = call.kernel;
-    bool packed = kernel.packing.panel > 0 && kernel.anchor != no_node && kernel.body.node(kernel.anchor).inputs[1] == kernel.body.inputs[i];
+    bool packed = kernel.packing.panel > 0 && kernel.anchor != no_node &&
+                  kernel.body.node(kernel.anchor).inputs[1] == kernel.body.inputs[i];
     const Storage& storage = layouts_.storage[index(value)];
     if (packed) {
       auto key = std::tuple{value, kernel.packing.panel, kernel.packing.panels};
       auto [at, made] = packed_.try_emplace(key, plan_.constants.size());
-      if (made) plan_.constants.push_back(pack_weights(*constant, storage, *graph_.value(value).type.fixed_shape(), kernel.body.node(kernel.anchor), kernel.inputs[i].shape));
+      if (made)
+        plan_.constants.push_back(pack_weights(*constant, storage, *graph_.value(value).type.fixed_shape(),
+                                               kernel.body.node(kernel.anchor), kernel.inputs[i].shape));
       return {Where::constant, at->second, 0};
     }
     auto [at, made] = constants_.try_emplace(root(value), plan_.constants.size());
@@ -92,6 +101,8 @@ class Planner {
 
 }  // namespace
 
-MemoryPlan plan_memory(const Layouts& layouts, const std::vector<Call>& calls) { return Planner(layouts, calls).plan(); }
+MemoryPlan plan_memory(const Layouts& layouts, const std::vector<Call>& calls) {
+  return Planner(layouts, calls).plan();
+}
 
 }  // namespace intarsia::halide

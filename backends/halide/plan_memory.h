@@ -1,5 +1,5 @@
-// Step 8: every value a kernel touches gets its place: in the caller's inputs and outputs, in a constant, or in the
-// workspace, where values that are never alive at the same time share bytes.
+// Step 8: every value a kernel touches gets its place: in the caller's inputs and outputs, in a constant, or
+// in the workspace, where values that are never alive at the same time share bytes.
 #pragma once
 
 #include <vector>
@@ -13,8 +13,8 @@ enum class Where : uint8_t { input, output, constant, workspace };
 
 struct Place {
   Where where = Where::workspace;
-  size_t index = 0;      // of the region's input, output, or of MemoryPlan::constants
-  uint64_t offset = 0;   // bytes
+  size_t index = 0;     // of the region's input, output, or of MemoryPlan::constants
+  uint64_t offset = 0;  // bytes
 };
 
 struct MemoryPlan {

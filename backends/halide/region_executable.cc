@@ -5,22 +5,28 @@
 namespace intarsia::halide {
 
 Status RegionExecutable::check(const RunContext& context) const {
-  if (context.inputs.size() != code_.input_bytes.size() || context.outputs.size() != code_.output_bytes.size())
+  if (context.inputs.size() != code_.input_bytes.size() ||
+      context.outputs.size() != code_.output_bytes.size())
     return fail("halide: the region takes {} inputs and {} outputs, got {} and {}", code_.input_bytes.size(),
                 code_.output_bytes.size(), context.inputs.size(), context.outputs.size());
   for (size_t i = 0; i < code_.input_bytes.size(); ++i)
     if (!context.inputs[i].tensor.data || context.inputs[i].tensor.bytes() < code_.input_bytes[i])
-      return fail("halide: input {} has {} bytes, the region reads {}", i, context.inputs[i].tensor.bytes(), code_.input_bytes[i]);
+      return fail("halide: input {} has {} bytes, the region reads {}", i, context.inputs[i].tensor.bytes(),
+                  code_.input_bytes[i]);
   for (size_t i = 0; i < code_.output_bytes.size(); ++i)
-    if (context.outputs[i].late || !context.outputs[i].tensor.data || context.outputs[i].tensor.bytes() < code_.output_bytes[i])
-      return fail("halide: output {} has {} bytes, the region writes {}", i, context.outputs[i].tensor.bytes(), code_.output_bytes[i]);
+    if (context.outputs[i].late || !context.outputs[i].tensor.data ||
+        context.outputs[i].tensor.bytes() < code_.output_bytes[i])
+      return fail("halide: output {} has {} bytes, the region writes {}", i,
+                  context.outputs[i].tensor.bytes(), code_.output_bytes[i]);
   return {};
 }
 
 uint8_t* RegionExecutable::address(const BufferPlan& buffer, const RunContext& context) const {
   uint8_t* start = buffer.constant;
-  if (buffer.where == BufferPlan::Where::input) start = static_cast<uint8_t*>(context.inputs[buffer.index].tensor.data);
-  if (buffer.where == BufferPlan::Where::output) start = static_cast<uint8_t*>(context.outputs[buffer.index].tensor.data);
+  if (buffer.where == BufferPlan::Where::input)
+    start = static_cast<uint8_t*>(context.inputs[buffer.index].tensor.data);
+  if (buffer.where == BufferPlan::Where::output)
+    start = static_cast<uint8_t*>(context.outputs[buffer.index].tensor.data);
   if (buffer.where == BufferPlan::Where::workspace) start = reinterpret_cast<uint8_t*>(context.workspace);
   return start + buffer.offset;
 }
@@ -37,8 +43,14 @@ Status RegionExecutable::run(const RunContext& context) const {
     for (size_t i = 0; i < call.buffers.size(); ++i) {
       const BufferPlan& plan = code_.buffers[call.buffers[i]];
       // Kernels do not write dimensions; the interface has no const.
-      buffers[i] = {0, nullptr, address(plan, context), 0, plan.type, static_cast<int32_t>(plan.dimensions.size()),
-                    const_cast<HalideDimension*>(plan.dimensions.data()), nullptr};
+      buffers[i] = {0,
+                    nullptr,
+                    address(plan, context),
+                    0,
+                    plan.type,
+                    static_cast<int32_t>(plan.dimensions.size()),
+                    const_cast<HalideDimension*>(plan.dimensions.data()),
+                    nullptr};
       arguments[i + 1] = &buffers[i];
     }
     if (int status = call.kernel(arguments); status != 0)

@@ -62,11 +62,13 @@ Result<double> Rewriter::scalar(std::string_view attribute, size_t input, double
 }
 
 Result<int64_t> Rewriter::axis(int64_t axis, int64_t rank) const {
-  if (axis < -rank || axis >= rank) return fail("halide: {}: axis {} of a tensor of rank {}", node_->op, axis, rank);
+  if (axis < -rank || axis >= rank)
+    return fail("halide: {}: axis {} of a tensor of rank {}", node_->op, axis, rank);
   return axis < 0 ? axis + rank : axis;
 }
 
-ValueId Rewriter::emit(std::string op, std::vector<ValueId> inputs, DType dtype, Shape shape, Attributes attributes) {
+ValueId Rewriter::emit(std::string op, std::vector<ValueId> inputs, DType dtype, Shape shape,
+                       Attributes attributes) {
   std::string name = fmt::format("t{}", names_++);
   ValueId out = graph_.add_value(name, {dtype, to_symbolic(shape)});
   graph_.add_node({name, std::move(op), "", version(), std::move(inputs), {out}, {}, std::move(attributes)});
@@ -83,7 +85,8 @@ ValueId Rewriter::emit_elementwise(std::string op, std::vector<ValueId> inputs, 
 ValueId Rewriter::reshape(ValueId value, Shape shape) {
   if (this->shape(value) == shape) return value;
   if (const Tensor* tensor = constant(value))
-    return add_constant(Tensor(TensorView{tensor->data(), tensor->dtype(), std::move(shape)}, tensor->owner()));
+    return add_constant(
+        Tensor(TensorView{tensor->data(), tensor->dtype(), std::move(shape)}, tensor->owner()));
   return emit("Reshape", {value}, dtype(value), std::move(shape));
 }
 
@@ -103,16 +106,36 @@ ValueId Rewriter::add_constant(Tensor tensor) {
 ValueId Rewriter::add_scalar(double number, DType dtype) {
   Tensor tensor(dtype, {});
   switch (dtype) {
-    case DType::f32: fill<float>(tensor, number); break;
-    case DType::f64: fill<double>(tensor, number); break;
-    case DType::i64: fill<int64_t>(tensor, number); break;
-    case DType::u64: fill<uint64_t>(tensor, number); break;
-    case DType::i32: fill<int32_t>(tensor, number); break;
-    case DType::u32: fill<uint32_t>(tensor, number); break;
-    case DType::i16: fill<int16_t>(tensor, number); break;
-    case DType::u16: fill<uint16_t>(tensor, number); break;
-    case DType::i8: fill<int8_t>(tensor, number); break;
-    default: fill<uint8_t>(tensor, number); break;
+    case DType::f32:
+      fill<float>(tensor, number);
+      break;
+    case DType::f64:
+      fill<double>(tensor, number);
+      break;
+    case DType::i64:
+      fill<int64_t>(tensor, number);
+      break;
+    case DType::u64:
+      fill<uint64_t>(tensor, number);
+      break;
+    case DType::i32:
+      fill<int32_t>(tensor, number);
+      break;
+    case DType::u32:
+      fill<uint32_t>(tensor, number);
+      break;
+    case DType::i16:
+      fill<int16_t>(tensor, number);
+      break;
+    case DType::u16:
+      fill<uint16_t>(tensor, number);
+      break;
+    case DType::i8:
+      fill<int8_t>(tensor, number);
+      break;
+    default:
+      fill<uint8_t>(tensor, number);
+      break;
   }
   return add_constant(std::move(tensor));
 }
@@ -125,8 +148,8 @@ ValueId Rewriter::channel_vector(ValueId vector, int64_t rank) {
 
 void Rewriter::set_output(size_t i, ValueId value) { mapped_[index(node_->outputs[i])] = value; }
 
-/// Every output of the region is made by an operator that writes memory of its own, and stands there once: where it
-/// is an input, a constant, a view or a second name of a value, a Copy makes it.
+/// Every output of the region is made by an operator that writes memory of its own, and stands there once:
+/// where it is an input, a constant, a view or a second name of a value, a Copy makes it.
 void Rewriter::close_outputs() {
   for (ValueId output : source_.outputs) {
     ValueId value = mapped_[index(output)];

@@ -1,12 +1,13 @@
-// Builds the canonical graph of a region: each source node is rewritten into core operators, one after the other.
+// Builds the canonical graph of a region: each source node is rewritten into core operators, one after the
+// other.
 #pragma once
 
 #include "graph/graph.h"
 
 namespace intarsia::halide {
 
-/// What a rewrite rule sees of its node and what it makes. Values named here are values of the new graph, all with
-/// fixed shapes. Core operators take parameters (axes, pads, ...) as attributes and only data as inputs.
+/// What a rewrite rule sees of its node and what it makes. Values named here are values of the new graph, all
+/// with fixed shapes. Core operators take parameters (axes, pads, ...) as attributes and only data as inputs.
 class Rewriter {
  public:
   explicit Rewriter(const Graph& source);
@@ -23,16 +24,20 @@ class Rewriter {
   DType out_dtype(size_t i = 0) const;
   Shape out_shape(size_t i = 0) const;
 
-  /// An integer input that must be known at compile time, or its attribute form; `otherwise` when neither is there.
-  Result<std::vector<int64_t>> ints(std::string_view attribute, size_t input, std::vector<int64_t> otherwise) const;
+  /// An integer input that must be known at compile time, or its attribute form; `otherwise` when neither is
+  /// there.
+  Result<std::vector<int64_t>> ints(std::string_view attribute, size_t input,
+                                    std::vector<int64_t> otherwise) const;
   /// A scalar input (or attribute) that must be known at compile time.
   Result<double> scalar(std::string_view attribute, size_t input, double otherwise) const;
   /// A number 0 ... rank - 1 from one that may count from the end.
   Result<int64_t> axis(int64_t axis, int64_t rank) const;
 
   /// Appends a core operator; its output has this dtype and shape.
-  ValueId emit(std::string op, std::vector<ValueId> inputs, DType dtype, Shape shape, Attributes attributes = {});
-  /// An elementwise operator whose output has the shape to which the inputs broadcast and the first one's dtype.
+  ValueId emit(std::string op, std::vector<ValueId> inputs, DType dtype, Shape shape,
+               Attributes attributes = {});
+  /// An elementwise operator whose output has the shape to which the inputs broadcast and the first one's
+  /// dtype.
   ValueId emit_elementwise(std::string op, std::vector<ValueId> inputs, Attributes attributes = {});
   ValueId reshape(ValueId value, Shape shape);
   ValueId transpose(ValueId value, std::vector<int64_t> perm);

@@ -50,8 +50,9 @@ void schedule_stage(ContractionParts& p, Halide::LoopLevel level, int lanes, int
 
 /// Work that is worth a second thread, in multiply-adds.
 bool worth_threads(const ContractionParts& p) {
-  return p.threads > 1 && element_count(p.batch_extents) * element_count(p.pixel_extents) * p.channels * p.group * p.taps *
-                                  std::max<int64_t>(p.depth_bytes / (4 * p.group), 1) > 500000;
+  return p.threads > 1 && element_count(p.batch_extents) * element_count(p.pixel_extents) * p.channels *
+                                  p.group * p.taps * (p.depth / p.group) >
+                              500000;
 }
 
 }  // namespace
@@ -91,7 +92,8 @@ void schedule_contraction(ContractionParts& p) {
     int64_t tiles = rows_of_block(p, (width + t - 1) / t, t);
     int64_t chunk = std::min(tiles * t, width / t * t);
     blocks = (width + chunk - 1) / chunk;
-    p.out.split(x, block, rest, as_int(chunk), TailStrategy::ShiftInwards).split(rest, xo, xi, as_int(t), TailStrategy::ShiftInwards);
+    p.out.split(x, block, rest, as_int(chunk), TailStrategy::ShiftInwards)
+        .split(rest, xo, xi, as_int(t), TailStrategy::ShiftInwards);
     for (size_t i = 0; i < rows_axis; ++i) order.emplace_back(p.pixels[i]);
   } else {
     int64_t rows = p.pixel_extents[rows_axis], row_elements = 1;
@@ -100,8 +102,7 @@ void schedule_contraction(ContractionParts& p) {
     blocks = (rows + chunk - 1) / chunk;
     p.out.split(x, xo, xi, as_int(t), TailStrategy::ShiftInwards);
     p.out.split(p.pixels[rows_axis], block, rest, as_int(chunk), TailStrategy::ShiftInwards);
-    for (size_t i = p.pixels.size() - 1; i-- > 0;)
-      order.emplace_back(i == rows_axis ? rest : p.pixels[i]);
+    for (size_t i = p.pixels.size() - 1; i-- > 0;) order.emplace_back(i == rows_axis ? rest : p.pixels[i]);
   }
   order.emplace_back(p.co);
   if (p.group > 1) order.emplace_back(p.g);
@@ -117,14 +118,18 @@ void schedule_contraction(ContractionParts& p) {
   bool packs_per_batch = p.pack.defined();
   if (packs_per_batch) {
     p.pack.vectorize(p.ci, as_int(p.tile.lanes));
-    if (p.batch.empty()) p.pack.compute_root();
-    else p.pack.compute_at(p.out, p.batch.back());
+    if (p.batch.empty())
+      p.pack.compute_root();
+    else
+      p.pack.compute_at(p.out, p.batch.back());
   }
-  schedule_stage(p, Halide::LoopLevel(p.out, block), as_int(p.tile.lanes), p.depth_bytes / 4);
+  schedule_stage(p, Halide::LoopLevel(p.out, block), as_int(p.tile.lanes), p.depth);
   if (!worth_threads(p)) return;
   int64_t batches = element_count(p.batch_extents);
-  if (blocks >= p.threads) p.out.parallel(block);
-  else if (p.panels >= 2 * p.threads) p.out.parallel(p.co);
+  if (blocks >= p.threads)
+    p.out.parallel(block);
+  else if (p.panels >= 2 * p.threads)
+    p.out.parallel(p.co);
   if (batches >= 2 && !p.batch.empty())
     for (size_t i = 0; i < p.batch.size(); ++i)
       if (p.batch_extents[i] >= p.threads) {
@@ -141,7 +146,8 @@ void schedule_wide_contraction(ContractionParts& p, int64_t channels) {
   for (size_t i = p.out_batch.size(); i-- > 0;) order.emplace_back(p.out_batch[i]);
   p.out.reorder(order);
   int factor = vector_factor(channels, as_int(p.tile.lanes));
-  if (factor > 1 && p.panels == 1 && p.group == 1) p.out.vectorize(p.out_channel, factor, TailStrategy::ShiftInwards);
+  if (factor > 1 && p.panels == 1 && p.group == 1)
+    p.out.vectorize(p.out_channel, factor, TailStrategy::ShiftInwards);
   std::vector<VarOrRVar> inner{p.ci, x, p.co};
   p.wide.compute_at(p.out, xo).reorder(inner).bound(p.ci, 0, as_int(p.tile.panel));
   vectorize_lanes(p.wide, p);
@@ -150,13 +156,19 @@ void schedule_wide_contraction(ContractionParts& p, int64_t channels) {
   schedule_accumulators(p);
   if (p.pack.defined()) {
     p.pack.bound(p.ci, 0, as_int(p.tile.panel)).vectorize(p.ci, as_int(p.tile.lanes));
-    if (p.out_batch.empty()) p.pack.compute_root();
-    else p.pack.compute_at(p.out, p.out_batch.back());
+    if (p.out_batch.empty())
+      p.pack.compute_root();
+    else
+      p.pack.compute_at(p.out, p.out_batch.back());
   }
   Var rows = p.out_pixels.size() > 1 ? p.out_pixels[0] : xo;
-  if (p.out_pixels.size() > 1) schedule_stage(p, Halide::LoopLevel(p.out, p.out_pixels[p.out_pixels.size() - 2]), as_int(p.tile.lanes), p.depth_bytes / 4);
-  else schedule_stage(p, Halide::LoopLevel(p.out, xo), as_int(p.tile.lanes), p.depth_bytes / 4);
-  if (worth_threads(p) && p.pixel_extents[0] >= 2 * p.threads && p.out_pixels.size() > 1) p.out.parallel(rows);
+  if (p.out_pixels.size() > 1)
+    schedule_stage(p, Halide::LoopLevel(p.out, p.out_pixels[p.out_pixels.size() - 2]), as_int(p.tile.lanes),
+                   p.depth);
+  else
+    schedule_stage(p, Halide::LoopLevel(p.out, xo), as_int(p.tile.lanes), p.depth);
+  if (worth_threads(p) && p.pixel_extents[0] >= 2 * p.threads && p.out_pixels.size() > 1)
+    p.out.parallel(rows);
 }
 
 }  // namespace intarsia::halide

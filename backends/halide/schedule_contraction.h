@@ -10,7 +10,8 @@ struct ContractionParts {
   ContractionTile tile;
   int threads = 1;
   int64_t group = 1, channels = 1, panels = 1, taps = 1;
-  int64_t depth_bytes = 0;  // of one input pixel, all channels
+  int64_t depth = 1;        // input channels of all groups
+  int64_t depth_bytes = 0;  // of one input pixel
   Shape batch_extents, pixel_extents;
 
   Var ci{"ci"}, co{"co"}, g{"g"};
@@ -28,8 +29,8 @@ struct ContractionParts {
   std::vector<Var> outer_first() const;  // arguments of the exact form's output
 };
 
-/// The input of a convolution as its reduction reads it, at places counted from the first padded element: the tensor
-/// itself, or a copy with the padding (and the zeros of a spread input) in it.
+/// The input of a convolution as its reduction reads it, at places counted from the first padded element: the
+/// tensor itself, or a copy with the padding (and the zeros of a spread input) in it.
 struct StagedInput {
   Func func;  // undefined when the tensor is read as it is
   std::vector<Var> vars;
@@ -37,8 +38,8 @@ struct StagedInput {
 };
 StagedInput stage_conv_input(KernelBuilder& builder, const Node& node, const Shape& kernel);
 
-/// Tiles of pixels x panel in registers; panels outside of pixels, so that a panel's weights stay in cache; blocks of
-/// rows outside of panels, so that the input does.
+/// Tiles of pixels x panel in registers; panels outside of pixels, so that a panel's weights stay in cache;
+/// blocks of rows outside of panels, so that the input does.
 void schedule_contraction(ContractionParts& parts);
 void schedule_wide_contraction(ContractionParts& parts, int64_t channels);
 

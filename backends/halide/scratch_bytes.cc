@@ -13,9 +13,11 @@ class Measure : public Halide::Internal::IRVisitor {
   using Halide::Internal::IRVisitor::visit;
 
   void visit(const Halide::Internal::Allocate* op) override {
-    size_t bytes = op->memory_type == Halide::MemoryType::Stack || op->memory_type == Halide::MemoryType::Register
-                       ? 0
-                       : static_cast<size_t>(std::max<int64_t>(op->constant_allocation_size(), 0)) * static_cast<size_t>(op->type.bytes());
+    size_t bytes =
+        op->memory_type == Halide::MemoryType::Stack || op->memory_type == Halide::MemoryType::Register
+            ? 0
+            : static_cast<size_t>(std::max<int64_t>(op->constant_allocation_size(), 0)) *
+                  static_cast<size_t>(op->type.bytes());
     // Halide reads up to a vector past the end; blocks start on cache lines.
     if (bytes > 0) bytes = (bytes + 192) / 64 * 64;
     held_ += bytes;

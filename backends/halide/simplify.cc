@@ -11,7 +11,9 @@ namespace {
 
 Shape shape_of(const Graph& graph, ValueId id) { return *graph.value(id).type.fixed_shape(); }
 
-bool is_output(const Graph& graph, ValueId id) { return std::ranges::find(graph.outputs, id) != graph.outputs.end(); }
+bool is_output(const Graph& graph, ValueId id) {
+  return std::ranges::find(graph.outputs, id) != graph.outputs.end();
+}
 
 void set_producers(Graph& graph) {
   for (Value& value : graph.values) value.producer = no_node;
@@ -41,7 +43,8 @@ void merge_views(Graph& graph) {
     if (before == no_node || graph.node(before).op != node.op) continue;
     const Node& first = graph.node(before);
     if (node.op == "Transpose") {
-      std::vector<int64_t> inner = first.attributes.get_ints("perm"), outer = node.attributes.get_ints("perm"), both;
+      std::vector<int64_t> inner = first.attributes.get_ints("perm"),
+                           outer = node.attributes.get_ints("perm"), both;
       for (int64_t axis : outer) both.push_back(inner[static_cast<size_t>(axis)]);
       node.attributes.set("perm", both);
     }
@@ -58,15 +61,18 @@ struct ChannelLine {
 };
 
 /// The other input of `node` as one number a channel, or nothing.
-std::optional<std::vector<float>> channel_constant(const Graph& graph, const Node& node, ValueId x, int64_t channels) {
+std::optional<std::vector<float>> channel_constant(const Graph& graph, const Node& node, ValueId x,
+                                                   int64_t channels) {
   if (node.inputs.size() != 2 || node.inputs[0] == node.inputs[1]) return std::nullopt;
   ValueId other = node.inputs[0] == x ? node.inputs[1] : node.inputs[0];
   const auto& constant = graph.value(other).constant;
-  if (!constant || constant->dtype() != DType::f32 || shape_of(graph, node.outputs[0]) != shape_of(graph, x)) return std::nullopt;
+  if (!constant || constant->dtype() != DType::f32 || shape_of(graph, node.outputs[0]) != shape_of(graph, x))
+    return std::nullopt;
   Shape shape = constant->shape();
   size_t rank = shape_of(graph, x).size();
   int64_t count = element_count(shape);
-  bool along_channels = shape.size() >= rank - 1 && shape[shape.size() - rank + 1] == channels && count == channels;
+  bool along_channels =
+      shape.size() >= rank - 1 && shape[shape.size() - rank + 1] == channels && count == channels;
   auto numbers = constant->as<float>();
   if (count == 1) return std::vector<float>(static_cast<size_t>(channels), numbers[0]);
   if (!along_channels) return std::nullopt;
@@ -79,8 +85,10 @@ bool take(ChannelLine& line, const Graph& graph, const Node& node, ValueId x) {
   auto numbers = channel_constant(graph, node, x, static_cast<int64_t>(line.scale.size()));
   if (!numbers) return false;
   for (size_t c = 0; c < line.scale.size(); ++c) {
-    if (multiply) line.scale[c] *= (*numbers)[c], line.shift[c] *= (*numbers)[c];
-    else line.shift[c] += (*numbers)[c];
+    if (multiply)
+      line.scale[c] *= (*numbers)[c], line.shift[c] *= (*numbers)[c];
+    else
+      line.shift[c] += (*numbers)[c];
   }
   (multiply ? line.scaled : line.shifted) = true;
   return true;
@@ -89,7 +97,8 @@ bool take(ChannelLine& line, const Graph& graph, const Node& node, ValueId x) {
 Tensor scale_weights(const Tensor& weights, const std::vector<float>& scale) {
   Tensor scaled(weights.dtype(), weights.shape());
   size_t each = weights.as<float>().size() / scale.size();
-  for (size_t i = 0; i < scaled.as<float>().size(); ++i) scaled.as<float>()[i] = weights.as<float>()[i] * scale[i / each];
+  for (size_t i = 0; i < scaled.as<float>().size(); ++i)
+    scaled.as<float>()[i] = weights.as<float>()[i] * scale[i / each];
   return scaled;
 }
 
@@ -108,7 +117,9 @@ void fold_line(Graph& graph, Node& conv, const std::vector<std::vector<NodeId>>&
     end = graph.node(next).outputs[0], last = next, ++taken;
   }
   if (taken < 2 && !line.scaled) return;
-  if (line.scaled) conv.inputs[1] = graph.add_constant(fmt::format("folded{}", graph.values.size()), scale_weights(*weights, line.scale));
+  if (line.scaled)
+    conv.inputs[1] =
+        graph.add_constant(fmt::format("folded{}", graph.values.size()), scale_weights(*weights, line.scale));
   if (!line.shifted) {
     conv.outputs[0] = end;
     graph.node(last).outputs.clear();
@@ -141,8 +152,8 @@ void fold_padding(Graph& graph) {
     std::vector<int64_t> begin = pad.attributes.get_ints("begin"), pads = node.attributes.get_ints("pads");
     Shape from = shape_of(graph, pad.inputs[0]), to = shape_of(graph, pad.outputs[0]);
     std::vector<int64_t> spread = node.attributes.get_ints("spread");
-    bool plain = fill && read_scalar(*fill) == 0.0 && from[0] == to[0] && from[1] == to[1] && begin[0] == 0 && begin[1] == 0 &&
-                 std::ranges::all_of(spread, [](int64_t s) { return s == 1; });
+    bool plain = fill && read_scalar(*fill) == 0.0 && from[0] == to[0] && from[1] == to[1] && begin[0] == 0 &&
+                 begin[1] == 0 && std::ranges::all_of(spread, [](int64_t s) { return s == 1; });
     for (size_t i = 2; plain && i < from.size(); ++i) plain = begin[i] >= 0 && to[i] - from[i] >= begin[i];
     if (!plain) continue;
     for (size_t i = 2; i < from.size(); ++i) pads[i - 2] += begin[i];
@@ -187,16 +198,19 @@ class ReshapeSinker {
     const Value from = graph_.value(value);
     std::string name = fmt::format("sunk{}", graph_.values.size());
     if (from.constant)
-      return graph_.add_constant(name, Tensor(TensorView{from.constant->data(), from.type.dtype, shape}, from.constant->owner()));
+      return graph_.add_constant(
+          name, Tensor(TensorView{from.constant->data(), from.type.dtype, shape}, from.constant->owner()));
     NodeId producer = from.producer;
-    if (producer != no_node && graph_.node(producer).op == "Reshape" && shape_of(graph_, graph_.node(producer).inputs[0]) == shape)
+    if (producer != no_node && graph_.node(producer).op == "Reshape" &&
+        shape_of(graph_, graph_.node(producer).inputs[0]) == shape)
       return graph_.node(producer).inputs[0];
     ValueId to = graph_.add_value(name, {from.type.dtype, to_symbolic(shape)});
     add({name, "Reshape", "", 0, {value}, {to}, {}, {}});
     return to;
   }
 
-  /// What an input looks like in the sizes before the reshape: all of it, its last axis, one number; or nothing.
+  /// What an input looks like in the sizes before the reshape: all of it, its last axis, one number; or
+  /// nothing.
   std::optional<Shape> shape_before(ValueId input, const Shape& out, const Shape& before) const {
     Shape shape = shape_of(graph_, input);
     if (shape == out) return before;
@@ -219,7 +233,8 @@ class ReshapeSinker {
     }
     Node moved = node;
     for (size_t i = 0; i < shapes.size(); ++i) moved.inputs[i] = reshaped(node.inputs[i], shapes[i]);
-    ValueId result = graph_.add_value(fmt::format("sunk{}", graph_.values.size()), {graph_.value(node.outputs[0]).type.dtype, to_symbolic(before)});
+    ValueId result = graph_.add_value(fmt::format("sunk{}", graph_.values.size()),
+                                      {graph_.value(node.outputs[0]).type.dtype, to_symbolic(before)});
     moved.outputs = {result};
     products_.insert(result);
     add(std::move(moved));

@@ -12,8 +12,10 @@ struct AxisBorder {
 };
 
 AxisBorder border_of(const Node& node, const Shape& in, const Shape& out, const Shape& kernel, size_t axis) {
-  int64_t begin = node.attributes.get_ints("pads")[axis], spread = node.attributes.get_ints("spread", Shape(kernel.size(), 1))[axis];
-  int64_t last = (out[axis + 2] - 1) * node.attributes.get_ints("strides")[axis] + (kernel[axis] - 1) * node.attributes.get_ints("dilations")[axis] - begin;
+  int64_t begin = node.attributes.get_ints("pads")[axis],
+          spread = node.attributes.get_ints("spread", Shape(kernel.size(), 1))[axis];
+  int64_t last = (out[axis + 2] - 1) * node.attributes.get_ints("strides")[axis] +
+                 (kernel[axis] - 1) * node.attributes.get_ints("dilations")[axis] - begin;
   int64_t size = in[axis + 2];
   return {size, begin, spread, begin > 0, last > (size - 1) * spread};
 }
@@ -41,11 +43,12 @@ StagedInput stage_conv_input(KernelBuilder& b, const Node& node, const Shape& ke
     for (size_t i = 0; i < borders.size(); ++i) at[i + 2] -= as_int(borders[i].begin);
     return at;
   };
-  if (plain) return {Func(), {}, [at = from.at, shifted, borders](const Exprs& index) {
-                       Exprs moved = index;
-                       for (size_t i = 0; i < borders.size(); ++i) moved[i + 2] -= as_int(borders[i].begin);
-                       return at(moved);
-                     }};
+  if (plain)
+    return {Func(), {}, [at = from.at, shifted, borders](const Exprs& index) {
+              Exprs moved = index;
+              for (size_t i = 0; i < borders.size(); ++i) moved[i + 2] -= as_int(borders[i].begin);
+              return at(moved);
+            }};
   Func stage("stage");
   Var n("n"), c("c");
   std::vector<Var> axes = make_vars(kernel.size(), "p"), vars{c};
@@ -60,7 +63,8 @@ StagedInput stage_conv_input(KernelBuilder& b, const Node& node, const Shape& ke
     const AxisBorder& border = borders[i];
     if (border.before) inside = inside && place >= 0;
     if (border.behind) inside = inside && place <= as_int((border.size - 1) * border.spread);
-    if (border.spread > 1) inside = inside && place % as_int(border.spread) == 0, place = place / as_int(border.spread);
+    if (border.spread > 1)
+      inside = inside && place % as_int(border.spread) == 0, place = place / as_int(border.spread);
     if (border.before || border.behind) place = Halide::clamp(place, 0, as_int(border.size - 1));
   }
   Expr value = from.at(at);
