@@ -21,3 +21,6 @@ if(INTARSIA_FUZZ)
   target_link_libraries(fuzz_program PRIVATE intarsia_program)
   target_link_options(fuzz_program PRIVATE -fsanitize=fuzzer)
 endif()
+
+add_test(NAME runtime_symbols COMMAND python3 ${CMAKE_SOURCE_DIR}/tests/check_symbols.py $<TARGET_FILE:intarsia>)
+set_tests_properties(runtime_symbols PROPERTIES LABELS fast)
