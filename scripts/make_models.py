@@ -8,8 +8,8 @@ Nothing is downloaded: weights are random, from a fixed seed. A freshly initiali
 random data sent through the network, and a model is only written when different random inputs give clearly different
 outputs and ONNX Runtime agrees with Keras.
 
-Beside NAME.onnx lies NAME.json: how the model was made, its digest, how far ONNX Runtime is from Keras, and its operators.
-A model whose file still matches is not made again.
+Beside NAME.onnx lies NAME.json: how the model was made, its digest, how far ONNX Runtime is from Keras, and its
+operators. A model whose file still matches is not made again.
 """
 
 import argparse
@@ -24,6 +24,8 @@ import os
 import pathlib
 import sys
 import time
+
+import numpy as np
 
 SEED = 20
 TOLERANCE = 1e-3  # of the largest output: how far two correct runtimes may be apart
@@ -44,14 +46,12 @@ MODEL_NAMES = [*CLASSIFIERS, "bert_base"]
 BERT_LAYERS, BERT_WIDTH, BERT_HEADS, BERT_TOKENS, BERT_VOCABULARY, BERT_LABELS = 12, 768, 12, 128, 30522, 16
 
 
-# Random inputs. `samples` returns one batch per kind of random data that a user may send; a batch is a list with one array
-# per input of the model.
+# Random inputs. `..._samples` returns one batch per kind of random data that a user may send; a batch is a list with one
+# array per input of the model.
 
 
 def image_samples(size, count, seed):
     """Batches of uniform [0, 1) and of standard normal images, float32[count, size, size, 3]."""
-    import numpy as np
-
     random = np.random.default_rng(seed)
     shape = (count, size, size, 3)
     return [[random.random(shape, np.float32)], [random.standard_normal(shape, np.float32)]]
@@ -60,8 +60,6 @@ def image_samples(size, count, seed):
 def token_samples(count, seed):
     """Batches of token ids and attention mask, int32[count, BERT_TOKENS] both: ids over the whole vocabulary and ids of
     only 0 and 1, each with everything attended and with a random mask."""
-    import numpy as np
-
     random = np.random.default_rng(seed)
 
     def integers(end):
@@ -73,8 +71,6 @@ def token_samples(count, seed):
 
 def join(batches):
     """All batches as one."""
-    import numpy as np
-
     return [np.concatenate(arrays) for arrays in zip(*batches)]
 
 
@@ -97,14 +93,12 @@ def build_classifier(name):
 
 
 def randomise(model):
-    """Gives biases and normalisations, which Keras starts at 0 and 1, values that a wrong compiler cannot leave out unseen.
+    """Gives biases and normalisations, which Keras starts at 0 and 1, values that no compiler can leave out unseen.
 
     Offsets around +1 keep most of what reaches a ReLU positive: a random network whose ReLUs cut half of everything is
     chaotic, and grows rounding errors a hundredfold.
     """
     import keras
-    import numpy as np
-
     random = np.random.default_rng(SEED)
     for layer in model.layers:
         if isinstance(layer, keras.layers.BatchNormalization):
@@ -123,8 +117,8 @@ def randomise(model):
 def calibrate(model, inputs):
     """Sets the statistics of every normalisation to those of `inputs`, by one pass in training mode.
 
-    In that mode a layer normalises by the statistics of what it sees, so the layers behind it see the data that they will
-    see later; momentum 0 makes it keep exactly these statistics.
+    In that mode a layer normalises by the statistics of what it sees, so the layers behind it see the data that they
+    will see later; momentum 0 makes it keep exactly these statistics.
     """
     import keras
 
@@ -141,11 +135,11 @@ def calibrate(model, inputs):
 def calibrate_head(model, batches):
     """Changes the last Dense layer so that the logits have mean 0 and variance 1 over `batches`.
 
-    Global pooling averages random images to nearly equal features: most of a logit is the same for all of them. That part
-    is taken out, for every kind of image: the kernel gets blind to what tells the kinds apart, the bias takes the rest.
+    Global pooling averages random images to nearly equal features: most of a logit is the same for all of them. That
+    part is taken out, for every kind of image: the kernel gets blind to what tells the kinds apart, the bias takes the
+    rest.
     """
     import keras
-    import numpy as np
 
     head = model.layers[-1]
     pooled = keras.Model(model.inputs, head.input)
@@ -181,13 +175,13 @@ def build_bert():
         return ops.transpose(ops.reshape(x, (-1, BERT_TOKENS, BERT_HEADS, BERT_WIDTH // BERT_HEADS)), (0, 2, 1, 3))
 
     def attention(x, mask, layer):
-        # Uniform or weak attention would make all tokens alike, or leave each with nothing but itself.
-        query = split_heads(project(x, SHARP, f"{layer}_query"))
-        key = split_heads(project(x, SHARP, f"{layer}_key"))
+        # Gains above 1: uniform attention would make all tokens alike, weak attention leaves each with only itself.
+        query = split_heads(project(x, 3.0, f"{layer}_query"))
+        key = split_heads(project(x, 3.0, f"{layer}_key"))
         value = split_heads(project(x, 1.0, f"{layer}_value"))
         scores = ops.matmul(query, ops.transpose(key, (0, 1, 3, 2))) / math.sqrt(BERT_WIDTH // BERT_HEADS) + mask
         context = ops.transpose(ops.matmul(ops.softmax(scores, axis=-1), value), (0, 2, 1, 3))
-        return project(ops.reshape(context, (-1, BERT_TOKENS, BERT_WIDTH)), STRONG, f"{layer}_attention_output")
+        return project(ops.reshape(context, (-1, BERT_TOKENS, BERT_WIDTH)), 2.25, f"{layer}_attention_output")
 
     def feed_forward(x, layer):
         hidden = Linear(4 * BERT_WIDTH, name=f"{layer}_intermediate")(x)
@@ -245,8 +239,6 @@ def layer_classes():
 
 def differing_share(outputs):
     """The share of outputs that differ clearly between the first two samples."""
-    import numpy as np
-
     return float(np.mean(np.abs(outputs[0] - outputs[1]) > MIN_DIFFERENCE * np.abs(outputs).max()))
 
 
@@ -256,7 +248,6 @@ def check_model(name, model, path):
     Returns (largest difference relative to the largest output, smallest share of outputs that depend on the input).
     Raises RuntimeError when either is not good enough.
     """
-    import numpy as np
     import onnxruntime
 
     batches = token_samples(2, SEED + 1) if name == "bert_base" else image_samples(CLASSIFIERS[name][1], 2, SEED + 1)
@@ -289,6 +280,8 @@ def write_model(name, folder):
     model = build_bert() if name == "bert_base" else build_classifier(name)
     unchecked = folder / f"{name}.unchecked.onnx"
     proto, _ = tf2onnx.convert.from_keras(model, opset=OPSET, output_path=str(unchecked))
+    if unchecked.stat().st_size < 0.95 * 4 * model.count_params():
+        raise RuntimeError(f"{name}: the file is smaller than its weights: tf2onnx merged equal ones")
     error, share = check_model(name, model, unchecked)
     facts = {
         "recipe": recipe_digest(),

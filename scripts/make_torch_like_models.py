@@ -39,7 +39,8 @@ MODELS["shape_arithmetic"] = Model(
     """
     <ir_version: 10, opset_import: ["": 18]>
     main (float[batch, 12, 4, 6] x) => (float[batch, 5] y, int64[2] flat_shape)
-    <int64 zero = {0}, int64 two = {2}, int64[1] axis0 = {0}, int64[1] three = {3}, int64[1] four = {4}, int64[1] minus1 = {-1}>
+    <int64 zero = {0}, int64 two = {2}, int64[1] axis0 = {0}, int64[1] three = {3}, int64[1] four = {4},
+     int64[1] minus1 = {-1}>
     {
         shape = Shape (x)
         b = Gather <axis = 0> (shape, zero)
@@ -65,14 +66,16 @@ MODELS["shape_arithmetic"] = Model(
     {"scale": (4,), "weight": (5, 288), "bias": (5,)},
 )
 
-# A causal mask and a padding mask, expanded as torch.expand is exported (Where the wanted size is -1, take 1), cut out of a
-# larger mask, and added to scores.
+# A causal mask and a padding mask, expanded as torch.expand is exported (where the wanted size is -1, take 1), and a bias
+# cut out of a larger one, as position biases are.
 MODELS["attention_masks"] = Model(
     """
     <ir_version: 10, opset_import: ["": 18]>
-    main (int64[batch, seq] ids, int64[batch, seq] attention_mask) => (float[batch, 1, seq, seq] scores, bool[batch, 1, seq, seq] mask)
-    <int64 zero = {0}, int64 one = {1}, int64[1] axis0 = {0}, int64[1] axis1 = {1}, int64[1] one_1 = {1}, int64[2] axes12 = {1, 2},
-     int64[2] axes01 = {0, 1}, int64[2] axes23 = {2, 3}, int64[2] zeros2 = {0, 0}, int64 minus1 = {-1}, float lowest = {-10000}, float nothing = {0}>
+    main (int64[batch, seq] ids, int64[batch, seq] attention_mask)
+        => (float[batch, 1, seq, seq] scores, bool[batch, 1, seq, seq] mask)
+    <int64 zero = {0}, int64 one = {1}, int64[1] axis0 = {0}, int64[1] axis1 = {1}, int64[1] one_1 = {1},
+     int64[2] axes12 = {1, 2}, int64[2] axes01 = {0, 1}, int64[2] axes23 = {2, 3}, int64[2] zeros2 = {0, 0},
+     int64 minus1 = {-1}, float lowest = {-10000}, float nothing = {0}>
     {
         shape = Shape (ids)
         b = Gather <axis = 0> (shape, zero)
@@ -117,7 +120,8 @@ MODELS["attention_masks"] = Model(
 MODELS["split"] = Model(
     """
     <ir_version: 10, opset_import: ["": 18]>
-    main (float[batch, 10, 6] x) => (float[batch, 10, 3] gated, float[batch, 3, 6] sum, float[batch, 1, 6] last, float[batch, 10, 2] rest)
+    main (float[batch, 10, 6] x)
+        => (float[batch, 10, 3] gated, float[batch, 3, 6] sum, float[batch, 1, 6] last, float[batch, 10, 2] rest)
     <int64[3] sizes = {1, 3, 2}>
     {
         left, right = Split <axis = 2, num_outputs = 2> (x)
@@ -134,21 +138,31 @@ MODELS["split"] = Model(
 MODELS["resize"] = Model(
     """
     <ir_version: 10, opset_import: ["": 18]>
-    main (float[batch, 3, 5, 7] x, float[batch, 3, 8, 9] larger) => (float[batch, 3, 10, 14] nearest_scaled, float[batch, 3, 8, 4] nearest_sized,
-          float[batch, 3, 10, 21] linear_scaled, float[batch, 3, 9, 13] linear_aligned, float[batch, 3, 8, 9] linear_as_larger)
-    <float[4] twice = {1, 1, 2, 2}, float[4] stretched = {1, 1, 2, 3}, int64[2] size = {8, 4}, int64[2] aligned_size = {9, 13},
-     int64[1] zero = {0}, int64[1] two = {2}, int64[1] four = {4}>
+    main (float[batch, 3, 5, 7] x, float[batch, 3, 8, 9] larger)
+        => (float[batch, 3, 10, 14] nearest_scaled, float[batch, 3, 8, 4] nearest_sized,
+            float[batch, 3, 10, 21] linear_scaled, float[batch, 3, 9, 13] linear_aligned,
+            float[batch, 3, 8, 9] linear_as_larger)
+    <float[4] twice = {1, 1, 2, 2}, float[4] stretched = {1, 1, 2, 3}, int64[2] size = {8, 4},
+     int64[2] aligned_size = {9, 13}, int64[1] zero = {0}, int64[1] two = {2}, int64[1] four = {4}>
     {
-        nearest_scaled = Resize <mode = "nearest", coordinate_transformation_mode = "asymmetric", nearest_mode = "floor"> (x, , twice)
-        nearest_sized = Resize <mode = "nearest", coordinate_transformation_mode = "asymmetric", nearest_mode = "floor", axes = [2, 3]> (x, , , size)
+        nearest_scaled = Resize <
+            mode = "nearest", coordinate_transformation_mode = "asymmetric", nearest_mode = "floor"
+        > (x, , twice)
+        nearest_sized = Resize <
+            mode = "nearest", coordinate_transformation_mode = "asymmetric", nearest_mode = "floor", axes = [2, 3]
+        > (x, , , size)
         linear_scaled = Resize <mode = "linear", coordinate_transformation_mode = "half_pixel"> (x, , stretched)
-        linear_aligned = Resize <mode = "linear", coordinate_transformation_mode = "align_corners", axes = [2, 3]> (x, , , aligned_size)
+        linear_aligned = Resize <
+            mode = "linear", coordinate_transformation_mode = "align_corners", axes = [2, 3]
+        > (x, , , aligned_size)
         shape = Shape (x)
         kept = Slice (shape, zero, two)
         larger_shape = Shape (larger)
         taken = Slice (larger_shape, two, four)
         as_larger = Concat <axis = 0> (kept, taken)
-        enlarged = Resize <mode = "linear", coordinate_transformation_mode = "pytorch_half_pixel", cubic_coeff_a = -0.75> (x, , , as_larger)
+        enlarged = Resize <
+            mode = "linear", coordinate_transformation_mode = "pytorch_half_pixel", cubic_coeff_a = -0.75
+        > (x, , , as_larger)
         linear_as_larger = Add (enlarged, larger)
     }
     """
@@ -157,7 +171,8 @@ MODELS["resize"] = Model(
 MODELS["normalisations"] = Model(
     """
     <ir_version: 10, opset_import: ["": 21]>
-    main (float[batch, seq, 16] x, float[batch, 12, 5, 5] image) => (float[batch, seq, 16] exact, float[batch, seq, 16] tanh, float[batch, 12, 5, 5] grouped)
+    main (float[batch, seq, 16] x, float[batch, 12, 5, 5] image)
+        => (float[batch, seq, 16] exact, float[batch, seq, 16] tanh, float[batch, 12, 5, 5] grouped)
     {
         normal = LayerNormalization <axis = -1, epsilon = 0.00001> (x, gamma, beta)
         hidden = MatMul (normal, weight)
@@ -176,7 +191,8 @@ MODELS["attention"] = Model(
     """
     <ir_version: 10, opset_import: ["": 18]>
     main (float[batch, seq, 32] x, int64[batch, seq] attention_mask) => (float[batch, seq, 32] y)
-    <int64[4] to_heads = {0, 0, 4, 8}, int64[3] from_heads = {0, 0, 32}, int64[2] axes12 = {1, 2}, float root = {2.828427}, float one = {1}, float lowest = {-10000}>
+    <int64[4] to_heads = {0, 0, 4, 8}, int64[3] from_heads = {0, 0, 32}, int64[2] axes12 = {1, 2},
+     float root = {2.828427}, float one = {1}, float lowest = {-10000}>
     {
         q_linear = MatMul (x, q_weight)
         q_flat = Add (q_bias, q_linear)
@@ -229,7 +245,15 @@ MODELS["lstm"] = Model(
         y = Reshape (y_beside, together)
     }
     """,
-    {"w": (1, 32, 6), "r": (1, 32, 8), "bias": (1, 64), "w2": (2, 32, 8), "r2": (2, 32, 8), "bias2": (2, 64), "initial": (2, 1, 8)},
+    {
+        "w": (1, 32, 6),
+        "r": (1, 32, 8),
+        "bias": (1, 64),
+        "w2": (2, 32, 8),
+        "r2": (2, 32, 8),
+        "bias2": (2, 64),
+        "initial": (2, 1, 8),
+    },
 )
 
 # nn.GRU multiplies by the reset gate after the linear part, which ONNX calls linear_before_reset.
@@ -315,7 +339,8 @@ MODELS["control_flow"] = Model(
         turns = Gather <axis = 0> (shape, one)
         first = Gather <axis = 1> (chosen, zero)
         last, each = Loop (turns, go, first) <
-            body = loop_graph (int64 i, bool go_in, float[batch, 8] state) => (bool go_out, float[batch, 8] next, float[batch, 8] out)
+            body = loop_graph (int64 i, bool go_in, float[batch, 8] state)
+                => (bool go_out, float[batch, 8] next, float[batch, 8] out)
             {
                 go_out = Identity (go_in)
                 now = Gather <axis = 1> (chosen, i)
@@ -333,7 +358,7 @@ MODELS["control_flow"] = Model(
 
 
 def build_model(model, seed):
-    """The ModelProto of `model`, its weights drawn from `seed` and scaled so that layers keep the size of their input."""
+    """The ModelProto of `model`; weights come from `seed`, scaled so that a layer keeps the size of its input."""
     random = np.random.default_rng(seed)
     proto = onnx.parser.parse_model(model.text)
     proto.producer_name = "make_torch_like_models"
@@ -369,8 +394,8 @@ def random_inputs(session, sizes, ids, random):
 
 
 def check_model(path, model):
-    """Raises RuntimeError unless ONNX Runtime runs the file, every declared dimension is met, and each output that is not
-    a shape depends on the inputs."""
+    """Raises RuntimeError unless ONNX Runtime runs the file, every declared dimension is met, and each output that is
+    not a shape depends on the inputs."""
     random = np.random.default_rng(SEED)
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     for sizes in SIZES:
@@ -389,7 +414,9 @@ def main():
     build = pathlib.Path(__file__).resolve().parent.parent / "build"
     default = build / "models" / "torch_like"
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", nargs="?", type=pathlib.Path, default=default, help="default: build/models/torch_like")
+    parser.add_argument(
+        "folder", nargs="?", type=pathlib.Path, default=default, help="default: build/models/torch_like"
+    )
     folder = parser.parse_args().folder
     folder.mkdir(parents=True, exist_ok=True)
     for number, (name, model) in enumerate(MODELS.items()):
