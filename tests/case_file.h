@@ -21,7 +21,10 @@ struct CaseFile {
   std::string pass() const { return path.parent_path().filename().string(); }
   std::string name() const { return path.stem().string(); }
   bool must_fail() const { return name().starts_with("fail_"); }
-  const std::string& section(const std::string& name) { return sections[name]; }
+  std::string section(const std::string& name) const {
+    auto at = sections.find(name);
+    return at == sections.end() ? "" : at->second;
+  }
 };
 
 inline CaseFile read_case(const std::filesystem::path& path) {
@@ -42,7 +45,7 @@ inline void write_case(const CaseFile& file) {
   out << file.comment;
   for (const char* name : {"given", "input", "output", "error"}) {
     auto at = file.sections.find(name);
-    if (at != file.sections.end()) out << "--- " << name << "\n" << at->second;
+    if (at != file.sections.end() && !at->second.empty()) out << "--- " << name << "\n" << at->second;
   }
 }
 

@@ -22,7 +22,7 @@ using onnx::RawModel;
 using onnx::RawNode;
 
 constexpr int deepest_call = 32;              // functions that call functions
-constexpr size_t most_nodes = 4'000'000;      // inlining must not explode
+constexpr size_t most_nodes = 1'000'000;      // with calls of functions: inlining must not explode
 
 /// What names mean where a node stands: in the model, or in the body of an inlined function.
 struct Scope {
@@ -175,7 +175,7 @@ class Importer {
   }
 
   Status add_node(const RawNode& raw, const Scope& scope) {
-    if (graph_.nodes.size() > most_nodes) return fail("has over {} nodes after its functions are inlined", most_nodes);
+    if (graph_.nodes.size() + calls_ > most_nodes) return fail("has over {} nodes after its functions are inlined", most_nodes);
     const std::string name = scope.prefix + (!raw.name.empty() || raw.outputs.empty() ? raw.name : raw.outputs[0]);
     return with_context(add_named_node(raw, scope, name), "node '{}' ({})", name, raw.op);
   }

@@ -43,7 +43,7 @@ namespace value_info {
 enum : uint32_t { name = 1, type = 2 };
 }
 namespace type {
-enum : uint32_t { tensor_type = 1 };
+enum : uint32_t { tensor_type = 1, denotation = 6 };
 }
 namespace tensor_type {
 enum : uint32_t { elem_type = 1, shape = 2 };

@@ -73,10 +73,11 @@ void read_type(std::string_view bytes, NamedType& result) {
   while (message.next()) {
     if (message.tag() == type::tensor_type) {
       read_tensor_type(message.get_message(), result);
-    } else {
-      result.type.opaque = true;
-      result.type.encoded = bytes;
+    } else if (message.tag() == type::denotation) {
       message.skip();
+    } else {
+      result.type = {DType::undefined, std::nullopt, true, std::string(bytes)};
+      return;
     }
   }
 }
