@@ -31,7 +31,17 @@ Status infer_cast_like(ShapeContext& context) {
   return {};
 }
 
+/// The exponent may be of another type.
+Status infer_pow(ShapeContext& context) {
+  context.set_output(0, context.dtype(0), TRY(broadcast_shape_of(context, 0, 2)));
+  return {};
+}
+
 Status infer_where(ShapeContext& context) {
+  const DType first = context.dtype(1), second = context.dtype(2);
+  if (first != DType::undefined && second != DType::undefined && first != second) {
+    return fail("chooses between {} and {}; want one type", dtype_name(first), dtype_name(second));
+  }
   context.set_output(0, context.dtype(1), TRY(broadcast_shape_of(context, 0, 3)));
   return {};
 }
@@ -92,7 +102,7 @@ std::span<const OpInfo> elementwise_ops() {
       {"Not", "", 1, 1, 1, 1, same_as_input, elementwise},
       {"Or", "", 2, 2, 1, 1, broadcast_inputs_to_bool, elementwise, commutative},
       {"PRelu", "", 2, 2, 1, 1, same_as_input, elementwise},
-      {"Pow", "", 2, 2, 1, 1, broadcast_inputs, elementwise},
+      {"Pow", "", 2, 2, 1, 1, infer_pow, elementwise},
       {"Reciprocal", "", 1, 1, 1, 1, same_as_input, elementwise},
       {"Relu", "", 1, 1, 1, 1, same_as_input, elementwise},
       {"Round", "", 1, 1, 1, 1, same_as_input, elementwise},

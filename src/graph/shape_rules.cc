@@ -10,6 +10,18 @@ Status set_all_outputs(ShapeContext& context, DType dtype, const OptionalShape& 
   return {};
 }
 
+/// Inputs whose dtype is known must have the same.
+Status check_one_dtype(const ShapeContext& context) {
+  DType common = DType::undefined;
+  for (size_t i = 0; i < context.input_count(); ++i) {
+    const DType dtype = context.dtype(i);
+    if (dtype == DType::undefined) continue;
+    if (common == DType::undefined) common = dtype;
+    if (dtype != common) return fail("input {} is {}, want {} as the inputs before it", i, dtype_name(dtype), dtype_name(common));
+  }
+  return {};
+}
+
 }  // namespace
 
 OptionalShape input_shape(const ShapeContext& context, size_t input) {
@@ -22,11 +34,13 @@ Status same_as_input(ShapeContext& context) {
 }
 
 Status broadcast_inputs(ShapeContext& context) {
+  TRY(check_one_dtype(context));
   return set_all_outputs(context, context.dtype(0),
                          TRY(broadcast_shape_of(context, 0, context.input_count())));
 }
 
 Status broadcast_inputs_to_bool(ShapeContext& context) {
+  TRY(check_one_dtype(context));
   return set_all_outputs(context, DType::boolean, TRY(broadcast_shape_of(context, 0, context.input_count())));
 }
 
