@@ -19,6 +19,8 @@ Rewriter::Rule find_rule(const Node& node) {
 
 /// Kernels index with 32 bits.
 constexpr int64_t most_elements = int64_t{1} << 30;
+/// Buffers of a blob have at most 16 axes (load.cc), of which a contraction adds two.
+constexpr size_t most_rank = 12;
 
 Status check_value(const Graph& graph, const Node& node, ValueId id) {
   const Value& value = graph.value(id);
@@ -26,6 +28,8 @@ Status check_value(const Graph& graph, const Node& node, ValueId id) {
     return fail("halide: {} on {} is not supported", node.op, print_type(value.type));
   std::optional<Shape> shape = value.type.fixed_shape();
   if (!shape) return fail("halide: {} on {}: sizes must be numbers", node.op, print_type(value.type));
+  if (shape->size() > most_rank)
+    return fail("halide: {} on rank {} is not supported", node.op, shape->size());
   int64_t elements = TRY(checked_elements(*shape));
   if (elements > most_elements) return fail("halide: {} on a tensor of {} elements", node.op, elements);
   if (elements == 0) return fail("halide: {} on an empty tensor", node.op);

@@ -9,10 +9,11 @@ namespace {
 /// x 64 on 32 registers halves the speed).
 int64_t most_accumulators(const Isa& isa, int64_t vectors) { return isa.registers - vectors - 2; }
 
-/// Time per useful multiply-add: one a cycle, two loads a cycle, and at least 8 chains to hide the latency.
+/// Cycles over all tiles, for one step of the reduction: a multiply-add a cycle, at least 8 chains to hide
+/// its latency, and something for loads, more for weights, which stream from the second-level cache.
 double cost(const Isa& isa, int element_bytes, const ContractionTile& tile, int64_t channels, int64_t width) {
   auto t = static_cast<double>(tile.pixels), v = static_cast<double>(tile.panel / tile.lanes);
-  double step = std::max({t * v, (t + v) * 0.7, 8.0}) + 0.15 * (t + v);
+  double step = std::max(t * v, 8.0) + 0.5 * v + 0.1 * t;
   auto rounds = static_cast<double>((channels + tile.panel - 1) / tile.panel) *
                 static_cast<double>((width + tile.pixels - 1) / tile.pixels);
   double half_vectors = static_cast<double>(isa.lanes(element_bytes)) / static_cast<double>(tile.lanes);

@@ -124,6 +124,10 @@ std::string argument_text(const Argument& argument) {
 std::string value_text(const Graph& body, ValueId id) {
   const Value& value = body.value(id);
   if (!value.constant) return fmt::format("{}", index(id));
+  // Whole numbers of 64 bits do not survive a double.
+  if (value.type.dtype == DType::i64 || value.type.dtype == DType::u64)
+    return fmt::format("{}({:#x})", dtype_name(value.type.dtype),
+                       *static_cast<const uint64_t*>(value.constant->data()));
   return fmt::format("{}({:.17g})", dtype_name(value.type.dtype), read_scalar(*value.constant).value_or(0));
 }
 
