@@ -77,9 +77,12 @@ Status verify_graph(const Graph& graph) {
   TRY(verify_values(graph));
   TRY(verify_ids(graph, graph.inputs, "the input list", false));
   TRY(verify_ids(graph, graph.outputs, "the output list", false));
+  std::vector<bool> is_input(graph.values.size(), false);
   for (ValueId input : graph.inputs) {
     const Value& value = graph.value(input);
     if (value.constant || value.producer != no_node) return fail("input '{}' is also made inside", value.name);
+    if (is_input[index(input)]) return fail("input '{}' is listed twice", value.name);
+    is_input[index(input)] = true;
   }
   return verify_order(graph);
 }

@@ -1,0 +1,31 @@
+#!/bin/sh
+# Builds the fuzz targets and runs each for a bounded time: scripts/fuzz.sh SECONDS [TARGET...]
+# Inputs that were found stay in build/fuzz/corpus, those that fail in build/fuzz/found; any of these fails the script.
+set -eu
+cd "$(dirname "$0")/.."
+seconds=${1:?usage: scripts/fuzz.sh SECONDS [TARGET...]}
+shift
+targets=${*:-fuzz_onnx fuzz_graph_text fuzz_program}
+folder=build/fuzz
+
+cmake -S . -B $folder -G Ninja -DINTARSIA_FUZZ=ON -DCMAKE_C_COMPILER=clang-19 -DCMAKE_CXX_COMPILER=clang++-19 \
+  -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_COMPILER_LAUNCHER="$(command -v ccache || true)" \
+  -DCMAKE_C_FLAGS="-fsanitize=address,undefined" \
+  -DCMAKE_CXX_FLAGS="-O1 -g1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined" >build/fuzz.log
+cmake --build $folder --target print_seeds $targets
+
+# Seeds: the models of the ONNX node tests, their text forms, and programs that a build left.
+if [ ! -d $folder/corpus ]; then
+  mkdir -p $folder/corpus/fuzz_onnx $folder/corpus/fuzz_graph_text $folder/corpus/fuzz_program
+  build/venv/bin/python tests/fuzz/make_onnx_seeds.py $folder/corpus/fuzz_onnx
+  $folder/bin/print_seeds $folder/corpus/fuzz_graph_text $folder/corpus/fuzz_onnx/*.onnx
+  programs=$(find build/programs examples -name '*.so' -size -4096k 2>/dev/null || true)
+  [ -z "$programs" ] || python3 tests/fuzz/make_seeds.py $folder/corpus/fuzz_program $programs
+fi
+
+mkdir -p $folder/found
+for target in $targets; do
+  echo "fuzz: $target for $seconds s"
+  $folder/bin/$target -max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 -max_len=16384 -print_final_stats=1 \
+    -verbosity=0 -artifact_prefix=$folder/found/$target- $folder/corpus/$target
+done

@@ -1,0 +1,18 @@
+// Any bytes as an ONNX model: importing and folding end in a graph that verifies or in an error, never in a
+// crash.
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "graph/verify_graph.h"
+#include "import/import_model.h"
+#include "tests/fuzz/fold_with_budget.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace intarsia;
+  Result<Graph> graph = import_model_bytes({reinterpret_cast<const char*>(data), size});
+  if (!graph) return 0;
+  fold_with_budget(*graph);
+  if (!verify_graph(*graph)) std::abort();
+  return 0;
+}
