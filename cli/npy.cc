@@ -29,6 +29,15 @@ std::vector<char> read_file(const std::string& path) {
   return bytes;
 }
 
+/// -1 when it does not fit.
+int64_t bytes_of_data(const NpyHeader& header, const NpyType& type) {
+  auto bytes = static_cast<int64_t>(type.bytes);
+  for (int64_t size : header.shape) {
+    if (__builtin_mul_overflow(bytes, size, &bytes)) return -1;
+  }
+  return bytes;
+}
+
 /// Elements in column-major order to row-major.
 std::vector<char> to_row_major(const std::vector<char>& from, const std::vector<int64_t>& shape, size_t element_bytes) {
   std::vector<char> to(from.size());
@@ -157,16 +166,15 @@ Array read_npy(const std::string& path, int32_t wanted) {
   const NpyHeader header = parse_npy_header(file, path);
   const NpyType type = parse_npy_type(header.descr, path);
   Array array{dtype_of_npy(type, wanted, path), header.shape, {}, {}, {}};
-  int64_t bytes = count_elements(header.shape);
-  if (__builtin_mul_overflow(bytes, static_cast<int64_t>(type.bytes), &bytes) || static_cast<size_t>(bytes) != file.size() - header.bytes) {
-    throw Error(fmt::format("{}: holds {} bytes of data, but shape ({}) of {} takes {}; the file is damaged", path, file.size() - header.bytes,
-                            fmt::join(header.shape, ", "), header.descr, bytes));
+  if (bytes_of_data(header, type) != static_cast<int64_t>(file.size() - header.bytes)) {
+    throw Error(fmt::format("{}: holds {} bytes of data, which is not what shape ({}) of '{}' takes; the file is damaged", path,
+                            file.size() - header.bytes, fmt::join(header.shape, ", "), header.descr));
   }
   file.erase(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(header.bytes));
   if (header.fortran_order && type.bytes > 0) file = to_row_major(file, header.shape, type.bytes);
   if (array.dtype == INTARSIA_STRING) {
     const auto count = static_cast<size_t>(count_elements(header.shape));
-    if (type.bytes == 0 && count > (1u << 20)) throw Error(path + ": holds a great many strings of no length; the file is damaged");
+    if (type.bytes == 0 && count > (size_t{1} << 20)) throw Error(path + ": holds a great many strings of no length; the file is damaged");
     for (size_t i = 0; i < count; ++i) array.strings.push_back(read_string(file.data() + i * type.bytes, type, path));
   } else {
     array.bytes = is_packed(array.dtype) ? pack(file, array.dtype, path) : std::move(file);

@@ -10,7 +10,7 @@ ProgressDisplay::~ProgressDisplay() { clear(); }
 
 void ProgressDisplay::show(const std::string& phase, int done, int total) {
   if (!terminal_) {
-    if (phase != phase_) std::fprintf(stderr, "%s\n", phase.c_str());
+    if (phase != phase_) std::printf("%s\n", phase.c_str());
     phase_ = phase;
     return;
   }

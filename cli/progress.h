@@ -3,7 +3,8 @@
 
 #include <string>
 
-/// On standard error: a bar on a terminal, a line a phase otherwise.
+/// On a terminal a bar on standard error; otherwise a line a phase on standard output, so that standard error holds
+/// errors alone.
 class ProgressDisplay {
  public:
   ProgressDisplay();

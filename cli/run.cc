@@ -23,6 +23,7 @@ struct Options {
   bool json = false;
 };
 
+/// Refers to the name and the view, which must outlive it.
 intarsia_tensor make_tensor(const std::string& name, const intarsia::View& view) {
   intarsia_tensor tensor{};
   tensor.struct_size = sizeof(tensor);
@@ -101,7 +102,8 @@ class Run {
 
   /// Wall time in milliseconds.
   double run() {
-    for (const intarsia::Argument& output : function_.outputs) outputs_.push_back(make_tensor(output.name, {}));
+    const intarsia::View made_by_the_run;
+    for (const intarsia::Argument& output : function_.outputs) outputs_.push_back(make_tensor(output.name, made_by_the_run));
     const auto start = std::chrono::steady_clock::now();
     intarsia::detail::check(intarsia_session_run(session_.get(), function_.name.c_str(), inputs_.data(), inputs_.size(), outputs_.data(), outputs_.size()));
     return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
@@ -160,7 +162,8 @@ class Run {
     int64_t total = 0;
     if (__builtin_mul_overflow(count_elements(input.shape), bits, &total)) throw intarsia::Error("input '" + input.name + "' is too large");
     array.bytes.resize(static_cast<size_t>(total / 8 + (total % 8 != 0)));
-    intarsia_tensor tensor = make_tensor(input.name, {array.bytes.data(), input.dtype, input.shape});
+    const intarsia::View view = array.view();
+    const intarsia_tensor tensor = make_tensor(input.name, view);
     intarsia::detail::check(intarsia_tensor_fill(&tensor, seed));
     return array;
   }

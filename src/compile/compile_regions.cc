@@ -16,7 +16,10 @@ Result<CompiledRegions> compile_regions(CompileResult& result, const CompileRequ
     if (progress) progress("compile_regions", r, count);
     const Region& region = result.partition.regions[static_cast<size_t>(r)];
     const PlacementTarget& target = result.targets[region.target];
-    const Graph part = extract_subgraph(result.graph, region.nodes, readers);
+    Graph part = extract_subgraph(result.graph, region.nodes, readers);
+    if (request.strip_names) {
+      for (Node& node : part.nodes) node.name.clear();
+    }
     CompiledRegion one = TRY(with_context(target.backend->compile(part, options), "region {} on {} (from node '{}')", r, target.name,
                                           result.graph.node(region.nodes[0]).name));
     for (std::string& object : one.object_files) {

@@ -125,7 +125,8 @@ Result<std::string> link_objects(std::span<const std::string> objects, const std
     // The linker wants some input: a file of raw bytes serves for every architecture, and nothing refers to
     // it.
     TRY(write_file(folder / "empty", std::string_view("\0", 1)));
-    arguments.insert(arguments.end(), {"--format=binary", (folder / "empty").string()});
+    // Its symbols carry the folder's name, so they must go.
+    arguments.insert(arguments.end(), {"--strip-all", "--format=binary", (folder / "empty").string()});
   }
   const int status = TRY(run_program(arguments, folder / "log"));
   if (status == 127)

@@ -1,0 +1,9 @@
+# Tests of what a user touches: the C API of the compile half and the command line.
+intarsia_test(compile_api LIBRARIES intarsia intarsia_compile_api)
+target_compile_definitions(compile_api PRIVATE FMT_HEADER_ONLY)
+target_include_directories(compile_api PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/src)
+
+foreach(name cli cli_errors)
+  add_test(NAME ${name} COMMAND ${INTARSIA_VENV}/bin/python -m pytest -q -p no:cacheprovider ${CMAKE_CURRENT_SOURCE_DIR}/${name}.py)
+  set_tests_properties(${name} PROPERTIES LABELS fast TIMEOUT 900 ENVIRONMENT "INTARSIA_CLI=$<TARGET_FILE:intarsia_cli>;PYTHONDONTWRITEBYTECODE=1")
+endforeach()

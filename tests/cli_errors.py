@@ -1,0 +1,292 @@
+"""Bad input of every kind: one `error: ...` line that says what, where and what to do; never a crash, never half a file."""
+
+import os
+import random
+import resource
+import signal
+import struct
+
+import numpy as np
+import onnx
+import pytest
+from cli_models import TensorProto, call, call_json, compile_small, error_of, helper, numpy_helper, save, save_relu, save_small
+
+
+def compile_error(model, *options, status=1):
+    """No file may be left behind."""
+    before = sorted(model.parent.iterdir())
+    message = error_of("compile", model, "-o", model.parent / "out.so", "--backends", "reference", *options, status=status)
+    assert sorted(model.parent.iterdir()) == before
+    return message
+
+
+# ---- Usage ----
+
+@pytest.mark.parametrize("arguments", [
+    (), ("nonsense",), ("compile",), ("run",), ("check",), ("explain",), ("compile", "a.onnx", "--nonsense"), ("compile", "a.onnx", "b.onnx"),
+    ("compile", "a.onnx", "--threads", "0"), ("compile", "a.onnx", "--threads", "x"), ("compile", "a.onnx", "--fallback", "maybe"),
+    ("run", "a.so", "-i", "x"), ("run", "a.so", "-i"), ("check", "a.onnx", "--against", "nobody"), ("check", "a.onnx", "--rtol", "-1"),
+    ("compile", "a.onnx", "--shape", "x"), ("compile", "a.onnx", "--shape", "x=1xtwo"), ("compile", "a.onnx", "--shape", "x=-1x2"),
+    ("compile", "a.onnx", "--pin", "x"), ("compile", "a.onnx", "--cpu", "pentium"), ("compile", "a.onnx", "--stop-after", "lunch"),
+    ("compile", "a.onnx", "--print-after", "lunch")])
+def test_wrong_usage(tmp_path, arguments):
+    (tmp_path / "a.so").write_bytes(b"")
+    status = 1 if arguments[:1] == ("run",) and arguments[-1:] == ("x",) else 2
+    error_of(*arguments, status=status, cwd=tmp_path)
+
+
+def test_unknown_names(tmp_path):
+    model = save_small(tmp_path / "small.onnx")
+    assert "there are" in compile_error(model, "--pin", "conv1=nobody@cpu", status=2)
+    assert "no node's name matches" in compile_error(model, "--pin", "nothing*=reference@cpu", status=2)
+    message = error_of("compile", model, "--backends", "tvm", "--dry-run", status=2)
+    assert "no such backend" in message and "reference" in message
+    assert "intarsia devices" in compile_error(model, "-d", "abacus:0", status=2)
+    assert "two slots" in compile_error(model, "-d", "a=cpu,a=sim:0", status=2)
+    assert "import" in compile_error(model, "--stop-after", "lunch", status=2)
+    assert "nothing" in compile_error(model, "--shape", "nothing=1x2", status=2)
+    assert "contradicts" in error_of("compile", model, "--backends", "onnxruntime", "--fallback", "none", "--dry-run", status=2)
+    program = compile_small(tmp_path)
+    assert "nowhere" in error_of("run", program, "--bind", "nowhere=cpu")
+    assert "abacus" in error_of("run", program, "--bind", "cpu=abacus")
+    assert "main" in error_of("run", program, "--function", "nothing", status=2)
+    assert "is compiled already" in error_of("check", program, "--pin", "a=b@c", status=2)
+    assert "is compiled already" in error_of("explain", program, "--backends", "reference", status=2)
+
+
+# ---- Models ----
+
+def test_no_model(tmp_path):
+    for path in (tmp_path / "missing.onnx", tmp_path):
+        for command in ("compile", "check", "explain"):
+            assert str(path) in error_of(command, path)
+
+
+def test_truncated_models(tmp_path):
+    whole = save_small(tmp_path / "whole.onnx").read_bytes()
+    model = tmp_path / "part.onnx"
+    for size in [0, 1, 2, 3, *range(5, len(whole) - 1, len(whole) // 25)]:
+        model.write_bytes(whole[:size])
+        compile_error(model)
+
+
+def test_flipped_bits_in_models(tmp_path):
+    """What still is a model may compile; nothing crashes."""
+    whole = save_small(tmp_path / "whole.onnx").read_bytes()
+    model = tmp_path / "flipped.onnx"
+    generator = random.Random(1)
+    failures = 0
+    for _ in range(80):
+        damaged = bytearray(whole)
+        damaged[generator.randrange(len(damaged))] ^= 1 << generator.randrange(8)
+        model.write_bytes(damaged)
+        failures += flips_fail("compile", model, "--dry-run", "--backends", "reference", "--json")
+    assert failures > 0
+
+
+def flips_fail(*arguments):
+    try:
+        call(*arguments)
+    except AssertionError:
+        call(*arguments, status=1)
+        return 1
+    return 0
+
+
+def test_cycle(tmp_path):
+    model = save(tmp_path / "cycle.onnx", [helper.make_node("Add", ["x", "b"], ["a"], "first"), helper.make_node("Relu", ["a"], ["b"], "second")],
+                 [("x", TensorProto.FLOAT, [2])], [("b", TensorProto.FLOAT, [2])], checked=False)
+    message = compile_error(model)
+    assert "cycle" in message and ("first" in message or "second" in message)
+
+
+@pytest.mark.parametrize("nodes,word", [
+    ([helper.make_node("MatMul", ["x", "w"], ["y"], "product")], "product"),
+    ([helper.make_node("Add", ["x", "i"], ["y"], "sum")], "sum"),
+    ([helper.make_node("Relu", ["nothing"], ["y"], "relu")], "nothing"),
+    ([helper.make_node("Relu", ["x", "x", "x"], ["y"], "relu")], "relu"),
+    ([helper.make_node("Relu", [], ["y"], "relu")], "relu"),
+    ([helper.make_node("Concat", ["x", "x"], ["y"], "join", axis=9)], "join"),
+    ([helper.make_node("Conv", ["x", "w"], ["y"], "conv")], "conv"),
+    ([helper.make_node("Relu", ["x"], ["z"], "relu")], "y"),
+    ([helper.make_node("Relu", ["x"], ["y"], "one"), helper.make_node("Relu", ["x"], ["y"], "two")], "y")])
+def test_wrong_shapes_types_and_edges(tmp_path, nodes, word):
+    model = save(tmp_path / "wrong.onnx", nodes, [("x", TensorProto.FLOAT, [2, 3])], [("y", TensorProto.FLOAT, None)],
+                 [("w", np.ones((5, 7), np.float32)), ("i", np.ones((2, 3), np.int64))], checked=False)
+    assert word in compile_error(model)
+
+
+@pytest.mark.parametrize("location", ["missing.bin", "../secret.bin", "/etc/passwd", "folder/../../secret.bin", "link.bin", ""])
+def test_external_data(tmp_path, location):
+    """The data must lie in the model's folder."""
+    (tmp_path / "secret.bin").write_bytes(bytes(4096))
+    folder = tmp_path / "model"
+    folder.mkdir()
+    if location == "link.bin":
+        os.symlink("../secret.bin", folder / "link.bin")
+    tensor = onnx.TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[2], data_location=TensorProto.EXTERNAL)
+    for key, value in (("location", location), ("length", "8")):
+        entry = tensor.external_data.add()
+        entry.key, entry.value = key, value
+    model = save(folder / "external.onnx", [helper.make_node("Add", ["x", "w"], ["y"])], [("x", TensorProto.FLOAT, [2])],
+                 [("y", TensorProto.FLOAT, [2])], [tensor], checked=False)
+    assert "external" in compile_error(model) or location in compile_error(model)
+
+
+@pytest.mark.parametrize("sizes", [[-5], [2**62, 2**62], [2**40, 2**20], [0]])
+def test_strange_sizes(tmp_path, sizes):
+    """Of constants: a size that the bytes do not bear out. Of inputs: too large to run."""
+    tensor = numpy_helper.from_array(np.ones(2, np.float32), "w")
+    del tensor.dims[:]
+    tensor.dims.extend(sizes)
+    model = save(tmp_path / "strange.onnx", [helper.make_node("Add", ["w", "w"], ["y"])], [], [("y", TensorProto.FLOAT, None)], [tensor], checked=False)
+    assert "w" in compile_error(model)
+    if sizes != [0]:
+        model = save(tmp_path / "input.onnx", [helper.make_node("Relu", ["x"], ["y"])], [("x", TensorProto.FLOAT, sizes)],
+                     [("y", TensorProto.FLOAT, sizes)], checked=False)
+        error_of("check", model, "--backends", "reference", "--against", "reference")
+
+
+# ---- Programs ----
+
+def test_truncated_programs(tmp_path):
+    whole = compile_small(tmp_path).read_bytes()
+    program = tmp_path / "part.so"
+    for size in [0, 1, 4, 64, *range(100, len(whole) - 1, len(whole) // 25), len(whole) - 1]:
+        program.write_bytes(whole[:size])
+        assert "part.so" in error_of("run", program)
+
+
+def test_flipped_bits_in_programs(tmp_path):
+    """Constants have digests of their own, which `check` compares; all else is refused at load."""
+    whole = compile_small(tmp_path).read_bytes()
+    program = tmp_path / "flipped.so"
+    generator = random.Random(2)
+    for _ in range(60):
+        damaged = bytearray(whole)
+        damaged[generator.randrange(len(damaged))] ^= 1 << generator.randrange(8)
+        program.write_bytes(damaged)
+        if flips_fail("run", program, "--json") == 0:
+            flips_fail("check", program, "--json", "--against", "reference")
+
+
+def test_damaged_constant(tmp_path):
+    model = save(tmp_path / "add.onnx", [helper.make_node("Add", ["x", "w"], ["y"])], [("x", TensorProto.FLOAT, [4])], [("y", TensorProto.FLOAT, [4])],
+                 [("w", np.array([1.25, 2.25, 3.25, 4.25], np.float32))])
+    program = tmp_path / "add.so"
+    call("compile", model, "-o", program, "--backends", "reference")
+    damaged = program.read_bytes().replace(struct.pack("<f", 3.25), struct.pack("<f", 3.5))
+    assert damaged != program.read_bytes()
+    program.write_bytes(damaged)
+    call("run", program)
+    assert "damaged" in error_of("check", program) or "digest" in error_of("check", program)
+
+
+def test_newer_format(tmp_path):
+    """The last 16 bytes: version, size of the footer, magic."""
+    program = compile_small(tmp_path)
+    whole = bytearray(program.read_bytes())
+    assert whole[-8:] == b"INTARSIA"
+    whole[-16:-12] = struct.pack("<I", 999)
+    program.write_bytes(whole)
+    message = error_of("run", program)
+    assert "999" in message and "newer" in message
+
+
+def test_unwritable_program(tmp_path):
+    model = save_small(tmp_path / "small.onnx")
+    before = sorted(tmp_path.iterdir())
+    (tmp_path / "folder").mkdir()
+    for path in (tmp_path / "nowhere/x.so", tmp_path / "folder", "/proc/x.so"):
+        assert str(path) in error_of("compile", model, "-o", path, "--backends", "reference")
+    assert list((tmp_path / "folder").iterdir()) == []
+    (tmp_path / "folder").rmdir()
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def small_files():
+    """As a full disk: writing fails after some bytes."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
+
+
+def test_disk_full(tmp_path):
+    program = compile_small(tmp_path)
+    whole = program.read_bytes()
+    before = sorted(tmp_path.iterdir())
+    environment = {"TMPDIR": str(tmp_path)}
+    error_of("compile", tmp_path / "small.onnx", "-o", program, "--backends", "reference", preexec_fn=small_files, env=environment)
+    assert program.read_bytes() == whole and sorted(tmp_path.iterdir()) == before
+    wide = save_relu(tmp_path / "wide.onnx", shape=(2000,))
+    call("compile", wide, "-o", tmp_path / "wide.so", "--backends", "reference")
+    error_of("run", tmp_path / "wide.so", "-o", tmp_path / "out", preexec_fn=small_files)
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_model_of_a_program(tmp_path):
+    program = compile_small(tmp_path)
+    save_small(tmp_path / "small.onnx", scale=2.0)
+    assert "has changed" in error_of("check", program)
+    (tmp_path / "small.onnx").unlink()
+    assert "--model" in error_of("check", program)
+
+
+# ---- Inputs ----
+
+def test_wrong_inputs(tmp_path):
+    program = compile_small(tmp_path)
+    good = np.zeros((2, 3, 8, 8), np.float32)
+    for array, words in ((good.astype(np.float64), ("f64", "f32")), (good[0], ("rank",)), (good[:1], ("1x3x8x8", "2x3x8x8")),
+                         (np.array(["a"]), ("string",)), (good.view(np.int32), ("i32",))):
+        np.save(tmp_path / "x.npy", array)
+        for command in ("run", "check"):
+            message = error_of(command, program, "-i", f"x={tmp_path / 'x.npy'}")
+            assert "'x'" in message and all(word in message for word in words)
+    np.save(tmp_path / "x.npy", good)
+    assert "'z'" in error_of("run", program, "-i", f"z={tmp_path / 'x.npy'}")
+    assert "'z'" in error_of("check", program, "-i", f"z={tmp_path / 'x.npy'}")
+    assert "twice" in error_of("run", program, "-i", f"x={tmp_path / 'x.npy'}", "-i", f"x={tmp_path / 'x.npy'}", status=2)
+    assert "missing.npy" in error_of("run", program, "-i", "x=missing.npy")
+
+
+def test_strings_must_be_given(tmp_path):
+    program = tmp_path / "text.so"
+    call("compile", save_relu(tmp_path / "text.onnx", TensorProto.STRING, (2,), "Identity"), "-o", program, "--backends", "reference")
+    assert "give it" in error_of("run", program)
+    assert "give it" in error_of("check", program, "--against", "reference")
+
+
+def npy(header, data=b"", version=1):
+    length = struct.pack("<H" if version == 1 else "<I", len(header))
+    return b"\x93NUMPY" + bytes([version, 0]) + length + header + data
+
+
+@pytest.mark.parametrize("file", [
+    b"", b"\x93NUMPY", b"\x93NUMPY\x01\x00", b"\x93NUMPY\x01\x00\xff\xff{", b"PK\x03\x04 a zip file", npy(b""), npy(b"{"), npy(b"{}"),
+    npy(b"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)}", bytes(23)), npy(b"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)}", bytes(25)),
+    npy(b"{'descr': '<f4', 'fortran_order': False, 'shape': (-2, 3)}", bytes(24)), npy(b"{'descr': '<f4', 'fortran_order': False, 'shape': (9999999999999, 9999999999999)}"),
+    npy(b"{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999999,)}"), npy(b"{'descr': '<f4', 'fortran_order': Maybe, 'shape': (2, 3)}", bytes(24)),
+    npy(b"{'descr': '>f4', 'fortran_order': False, 'shape': (2, 3)}", bytes(24)), npy(b"{'descr': '|O', 'fortran_order': False, 'shape': (2, 3)}", bytes(24)),
+    npy(b"{'descr': '<f99', 'fortran_order': False, 'shape': (2, 3)}", bytes(24)), npy(b"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2, 3)}", bytes(24)),
+    npy(b"{'descr': '<U1', 'fortran_order': False, 'shape': (1,)}", b"\xff\xff\xff\xff"), npy(b"{'descr': '|S0', 'fortran_order': False, 'shape': (99999999999999,)}"),
+    npy(b"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), 'more': 1}", bytes(24)), npy(b"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)}", bytes(24), 9),
+    npy(b"{'descr': '<f4', 'fortran_order': False, 'shape': (" + b"1," * 100 + b")}", bytes(4))])
+def test_damaged_npy(tmp_path, file):
+    program = tmp_path / "relu.so"
+    call("compile", save_relu(tmp_path / "relu.onnx"), "-o", program, "--backends", "reference")
+    (tmp_path / "x.npy").write_bytes(file)
+    assert "x.npy" in error_of("run", program, "-i", f"x={tmp_path / 'x.npy'}")
+
+
+def test_unwritable_outputs(tmp_path):
+    program = compile_small(tmp_path)
+    assert str(program) in error_of("run", program, "-o", program)
+    assert "folder with -o" in error_of("run", program, "--dump", "*", status=2)
+    assert "nowhere" in error_of("explain", program, "--dot", tmp_path / "nowhere/x.dot")
+
+
+def test_mismatch_is_an_error(tmp_path):
+    program = compile_small(tmp_path)
+    message = error_of("check", program, "--model", save_small(tmp_path / "other.onnx", scale=2.0))
+    assert "'y'" in message and "element" in message
+    assert call_json("check", program)["ok"]

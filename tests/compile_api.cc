@@ -1,0 +1,144 @@
+// The C API of the compile half, through its C++ wrapper.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <intarsia/intarsia_compile.hpp>
+#include <thread>
+
+#include "tests/onnx_writer.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder that goes with the process.
+class Folder {
+ public:
+  Folder() { fs::create_directories(path_); }
+  ~Folder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
+
+ private:
+  fs::path path_ = fs::temp_directory_path() / ("intarsia-compile-api-" + std::to_string(getpid()));
+};
+
+std::string program(const std::string& name) {
+  static const Folder folder;
+  return folder / name;
+}
+
+/// y = factor * x, f32[4].
+std::string scale_model(float factor) {
+  using namespace intarsia::onnx;
+  const std::string path = program("scale" + std::to_string(factor) + ".onnx");
+  const std::string x = value_message("x", intarsia::DType::f32, {4}), y = value_message("y", intarsia::DType::f32, {4});
+  const std::string bytes = model_message({.nodes = {node_message("Mul", {"x", "f"}, {"y"}, {}, "", "scale")},
+                                           .initializers = {floats_message("f", {factor})}, .inputs = {x}, .outputs = {y}});
+  std::ofstream(path, std::ios::binary) << bytes;
+  return path;
+}
+
+intarsia::CompileOptions reference() {
+  intarsia::CompileOptions options;
+  options.backends = {"reference"};
+  return options;
+}
+
+std::vector<float> run(intarsia::Session& session) {
+  std::vector<float> x = {1, 2, 3, 4}, y(4);
+  session.run({{"x", {x.data(), {4}}}}, {{"y", {y.data(), {4}}}});
+  return y;
+}
+
+std::string message_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const intarsia::Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+using Values = std::vector<float>;
+
+TEST(CompileApi, RecompilesToThePathOfALoadedProgram) {
+  const auto& compiler = intarsia::Compiler::get();
+  const std::string path = program("same.so");
+  compiler.compile(scale_model(-1), path, reference());
+  const auto old_program = intarsia::Program::load(path);
+  auto old_session = old_program.bind();
+  EXPECT_EQ(run(old_session), (Values{-1, -2, -3, -4}));
+  compiler.compile(scale_model(2), path, reference());
+  auto new_session = intarsia::Program::load(path).bind();
+  EXPECT_EQ(run(new_session), (Values{2, 4, 6, 8}));
+  EXPECT_EQ(run(old_session), (Values{-1, -2, -3, -4}));
+  auto another_session = old_program.bind();
+  EXPECT_EQ(run(another_session), (Values{-1, -2, -3, -4}));
+}
+
+TEST(CompileApi, SeveralThreadsCompileAtOnce) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([i] {
+      const std::string path = program("thread" + std::to_string(i) + ".so");
+      intarsia::Compiler::get().compile(scale_model(static_cast<float>(i)), path, reference());
+      auto session = intarsia::Program::load(path).bind();
+      EXPECT_EQ(run(session)[0], static_cast<float>(i));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(CompileApi, TheSameModelGivesTheSameBytes) {
+  const auto bytes = [](const std::string& path) {
+    intarsia::Compiler::get().compile(scale_model(-1), path, reference());
+    std::ifstream file(path, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  EXPECT_TRUE(bytes(program("a.so")) == bytes(program("b.so")));
+}
+
+TEST(CompileApi, TellsProgressAndPrints) {
+  intarsia::CompileOptions options = reference();
+  std::vector<std::string> phases;
+  std::string printed;
+  options.progress = [&](const std::string& phase, int done, int total) {
+    EXPECT_LE(done, total);
+    phases.push_back(phase);
+  };
+  options.print = [&](const std::string& text) { printed += text; };
+  options.print_after = {"place_nodes"};
+  intarsia::Compiler::get().compile(scale_model(-1), program("progress.so"), options);
+  EXPECT_EQ(phases.front(), "import");
+  EXPECT_NE(printed.find("reference@cpu"), std::string::npos);
+}
+
+TEST(CompileApi, ChecksWithGivenInputs) {
+  std::vector<float> x = {1, 2, 3, 4};
+  intarsia::CheckOptions options;
+  options.against = "reference";
+  options.compile = reference();
+  options.inputs = {{"x", {x.data(), {4}}}};
+  const intarsia::CheckReport report = intarsia::Compiler::get().check(scale_model(2), options);
+  EXPECT_TRUE(report.ok) << report.json;
+  EXPECT_NE(report.json.find("\"filled\": false"), std::string::npos);
+}
+
+TEST(CompileApi, ErrorsNameTheOption) {
+  const auto& compiler = intarsia::Compiler::get();
+  intarsia::CompileOptions options;
+  options.fallback = "perhaps";
+  EXPECT_EQ(message_of([&] { compiler.compile(scale_model(-1), program("x.so"), options); }), "--fallback perhaps: want auto or none");
+  EXPECT_NE(message_of([&] { compiler.compile("nowhere.onnx", program("x.so")); }).find("nowhere.onnx"), std::string::npos);
+  intarsia_compile_request request{};
+  intarsia_error* error = intarsia_compile(&request, nullptr);
+  EXPECT_EQ(message_of([&] { intarsia::detail::check(error); }).rfind("struct_size", 0), 0u);
+}
+
+}  // namespace
