@@ -6,8 +6,8 @@
 namespace intarsia {
 
 /// Ids are in range, nodes stand in topological order, every value has at most one producer and knows it, constants
-/// have no producer and their own type, inputs are no constants and listed once, names are unique, the arity of known operators is
-/// that of the op table. The error names the node or value.
+/// have no producer and their own type, inputs are no constants and listed once, names are unique, the arity of known
+/// operators is that of the op table. The error names the node or value.
 Status verify_graph(const Graph& graph);
 
 }  // namespace intarsia

@@ -31,7 +31,7 @@ std::string name_field(std::string_view bytes, uint32_t tag) {
 /// Collects the names that a graph reads and does not define.
 class CaptureFinder {
  public:
-  void visit_attribute(std::string_view bytes, std::set<std::string> known, int depth) {
+  void visit_attribute(std::string_view bytes, const std::set<std::string>& known, int depth) {
     if (depth > deepest) throw std::length_error("sub-graphs are nested too deeply");
     pbf_reader message = reader(bytes);
     while (message.next()) {
