@@ -20,21 +20,25 @@ struct Options {
   intarsia::CheckOptions check;
 };
 
-std::string print_number(const Json& number) { return number.is_null() ? "-" : fmt::format("{:.3g}", number.get<double>()); }
+std::string print_number(const Json& number) {
+  return number.is_null() ? "-" : fmt::format("{:.3g}", number.get<double>());
+}
 
 void print_report(const Json& report) {
-  std::string text = fmt::format("{} against {} on {}\n", report["subject"].get<std::string>(), report["against"].get<std::string>(),
-                                 report["model"].get<std::string>());
+  std::string text = fmt::format("{} against {} on {}\n", report["subject"].get<std::string>(),
+                                 report["against"].get<std::string>(), report["model"].get<std::string>());
   for (const Json& input : report["inputs"]) {
     text += fmt::format("  input  {}: {}{}\n", input["name"].get<std::string>(), print_type(input),
                         input["filled"].get<bool>() ? " (not given: filled with seeded values)" : "");
   }
   for (const Json& output : report["outputs"]) {
-    text += fmt::format("  output {}: {}, differs by at most {} ({} of the largest){}\n", output["name"].get<std::string>(),
-                        output["ok"].get<bool>() ? "ok" : "NOT OK", print_number(output["max_abs"]), print_number(output["max_rel"]),
+    text += fmt::format("  output {}: {}, differs by at most {} ({} of the largest){}\n",
+                        output["name"].get<std::string>(), output["ok"].get<bool>() ? "ok" : "NOT OK",
+                        print_number(output["max_abs"]), print_number(output["max_rel"]),
                         output["why"].is_null() ? "" : ": " + output["why"].get<std::string>());
   }
-  for (const Json& warning : report["warnings"]) text += fmt::format("  warning: {}\n", warning.get<std::string>());
+  for (const Json& warning : report["warnings"])
+    text += fmt::format("  warning: {}\n", warning.get<std::string>());
   std::fputs(text.c_str(), stdout);
 }
 
@@ -42,8 +46,10 @@ void print_report(const Json& report) {
 void throw_mismatch(const Json& report) {
   for (const Json& output : report["outputs"]) {
     if (output["ok"].get<bool>()) continue;
-    throw intarsia::Error(fmt::format("{}: output '{}' is not that of {}: {}", report["subject"].get<std::string>(),
-                                      output["name"].get<std::string>(), report["against"].get<std::string>(), output["why"].get<std::string>()));
+    throw intarsia::Error(fmt::format("{}: output '{}' is not that of {}: {}",
+                                      report["subject"].get<std::string>(), output["name"].get<std::string>(),
+                                      report["against"].get<std::string>(),
+                                      output["why"].get<std::string>()));
   }
 }
 
@@ -55,7 +61,9 @@ void check(Options& options) {
   }
   auto display = options.json ? nullptr : std::make_unique<ProgressDisplay>();
   if (display) {
-    options.check.compile.progress = [&](const std::string& phase, int done, int total) { display->show(phase, done, total); };
+    options.check.compile.progress = [&](const std::string& phase, int done, int total) {
+      display->show(phase, done, total);
+    };
   }
   const intarsia::CheckReport report = intarsia::Compiler::get().check(options.path, options.check);
   display.reset();
@@ -71,25 +79,40 @@ void check(Options& options) {
 }  // namespace
 
 void add_check_command(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("check", "Compare a model's or program's outputs with another runtime's");
+  CLI::App* command =
+      app.add_subcommand("check", "Compare a model's or program's outputs with another runtime's");
   auto options = std::make_shared<Options>();
-  command->add_option("path", options->path, "A model, which is compiled first, or a program")->required()->type_name("MODEL|PROGRAM");
-  command->add_option("-i,--input", options->inputs, "An input; those not given are filled: floats at random, integers 0 and 1")
+  command->add_option("path", options->path, "A model, which is compiled first, or a program")
+      ->required()
+      ->type_name("MODEL|PROGRAM");
+  command
+      ->add_option("-i,--input", options->inputs,
+                   "An input; those not given are filled: floats at random, integers 0 and 1")
       ->type_name("NAME=FILE.npy")
       ->take_all();
-  command->add_option("--model", options->check.model, "Compare a program with this model (default: what it was compiled from)")->type_name("MODEL");
-  command->add_option("--against", options->check.against, "Who to compare with (default: the first that is there)")
+  command
+      ->add_option("--model", options->check.model,
+                   "Compare a program with this model (default: what it was compiled from)")
+      ->type_name("MODEL");
+  command
+      ->add_option("--against", options->check.against,
+                   "Who to compare with (default: the first that is there)")
       ->check(CLI::IsMember({"onnxruntime", "reference"}))
       ->type_name("onnxruntime|reference");
-  command->add_option("--rtol", options->check.rtol, "Allowed difference, of the largest number in the output (default: 1e-3)")
+  command
+      ->add_option("--rtol", options->check.rtol,
+                   "Allowed difference, of the largest number in the output (default: 1e-3)")
       ->check(CLI::NonNegativeNumber)
       ->type_name("R");
-  command->add_option("--atol", options->check.atol, "Allowed difference on top (default: 1e-5)")->check(CLI::NonNegativeNumber)->type_name("A");
+  command->add_option("--atol", options->check.atol, "Allowed difference on top (default: 1e-5)")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("A");
   command->add_flag("--json", options->json, "One JSON object on standard output (docs/json.md)");
   add_compile_options(*command, options->check.compile);
-  command->footer("Examples:\n"
-                  "  intarsia check resnet.onnx\n"
-                  "  intarsia check resnet.so -i image=cat.npy --against reference");
+  command->footer(
+      "Examples:\n"
+      "  intarsia check resnet.onnx\n"
+      "  intarsia check resnet.so -i image=cat.npy --against reference");
   command->callback([options, command] {
     if (is_program(options->path)) {
       refuse_compile_options(*command, {"--threads", "--fallback"});

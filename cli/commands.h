@@ -1,5 +1,6 @@
-// One function a command, each in the file of its name: adds the command to the program's command line. A command
-// throws UsageError when it was used wrongly (exit status 2) and intarsia::Error when its work failed (1).
+// One function a command, each in the file of its name: adds the command to the program's command line. A
+// command throws UsageError when it was used wrongly (exit status 2) and intarsia::Error when its work failed
+// (1).
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -20,41 +20,53 @@ struct Options {
 
 void print_report(const Json& report) {
   const bool stopped = report["kernels"].is_null();
-  std::string text = report["program"].is_null() ? fmt::format("{}: no program was written\n", report["model"].get<std::string>())
-                                                 : fmt::format("{} -> {}\n", report["model"].get<std::string>(), report["program"].get<std::string>());
-  for (const Json& port : report["inputs"]) text += fmt::format("  input     {}: {}\n", port["name"].get<std::string>(), print_type(port));
-  for (const Json& port : report["outputs"]) text += fmt::format("  output    {}: {}\n", port["name"].get<std::string>(), print_type(port));
+  std::string text = report["program"].is_null()
+                         ? fmt::format("{}: no program was written\n", report["model"].get<std::string>())
+                         : fmt::format("{} -> {}\n", report["model"].get<std::string>(),
+                                       report["program"].get<std::string>());
+  for (const Json& port : report["inputs"])
+    text += fmt::format("  input     {}: {}\n", port["name"].get<std::string>(), print_type(port));
+  for (const Json& port : report["outputs"])
+    text += fmt::format("  output    {}: {}\n", port["name"].get<std::string>(), print_type(port));
   for (const Json& symbol : report["symbols"]) {
     if (!symbol["by_default"].get<bool>()) continue;
-    text += fmt::format("  note      the size '{}' is open and became 1; choose it with --shape\n", symbol["symbol"].get<std::string>());
+    text += fmt::format("  note      the size '{}' is open and became 1; choose it with --shape\n",
+                        symbol["symbol"].get<std::string>());
   }
   for (const Json& region : report["regions"]) {
-    text += fmt::format("  region {:<2} {}: {}\n", region["id"].get<size_t>(), region["target"].get<std::string>(), count_of(region["nodes"], "node"));
+    text += fmt::format("  region {:<2} {}: {}\n", region["id"].get<size_t>(),
+                        region["target"].get<std::string>(), count_of(region["nodes"], "node"));
   }
   for (const Json& copy : report["copies"]) {
-    text += fmt::format("  copy      {}: {} -> {}, {}\n", copy["value"].get<std::string>(), copy["from"].get<std::string>(), copy["to"].get<std::string>(),
+    text += fmt::format("  copy      {}: {} -> {}, {}\n", copy["value"].get<std::string>(),
+                        copy["from"].get<std::string>(), copy["to"].get<std::string>(),
                         copy["bytes"].is_null() ? "?" : print_bytes(copy["bytes"]));
   }
   if (!stopped) {
-    text += fmt::format("  constants {} (of the model: {}), working memory {}\n", print_bytes(report["constants_bytes"]),
-                        print_bytes(report["model_weights_bytes"]), print_bytes(report["arena_bytes"]));
+    text += fmt::format("  constants {} (of the model: {}), working memory {}\n",
+                        print_bytes(report["constants_bytes"]), print_bytes(report["model_weights_bytes"]),
+                        print_bytes(report["arena_bytes"]));
   }
   text += fmt::format("  took      {:.2f} s\n", report["compile_seconds"].get<double>());
   std::fputs(text.c_str(), stdout);
 }
 
 void compile(Options& options) {
-  if (options.program.empty()) options.program = std::filesystem::path(options.model).filename().replace_extension(".so").string();
+  if (options.program.empty())
+    options.program = std::filesystem::path(options.model).filename().replace_extension(".so").string();
   auto display = options.json ? nullptr : std::make_unique<ProgressDisplay>();
   if (display) {
-    options.compile.progress = [&](const std::string& phase, int done, int total) { display->show(phase, done, total); };
+    options.compile.progress = [&](const std::string& phase, int done, int total) {
+      display->show(phase, done, total);
+    };
   }
   // Standard output holds the object alone, if there is one.
   options.compile.print = [&](const std::string& text) {
     if (display) display->clear();
     std::fputs(text.c_str(), options.json ? stderr : stdout);
   };
-  const std::string report = intarsia::Compiler::get().compile(options.model, options.program, options.compile);
+  const std::string report =
+      intarsia::Compiler::get().compile(options.model, options.program, options.compile);
   display.reset();
   if (options.json) {
     std::printf("%s\n", report.c_str());
@@ -69,18 +81,26 @@ void add_compile_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("compile", "Compile a model to a program");
   auto options = std::make_shared<Options>();
   command->add_option("model", options->model, "The model: an ONNX file")->required()->type_name("MODEL");
-  command->add_option("-o,--output", options->program, "The program to write (default: the model's name with .so, here)")->type_name("PROGRAM.so");
+  command
+      ->add_option("-o,--output", options->program,
+                   "The program to write (default: the model's name with .so, here)")
+      ->type_name("PROGRAM.so");
   add_compile_options(*command, options->compile);
-  command->add_flag("--strip-names", options->compile.strip_names, "Leave the names of the model's nodes out of the program");
+  command->add_flag("--strip-names", options->compile.strip_names,
+                    "Leave the names of the model's nodes out of the program");
   command->add_flag("--dry-run", options->compile.dry_run, "Do all but writing the program");
-  command->add_option("--print-after", options->compile.print_after, "Print what the pass made")->type_name("PASS")->take_all();
-  command->add_option("--stop-after", options->compile.stop_after, "Stop after the pass, without a program")->type_name("PASS");
+  command->add_option("--print-after", options->compile.print_after, "Print what the pass made")
+      ->type_name("PASS")
+      ->take_all();
+  command->add_option("--stop-after", options->compile.stop_after, "Stop after the pass, without a program")
+      ->type_name("PASS");
   command->add_flag("--json", options->json, "One JSON object on standard output (docs/json.md)");
-  command->footer("Examples:\n"
-                  "  intarsia compile resnet.onnx -o resnet.so --threads 2\n"
-                  "  intarsia compile bert.onnx --shape ids=1x128 --shape mask=1x128\n"
-                  "  intarsia compile net.onnx -d cpu,accel=sim:0 --pin 'conv*=reference@accel'\n"
-                  "  intarsia compile net.onnx --dry-run --print-after place_nodes\n\n"
-                  "A PASS that there is not gives the list of passes.");
+  command->footer(
+      "Examples:\n"
+      "  intarsia compile resnet.onnx -o resnet.so --threads 2\n"
+      "  intarsia compile bert.onnx --shape ids=1x128 --shape mask=1x128\n"
+      "  intarsia compile net.onnx -d cpu,accel=sim:0 --pin 'conv*=reference@accel'\n"
+      "  intarsia compile net.onnx --dry-run --print-after place_nodes\n\n"
+      "A PASS that there is not gives the list of passes.");
   command->callback([options] { compile(*options); });
 }

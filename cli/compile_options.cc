@@ -5,36 +5,50 @@
 #include <fstream>
 
 namespace {
-const char* const names[] = {"--devices", "--backends", "--shape", "--threads", "--pin", "--fallback", "--cpu", "--kernels"};
+const char* const names[] = {"--devices", "--backends", "--shape", "--threads",
+                             "--pin",     "--fallback", "--cpu",   "--kernels"};
 }
 
 void add_compile_options(CLI::App& command, intarsia::CompileOptions& options) {
-  command.add_option("-d,--devices", options.devices, "Devices, as DEVICE or SLOT=DEVICE: cpu,accel=sim:0 (default: cpu)")
+  command
+      .add_option("-d,--devices", options.devices,
+                  "Devices, as DEVICE or SLOT=DEVICE: cpu,accel=sim:0 (default: cpu)")
       ->delimiter(',')
       ->type_name("[SLOT=]DEVICE,...");
-  command.add_option("--backends", options.backends, "Backends that may be used, in order of preference (default: all)")
+  command
+      .add_option("--backends", options.backends,
+                  "Backends that may be used, in order of preference (default: all)")
       ->delimiter(',')
       ->type_name("NAME,...");
   command.add_option("--shape", options.shapes, "Shape of an input; sizes that stay open become 1")
       ->type_name("INPUT=1x3x224x224")
       ->take_all();
-  command.add_option("--threads", options.threads, "Threads of a run (default: 1)")->check(CLI::Range(1, 1024))->type_name("N");
+  command.add_option("--threads", options.threads, "Threads of a run (default: 1)")
+      ->check(CLI::Range(1, 1024))
+      ->type_name("N");
   command.add_option("--pin", options.pins, "Nodes whose name matches run there; a later pin wins")
       ->type_name("GLOB=BACKEND@SLOT")
       ->take_all();
   command.add_option("--fallback", options.fallback, "none: never use a framework (default: auto)")
       ->check(CLI::IsMember({"auto", "none"}))
       ->type_name("auto|none");
-  command.add_option("--cpu", options.cpu, "Make code for native, x86-64-v2, x86-64-v3 or x86-64-v4 (default: native)")->type_name("LEVEL");
-  command.add_option("--kernels", options.kernels, "Library with kernels of your own (include/intarsia/kernel.h)")
+  command
+      .add_option("--cpu", options.cpu,
+                  "Make code for native, x86-64-v2, x86-64-v3 or x86-64-v4 (default: native)")
+      ->type_name("LEVEL");
+  command
+      .add_option("--kernels", options.kernels,
+                  "Library with kernels of your own (include/intarsia/kernel.h)")
       ->type_name("LIB.so")
       ->take_all();
 }
 
 void refuse_compile_options(const CLI::App& command, const std::vector<std::string>& allowed) {
   for (const char* name : names) {
-    if (command.count(name) == 0 || std::find(allowed.begin(), allowed.end(), name) != allowed.end()) continue;
-    throw UsageError(std::string(name) + " says how to compile a model, but a program is given, which is compiled already");
+    if (command.count(name) == 0 || std::find(allowed.begin(), allowed.end(), name) != allowed.end())
+      continue;
+    throw UsageError(std::string(name) +
+                     " says how to compile a model, but a program is given, which is compiled already");
   }
 }
 

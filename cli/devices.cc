@@ -33,14 +33,16 @@ void devices(bool json) {
   if (json) return print_json(report);
   std::string text = "Devices:\n";
   for (const Json& device : report["devices"]) {
-    text += fmt::format("  {:<12} {}\n", device["name"].get<std::string>(), device["description"].get<std::string>());
+    text += fmt::format("  {:<12} {}\n", device["name"].get<std::string>(),
+                        device["description"].get<std::string>());
   }
   text += "Backends to compile with, in order of preference:\n";
   if (report["backends"].is_null()) text += fmt::format("  none: {}\n", why_no_backends);
   for (const Json& backend : report["backends"]) {
     const bool present = backend["present"].get<bool>();
-    text += fmt::format("  {:<12} {}\n", backend["name"].get<std::string>(),
-                        present ? backend["version"].get<std::string>() : "not here: " + backend["why"].get<std::string>());
+    text += fmt::format(
+        "  {:<12} {}\n", backend["name"].get<std::string>(),
+        present ? backend["version"].get<std::string>() : "not here: " + backend["why"].get<std::string>());
   }
   std::fputs(text.c_str(), stdout);
 }

@@ -33,13 +33,17 @@ void explain(const Options& options) {
 void add_explain_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("explain", "Say who runs what, and why");
   auto options = std::make_shared<Options>();
-  command->add_option("path", options->path, "A model (it is placed, but not compiled) or a program")->required()->type_name("MODEL|PROGRAM");
-  command->add_option("--dot", options->dot, "Write a picture for Graphviz, too (dot -Tsvg FILE)")->type_name("FILE");
+  command->add_option("path", options->path, "A model (it is placed, but not compiled) or a program")
+      ->required()
+      ->type_name("MODEL|PROGRAM");
+  command->add_option("--dot", options->dot, "Write a picture for Graphviz, too (dot -Tsvg FILE)")
+      ->type_name("FILE");
   command->add_flag("--json", options->json, "One JSON object on standard output (docs/json.md)");
   add_compile_options(*command, options->compile);
-  command->footer("Examples:\n"
-                  "  intarsia explain resnet.onnx\n"
-                  "  intarsia explain resnet.so --dot resnet.dot && dot -Tsvg resnet.dot > resnet.svg");
+  command->footer(
+      "Examples:\n"
+      "  intarsia explain resnet.onnx\n"
+      "  intarsia explain resnet.so --dot resnet.dot && dot -Tsvg resnet.dot > resnet.svg");
   command->callback([options, command] {
     if (is_program(options->path)) refuse_compile_options(*command, {});
     explain(*options);

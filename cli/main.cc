@@ -24,16 +24,19 @@ int status_of(const std::string& message) { return message.rfind("--", 0) == 0 ?
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Compiles a trained model into one program made of pieces for several backends and devices, and runs it."};
+  CLI::App app{
+      "Compiles a trained model into one program made of pieces for several backends and devices, and runs "
+      "it."};
   app.name("intarsia");
   app.set_version_flag("--version", std::string("intarsia ") + intarsia_version());
   app.require_subcommand(1);
-  app.footer("Examples:\n"
-             "  intarsia compile resnet.onnx -o resnet.so\n"
-             "  intarsia run resnet.so -i image=cat.npy -o results\n"
-             "  intarsia check resnet.onnx\n"
-             "  intarsia explain resnet.so --dot resnet.dot\n\n"
-             "`intarsia COMMAND --help` says more. Exit status: 0 done, 1 the work failed, 2 wrong usage.");
+  app.footer(
+      "Examples:\n"
+      "  intarsia compile resnet.onnx -o resnet.so\n"
+      "  intarsia run resnet.so -i image=cat.npy -o results\n"
+      "  intarsia check resnet.onnx\n"
+      "  intarsia explain resnet.so --dot resnet.dot\n\n"
+      "`intarsia COMMAND --help` says more. Exit status: 0 done, 1 the work failed, 2 wrong usage.");
   add_compile_command(app);
   add_run_command(app);
   add_check_command(app);

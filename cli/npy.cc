@@ -39,11 +39,13 @@ int64_t bytes_of_data(const NpyHeader& header, const NpyType& type) {
 }
 
 /// Elements in column-major order to row-major.
-std::vector<char> to_row_major(const std::vector<char>& from, const std::vector<int64_t>& shape, size_t element_bytes) {
+std::vector<char> to_row_major(const std::vector<char>& from, const std::vector<int64_t>& shape,
+                               size_t element_bytes) {
   std::vector<char> to(from.size());
   std::vector<size_t> position(shape.size(), 0);
   std::vector<size_t> strides(shape.size(), element_bytes);  // of the source
-  for (size_t axis = 1; axis < shape.size(); ++axis) strides[axis] = strides[axis - 1] * static_cast<size_t>(shape[axis - 1]);
+  for (size_t axis = 1; axis < shape.size(); ++axis)
+    strides[axis] = strides[axis - 1] * static_cast<size_t>(shape[axis - 1]);
   size_t source = 0;
   for (size_t target = 0; target < to.size(); target += element_bytes) {
     std::memcpy(&to[target], &from[source], element_bytes);
@@ -63,10 +65,11 @@ void append_utf8(uint32_t code, std::string& text) {
   } else if (code < 0x800) {
     text += {static_cast<char>(0xc0 | code >> 6), static_cast<char>(0x80 | (code & 0x3f))};
   } else if (code < 0x10000) {
-    text += {static_cast<char>(0xe0 | code >> 12), static_cast<char>(0x80 | (code >> 6 & 0x3f)), static_cast<char>(0x80 | (code & 0x3f))};
-  } else {
-    text += {static_cast<char>(0xf0 | code >> 18), static_cast<char>(0x80 | (code >> 12 & 0x3f)), static_cast<char>(0x80 | (code >> 6 & 0x3f)),
+    text += {static_cast<char>(0xe0 | code >> 12), static_cast<char>(0x80 | (code >> 6 & 0x3f)),
              static_cast<char>(0x80 | (code & 0x3f))};
+  } else {
+    text += {static_cast<char>(0xf0 | code >> 18), static_cast<char>(0x80 | (code >> 12 & 0x3f)),
+             static_cast<char>(0x80 | (code >> 6 & 0x3f)), static_cast<char>(0x80 | (code & 0x3f))};
   }
 }
 
@@ -82,7 +85,8 @@ std::string read_string(const char* data, const NpyType& type, const std::string
   while (!codes.empty() && codes.back() == 0) codes.pop_back();
   std::string text;
   for (uint32_t code : codes) {
-    if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) throw Error(fmt::format("{}: holds {:#x}, which is no Unicode character", path, code));
+    if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
+      throw Error(fmt::format("{}: holds {:#x}, which is no Unicode character", path, code));
     append_utf8(code, text);
   }
   return text;
@@ -97,8 +101,11 @@ std::vector<char> pack(const std::vector<char>& from, int32_t dtype, const std::
   std::vector<char> to((from.size() + per_byte - 1) / per_byte, 0);
   for (size_t i = 0; i < from.size(); ++i) {
     const int value = lowest < 0 ? static_cast<signed char>(from[i]) : static_cast<unsigned char>(from[i]);
-    if (value < lowest || value > highest) throw Error(fmt::format("{}: element {} is {}, which does not fit into {}", path, i, value, dtype_name(dtype)));
-    to[i / per_byte] = static_cast<char>(to[i / per_byte] | (value & ((1 << bits) - 1)) << (i % per_byte * static_cast<size_t>(bits)));
+    if (value < lowest || value > highest)
+      throw Error(
+          fmt::format("{}: element {} is {}, which does not fit into {}", path, i, value, dtype_name(dtype)));
+    to[i / per_byte] = static_cast<char>(
+        to[i / per_byte] | (value & ((1 << bits) - 1)) << (i % per_byte * static_cast<size_t>(bits)));
   }
   return to;
 }
@@ -108,7 +115,8 @@ std::vector<char> unpack(const char* data, size_t count, int32_t dtype) {
   const size_t per_byte = static_cast<size_t>(8 / bits);
   std::vector<char> to(count);
   for (size_t i = 0; i < count; ++i) {
-    int value = static_cast<unsigned char>(data[i / per_byte]) >> (i % per_byte * static_cast<size_t>(bits)) & ((1 << bits) - 1);
+    int value = static_cast<unsigned char>(data[i / per_byte]) >> (i % per_byte * static_cast<size_t>(bits)) &
+                ((1 << bits) - 1);
     if (is_signed_packed(dtype) && value >= 1 << (bits - 1)) value -= 1 << bits;
     to[i] = static_cast<char>(value);
   }
@@ -142,14 +150,16 @@ void write_file(const std::string& path, const std::string& header, const char* 
 
 int dtype_bits(int32_t dtype) {
   // In the order of intarsia_dtype.
-  static const int bits[] = {0, 32, 8, 8, 16, 16, 32, 64, 0, 8, 16, 64, 32, 64, 64, 128, 16, 8, 8, 8, 8, 4, 4, 4, 8, 2, 2};
+  static const int bits[] = {0,  32,  8,  8, 16, 16, 32, 64, 0, 8, 16, 64, 32, 64,
+                             64, 128, 16, 8, 8,  8,  8,  4,  4, 4, 8,  2,  2};
   return dtype < 0 || static_cast<size_t>(dtype) >= std::size(bits) ? 0 : bits[dtype];
 }
 
 int64_t count_elements(const std::vector<int64_t>& shape) {
   int64_t count = 1;
   for (int64_t size : shape) {
-    if (size < 0 || __builtin_mul_overflow(count, size, &count)) throw Error("a shape has a negative size or too many elements");
+    if (size < 0 || __builtin_mul_overflow(count, size, &count))
+      throw Error("a shape has a negative size or too many elements");
   }
   return count;
 }
@@ -167,15 +177,18 @@ Array read_npy(const std::string& path, int32_t wanted) {
   const NpyType type = parse_npy_type(header.descr, path);
   Array array{dtype_of_npy(type, wanted, path), header.shape, {}, {}, {}};
   if (bytes_of_data(header, type) != static_cast<int64_t>(file.size() - header.bytes)) {
-    throw Error(fmt::format("{}: holds {} bytes of data, which is not what shape ({}) of '{}' takes; the file is damaged", path,
-                            file.size() - header.bytes, fmt::join(header.shape, ", "), header.descr));
+    throw Error(fmt::format(
+        "{}: holds {} bytes of data, which is not what shape ({}) of '{}' takes; the file is damaged", path,
+        file.size() - header.bytes, fmt::join(header.shape, ", "), header.descr));
   }
   file.erase(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(header.bytes));
   if (header.fortran_order && type.bytes > 0) file = to_row_major(file, header.shape, type.bytes);
   if (array.dtype == INTARSIA_STRING) {
     const auto count = static_cast<size_t>(count_elements(header.shape));
-    if (type.bytes == 0 && count > (size_t{1} << 20)) throw Error(path + ": holds a great many strings of no length; the file is damaged");
-    for (size_t i = 0; i < count; ++i) array.strings.push_back(read_string(file.data() + i * type.bytes, type, path));
+    if (type.bytes == 0 && count > (size_t{1} << 20))
+      throw Error(path + ": holds a great many strings of no length; the file is damaged");
+    for (size_t i = 0; i < count; ++i)
+      array.strings.push_back(read_string(file.data() + i * type.bytes, type, path));
   } else {
     array.bytes = is_packed(array.dtype) ? pack(file, array.dtype, path) : std::move(file);
   }

@@ -111,9 +111,10 @@ struct TypeName {
 
 /// What NumPy has a name for.
 constexpr TypeName type_names[] = {
-    {'b', 1, INTARSIA_BOOL}, {'u', 1, INTARSIA_U8},  {'u', 2, INTARSIA_U16}, {'u', 4, INTARSIA_U32}, {'u', 8, INTARSIA_U64},
-    {'i', 1, INTARSIA_I8},   {'i', 2, INTARSIA_I16}, {'i', 4, INTARSIA_I32}, {'i', 8, INTARSIA_I64}, {'f', 2, INTARSIA_F16},
-    {'f', 4, INTARSIA_F32},  {'f', 8, INTARSIA_F64}, {'c', 8, INTARSIA_C64}, {'c', 16, INTARSIA_C128},
+    {'b', 1, INTARSIA_BOOL}, {'u', 1, INTARSIA_U8},    {'u', 2, INTARSIA_U16}, {'u', 4, INTARSIA_U32},
+    {'u', 8, INTARSIA_U64},  {'i', 1, INTARSIA_I8},    {'i', 2, INTARSIA_I16}, {'i', 4, INTARSIA_I32},
+    {'i', 8, INTARSIA_I64},  {'f', 2, INTARSIA_F16},   {'f', 4, INTARSIA_F32}, {'f', 8, INTARSIA_F64},
+    {'c', 8, INTARSIA_C64},  {'c', 16, INTARSIA_C128},
 };
 
 bool is_raw(int32_t dtype) {
@@ -128,32 +129,42 @@ size_t file_bytes(int32_t dtype) { return static_cast<size_t>(std::max(dtype_bit
 
 NpyHeader parse_npy_header(const std::vector<char>& file, const std::string& path) {
   constexpr size_t fixed = 8;  // magic and version
-  if (file.size() < fixed + 2 || std::memcmp(file.data(), "\x93NUMPY", 6) != 0) throw Error(path + ": is no .npy file");
+  if (file.size() < fixed + 2 || std::memcmp(file.data(), "\x93NUMPY", 6) != 0)
+    throw Error(path + ": is no .npy file");
   const int version = file[6];
-  if (version < 1 || version > 3) throw Error(fmt::format("{}: is a .npy file of version {}; want 1, 2 or 3", path, version));
+  if (version < 1 || version > 3)
+    throw Error(fmt::format("{}: is a .npy file of version {}; want 1, 2 or 3", path, version));
   const size_t length_bytes = version == 1 ? 2 : 4;
   uint32_t length = 0;  // little-endian
   for (size_t i = 0; i < length_bytes && fixed + i < file.size(); ++i) {
     length |= static_cast<uint32_t>(static_cast<unsigned char>(file[fixed + i])) << (8 * i);
   }
-  if (file.size() < fixed + length_bytes || file.size() - fixed - length_bytes < length) throw Error(path + ": ends within its header");
+  if (file.size() < fixed + length_bytes || file.size() - fixed - length_bytes < length)
+    throw Error(path + ": ends within its header");
   NpyHeader header = DictionaryParser({file.data() + fixed + length_bytes, length}, path).parse();
   header.bytes = fixed + length_bytes + length;
   return header;
 }
 
 NpyType parse_npy_type(const std::string& descr, const std::string& path) {
-  const auto unknown = [&] { return Error(fmt::format("{}: has element type '{}'; want numbers, booleans or strings, not objects or dates", path, descr)); };
+  const auto unknown = [&] {
+    return Error(fmt::format(
+        "{}: has element type '{}'; want numbers, booleans or strings, not objects or dates", path, descr));
+  };
   if (descr.size() < 3) throw unknown();
-  if (descr[0] == '>') throw Error(fmt::format("{}: is big-endian ('{}'); save array.astype('<{}') instead", path, descr, descr.substr(1)));
+  if (descr[0] == '>')
+    throw Error(fmt::format("{}: is big-endian ('{}'); save array.astype('<{}') instead", path, descr,
+                            descr.substr(1)));
   if (descr[0] != '<' && descr[0] != '|' && descr[0] != '=') throw unknown();
   NpyType type;
   type.letter = descr[1] == '?' ? 'b' : descr[1];
   const auto [end, error] = std::from_chars(descr.data() + 2, descr.data() + descr.size(), type.bytes);
-  if (error != std::errc() || end != descr.data() + descr.size() || type.bytes > (size_t{1} << 30)) throw unknown();
+  if (error != std::errc() || end != descr.data() + descr.size() || type.bytes > (size_t{1} << 30))
+    throw unknown();
   if (type.letter == 'U') type.bytes *= 4;
-  const bool known = std::any_of(std::begin(type_names), std::end(type_names),
-                                 [&](const TypeName& name) { return name.letter == type.letter && name.bytes == type.bytes; });
+  const bool known = std::any_of(std::begin(type_names), std::end(type_names), [&](const TypeName& name) {
+    return name.letter == type.letter && name.bytes == type.bytes;
+  });
   const bool raw = type.letter == 'V' && (type.bytes == 1 || type.bytes == 2);
   if (!known && !raw && type.letter != 'S' && type.letter != 'U') throw unknown();
   return type;
@@ -168,9 +179,11 @@ int32_t dtype_of_npy(const NpyType& type, int32_t wanted, const std::string& pat
   }
   const bool is_signed = wanted == INTARSIA_I4 || wanted == INTARSIA_I2;
   const bool is_unsigned = wanted == INTARSIA_U4 || wanted == INTARSIA_U2;
-  if (type.bytes == 1 && ((type.letter == 'i' && is_signed) || (type.letter == 'u' && is_unsigned))) return wanted;
-  return std::find_if(std::begin(type_names), std::end(type_names),
-                      [&](const TypeName& name) { return name.letter == type.letter && name.bytes == type.bytes; })
+  if (type.bytes == 1 && ((type.letter == 'i' && is_signed) || (type.letter == 'u' && is_unsigned)))
+    return wanted;
+  return std::find_if(
+             std::begin(type_names), std::end(type_names),
+             [&](const TypeName& name) { return name.letter == type.letter && name.bytes == type.bytes; })
       ->dtype;
 }
 
@@ -179,16 +192,20 @@ std::string descr_of_dtype(int32_t dtype, size_t width) {
   if (is_raw(dtype)) return fmt::format("|V{}", file_bytes(dtype));
   if (dtype == INTARSIA_I4 || dtype == INTARSIA_I2) return "|i1";
   if (dtype == INTARSIA_U4 || dtype == INTARSIA_U2) return "|u1";
-  const auto* name = std::find_if(std::begin(type_names), std::end(type_names), [&](const TypeName& one) { return one.dtype == dtype; });
-  if (name == std::end(type_names)) throw Error(fmt::format("a value of type {} cannot be written to a .npy file", dtype));
+  const auto* name = std::find_if(std::begin(type_names), std::end(type_names),
+                                  [&](const TypeName& one) { return one.dtype == dtype; });
+  if (name == std::end(type_names))
+    throw Error(fmt::format("a value of type {} cannot be written to a .npy file", dtype));
   return fmt::format("{}{}{}", name->bytes == 1 ? '|' : '<', name->letter, name->bytes);
 }
 
 std::string make_npy_header(const std::string& descr, const std::vector<int64_t>& shape) {
-  std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", descr, fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
+  std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", descr,
+                                 fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
   constexpr size_t fixed = 10, alignment = 64;
   const size_t padding = (alignment - (fixed + text.size() + 1) % alignment) % alignment;
   text += std::string(padding, ' ') + '\n';
   const auto length = static_cast<uint16_t>(text.size());
-  return std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(length & 0xff) + static_cast<char>(length >> 8) + text;
+  return std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(length & 0xff) +
+         static_cast<char>(length >> 8) + text;
 }

@@ -8,8 +8,10 @@
 
 const char* dtype_name(int32_t dtype) {
   // In the order of intarsia_dtype.
-  static const char* const names[] = {"undefined", "f32", "u8", "i8", "u16", "i16", "i32", "i64", "string", "bool", "f16", "f64", "u32", "u64",
-                                      "c64", "c128", "bf16", "f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "u4", "i4", "f4e2m1", "f8e8m0", "u2", "i2"};
+  static const char* const names[] = {
+      "undefined",  "f32",    "u8",         "i8",  "u16", "i16",    "i32",    "i64",  "string",
+      "bool",       "f16",    "f64",        "u32", "u64", "c64",    "c128",   "bf16", "f8e4m3fn",
+      "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "u4",  "i4",  "f4e2m1", "f8e8m0", "u2",   "i2"};
   return dtype < 0 || static_cast<size_t>(dtype) >= std::size(names) ? "unknown" : names[dtype];
 }
 
@@ -32,7 +34,9 @@ std::string print_bytes(double bytes) {
   return fmt::format("{:.{}f} {}", bytes, unit == 0 ? 0 : 1, units[unit]);
 }
 
-std::string count_of(size_t count, const std::string& noun) { return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s"); }
+std::string count_of(size_t count, const std::string& noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
 
 void print_json(const Json& json) {
   std::printf("%s\n", json.dump(2, ' ', false, Json::error_handler_t::replace).c_str());

@@ -3,8 +3,8 @@
 
 #include <string>
 
-/// On a terminal a bar on standard error; otherwise a line a phase on standard output, so that standard error holds
-/// errors alone.
+/// On a terminal a bar on standard error; otherwise a line a phase on standard output, so that standard error
+/// holds errors alone.
 class ProgressDisplay {
  public:
   ProgressDisplay();

@@ -37,7 +37,8 @@ intarsia_tensor make_tensor(const std::string& name, const intarsia::View& view)
 
 Json describe(const intarsia_tensor& tensor) {
   if (tensor.kind != INTARSIA_TENSOR) return {{"dtype", nullptr}, {"shape", nullptr}};
-  return {{"dtype", dtype_name(tensor.dtype)}, {"shape", std::vector<int64_t>(tensor.shape, tensor.shape + tensor.rank)}};
+  return {{"dtype", dtype_name(tensor.dtype)},
+          {"shape", std::vector<int64_t>(tensor.shape, tensor.shape + tensor.rank)}};
 }
 
 /// "0.1, 0.2, 0.3 ...": the first elements of common types.
@@ -47,12 +48,23 @@ std::string preview(const intarsia_tensor& tensor) {
   std::vector<std::string> parts;
   for (size_t i = 0; i < std::min(count, most); ++i) {
     switch (tensor.dtype) {
-      case INTARSIA_F32: parts.push_back(fmt::format("{:.6g}", static_cast<const float*>(tensor.data)[i])); break;
-      case INTARSIA_F64: parts.push_back(fmt::format("{:.6g}", static_cast<const double*>(tensor.data)[i])); break;
-      case INTARSIA_I32: parts.push_back(fmt::format("{}", static_cast<const int32_t*>(tensor.data)[i])); break;
-      case INTARSIA_I64: parts.push_back(fmt::format("{}", static_cast<const int64_t*>(tensor.data)[i])); break;
-      case INTARSIA_BOOL: parts.push_back(static_cast<const char*>(tensor.data)[i] != 0 ? "true" : "false"); break;
-      default: return "";
+      case INTARSIA_F32:
+        parts.push_back(fmt::format("{:.6g}", static_cast<const float*>(tensor.data)[i]));
+        break;
+      case INTARSIA_F64:
+        parts.push_back(fmt::format("{:.6g}", static_cast<const double*>(tensor.data)[i]));
+        break;
+      case INTARSIA_I32:
+        parts.push_back(fmt::format("{}", static_cast<const int32_t*>(tensor.data)[i]));
+        break;
+      case INTARSIA_I64:
+        parts.push_back(fmt::format("{}", static_cast<const int64_t*>(tensor.data)[i]));
+        break;
+      case INTARSIA_BOOL:
+        parts.push_back(static_cast<const char*>(tensor.data)[i] != 0 ? "true" : "false");
+        break;
+      default:
+        return "";
     }
   }
   return fmt::format("= {}{}", fmt::join(parts, ", "), count > most ? ", ..." : "");
@@ -73,7 +85,8 @@ class OutputWriter {
     entry["file"] = nullptr;
     if (tensor.kind != INTARSIA_TENSOR) {
       entry["items"] = Json::array();
-      for (size_t i = 0; i < tensor.item_count; ++i) entry["items"].push_back(write(fmt::format("{}.{}", name, i), tensor.items[i]));
+      for (size_t i = 0; i < tensor.item_count; ++i)
+        entry["items"].push_back(write(fmt::format("{}.{}", name, i), tensor.items[i]));
     } else if (!folder_.empty()) {
       const std::string file = (std::filesystem::path(folder_) / (names_.make(name) + ".npy")).string();
       write_npy(file, tensor);
@@ -91,7 +104,9 @@ class OutputWriter {
 class Run {
  public:
   explicit Run(const Options& options)
-      : program_(intarsia::Program::load(options.program)), function_(find_function(options)), session_(program_.bind(bindings(options), options.threads)) {
+      : program_(intarsia::Program::load(options.program)),
+        function_(find_function(options)),
+        session_(program_.bind(bindings(options), options.threads)) {
     gather_inputs(parse_input_files(options.inputs));
   }
   ~Run() {
@@ -103,9 +118,11 @@ class Run {
   /// Wall time in milliseconds.
   double run() {
     const intarsia::View made_by_the_run;
-    for (const intarsia::Argument& output : function_.outputs) outputs_.push_back(make_tensor(output.name, made_by_the_run));
+    for (const intarsia::Argument& output : function_.outputs)
+      outputs_.push_back(make_tensor(output.name, made_by_the_run));
     const auto start = std::chrono::steady_clock::now();
-    intarsia::detail::check(intarsia_session_run(session_.get(), function_.name.c_str(), inputs_.data(), inputs_.size(), outputs_.data(), outputs_.size()));
+    intarsia::detail::check(intarsia_session_run(session_.get(), function_.name.c_str(), inputs_.data(),
+                                                 inputs_.size(), outputs_.data(), outputs_.size()));
     return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   }
 
@@ -129,7 +146,8 @@ class Run {
     std::vector<intarsia::Binding> list;
     for (const std::string& text : options.bindings) {
       const size_t at = text.find('=');
-      if (at == std::string::npos || at == 0 || at + 1 == text.size()) throw UsageError("--bind " + text + ": want SLOT=DEVICE, as in accel=sim:0");
+      if (at == std::string::npos || at == 0 || at + 1 == text.size())
+        throw UsageError("--bind " + text + ": want SLOT=DEVICE, as in accel=sim:0");
       list.emplace_back(text.substr(0, at), text.substr(at + 1));
     }
     return list;
@@ -151,16 +169,20 @@ class Run {
     if (files.empty()) return;
     std::vector<std::string> names;
     for (const intarsia::Argument& input : function_.inputs) names.push_back(input.name);
-    throw intarsia::Error(fmt::format("no input '{}'; there are: {}", files.begin()->first, fmt::join(names, ", ")));
+    throw intarsia::Error(
+        fmt::format("no input '{}'; there are: {}", files.begin()->first, fmt::join(names, ", ")));
   }
 
   static Array fill(const intarsia::Argument& input, uint64_t seed) {
-    const bool known = input.rank_known && std::none_of(input.shape.begin(), input.shape.end(), [](int64_t size) { return size < 0; });
-    if (input.kind != INTARSIA_TENSOR || !known) throw intarsia::Error("input '" + input.name + "' cannot be filled, give it with -i");
+    const bool known = input.rank_known && std::none_of(input.shape.begin(), input.shape.end(),
+                                                        [](int64_t size) { return size < 0; });
+    if (input.kind != INTARSIA_TENSOR || !known)
+      throw intarsia::Error("input '" + input.name + "' cannot be filled, give it with -i");
     Array array{input.dtype, input.shape, {}, {}, {}};
     const int64_t bits = std::max(dtype_bits(input.dtype), 1);
     int64_t total = 0;
-    if (__builtin_mul_overflow(count_elements(input.shape), bits, &total)) throw intarsia::Error("input '" + input.name + "' is too large");
+    if (__builtin_mul_overflow(count_elements(input.shape), bits, &total))
+      throw intarsia::Error("input '" + input.name + "' is too large");
     array.bytes.resize(static_cast<size_t>(total / 8 + (total % 8 != 0)));
     const intarsia::View view = array.view();
     const intarsia_tensor tensor = make_tensor(input.name, view);
@@ -206,29 +228,38 @@ void print_run(const Options& options, const Json& report, const std::vector<int
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Json& output = report["outputs"][i];
     if (output["dtype"].is_null()) {
-      text += fmt::format("output {}: {}\n", output["name"].get<std::string>(), count_of(output["items"].size(), "item"));
+      text += fmt::format("output {}: {}\n", output["name"].get<std::string>(),
+                          count_of(output["items"].size(), "item"));
       continue;
     }
-    text += fmt::format("output {}: {} {}\n", output["name"].get<std::string>(), print_type(output), preview(outputs[i]));
+    text += fmt::format("output {}: {} {}\n", output["name"].get<std::string>(), print_type(output),
+                        preview(outputs[i]));
     if (!output["file"].is_null()) text += fmt::format("       in {}\n", output["file"].get<std::string>());
   }
-  for (const Json& value : report["dumped"]) text += fmt::format("dumped {}\n", value["file"].get<std::string>());
+  for (const Json& value : report["dumped"])
+    text += fmt::format("dumped {}\n", value["file"].get<std::string>());
   text += fmt::format("{}: {:.3f} ms\n", options.program, report["milliseconds"].get<double>());
   std::fputs(text.c_str(), stdout);
 }
 
 void run(const Options& options) {
-  if (!options.dump.empty() && options.folder.empty()) throw UsageError("--dump writes files: name a folder with -o");
+  if (!options.dump.empty() && options.folder.empty())
+    throw UsageError("--dump writes files: name a folder with -o");
   Run run(options);
   Dump dump{options.dump, OutputWriter(options.folder), Json::array(), {}, {}};
   if (!options.dump.empty()) intarsia_session_set_dump(run.session().get(), Dump::call, &dump);
   const double milliseconds = run.run();
   if (!dump.error.empty()) throw intarsia::Error(dump.error);
   if (!options.dump.empty() && dump.written.empty()) {
-    throw UsageError(fmt::format("--dump {}: no value between regions has such a name; there are: {}", options.dump, fmt::join(dump.seen, ", ")));
+    throw UsageError(fmt::format("--dump {}: no value between regions has such a name; there are: {}",
+                                 options.dump, fmt::join(dump.seen, ", ")));
   }
-  Json report{{"program", options.program}, {"function", run.function().name}, {"inputs", run.input_notes()}, {"outputs", Json::array()}};
-  for (const intarsia_tensor& output : run.outputs()) report["outputs"].push_back(dump.writer.write(output.name, output));
+  Json report{{"program", options.program},
+              {"function", run.function().name},
+              {"inputs", run.input_notes()},
+              {"outputs", Json::array()}};
+  for (const intarsia_tensor& output : run.outputs())
+    report["outputs"].push_back(dump.writer.write(output.name, output));
   report["dumped"] = dump.written;
   report["milliseconds"] = milliseconds;
   if (options.json) {
@@ -244,18 +275,29 @@ void add_run_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("run", "Run a program once");
   auto options = std::make_shared<Options>();
   command->add_option("program", options->program, "The program")->required()->type_name("PROGRAM.so");
-  command->add_option("--function", options->function, "Which function (default: the only one)")->type_name("NAME");
-  command->add_option("-i,--input", options->inputs, "An input; those not given are filled: floats at random, integers 0 and 1")
+  command->add_option("--function", options->function, "Which function (default: the only one)")
+      ->type_name("NAME");
+  command
+      ->add_option("-i,--input", options->inputs,
+                   "An input; those not given are filled: floats at random, integers 0 and 1")
       ->type_name("NAME=FILE.npy")
       ->take_all();
-  command->add_option("-o,--output", options->folder, "Write each output there as a .npy file")->type_name("FOLDER");
-  command->add_option("--bind", options->bindings, "Put a slot on a device of its kind")->type_name("SLOT=DEVICE")->take_all();
-  command->add_option("--threads", options->threads, "Threads (default: as compiled)")->check(CLI::Range(1, 1024))->type_name("N");
-  command->add_option("--dump", options->dump, "Write values that pass between regions, too, whose name matches")->type_name("GLOB");
+  command->add_option("-o,--output", options->folder, "Write each output there as a .npy file")
+      ->type_name("FOLDER");
+  command->add_option("--bind", options->bindings, "Put a slot on a device of its kind")
+      ->type_name("SLOT=DEVICE")
+      ->take_all();
+  command->add_option("--threads", options->threads, "Threads (default: as compiled)")
+      ->check(CLI::Range(1, 1024))
+      ->type_name("N");
+  command
+      ->add_option("--dump", options->dump, "Write values that pass between regions, too, whose name matches")
+      ->type_name("GLOB");
   command->add_flag("--json", options->json, "One JSON object on standard output (docs/json.md)");
-  command->footer("Examples:\n"
-                  "  intarsia run resnet.so\n"
-                  "  intarsia run resnet.so -i image=cat.npy -o results --json\n"
-                  "  intarsia run net.so --bind accel=sim:1 --dump '*' -o values");
+  command->footer(
+      "Examples:\n"
+      "  intarsia run resnet.so\n"
+      "  intarsia run resnet.so -i image=cat.npy -o results --json\n"
+      "  intarsia run net.so --bind accel=sim:1 --dump '*' -o values");
   command->callback([options] { run(*options); });
 }

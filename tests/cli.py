@@ -6,7 +6,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from cli_models import INTARSIA, LIGHT_MODELS, call, call_json, compile_small, save, save_relu, save_small
+from cli_models import INTARSIA, LIGHT_MODELS, SOURCE, call, call_json, compile_small, save, save_relu, save_small
 from onnx import TensorProto, helper
 
 SQUEEZENET = LIGHT_MODELS / "light_squeezenet.onnx"
@@ -257,3 +257,35 @@ def test_run_needs_no_compiler(tmp_path):
     shutil.copy(library, alone / library.rsplit("/", 1)[1])
     environment = {"LD_LIBRARY_PATH": str(alone)}
     assert "y" in call("run", program, env=environment).stdout
+
+
+KERNEL = """
+#include <intarsia/kernel.h>
+static int infer(const intarsia_kernel_node* node, const intarsia_kernel_tensor* in, size_t n, intarsia_kernel_tensor* out, size_t m,
+                 intarsia_kernel_message* message) { out[0] = in[0]; out[0].data = 0; return 0; }
+static int run(const intarsia_kernel_node* node, const intarsia_kernel_tensor* in, size_t n, const intarsia_kernel_tensor* out, size_t m,
+               intarsia_kernel_message* message) {
+  size_t count = 1;
+  for (int i = 0; i < in[0].rank; ++i) count *= in[0].sizes[i];
+  for (size_t i = 0; i < count; ++i) ((float*)out[0].data)[i] = 2 * ((const float*)in[0].data)[i] + 1;
+  return 0;
+}
+static const intarsia_kernel kernel = {sizeof(kernel), "my.ops", "Strange", infer, run};
+static const intarsia_kernel* const kernels[] = {&kernel};
+static const intarsia_kernel_library library = {sizeof(library), INTARSIA_KERNEL_ABI, 1, kernels};
+const intarsia_kernel_library* intarsia_kernels(void) { return &library; }
+"""
+
+
+def test_own_kernels(tmp_path):
+    (tmp_path / "kernel.c").write_text(KERNEL)
+    library = tmp_path / "libkernel.so"
+    subprocess.run(["cc", "-shared", "-fPIC", f"-I{SOURCE}/include", tmp_path / "kernel.c", "-o", library], check=True, timeout=60)
+    model = save(tmp_path / "strange.onnx", [helper.make_node("Strange", ["x"], ["a"], "s", domain="my.ops"), helper.make_node("Neg", ["a"], ["y"], "n")],
+                 [("x", TensorProto.FLOAT, [3])], [("y", TensorProto.FLOAT, [3])], opsets=[("", 18), ("my.ops", 1)], checked=False)
+    program = tmp_path / "strange.so"
+    report = call_json("compile", model, "-o", program, "--kernels", library, "--backends", "reference")
+    assert [region["target"] for region in report["regions"]] == ["kernels@cpu", "reference@cpu"]
+    np.save(tmp_path / "x.npy", np.array([1, 2, 3], np.float32))
+    got = np.load(call_json("run", program, "-i", f"x={tmp_path / 'x.npy'}", "-o", tmp_path)["outputs"][0]["file"])
+    assert got.tolist() == [-3, -5, -7]

@@ -37,9 +37,12 @@ std::string program(const std::string& name) {
 std::string scale_model(float factor) {
   using namespace intarsia::onnx;
   const std::string path = program("scale" + std::to_string(factor) + ".onnx");
-  const std::string x = value_message("x", intarsia::DType::f32, {4}), y = value_message("y", intarsia::DType::f32, {4});
+  const std::string x = value_message("x", intarsia::DType::f32, {4}),
+                    y = value_message("y", intarsia::DType::f32, {4});
   const std::string bytes = model_message({.nodes = {node_message("Mul", {"x", "f"}, {"y"}, {}, "", "scale")},
-                                           .initializers = {floats_message("f", {factor})}, .inputs = {x}, .outputs = {y}});
+                                           .initializers = {floats_message("f", {factor})},
+                                           .inputs = {x},
+                                           .outputs = {y}});
   std::ofstream(path, std::ios::binary) << bytes;
   return path;
 }
@@ -134,8 +137,10 @@ TEST(CompileApi, ErrorsNameTheOption) {
   const auto& compiler = intarsia::Compiler::get();
   intarsia::CompileOptions options;
   options.fallback = "perhaps";
-  EXPECT_EQ(message_of([&] { compiler.compile(scale_model(-1), program("x.so"), options); }), "--fallback perhaps: want auto or none");
-  EXPECT_NE(message_of([&] { compiler.compile("nowhere.onnx", program("x.so")); }).find("nowhere.onnx"), std::string::npos);
+  EXPECT_EQ(message_of([&] { compiler.compile(scale_model(-1), program("x.so"), options); }),
+            "--fallback perhaps: want auto or none");
+  EXPECT_NE(message_of([&] { compiler.compile("nowhere.onnx", program("x.so")); }).find("nowhere.onnx"),
+            std::string::npos);
   intarsia_compile_request request{};
   intarsia_error* error = intarsia_compile(&request, nullptr);
   EXPECT_EQ(message_of([&] { intarsia::detail::check(error); }).rfind("struct_size", 0), 0u);

@@ -1,5 +1,6 @@
-// Compiling for C++17: intarsia_compile.h with values and exceptions. Header only; link libintarsia (and libdl).
-// libintarsia_compile.so is opened on first use, so that what only runs programs needs no compiler to be there.
+// Compiling for C++17: intarsia_compile.h with values and exceptions. Header only; link libintarsia (and
+// libdl). libintarsia_compile.so is opened on first use, so that what only runs programs needs no compiler to
+// be there.
 //
 //   intarsia::Compiler::get().compile("resnet.onnx", "resnet.so");
 //   auto program = intarsia::Program::load("resnet.so");
@@ -7,8 +8,8 @@
 #define INTARSIA_INTARSIA_COMPILE_HPP_
 
 #include <dlfcn.h>
-#include <intarsia/intarsia.hpp>
 #include <intarsia/intarsia_compile.h>
+#include <intarsia/intarsia.hpp>
 
 #include <functional>
 #include <string>
@@ -28,9 +29,9 @@ struct CompileOptions {
 };
 
 struct CheckOptions {
-  std::string model, against;      // empty: as intarsia_check_request says for NULL
-  double rtol = -1, atol = -1;     // negative: the defaults
-  std::vector<NamedView> inputs;   // what is not given is filled
+  std::string model, against;     // empty: as intarsia_check_request says for NULL
+  double rtol = -1, atol = -1;    // negative: the defaults
+  std::vector<NamedView> inputs;  // what is not given is filled
   std::vector<Binding> bindings;
   CompileOptions compile;
 };
@@ -95,7 +96,9 @@ class RequestHolder {
   static void forward_progress(void* user, const char* phase, int32_t done, int32_t total) {
     static_cast<const CompileOptions*>(user)->progress(phase, done, total);
   }
-  static void forward_print(void* user, const char* text) { static_cast<const CompileOptions*>(user)->print(text); }
+  static void forward_print(void* user, const char* text) {
+    static_cast<const CompileOptions*>(user)->print(text);
+  }
 
   StringList devices_, backends_, shapes_, pins_, kernels_, print_after_;
   intarsia_compile_request request_{};
@@ -106,14 +109,15 @@ class RequestHolder {
 /// libintarsia_compile.so, opened once a process. The texts are the JSON objects of docs/json.md.
 class Compiler {
  public:
-  /// Throws when the library is not there or of another version. It is sought next to libintarsia.so, then by the
-  /// loader's rules.
+  /// Throws when the library is not there or of another version. It is sought next to libintarsia.so, then by
+  /// the loader's rules.
   static const Compiler& get() {
     static const Compiler compiler;
     return compiler;
   }
 
-  std::string compile(const std::string& model, const std::string& program, const CompileOptions& options = {}) const {
+  std::string compile(const std::string& model, const std::string& program,
+                      const CompileOptions& options = {}) const {
     const detail::RequestHolder request(model, program, options);
     char* report = nullptr;
     detail::check(compile_(request.get(), &report));
@@ -143,7 +147,8 @@ class Compiler {
       inputs.push_back(tensor);
     }
     std::vector<intarsia_binding> bindings;
-    for (const Binding& binding : options.bindings) bindings.push_back({binding.first.c_str(), binding.second.c_str()});
+    for (const Binding& binding : options.bindings)
+      bindings.push_back({binding.first.c_str(), binding.second.c_str()});
     intarsia_check_request request{};
     request.struct_size = sizeof(request);
     request.path = model_or_program.c_str();
@@ -198,14 +203,16 @@ class Compiler {
     const char* reason = folder.empty() ? nullptr : dlerror();
     const std::string beside = reason == nullptr ? "" : reason;
     if (void* library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
-    throw Error("compiling needs " + name + ", which cannot be opened (" + (beside.empty() ? dlerror() : beside) +
-                "); programs run without it");
+    throw Error("compiling needs " + name + ", which cannot be opened (" +
+                (beside.empty() ? dlerror() : beside) + "); programs run without it");
   }
 
   template <typename Function>
   static void find(void* library, const char* name, Function& function) {
     function = reinterpret_cast<Function>(dlsym(library, name));
-    if (function == nullptr) throw Error(std::string("libintarsia_compile.so lacks ") + name + ": install both libraries of one release");
+    if (function == nullptr)
+      throw Error(std::string("libintarsia_compile.so lacks ") + name +
+                  ": install both libraries of one release");
   }
 
   std::string take(char* text) const {

@@ -28,7 +28,8 @@ std::string quote(const std::string& text) {
 class Picture {
  public:
   explicit Picture(const Explanation& explanation) : explanation_(explanation) {
-    const char* colours[] = {"#cfe8cf", "#cfdcf2", "#f6dfc4", "#ead2ea", "#f4f0c2", "#d0eeee", "#f2cccc", "#dddddd"};
+    const char* colours[] = {"#cfe8cf", "#cfdcf2", "#f6dfc4", "#ead2ea",
+                             "#f4f0c2", "#d0eeee", "#f2cccc", "#dddddd"};
     for (const ExplainedRegion& region : explanation.regions) {
       colour_of_.try_emplace(region.target, colours[colour_of_.size() % std::size(colours)]);
     }
@@ -38,7 +39,9 @@ class Picture {
     text_ = fmt::format("digraph {} {{\n", quote(subject));
     text_ += "  compound=true; rankdir=TB; fontname=Helvetica; labelloc=t;\n";
     text_ += fmt::format("  label={};\n", quote(subject));
-    text_ += "  node [shape=box, style=\"filled,rounded\", fillcolor=white, fontname=Helvetica, fontsize=10, height=0.2];\n";
+    text_ +=
+        "  node [shape=box, style=\"filled,rounded\", fillcolor=white, fontname=Helvetica, fontsize=10, "
+        "height=0.2];\n";
     text_ += "  edge [fontname=Helvetica, fontsize=9, arrowsize=0.6];\n";
     draw_ports("in", explanation_.inputs);
     draw_ports("out", explanation_.outputs);
@@ -55,7 +58,8 @@ class Picture {
 
   void draw_ports(const char* prefix, const std::vector<ExplainedPort>& ports) {
     for (const ExplainedPort& port : ports) {
-      text_ += fmt::format("  {} [label={}, shape=ellipse];\n", quote(std::string(prefix) + ":" + port.name), quote(port.name));
+      text_ += fmt::format("  {} [label={}, shape=ellipse];\n", quote(std::string(prefix) + ":" + port.name),
+                           quote(port.name));
     }
   }
 
@@ -64,11 +68,13 @@ class Picture {
     const std::string title = fmt::format("region {}: {}", number, region.target);
     const char* colour = colour_of_.at(region.target);
     if (is_collapsed(number)) {
-      const std::string label = fmt::format("{}\n{} nodes: {}", title, region.nodes.size(), sum_up_ops(explanation_, number));
+      const std::string label =
+          fmt::format("{}\n{} nodes: {}", title, region.nodes.size(), sum_up_ops(explanation_, number));
       text_ += fmt::format("  r{} [label={}, fillcolor=\"{}\"];\n", number, quote(label), colour);
       return;
     }
-    text_ += fmt::format("  subgraph cluster_{} {{\n    label={}; style=filled; color=\"{}\";\n", number, quote(title), colour);
+    text_ += fmt::format("  subgraph cluster_{} {{\n    label={}; style=filled; color=\"{}\";\n", number,
+                         quote(title), colour);
     for (size_t node : region.nodes) {
       text_ += fmt::format("    n{} [label={}, tooltip={}];\n", node, quote(explanation_.nodes[node].op),
                            quote(explanation_.nodes[node].name + ": " + explanation_.nodes[node].reason));
@@ -79,8 +85,9 @@ class Picture {
 
   /// Of a program only the order of nodes is known, not who reads whom.
   bool nodes_are_wired() const {
-    return std::ranges::any_of(explanation_.flows,
-                               [](const ExplainedFlow& flow) { return flow.from_node >= 0 || flow.to_node >= 0; });
+    return std::ranges::any_of(explanation_.flows, [](const ExplainedFlow& flow) {
+      return flow.from_node >= 0 || flow.to_node >= 0;
+    });
   }
 
   void draw_chain(const std::vector<size_t>& nodes) {
@@ -107,7 +114,9 @@ class Picture {
   void draw_flow(const ExplainedFlow& flow) {
     const End from = find_end(flow.from_region, flow.from_node, "in:" + flow.value, false);
     const End to = find_end(flow.to_region, flow.to_node, "out:" + flow.value, true);
-    if (from.name == to.name || !drawn_.insert(from.name + "\n" + to.name + "\n" + (flow.copied ? flow.value : "")).second) return;
+    if (from.name == to.name ||
+        !drawn_.insert(from.name + "\n" + to.name + "\n" + (flow.copied ? flow.value : "")).second)
+      return;
     std::string style;
     if (flow.copied) {
       style = fmt::format("style=dashed, color=\"#b03030\", fontcolor=\"#b03030\", label={}",

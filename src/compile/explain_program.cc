@@ -8,13 +8,15 @@ namespace {
 
 std::optional<uint64_t> value_bytes(const fbs::ValueT& value) {
   const auto dtype = static_cast<DType>(value.dtype);
-  const bool known = !value.rank_unknown && std::ranges::all_of(value.dims, [](int64_t size) { return size >= 0; });
+  const bool known =
+      !value.rank_unknown && std::ranges::all_of(value.dims, [](int64_t size) { return size >= 0; });
   if (!known || dtype == DType::undefined || dtype == DType::string) return std::nullopt;
   return dtype_bytes(dtype, static_cast<size_t>(element_count(value.dims)));
 }
 
 ExplainedPort explain_port(const fbs::ValueT& value) {
-  ExplainedPort port{value.name, value.dtype == 0 ? "opaque" : std::string(dtype_name(static_cast<DType>(value.dtype))), {}};
+  ExplainedPort port{
+      value.name, value.dtype == 0 ? "opaque" : std::string(dtype_name(static_cast<DType>(value.dtype))), {}};
   if (!value.rank_unknown) port.shape = value.dims;
   return port;
 }
@@ -105,7 +107,8 @@ std::vector<RefusedOp> rank_refused_ops(const Explanation& explanation) {
     auto at = std::ranges::find(ops, node.op, &RefusedOp::op);
     if (at == ops.end()) at = ops.insert(ops.end(), {node.op, 0, uint64_t{0}, {}, {}});
     ++at->count;
-    at->elements = at->elements && node.elements ? std::optional(*at->elements + *node.elements) : std::nullopt;
+    at->elements =
+        at->elements && node.elements ? std::optional(*at->elements + *node.elements) : std::nullopt;
     for (const std::string& refusal : node.refusals) {
       if (at->refusals.size() < 4) add_once(at->refusals, refusal);
     }

@@ -14,7 +14,8 @@ std::optional<uint64_t> value_bytes(const Value& value) {
 }
 
 ExplainedPort explain_port(const Value& value) {
-  ExplainedPort port{value.name, value.type.opaque ? "opaque" : std::string(dtype_name(value.type.dtype)), {}};
+  ExplainedPort port{
+      value.name, value.type.opaque ? "opaque" : std::string(dtype_name(value.type.dtype)), {}};
   if (!value.type.shape) return port;
   port.shape.emplace();
   for (const Dim& dim : *value.type.shape) port.shape->push_back(dim.is_number() ? dim.value : -1);
@@ -23,9 +24,12 @@ ExplainedPort explain_port(const Value& value) {
 
 ExplainedNode explain_node(const CompileResult& result, size_t number) {
   const Node& node = result.graph.nodes[number];
-  ExplainedNode explained{node.name, node.domain.empty() ? node.op : node.domain + "." + node.op,
-                          result.placement.reason[number], result.placement.refusals[number],
-                          result.partition.region_of[number], uint64_t{0}};
+  ExplainedNode explained{node.name,
+                          node.domain.empty() ? node.op : node.domain + "." + node.op,
+                          result.placement.reason[number],
+                          result.placement.refusals[number],
+                          result.partition.region_of[number],
+                          uint64_t{0}};
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (!has_output(node, i)) continue;
     const std::optional<Shape> shape = result.graph.value(node.outputs[i]).type.fixed_shape();
@@ -45,7 +49,8 @@ int memory_of_region(const CompileResult& result, int region) {
   return is_host_kind(result.slots[slot].kind) ? -1 : static_cast<int>(slot);
 }
 
-void add_flow(const CompileResult& result, const Value& value, int to_node, std::vector<ExplainedFlow>& flows) {
+void add_flow(const CompileResult& result, const Value& value, int to_node,
+              std::vector<ExplainedFlow>& flows) {
   ExplainedFlow flow;
   flow.value = value.name;
   flow.from_node = value.producer == no_node ? -1 : static_cast<int>(index(value.producer));
@@ -80,7 +85,8 @@ Explanation explain_result(const CompileResult& result) {
   Explanation explanation;
   for (ValueId id : result.graph.inputs) explanation.inputs.push_back(explain_port(result.graph.value(id)));
   for (ValueId id : result.graph.outputs) explanation.outputs.push_back(explain_port(result.graph.value(id)));
-  for (const DeviceSlot& slot : result.slots) explanation.slots.push_back({slot.name, slot.kind, slot.device});
+  for (const DeviceSlot& slot : result.slots)
+    explanation.slots.push_back({slot.name, slot.kind, slot.device});
   explanation.symbols = result.bindings;
   if (result.stopped && result.partition.regions.empty()) return explanation;
   for (size_t i = 0; i < result.graph.nodes.size(); ++i) explanation.nodes.push_back(explain_node(result, i));
@@ -94,8 +100,8 @@ Explanation explain_result(const CompileResult& result) {
   for (const ScheduleStep& step : result.steps) {
     if (step.kind != ScheduleStep::Kind::copy) continue;
     const Value& value = result.graph.value(step.from.value);
-    explanation.copies.push_back(
-        {value.name, memory_name(result, step.from.slot), memory_name(result, step.to.slot), value_bytes(value)});
+    explanation.copies.push_back({value.name, memory_name(result, step.from.slot),
+                                  memory_name(result, step.to.slot), value_bytes(value)});
   }
   explanation.flows = explain_flows(result);
   return explanation;

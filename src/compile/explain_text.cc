@@ -14,7 +14,9 @@ std::string print_port(const ExplainedPort& port) {
   return fmt::format("{}: {}[{}]", port.name, port.dtype, fmt::join(sizes, ","));
 }
 
-std::string plural(size_t count, const char* noun) { return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s"); }
+std::string plural(size_t count, const char* noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
 
 void print_ports(const char* title, const std::vector<ExplainedPort>& ports, std::string& text) {
   for (const ExplainedPort& port : ports) text += fmt::format("{} {}\n", title, print_port(port));
@@ -26,8 +28,8 @@ void print_refused(const Explanation& explanation, std::string& text) {
   text += "\nOperators that a preferred backend refused, the most nodes first:\n";
   for (const RefusedOp& op : ops) {
     text += fmt::format("  {}: {}{}, run by {}; {}\n", op.op, plural(op.count, "node"),
-                        op.elements ? fmt::format(", {} elements", *op.elements) : "", fmt::join(op.targets, ", "),
-                        fmt::join(op.refusals, "; "));
+                        op.elements ? fmt::format(", {} elements", *op.elements) : "",
+                        fmt::join(op.targets, ", "), fmt::join(op.refusals, "; "));
   }
 }
 
@@ -64,16 +66,18 @@ std::string sum_up_ops(const Explanation& explanation, size_t region) {
 }
 
 std::string explain_text(const Explanation& explanation, const std::string& subject) {
-  std::string text = fmt::format("{}: {} in {}, {} between devices\n", subject, plural(explanation.nodes.size(), "node"),
-                                 plural(explanation.regions.size(), "region"),
-                                 explanation.copies.size() == 1 ? "1 copy"
-                                                                : fmt::format("{} copies", explanation.copies.size()));
+  std::string text = fmt::format(
+      "{}: {} in {}, {} between devices\n", subject, plural(explanation.nodes.size(), "node"),
+      plural(explanation.regions.size(), "region"),
+      explanation.copies.size() == 1 ? "1 copy" : fmt::format("{} copies", explanation.copies.size()));
   print_ports("input ", explanation.inputs, text);
   print_ports("output", explanation.outputs, text);
   for (const SymbolBinding& symbol : explanation.symbols) {
-    text += fmt::format("size   {} = {}{}\n", symbol.symbol, symbol.value, symbol.by_default ? " (by default)" : "");
+    text += fmt::format("size   {} = {}{}\n", symbol.symbol, symbol.value,
+                        symbol.by_default ? " (by default)" : "");
   }
-  for (const ExplainedSlot& slot : explanation.slots) text += fmt::format("slot   {} = {}\n", slot.name, slot.device);
+  for (const ExplainedSlot& slot : explanation.slots)
+    text += fmt::format("slot   {} = {}\n", slot.name, slot.device);
   text += "\nRegions:\n";
   for (size_t r = 0; r < explanation.regions.size(); ++r) {
     const ExplainedRegion& region = explanation.regions[r];
@@ -87,8 +91,8 @@ std::string explain_text(const Explanation& explanation, const std::string& subj
   print_refused(explanation, text);
   text += "\nNodes:\n";
   for (const ExplainedNode& node : explanation.nodes) {
-    text += fmt::format("  {} ({}): region {}, {}, {}{}\n", node.name.empty() ? "-" : node.name, node.op, node.region,
-                        explanation.regions[node.region].target, node.reason,
+    text += fmt::format("  {} ({}): region {}, {}, {}{}\n", node.name.empty() ? "-" : node.name, node.op,
+                        node.region, explanation.regions[node.region].target, node.reason,
                         node.refusals.empty() ? "" : fmt::format(" [{}]", fmt::join(node.refusals, "; ")));
   }
   return text;

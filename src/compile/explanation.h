@@ -1,5 +1,5 @@
-// Who runs what, and why: what `explain` shows and `compile --json` reports, of a model that was placed or of a
-// program.
+// Who runs what, and why: what `explain` shows and `compile --json` reports, of a model that was placed or of
+// a program.
 #pragma once
 
 #include <cstdint>
@@ -41,8 +41,8 @@ struct ExplainedCopy {
   std::optional<uint64_t> bytes;  // absent: known only when it runs
 };
 
-/// A value on its way from what makes it to one reader. Regions of -1 are the function's inputs and outputs; nodes of
-/// -1 are not known (a program tells regions only).
+/// A value on its way from what makes it to one reader. Regions of -1 are the function's inputs and outputs;
+/// nodes of -1 are not known (a program tells regions only).
 struct ExplainedFlow {
   std::string value;
   int from_region = -1, to_region = -1;

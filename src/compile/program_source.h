@@ -7,7 +7,8 @@
 
 namespace intarsia {
 
-/// True for a program (an ELF file), false for anything else, which is taken for a model. Error: cannot be read.
+/// True for a program (an ELF file), false for anything else, which is taken for a model. Error: cannot be
+/// read.
 Result<bool> is_program_file(const std::string& path);
 
 /// Digest of a model file, as programs record it.

@@ -20,7 +20,8 @@ class TemporaryFile {
     std::error_code ignored;
     std::string path = (std::filesystem::temp_directory_path(ignored) / "intarsia-check-XXXXXX").string();
     const int descriptor = mkstemp(path.data());
-    if (descriptor < 0) return fail("cannot make a temporary file '{}'; set TMPDIR to a folder that can be written", path);
+    if (descriptor < 0)
+      return fail("cannot make a temporary file '{}'; set TMPDIR to a folder that can be written", path);
     close(descriptor);
     return TemporaryFile(path);
   }
@@ -35,7 +36,8 @@ class TemporaryFile {
   std::string path_;
 };
 
-Result<std::shared_ptr<const LoadedProgram>> load_compiled(const CheckRequest& request, const CheckTools& tools) {
+Result<std::shared_ptr<const LoadedProgram>> load_compiled(const CheckRequest& request,
+                                                           const CheckTools& tools) {
   const TemporaryFile file = TRY(TemporaryFile::make());
   CompileRequest compile = request.compile;
   compile.model_path = request.path;
@@ -50,27 +52,31 @@ Result<std::shared_ptr<const LoadedProgram>> load_compiled(const CheckRequest& r
 Result<std::string> find_model(const CheckRequest& request, const LoadedProgram& program) {
   if (!request.model_path.empty()) return request.model_path;
   const fbs::ProgramT& description = program.description();
-  if (description.model_path.empty()) return fail("{}: does not say which model it was compiled from; name it with --model", request.path);
+  if (description.model_path.empty())
+    return fail("{}: does not say which model it was compiled from; name it with --model", request.path);
   const Result<uint64_t> digest = digest_model(description.model_path);
   if (!digest) {
-    return fail("{}: the model that it was compiled from cannot be read ({}); name it with --model", request.path,
-                digest.error().message);
+    return fail("{}: the model that it was compiled from cannot be read ({}); name it with --model",
+                request.path, digest.error().message);
   }
   if (*digest != description.model_digest) {
-    return fail("{}: the model '{}' has changed since it was compiled; compile again, or name the model with --model",
-                request.path, description.model_path);
+    return fail(
+        "{}: the model '{}' has changed since it was compiled; compile again, or name the model with --model",
+        request.path, description.model_path);
   }
   return description.model_path;
 }
 
 Result<const fbs::FunctionT*> only_function(const LoadedProgram& program) {
   const auto& functions = program.description().functions;
-  if (functions.size() != 1) return fail("has {} functions; check compares programs with one", functions.size());
+  if (functions.size() != 1)
+    return fail("has {} functions; check compares programs with one", functions.size());
   return functions[0].get();
 }
 
 Result<Tensor> fill_input(const fbs::ValueT& value, uint64_t seed) {
-  const bool known = !value.rank_unknown && std::ranges::all_of(value.dims, [](int64_t size) { return size >= 0; });
+  const bool known =
+      !value.rank_unknown && std::ranges::all_of(value.dims, [](int64_t size) { return size >= 0; });
   if (!known || value.dtype == 0) return fail("input '{}' cannot be filled, give it", value.name);
   const Tensor tensor(static_cast<DType>(value.dtype), value.dims);
   TRY(with_context(fill_tensor(tensor.view(), seed), "input '{}'", value.name));
@@ -81,7 +87,8 @@ Result<Tensor> fill_input(const fbs::ValueT& value, uint64_t seed) {
 Result<std::vector<NamedValue>> gather_inputs(const fbs::FunctionT& function, const CheckRequest& request,
                                               std::vector<CheckedInput>& notes) {
   for (const NamedValue& given : request.inputs) {
-    const bool known = std::ranges::any_of(function.inputs, [&](uint32_t id) { return function.values[id]->name == given.name; });
+    const bool known = std::ranges::any_of(
+        function.inputs, [&](uint32_t id) { return function.values[id]->name == given.name; });
     if (known) continue;
     std::vector<std::string> names;
     for (uint32_t id : function.inputs) names.push_back(function.values[id]->name);
@@ -112,7 +119,8 @@ Result<std::vector<NamedValue>> vary_inputs(const std::vector<NamedValue>& input
 }
 
 /// The elements of a value that is no tensor, from the backend whose region makes it.
-Status append_parts(const LoadedProgram& program, uint32_t id, const NamedTensor& output, std::vector<NamedValue>& values) {
+Status append_parts(const LoadedProgram& program, uint32_t id, const NamedTensor& output,
+                    std::vector<NamedValue>& values) {
   const fbs::FunctionT& function = *program.description().functions[0];
   const auto makes_it = [&](const auto& step) {
     return step->kind == fbs::StepKind::run && std::ranges::find(step->outputs, id) != step->outputs.end();
@@ -124,12 +132,14 @@ Status append_parts(const LoadedProgram& program, uint32_t id, const NamedTensor
   const std::vector<uint8_t>& type = function.values[id]->encoded_type;
   const std::string_view encoded(reinterpret_cast<const char*>(type.data()), type.size());
   const OpaqueParts parts = TRY(program.backend((*step)->region).unpack(output.owner, encoded));
-  for (size_t i = 0; i < parts.tensors.size(); ++i) values.push_back({fmt::format("{}[{}]", output.name, i), parts.tensors[i]});
+  for (size_t i = 0; i < parts.tensors.size(); ++i)
+    values.push_back({fmt::format("{}[{}]", output.name, i), parts.tensors[i]});
   return {};
 }
 
 /// All outputs of the program, deep copies, so that the next run leaves them alone.
-Result<std::vector<NamedValue>> run_program(Session& session, const fbs::FunctionT& function, const std::vector<NamedValue>& inputs) {
+Result<std::vector<NamedValue>> run_program(Session& session, const fbs::FunctionT& function,
+                                            const std::vector<NamedValue>& inputs) {
   std::vector<NamedTensor> from, to;
   for (const NamedValue& input : inputs) from.push_back({input.name, input.tensor.view(), nullptr});
   for (uint32_t id : function.outputs) to.push_back({function.values[id]->name, {}, nullptr});
@@ -145,14 +155,17 @@ Result<std::vector<NamedValue>> run_program(Session& session, const fbs::Functio
   return outputs;
 }
 
-std::vector<CheckedOutput> compare_outputs(const std::vector<NamedValue>& actual, const std::vector<NamedValue>& reference,
+std::vector<CheckedOutput> compare_outputs(const std::vector<NamedValue>& actual,
+                                           const std::vector<NamedValue>& reference,
                                            const Tolerance& tolerance) {
   std::vector<CheckedOutput> compared;
   for (const NamedValue& want : reference) {
     const auto got = std::ranges::find(actual, want.name, &NamedValue::name);
     Difference missing;
     missing.why = "is missing";
-    compared.push_back({want.name, got == actual.end() ? missing : compare_tensors(got->tensor.view(), want.tensor.view(), tolerance)});
+    compared.push_back({want.name, got == actual.end()
+                                       ? missing
+                                       : compare_tensors(got->tensor.view(), want.tensor.view(), tolerance)});
   }
   for (const NamedValue& got : actual) {
     if (std::ranges::find(reference, got.name, &NamedValue::name) != reference.end()) continue;
@@ -164,8 +177,10 @@ std::vector<CheckedOutput> compare_outputs(const std::vector<NamedValue>& actual
 }
 
 /// A comparison says little about outputs that stay the same whatever the inputs are.
-std::vector<std::string> find_constant_outputs(Session& session, const fbs::FunctionT& function, const CheckRequest& request,
-                                               const std::vector<NamedValue>& inputs, const std::vector<NamedValue>& outputs) {
+std::vector<std::string> find_constant_outputs(Session& session, const fbs::FunctionT& function,
+                                               const CheckRequest& request,
+                                               const std::vector<NamedValue>& inputs,
+                                               const std::vector<NamedValue>& outputs) {
   std::vector<std::string> warnings;
   const Result<std::vector<NamedValue>> varied = vary_inputs(inputs);
   if (inputs.empty() || !varied) return warnings;
@@ -173,8 +188,10 @@ std::vector<std::string> find_constant_outputs(Session& session, const fbs::Func
   if (!others) return warnings;  // other values are not valid ones for this model
   for (const CheckedOutput& output : compare_outputs(*others, outputs, request.tolerance)) {
     if (!output.difference.ok) continue;
-    warnings.push_back(fmt::format("output '{}' hardly depends on the inputs: with other random inputs it is the same "
-                                   "within the tolerance, so that this check says little about it", output.name));
+    warnings.push_back(
+        fmt::format("output '{}' hardly depends on the inputs: with other random inputs it is the same "
+                    "within the tolerance, so that this check says little about it",
+                    output.name));
   }
   return warnings;
 }
@@ -190,12 +207,16 @@ Result<CheckResult> check_model(const CheckRequest& request, const CheckTools& t
   result.model_path = is_program ? TRY(find_model(request, *program)) : request.path;
   if (is_program) TRY(with_context(verify_constants(program->file()), "{}", request.path));
   const fbs::FunctionT& function = *TRY(with_context(only_function(*program), "{}", request.path));
-  const std::vector<NamedValue> inputs = TRY(with_context(gather_inputs(function, request, result.inputs), "{}", request.path));
+  const std::vector<NamedValue> inputs =
+      TRY(with_context(gather_inputs(function, request, result.inputs), "{}", request.path));
   Session session = TRY(Session::create(TRY(bind_program(program, request.bind))));
-  const std::vector<NamedValue> outputs = TRY(with_context(run_program(session, function, inputs), "{}", request.path));
-  const std::vector<NamedValue> reference = TRY(with_context(tools.oracle.run(result.model_path, inputs), "--against {}", tools.oracle.name));
+  const std::vector<NamedValue> outputs =
+      TRY(with_context(run_program(session, function, inputs), "{}", request.path));
+  const std::vector<NamedValue> reference =
+      TRY(with_context(tools.oracle.run(result.model_path, inputs), "--against {}", tools.oracle.name));
   result.outputs = compare_outputs(outputs, reference, request.tolerance);
-  result.ok = std::ranges::all_of(result.outputs, [](const CheckedOutput& output) { return output.difference.ok; });
+  result.ok =
+      std::ranges::all_of(result.outputs, [](const CheckedOutput& output) { return output.difference.ok; });
   result.warnings = find_constant_outputs(session, function, request, inputs, outputs);
   return result;
 }

@@ -14,16 +14,19 @@
 
 namespace intarsia {
 
-/// Runs a whole model file some other way. An output that is a sequence comes as its elements "NAME[0]", "NAME[1]".
+/// Runs a whole model file some other way. An output that is a sequence comes as its elements "NAME[0]",
+/// "NAME[1]".
 struct Oracle {
   std::string name;  // "onnxruntime"
-  std::function<Result<std::vector<NamedValue>>(const std::string& model_path, std::span<const NamedValue> inputs)> run;
+  std::function<Result<std::vector<NamedValue>>(const std::string& model_path,
+                                                std::span<const NamedValue> inputs)>
+      run;
 };
 
 struct CheckRequest {
-  std::string path;              // a model, which is compiled first, or a program
-  std::string model_path;        // what a program is compared with; empty: the model it was compiled from
-  CompileRequest compile;        // how a model is compiled; its paths are ignored
+  std::string path;                // a model, which is compiled first, or a program
+  std::string model_path;          // what a program is compared with; empty: the model it was compiled from
+  CompileRequest compile;          // how a model is compiled; its paths are ignored
   std::vector<NamedValue> inputs;  // inputs that are not among them are filled (fill_tensor)
   Tolerance tolerance;
   BindOptions bind;
@@ -55,8 +58,8 @@ struct CheckResult {
   std::vector<std::string> warnings;  // outputs that hardly depend on the inputs
 };
 
-/// Of a program the constants' digests are checked, too, and that the model is the one it was compiled from (unless
-/// request.model_path says which to take). A mismatch is a result, not an error.
+/// Of a program the constants' digests are checked, too, and that the model is the one it was compiled from
+/// (unless request.model_path says which to take). A mismatch is a result, not an error.
 Result<CheckResult> check_model(const CheckRequest& request, const CheckTools& tools);
 
 /// The object of `check --json` (docs/json.md).

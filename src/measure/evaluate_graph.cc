@@ -16,7 +16,8 @@ std::vector<size_t> find_last_readers(const Graph& graph) {
 }
 
 Status run_node(const Node& node, const Evaluate& evaluate, std::vector<Tensor>& values) {
-  if (!node.captures.empty()) return fail("node '{}' ({}) has sub-graphs, which only a framework runs", node.name, node.op);
+  if (!node.captures.empty())
+    return fail("node '{}' ({}) has sub-graphs, which only a framework runs", node.name, node.op);
   std::vector<const Tensor*> inputs;
   for (ValueId id : node.inputs) inputs.push_back(id == no_value ? nullptr : &values[index(id)]);
   std::vector<Tensor> outputs = TRY(evaluate(node, inputs));

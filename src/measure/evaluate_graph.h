@@ -15,8 +15,8 @@ struct NamedValue {
   Tensor tensor;
 };
 
-/// The graph's outputs for one tensor per input, in any order. `evaluate` runs one node; a value is dropped after its
-/// last reader. Errors: an input that is missing, and what `evaluate` says.
+/// The graph's outputs for one tensor per input, in any order. `evaluate` runs one node; a value is dropped
+/// after its last reader. Errors: an input that is missing, and what `evaluate` says.
 Result<std::vector<NamedValue>> evaluate_graph(const Graph& graph, std::span<const NamedValue> inputs,
                                                const Evaluate& evaluate);
 

@@ -15,7 +15,8 @@ std::string report_check_json(const CheckResult& result, const CheckRequest& req
   json["atol"] = request.tolerance.atol;
   json["inputs"] = Json::array();
   for (const CheckedInput& input : result.inputs) {
-    json["inputs"].push_back({{"name", input.name}, {"dtype", input.dtype}, {"shape", input.shape}, {"filled", input.filled}});
+    json["inputs"].push_back(
+        {{"name", input.name}, {"dtype", input.dtype}, {"shape", input.shape}, {"filled", input.filled}});
   }
   json["outputs"] = Json::array();
   for (const CheckedOutput& output : result.outputs) {
