@@ -89,7 +89,7 @@ void add_check_command(CLI::App& app) {
       ->add_option("-i,--input", options->inputs,
                    "An input; those not given are filled: floats at random, integers 0 and 1")
       ->type_name("NAME=FILE.npy")
-      ->take_all();
+      ->allow_extra_args(false);
   command
       ->add_option("--model", options->check.model,
                    "Compare a program with this model (default: what it was compiled from)")

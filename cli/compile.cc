@@ -91,7 +91,7 @@ void add_compile_command(CLI::App& app) {
   command->add_flag("--dry-run", options->compile.dry_run, "Do all but writing the program");
   command->add_option("--print-after", options->compile.print_after, "Print what the pass made")
       ->type_name("PASS")
-      ->take_all();
+      ->allow_extra_args(false);
   command->add_option("--stop-after", options->compile.stop_after, "Stop after the pass, without a program")
       ->type_name("PASS");
   command->add_flag("--json", options->json, "One JSON object on standard output (docs/json.md)");

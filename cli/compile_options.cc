@@ -14,21 +14,23 @@ void add_compile_options(CLI::App& command, intarsia::CompileOptions& options) {
       .add_option("-d,--devices", options.devices,
                   "Devices, as DEVICE or SLOT=DEVICE: cpu,accel=sim:0 (default: cpu)")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->type_name("[SLOT=]DEVICE,...");
   command
       .add_option("--backends", options.backends,
                   "Backends that may be used, in order of preference (default: all)")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->type_name("NAME,...");
   command.add_option("--shape", options.shapes, "Shape of an input; sizes that stay open become 1")
       ->type_name("INPUT=1x3x224x224")
-      ->take_all();
+      ->allow_extra_args(false);
   command.add_option("--threads", options.threads, "Threads of a run (default: 1)")
       ->check(CLI::Range(1, 1024))
       ->type_name("N");
   command.add_option("--pin", options.pins, "Nodes whose name matches run there; a later pin wins")
       ->type_name("GLOB=BACKEND@SLOT")
-      ->take_all();
+      ->allow_extra_args(false);
   command.add_option("--fallback", options.fallback, "none: never use a framework (default: auto)")
       ->check(CLI::IsMember({"auto", "none"}))
       ->type_name("auto|none");
@@ -40,7 +42,7 @@ void add_compile_options(CLI::App& command, intarsia::CompileOptions& options) {
       .add_option("--kernels", options.kernels,
                   "Library with kernels of your own (include/intarsia/kernel.h)")
       ->type_name("LIB.so")
-      ->take_all();
+      ->allow_extra_args(false);
 }
 
 void refuse_compile_options(const CLI::App& command, const std::vector<std::string>& allowed) {

@@ -281,12 +281,12 @@ void add_run_command(CLI::App& app) {
       ->add_option("-i,--input", options->inputs,
                    "An input; those not given are filled: floats at random, integers 0 and 1")
       ->type_name("NAME=FILE.npy")
-      ->take_all();
+      ->allow_extra_args(false);
   command->add_option("-o,--output", options->folder, "Write each output there as a .npy file")
       ->type_name("FOLDER");
   command->add_option("--bind", options->bindings, "Put a slot on a device of its kind")
       ->type_name("SLOT=DEVICE")
-      ->take_all();
+      ->allow_extra_args(false);
   command->add_option("--threads", options->threads, "Threads (default: as compiled)")
       ->check(CLI::Range(1, 1024))
       ->type_name("N");
