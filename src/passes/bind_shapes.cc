@@ -20,16 +20,19 @@ Status bind_input(Value& input, const Shape& given, Bindings& bindings) {
     input.type.shape = to_symbolic(given);
     return {};
   }
-  const SymbolicShape& wanted = *input.type.shape;
+  SymbolicShape& wanted = *input.type.shape;
   if (given.size() != wanted.size()) {
     return fail("--shape {}={}: the model's shape {} has rank {}, not {}", input.name, print_shape(given), print_shape(wanted), wanted.size(), given.size());
   }
   for (size_t axis = 0; axis < given.size(); ++axis) {
-    const Dim& dim = wanted[axis];
+    Dim& dim = wanted[axis];
     if (dim.is_number() && dim.value != given[axis]) {
       return fail("--shape {}={}: the model fixes size {} to {}", input.name, print_shape(given), axis, dim.value);
     }
-    if (!dim.is_named()) continue;
+    if (!dim.is_named()) {
+      dim = Dim::number(given[axis]);
+      continue;
+    }
     auto [at, is_new] = bindings.try_emplace(dim.symbol, given[axis]);
     if (!is_new && at->second != given[axis]) {
       return fail("--shape {}={}: '{}' is {} and {} at once", input.name, print_shape(given), dim.symbol, at->second, given[axis]);
@@ -71,7 +74,9 @@ Result<std::vector<SymbolBinding>> bind_shapes(Graph& graph, const std::map<std:
   for (ValueId id : graph.inputs) {
     const Value& input = graph.value(id);
     if (input.type.opaque) continue;
-    TRY(with_context(checked_elements(*input.type.fixed_shape()), "input '{}'", input.name));
+    const std::optional<Shape> shape = input.type.fixed_shape();
+    if (!shape) return fail("input '{}': its shape {} has a size without a name; give --shape {}=...", input.name, print_shape(*input.type.shape), input.name);
+    TRY(with_context(checked_elements(*shape), "input '{}'", input.name));
   }
   return result;
 }
