@@ -3,6 +3,7 @@
 #include <protozero/pbf_writer.hpp>
 #include <thread>
 
+#include "backends/onnxruntime/infer_types.h"
 #include "backends/onnxruntime/write_onnx_model.h"
 #include "tests/onnxruntime_graphs.h"
 
@@ -325,6 +326,23 @@ TEST(OnnxRuntimeTarget, AsksWithTheProducersOfUnknownTypes) {
   const ValueId z = g.node("Neg", {y}, {});
   const Support support = make_onnxruntime_target()->supports(g.finish({z}), NodeId{1});
   EXPECT_TRUE(support.yes) << support.because;
+}
+
+TEST(InferTypes, AsksTheLibrary) {
+  GraphMaker g;
+  const ValueId x = g.input("x", tensor_type(DType::f32, {Dim::named("n"), Dim::number(3)}));
+  const ValueId t = g.node("Transpose", {x}, {});
+  const ValueId s = g.node("SequenceConstruct", {t, t}, {});
+  const ValueId f = g.node("Frobnicate", {x}, {});
+  Graph graph = g.finish({t, s, f});
+  for (uint32_t i = 0; i < 3; ++i) {
+    const Status inferred = infer_types_with_onnxruntime(graph, NodeId{i});
+    ASSERT_TRUE(inferred) << error_of(inferred);
+  }
+  EXPECT_EQ(print_type(graph.value(t).type), "f32[3,n]");
+  EXPECT_TRUE(graph.value(s).type.opaque);
+  EXPECT_EQ(graph.value(s).type.encoded, "\x22\x06\x0a\x04\x0a\x02\x08\x01");  // sequence(tensor f32)
+  EXPECT_EQ(graph.value(f).type, ValueType{});
 }
 
 TEST(WriteOnnxModel, TwoVersionsOfOneDomainAreAnError) {

@@ -46,7 +46,7 @@ void erase_sizes(ValueType& type) {
 /// it makes.
 class ProbeBuilder {
  public:
-  ProbeBuilder(const Graph& graph, bool keep_constants) : graph_(graph), keep_constants_(keep_constants) {
+  ProbeBuilder(const Graph& graph, ProbeOptions options) : graph_(graph), options_(options) {
     probe_.opsets = graph.opsets;
   }
 
@@ -81,19 +81,19 @@ class ProbeBuilder {
     if (id == no_value) return id;
     if (auto at = mapped_.find(id); at != mapped_.end()) return at->second;
     const Value& value = graph_.value(id);
-    if (value.constant && (keep_constants_ || stays_constant(*value.constant))) {
+    if (value.constant && (options_.keep_constants || stays_constant(*value.constant))) {
       return mapped_[id] = probe_.add_constant(value.name, *value.constant);
     }
     ValueType type = value.type;
     if (value.constant) type = {value.constant->dtype(), to_symbolic(value.constant->shape()), false, {}};
-    erase_sizes(type);
+    if (!options_.keep_sizes) erase_sizes(type);
     const ValueId input = map_new(id, std::move(type));
     probe_.inputs.push_back(input);
     return input;
   }
 
   const Graph& graph_;
-  bool keep_constants_;
+  ProbeOptions options_;
   bool names_matter_ = false;  // a sub-graph reads values by name
   Graph probe_;
   std::map<ValueId, ValueId> mapped_;
@@ -101,8 +101,8 @@ class ProbeBuilder {
 
 }  // namespace
 
-Graph make_probe(const Graph& graph, NodeId node, bool keep_constants) {
-  ProbeBuilder builder(graph, keep_constants);
+Graph make_probe(const Graph& graph, NodeId node, ProbeOptions options) {
+  ProbeBuilder builder(graph, options);
   for (NodeId id : find_cone(graph, node)) builder.add(graph.node(id));
   return builder.finish();
 }

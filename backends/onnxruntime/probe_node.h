@@ -5,13 +5,18 @@
 
 namespace intarsia {
 
+struct ProbeOptions {
+  bool keep_constants = false;  // all of them, not only those that frameworks may need to build
+  bool keep_sizes = false;
+};
+
 /// The node alone as a graph whose sizes are erased (ranks stay) and whose names, where no sub-graph reads
 /// them, are made uniform, so that equal nodes of a model give equal graphs. Small integer, bool and string
-/// constants stay, as frameworks may need them to build; all others become inputs unless `keep_constants`.
+/// constants stay, as frameworks may need them to build; all others become inputs unless they are kept.
 /// Where the type of an input is not known, the nodes that make it come along, since the framework may know
 /// it.
 ///
 ///   y = Add(x: f32[2,3], w: f32[3] constant)   ->   o0 = Add(i0: f32[?,?], i1: f32[?])
-Graph make_probe(const Graph& graph, NodeId node, bool keep_constants);
+Graph make_probe(const Graph& graph, NodeId node, ProbeOptions options = {});
 
 }  // namespace intarsia

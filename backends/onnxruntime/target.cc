@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 
+#include "backends/onnxruntime/infer_types.h"
 #include "backends/onnxruntime/ort_session.h"
 #include "backends/onnxruntime/probe_node.h"
 #include "backends/onnxruntime/session_blob_generated.h"
@@ -47,8 +48,12 @@ class OnnxRuntimeTarget : public Target {
   Support supports(const Graph& graph, NodeId node) const override {
     if (Result<const Library*> library = Library::get(); !library)
       return Support::refused(library.error().message);
-    const Support support = ask(make_probe(graph, node, false));
-    return support.yes ? support : ask(make_probe(graph, node, true));
+    const Support support = ask(make_probe(graph, node));
+    return support.yes ? support : ask(make_probe(graph, node, {.keep_constants = true}));
+  }
+
+  Status infer_types(Graph& graph, NodeId node) const override {
+    return infer_types_with_onnxruntime(graph, node);
   }
 
   Result<CompiledRegion> compile(const Graph& region, const CompileOptions&) const override {
