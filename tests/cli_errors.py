@@ -1,5 +1,7 @@
 """Bad input of every kind: one `error: ...` line that says what, where and what to do; never a crash, never half a file."""
 
+import ctypes
+import ctypes.util
 import os
 import random
 import resource
@@ -10,6 +12,12 @@ import numpy as np
 import onnx
 import pytest
 from cli_models import TensorProto, call, call_json, compile_small, error_of, helper, numpy_helper, save, save_relu, save_small
+
+XXHASH_NAME = ctypes.util.find_library("xxhash")
+XXHASH = ctypes.CDLL(XXHASH_NAME) if XXHASH_NAME else None
+if XXHASH:
+    XXHASH.XXH3_64bits.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
+    XXHASH.XXH3_64bits.restype = ctypes.c_uint64
 
 
 def compile_error(model, *options, status=1):
@@ -290,3 +298,27 @@ def test_mismatch_is_an_error(tmp_path):
     message = error_of("check", program, "--model", save_small(tmp_path / "other.onnx", scale=2.0))
     assert "'y'" in message and "element" in message
     assert call_json("check", program)["ok"]
+
+
+def reseal(whole):
+    """The digest of everything but the constants, as the footer wants it (docs/format.md)."""
+    sizes = struct.unpack("<4Q", whole[-56:-24])
+    tail = -(-sizes[0] // 4096) * 4096
+    hashed = bytes(whole[:tail] + whole[tail + sizes[1]:-24])
+    return struct.pack("<Q", XXHASH.XXH3_64bits(hashed, len(hashed)))
+
+
+@pytest.mark.skipif(XXHASH is None, reason="needs libxxhash")
+def test_another_cpu(tmp_path):
+    backends = {one["name"]: one["present"] for one in call_json("devices")["backends"]}
+    if not backends["halide"]:
+        pytest.skip("needs native code: this build is without Halide")
+    program = tmp_path / "small.so"
+    call("compile", save_small(tmp_path / "small.onnx"), "-o", program, "--backends", "halide,reference")
+    whole = bytearray(program.read_bytes())
+    assert reseal(whole) == whole[-24:-16]
+    at = whole.rindex(b"x86_64\0")
+    whole[at:at + 6] = b"sparc9"
+    whole[-24:-16] = reseal(whole)
+    program.write_bytes(whole)
+    assert "sparc9" in error_of("run", program) and "x86_64" in error_of("run", program)
