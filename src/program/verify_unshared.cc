@@ -3,17 +3,20 @@
 namespace intarsia {
 namespace {
 
-/// Adds up sizes until they exceed the limit.
+/// Adds up sizes until they exceed the limit, and looks at each part's address.
 class Budget {
  public:
   explicit Budget(size_t bytes) : left_(bytes) {}
   bool spent() const { return spent_; }
+  bool aligned() const { return aligned_; }
 
   void text(const flatbuffers::String* text) { take(text ? text->size() : 0, 1); }
 
   template <typename T>
   void numbers(const flatbuffers::Vector<T>* numbers) {
     take(numbers ? numbers->size() : 0, sizeof(T));
+    aligned_ =
+        aligned_ && (numbers == nullptr || reinterpret_cast<uintptr_t>(numbers->Data()) % sizeof(T) == 0);
   }
 
   void texts(const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* texts) {
@@ -36,6 +39,8 @@ class Budget {
 
   size_t left_;
   bool spent_ = false;
+  bool aligned_ =
+      true;  // the FlatBuffers verifier looks at a vector's length only, not at its 8-byte elements
 };
 
 void visit_function(Budget& budget, const fbs::Function& function) {
@@ -79,6 +84,7 @@ Status verify_unshared(const fbs::Program& program, size_t bytes) {
     budget.texts(node.refusals());
   });
   if (budget.spent()) return fail("damaged: its description refers to the same parts again and again");
+  if (!budget.aligned()) return fail("damaged: a list in its description is not aligned");
   return {};
 }
 

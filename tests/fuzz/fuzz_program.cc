@@ -2,9 +2,9 @@
 //
 // The first byte of the input chooses what is fuzzed: the whole file, or the description alone, which is then
 // wrapped into a file with a right footer, since no fuzzer guesses a digest.
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -46,7 +46,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::unique_ptr<std::byte, void (*)(void*)> aligned(
       static_cast<std::byte*>(std::aligned_alloc(64, round_up(file.size() + 1, 64))), std::free);
   std::byte* begin = aligned.get();
-  std::memcpy(begin, file.data(), file.size());
+  std::ranges::copy(file, begin);
   const auto program = parse_program({begin, file.size()});
   if (program) {
     print_program(program->description);
