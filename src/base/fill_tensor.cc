@@ -29,7 +29,8 @@ struct NarrowFloat {
   /// Magnitudes from 1/16 (or the smallest normal one, where that is larger) to 1.
   uint64_t value(uint64_t random) const {
     const int lowest = bias > 4 ? bias - 4 : 0;
-    const auto exponent = static_cast<uint64_t>(lowest) + (random >> 32) % static_cast<uint64_t>(bias - lowest);
+    const auto exponent =
+        static_cast<uint64_t>(lowest) + (random >> 32) % static_cast<uint64_t>(bias - lowest);
     const uint64_t mantissa = random & ((uint64_t{1} << mantissa_bits) - 1);
     const uint64_t sign = sign_bits == 1 ? (random >> 60) & 1 : 0;
     return (sign << (exponent_bits + mantissa_bits)) | (exponent << mantissa_bits) | mantissa;
@@ -38,15 +39,24 @@ struct NarrowFloat {
 
 std::optional<NarrowFloat> narrow_float(DType dtype) {
   switch (dtype) {
-    case DType::f16: return NarrowFloat{1, 5, 10, 15};
-    case DType::bf16: return NarrowFloat{1, 8, 7, 127};
-    case DType::f8e4m3fn: return NarrowFloat{1, 4, 3, 7};
-    case DType::f8e4m3fnuz: return NarrowFloat{1, 4, 3, 8};
-    case DType::f8e5m2: return NarrowFloat{1, 5, 2, 15};
-    case DType::f8e5m2fnuz: return NarrowFloat{1, 5, 2, 16};
-    case DType::f4e2m1: return NarrowFloat{1, 2, 1, 1};
-    case DType::f8e8m0: return NarrowFloat{0, 8, 0, 127};
-    default: return std::nullopt;
+    case DType::f16:
+      return NarrowFloat{1, 5, 10, 15};
+    case DType::bf16:
+      return NarrowFloat{1, 8, 7, 127};
+    case DType::f8e4m3fn:
+      return NarrowFloat{1, 4, 3, 7};
+    case DType::f8e4m3fnuz:
+      return NarrowFloat{1, 4, 3, 8};
+    case DType::f8e5m2:
+      return NarrowFloat{1, 5, 2, 15};
+    case DType::f8e5m2fnuz:
+      return NarrowFloat{1, 5, 2, 16};
+    case DType::f4e2m1:
+      return NarrowFloat{1, 2, 1, 1};
+    case DType::f8e8m0:
+      return NarrowFloat{0, 8, 0, 127};
+    default:
+      return std::nullopt;
   }
 }
 

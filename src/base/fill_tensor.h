@@ -6,8 +6,8 @@
 
 namespace intarsia {
 
-/// Overwrites the tensor with values that depend on `seed` alone: real and complex floats between -1 and 1, integers
-/// and booleans 0 and 1. Strings are an error: they must be given.
+/// Overwrites the tensor with values that depend on `seed` alone: real and complex floats between -1 and 1,
+/// integers and booleans 0 and 1. Strings are an error: they must be given.
 Status fill_tensor(const TensorView& tensor, uint64_t seed);
 
 }  // namespace intarsia
