@@ -1,0 +1,27 @@
+"""The backend cases of the onnx package with our own backends alone, no framework."""
+
+import pytest
+from conformance_checks import Verdicts
+from onnx_cases import load_cases, read_exceptions, run_ours
+
+LIST = "unsupported_fallback_none.txt"
+FEWEST_NODE_CASES = 1750
+verdicts = Verdicts(read_exceptions(LIST), LIST)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("cases")
+
+
+@pytest.mark.parametrize("case", load_cases(), ids=lambda case: case.name)
+def test_case(case, folder):
+    verdicts.settle(case, run_ours(case, folder, fallback="none", backends=["halide", "reference"]))
+
+
+def test_list_and_counts(capsys, request):
+    assert not verdicts.unknown_names(load_cases())
+    with capsys.disabled():
+        verdicts.report("fallback none")
+    if request.session.testscollected == len(load_cases()) + 1:
+        assert verdicts.counts["node", "passed"] >= FEWEST_NODE_CASES
