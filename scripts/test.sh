@@ -1,19 +1,21 @@
 #!/bin/sh
-# Every test: the fast ones, the slow ones (real models), the run half alone, races, and a bounded time of fuzzing.
-# FUZZ_SECONDS=N is the time for each fuzz target (20).
+# Every test: the fast ones, the slow ones (real models, the ONNX cases, examples), the run half built alone, races, and
+# a bounded time of fuzzing under sanitizers. FUZZ_SECONDS=N is the time for each fuzz target (20).
 set -eu
 cd "$(dirname "$0")/.."
 
 ctest --test-dir build/release -L fast --output-on-failure -j 2
-ctest --test-dir build/release -L slow --output-on-failure
+ctest --test-dir build/release -L slow --output-on-failure -j 2
 
 echo "test: the run half alone, with no compiler, importer or framework"
 cmake --preset runtime-only >build/configure.log
 cmake --build --preset runtime-only
 
-echo "test: many threads on one program under ThreadSanitizer"
+echo "test: many threads on one program, under ThreadSanitizer"
 cmake --preset tsan >build/configure.log
-cmake --build --preset tsan --target runtime_threads
-ctest --preset tsan --output-on-failure -R Threads
+cmake --build --preset tsan --target runtime_session runtime_overlap
+build/tsan/bin/runtime_session --gtest_brief=1
+build/tsan/bin/runtime_overlap --gtest_brief=1
 
 scripts/fuzz.sh "${FUZZ_SECONDS:-20}"
+echo "test: all passed"

@@ -1,4 +1,6 @@
 // The oracle: a model file run by ONNX Runtime itself.
+#include <unistd.h>
+
 #include <cstdlib>
 #include <fstream>
 
@@ -13,7 +15,7 @@ using namespace test;
 
 /// A model file in the test's folder, removed afterwards.
 struct ModelFile {
-  std::string path = ::testing::TempDir() + "onnxruntime_oracle.onnx";
+  std::string path = ::testing::TempDir() + "onnxruntime_oracle_" + std::to_string(getpid()) + ".onnx";
   explicit ModelFile(const Graph& graph) {
     const auto model = write_onnx_model(graph);
     EXPECT_TRUE(model) << error_of(model);

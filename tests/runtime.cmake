@@ -11,8 +11,8 @@ intarsia_test(runtime_api LIBRARIES intarsia_run_api intarsia_runtime_support)
 if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
   intarsia_test(runtime_allocations LIBRARIES intarsia_run_api intarsia_runtime_support)
   target_sources(runtime_allocations PRIVATE count_allocations.cc)
-  add_executable(dispatch ${CMAKE_SOURCE_DIR}/bench/dispatch.cc count_allocations.cc)
-  target_link_libraries(dispatch PRIVATE intarsia_runtime_support)
+  add_executable(bench_dispatch ${CMAKE_SOURCE_DIR}/bench/dispatch.cc count_allocations.cc)
+  target_link_libraries(bench_dispatch PRIVATE intarsia_runtime_support)
 endif()
 
 # libFuzzer comes with clang; preset "fuzz" (CMakePresets.json).
