@@ -3,6 +3,9 @@
 // threads.
 #include <gtest/gtest.h>
 
+#include <cstring>
+
+#include "backends/halide/load.h"
 #include "backends/halide/target.h"
 #include "halide_support.h"
 
@@ -58,6 +61,34 @@ TEST_P(HalideKernels, AgreesWithReference) {
 
 INSTANTIATE_TEST_SUITE_P(Cases, HalideKernels, testing::ValuesIn(cases),
                          [](const auto& info) { return std::string(info.param.name); });
+
+/// A plan whose bytes are damaged loads or is refused; its offsets never reach outside (load checks them),
+/// and loading reads nothing behind the blob.
+TEST(HalidePlan, DamageNeverCrashesLoad) {
+  Result<Graph> graph = make_graph(std::string("graph \"case\" opsets {\"\": 18}\n") + cases[0].text);
+  ASSERT_TRUE(graph) << graph.error().message;
+  auto region = halide::compile_region(*graph, {1, "native", {}}, {});
+  ASSERT_TRUE(region) << region.error().message;
+  int loaded = 0;
+  auto load = [&](const std::string& blob) {
+    std::shared_ptr<void> memory = guarded_memory(blob.size(), true);
+    std::memcpy(memory.get(), blob.data(), blob.size());
+    LoadContext context;
+    context.blob = {static_cast<const std::byte*>(memory.get()), blob.size()};
+    context.symbol = [](const std::string&) { return reinterpret_cast<void*>(1); };
+    loaded += halide::load(context).has_value();
+  };
+  load(region->blob);
+  EXPECT_EQ(loaded, 1);
+  for (size_t i = 0; i < region->blob.size(); ++i) {
+    load(region->blob.substr(0, i));
+    for (char flip : {'\x01', '\x80', '\xff'}) {
+      std::string damaged = region->blob;
+      damaged[i] = static_cast<char>(damaged[i] ^ flip);
+      load(damaged);
+    }
+  }
+}
 
 }  // namespace
 }  // namespace intarsia::test
