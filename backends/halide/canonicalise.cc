@@ -25,21 +25,21 @@ constexpr size_t most_rank = 12;
 Status check_value(const Graph& graph, const Node& node, ValueId id) {
   const Value& value = graph.value(id);
   if (value.type.opaque || !is_supported_dtype(value.type.dtype))
-    return fail("halide: {} on {} is not supported", node.op, print_type(value.type));
+    return fail("{} on {} is not supported", node.op, print_type(value.type));
   std::optional<Shape> shape = value.type.fixed_shape();
-  if (!shape) return fail("halide: {} on {}: sizes must be numbers", node.op, print_type(value.type));
+  if (!shape) return fail("{} on {}: sizes must be numbers", node.op, print_type(value.type));
   if (shape->size() > most_rank)
-    return fail("halide: {} on rank {} is not supported", node.op, shape->size());
+    return fail("{} on rank {} is not supported", node.op, shape->size());
   int64_t elements = TRY(checked_elements(*shape));
-  if (elements > most_elements) return fail("halide: {} on a tensor of {} elements", node.op, elements);
-  if (elements == 0) return fail("halide: {} on an empty tensor", node.op);
+  if (elements > most_elements) return fail("{} on a tensor of {} elements", node.op, elements);
+  if (elements == 0) return fail("{} on an empty tensor", node.op);
   return {};
 }
 
 /// Constants may be empty (no axes) or strings where the rule never looks at their elements.
 Status check_values(const Graph& region) {
   for (const Node& node : region.nodes) {
-    if (!node.captures.empty()) return fail("halide: {} with sub-graphs is not supported", node.op);
+    if (!node.captures.empty()) return fail("{} with sub-graphs is not supported", node.op);
     for (size_t i = 0; i < node.inputs.size(); ++i)
       if (has_input(node, i) && !region.value(node.inputs[i]).constant)
         TRY(check_value(region, node, node.inputs[i]));

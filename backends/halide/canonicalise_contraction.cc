@@ -17,7 +17,7 @@ Status add_bias(Rewriter& r, ValueId out) {
 Status require_floats(Rewriter& r) {
   DType dtype = r.dtype(r.in(0));
   if (dtype == DType::f32 || dtype == DType::f64) return {};
-  return fail("halide: {} on {} is not supported", r.node().op, dtype_name(dtype));
+  return fail("{} on {} is not supported", r.node().op, dtype_name(dtype));
 }
 
 Status conv(Rewriter& r) {
@@ -25,9 +25,9 @@ Status conv(Rewriter& r) {
   Shape in = r.shape(r.in(0)), weights = r.shape(r.in(1)), out = r.out_shape();
   int64_t group = r.attributes().get_int("group", 1);
   if (in.size() < 3 || in.size() > 5 || weights.size() != in.size())
-    return fail("halide: Conv on rank {} is not supported", in.size());
+    return fail("Conv on rank {} is not supported", in.size());
   if (group < 1 || weights[0] % group || in[1] != weights[1] * group)
-    return fail("halide: Conv of {} by {} in {} groups", print_shape(in), print_shape(weights), group);
+    return fail("Conv of {} by {} in {} groups", print_shape(in), print_shape(weights), group);
   WindowGeometry window = TRY(window_geometry(r, {weights.begin() + 2, weights.end()}, in, out));
   Attributes attributes = make_attributes({{"group", group},
                                            {"strides", window.strides},
@@ -61,10 +61,10 @@ Status conv_transpose(Rewriter& r) {
   int64_t group = r.attributes().get_int("group", 1);
   const Tensor* constant = r.constant(r.in(1));
   if (!constant || constant->dtype() != DType::f32)
-    return fail("halide: ConvTranspose with weights that are no f32 constant is not supported");
+    return fail("ConvTranspose with weights that are no f32 constant is not supported");
   if (in.size() < 3 || in.size() > 5 || weights.size() != in.size() || group < 1 || in[1] % group ||
       weights[0] != in[1])
-    return fail("halide: ConvTranspose of {} by {} in {} groups", print_shape(in), print_shape(weights),
+    return fail("ConvTranspose of {} by {} in {} groups", print_shape(in), print_shape(weights),
                 group);
   size_t axes = in.size() - 2;
   std::vector<int64_t> ones(axes, 1), spread = r.attributes().get_ints("strides", ones);
@@ -74,7 +74,7 @@ Status conv_transpose(Rewriter& r) {
   std::string mode = r.attributes().get_string("auto_pad", "NOTSET");
   bool sized = r.attributes().has("output_shape") || mode == "SAME_UPPER" || mode == "SAME_LOWER";
   if (given.size() != 2 * axes || extra.size() != axes || spread.size() != axes || dilations.size() != axes)
-    return fail("halide: ConvTranspose with attributes that do not fit its rank");
+    return fail("ConvTranspose with attributes that do not fit its rank");
   for (size_t i = 0; i < axes; ++i) {
     int64_t reach = (weights[i + 2] - 1) * dilations[i], begin = given[i];
     if (sized) {
@@ -109,11 +109,11 @@ ValueId product(Rewriter& r, ValueId a, ValueId b) {
 Status matmul(Rewriter& r) {
   TRY(require_floats(r));
   ValueId a = r.in(0), b = r.in(1);
-  if (r.rank(a) < 1 || r.rank(b) < 1) return fail("halide: MatMul of a scalar");
+  if (r.rank(a) < 1 || r.rank(b) < 1) return fail("MatMul of a scalar");
   if (r.rank(a) == 1) a = r.reshape(a, {1, r.shape(a)[0]});
   if (r.rank(b) == 1) b = r.reshape(b, {r.shape(b)[0], 1});
   if (r.shape(a).back() != r.shape(b)[r.shape(b).size() - 2])
-    return fail("halide: MatMul of {} by {}", print_shape(r.shape(a)), print_shape(r.shape(b)));
+    return fail("MatMul of {} by {}", print_shape(r.shape(a)), print_shape(r.shape(b)));
   r.set_output(0, r.reshape(product(r, a, b), r.out_shape()));
   return {};
 }
@@ -121,11 +121,11 @@ Status matmul(Rewriter& r) {
 Status gemm(Rewriter& r) {
   TRY(require_floats(r));
   ValueId a = r.in(0), b = r.in(1);
-  if (r.rank(a) != 2 || r.rank(b) != 2) return fail("halide: Gemm on ranks {} and {}", r.rank(a), r.rank(b));
+  if (r.rank(a) != 2 || r.rank(b) != 2) return fail("Gemm on ranks {} and {}", r.rank(a), r.rank(b));
   if (r.attributes().get_int("transA", 0)) a = swap_last(r, a);
   if (r.attributes().get_int("transB", 0)) b = swap_last(r, b);
   if (r.shape(a)[1] != r.shape(b)[0])
-    return fail("halide: Gemm of {} by {}", print_shape(r.shape(a)), print_shape(r.shape(b)));
+    return fail("Gemm of {} by {}", print_shape(r.shape(a)), print_shape(r.shape(b)));
   ValueId out = product(r, a, b);
   float alpha = r.attributes().get_float("alpha", 1), beta = r.attributes().get_float("beta", 1);
   if (alpha != 1) out = r.emit_elementwise("Mul", {out, r.add_scalar(alpha, r.dtype(out))});

@@ -22,19 +22,19 @@ Status keep(Rewriter& r) {
 Status keep_float(Rewriter& r) {
   DType dtype = r.dtype(r.in(0));
   if (dtype != DType::f32 && dtype != DType::f64)
-    return fail("halide: {} on {} is not supported", r.node().op, dtype_name(dtype));
+    return fail("{} on {} is not supported", r.node().op, dtype_name(dtype));
   return keep(r);
 }
 
 Status keep_f32(Rewriter& r) {
   if (r.dtype(r.in(0)) != DType::f32)
-    return fail("halide: {} on {} is not supported", r.node().op, dtype_name(r.dtype(r.in(0))));
+    return fail("{} on {} is not supported", r.node().op, dtype_name(r.dtype(r.in(0))));
   return keep(r);
 }
 
 Status mod(Rewriter& r) {
   DType dtype = r.dtype(r.in(0));
-  if (is_float(dtype)) return fail("halide: Mod on {} is not supported", dtype_name(dtype));
+  if (is_float(dtype)) return fail("Mod on {} is not supported", dtype_name(dtype));
   return keep(r);
 }
 
@@ -42,7 +42,7 @@ Status mod(Rewriter& r) {
 Status pow(Rewriter& r) {
   ValueId exponent = r.in(1);
   if (r.dtype(r.in(0)) != DType::f32)
-    return fail("halide: Pow on {} is not supported", dtype_name(r.dtype(r.in(0))));
+    return fail("Pow on {} is not supported", dtype_name(r.dtype(r.in(0))));
   if (r.dtype(exponent) != DType::f32) {
     const Tensor* constant = r.constant(exponent);
     exponent = constant && element_count(constant->shape()) == 1
@@ -87,7 +87,7 @@ Status identity(Rewriter& r) { return no_complaint(r, r.in(0)); }
 Status dropout(Rewriter& r) {
   bool training = r.attributes().get_int("is_test", 1) == 0 && r.version() < 7;
   if (r.has_input(2)) training = TRY(r.scalar("", 2, 0)) != 0;
-  if (training) return fail("halide: Dropout in training mode is not supported");
+  if (training) return fail("Dropout in training mode is not supported");
   if (intarsia::has_output(r.node(), 1)) {
     ValueId all = r.reshape(r.add_scalar(1, DType::boolean), Shape(r.out_shape(1).size(), 1));
     r.set_output(1, r.emit("Expand", {all}, DType::boolean, r.out_shape(1)));

@@ -22,7 +22,7 @@ Status gather_nd(Rewriter& r) {
 
 Status trilu(Rewriter& r) {
   std::vector<int64_t> k = TRY(r.ints("", 1, {0}));
-  if (k.size() != 1) return fail("halide: Trilu wants one k, got {}", k.size());
+  if (k.size() != 1) return fail("Trilu wants one k, got {}", k.size());
   int64_t limit = r.out_shape().back() + r.out_shape()[r.out_shape().size() - 2];
   Attributes attributes = make_attributes(
       {{"k", std::clamp(k[0], -limit, limit)}, {"upper", r.attributes().get_int("upper", 1)}});
@@ -34,7 +34,7 @@ Status one_hot(Rewriter& r) {
   int64_t axis = TRY(r.axis(r.attributes().get_int("axis", -1), static_cast<int64_t>(r.out_shape().size())));
   DType indices = r.dtype(r.in(0));
   if (!is_integer(indices))
-    return fail("halide: OneHot with {} indices is not supported", dtype_name(indices));
+    return fail("OneHot with {} indices is not supported", dtype_name(indices));
   r.set_output(0, r.emit("OneHot", {r.in(0), r.in(2)}, r.out_dtype(), r.out_shape(),
                          make_attributes({{"axis", axis}})));
   return {};

@@ -35,7 +35,7 @@ Status slice_rule(Rewriter& r) {
   axes = TRY(r.ints("axes", 3, axes));
   std::vector<int64_t> steps = TRY(r.ints("", 4, std::vector<int64_t>(starts.size(), 1)));
   if (axes.size() != starts.size() || steps.size() != starts.size())
-    return fail("halide: Slice with {} starts, {} axes, {} steps", starts.size(), axes.size(), steps.size());
+    return fail("Slice with {} starts, {} axes, {} steps", starts.size(), axes.size(), steps.size());
   std::vector<int64_t> first(from.size(), 0), step(from.size(), 1);
   for (size_t i = 0; i < axes.size(); ++i) {
     auto axis = static_cast<size_t>(TRY(r.axis(axes[i], r.rank(r.in(0)))));
@@ -52,7 +52,7 @@ Status split(Rewriter& r) {
   auto axis = static_cast<size_t>(TRY(r.axis(r.attributes().get_int("axis", 0), static_cast<int64_t>(rank))));
   std::vector<int64_t> starts(rank, 0), steps(rank, 1);
   for (size_t i = 0; i < r.node().outputs.size(); ++i) {
-    if (!has_output(r.node(), i)) return fail("halide: Split with an output left out is not supported");
+    if (!has_output(r.node(), i)) return fail("Split with an output left out is not supported");
     r.set_output(i, slice(r, r.in(0), starts, steps, r.out_shape(i)));
     starts[axis] += r.out_shape(i)[axis];
   }
@@ -88,14 +88,14 @@ Status pad(Rewriter& r) {
   std::iota(axes.begin(), axes.end(), 0);
   axes = TRY(r.ints("", 3, axes));
   if (given.size() != 2 * axes.size())
-    return fail("halide: Pad with {} pads for {} axes", given.size(), axes.size());
+    return fail("Pad with {} pads for {} axes", given.size(), axes.size());
   std::vector<int64_t> begin(from.size(), 0);
   for (size_t i = 0; i < axes.size(); ++i)
     begin[static_cast<size_t>(TRY(r.axis(axes[i], r.rank(r.in(0)))))] = given[i];
   for (size_t i = 0; i < from.size(); ++i) {
     int64_t end = r.out_shape()[i] - from[i] - begin[i], most = mode == "reflect" ? from[i] - 1 : from[i];
     if ((mode == "reflect" || mode == "wrap") && (begin[i] > most || end > most))
-      return fail("halide: Pad mode {} by more than the size is not supported", mode);
+      return fail("Pad mode {} by more than the size is not supported", mode);
   }
   Attributes attributes = make_attributes({{"begin", begin}, {"mode", mode}});
   ValueId fill = r.has_input(2) ? r.reshape(r.in(2), {})

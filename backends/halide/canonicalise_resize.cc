@@ -93,14 +93,14 @@ Result<std::vector<double>> scales_of(Rewriter& r, const Shape& in, const Shape&
   std::vector<float> given = r.attributes().get_floats("scales");
   if (r.has_input(slot)) {
     const Tensor* tensor = r.constant(r.in(slot));
-    if (!tensor) return fail("halide: {} with scales not known at compile time", r.node().op);
+    if (!tensor) return fail("{} with scales not known at compile time", r.node().op);
     if (tensor->dtype() == DType::f32) given.assign(tensor->as<float>().begin(), tensor->as<float>().end());
   }
   for (size_t i = 0; i < given.size(); ++i) {
     auto axis =
         static_cast<size_t>(axes.empty() ? static_cast<int64_t>(i) : TRY(r.axis(axes[i], r.rank(r.in(0)))));
     if (axis >= in.size() || !(given[i] > 0))
-      return fail("halide: {} with {} scales", r.node().op, given.size());
+      return fail("{} with {} scales", r.node().op, given.size());
     scales[axis] = given[i];
   }
   return scales;
@@ -114,14 +114,14 @@ Status resize(Rewriter& r) {
   std::string nearest = r.attributes().get_string("nearest_mode", old ? "floor" : "round_prefer_floor");
   if (mode == "bilinear") mode = "linear";
   if (mode != "nearest" && mode != "linear" && mode != "cubic")
-    return fail("halide: Resize mode {} is not supported", mode);
+    return fail("Resize mode {} is not supported", mode);
   if (transform == "tf_crop_and_resize")
-    return fail("halide: Resize with tf_crop_and_resize is not supported");
-  if (r.attributes().get_int("antialias", 0)) return fail("halide: Resize with antialias is not supported");
+    return fail("Resize with tf_crop_and_resize is not supported");
+  if (r.attributes().get_int("antialias", 0)) return fail("Resize with antialias is not supported");
   if (r.attributes().get_string("keep_aspect_ratio_policy", "stretch") != "stretch")
-    return fail("halide: Resize that keeps the aspect ratio is not supported");
+    return fail("Resize that keeps the aspect ratio is not supported");
   if (mode != "nearest" && r.dtype(r.in(0)) != DType::f32)
-    return fail("halide: Resize mode {} on {} is not supported", mode, dtype_name(r.dtype(r.in(0))));
+    return fail("Resize mode {} on {} is not supported", mode, dtype_name(r.dtype(r.in(0))));
   Shape in = r.shape(r.in(0)), out = r.out_shape();
   std::vector<double> scales = TRY(scales_of(r, in, out));
   ValueId x = r.in(0);

@@ -32,7 +32,7 @@ ValueId apply(Rewriter& r, const char* op, std::vector<ValueId> inputs) {
 Status require_floats(Rewriter& r) {
   DType dtype = r.dtype(r.in(0));
   if (dtype == DType::f32 || dtype == DType::f64) return {};
-  return fail("halide: {} on {} is not supported", r.node().op, dtype_name(dtype));
+  return fail("{} on {} is not supported", r.node().op, dtype_name(dtype));
 }
 
 Result<Axes> axes_of(Rewriter& r) {
@@ -56,7 +56,7 @@ Status reduce_rule(Rewriter& r) {
   const std::string& op = r.node().op;
   bool plain = op == "ReduceSum" || op == "ReduceMax" || op == "ReduceMin" || op == "ReduceProd";
   if (!plain) TRY(require_floats(r));
-  if (r.dtype(x) == DType::boolean) return fail("halide: {} on bool is not supported", op);
+  if (r.dtype(x) == DType::boolean) return fail("{} on bool is not supported", op);
   if (op == "ReduceL1")
     out = reduce(r, "ReduceSum", apply(r, "Abs", {x}), axes);
   else if (op == "ReduceL2")
@@ -89,7 +89,7 @@ Status softmax(Rewriter& r) {
   ValueId x = r.in(0);
   bool old = r.version() < 13;
   int64_t axis = TRY(r.axis(r.attributes().get_int("axis", old ? 1 : -1), std::max<int64_t>(r.rank(x), 1)));
-  if (r.rank(x) == 0) return fail("halide: {} of a scalar", r.node().op);
+  if (r.rank(x) == 0) return fail("{} of a scalar", r.node().op);
   Axes axes = old ? all_axes(r.rank(x), axis) : Axes{axis};
   ValueId shifted = apply(r, "Sub", {x, reduce(r, "ReduceMax", x, axes)});
   ValueId exp = apply(r, "Exp", {shifted}), sum = reduce(r, "ReduceSum", exp, axes);
@@ -114,7 +114,7 @@ ValueId scale_and_shift(Rewriter& r, ValueId x, ValueId scale, ValueId shift) {
 Status layer_normalization(Rewriter& r) {
   TRY(require_floats(r));
   if (has_output(r.node(), 1) || has_output(r.node(), 2))
-    return fail("halide: {} with mean outputs is not supported", r.node().op);
+    return fail("{} with mean outputs is not supported", r.node().op);
   ValueId x = r.in(0);
   Axes axes = all_axes(r.rank(x), TRY(r.axis(r.attributes().get_int("axis", -1), r.rank(x))));
   ValueId y =
@@ -139,7 +139,7 @@ Status group_normalization(Rewriter& r) {
   Shape shape = r.shape(x);
   int64_t groups = r.attributes().get_int("num_groups", 0);
   if (shape.size() < 2 || groups < 1 || shape[1] % groups)
-    return fail("halide: GroupNormalization of {} in {} groups", print_shape(shape), groups);
+    return fail("GroupNormalization of {} in {} groups", print_shape(shape), groups);
   Shape split{shape[0], groups, shape[1] / groups};
   split.insert(split.end(), shape.begin() + 2, shape.end());
   ValueId y = normalize(r, r.reshape(x, split), all_axes(static_cast<int64_t>(split.size()), 2),
@@ -147,7 +147,7 @@ Status group_normalization(Rewriter& r) {
   Shape vector(split.size() - 1, 1);
   vector[0] = groups, vector[1] = element_count(r.shape(r.in(1))) / groups;
   if (element_count(vector) != element_count(r.shape(r.in(1))))
-    return fail("halide: GroupNormalization with a scale of {}", print_shape(r.shape(r.in(1))));
+    return fail("GroupNormalization with a scale of {}", print_shape(r.shape(r.in(1))));
   y = scale_and_shift(r, y, r.reshape(r.in(1), vector), r.reshape(r.in(2), vector));
   r.set_output(0, r.reshape(y, shape));
   return {};
@@ -170,7 +170,7 @@ Result<std::pair<ValueId, ValueId>> batch_vectors(Rewriter& r, double epsilon) {
   for (size_t i = 1; i < 5; ++i) {
     const Tensor* tensor = r.constant(r.in(i));
     if (!tensor || tensor->dtype() != DType::f32 || tensor->shape() != scale.shape())
-      return fail("halide: BatchNormalization with statistics that are no f32 constants is not supported");
+      return fail("BatchNormalization with statistics that are no f32 constants is not supported");
   }
   auto given = [&](size_t i) { return r.constant(r.in(i))->as<float>(); };
   for (size_t c = 0; c < scale.as<float>().size(); ++c) {
@@ -185,7 +185,7 @@ Status batch_normalization(Rewriter& r) {
   TRY(require_floats(r));
   for (size_t i = 1; i < 5; ++i)
     if (has_output(r.node(), i) || r.attributes().get_int("training_mode", 0))
-      return fail("halide: BatchNormalization in training mode is not supported");
+      return fail("BatchNormalization in training mode is not supported");
   ValueId x = r.in(0);
   auto [scale, shift] = TRY(batch_vectors(r, r.attributes().get_float("epsilon", 1e-5f)));
   r.set_output(0,
@@ -209,7 +209,7 @@ Status lp_normalization(Rewriter& r) {
 
 Status cum_sum(Rewriter& r) {
   std::vector<int64_t> axis = TRY(r.ints("", 1, {0}));
-  if (axis.size() != 1) return fail("halide: CumSum wants one axis, got {}", axis.size());
+  if (axis.size() != 1) return fail("CumSum wants one axis, got {}", axis.size());
   Attributes attributes = make_attributes({{"axis", TRY(r.axis(axis[0], r.rank(r.in(0))))},
                                            {"exclusive", r.attributes().get_int("exclusive", 0)},
                                            {"reverse", r.attributes().get_int("reverse", 0)}});

@@ -15,11 +15,11 @@ Result<WindowGeometry> window_geometry(const Rewriter& r, const Shape& kernel, c
                         r.attributes().get_ints("pads", std::vector<int64_t>(2 * axes, 0))};
   if (in.size() != axes + 2 || out.size() != in.size() || window.strides.size() != axes ||
       window.dilations.size() != axes || window.pads.size() != 2 * axes)
-    return fail("halide: {} with attributes that do not fit rank {}", r.node().op, in.size());
+    return fail("{} with attributes that do not fit rank {}", r.node().op, in.size());
   std::string mode = r.attributes().get_string("auto_pad", "NOTSET");
   for (size_t i = 0; i < axes; ++i) {
     if (kernel[i] < 1 || window.strides[i] < 1 || window.dilations[i] < 1)
-      return fail("halide: {} with a kernel, stride or dilation below 1", r.node().op);
+      return fail("{} with a kernel, stride or dilation below 1", r.node().op);
     if (mode == "VALID") window.pads[i] = window.pads[i + axes] = 0;
     if (mode != "SAME_UPPER" && mode != "SAME_LOWER") continue;
     int64_t span = (out[i + 2] - 1) * window.strides[i] + (kernel[i] - 1) * window.dilations[i] + 1;
@@ -33,14 +33,14 @@ Result<WindowGeometry> window_geometry(const Rewriter& r, const Shape& kernel, c
 namespace {
 
 Status pool(Rewriter& r) {
-  if (has_output(r.node(), 1)) return fail("halide: MaxPool with indices is not supported");
+  if (has_output(r.node(), 1)) return fail("MaxPool with indices is not supported");
   DType dtype = r.dtype(r.in(0));
   if (r.node().op == "AveragePool" && dtype != DType::f32 && dtype != DType::f64)
-    return fail("halide: AveragePool on {} is not supported", dtype_name(dtype));
+    return fail("AveragePool on {} is not supported", dtype_name(dtype));
   WindowGeometry window =
       TRY(window_geometry(r, r.attributes().get_ints("kernel_shape"), r.shape(r.in(0)), r.out_shape()));
   if (element_count(window.kernel) > 1024)
-    return fail("halide: {} over {} elements is not supported", r.node().op, element_count(window.kernel));
+    return fail("{} over {} elements is not supported", r.node().op, element_count(window.kernel));
   Attributes attributes = make_attributes({{"kernel", window.kernel},
                                            {"strides", window.strides},
                                            {"dilations", window.dilations},
@@ -55,7 +55,7 @@ Status global_pool(Rewriter& r) {
   std::iota(axes.begin(), axes.end(), 2);
   bool mean = r.node().op == "GlobalAveragePool";
   if (mean && !is_float(r.dtype(r.in(0))))
-    return fail("halide: GlobalAveragePool on {}", dtype_name(r.dtype(r.in(0))));
+    return fail("GlobalAveragePool on {}", dtype_name(r.dtype(r.in(0))));
   r.set_output(0, r.emit(mean ? "ReduceMean" : "ReduceMax", {r.in(0)}, r.out_dtype(), r.out_shape(),
                          make_attributes({{"axes", axes}})));
   return {};
@@ -63,7 +63,7 @@ Status global_pool(Rewriter& r) {
 
 Status lrn(Rewriter& r) {
   if (r.dtype(r.in(0)) != DType::f32)
-    return fail("halide: LRN on {} is not supported", dtype_name(r.dtype(r.in(0))));
+    return fail("LRN on {} is not supported", dtype_name(r.dtype(r.in(0))));
   r.set_output(0, r.emit("LRN", {r.in(0)}, r.out_dtype(), r.out_shape(), r.attributes()));
   return {};
 }

@@ -42,7 +42,7 @@ class KernelsTarget : public Target {
 
   Support supports(const Graph& graph, NodeId id) const override {
     const Node& node = graph.node(id);
-    if (find(node).first == nullptr) return Support::refused(fmt::format("no library given has a kernel for {}.{}", node.domain, node.op));
+    if (find(node).first == nullptr) return Support::refused(fmt::format("the given libraries have no {}", node.op));
     const auto outputs = infer(graph, node);
     return outputs ? Support::supported() : Support::refused(outputs.error().message);
   }

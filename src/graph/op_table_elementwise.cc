@@ -9,6 +9,15 @@ Status infer_is_float_class(ShapeContext& context) {
   return {};
 }
 
+/// Sequences and optionals pass, too.
+Status infer_identity(ShapeContext& context) {
+  if (context.is_opaque(0)) {
+    context.set_opaque_output(0, context.encoded_type(0));
+    return {};
+  }
+  return same_as_input(context);
+}
+
 Status infer_cast(ShapeContext& context) {
   const DType to = TRY(dtype_attribute(context, "to", DType::undefined));
   if (to == DType::undefined) return fail("attribute to is missing");
@@ -85,7 +94,7 @@ std::span<const OpInfo> elementwise_ops() {
       {"GreaterOrEqual", "", 2, 2, 1, 1, broadcast_inputs_to_bool, elementwise},
       {"HardSigmoid", "", 1, 1, 1, 1, same_as_input, elementwise},
       {"HardSwish", "", 1, 1, 1, 1, same_as_input, elementwise},
-      {"Identity", "", 1, 1, 1, 1, same_as_input, elementwise},
+      {"Identity", "", 1, 1, 1, 1, infer_identity, elementwise},
       {"IsInf", "", 1, 1, 1, 1, infer_is_float_class, elementwise},
       {"IsNaN", "", 1, 1, 1, 1, infer_is_float_class, elementwise},
       {"LeakyRelu", "", 1, 1, 1, 1, same_as_input, elementwise},

@@ -9,6 +9,14 @@ DType ShapeContext::dtype(size_t input) const {
   return has_input(input) ? graph_.value(node_.inputs[input]).type.dtype : DType::undefined;
 }
 
+bool ShapeContext::is_opaque(size_t input) const {
+  return has_input(input) && graph_.value(node_.inputs[input]).type.opaque;
+}
+
+std::string ShapeContext::encoded_type(size_t input) const {
+  return is_opaque(input) ? graph_.value(node_.inputs[input]).type.encoded : std::string();
+}
+
 const SymbolicShape* ShapeContext::shape(size_t input) const {
   if (!has_input(input)) return nullptr;
   const ValueType& type = graph_.value(node_.inputs[input]).type;
