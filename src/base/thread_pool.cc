@@ -1,5 +1,6 @@
 #include "base/thread_pool.h"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -21,7 +22,8 @@ void relax() {
 #endif
 }
 
-thread_local bool inside_task = false;
+// The worker that this thread is while it runs a task, else -1.
+thread_local int current_worker = -1;
 
 }  // namespace
 
@@ -42,14 +44,14 @@ struct ThreadPool::Shared {
   std::condition_variable wake;
 
   void take_tasks(int worker) {
-    inside_task = true;
+    current_worker = worker;
     for (int task = next.fetch_add(1, std::memory_order_relaxed); task < tasks;
          task = next.fetch_add(1, std::memory_order_relaxed)) {
       const int failed = body(data, task, worker);
       int none = 0;
       if (failed != 0) result.compare_exchange_strong(none, failed);
     }
-    inside_task = false;
+    current_worker = -1;
   }
 
   /// Waits until the generation differs from `seen`: spins, then sleeps. Returns the new generation.
@@ -103,10 +105,11 @@ void ThreadPool::work(int worker) {
 }
 
 int ThreadPool::parallel_for(int tasks, Body body, void* data) {
-  if (workers_.empty() || tasks <= 1 || inside_task) {
+  if (workers_.empty() || tasks <= 1 || current_worker >= 0) {
+    const int worker = std::max(current_worker, 0);
     int result = 0;
     for (int task = 0; task < tasks; ++task) {
-      const int failed = body(data, task, 0);
+      const int failed = body(data, task, worker);
       if (result == 0) result = failed;
     }
     return result;

@@ -53,6 +53,7 @@ class FunctionBuilder {
     auto entry = std::make_unique<fbs::ValueT>();
     entry->name = value.name;
     entry->dtype = value.type.opaque ? 0 : static_cast<uint8_t>(value.type.dtype);
+    entry->encoded_type.assign(value.type.encoded.begin(), value.type.encoded.end());
     entry->rank_unknown = !value.type.shape;
     if (value.type.shape) {
       for (const Dim& dim : *value.type.shape) entry->dims.push_back(dim.is_number() ? dim.value : -1);
