@@ -38,6 +38,7 @@ Result<ValueType> read_tensor_type(const Library& library, const TypeInfo* type)
   TRY(library.check(api.size_names(info, names.data(), rank)));
   ValueType result;
   if (dtype > 0 && dtype < dtype_count) result.dtype = static_cast<DType>(dtype);
+  if (rank == 0) return result;  // a scalar, or a rank that it does not know: both are told as 0
   result.shape.emplace();
   for (size_t i = 0; i < rank; ++i) {
     const std::string name = names[i] ? names[i] : "";
