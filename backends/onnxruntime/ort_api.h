@@ -68,6 +68,7 @@ struct Api {
   Slot<130, OrtStatus*(SessionOptions*, const char* key, const char* value)> add_config_entry{table};
   Slot<210, OrtStatus*(SessionOptions*, const char* const* names, const Value* const* values, size_t count)>
       add_external_initializers{table};
+  Slot<150, OrtStatus*(SessionOptions*, const char* name, const Value*)> add_initializer{table};
   Slot<100, void(SessionOptions*)> release_session_options{table};
 
   Slot<7, OrtStatus*(const Env*, const char* path, const SessionOptions*, Session** out)> create_session{

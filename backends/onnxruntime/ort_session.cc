@@ -110,6 +110,8 @@ Result<Tensor> view_tensor(const Library& library, const std::shared_ptr<void>& 
   return Tensor(std::move(view), value);
 }
 
+/// Each constant is given twice: as external data, which the optimizer reads while the session is made, and
+/// as a shared initializer, without which the session would keep a copy of its own.
 Status ModelSession::add_constants(SessionOptions* options, const SessionSettings& settings) {
   if (settings.constants.size() != settings.constant_names.size()) {
     return fail("the model wants {} constants, got {}", settings.constant_names.size(),
@@ -124,6 +126,7 @@ Status ModelSession::add_constants(SessionOptions* options, const SessionSetting
         TRY(with_context(wrap_tensor(library_, settings.constants[i]), "constant '{}'", name)));
     names.push_back(name.c_str());
     values.push_back(constants_.back().get());
+    TRY(library_.check(library_.api().add_initializer(options, names.back(), values.back())));
   }
   return library_.check(
       library_.api().add_external_initializers(options, names.data(), values.data(), names.size()));
