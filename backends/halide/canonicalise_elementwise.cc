@@ -1,4 +1,5 @@
 // Elementwise operators stay what they are; parameters become attributes, variadic forms chains of two.
+#include <algorithm>
 #include <array>
 #include <limits>
 
@@ -111,6 +112,15 @@ Status swish(Rewriter& r) {
   return no_complaint(r, r.emit_elementwise("Mul", {x, r.emit_elementwise("Sigmoid", {scaled})}));
 }
 
+/// A negative amount shifts every bit out; in Halide it shifts the other way.
+Status bit_shift(Rewriter& r) {
+  constexpr std::array unsigned_types = {DType::u8, DType::u16, DType::u32, DType::u64};
+  DType dtype = r.dtype(r.in(0));
+  if (std::ranges::find(unsigned_types, dtype) == unsigned_types.end())
+    return fail("BitShift on {} is not supported", dtype_name(dtype));
+  return keep(r);
+}
+
 constexpr std::array rules = std::to_array<RuleEntry>({
     {"Abs", keep},
     {"Neg", keep},
@@ -128,7 +138,7 @@ constexpr std::array rules = std::to_array<RuleEntry>({
     {"BitwiseAnd", keep},
     {"BitwiseOr", keep},
     {"BitwiseXor", keep},
-    {"BitShift", keep},
+    {"BitShift", bit_shift},
     {"Equal", keep},
     {"Less", keep},
     {"LessOrEqual", keep},

@@ -124,7 +124,10 @@ Status space_to_depth(Rewriter& r) {
   Shape s = r.shape(r.in(0)), out = r.out_shape();
   int64_t b = r.attributes().get_int("blocksize", 1);
   ValueId six = r.reshape(r.in(0), {s[0], s[1], out[2], b, out[3], b});
-  r.set_output(0, r.reshape(r.transpose(six, {0, 3, 5, 1, 2, 4}), out));
+  const bool channel_first = r.attributes().get_string("mode", "DCR") == "CRD";
+  const std::vector<int64_t> order =
+      channel_first ? std::vector<int64_t>{0, 1, 3, 5, 2, 4} : std::vector<int64_t>{0, 3, 5, 1, 2, 4};
+  r.set_output(0, r.reshape(r.transpose(six, order), out));
   return {};
 }
 
