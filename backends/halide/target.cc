@@ -4,6 +4,7 @@
 
 #include "backends/halide/canonicalise.h"
 #include "backends/halide/compile_region.h"
+#include "graph/op_table.h"
 
 namespace intarsia::halide {
 namespace {
@@ -42,6 +43,7 @@ class HalideTarget : public Target {
 
   /// The node is supported when the first step can rewrite it: the same code decides and does it.
   Support supports(const Graph& graph, NodeId node) const override {
+    if (find_op(graph.node(node)) == nullptr) return Support::refused(fmt::format("no kernel for {}", graph.node(node).op));
     Result<Graph> canonical = canonicalise(node_alone(graph, node));
     return canonical ? Support::supported() : Support::refused(canonical.error().message);
   }

@@ -1,8 +1,8 @@
 #include "backends/onnxruntime/write_onnx_model.h"
 
 #include <algorithm>
-#include <protozero/pbf_writer.hpp>
 
+#include "base/protobuf.h"
 #include "import/onnx_fields.h"
 
 namespace intarsia {

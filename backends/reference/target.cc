@@ -2,6 +2,7 @@
 
 #include "backends/reference/kernel.h"
 #include "backends/reference/plan_region.h"
+#include "graph/op_table.h"
 
 namespace intarsia {
 namespace reference {
@@ -17,6 +18,9 @@ class ReferenceTarget : public Target {
     if (find_kernel(node.domain, node.op) == nullptr) {
       return Support::refused(fmt::format("no reference kernel for {}{}{}", node.domain,
                                           node.domain.empty() ? "" : ".", node.op));
+    }
+    if (find_op(node) == nullptr) {
+      return Support::refused(fmt::format("{} of opset {} is older than the {} that its kernel knows", node.op, node.version, oldest_known_opset));
     }
     if (!node.captures.empty()) return Support::refused("its sub-graphs read outer values");
     for (const auto& attribute : node.attributes) {

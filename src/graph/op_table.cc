@@ -35,4 +35,9 @@ const OpInfo* find_op(std::string_view domain, std::string_view name) {
   return at != table.end() && at->domain == domain && at->name == name ? &*at : nullptr;
 }
 
+const OpInfo* find_op(const Node& node) {
+  const bool too_old = node.domain.empty() && node.version < oldest_known_opset;
+  return too_old ? nullptr : find_op(node.domain, node.op);
+}
+
 }  // namespace intarsia

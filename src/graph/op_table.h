@@ -62,6 +62,12 @@ struct OpInfo {
 
 /// The row of an operator, or null: foreign.
 const OpInfo* find_op(std::string_view domain, std::string_view name);
+
+/// Standard operators of older opsets meant other things (broadcasting by attributes, for one).
+inline constexpr int oldest_known_opset = 7;
+
+/// The row of a node's operator, or null: foreign, also when the node is older than what the rows describe.
+const OpInfo* find_op(const Node& node);
 /// All rows, sorted by domain and name.
 std::span<const OpInfo> all_ops();
 

@@ -16,7 +16,7 @@ Status verify_ids(const Graph& graph, const std::vector<ValueId>& ids, const std
 }
 
 Status verify_arity(const Node& node) {
-  const OpInfo* info = find_op(node.domain, node.op);
+  const OpInfo* info = find_op(node);
   if (info == nullptr) return {};
   const int inputs = static_cast<int>(node.inputs.size());
   const int outputs = static_cast<int>(node.outputs.size());

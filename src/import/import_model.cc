@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <protozero/pbf_reader.hpp>
 #include <stdexcept>
 #include <tuple>
 #include <unordered_map>
 
+#include "base/protobuf.h"
 #include "graph/verify_graph.h"
 #include "import/onnx_attributes.h"
 #include "import/onnx_fields.h"

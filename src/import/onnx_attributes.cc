@@ -1,8 +1,8 @@
 #include "import/onnx_attributes.h"
 
 #include <optional>
-#include <protozero/pbf_reader.hpp>
 
+#include "base/protobuf.h"
 #include "import/onnx_fields.h"
 
 namespace intarsia {

@@ -1,8 +1,8 @@
 #include "import/onnx_messages.h"
 
 #include <algorithm>
-#include <protozero/pbf_reader.hpp>
 
+#include "base/protobuf.h"
 #include "import/onnx_fields.h"
 
 namespace intarsia::onnx {

@@ -1,11 +1,10 @@
 #include "import/onnx_subgraph.h"
 
 #include <algorithm>
-#include <protozero/pbf_reader.hpp>
-#include <protozero/pbf_writer.hpp>
 #include <set>
 #include <stdexcept>
 
+#include "base/protobuf.h"
 #include "import/onnx_fields.h"
 
 namespace intarsia {

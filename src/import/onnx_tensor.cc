@@ -4,8 +4,8 @@
 #include <cstring>
 #include <filesystem>
 #include <optional>
-#include <protozero/pbf_reader.hpp>
 
+#include "base/protobuf.h"
 #include "import/onnx_fields.h"
 
 namespace intarsia {

@@ -40,7 +40,7 @@ std::optional<std::vector<const Tensor*>> known_inputs(const Graph& graph, const
 }
 
 bool is_worth_folding(const Graph& graph, const Node& node, const std::vector<const Tensor*>& inputs) {
-  const OpInfo* info = find_op(node.domain, node.op);
+  const OpInfo* info = find_op(node);
   if (info == nullptr || !info->deterministic || !node.captures.empty()) return false;
   size_t bytes_in = 0, bytes_out = 0;
   for (const Tensor* input : inputs) bytes_in += input ? input->bytes() : 0;

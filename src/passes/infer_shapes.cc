@@ -16,7 +16,7 @@ Status check_sizes(const Graph& graph, const Node& node) {
 }
 
 Status infer_known(Graph& graph, const Node& node, const InferForeign& infer_foreign, NodeId id) {
-  const OpInfo* info = find_op(node.domain, node.op);
+  const OpInfo* info = find_op(node);
   if (info == nullptr || info->rule == nullptr) return infer_foreign ? infer_foreign(graph, id) : Status{};
   ShapeContext context(graph, node);
   TRY(info->rule(context));
