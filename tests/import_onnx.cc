@@ -564,6 +564,21 @@ void import_damaged(const std::string& bytes) {
   ASSERT_TRUE(*parsed == *graph) << print_graph(*graph) << print_graph(*parsed);
 }
 
+/// The reader must not trust that a field has the wire type that the format says, in no build.
+TEST(DamagedModels, WrongWireTypes) {
+  const GraphParts parts = {
+      .nodes = {node_message("Relu", {"x"}, {"y"})}, .inputs = {input_x}, .outputs = {output_y}};
+  const std::string wrong = "another wire type";
+  expect_error(Message().number(model::graph, 1).bytes, wrong);
+  expect_error(model_message(parts) + Message().text(model::ir_version, "8").bytes, "model");
+  const std::string body = Message().number(graph::node, 5).bytes;
+  expect_error(
+      model_message({.nodes = {node_message("If", {"x"}, {"y"}, {attribute_graph("then_branch", body)})},
+                     .inputs = {input_x},
+                     .outputs = {output_y}}),
+      wrong);
+}
+
 TEST(DamagedModels, Truncated) {
   const std::string model = rich_model();
   ASSERT_TRUE(import_model_bytes(model)) << import_model_bytes(model).error().message;

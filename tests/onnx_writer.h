@@ -2,11 +2,11 @@
 #pragma once
 
 #include <initializer_list>
-#include <protozero/pbf_writer.hpp>
 #include <string>
 #include <vector>
 
 #include "base/dtype.h"
+#include "base/protobuf.h"
 #include "import/onnx_fields.h"
 
 namespace intarsia::onnx {

@@ -1,7 +1,7 @@
 // Sequences and optionals: between regions as they are, at the border as lists of tensors.
-#include <protozero/pbf_writer.hpp>
 
 #include "backends/onnxruntime/opaque_values.h"
+#include "base/protobuf.h"
 #include "tests/onnxruntime_graphs.h"
 
 namespace intarsia {

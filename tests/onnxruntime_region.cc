@@ -1,10 +1,9 @@
 // Regions in ONNX Runtime: what is compiled, and that buffers are used in place.
-#include <protozero/pbf_reader.hpp>
-#include <protozero/pbf_writer.hpp>
 #include <thread>
 
 #include "backends/onnxruntime/infer_types.h"
 #include "backends/onnxruntime/write_onnx_model.h"
+#include "base/protobuf.h"
 #include "tests/onnxruntime_graphs.h"
 
 namespace intarsia {

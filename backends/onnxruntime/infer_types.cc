@@ -1,10 +1,9 @@
 #include "backends/onnxruntime/infer_types.h"
 
-#include <protozero/pbf_writer.hpp>
-
 #include "backends/onnxruntime/ort_session.h"
 #include "backends/onnxruntime/probe_node.h"
 #include "backends/onnxruntime/write_onnx_model.h"
+#include "base/protobuf.h"
 #include "import/onnx_fields.h"
 
 namespace intarsia {

@@ -1,9 +1,7 @@
 #include "backends/onnxruntime/opaque_values.h"
 
-#include <protozero/pbf_reader.hpp>
-#include <protozero/pbf_writer.hpp>
-
 #include "backends/onnxruntime/ort_session.h"
+#include "base/protobuf.h"
 
 namespace intarsia {
 namespace {
