@@ -26,6 +26,6 @@ fi
 mkdir -p $folder/found
 for target in $targets; do
   echo "fuzz: $target for $seconds s"
-  $folder/bin/$target -max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 -max_len=16384 -print_final_stats=1 \
+  $folder/bin/$target -seed=1 -max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 -max_len=16384 -print_final_stats=1 \
     -verbosity=0 -artifact_prefix=$folder/found/$target- $folder/corpus/$target
 done

@@ -175,7 +175,8 @@ constexpr auto rows = std::to_array<Row>({
 Expr build_elementwise(const Node& node, const Exprs& inputs, Halide::Type out) {
   auto row = std::ranges::find(rows, node.op, &Row::op);
   INTARSIA_CHECK(row != rows.end());
-  return row->build({node.attributes, inputs, out});
+  // LLVM would else assume that there is no NaN and no infinity, which masks of attention are made of.
+  return Halide::strict_float(row->build({node.attributes, inputs, out}));
 }
 
 }  // namespace intarsia::halide

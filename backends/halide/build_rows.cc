@@ -98,8 +98,8 @@ class RowsBuilder {
   }
 
   static Expr combine(const std::string& op, const Expr& a, const Expr& b) {
-    if (op == "ReduceMax") return Halide::max(a, b);
-    if (op == "ReduceMin") return Halide::min(a, b);
+    if (op == "ReduceMax") return Halide::strict_float(Halide::max(a, b));
+    if (op == "ReduceMin") return Halide::strict_float(Halide::min(a, b));
     return op == "ReduceProd" ? a * b : a + b;
   }
 
