@@ -134,6 +134,19 @@ inline std::string graph_message(const GraphParts& parts) {
       .bytes;
 }
 
+/// The body of an If's branch: no inputs, one output.
+inline std::string branch(const Messages& nodes, const std::string& output) {
+  return graph_message({.nodes = nodes, .outputs = {value_message(output)}});
+}
+
+inline std::string sparse_message(const std::string& values, const std::string& indices,
+                                  const std::vector<int64_t>& dims) {
+  Message message;
+  message.message(sparse_tensor::values, values).message(sparse_tensor::indices, indices);
+  for (int64_t dim : dims) message.number(sparse_tensor::dims, dim);
+  return message.bytes;
+}
+
 inline std::string opset_message(const std::string& domain, int64_t version) {
   return Message().text(operator_set::domain, domain).number(operator_set::version, version).bytes;
 }
