@@ -276,7 +276,7 @@ void run_sequence(const Direction& direction, const Sizes& sizes, const Attribut
     std::ranges::copy(state.h, outputs.y.begin() + out);
   }
   std::ranges::copy(state.h, outputs.h.begin() + at);
-  std::ranges::copy(state.c, outputs.c.begin() + at);
+  if (!state.c.empty()) std::ranges::copy(state.c, outputs.c.begin() + at);
 }
 
 Status write_outputs(KernelContext& context, const Sizes& sizes, const Outputs& outputs) {
