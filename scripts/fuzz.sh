@@ -24,6 +24,7 @@ if [ ! -d $folder/corpus ]; then
 fi
 
 mkdir -p $folder/found
+export UBSAN_OPTIONS=print_stacktrace=1
 for target in $targets; do
   echo "fuzz: $target for $seconds s"
   $folder/bin/$target -seed=1 -max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 -max_len=16384 -print_final_stats=1 \

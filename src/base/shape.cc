@@ -8,7 +8,9 @@ namespace intarsia {
 
 int64_t element_count(const Shape& shape) {
   int64_t count = 1;
-  for (int64_t size : shape) count *= size;
+  for (int64_t size : shape) {
+    if (__builtin_mul_overflow(count, size, &count)) return std::numeric_limits<int64_t>::max();
+  }
   return count;
 }
 

@@ -14,7 +14,7 @@ namespace intarsia {
 
 using Shape = std::vector<int64_t>;
 
-/// Number of elements; 1 for a scalar. The sizes must be valid (see `checked_elements`).
+/// Number of elements; 1 for a scalar, the largest number on overflow (see `checked_elements` for untrusted sizes).
 int64_t element_count(const Shape& shape);
 
 /// Number of elements, or an error when a size is negative or the product does not fit (absurd sizes in a file).
