@@ -5,7 +5,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 ctest --test-dir build/release -L fast --output-on-failure -j 2
-ctest --test-dir build/release -L slow --output-on-failure -j 2
+ctest --test-dir build/release -L slow --output-on-failure
 
 echo "test: the run half alone, with no compiler, importer or framework"
 cmake --preset runtime-only >build/configure.log
