@@ -3,23 +3,26 @@
 #include <fmt/ranges.h>
 #include <fnmatch.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <intarsia/intarsia.hpp>
 #include <list>
 #include <memory>
+#include <optional>
 
 #include "commands.h"
 #include "inputs.h"
 #include "npy.h"
 #include "print.h"
+#include "trace.h"
 
 namespace {
 
 struct Options {
-  std::string program, function, folder, dump;
+  std::string program, function, folder, dump, trace;
   std::vector<std::string> inputs, bindings;
-  int threads = 0;
+  int threads = 0, runs = 1;
   bool json = false;
 };
 
@@ -109,14 +112,13 @@ class Run {
         session_(program_.bind(bindings(options), options.threads)) {
     gather_inputs(parse_input_files(options.inputs));
   }
-  ~Run() {
-    for (intarsia_tensor& output : outputs_) intarsia_tensor_release(&output);
-  }
+  ~Run() { release_outputs(); }
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
   /// Wall time in milliseconds.
   double run() {
+    release_outputs();
     const intarsia::View made_by_the_run;
     for (const intarsia::Argument& output : function_.outputs)
       outputs_.push_back(make_tensor(output.name, made_by_the_run));
@@ -132,6 +134,11 @@ class Run {
   const Json& input_notes() const { return input_notes_; }
 
  private:
+  void release_outputs() {
+    for (intarsia_tensor& output : outputs_) intarsia_tensor_release(&output);
+    outputs_.clear();
+  }
+
   intarsia::Function find_function(const Options& options) const {
     std::vector<std::string> names;
     for (const intarsia::Function& function : program_.functions()) {
@@ -219,6 +226,12 @@ struct Dump {
   }
 };
 
+double median(std::vector<double> numbers) {
+  const auto middle = numbers.begin() + static_cast<ptrdiff_t>(numbers.size() / 2);
+  std::nth_element(numbers.begin(), middle, numbers.end());
+  return *middle;
+}
+
 void print_run(const Options& options, const Json& report, const std::vector<intarsia_tensor>& outputs) {
   std::string text;
   for (const Json& input : report["inputs"]) {
@@ -238,7 +251,9 @@ void print_run(const Options& options, const Json& report, const std::vector<int
   }
   for (const Json& value : report["dumped"])
     text += fmt::format("dumped {}\n", value["file"].get<std::string>());
-  text += fmt::format("{}: {:.3f} ms\n", options.program, report["milliseconds"].get<double>());
+  if (!options.trace.empty()) text += fmt::format("trace  {}\n", options.trace);
+  text += fmt::format("{}: {:.3f} ms{}\n", options.program, report["milliseconds"].get<double>(),
+                      options.runs > 1 ? fmt::format(", the median of {} runs", options.runs) : "");
   std::fputs(text.c_str(), stdout);
 }
 
@@ -248,7 +263,11 @@ void run(const Options& options) {
   Run run(options);
   Dump dump{options.dump, OutputWriter(options.folder), Json::array(), {}, {}};
   if (!options.dump.empty()) intarsia_session_set_dump(run.session().get(), Dump::call, &dump);
-  const double milliseconds = run.run();
+  std::optional<Trace> trace;
+  if (!options.trace.empty()) trace.emplace(run.session().get());
+  std::vector<double> milliseconds;
+  for (int i = 0; i < options.runs; ++i) milliseconds.push_back(run.run());
+  if (trace) trace->write(options.trace);
   if (!dump.error.empty()) throw intarsia::Error(dump.error);
   if (!options.dump.empty() && dump.written.empty()) {
     throw UsageError(fmt::format("--dump {}: no value between regions has such a name; there are: {}",
@@ -261,7 +280,8 @@ void run(const Options& options) {
   for (const intarsia_tensor& output : run.outputs())
     report["outputs"].push_back(dump.writer.write(output.name, output));
   report["dumped"] = dump.written;
-  report["milliseconds"] = milliseconds;
+  report["milliseconds"] = median(milliseconds);
+  report["trace"] = trace ? Json(options.trace) : Json(nullptr);
   if (options.json) {
     print_json(report);
   } else {
@@ -272,7 +292,7 @@ void run(const Options& options) {
 }  // namespace
 
 void add_run_command(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("run", "Run a program once");
+  CLI::App* command = app.add_subcommand("run", "Run a program");
   auto options = std::make_shared<Options>();
   command->add_option("program", options->program, "The program")->required()->type_name("PROGRAM.so");
   command->add_option("--function", options->function, "Which function (default: the only one)")
@@ -293,11 +313,17 @@ void add_run_command(CLI::App& app) {
   command
       ->add_option("--dump", options->dump, "Write values that pass between regions, too, whose name matches")
       ->type_name("GLOB");
+  command->add_option("--runs", options->runs, "Run so often; the time told is the median")
+      ->check(CLI::Range(1, 1000000))
+      ->type_name("N");
+  command->add_option("--trace", options->trace, "What ran when, for ui.perfetto.dev")
+      ->type_name("TRACE.json");
   command->add_flag("--json", options->json, "One JSON object on standard output (docs/json.md)");
   command->footer(
       "Examples:\n"
       "  intarsia run resnet.so\n"
       "  intarsia run resnet.so -i image=cat.npy -o results --json\n"
-      "  intarsia run net.so --bind accel=sim:1 --dump '*' -o values");
+      "  intarsia run net.so --bind accel=sim:1 --dump '*' -o values\n"
+      "  intarsia run net.so --runs 20 --trace net.json");
   command->callback([options] { run(*options); });
 }

@@ -107,6 +107,20 @@ def test_run_given_inputs(tmp_path):
         assert np.array_equal(np.load(report["outputs"][0]["file"]), np.maximum(x, 0))
 
 
+def test_trace(tmp_path):
+    """Every run leaves its regions on the device's row, each over its kernels."""
+    program, trace = tmp_path / "relu.so", tmp_path / "trace.json"
+    call("compile", save_relu(tmp_path / "relu.onnx"), "-o", program)
+    assert call_json("run", program, "--runs", "3", "--trace", trace)["trace"] == str(trace)
+    events = json.loads(trace.read_text())["traceEvents"]
+    assert [e["args"]["name"] for e in events if e["ph"] == "M"] == ["cpu"]
+    work = [e for e in events if e["ph"] == "X"]
+    assert [e["cat"] for e in work] == ["kernel", "region"] * 3
+    for kernel, region in zip(work[::2], work[1::2], strict=True):
+        assert kernel["name"].endswith(": Relu") and region["ts"] <= kernel["ts"]
+        assert kernel["ts"] + kernel["dur"] <= region["ts"] + region["dur"] + 0.01
+
+
 DTYPES = {"bool": TensorProto.BOOL, "int8": TensorProto.INT8, "uint8": TensorProto.UINT8, "int16": TensorProto.INT16, "uint16": TensorProto.UINT16,
           "int32": TensorProto.INT32, "uint32": TensorProto.UINT32, "int64": TensorProto.INT64, "uint64": TensorProto.UINT64,
           "float16": TensorProto.FLOAT16, "float32": TensorProto.FLOAT, "float64": TensorProto.DOUBLE, "complex64": TensorProto.COMPLEX64,

@@ -75,7 +75,8 @@ TEST(GraphText, EveryDtype) {
     for (const Shape& shape : {Shape{}, Shape{3}, Shape{2, 0}, Shape{5, 7}}) {
       Tensor tensor(dtype, shape);
       for (size_t i = 0; dtype != DType::string && i < tensor.bytes(); ++i)
-        static_cast<uint8_t*>(tensor.data())[i] = static_cast<uint8_t>(37 * i + 129);
+        static_cast<uint8_t*>(tensor.data())[i] =
+            static_cast<uint8_t>(dtype == DType::boolean ? i % 2 : 37 * i + 129);
       for (size_t i = 0; dtype == DType::string && i < tensor.as<std::string>().size(); ++i)
         tensor.as<std::string>()[i] = std::string(i, static_cast<char>(7 * i));
       Graph graph;
@@ -178,6 +179,9 @@ TEST(GraphText, ErrorsTellThePlace) {
        "line 3, column 21: want an integer that fits in the tensor's type"},
       {head + "const %y : f32[1000000000000000,1000000000000000] = {}", "is too large for any memory"},
       {head + "const %y : f32[100000000000] = {}", "0 elements, the shape has 100000000000"},
+      {head + "const %y : bool[2] = {1, 2}", "a boolean element that is neither 0 nor 1"},
+      {head + "const %y : bool[1] = hex<02>", "a boolean element that is neither 0 nor 1"},
+      {head + "const %y : f32[0,1000000000000,1000000000000] = {}", "is too large for any memory"},
       {head + "const %y : f16[1] = {1}", "want hex<...>, the only form of this type"},
       {head + "const %y : f16[1] = hex<00>", "1 bytes, the tensor has 2"},
       {head + "const %y : f16[1] = hex<0", "want pairs of hex digits"},

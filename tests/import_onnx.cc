@@ -428,6 +428,10 @@ TEST(ImportOnnx, TensorErrors) {
   expect_error(import(tensor_message("y", DType::f32, {-2}, "")), "negative size");
   expect_error(import(tensor_message("y", DType::f32, {1 << 30, 1 << 30}, "")), "too large for any memory");
   expect_error(import(tensor_message("y", static_cast<DType>(99), {1}, "a")), "has unknown data type 99");
+  expect_error(import(tensor_message("y", DType::f32, {0, int64_t{1} << 40, int64_t{1} << 40}, "")),
+               "too large for any memory");
+  expect_error(import(tensor_message("y", DType::boolean, {2}, std::string("\1\2", 2))),
+               "has a boolean element that is neither 0 nor 1");
   const auto typed = [](int64_t dim, DType dtype) {
     return Message()
         .number(tensor::dims, dim)

@@ -67,7 +67,7 @@ Result<CompiledRegion> compile_region(const Graph& region, const CompileOptions&
   std::vector<EmittedKernel> emitted = TRY(emit_objects(kernels, isa, region_options.emit));
 
   CompiledRegion compiled;
-  compiled.blob = encode_plan(layouts.graph, calls, emitted, options.threads, memory);
+  compiled.blob = encode_plan(layouts.graph, calls, emitted, options, memory);
   compiled.constants = std::move(memory.constants);
   compiled.object_files = distinct_objects(emitted, !region_options.emit.checks && !emitted.empty());
   compiled.workspace_bytes = memory.workspace_bytes;

@@ -1,5 +1,7 @@
 #include "backends/halide/encode_plan.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -17,21 +19,23 @@ std::vector<int32_t> narrow(const T& numbers) {
 class Encoder {
  public:
   std::string encode(const Graph& graph, const std::vector<Call>& calls,
-                     const std::vector<EmittedKernel>& kernels, int threads, MemoryPlan& memory) {
+                     const std::vector<EmittedKernel>& kernels, const CompileOptions& options,
+                     MemoryPlan& memory) {
     for (size_t c = 0; c < calls.size(); ++c) {
       std::vector<uint32_t> arguments;
       const std::vector<Place>& places = memory.places[c];
       for (size_t i = 0; i < places.size(); ++i)
         arguments.push_back(add_buffer(
             places[i], i < calls[c].kernel.inputs.size() ? calls[c].kernel.inputs[i] : kernels[c].output));
-      calls_.push_back(
-          fbs::CreateCall(builder_, add_symbol(kernels[c].symbol), builder_.CreateVector(arguments)));
+      calls_.push_back(fbs::CreateCall(builder_, add_symbol(kernels[c].symbol),
+                                       builder_.CreateVector(arguments),
+                                       builder_.CreateString(label(graph, calls[c], options.keep_names))));
     }
     size_t scratch = 0;
     for (const EmittedKernel& kernel : kernels)
       scratch = std::max(scratch, (kernel.scratch_bytes + 63) / 64 * 64);
     size_t arena = (memory.workspace_bytes + 63) / 64 * 64;
-    uint32_t workers = scratch > 0 ? static_cast<uint32_t>(threads) : 0;
+    uint32_t workers = scratch > 0 ? static_cast<uint32_t>(options.threads) : 0;
     memory.workspace_bytes = arena + scratch * workers;
     builder_.Finish(fbs::CreateRegionPlan(builder_, 1, tensor_bytes(graph, graph.inputs),
                                           tensor_bytes(graph, graph.outputs), memory.workspace_bytes, arena,
@@ -41,6 +45,14 @@ class Encoder {
   }
 
  private:
+  /// "conv1/Relu: Conv Add Relu"
+  static std::string label(const Graph& graph, const Call& call, bool keep_names) {
+    std::vector<std::string_view> ops;
+    for (const Node& node : call.kernel.body.nodes) ops.push_back(node.op);
+    const std::string work = fmt::format("{}", fmt::join(ops, " "));
+    return keep_names ? fmt::format("{}: {}", graph.value(call.output).name, work) : work;
+  }
+
   uint32_t add_symbol(const std::string& symbol) {
     auto [at, made] = symbol_index_.try_emplace(symbol, static_cast<uint32_t>(symbols_.size()));
     if (made) symbols_.push_back(symbol);
@@ -75,8 +87,9 @@ class Encoder {
 }  // namespace
 
 std::string encode_plan(const Graph& graph, const std::vector<Call>& calls,
-                        const std::vector<EmittedKernel>& kernels, int threads, MemoryPlan& memory) {
-  return Encoder().encode(graph, calls, kernels, threads, memory);
+                        const std::vector<EmittedKernel>& kernels, const CompileOptions& options,
+                        MemoryPlan& memory) {
+  return Encoder().encode(graph, calls, kernels, options, memory);
 }
 
 }  // namespace intarsia::halide

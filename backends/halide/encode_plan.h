@@ -5,11 +5,13 @@
 
 #include "backends/halide/emit_objects.h"
 #include "backends/halide/plan_memory.h"
+#include "target/target.h"
 
 namespace intarsia::halide {
 
 /// Adds the workers' scratch to the workspace.
 std::string encode_plan(const Graph& graph, const std::vector<Call>& calls,
-                        const std::vector<EmittedKernel>& kernels, int threads, MemoryPlan& memory);
+                        const std::vector<EmittedKernel>& kernels, const CompileOptions& options,
+                        MemoryPlan& memory);
 
 }  // namespace intarsia::halide

@@ -128,7 +128,7 @@ class Loader {
   Status load_call(const fbs::Call& from) {
     if (from.symbol() >= kernels_.size() || !from.buffers() || from.buffers()->size() > most_arguments)
       return fail("halide: a call of the region's plan is damaged");
-    CallPlan to{kernels_[from.symbol()], {}};
+    CallPlan to{kernels_[from.symbol()], {}, from.label() ? from.label()->str() : ""};
     for (uint32_t i = 0; i < from.buffers()->size(); ++i) {
       if (from.buffers()->Get(i) >= region_.buffers.size())
         return fail("halide: a call of the region's plan is damaged");

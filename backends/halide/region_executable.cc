@@ -53,8 +53,10 @@ Status RegionExecutable::run(const RunContext& context) const {
                     nullptr};
       arguments[i + 1] = &buffers[i];
     }
-    if (int status = call.kernel(arguments); status != 0)
-      return fail("halide: kernel {} failed with status {}: {}", c, status, host.message());
+    const int64_t begin = context.trace != nullptr ? clock_nanoseconds() : 0;
+    const int status = call.kernel(arguments);
+    if (context.trace != nullptr) (*context.trace)(call.label, begin, clock_nanoseconds());
+    if (status != 0) return fail("halide: kernel {} failed with status {}: {}", c, status, host.message());
   }
   return {};
 }

@@ -24,6 +24,7 @@ struct BufferPlan {
 struct CallPlan {
   KernelFunction kernel;
   std::vector<uint32_t> buffers;
+  std::string label;  // for traces
 };
 
 /// What a blob says, checked.

@@ -202,6 +202,21 @@ typedef void (*intarsia_dump)(void* user, const intarsia_tensor* value);
 /* NULL switches it off. `user` is handed through. */
 INTARSIA_EXPORT void intarsia_session_set_dump(intarsia_session* session, intarsia_dump dump, void* user);
 
+/* One thing that a run did. */
+typedef struct intarsia_trace_event {
+  size_t struct_size;
+  const char* name;   /* of a region its first source node, of a kernel its output and operators. Lives for the call */
+  const char* kind;   /* "region", "copy" (between devices) or "kernel" (within a region) */
+  const char* device; /* "cpu" */
+  int64_t begin_ns;   /* of a steady clock */
+  int64_t end_ns;
+} intarsia_trace_event;
+
+/* Called within a run after each such thing; where devices overlap, from several threads at once. */
+typedef void (*intarsia_trace)(void* user, const intarsia_trace_event* event);
+/* NULL switches it off. `user` is handed through. */
+INTARSIA_EXPORT void intarsia_session_set_trace(intarsia_session* session, intarsia_trace trace, void* user);
+
 /* ---- Devices ---- */
 
 typedef struct intarsia_device {

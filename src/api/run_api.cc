@@ -171,6 +171,17 @@ intarsia_error* intarsia_session_run(intarsia_session* session, const char* func
   });
 }
 
+void intarsia_session_set_trace(intarsia_session* session, intarsia_trace trace, void* user) {
+  if (session == nullptr) return;
+  if (trace == nullptr) return session->session.set_trace({});
+  session->session.set_trace([trace, user](const TraceEvent& event) {
+    const std::string name(event.name), kind(event.kind), device(event.device);
+    const intarsia_trace_event out{sizeof(out),    name.c_str(),   kind.c_str(),
+                                   device.c_str(), event.begin_ns, event.end_ns};
+    trace(user, &out);
+  });
+}
+
 void intarsia_session_set_dump(intarsia_session* session, intarsia_dump dump, void* user) {
   if (session == nullptr) return;
   if (dump == nullptr) return session->session.set_dump({});

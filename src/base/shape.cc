@@ -17,11 +17,12 @@ int64_t element_count(const Shape& shape) {
 Result<int64_t> checked_elements(const Shape& shape) {
   // A tensor of more than 2^48 elements cannot exist in an address space; refusing it keeps all byte sums in range.
   constexpr int64_t most = int64_t{1} << 48;
-  int64_t count = 1;
-  bool has_zero = std::find(shape.begin(), shape.end(), 0) != shape.end();
+  int64_t count = 1;  // of the sizes that are not 0: strides too must stay in range
+  bool has_zero = false;
   for (int64_t size : shape) {
     if (size < 0) return fail("shape {} has a negative size", print_shape(shape));
-    if (size > most || (!has_zero && __builtin_mul_overflow(count, size, &count)) || count > most) {
+    has_zero |= size == 0;
+    if (size > most || __builtin_mul_overflow(count, std::max<int64_t>(size, 1), &count) || count > most) {
       return fail("shape {} is too large for any memory", print_shape(shape));
     }
   }

@@ -36,6 +36,11 @@ bool same_tensor(const TensorView& a, const TensorView& b) {
 
 bool Tensor::operator==(const Tensor& other) const { return same_tensor(view_, other.view_); }
 
+bool has_legal_booleans(const TensorView& tensor) {
+  return tensor.dtype != DType::boolean ||
+         std::ranges::all_of(tensor.as<uint8_t>(), [](uint8_t byte) { return byte <= 1; });
+}
+
 void copy_elements(const TensorView& from, const TensorView& to) {
   if (from.dtype == DType::string) {
     std::ranges::copy(from.as<std::string>(), to.as<std::string>().begin());

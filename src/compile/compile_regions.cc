@@ -8,6 +8,7 @@ Result<CompiledRegions> compile_regions(CompileResult& result, const CompileRequ
   CompileOptions options;
   options.threads = request.threads;
   options.cpu = request.cpu;
+  options.keep_names = !request.strip_names;
   CompiledRegions compiled;
   std::set<std::string> seen;
   const std::vector<std::vector<NodeId>> readers = find_readers(result.graph);

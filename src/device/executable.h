@@ -1,6 +1,8 @@
-// The run-time contract of a backend: a blob becomes an Executable, which runs on buffers that the caller gives.
+// The run-time contract of a backend: a blob becomes an Executable, which runs on buffers that the caller
+// gives.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <span>
@@ -14,9 +16,9 @@
 
 namespace intarsia {
 
-/// What an executable writes. When `late` is false, `tensor` has its shape and memory and the callee fills it. When
-/// `late` is true the shape depends on data: the callee sets `tensor` and an `owner` that keeps its memory alive.
-/// An opaque value (sequence, optional) has only an owner, which no other backend understands.
+/// What an executable writes. When `late` is false, `tensor` has its shape and memory and the callee fills
+/// it. When `late` is true the shape depends on data: the callee sets `tensor` and an `owner` that keeps its
+/// memory alive. An opaque value (sequence, optional) has only an owner, which no other backend understands.
 struct Output {
   TensorView tensor;
   std::shared_ptr<void> owner;
@@ -28,11 +30,22 @@ struct Input {
   std::shared_ptr<void> owner;  // set for opaque and late values
 };
 
+/// Called after a piece of work within a run, from the thread that did it. Times by clock_nanoseconds().
+using TraceHook = std::function<void(std::string_view name, int64_t begin_ns, int64_t end_ns)>;
+
+/// Of a steady clock.
+inline int64_t clock_nanoseconds() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
 struct RunContext {
   std::span<const Input> inputs;
   std::span<Output> outputs;
-  std::byte* workspace = nullptr;  // as many bytes as the region asked for, 64-byte aligned
-  ThreadPool* threads = nullptr;   // the session's core set; null: run in the calling thread
+  std::byte* workspace = nullptr;    // as many bytes as the region asked for, 64-byte aligned
+  ThreadPool* threads = nullptr;     // the session's core set; null: run in the calling thread
+  const TraceHook* trace = nullptr;  // set: an executable of several kernels tells of each
 };
 
 /// Immutable: N threads may run one executable at once, each with its own context.
@@ -46,9 +59,9 @@ class Executable {
 /// What a backend's run half gets to make an executable. Everything outlives the executable.
 struct LoadContext {
   std::span<const std::byte> blob;
-  std::span<const TensorView> constants;                  // in the order of CompiledRegion::constants
-  std::function<void*(const std::string& name)> symbol;   // address of a symbol in the program's code, or null
-  std::string program_folder;                             // where the program lies: companion libraries are sought there
+  std::span<const TensorView> constants;                 // in the order of CompiledRegion::constants
+  std::function<void*(const std::string& name)> symbol;  // address of a symbol in the program's code, or null
+  std::string program_folder;  // where the program lies: companion libraries are sought there
   int threads = 1;
 };
 
@@ -57,15 +70,17 @@ struct OpaqueParts {
   bool is_optional = false;
   bool is_sequence = false;  // with is_optional: an optional sequence
   bool is_map = false;
-  bool is_absent = false;        // an optional without a value
-  std::vector<Tensor> tensors;  // of a sequence its elements, of an optional its content, of a map keys, then values
+  bool is_absent = false;  // an optional without a value
+  std::vector<Tensor>
+      tensors;  // of a sequence its elements, of an optional its content, of a map keys, then values
 };
 
 /// A backend's run half.
 struct RunBackend {
   std::string name;
   Result<std::unique_ptr<Executable>> (*load)(const LoadContext& context);
-  /// (optional) Opaque values at the border of the program. `encoded_type` is the value's serialised ONNX TypeProto.
+  /// (optional) Opaque values at the border of the program. `encoded_type` is the value's serialised ONNX
+  /// TypeProto.
   Result<OpaqueParts> (*unpack)(const std::shared_ptr<void>& value, std::string_view encoded_type) = nullptr;
   Result<std::shared_ptr<void>> (*pack)(const OpaqueParts& parts, std::string_view encoded_type) = nullptr;
 };

@@ -44,6 +44,11 @@ Result<T> parse_element(TextScanner& scanner) {
   }
 }
 
+Result<Tensor> check_booleans(TextScanner& scanner, Tensor tensor) {
+  if (!has_legal_booleans(tensor.view())) return scanner.error("a boolean element that is neither 0 nor 1");
+  return tensor;
+}
+
 template <typename T>
 Result<Tensor> parse_list(TextScanner& scanner, DType dtype, const Shape& shape, size_t count) {
   TRY(scanner.expect("{"));
@@ -57,7 +62,7 @@ Result<Tensor> parse_list(TextScanner& scanner, DType dtype, const Shape& shape,
   TRY(scanner.expect("}"));
   Tensor tensor(dtype, shape);
   std::ranges::move(elements, tensor.as<T>().begin());
-  return tensor;
+  return check_booleans(scanner, std::move(tensor));
 }
 
 Result<Tensor> parse_hex(TextScanner& scanner, DType dtype, const Shape& shape, size_t count) {
@@ -67,7 +72,7 @@ Result<Tensor> parse_hex(TextScanner& scanner, DType dtype, const Shape& shape, 
     return scanner.error("{} bytes, the tensor has {}", bytes.size(), dtype_bytes(dtype, count));
   Tensor tensor(dtype, shape);
   if (!bytes.empty()) std::memcpy(tensor.data(), bytes.data(), bytes.size());
-  return tensor;
+  return check_booleans(scanner, std::move(tensor));
 }
 
 Result<Tensor> resolve_digest(TextScanner& scanner, DType dtype, const Shape& shape,

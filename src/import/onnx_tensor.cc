@@ -245,22 +245,15 @@ Status scatter_sparse(const Tensor& values, const Tensor& indices, const Tensor&
   return {};
 }
 
-/// A bool of another byte than 0 or 1 is undefined behaviour for whoever reads it.
-Result<Tensor> check_bools(Tensor tensor) {
-  if (tensor.dtype() != DType::boolean) return tensor;
-  for (uint8_t byte : tensor.as<uint8_t>()) {
-    if (byte > 1) return fail("holds the byte {} as a bool, want 0 or 1", byte);
-  }
-  return tensor;
-}
-
 }  // namespace
 
 Result<Tensor> read_onnx_tensor(std::string_view bytes, TensorSource& source, std::string* name) {
   RawTensor raw;
   Result<Tensor> tensor = catch_format_errors([&]() -> Result<Tensor> {
     raw = read_fields(bytes);
-    return check_bools(TRY(build_tensor(raw, bytes, source)));
+    Tensor tensor = TRY(build_tensor(raw, bytes, source));
+    if (!has_legal_booleans(tensor.view())) return fail("has a boolean element that is neither 0 nor 1");
+    return tensor;
   });
   if (name != nullptr) *name = raw.name;
   return with_context(std::move(tensor), "tensor '{}'", raw.name);

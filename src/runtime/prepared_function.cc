@@ -183,17 +183,40 @@ void PreparedFunction::dump_outputs(const PreparedStep& step) {
   }
 }
 
+std::string PreparedFunction::step_text(const PreparedStep& step) const {
+  if (step.kind == fbs::StepKind::run) return region_text(program_.description(), step.region);
+  return fmt::format("copying '{}' from {} to {}", values_[step.inputs[0]].about->name, step.device->name(),
+                     step.target->name());
+}
+
+void PreparedFunction::set_trace(const TraceCallback& trace) {
+  trace_ = trace;
+  for (PreparedStep& step : steps_) {
+    step.trace_kernel = nullptr;
+    if (trace) {
+      step.trace_kernel = [this, &step](std::string_view name, int64_t begin, int64_t end) {
+        trace_({name, "kernel", step.device->name(), begin, end});
+      };
+    }
+    step.context.trace = trace ? &step.trace_kernel : nullptr;
+  }
+}
+
+Status PreparedFunction::run_traced(PreparedStep& step) {
+  const bool run = step.kind == fbs::StepKind::run;
+  const int64_t begin = clock_nanoseconds();
+  Status status = run ? run_region(step) : run_copy(step);
+  const int64_t end = clock_nanoseconds();
+  trace_({step_text(step), run ? "region" : "copy", step.device->name(), begin, end});
+  return status;
+}
+
 Status PreparedFunction::run_step(size_t number) {
   PreparedStep& step = steps_[number];
-  const bool run = step.kind == fbs::StepKind::run;
-  const Status status = run ? run_region(step) : run_copy(step);
-  if (!status) {
-    const std::string what =
-        run ? region_text(program_.description(), step.region)
-            : fmt::format("copying '{}' from {} to {}", values_[step.inputs[0]].about->name,
-                          step.device->name(), step.target->name());
-    return fail("{}: {}", what, status.error().message);
-  }
+  const Status status = trace_                            ? run_traced(step)
+                        : step.kind == fbs::StepKind::run ? run_region(step)
+                                                          : run_copy(step);
+  if (!status) return fail("{}: {}", step_text(step), status.error().message);
   if (dump_) dump_outputs(step);
   return {};
 }

@@ -39,6 +39,7 @@ struct PreparedStep {
   std::span<const uint32_t> inputs;        // values
   std::span<const uint32_t> outputs;
   bool writes_late = false;
+  TraceHook trace_kernel;  // set while the session is traced
 };
 
 class PreparedFunction {
@@ -53,6 +54,7 @@ class PreparedFunction {
   std::string_view name() const { return function_.name; }
   Status run(std::span<const NamedTensor> inputs, std::span<NamedTensor> outputs);
   void set_dump(DumpHook dump) { dump_ = std::move(dump); }
+  void set_trace(const TraceCallback& trace);
 
  private:
   void prepare_value(ValueState& state, std::span<std::byte* const> arenas) const;
@@ -63,6 +65,8 @@ class PreparedFunction {
   Status run_region(PreparedStep& step);
   Status run_copy(PreparedStep& step);
   Status take_late(uint32_t value);
+  std::string step_text(const PreparedStep& step) const;
+  Status run_traced(PreparedStep& step);
   void dump_outputs(const PreparedStep& step);
   void drop_late_values();
 
@@ -77,6 +81,7 @@ class PreparedFunction {
   std::unique_ptr<class ArgumentBinder> binder_;
   bool has_late_ = false;
   DumpHook dump_;
+  TraceCallback trace_;
   std::unique_ptr<Lanes> lanes_;  // null: steps run one after the other; last, so that its threads end first
 };
 

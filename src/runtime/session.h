@@ -19,6 +19,14 @@ class PreparedFunction;
 /// Called after each step with every value that it wrote, as a tensor in host memory.
 using DumpHook = std::function<void(const std::string& value, const TensorView& tensor)>;
 
+/// What a run did when, on which device; `kind` is "region", "copy" or "kernel" (within a region). The texts
+/// live for the call. Where devices overlap it is called from several threads at once.
+struct TraceEvent {
+  std::string_view name, kind, device;
+  int64_t begin_ns, end_ns;  // of a steady clock
+};
+using TraceCallback = std::function<void(const TraceEvent&)>;
+
 /// All state of runs: one run at a time. Sessions of one program may run at once, each in its thread.
 /// Move-only.
 class Session {
@@ -37,6 +45,9 @@ class Session {
 
   /// For --dump: an empty function switches it off. With it, steps run one after the other.
   void set_dump(DumpHook dump);
+
+  /// For --trace: an empty function switches it off.
+  void set_trace(const TraceCallback& trace);
 
   const BoundProgram& program() const { return *program_; }
   /// Device of a slot by number.

@@ -20,21 +20,23 @@ struct Support {
 };
 
 struct CompileOptions {
-  int threads = 1;           // threads that a run of the program will use
+  int threads = 1;             // threads that a run of the program will use
   std::string cpu = "native";  // CPU level: native, x86-64-v2, x86-64-v3, x86-64-v4
-  std::string cache_folder;  // for whatever a backend wants to remember between compiles; empty: nothing
+  bool keep_names = true;      // false: nothing that the run half gets tells names of the source
+  std::string cache_folder;    // for whatever a backend wants to remember between compiles; empty: nothing
 };
 
 /// What a region becomes.
 struct CompiledRegion {
-  std::string blob;                       // opaque to all but the backend's run half
-  std::vector<Tensor> constants;          // weights as the run half wants them; stored once by content in the program
+  std::string blob;               // opaque to all but the backend's run half
+  std::vector<Tensor> constants;  // weights as the run half wants them; stored once by content in the program
   std::vector<std::string> object_files;  // bytes of ELF objects to link into the program
   size_t workspace_bytes = 0;             // 64-byte aligned scratch that one run of the region needs
   int kernels = 0;                        // for the report
 };
 
-/// A backend's compile half. Immutable after construction; one object serves all devices the backend can drive.
+/// A backend's compile half. Immutable after construction; one object serves all devices the backend can
+/// drive.
 class Target {
  public:
   virtual ~Target() = default;
@@ -46,13 +48,14 @@ class Target {
   /// Device kinds ("cpu", "sim") that it can compile for.
   virtual bool supports_device(const std::string& kind) const = 0;
   virtual Support supports(const Graph& graph, NodeId node) const = 0;
-  /// (optional) Sets the output types of an operator that the op table lacks; leaves them as they are when it cannot.
+  /// (optional) Sets the output types of an operator that the op table lacks; leaves them as they are when it
+  /// cannot.
   virtual Status infer_types(Graph& graph, NodeId node) const {
     (void)graph, (void)node;
     return {};
   }
-  /// `region` is a complete graph whose inputs and outputs are the border, in the order in which the run half gets
-  /// them. Every node in it was said to be supported.
+  /// `region` is a complete graph whose inputs and outputs are the border, in the order in which the run half
+  /// gets them. Every node in it was said to be supported.
   virtual Result<CompiledRegion> compile(const Graph& region, const CompileOptions& options) const = 0;
 };
 

@@ -1,0 +1,57 @@
+#include "trace.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <intarsia/intarsia.hpp>
+#include <map>
+
+Trace::Trace(intarsia_session* session) : session_(session) {
+  intarsia_session_set_trace(session, record, this);
+}
+
+Trace::~Trace() { intarsia_session_set_trace(session_, nullptr, nullptr); }
+
+void Trace::record(void* user, const intarsia_trace_event* event) {
+  auto& trace = *static_cast<Trace*>(user);
+  const std::lock_guard lock(trace.mutex_);
+  trace.events_.push_back({{"name", event->name},
+                           {"cat", event->kind},
+                           {"tid", event->device},
+                           {"ts", static_cast<double>(event->begin_ns) / 1e3},
+                           {"dur", static_cast<double>(event->end_ns - event->begin_ns) / 1e3}});
+}
+
+void Trace::write(const std::string& path) const {
+  Json rows = Json::array();
+  std::map<std::string, int> numbers;
+  for (Json event : events_) {
+    const std::string device = event["tid"];
+    const auto [row, is_new] = numbers.try_emplace(device, static_cast<int>(numbers.size()) + 1);
+    if (is_new) {
+      rows.push_back({{"name", "thread_name"},
+                      {"ph", "M"},
+                      {"pid", 1},
+                      {"tid", row->second},
+                      {"args", {{"name", device}}}});
+    }
+    event["ph"] = "X";
+    event["pid"] = 1;
+    event["tid"] = row->second;
+    rows.push_back(std::move(event));
+  }
+  const std::string partial = path + ".partial";
+  std::ofstream file(partial);
+  file << Json{{"traceEvents", rows}, {"displayTimeUnit", "ms"}}.dump(1, ' ', false,
+                                                                      Json::error_handler_t::replace)
+       << "\n";
+  file.close();
+  std::error_code error;
+  if (file) std::filesystem::rename(partial, path, error);
+  if (!file || error) {
+    std::remove(partial.c_str());
+    throw intarsia::Error(fmt::format("{}: the trace cannot be written", path));
+  }
+}
