@@ -48,7 +48,7 @@ class ContractionBuilder {
       depth_ = b_.shape(node_.inputs[0]).back();
     }
     int bytes = b_.type(node_.outputs[0]).bytes();
-    p.tile = choose_contraction_tile(b_.isa(), bytes, channels, p.pixel_extents.back());
+    p.tile = b_.kernel().schedule.tile;
     p.group = group;
     p.channels = channels;
     p.panels = (channels + p.tile.panel - 1) / p.tile.panel;

@@ -24,11 +24,15 @@ Expr scalar_expr(const Tensor& tensor) {
   return Halide::Internal::make_const(type, number);
 }
 
-bool is_depthwise(const KernelBuilder& builder) {
-  const Node& node = builder.anchor();
-  const Kernel& kernel = builder.kernel();
-  return node.op == "Conv" && node.attributes.get_int("group", 1) > 1 && kernel.packing.panels == 1 &&
-         kernel.packing.panel == builder.shape(node.outputs[0])[1];
+BuiltKernel build_by_schedule(KernelBuilder& builder) {
+  switch (builder.kernel().schedule.algorithm) {
+    case ContractionSchedule::Algorithm::depthwise:
+      return build_depthwise(builder);
+    case ContractionSchedule::Algorithm::winograd:
+      return build_winograd(builder);
+    default:
+      return build_contraction(builder);
+  }
 }
 
 }  // namespace
@@ -154,7 +158,7 @@ BuiltKernel build_kernel(const Kernel& kernel, const Isa& isa) {
   KernelBuilder builder(kernel, isa);
   switch (kernel.form) {
     case Form::contraction:
-      return is_depthwise(builder) ? build_depthwise(builder) : build_contraction(builder);
+      return build_by_schedule(builder);
     case Form::window:
       return build_window(builder);
     case Form::rows:

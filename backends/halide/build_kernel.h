@@ -81,6 +81,7 @@ Expr build_movement(KernelBuilder& builder, const Node& node, const Exprs& index
 BuiltKernel build_pointwise(KernelBuilder& builder);
 BuiltKernel build_contraction(KernelBuilder& builder);
 BuiltKernel build_depthwise(KernelBuilder& builder);
+BuiltKernel build_winograd(KernelBuilder& builder);
 BuiltKernel build_window(KernelBuilder& builder);
 BuiltKernel build_rows(KernelBuilder& builder);
 BuiltKernel build_scan(KernelBuilder& builder);

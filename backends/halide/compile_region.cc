@@ -57,7 +57,7 @@ Result<CompiledRegion> compile_region(const Graph& region, const CompileOptions&
   print("fuse", [&] { return print_groups(layouts, groups); });
 
   // A kernel's text decides its code; weights are packed as its schedule wants them.
-  std::vector<Call> calls = make_kernels(layouts, groups, isa, options.threads);
+  std::vector<Call> calls = make_kernels(layouts, groups, isa, options);
   print("make_kernels", [&] { return print_calls(calls); });
 
   MemoryPlan memory = plan_memory(layouts, calls);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <utility>
 
 namespace intarsia::halide {
@@ -20,12 +21,18 @@ struct Host::Loop {
   uint8_t* closure;
 };
 
+/// Before each block of a slice. Kernels free early what they need no more, so not always the last block first.
+struct alignas(64) Host::Block {
+  Block* before;
+  bool is_free;
+};
+
 Host::Host(ThreadPool* threads, std::byte* scratch, size_t slice_bytes, size_t workers)
     : table_{parallel_for, allocate, release, error},
       threads_(threads),
       scratch_(scratch),
       slice_bytes_(slice_bytes),
-      workers_(std::min(workers, used_.size())) {}
+      workers_(std::min(workers, slices_.size())) {}
 
 Host& Host::self(HalideHost* table) { return *reinterpret_cast<Host*>(table); }
 
@@ -51,10 +58,11 @@ void* Host::allocate(HalideHost* table, size_t bytes) {
   Host& host = self(table);
   size_t rounded = (bytes + 127) / 64 * 64;  // kernels may read a vector past the end
   size_t worker = current_worker;
-  if (worker < host.workers_ && rounded <= host.slice_bytes_ - host.used_[worker]) {
-    std::byte* memory = host.scratch_ + worker * host.slice_bytes_ + host.used_[worker];
-    host.used_[worker] += rounded;
-    return memory;
+  if (worker < host.workers_ && rounded + sizeof(Block) <= host.slice_bytes_ - host.slices_[worker].used) {
+    Slice& slice = host.slices_[worker];
+    auto* block = new (host.scratch_ + worker * host.slice_bytes_ + slice.used) Block{slice.last, false};
+    slice = {slice.used + sizeof(Block) + rounded, block};
+    return block + 1;
   }
   return std::aligned_alloc(64, rounded);
 }
@@ -66,8 +74,12 @@ void Host::release(HalideHost* table, void* memory) {
     std::free(memory);
     return;
   }
-  auto offset = static_cast<size_t>(at - host.scratch_);
-  host.used_[offset / host.slice_bytes_] = offset % host.slice_bytes_;
+  (static_cast<Block*>(memory) - 1)->is_free = true;
+  const size_t worker = static_cast<size_t>(at - host.scratch_) / host.slice_bytes_;
+  const std::byte* start = host.scratch_ + worker * host.slice_bytes_;
+  Slice& slice = host.slices_[worker];
+  for (; slice.last != nullptr && slice.last->is_free; slice.last = slice.last->before)
+    slice.used = static_cast<size_t>(reinterpret_cast<std::byte*>(slice.last) - start);
 }
 
 void Host::error(HalideHost* table, const char* message) {

@@ -24,6 +24,12 @@ class Host {
 
  private:
   struct Loop;
+  struct Block;
+  /// What a worker has taken of its scratch: blocks one behind the other.
+  struct Slice {
+    size_t used = 0;  // bytes
+    Block* last = nullptr;
+  };
   static Host& self(HalideHost* table);
   static int parallel_for(HalideHost* table, HalideTask task, int min, int size, uint8_t* closure);
   static void* allocate(HalideHost* table, size_t bytes);
@@ -34,7 +40,7 @@ class Host {
   ThreadPool* threads_;
   std::byte* scratch_;
   size_t slice_bytes_, workers_;
-  std::array<size_t, 128> used_{};  // bytes of each worker's slice; workers behind the last have none
+  std::array<Slice, 128> slices_{};  // workers behind the last have none
   std::array<char, 256> message_{};
 };
 

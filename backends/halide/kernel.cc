@@ -4,7 +4,7 @@
 #include <map>
 
 #include "backends/halide/coalesce.h"
-#include "backends/halide/contraction_tile.h"
+#include "backends/halide/winograd.h"
 
 namespace intarsia::halide {
 namespace {
@@ -16,16 +16,21 @@ class Maker {
   Maker(const Layouts& layouts, const Group& group)
       : layouts_(layouts), graph_(layouts.graph), group_(group) {}
 
-  Call make(const Isa& isa, int threads) {
+  Call make(const Isa& isa, const CompileOptions& options) {
     Kernel& kernel = call_.kernel;
     kernel.form = group_.form;
-    kernel.threads = threads;
+    kernel.threads = options.threads;
     for (NodeId id : group_.nodes) add_node(graph_.node(id));
     call_.output = group_.output;
     kernel.body.outputs = {local_.at(group_.output)};
     kernel.output = argument(group_.output);
     coalesce(kernel);
-    if (kernel.form == Form::contraction) pack(isa);
+    if (kernel.form == Form::contraction) {
+      const std::optional<size_t> weights = constant_weights();
+      kernel.schedule = choose_contraction_schedule(kernel.body, kernel.body.node(kernel.anchor), isa,
+                                                    weights.has_value(), options.exact_math);
+      if (weights) pack(*weights);
+    }
     return std::move(call_);
   }
 
@@ -66,34 +71,34 @@ class Maker {
     return local_[id] = made;
   }
 
-  /// Constant weights are packed now, into panels as wide as the register tile.
-  void pack(const Isa& isa) {
-    Kernel& kernel = call_.kernel;
+  /// The input that holds weights known now, which can be packed.
+  std::optional<size_t> constant_weights() const {
+    const Kernel& kernel = call_.kernel;
     const Node& node = kernel.body.node(kernel.anchor);
     auto at = std::ranges::find(kernel.body.inputs, node.inputs[1]);
-    if (at == kernel.body.inputs.end() || node.inputs[0] == node.inputs[1]) return;
+    if (at == kernel.body.inputs.end() || node.inputs[0] == node.inputs[1]) return std::nullopt;
     auto slot = static_cast<size_t>(at - kernel.body.inputs.begin());
-    if (!graph_.value(call_.inputs[slot]).constant) return;
-    Shape weights = shape_of(kernel.body, *at), out = shape_of(kernel.body, node.outputs[0]), packed;
-    int bytes = dtype_bits(kernel.inputs[slot].dtype) / 8;
-    if (node.op == "MatMul") {
-      int64_t k = weights[weights.size() - 2], n = weights.back();
-      if (element_count(weights) != k * n) return;
-      ContractionTile tile = choose_contraction_tile(isa, bytes, n, out[out.size() - 2]);
-      kernel.packing = {tile.panel, (n + tile.panel - 1) / tile.panel};
-      packed = {1, kernel.packing.panels, k, tile.panel};
-    } else {
-      int64_t group = node.attributes.get_int("group", 1), channels = weights[0] / group;
-      bool depthwise = group > 1 && weights[1] == 1 && channels == 1;
-      ContractionTile tile = choose_contraction_tile(isa, bytes, channels, out.back());
-      kernel.packing =
-          depthwise ? Packing{weights[0], 1} : Packing{tile.panel, (channels + tile.panel - 1) / tile.panel};
-      packed = {depthwise ? 1 : group, kernel.packing.panels};
-      packed.insert(packed.end(), weights.begin() + 2, weights.end());
-      packed.push_back(weights[1]);
-      packed.push_back(kernel.packing.panel);
-    }
-    kernel.body.value(*at).type.shape = to_symbolic(packed);
+    if (!graph_.value(call_.inputs[slot]).constant) return std::nullopt;
+    const Shape weights = shape_of(kernel.body, *at);
+    const bool one_matrix = element_count(weights) == weights[weights.size() - 2] * weights.back();
+    return node.op != "MatMul" || one_matrix ? std::optional(slot) : std::nullopt;
+  }
+
+  /// Weights in panels as wide as the register tile.
+  void pack(size_t slot) {
+    using Algorithm = ContractionSchedule::Algorithm;
+    Kernel& kernel = call_.kernel;
+    const ContractionSizes sizes = contraction_sizes(kernel.body, kernel.body.node(kernel.anchor));
+    const int64_t panel = kernel.schedule.tile.panel;
+    const bool depthwise = kernel.schedule.algorithm == Algorithm::depthwise;
+    kernel.packing = depthwise ? Packing{sizes.group, 1} : Packing{panel, (sizes.channels + panel - 1) / panel};
+    Shape packed{depthwise ? 1 : sizes.group, kernel.packing.panels};
+    if (kernel.schedule.algorithm == Algorithm::winograd)
+      packed.insert(packed.end(), {winograd_points, winograd_points});
+    else
+      packed.insert(packed.end(), sizes.kernel.begin(), sizes.kernel.end());
+    packed.insert(packed.end(), {sizes.depth, kernel.packing.panel});
+    kernel.body.value(kernel.body.inputs[slot]).type.shape = to_symbolic(packed);
     kernel.inputs[slot].shape = packed;
     kernel.inputs[slot].strides = row_major_strides(packed);
   }
@@ -134,8 +139,9 @@ std::string value_text(const Graph& body, ValueId id) {
 }  // namespace
 
 std::string Kernel::text() const {
-  std::string text = fmt::format("form {} threads {} panel {}x{}\n", static_cast<int>(form), threads,
-                                 packing.panels, packing.panel);
+  std::string text = fmt::format("form {} threads {}\n", static_cast<int>(form), threads);
+  if (form == Form::contraction)
+    text += fmt::format("schedule {} panels {}x{}\n", print_schedule(schedule), packing.panels, packing.panel);
   for (size_t i = 0; i < inputs.size(); ++i)
     text += fmt::format("in {} {}\n", index(body.inputs[i]), argument_text(inputs[i]));
   for (const Node& node : body.nodes) {
@@ -150,9 +156,9 @@ std::string Kernel::text() const {
 }
 
 std::vector<Call> make_kernels(const Layouts& layouts, const std::vector<Group>& groups, const Isa& isa,
-                               int threads) {
+                               const CompileOptions& options) {
   std::vector<Call> calls;
-  for (const Group& group : groups) calls.push_back(Maker(layouts, group).make(isa, threads));
+  for (const Group& group : groups) calls.push_back(Maker(layouts, group).make(isa, options));
   return calls;
 }
 

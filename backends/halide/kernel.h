@@ -5,13 +5,15 @@
 #include <string>
 #include <vector>
 
+#include "backends/halide/contraction_schedule.h"
 #include "backends/halide/fuse.h"
 #include "backends/halide/isa.h"
+#include "target/target.h"
 
 namespace intarsia::halide {
 
 /// How the weights of a contraction lie in memory when they are packed:
-/// [group][panel][taps...][channel][lane].
+/// [group][panel][taps...][channel][lane]; transformed by Winograd's algorithm, the taps are its points.
 struct Packing {
   int64_t panel = 0;   // output channels of a panel; 0: not packed
   int64_t panels = 0;  // of a group, the last one filled up with zeros
@@ -31,6 +33,7 @@ struct Kernel {
   NodeId anchor = no_node;       // the contraction, window, movement or scan
   std::vector<Argument> inputs;  // of the body's inputs
   Argument output;               // as the body has it
+  ContractionSchedule schedule;  // of a contraction
   Packing packing;               // of the anchor's input 1
   int threads = 1;
   std::string text() const;  // the signature
@@ -45,6 +48,6 @@ struct Call {
 
 /// Step 5: the calls of a region in order.
 std::vector<Call> make_kernels(const Layouts& layouts, const std::vector<Group>& groups, const Isa& isa,
-                               int threads);
+                               const CompileOptions& options);
 
 }  // namespace intarsia::halide

@@ -1,5 +1,7 @@
 #include "backends/halide/pack_weights.h"
 
+#include "backends/halide/winograd.h"
+
 namespace intarsia::halide {
 namespace {
 
@@ -44,11 +46,32 @@ void pack_as(const Tensor& tensor, const Storage& storage, const Shape& shape, c
   for (int64_t g = 0; g < packed[0]; ++g) packer.pack(Shape(shape.begin() + 2, shape.end()), g, shape[1]);
 }
 
+/// The elements that `storage` shows, one behind the other.
+Tensor gather_dense(const Tensor& tensor, const Storage& storage, const Shape& shape) {
+  Tensor dense(DType::f32, shape);
+  const float* from = static_cast<const float*>(tensor.data()) + storage.offset;
+  std::span<float> to = dense.as<float>();
+  const Shape strides = row_major_strides(shape);
+  for (size_t i = 0; i < to.size(); ++i) {
+    int64_t offset = 0;
+    auto rest = static_cast<int64_t>(i);
+    for (size_t axis = 0; axis < shape.size(); rest %= strides[axis], ++axis) offset += rest / strides[axis] * storage.strides[axis];
+    to[i] = from[offset];
+  }
+  return dense;
+}
+
 }  // namespace
 
 Tensor pack_weights(const Tensor& tensor, const Storage& storage, const Shape& shape, const Node& node,
-                    const Shape& packed) {
+                    const Shape& packed, ContractionSchedule::Algorithm algorithm) {
   Tensor out(tensor.dtype(), packed);
+  if (algorithm == ContractionSchedule::Algorithm::winograd) {
+    const Tensor transformed = winograd_weights(gather_dense(tensor, storage, shape));
+    const Storage dense{storage.root, 0, row_major_strides(transformed.shape())};
+    pack_as<float>(transformed, dense, transformed.shape(), node, out);
+    return out;
+  }
   if (tensor.dtype() == DType::f64)
     pack_as<double>(tensor, storage, shape, node, out);
   else

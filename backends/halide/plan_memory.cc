@@ -78,11 +78,12 @@ class Planner {
                   kernel.body.node(kernel.anchor).inputs[1] == kernel.body.inputs[i];
     const Storage& storage = layouts_.storage[index(value)];
     if (packed) {
-      auto key = std::tuple{value, kernel.packing.panel, kernel.packing.panels};
+      auto key = std::tuple{value, kernel.packing.panel, kernel.schedule.algorithm};
       auto [at, made] = packed_.try_emplace(key, plan_.constants.size());
       if (made)
         plan_.constants.push_back(pack_weights(*constant, storage, *graph_.value(value).type.fixed_shape(),
-                                               kernel.body.node(kernel.anchor), kernel.inputs[i].shape));
+                                               kernel.body.node(kernel.anchor), kernel.inputs[i].shape,
+                                               kernel.schedule.algorithm));
       return {Where::constant, at->second, 0};
     }
     auto [at, made] = constants_.try_emplace(root(value), plan_.constants.size());
@@ -95,7 +96,7 @@ class Planner {
   const std::vector<Call>& calls_;
   std::map<ValueId, Place> fixed_;  // of roots
   std::map<ValueId, size_t> constants_;
-  std::map<std::tuple<ValueId, int64_t, int64_t>, size_t> packed_;
+  std::map<std::tuple<ValueId, int64_t, ContractionSchedule::Algorithm>, size_t> packed_;
   MemoryPlan plan_;
 };
 

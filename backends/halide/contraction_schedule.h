@@ -1,0 +1,44 @@
+// How a contraction is computed: the algorithm and its register tile. A kernel carries its schedule, so that what
+// packs the weights and what builds the code agree.
+#pragma once
+
+#include <string>
+
+#include "backends/halide/contraction_tile.h"
+#include "graph/graph.h"
+
+namespace intarsia::halide {
+
+struct ContractionSchedule {
+  enum class Algorithm : uint8_t {
+    direct,
+    depthwise,  // one filter a channel
+    winograd,   // F(4x4, 3x3): a quarter of the arithmetic, four times the weights
+  };
+  Algorithm algorithm = Algorithm::direct;
+  ContractionTile tile;
+  bool operator==(const ContractionSchedule&) const = default;
+};
+
+std::string print_schedule(const ContractionSchedule& schedule);
+
+/// The sizes of a contraction, whatever its operator.
+struct ContractionSizes {
+  int64_t batch = 1, group = 1;
+  int64_t channels = 1;  // outputs of a group
+  int64_t depth = 1;     // inputs of a group
+  Shape pixels, kernel;  // kernel: taps an axis; empty for a matrix product
+};
+
+/// Of node `anchor` of `body`, whose weights are not packed yet.
+ContractionSizes contraction_sizes(const Graph& body, const Node& anchor);
+
+/// May this contraction be computed by Winograd's algorithm?
+bool allows_winograd(const Graph& body, const Node& anchor);
+
+/// The analytic choice: least cycles by a model of arithmetic and of weights that come from memory. `constant_weights`:
+/// they are known now and can be packed or transformed. `exact_math`: direct arithmetic only.
+ContractionSchedule choose_contraction_schedule(const Graph& body, const Node& anchor, const Isa& isa,
+                                                bool constant_weights, bool exact_math);
+
+}  // namespace intarsia::halide
