@@ -47,6 +47,10 @@ void print_report(const Json& report) {
                         print_bytes(report["constants_bytes"]), print_bytes(report["model_weights_bytes"]),
                         print_bytes(report["arena_bytes"]));
   }
+  const Json& tuning = report["tuning"];
+  if (!stopped && !tuning["why_off"].is_null())
+    text += fmt::format("  kernels   chosen by formula: {}\n", tuning["why_off"].get<std::string>());
+  if (!tuning["warning"].is_null()) text += fmt::format("  warning   {}\n", tuning["warning"].get<std::string>());
   text += fmt::format("  took      {:.2f} s\n", report["compile_seconds"].get<double>());
   std::fputs(text.c_str(), stdout);
 }

@@ -6,7 +6,8 @@
 
 namespace {
 const char* const names[] = {"--devices", "--backends", "--shape", "--threads",
-                             "--pin",     "--fallback", "--cpu",   "--kernels"};
+                             "--pin",     "--fallback", "--cpu",   "--kernels",
+                             "--math",    "--tune",     "--tune-seconds", "--cache"};
 }
 
 void add_compile_options(CLI::App& command, intarsia::CompileOptions& options) {
@@ -38,6 +39,19 @@ void add_compile_options(CLI::App& command, intarsia::CompileOptions& options) {
       .add_option("--cpu", options.cpu,
                   "Make code for native, x86-64-v2, x86-64-v3 or x86-64-v4 (default: native)")
       ->type_name("LEVEL");
+  command
+      .add_option("--math", options.math,
+                  "exact: direct arithmetic only; fast: errors up to 1e-4 of the largest output (default: fast)")
+      ->check(CLI::IsMember({"exact", "fast"}))
+      ->type_name("exact|fast");
+  command.add_option("--tune", options.tune, "Choose kernels by measuring few or many variants (default: fast)")
+      ->check(CLI::IsMember({"off", "fast", "full"}))
+      ->type_name("off|fast|full");
+  command.add_option("--tune-seconds", options.tune_seconds, "Measure for at most so long")
+      ->check(CLI::Range(0.0, 1e9))
+      ->type_name("S");
+  command.add_option("--cache", options.cache, "Folder of the measured times (default: the user's cache folder)")
+      ->type_name("FOLDER");
   command
       .add_option("--kernels", options.kernels,
                   "Library with kernels of your own (include/intarsia/kernel.h)")

@@ -6,6 +6,7 @@
 
 #include <functional>
 
+#include "backends/halide/isa.h"
 #include "backends/halide/kernel.h"
 
 namespace intarsia::halide {

@@ -4,6 +4,7 @@
 
 #include "backends/halide/canonicalise.h"
 #include "backends/halide/choose_layouts.h"
+#include "backends/halide/choose_schedules.h"
 #include "backends/halide/encode_plan.h"
 #include "backends/halide/fuse.h"
 #include "backends/halide/glue_object.h"
@@ -56,9 +57,13 @@ Result<CompiledRegion> compile_region(const Graph& region, const CompileOptions&
   std::vector<Group> groups = fuse(layouts);
   print("fuse", [&] { return print_groups(layouts, groups); });
 
-  // A kernel's text decides its code; weights are packed as its schedule wants them.
-  std::vector<Call> calls = make_kernels(layouts, groups, isa, options);
+  // Equal text is an equal kernel.
+  std::vector<Call> calls = make_kernels(layouts, groups, options.threads);
   print("make_kernels", [&] { return print_calls(calls); });
+
+  // A kernel's text decides its code; weights are packed as its schedule wants them.
+  TRY(choose_schedules(calls, isa, options));
+  print("choose_schedules", [&] { return print_calls(calls); });
 
   MemoryPlan memory = plan_memory(layouts, calls);
 

@@ -39,11 +39,19 @@ double winograd_cycles(const ContractionSizes& s, const ContractionTile& tile) {
   return products + transforms + extra_bytes / memory_bytes_per_cycle;
 }
 
-ContractionSchedule winograd_schedule(const ContractionSizes& s, const Isa& isa) {
+std::vector<ContractionSchedule> with_tiles(Algorithm algorithm, const std::vector<ContractionTile>& tiles, size_t most) {
+  std::vector<ContractionSchedule> schedules;
+  for (size_t i = 0; i < std::min(tiles.size(), most); ++i) schedules.push_back({algorithm, tiles[i]});
+  return schedules;
+}
+
+std::vector<ContractionSchedule> winograd_schedules(const ContractionSizes& s, const Isa& isa, size_t most) {
   const int64_t tiles_x = (s.pixels[1] + winograd_tile - 1) / winograd_tile,
                 tiles_y = (s.pixels[0] + winograd_tile - 1) / winograd_tile;
   const int64_t tiles = tiles_x * winograd_block_rows(tiles_x, tiles_y, s.depth);
-  return {Algorithm::winograd, choose_contraction_tile(isa, sizeof(float), s.channels, tiles)};
+  std::vector<ContractionTile> ranked = rank_contraction_tiles(isa, sizeof(float), s.channels, tiles);
+  std::erase_if(ranked, [](const ContractionTile& tile) { return !tile.exact; });
+  return with_tiles(Algorithm::winograd, ranked, most);
 }
 
 }  // namespace
@@ -81,19 +89,22 @@ bool allows_winograd(const Graph& body, const Node& anchor) {
          all_equal(anchor.attributes.get_ints("dilations"), 1) && all_equal(anchor.attributes.get_ints("spread", ones), 1);
 }
 
-ContractionSchedule choose_contraction_schedule(const Graph& body, const Node& anchor, const Isa& isa,
-                                                bool constant_weights, bool exact_math) {
+std::vector<ContractionSchedule> contraction_schedules(const Graph& body, const Node& anchor, const Isa& isa,
+                                                       const ScheduleSpace& space) {
   const ContractionSizes sizes = contraction_sizes(body, anchor);
   const int bytes = dtype_bits(body.value(anchor.outputs[0]).type.dtype) / 8;
-  ContractionSchedule schedule{Algorithm::direct, choose_contraction_tile(isa, bytes, sizes.channels, sizes.pixels.back())};
-  if (!constant_weights) return schedule;
-  if (anchor.op == "Conv" && sizes.group > 1 && sizes.depth == 1 && sizes.channels == 1) {
-    schedule.algorithm = Algorithm::depthwise;
-  } else if (!exact_math && allows_winograd(body, anchor)) {
-    const ContractionSchedule winograd = winograd_schedule(sizes, isa);
-    if (winograd.tile.exact && winograd_cycles(sizes, winograd.tile) < direct_cycles(sizes, schedule.tile)) return winograd;
-  }
-  return schedule;
+  const std::vector<ContractionTile> tiles = rank_contraction_tiles(isa, bytes, sizes.channels, sizes.pixels.back());
+  if (space.constant_weights && anchor.op == "Conv" && sizes.group > 1 && sizes.depth == 1 && sizes.channels == 1)
+    return {{Algorithm::depthwise, tiles[0]}};
+  std::vector<ContractionSchedule> direct = with_tiles(Algorithm::direct, tiles, space.most_tiles);
+  if (!space.constant_weights || space.exact_math || !allows_winograd(body, anchor)) return direct;
+  std::vector<ContractionSchedule> winograd = winograd_schedules(sizes, isa, std::max<size_t>(space.most_tiles / 4, 1));
+  const bool winograd_first =
+      !winograd.empty() && winograd_cycles(sizes, winograd[0].tile) < direct_cycles(sizes, direct[0].tile);
+  std::vector<ContractionSchedule>& first = winograd_first ? winograd : direct;
+  std::vector<ContractionSchedule>& second = winograd_first ? direct : winograd;
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
 }
 
 }  // namespace intarsia::halide

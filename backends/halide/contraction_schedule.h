@@ -36,9 +36,14 @@ ContractionSizes contraction_sizes(const Graph& body, const Node& anchor);
 /// May this contraction be computed by Winograd's algorithm?
 bool allows_winograd(const Graph& body, const Node& anchor);
 
-/// The analytic choice: least cycles by a model of arithmetic and of weights that come from memory. `constant_weights`:
-/// they are known now and can be packed or transformed. `exact_math`: direct arithmetic only.
-ContractionSchedule choose_contraction_schedule(const Graph& body, const Node& anchor, const Isa& isa,
-                                                bool constant_weights, bool exact_math);
+struct ScheduleSpace {
+  bool constant_weights = false;  // they are known now and can be packed or transformed
+  bool exact_math = false;        // direct arithmetic only
+  size_t most_tiles = 1;          // of each algorithm
+};
+
+/// The analytic choice first: least cycles by a model of arithmetic and of weights that come from memory.
+std::vector<ContractionSchedule> contraction_schedules(const Graph& body, const Node& anchor, const Isa& isa,
+                                                       const ScheduleSpace& space);
 
 }  // namespace intarsia::halide

@@ -1,6 +1,7 @@
 #include "backends/halide/contraction_tile.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace intarsia::halide {
 namespace {
@@ -22,22 +23,26 @@ double cost(const Isa& isa, int element_bytes, const ContractionTile& tile, int6
 
 }  // namespace
 
-ContractionTile choose_contraction_tile(const Isa& isa, int element_bytes, int64_t channels, int64_t width) {
-  ContractionTile best;
-  double best_cost = -1;
+std::vector<ContractionTile> rank_contraction_tiles(const Isa& isa, int element_bytes, int64_t channels,
+                                                    int64_t width) {
+  std::vector<std::pair<double, ContractionTile>> ranked;
   for (int64_t lanes = isa.lanes(element_bytes); lanes >= 2; lanes /= 2) {
     for (int64_t vectors = 1; vectors <= 6; ++vectors) {
-      int64_t panel = lanes * vectors;
+      const int64_t panel = lanes * vectors;
       if (vectors > 1 && panel - lanes >= channels) break;
-      for (int64_t pixels = 1; pixels <= std::min(width, most_accumulators(isa, vectors) / vectors);
-           ++pixels) {
-        ContractionTile tile{lanes, panel, pixels, channels % panel == 0};
-        double time = cost(isa, element_bytes, tile, channels, width);
-        if (best_cost < 0 || time < best_cost) best = tile, best_cost = time;
+      std::pair<double, ContractionTile> best{-1, {}};
+      for (int64_t pixels = 1; pixels <= std::min(width, most_accumulators(isa, vectors) / vectors); ++pixels) {
+        const ContractionTile tile{lanes, panel, pixels, channels % panel == 0};
+        const double time = cost(isa, element_bytes, tile, channels, width);
+        if (best.first < 0 || time < best.first) best = {time, tile};
       }
+      ranked.push_back(best);
     }
   }
-  return best;
+  std::ranges::stable_sort(ranked, {}, &std::pair<double, ContractionTile>::first);
+  std::vector<ContractionTile> tiles;
+  for (const auto& [time, tile] : ranked) tiles.push_back(tile);
+  return tiles;
 }
 
 }  // namespace intarsia::halide

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "backends/halide/isa.h"
 
@@ -13,9 +14,11 @@ struct ContractionTile {
   int64_t panel = 1;  // channels of the tile, a multiple of lanes
   int64_t pixels = 1;
   bool exact = true;  // panels divide the channels; otherwise the last one is filled up
+  bool operator==(const ContractionTile&) const = default;
 };
 
-/// The analytic first choice for `channels` outputs (of a group) and rows of `width` pixels.
-ContractionTile choose_contraction_tile(const Isa& isa, int element_bytes, int64_t channels, int64_t width);
+/// The best tile of each width of panel for `channels` outputs (of a group) and rows of `width` pixels; by an analytic
+/// estimate the fastest first.
+std::vector<ContractionTile> rank_contraction_tiles(const Isa& isa, int element_bytes, int64_t channels, int64_t width);
 
 }  // namespace intarsia::halide

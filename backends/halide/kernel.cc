@@ -4,7 +4,6 @@
 #include <map>
 
 #include "backends/halide/coalesce.h"
-#include "backends/halide/winograd.h"
 
 namespace intarsia::halide {
 namespace {
@@ -16,21 +15,16 @@ class Maker {
   Maker(const Layouts& layouts, const Group& group)
       : layouts_(layouts), graph_(layouts.graph), group_(group) {}
 
-  Call make(const Isa& isa, const CompileOptions& options) {
+  Call make(int threads) {
     Kernel& kernel = call_.kernel;
     kernel.form = group_.form;
-    kernel.threads = options.threads;
+    kernel.threads = threads;
     for (NodeId id : group_.nodes) add_node(graph_.node(id));
     call_.output = group_.output;
     kernel.body.outputs = {local_.at(group_.output)};
     kernel.output = argument(group_.output);
     coalesce(kernel);
-    if (kernel.form == Form::contraction) {
-      const std::optional<size_t> weights = constant_weights();
-      kernel.schedule = choose_contraction_schedule(kernel.body, kernel.body.node(kernel.anchor), isa,
-                                                    weights.has_value(), options.exact_math);
-      if (weights) pack(*weights);
-    }
+    if (kernel.form == Form::contraction) kernel.weights = constant_weights();
     return std::move(call_);
   }
 
@@ -82,25 +76,6 @@ class Maker {
     const Shape weights = shape_of(kernel.body, *at);
     const bool one_matrix = element_count(weights) == weights[weights.size() - 2] * weights.back();
     return node.op != "MatMul" || one_matrix ? std::optional(slot) : std::nullopt;
-  }
-
-  /// Weights in panels as wide as the register tile.
-  void pack(size_t slot) {
-    using Algorithm = ContractionSchedule::Algorithm;
-    Kernel& kernel = call_.kernel;
-    const ContractionSizes sizes = contraction_sizes(kernel.body, kernel.body.node(kernel.anchor));
-    const int64_t panel = kernel.schedule.tile.panel;
-    const bool depthwise = kernel.schedule.algorithm == Algorithm::depthwise;
-    kernel.packing = depthwise ? Packing{sizes.group, 1} : Packing{panel, (sizes.channels + panel - 1) / panel};
-    Shape packed{depthwise ? 1 : sizes.group, kernel.packing.panels};
-    if (kernel.schedule.algorithm == Algorithm::winograd)
-      packed.insert(packed.end(), {winograd_points, winograd_points});
-    else
-      packed.insert(packed.end(), sizes.kernel.begin(), sizes.kernel.end());
-    packed.insert(packed.end(), {sizes.depth, kernel.packing.panel});
-    kernel.body.value(kernel.body.inputs[slot]).type.shape = to_symbolic(packed);
-    kernel.inputs[slot].shape = packed;
-    kernel.inputs[slot].strides = row_major_strides(packed);
   }
 
   const Layouts& layouts_;
@@ -155,10 +130,9 @@ std::string Kernel::text() const {
   return text + fmt::format("out {} {}\n", index(body.outputs[0]), argument_text(output));
 }
 
-std::vector<Call> make_kernels(const Layouts& layouts, const std::vector<Group>& groups, const Isa& isa,
-                               const CompileOptions& options) {
+std::vector<Call> make_kernels(const Layouts& layouts, const std::vector<Group>& groups, int threads) {
   std::vector<Call> calls;
-  for (const Group& group : groups) calls.push_back(Maker(layouts, group).make(isa, options));
+  for (const Group& group : groups) calls.push_back(Maker(layouts, group).make(threads));
   return calls;
 }
 

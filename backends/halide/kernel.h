@@ -2,13 +2,12 @@
 // kernels with equal text are one kernel.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "backends/halide/contraction_schedule.h"
 #include "backends/halide/fuse.h"
-#include "backends/halide/isa.h"
-#include "target/target.h"
 
 namespace intarsia::halide {
 
@@ -33,8 +32,9 @@ struct Kernel {
   NodeId anchor = no_node;       // the contraction, window, movement or scan
   std::vector<Argument> inputs;  // of the body's inputs
   Argument output;               // as the body has it
-  ContractionSchedule schedule;  // of a contraction
-  Packing packing;               // of the anchor's input 1
+  std::optional<size_t> weights;  // of a contraction: the input that holds weights known at compile time
+  ContractionSchedule schedule;   // of a contraction
+  Packing packing;                // of the weights
   int threads = 1;
   std::string text() const;  // the signature
 };
@@ -47,7 +47,6 @@ struct Call {
 };
 
 /// Step 5: the calls of a region in order.
-std::vector<Call> make_kernels(const Layouts& layouts, const std::vector<Group>& groups, const Isa& isa,
-                               const CompileOptions& options);
+std::vector<Call> make_kernels(const Layouts& layouts, const std::vector<Group>& groups, int threads);
 
 }  // namespace intarsia::halide

@@ -41,6 +41,10 @@ void define_compile(nb::module_& module) {
       .def_rw("fallback", &CompileOptions::fallback)
       .def_rw("cpu", &CompileOptions::cpu)
       .def_rw("threads", &CompileOptions::threads)
+      .def_rw("math", &CompileOptions::math)
+      .def_rw("tune", &CompileOptions::tune)
+      .def_rw("tune_seconds", &CompileOptions::tune_seconds)
+      .def_rw("cache", &CompileOptions::cache)
       .def_rw("strip_names", &CompileOptions::strip_names);
   module.def("compile", [](const std::string& model, const std::string& program, CompileOptions options, std::optional<Progress> progress) {
     options.progress = with_interpreter(std::move(progress));

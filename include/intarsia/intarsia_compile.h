@@ -43,6 +43,12 @@ typedef struct intarsia_compile_request {
   int32_t dry_run;            /* not 0: all but writing the program */
   intarsia_strings print_after; /* passes whose result goes to `print`; intarsia_pass_names lists them */
   const char* stop_after;     /* end after this pass, without a program; NULL: do not */
+  const char* math;           /* "fast": algorithms whose error stays under 1e-4 of the largest output; "exact": direct
+                                 arithmetic only. NULL: "fast" */
+  const char* tune;           /* "off": kernels by analytic choice; "fast", "full": by measured times of few or of many
+                                 variants. For another CPU than this one nothing can be measured. NULL: "fast" */
+  double tune_seconds;        /* measure for at most so long, the rest is chosen analytically; 0: as long as it takes */
+  const char* cache;          /* folder of the measured times; NULL: the user's cache folder */
 
   /* Both are called from the thread of the call; NULL: not wanted. `user` is handed through. */
   void (*progress)(void* user, const char* phase, int32_t done, int32_t total);

@@ -21,8 +21,9 @@ inline namespace v1 {
 /// The fields of intarsia_compile_request, which describes them.
 struct CompileOptions {
   std::vector<std::string> devices, backends, shapes, pins, kernels, print_after;
-  std::string fallback = "auto", cpu = "native", stop_after;
+  std::string fallback = "auto", cpu = "native", stop_after, math = "fast", tune = "fast", cache;
   int threads = 0;
+  double tune_seconds = 0;
   bool strip_names = false, dry_run = false;
   std::function<void(const std::string& phase, int done, int total)> progress;
   std::function<void(const std::string& text)> print;
@@ -84,6 +85,10 @@ class RequestHolder {
     request_.dry_run = options.dry_run;
     request_.print_after = print_after_.get();
     if (!options.stop_after.empty()) request_.stop_after = options.stop_after.c_str();
+    request_.math = options.math.c_str();
+    request_.tune = options.tune.c_str();
+    request_.tune_seconds = options.tune_seconds;
+    if (!options.cache.empty()) request_.cache = options.cache.c_str();
     request_.user = const_cast<CompileOptions*>(&options);
     if (options.progress) request_.progress = forward_progress;
     if (options.print) request_.print = forward_print;

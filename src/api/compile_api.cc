@@ -14,6 +14,7 @@
 #include "compile/report.h"
 #include "include/intarsia/intarsia_compile.h"
 #include "measure/check_model.h"
+#include "measure/time_kernels.h"
 #include "program/read_program.h"
 
 namespace intarsia::api {
@@ -31,6 +32,13 @@ Result<Toolbox> make_tools(const ReadRequest& read) {
   Toolbox tools = TRY(make_toolbox(read.request, read.kernels));
   tools.progress = read.progress;
   tools.print = read.print;
+  tools.time_kernels = [](const std::string& backend, const CompiledRegion& region,
+                          int threads) -> Result<std::vector<int64_t>> {
+    for (const RunBackend& one : run_backends()) {
+      if (one.name == backend) return time_kernels(region, one, threads);
+    }
+    return fail("no backend '{}' that runs", backend);
+  };
   return tools;
 }
 

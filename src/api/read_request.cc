@@ -52,6 +52,13 @@ Status read_passes(const intarsia_compile_request& from, CompileRequest& to) {
   return check_pass(to.stop_after, "--stop-after");
 }
 
+/// One of `words`; null is the first.
+Result<std::string> read_word(const char* word, const char* option, const std::vector<std::string>& words) {
+  if (word == nullptr) return words[0];
+  if (std::ranges::find(words, word) != words.end()) return std::string(word);
+  return fail("{} {}: want {}", option, word, fmt::join(words, " or "));
+}
+
 Status read_options(const intarsia_compile_request& from, CompileRequest& to) {
   to.backends = TRY(read_strings(from.backends, "--backends"));
   if (from.devices.count > 0) to.devices = TRY(read_strings(from.devices, "--devices"));
@@ -60,15 +67,19 @@ Status read_options(const intarsia_compile_request& from, CompileRequest& to) {
         TRY(split(text, "--pin", "GLOB=BACKEND@SLOT, as in 'conv*=reference@cpu'"));
     to.pins.push_back({pattern, target});
   }
-  const std::string fallback = from.fallback == nullptr ? "auto" : from.fallback;
-  if (fallback != "auto" && fallback != "none") return fail("--fallback {}: want auto or none", fallback);
-  to.allow_fallback = fallback == "auto";
+  to.allow_fallback = TRY(read_word(from.fallback, "--fallback", {"auto", "none"})) == "auto";
   constexpr int most_threads = 1024;
   if (from.threads < 0 || from.threads > most_threads)
     return fail("--threads {}: want 1 to {}", from.threads, most_threads);
   to.threads = std::max(from.threads, 1);
   if (from.cpu != nullptr) to.cpu = from.cpu;
   TRY(with_context(resolve_cpu_level(to.cpu), "--cpu"));
+  to.exact_math = TRY(read_word(from.math, "--math", {"fast", "exact"})) == "exact";
+  const std::string tune = TRY(read_word(from.tune, "--tune", {"fast", "off", "full"}));
+  to.tune = tune == "off" ? Tune::off : tune == "full" ? Tune::full : Tune::fast;
+  if (!(from.tune_seconds >= 0)) return fail("--tune-seconds {}: want a time that is not negative", from.tune_seconds);
+  to.tune_seconds = from.tune_seconds;
+  if (from.cache != nullptr) to.cache_folder = from.cache;
   to.strip_names = from.strip_names != 0;
   to.dry_run = from.dry_run != 0;
   return {};

@@ -94,7 +94,7 @@ Result<CompileResult> compile_model(const CompileRequest& request, const Toolbox
   const auto start = std::chrono::steady_clock::now();
   CompileResult result = TRY(run_passes(request, tools));
   if (!result.stopped) {
-    const CompiledRegions regions = TRY(compile_regions(result, request, tools.progress));
+    const CompiledRegions regions = TRY(compile_regions(result, request, tools));
     TRY(emit_program(result, regions, request));
   }
   result.compile_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

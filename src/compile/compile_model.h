@@ -27,6 +27,7 @@ struct CompileResult {
   std::vector<RegionBorder> borders;
   StepList steps;
   std::vector<int> kernels;              // one entry a region
+  TuningReport tuning;
   uint64_t constants_bytes = 0;          // as stored in the program
   uint64_t model_weights_bytes = 0;
   uint64_t arena_bytes = 0;              // of all slots

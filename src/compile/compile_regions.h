@@ -10,7 +10,7 @@ struct CompiledRegions {
   std::vector<std::string> object_files;  // of all regions, each once
 };
 
-/// Fills result.kernels. Errors name the region's target and its first source node.
-Result<CompiledRegions> compile_regions(CompileResult& result, const CompileRequest& request, const Progress& progress);
+/// Fills result.kernels and result.tuning. Errors name the region's target and its first source node.
+Result<CompiledRegions> compile_regions(CompileResult& result, const CompileRequest& request, const Toolbox& tools);
 
 }  // namespace intarsia

@@ -23,10 +23,22 @@ struct CompileRequest {
   bool allow_fallback = true;              // frameworks may run what no compiler of ours takes
   int threads = 1;
   std::string cpu = "native";              // native, x86-64-v2, x86-64-v3, x86-64-v4
+  bool exact_math = false;                 // direct arithmetic only
+  Tune tune = Tune::fast;
+  double tune_seconds = 0;                 // 0: as long as it takes
+  std::string cache_folder;                // of measured times; empty: the user's
   bool strip_names = false;                // leave node names out of the program
   bool dry_run = false;                    // everything but writing
   std::vector<std::string> print_after;    // passes whose result goes to `print`
   std::string stop_after;                  // pass after which the compile ends without a program
+};
+
+/// What choosing kernels by measurement came to.
+struct TuningReport {
+  std::string why_off;  // why choices are analytic; empty: they are measured
+  int measured = 0;     // variants of kernels timed by this compile
+  int remembered = 0;   // variants whose times were known
+  std::string warning;  // trouble with the file of times
 };
 
 /// Called as work goes on: a phase's name, how much of it is done, how much there is.
@@ -38,6 +50,9 @@ struct Toolbox {
   Evaluate evaluate;                             // runs a node now, for constants
   std::function<void(const std::string& text)> print;  // where --print-after goes
   Progress progress;
+  /// Times the kernels of a region (Tuner::time_kernels) that the named backend compiled; empty: nothing can be measured.
+  std::function<Result<std::vector<int64_t>>(const std::string& backend, const CompiledRegion& region, int threads)>
+      time_kernels;
 };
 
 }  // namespace intarsia

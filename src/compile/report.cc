@@ -80,6 +80,14 @@ Json nodes_json(const Explanation& explanation) {
   return list;
 }
 
+Json tuning_json(const CompileResult& result) {
+  const TuningReport& tuning = result.tuning;
+  return {{"measured", tuning.measured},
+          {"remembered", tuning.remembered},
+          {"why_off", tuning.why_off.empty() ? Json(nullptr) : Json(tuning.why_off)},
+          {"warning", tuning.warning.empty() ? Json(nullptr) : Json(tuning.warning)}};
+}
+
 Json refused_json(const Explanation& explanation) {
   Json list = Json::array();
   for (const RefusedOp& op : rank_refused_ops(explanation)) {
@@ -108,6 +116,7 @@ std::string report_compile_json(const CompileResult& result, const CompileReques
   json["copies"] = copies_json(explanation);
   json["kernels"] = result.stopped ? Json(nullptr) : Json(0);
   for (int kernels : result.kernels) json["kernels"] = json["kernels"].get<int>() + kernels;
+  json["tuning"] = tuning_json(result);
   json["predicted_ms"] = nullptr;
   json["measured_ms"] = nullptr;
   json["single_backend_ms"] = nullptr;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "target/tuner.h"
 
 namespace intarsia {
 
@@ -23,7 +24,7 @@ struct CompileOptions {
   int threads = 1;             // threads that a run of the program will use
   std::string cpu = "native";  // CPU level: native, x86-64-v2, x86-64-v3, x86-64-v4
   bool exact_math = false;     // direct arithmetic only; else errors up to 1e-4 of the largest output are allowed
-  std::string cache_folder;    // for whatever a backend wants to remember between compiles; empty: nothing
+  Tuner* tuner = nullptr;      // null: analytic choices
   bool keep_names = true;  // false: nothing that the run half gets tells names of the source
 };
 

@@ -142,7 +142,7 @@ def run_ours(case, folder, **options):
     path = folder / "model.onnx"
     path.write_bytes(case.model.SerializeToString())
     try:
-        session = intarsia.compile(path, shapes=_open_shapes(case), **options).load().bind()
+        session = intarsia.compile(path, shapes=_open_shapes(case), tune="off", **options).load().bind()
         return _compare(case, lambda inputs: list(session.run(inputs).values()))
     except intarsia.Error as error:
         return str(error)

@@ -22,7 +22,7 @@ def compile_and_check(model, folder, regions):
     path = folder / "model.onnx"
     onnx.save(model, path)
     inputs = random_inputs(model)
-    compiled = intarsia.compile(path, backends=["halide", "onnxruntime"])
+    compiled = intarsia.compile(path, backends=["halide", "onnxruntime"], tune="off")
     assert_close(compiled.load().bind().run(inputs), run_onnxruntime(path, inputs))
     assert [region["target"].split("@")[0] for region in compiled.report["regions"]] == regions
     return compiled
@@ -133,7 +133,7 @@ def test_two_simulated_devices(backend, tmp_path):
     pins = {f"*block_{i}_*": f"{backend}@{'a' if i < 9 else 'b'}" for i in range(3, 15)}
     devices = ["cpu", "a=sim:0", "b=sim:1"]
     inputs = random_inputs(model)
-    compiled = intarsia.compile(path, devices=devices, pins=pins)
+    compiled = intarsia.compile(path, devices=devices, pins=pins, tune="off")
     assert_close(compiled.load().bind().run(inputs), run_onnxruntime(path, inputs))
     nodes = intarsia.explain(path, devices=devices, pins=pins)["nodes"]
     copies = [(copy["value"], copy["from"], copy["to"]) for copy in compiled.report["copies"]]

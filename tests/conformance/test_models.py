@@ -18,7 +18,7 @@ NEEDS_FRAMEWORK = {"control_flow"}
 
 
 def compile_native(path, **options):
-    return intarsia.compile(path, fallback="none", backends=["halide", "reference"], **options)
+    return intarsia.compile(path, fallback="none", backends=["halide", "reference"], tune="off", **options)
 
 
 def run(compiled, inputs):
@@ -85,5 +85,5 @@ def test_torch_like_model(path, sizes, fallback):
         with pytest.raises(intarsia.Error, match="no backend runs these operators"):
             compile_native(path, shapes=shapes)
         return
-    compiled = intarsia.compile(path, shapes=shapes) if fallback == "auto" else compile_native(path, shapes=shapes)
+    compiled = intarsia.compile(path, shapes=shapes, tune="off") if fallback == "auto" else compile_native(path, shapes=shapes)
     assert_close(run(compiled, inputs), run_onnxruntime(path, inputs))

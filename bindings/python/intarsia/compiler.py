@@ -49,6 +49,10 @@ def _options(
     threads: int = 1,
     cpu: str = "native",
     kernels: Sequence[str | os.PathLike] = (),
+    math: str = "fast",
+    tune: str = "fast",
+    tune_seconds: float = 0,
+    cache: str | os.PathLike = "",
     strip_names: bool = False,
 ) -> _intarsia.CompileOptions:
     options = _intarsia.CompileOptions()
@@ -60,6 +64,10 @@ def _options(
     options.threads = threads
     options.cpu = cpu
     options.kernels = [os.fspath(kernel) for kernel in kernels]
+    options.math = math
+    options.tune = tune
+    options.tune_seconds = tune_seconds
+    options.cache = os.fspath(cache)
     options.strip_names = strip_names
     return options
 
@@ -70,8 +78,10 @@ def compile(model: str | os.PathLike, *, progress: Callable[[str, int, int], Non
     Options: devices: "cpu", "sim:0", or with a slot's name "accel=sim:0". backends: names in order of preference (none:
     all). shapes: {input: sizes} for inputs that the model leaves open (else 1). pins: {node name pattern:
     "backend@slot"}. fallback: "auto" lets frameworks run what our compiler lacks, "none" forbids it. threads: that a run
-    will use. cpu: "native" or a level such as "x86-64-v3". kernels: libraries with operators of your own. strip_names:
-    leave node names out of the program.
+    will use. cpu: "native" or a level such as "x86-64-v3". kernels: libraries with operators of your own. math:
+    "fast" allows errors up to 1e-4 of the largest output, "exact" none but rounding. tune: "off", "fast" or "full": choose
+    kernels by a formula, or by measuring few or many variants, for at most tune_seconds (0: as long as it takes). cache:
+    folder of the measured times (none: the user's). strip_names: leave node names out of the program.
 
     progress is called with (phase, done, total). Raises Error: one line that says what, where and what to do.
     """

@@ -1,0 +1,78 @@
+#include "backends/halide/choose_schedules.h"
+
+#include <map>
+
+#include "backends/halide/tune_kernels.h"
+#include "backends/halide/winograd.h"
+
+namespace intarsia::halide {
+namespace {
+
+using Algorithm = ContractionSchedule::Algorithm;
+
+/// Tiles of each algorithm that are tried.
+size_t most_tiles(const Tuner* tuner) {
+  if (tuner == nullptr) return 1;
+  return tuner->effort == Tune::full ? 16 : 3;
+}
+
+/// The kernel with its weights in panels as wide as the register tile.
+Kernel with_schedule(Kernel kernel, const ContractionSchedule& schedule) {
+  kernel.schedule = schedule;
+  if (!kernel.weights) return kernel;
+  const ContractionSizes sizes = contraction_sizes(kernel.body, kernel.body.node(kernel.anchor));
+  const bool depthwise = schedule.algorithm == Algorithm::depthwise;
+  const int64_t panel = schedule.tile.panel;
+  kernel.packing = depthwise ? Packing{sizes.group, 1} : Packing{panel, (sizes.channels + panel - 1) / panel};
+  Shape packed{depthwise ? 1 : sizes.group, kernel.packing.panels};
+  if (schedule.algorithm == Algorithm::winograd)
+    packed.insert(packed.end(), {winograd_points, winograd_points});
+  else
+    packed.insert(packed.end(), sizes.kernel.begin(), sizes.kernel.end());
+  packed.insert(packed.end(), {sizes.depth, kernel.packing.panel});
+  Argument& weights = kernel.inputs[*kernel.weights];
+  weights.shape = packed;
+  weights.strides = row_major_strides(packed);
+  kernel.body.value(kernel.body.inputs[*kernel.weights]).type.shape = to_symbolic(packed);
+  return kernel;
+}
+
+}  // namespace
+
+std::vector<Kernel> kernel_variants(const Kernel& kernel, const Isa& isa, const CompileOptions& options) {
+  std::vector<Kernel> variants{kernel};
+  if (kernel.form == Form::contraction) {
+    const ScheduleSpace space{kernel.weights.has_value(), options.exact_math, most_tiles(options.tuner)};
+    variants.clear();
+    for (const ContractionSchedule& schedule :
+         contraction_schedules(kernel.body, kernel.body.node(kernel.anchor), isa, space))
+      variants.push_back(with_schedule(kernel, schedule));
+  }
+  if (options.tuner == nullptr || options.threads < 2) return variants;
+  const size_t threaded = variants.size();
+  for (size_t i = 0; i < threaded; ++i) {
+    variants.push_back(variants[i]);
+    variants.back().threads = 1;
+  }
+  return variants;
+}
+
+Status choose_schedules(std::vector<Call>& calls, const Isa& isa, const CompileOptions& options) {
+  std::map<std::string, size_t> numbers;  // of distinct kernels
+  std::vector<size_t> number_of_call;
+  std::vector<std::vector<Kernel>> variants;
+  for (const Call& call : calls) {
+    auto [at, is_new] = numbers.try_emplace(call.kernel.text(), variants.size());
+    if (is_new) variants.push_back(kernel_variants(call.kernel, isa, options));
+    number_of_call.push_back(at->second);
+  }
+  std::vector<size_t> chosen(variants.size(), 0);
+  if (options.tuner != nullptr) chosen = TRY(tune_kernels(variants, isa, options));
+  for (size_t c = 0; c < calls.size(); ++c) {
+    const size_t number = number_of_call[c];
+    calls[c].kernel = variants[number][chosen[number]];
+  }
+  return {};
+}
+
+}  // namespace intarsia::halide

@@ -1,0 +1,50 @@
+#include "compile/tuning.h"
+
+#include <algorithm>
+
+#include "base/cpu_level.h"
+
+namespace intarsia {
+namespace {
+
+/// Can code of this level run here?
+bool runs_here(const std::string& level) {
+  const Result<std::string> wanted = resolve_cpu_level(level), here = resolve_cpu_level("native");
+  // The names of levels sort by what they demand.
+  return wanted && here && *wanted <= *here;
+}
+
+}  // namespace
+
+Tuning::Tuning(const CompileRequest& request, const Toolbox& tools)
+    : request_(request), tools_(tools), start_(std::chrono::steady_clock::now()) {
+  if (request.tune == Tune::off)
+    why_off_ = "--tune off";
+  else if (!tools.time_kernels)
+    why_off_ = "nothing here can measure";
+  else if (!runs_here(request.cpu))
+    why_off_ = fmt::format("code for {} cannot run here", request.cpu);
+  if (!why_off_.empty()) return;
+  costs_.emplace(request.cache_folder.empty() ? user_cache_folder() : request.cache_folder);
+  tuner_.effort = request.tune;
+  tuner_.costs = &*costs_;
+  tuner_.may_go_on = [this] {
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start_;
+    return request_.tune_seconds == 0 || spent.count() < request_.tune_seconds;
+  };
+  if (tools.progress) tuner_.progress = [this](int done, int total) { tools_.progress("tune", done, total); };
+}
+
+Tuner* Tuning::tuner_for(const std::string& backend) {
+  if (!why_off_.empty()) return nullptr;
+  tuner_.time_kernels = [this, backend](const CompiledRegion& region, int threads) {
+    return tools_.time_kernels(backend, region, threads);
+  };
+  return &tuner_;
+}
+
+TuningReport Tuning::report() const {
+  return {why_off_, tuner_.measured, tuner_.remembered, costs_ ? costs_->warning() : ""};
+}
+
+}  // namespace intarsia

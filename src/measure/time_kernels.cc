@@ -1,0 +1,85 @@
+#include "measure/time_kernels.h"
+
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "compile/link_objects.h"
+
+namespace intarsia {
+namespace {
+
+constexpr int rounds = 6;  // after one that warms up
+
+/// Code in this process, from a file that has no name.
+class LoadedCode {
+ public:
+  static Result<LoadedCode> load(const std::string& library) {
+    const int file = memfd_create("intarsia-kernels", MFD_CLOEXEC);
+    if (file < 0) return fail("cannot make memory for code: {}", std::strerror(errno));
+    const bool written = write_all(file, library);
+    const std::string path = fmt::format("/proc/self/fd/{}", file);
+    void* handle = written ? dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
+    close(file);
+    if (handle == nullptr) return fail("cannot load kernels to time them: {}", written ? dlerror() : std::strerror(errno));
+    return LoadedCode(handle);
+  }
+  void* symbol(const std::string& name) const { return dlsym(handle_.get(), name.c_str()); }
+
+ private:
+  explicit LoadedCode(void* handle) : handle_(handle, dlclose) {}
+
+  static bool write_all(int file, const std::string& bytes) {
+    for (size_t done = 0; done < bytes.size();) {
+      const ssize_t count = write(file, bytes.data() + done, bytes.size() - done);
+      if (count <= 0) return false;
+      done += static_cast<size_t>(count);
+    }
+    return true;
+  }
+
+  std::shared_ptr<void> handle_;
+};
+
+}  // namespace
+
+Result<std::vector<int64_t>> time_kernels(const CompiledRegion& region, const RunBackend& backend, int threads) {
+  const std::string library = TRY(link_objects(region.object_files, "x86_64"));
+  const LoadedCode code = TRY(LoadedCode::load(library));
+  std::vector<TensorView> constants;
+  for (const Tensor& constant : region.constants) constants.push_back(constant.view());
+  const LoadContext load{.blob = std::as_bytes(std::span(region.blob)),
+                         .constants = constants,
+                         .symbol = [&](const std::string& name) { return code.symbol(name); },
+                         .program_folder = {},
+                         .threads = threads};
+  const std::unique_ptr<Executable> executable = TRY(backend.load(load));
+  const std::shared_ptr<void> workspace = allocate_aligned(region.workspace_bytes);
+  if (workspace == nullptr) return fail("{} bytes to time kernels in are not to be had", region.workspace_bytes);
+
+  ThreadPool pool(threads);
+  std::vector<int64_t> least;
+  size_t next = 0;
+  const TraceHook trace = [&](std::string_view, int64_t begin, int64_t end) {
+    if (next == least.size()) least.push_back(end - begin);
+    least[next] = std::min(least[next], end - begin);
+    ++next;
+  };
+  RunContext context{.inputs = {},
+                     .outputs = {},
+                     .workspace = static_cast<std::byte*>(workspace.get()),
+                     .threads = &pool};
+  TRY(executable->run(context));
+  context.trace = &trace;
+  for (int round = 0; round < rounds; ++round) {
+    next = 0;
+    TRY(executable->run(context));
+  }
+  return least;
+}
+
+}  // namespace intarsia

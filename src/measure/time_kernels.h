@@ -1,0 +1,17 @@
+// Times the kernels of a region by running it here.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/result.h"
+#include "device/executable.h"
+#include "target/target.h"
+
+namespace intarsia {
+
+/// Nanoseconds of each kernel of `region`, which has no inputs and outputs, in the order of calls: the least of several
+/// rounds. In a round each kernel runs once, so that its constants are as cold as those of all the others make them.
+Result<std::vector<int64_t>> time_kernels(const CompiledRegion& region, const RunBackend& backend, int threads);
+
+}  // namespace intarsia
