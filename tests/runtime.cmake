@@ -6,6 +6,7 @@ foreach(name program_file verify session devices link overlap)
   intarsia_test(runtime_${name} LIBRARIES intarsia_runtime_support)
 endforeach()
 target_compile_definitions(runtime_link PRIVATE INTARSIA_C_COMPILER="${CMAKE_C_COMPILER}")
+intarsia_test(thread_pool LIBRARIES intarsia_base)
 intarsia_test(runtime_api LIBRARIES intarsia_run_api intarsia_runtime_support)
 # A sanitizer replaces malloc too.
 if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")

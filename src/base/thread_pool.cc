@@ -12,7 +12,8 @@
 namespace intarsia {
 namespace {
 
-constexpr std::chrono::microseconds spin_time{50};
+/// Longer than the kernels that run in one thread between two that do not; no longer, as it burns a core.
+constexpr std::chrono::microseconds spin_time{100};
 
 void relax() {
 #if defined(__x86_64__)
@@ -27,12 +28,17 @@ thread_local int current_worker = -1;
 
 }  // namespace
 
-// A job is published by raising `generation`; workers take tasks by counting `next` up, and the last worker to leave
-// lets the caller go on. Lock order: `mutex` alone, only for sleeping and waking.
+// A job is published by raising the generation in `state`; workers that see it while it is open join, take tasks by
+// counting `next` up, and leave. The caller takes tasks, too, and when there are none it closes the job and waits only
+// for those that joined: a worker that still sleeps costs nothing. Lock order: `mutex` alone, for sleeping and waking.
 struct ThreadPool::Shared {
-  std::atomic<uint64_t> generation{0};
+  // The generation times `one_generation`, plus `open`, plus the number of workers inside.
+  static constexpr uint64_t open = uint64_t{1} << 31, one_generation = uint64_t{1} << 32;
+  static uint64_t generation_of(uint64_t state) { return state / one_generation; }
+  static uint64_t inside(uint64_t state) { return state % open; }
+
+  std::atomic<uint64_t> state{0};
   std::atomic<int> next{0};
-  std::atomic<int> busy{0};
   std::atomic<int> result{0};
   std::atomic<bool> stop{false};
   std::atomic<bool> parked{false};
@@ -58,25 +64,44 @@ struct ThreadPool::Shared {
   uint64_t wait_for_job(uint64_t seen) {
     const auto until = std::chrono::steady_clock::now() + spin_time;
     for (int i = 0; !parked.load(std::memory_order_relaxed); ++i) {
-      const uint64_t now = generation.load(std::memory_order_acquire);
+      const uint64_t now = generation_of(state.load(std::memory_order_acquire));
       if (now != seen) return now;
       relax();
       if (i % 64 == 63 && std::chrono::steady_clock::now() > until) break;
     }
     std::unique_lock lock(mutex);
     sleeping.fetch_add(1);
-    wake.wait(lock, [&] { return generation.load() != seen; });
+    wake.wait(lock, [&] { return generation_of(state.load()) != seen; });
     sleeping.fetch_sub(1);
-    return generation.load(std::memory_order_acquire);
+    return generation_of(state.load(std::memory_order_acquire));
   }
+
+  /// False: the job of this generation is closed already.
+  bool join(uint64_t generation) {
+    uint64_t now = state.load(std::memory_order_acquire);
+    while (generation_of(now) == generation && (now & open) != 0) {
+      if (state.compare_exchange_weak(now, now + 1, std::memory_order_acq_rel)) return true;
+    }
+    return false;
+  }
+
+  void leave() { state.fetch_sub(1, std::memory_order_release); }
 
   void publish() {
     parked.store(false, std::memory_order_relaxed);
-    generation.fetch_add(1);
-    if (sleeping.load() > 0) {
-      std::lock_guard lock(mutex);
-      wake.notify_all();
-    }
+    state.fetch_add(one_generation + open);
+    wake_sleepers();
+  }
+
+  void wake_sleepers() {
+    if (sleeping.load() == 0) return;
+    std::lock_guard lock(mutex);
+    wake.notify_all();
+  }
+
+  void close() {
+    state.fetch_sub(open, std::memory_order_acq_rel);
+    while (inside(state.load(std::memory_order_acquire)) != 0) relax();
   }
 };
 
@@ -88,7 +113,7 @@ ThreadPool::~ThreadPool() {
   shared_->stop.store(true);
   {
     std::lock_guard lock(shared_->mutex);
-    shared_->generation.fetch_add(1);
+    shared_->state.fetch_add(Shared::one_generation);
     shared_->wake.notify_all();
   }
   for (std::thread& worker : workers_) worker.join();
@@ -99,8 +124,9 @@ void ThreadPool::work(int worker) {
   while (true) {
     seen = shared_->wait_for_job(seen);
     if (shared_->stop.load()) return;
+    if (!shared_->join(seen)) continue;
     shared_->take_tasks(worker);
-    shared_->busy.fetch_sub(1, std::memory_order_release);
+    shared_->leave();
   }
 }
 
@@ -120,11 +146,9 @@ int ThreadPool::parallel_for(int tasks, Body body, void* data) {
   shared.data = data;
   shared.result.store(0, std::memory_order_relaxed);
   shared.next.store(0, std::memory_order_relaxed);
-  shared.busy.store(static_cast<int>(workers_.size()), std::memory_order_relaxed);
   shared.publish();
   shared.take_tasks(0);
-  // Every worker must have seen this job before the next one may overwrite it.
-  while (shared.busy.load(std::memory_order_acquire) != 0) relax();
+  shared.close();
   return shared.result.load(std::memory_order_relaxed);
 }
 
