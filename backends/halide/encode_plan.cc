@@ -29,7 +29,7 @@ class Encoder {
             places[i], i < calls[c].kernel.inputs.size() ? calls[c].kernel.inputs[i] : kernels[c].output));
       calls_.push_back(fbs::CreateCall(builder_, add_symbol(kernels[c].symbol),
                                        builder_.CreateVector(arguments),
-                                       builder_.CreateString(label(graph, calls[c], options.keep_names))));
+                                       builder_.CreateString(label(calls[c], options.keep_names))));
     }
     size_t scratch = 0;
     for (const EmittedKernel& kernel : kernels)
@@ -45,12 +45,12 @@ class Encoder {
   }
 
  private:
-  /// "conv1/Relu: Conv Add Relu"
-  static std::string label(const Graph& graph, const Call& call, bool keep_names) {
+  /// "conv1/BiasAdd: Conv Add Relu"
+  static std::string label(const Call& call, bool keep_names) {
     std::vector<std::string_view> ops;
     for (const Node& node : call.kernel.body.nodes) ops.push_back(node.op);
     const std::string work = fmt::format("{}", fmt::join(ops, " "));
-    return keep_names ? fmt::format("{}: {}", graph.value(call.output).name, work) : work;
+    return keep_names ? fmt::format("{}: {}", call.source, work) : work;
   }
 
   uint32_t add_symbol(const std::string& symbol) {

@@ -20,6 +20,8 @@ class Maker {
     kernel.form = group_.form;
     kernel.threads = threads;
     for (NodeId id : group_.nodes) add_node(graph_.node(id));
+    const size_t named = kernel.anchor == no_node ? 0 : static_cast<size_t>(index(kernel.anchor));
+    call_.source = graph_.node(group_.nodes[named]).name;
     call_.output = group_.output;
     kernel.body.outputs = {local_.at(group_.output)};
     kernel.output = argument(group_.output);

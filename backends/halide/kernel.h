@@ -42,6 +42,7 @@ struct Kernel {
 /// A kernel and the region's values that it runs on.
 struct Call {
   Kernel kernel;
+  std::string source;  // name of the source node that its anchor, or first node, comes from
   std::vector<ValueId> inputs;
   ValueId output = no_value;
 };
