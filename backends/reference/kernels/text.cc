@@ -1,7 +1,6 @@
 #include "backends/reference/kernels/text.h"
 
 #include <algorithm>
-#include <regex>
 #include <set>
 
 #include "backends/reference/kernels/kernel_families.h"
@@ -85,30 +84,6 @@ Status string_split(KernelContext& context) {
   return {};
 }
 
-/// The standard asks for RE2's syntax; std::regex has the part without named groups and flags.
-Status regex_full_match(KernelContext& context) {
-  TRY(require_strings(context, 0));
-  const TensorView& x = context.input(0);
-  // The library's matcher recurses once a character or more.
-  constexpr size_t longest = 4096;
-  const std::string pattern = context.attributes().get_string("pattern", "");
-  if (pattern.size() > longest)
-    return fail("the pattern has {} characters, want at most {}", pattern.size(), longest);
-  const TensorView y = TRY(context.output(0, DType::boolean, x.shape));
-  try {
-    const std::regex regex(pattern, std::regex::ECMAScript);
-    for (size_t i = 0; i < x.as<std::string>().size(); ++i) {
-      const std::string& text = x.as<std::string>()[i];
-      if (text.size() > longest)
-        return fail("a text has {} characters, want at most {}", text.size(), longest);
-      y.as<bool>()[i] = std::regex_match(text, regex);
-    }
-  } catch (const std::regex_error& error) {
-    return fail("pattern '{}': {}", pattern, error.what());
-  }
-  return {};
-}
-
 char change_case(char c, char action) {
   if (action == 'L' && c >= 'A' && c <= 'Z') return static_cast<char>(c - 'A' + 'a');
   if (action == 'U' && c >= 'a' && c <= 'z') return static_cast<char>(c - 'a' + 'A');
@@ -149,8 +124,9 @@ Status string_normalizer(KernelContext& context) {
 }
 
 constexpr KernelEntry table[] = {
-    {"RegexFullMatch", "", regex_full_match},    {"StringConcat", "", string_concat},
-    {"StringNormalizer", "", string_normalizer}, {"StringSplit", "", string_split},
+    {"StringConcat", "", string_concat},
+    {"StringNormalizer", "", string_normalizer},
+    {"StringSplit", "", string_split},
     {"TfIdfVectorizer", "", tfidf_vectorizer},
 };
 
