@@ -10,13 +10,17 @@ namespace {
 
 std::vector<OpInfo> build_table() {
   std::vector<OpInfo> table;
-  for (auto family : {elementwise_ops, reduction_ops, normalization_ops, quantization_ops, recurrent_ops, signal_ops,
-                      attention_ops, random_ops, movement_ops, indexing_ops, window_ops, contraction_ops, image_ops,
-                      selection_ops, machine_learning_ops, text_ops, training_ops}) {
+  for (auto family :
+       {elementwise_ops, reduction_ops, normalization_ops, quantization_ops, recurrent_ops, signal_ops,
+        attention_ops, random_ops, movement_ops, indexing_ops, window_ops, contraction_ops, image_ops,
+        selection_ops, machine_learning_ops, text_ops, training_ops}) {
     std::span<const OpInfo> rows = family();
     table.insert(table.end(), rows.begin(), rows.end());
   }
   std::ranges::sort(table, {}, [](const OpInfo& row) { return std::tie(row.domain, row.name); });
+  INTARSIA_CHECK(std::ranges::adjacent_find(table, [](const OpInfo& a, const OpInfo& b) {
+                   return a.domain == b.domain && a.name == b.name;
+                 }) == table.end());
   return table;
 }
 

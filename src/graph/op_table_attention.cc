@@ -75,7 +75,6 @@ std::span<const OpInfo> attention_ops() {
       {"FlexAttention", "ai.onnx.preview", 3, 3, 1, 1, infer_attention},
       {"LinearAttention", "", 3, 6, 1, 2, infer_linear_attention},
       {"RotaryEmbedding", "", 3, 4, 1, 1, same_as_input},
-      {"TensorScatter", "", 2, 3, 1, 1, same_as_input},
   };
   return rows;
 }

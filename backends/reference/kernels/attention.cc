@@ -1,4 +1,4 @@
-// RotaryEmbedding and TensorScatter; the attentions are in attention_{scaled,linear}.cc.
+// RotaryEmbedding; the attentions are in attention_{scaled,linear}.cc.
 #include "backends/reference/kernels/attention.h"
 
 #include "backends/reference/kernels/dispatch.h"
@@ -6,9 +6,6 @@
 
 namespace intarsia::reference {
 namespace {
-
-// More is absurd, and products of sizes must fit.
-constexpr int64_t most_heads = int64_t{1} << 20;
 
 struct RotaryShape {
   int64_t batch = 0;
@@ -110,58 +107,12 @@ Status run_rotary_embedding(KernelContext& context) {
   });
 }
 
-// Writes `update` into a copy of the cache along `axis`, from an index of its own for each element of axis 0.
-Status run_tensor_scatter(KernelContext& context) {
-  TRY(require_inputs(context, 2));
-  const TensorView& cache = context.input(0);
-  const TensorView& update = context.input(1);
-  TRY(require_dtype(context, 1, 2, cache.dtype));
-  const int64_t axis = TRY(resolve_axis(context.attributes().get_int("axis", -2), cache.shape.size()));
-  if (axis == 0) return fail("axis 0 is the batch, which cannot be written along");
-  const std::string mode = context.attributes().get_string("mode", "linear");
-  if (mode != "linear" && mode != "circular")
-    return fail("attribute mode is '{}', want linear or circular", mode);
-  const AxisSplit split = split_at_axis(cache.shape, axis);
-  Shape want = cache.shape;
-  if (update.shape.size() == want.size())
-    want[static_cast<size_t>(axis)] = update.shape[static_cast<size_t>(axis)];
-  TRY(require_shape(context, 1, want));
-  const int64_t steps = want[static_cast<size_t>(axis)];
-  if (steps > split.size) return fail("an update of {} does not fit a cache of {}", steps, split.size);
-  std::vector<int64_t> first(static_cast<size_t>(cache.shape[0]), 0);
-  if (context.has_input(2)) {
-    TRY(require_shape(context, 2, {cache.shape[0]}));
-    first = TRY(context.input_ints(2));
-  }
-  for (int64_t& index : first) {
-    if (mode == "circular" && split.size > 0) index = (index % split.size + split.size) % split.size;
-    if (index < 0 || index > split.size || (mode == "linear" && index + steps > split.size)) {
-      return fail("write index {} is out of range", index);
-    }
-  }
-  TensorView y = TRY(context.output(0, cache.dtype, cache.shape));
-  return dispatch_element(cache.dtype, [&]<typename T>() -> Status {
-    ReadElements<T> before(cache);
-    ReadElements<T> in(update);
-    WriteElements<T> out(y);
-    for (int64_t i = 0; i < before.size(); ++i) out[i] = before[i];
-    for (int64_t i = 0; i < in.size(); ++i) {
-      const int64_t outer = i / split.inner / steps;
-      const int64_t start = first[static_cast<size_t>(outer / (split.outer / cache.shape[0]))];
-      const int64_t at = (start + i / split.inner % steps) % split.size;
-      out[(outer * split.size + at) * split.inner + i % split.inner] = in[i];
-    }
-    return {};
-  });
-}
-
 }  // namespace
 
 std::span<const KernelEntry> attention_kernels() {
   static const std::vector<KernelEntry> all = [] {
     std::vector<KernelEntry> entries = {
         {"RotaryEmbedding", "", run_rotary_embedding},
-        {"TensorScatter", "", run_tensor_scatter},
     };
     for (auto part : {scaled_attention_kernels, linear_attention_kernels}) {
       entries.insert(entries.end(), part().begin(), part().end());

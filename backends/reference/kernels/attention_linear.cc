@@ -8,9 +8,6 @@
 namespace intarsia::reference {
 namespace {
 
-// More is absurd, and products of sizes must fit.
-constexpr int64_t most_heads = int64_t{1} << 20;
-
 struct LinearShape {
   int64_t batch = 0;
   int64_t steps = 0;

@@ -11,9 +11,6 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// More is absurd, and products of sizes must fit.
-constexpr int64_t most_heads = int64_t{1} << 20;
-
 struct AttentionShape {
   int64_t batch = 0;
   int64_t q_heads = 0;
@@ -166,7 +163,10 @@ class Bias {
 struct Settings {
   double scale = 1;
   double softcap = 0;
+  bool shows = false;  // the fourth output, by output_mode
   int64_t output_mode = 0;
+
+  bool shows_mode(int64_t mode) const { return shows && output_mode == mode; }
 };
 
 Settings read_settings(const KernelContext& context, const AttentionShape& shape) {
@@ -175,6 +175,7 @@ Settings read_settings(const KernelContext& context, const AttentionShape& shape
                        ? static_cast<double>(context.attributes().get_float("scale", 1))
                        : 1 / std::sqrt(static_cast<double>(shape.size));
   settings.softcap = context.attributes().get_float("softcap", 0);
+  settings.shows = context.wants_output(3);
   settings.output_mode = context.attributes().get_int("qk_matmul_output_mode", 0);
   return settings;
 }
@@ -197,22 +198,22 @@ void attend(const double* q, const double* keys, const AttentionShape& shape, co
     double score = 0;
     for (int64_t d = 0; d < shape.size; ++d) score += q[d] * keys[j * shape.size + d];
     score *= settings.scale;
-    if (settings.output_mode == 0) shown[j] = score;
+    if (settings.shows_mode(0)) shown[j] = score;
     if (settings.softcap > 0) score = settings.softcap * std::tanh(score / settings.softcap);
-    if (settings.output_mode == 1) shown[j] = score;
+    if (settings.shows_mode(1)) shown[j] = score;
     const double added = bias.at(n, h, i, j);
     disallowed = disallowed && added == -infinity;
     score += added;
-    if (settings.output_mode == 2) shown[j] = score;
+    if (settings.shows_mode(2)) shown[j] = score;
     scores[static_cast<size_t>(j)] = score;
   }
   softmax(scores, disallowed);
-  if (settings.output_mode == 3) std::ranges::copy(scores, shown);
+  if (settings.shows_mode(3)) std::ranges::copy(scores, shown);
 }
 
 struct AttentionResult {
   std::vector<double> y;      // laid out as the output
-  std::vector<double> shown;  // batch x heads x q steps x total
+  std::vector<double> shown;  // batch x heads x q steps x total where it is wanted, else empty
 };
 
 AttentionResult compute(const AttentionShape& shape, const Settings& settings, const Bias& bias,
@@ -221,7 +222,7 @@ AttentionResult compute(const AttentionShape& shape, const Settings& settings, c
   AttentionResult result;
   const int64_t queries = shape.batch * shape.q_heads * shape.q_steps;
   result.y.assign(static_cast<size_t>(queries * shape.v_size), 0.0);
-  result.shown.resize(static_cast<size_t>(queries * shape.total()));
+  if (settings.shows) result.shown.resize(static_cast<size_t>(queries * shape.total()));
   std::vector<double> scores(static_cast<size_t>(shape.total()));
   for (int64_t row = 0; row < queries; ++row) {
     const int64_t i = row % shape.q_steps;
@@ -229,7 +230,7 @@ AttentionResult compute(const AttentionShape& shape, const Settings& settings, c
     const int64_t n = row / shape.q_steps / shape.q_heads;
     const int64_t kv = (n * shape.kv_heads + h / (shape.q_heads / shape.kv_heads)) * shape.total();
     attend(q.data() + row * shape.size, k.data() + kv * shape.size, shape, settings, bias, n, h, i, scores,
-           result.shown.data() + row * shape.total());
+           settings.shows ? result.shown.data() + row * shape.total() : nullptr);
     double* out =
         result.y.data() + (shape.packed ? (n * shape.q_steps + i) * shape.q_heads + h : row) * shape.v_size;
     for (int64_t j = 0; j < shape.total(); ++j) {

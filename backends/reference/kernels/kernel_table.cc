@@ -17,6 +17,9 @@ std::vector<KernelEntry> build_table() {
     table.insert(table.end(), rows.begin(), rows.end());
   }
   std::ranges::sort(table, {}, [](const KernelEntry& row) { return std::tie(row.domain, row.op); });
+  INTARSIA_CHECK(std::ranges::adjacent_find(table, [](const KernelEntry& a, const KernelEntry& b) {
+                   return a.domain == b.domain && a.op == b.op;
+                 }) == table.end());
   return table;
 }
 
@@ -32,8 +35,10 @@ Kernel find_kernel(std::string_view domain, std::string_view op) {
 
 Result<std::vector<int64_t>> KernelContext::input_ints(size_t i) const {
   const TensorView& view = input(i);
-  if (view.dtype == DType::i64) return std::vector<int64_t>(view.as<int64_t>().begin(), view.as<int64_t>().end());
-  if (view.dtype == DType::i32) return std::vector<int64_t>(view.as<int32_t>().begin(), view.as<int32_t>().end());
+  if (view.dtype == DType::i64)
+    return std::vector<int64_t>(view.as<int64_t>().begin(), view.as<int64_t>().end());
+  if (view.dtype == DType::i32)
+    return std::vector<int64_t>(view.as<int32_t>().begin(), view.as<int32_t>().end());
   return fail("input {} has dtype {}, want i32 or i64", i, dtype_name(view.dtype));
 }
 
