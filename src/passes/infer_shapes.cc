@@ -5,21 +5,27 @@
 namespace intarsia {
 namespace {
 
+/// The sizes that are numbers fit into a memory: rules may calculate with them.
 Status check_sizes(const Graph& graph, const Node& node) {
   for (ValueId output : node.outputs) {
-    if (output == no_value) continue;
-    if (std::optional<Shape> shape = graph.value(output).type.fixed_shape()) {
-      TRY(with_context(checked_elements(*shape), "output '{}'", graph.value(output).name));
+    if (output == no_value || !graph.value(output).type.shape) continue;
+    Shape known;
+    for (const Dim& dim : *graph.value(output).type.shape) {
+      if (dim.is_number()) known.push_back(dim.value);
     }
+    TRY(with_context(checked_elements(known), "output '{}'", graph.value(output).name));
   }
   return {};
 }
 
 Status infer_known(Graph& graph, const Node& node, const InferForeign& infer_foreign, NodeId id) {
   const OpInfo* info = find_op(node);
-  if (info == nullptr || info->rule == nullptr) return infer_foreign ? infer_foreign(graph, id) : Status{};
-  ShapeContext context(graph, node);
-  TRY(info->rule(context));
+  if (info == nullptr || info->rule == nullptr) {
+    if (infer_foreign) TRY(infer_foreign(graph, id));
+  } else {
+    ShapeContext context(graph, node);
+    TRY(info->rule(context));
+  }
   return check_sizes(graph, node);
 }
 
