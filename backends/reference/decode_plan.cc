@@ -46,6 +46,7 @@ Result<Tensor> decode_tensor(const fbs::TensorData* data) {
   if (bytes != type.bytes()) return fail("a tensor has {} bytes, want {}", bytes, type.bytes());
   Tensor tensor(type.dtype, type.shape);
   if (bytes > 0) std::memcpy(tensor.data(), data->bytes()->data(), bytes);
+  if (!has_legal_booleans(tensor.view())) return fail("a boolean element is neither 0 nor 1");
   return tensor;
 }
 

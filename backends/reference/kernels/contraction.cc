@@ -8,21 +8,17 @@
 namespace intarsia::reference {
 namespace {
 
-/// Sums of integers wrap, which is only defined for unsigned types.
-template <typename T>
-using Accumulator = std::conditional_t<std::is_floating_point_v<T>, T, uint64_t>;
-
 /// y (rows x columns) = a (rows x depth) times b (depth x columns), dense.
 template <typename T>
 void multiply(const T* a, const T* b, T* y, int64_t rows, int64_t depth, int64_t columns) {
-  std::vector<Accumulator<T>> sums(static_cast<size_t>(columns));
+  std::vector<Wrapping<T>> sums(static_cast<size_t>(columns));
   for (int64_t row = 0; row < rows; ++row) {
-    std::ranges::fill(sums, Accumulator<T>(0));
+    std::ranges::fill(sums, Wrapping<T>(0));
     for (int64_t k = 0; k < depth; ++k) {
-      const auto factor = static_cast<Accumulator<T>>(a[row * depth + k]);
+      const auto factor = static_cast<Wrapping<T>>(a[row * depth + k]);
       const T* from = b + k * columns;
       for (int64_t j = 0; j < columns; ++j) {
-        sums[static_cast<size_t>(j)] += factor * static_cast<Accumulator<T>>(from[j]);
+        sums[static_cast<size_t>(j)] += factor * static_cast<Wrapping<T>>(from[j]);
       }
     }
     for (int64_t j = 0; j < columns; ++j) y[row * columns + j] = static_cast<T>(sums[static_cast<size_t>(j)]);
@@ -104,16 +100,17 @@ Status gemm(KernelContext& context) {
   const TensorView y = TRY(context.output(0, a.dtype, shape));
   if (element_count(shape) == 0) return {};
   return dispatch_number(a.dtype, [&]<typename T>() -> Status {
-    const auto alpha = static_cast<T>(context.attributes().get_float("alpha", 1));
-    const auto beta = static_cast<T>(context.attributes().get_float("beta", 1));
+    const auto alpha = convert<T>(context.attributes().get_float("alpha", 1));
+    const auto beta = convert<T>(context.attributes().get_float("beta", 1));
     WriteAs<T> out(y);
     multiply(read_matrix<T>(a, turn_a).data(), read_matrix<T>(b, turn_b).data(), out.data(), rows, depth,
              columns);
-    for (T& value : out) value = static_cast<T>(value * alpha);
+    for (T& value : out) value = wrapping_multiply(value, alpha);
     if (!context.has_input(2)) return {};
     const ReadAs<T> c(context.input(2));
-    for_each_offset<1>(shape, {broadcast_strides(context.input(2).shape, shape)},
-                       [&](int64_t i, const auto& at) { out[i] = static_cast<T>(out[i] + beta * c[at[0]]); });
+    for_each_offset<1>(
+        shape, {broadcast_strides(context.input(2).shape, shape)},
+        [&](int64_t i, const auto& at) { out[i] = wrapping_add(out[i], wrapping_multiply(beta, c[at[0]])); });
     return {};
   });
 }

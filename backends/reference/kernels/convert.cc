@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <type_traits>
 
 namespace intarsia::reference {
 namespace {
@@ -168,27 +167,6 @@ void store_bits(const TensorView& view, int64_t i, uint32_t value) {
 bool is_number(DType dtype) { return is_float(dtype) || is_integer(dtype) || dtype == DType::boolean; }
 
 namespace {
-
-template <typename To, typename From>
-To convert(From value) {
-  if constexpr (std::is_same_v<To, From>) {
-    return value;
-  } else if constexpr (std::is_same_v<To, bool>) {
-    return value != From(0);
-  } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
-    if (std::isnan(value)) return 0;
-    // The limits as doubles: 2^63 and 2^64 are exact, and what is not below them is out of range.
-    if (static_cast<double>(value) >= static_cast<double>(std::numeric_limits<To>::max())) {
-      return std::numeric_limits<To>::max();
-    }
-    if (static_cast<double>(value) <= static_cast<double>(std::numeric_limits<To>::min())) {
-      return std::numeric_limits<To>::min();
-    }
-    return static_cast<To>(value);
-  } else {
-    return static_cast<To>(value);
-  }
-}
 
 // Calls `use` with a null pointer of the element's C++ type; false for the dtypes that have none.
 template <typename F>

@@ -3,7 +3,10 @@
 // lowest bits.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
+#include <limits>
+#include <type_traits>
 
 #include "base/tensor_view.h"
 
@@ -29,8 +32,30 @@ void store_bits(const TensorView& view, int64_t i, uint32_t bits);
 /// True for all dtypes that the two functions below take: all but undefined, string and complex.
 bool is_number(DType dtype);
 
-/// All elements as T, one of bool, float, double and the integers of 8 to 64 bits. Floats outside the range
-/// of an integer T saturate, NaN gives 0; integers wrap.
+/// One number as To, one of bool, float, double and the integers of 8 to 64 bits. Floats outside the range of
+/// an integer saturate, NaN gives 0; integers wrap.
+template <typename To, typename From>
+To convert(From value) {
+  if constexpr (std::is_same_v<To, From>) {
+    return value;
+  } else if constexpr (std::is_same_v<To, bool>) {
+    return value != From(0);
+  } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+    if (std::isnan(value)) return 0;
+    // The limits as doubles: 2^63 and 2^64 are exact, and what is not below them is out of range.
+    if (static_cast<double>(value) >= static_cast<double>(std::numeric_limits<To>::max())) {
+      return std::numeric_limits<To>::max();
+    }
+    if (static_cast<double>(value) <= static_cast<double>(std::numeric_limits<To>::min())) {
+      return std::numeric_limits<To>::min();
+    }
+    return static_cast<To>(value);
+  } else {
+    return static_cast<To>(value);
+  }
+}
+
+/// All elements as T, by `convert`.
 template <typename T>
 void read_numbers(const TensorView& from, T* to);
 

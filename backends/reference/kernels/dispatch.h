@@ -94,6 +94,19 @@ class WriteAs {
   std::unique_ptr<T[]> copy_;
 };
 
+/// What sums and products of T are computed in: integers without a sign, where overflow wraps as in ONNX.
+template <typename T>
+using Wrapping = std::conditional_t<std::is_integral_v<T>, uint64_t, T>;
+
+template <typename T>
+T wrapping_add(T a, T b) {
+  return static_cast<T>(static_cast<Wrapping<T>>(a) + static_cast<Wrapping<T>>(b));
+}
+template <typename T>
+T wrapping_multiply(T a, T b) {
+  return static_cast<T>(static_cast<Wrapping<T>>(a) * static_cast<Wrapping<T>>(b));
+}
+
 inline tl::unexpected<Error> unsupported(DType dtype) {
   return fail("dtype {} is not supported", dtype_name(dtype));
 }

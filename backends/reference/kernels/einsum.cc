@@ -153,15 +153,14 @@ Status einsum(KernelContext& context) {
       outer.push_back(walk_offsets(equation, equation.result, i, x.shape));
       inner.push_back(walk_offsets(equation, equation.summed, i, x.shape));
     }
-    using Sum = std::conditional_t<std::is_floating_point_v<T>, T, uint64_t>;  // integers wrap
     WriteAs<T> out(y);
     for (int64_t o = 0; o < out.size(); ++o) {
-      Sum sum = 0;
+      Wrapping<T> sum = 0;
       for (int64_t k = 0; k < terms; ++k) {
-        Sum product = 1;
+        Wrapping<T> product = 1;
         for (size_t i = 0; i < in.size(); ++i) {
-          product *=
-              static_cast<Sum>((*in[i])[outer[i][static_cast<size_t>(o)] + inner[i][static_cast<size_t>(k)]]);
+          product *= static_cast<Wrapping<T>>(
+              (*in[i])[outer[i][static_cast<size_t>(o)] + inner[i][static_cast<size_t>(k)]]);
         }
         sum += product;
       }

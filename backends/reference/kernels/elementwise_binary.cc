@@ -178,17 +178,6 @@ T integer_power(T base, int64_t exponent) {
   return static_cast<T>(result);
 }
 
-// A saturating cast: the power of an integer by a float can be anything.
-template <typename T>
-T from_double(double value) {
-  if constexpr (std::is_integral_v<T>) {
-    if (std::isnan(value)) return 0;
-    if (value >= static_cast<double>(std::numeric_limits<T>::max())) return std::numeric_limits<T>::max();
-    if (value <= static_cast<double>(std::numeric_limits<T>::min())) return std::numeric_limits<T>::min();
-  }
-  return static_cast<T>(value);
-}
-
 // Base and exponent may differ in dtype; the result has that of the base.
 Status run_pow(KernelContext& context) {
   TRY(require_number(context, 0));
@@ -208,7 +197,7 @@ Status run_pow(KernelContext& context) {
     } else {
       ReadAs<double> exponent(y);
       for_each_offset(z.shape, strides, [&](int64_t i, const auto& offset) {
-        out[i] = from_double<T>(std::pow(static_cast<double>(base[offset[0]]), exponent[offset[1]]));
+        out[i] = convert<T>(std::pow(static_cast<double>(base[offset[0]]), exponent[offset[1]]));
       });
     }
     return {};
@@ -251,7 +240,7 @@ Status run_prelu(KernelContext& context) {
     return fail("slope {} does not broadcast to {}", print_shape(context.input(1).shape), print_shape(shape));
   }
   return binary_number(context,
-                       []<typename T>(T x, T slope) -> T { return x < 0 ? static_cast<T>(x * slope) : x; });
+                       []<typename T>(T x, T slope) -> T { return x < 0 ? wrapping_multiply(x, slope) : x; });
 }
 
 Status run_swiglu(KernelContext& context) {
@@ -303,8 +292,10 @@ T smaller(T x, T y) {
 }
 
 Status run_mean(KernelContext& context) {
+  TRY(require_inputs(context, 1));
+  if (!is_float(context.input(0).dtype)) return unsupported(context.input(0).dtype);
   return fold_inputs(
-      context, [](auto x, auto y) { return x + y; },
+      context, [](auto x, auto y) { return wrapping_add(x, y); },
       []<typename T>(T sum, size_t count) { return sum / static_cast<T>(count); });
 }
 
@@ -332,7 +323,7 @@ std::span<const KernelEntry> binary_kernels() {
       INTARSIA_PAIR("Mul", binary_arithmetic, x * y),
       INTARSIA_PAIR("Or", logic, x || y),
       INTARSIA_PAIR("Sub", binary_arithmetic, x - y),
-      INTARSIA_PAIR("Sum", fold_inputs, x + y),
+      INTARSIA_PAIR("Sum", fold_inputs, wrapping_add(x, y)),
       INTARSIA_PAIR("Xor", logic, x != y),
       {"BitShift", "", run_bit_shift},
       {"Div", "", run_div},

@@ -76,7 +76,7 @@ Status cast_strings_as(const TensorView& x, const TensorView& y) {
   for (int64_t i = 0; i < out.size(); ++i) {
     // Integers of 64 bits exactly when they are written as such, and "100.5" as 100.
     Result<T> exact = parse_number<T>(in[i]);
-    out[i] = exact ? *exact : static_cast<T>(TRY(parse_number<double>(in[i])));
+    out[i] = exact ? *exact : convert<T>(TRY(parse_number<double>(in[i])));
   }
   return {};
 }
@@ -153,6 +153,7 @@ Status run_bit_cast(KernelContext& context) {
   }
   TensorView y = TRY(context.output(0, to, x.shape));
   copy_elements({x.data, to, x.shape}, y);
+  if (!has_legal_booleans(y)) return fail("a byte that is neither 0 nor 1 is no bool");
   return {};
 }
 

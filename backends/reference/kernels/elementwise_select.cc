@@ -15,7 +15,7 @@ Result<std::optional<T>> read_limit(const KernelContext& context, size_t input, 
       return fail("input {} has shape {}, want a scalar", input, print_shape(view.shape));
     limit = ReadAs<T>(view)[0];
   } else if (context.attributes().has(name)) {
-    limit = static_cast<T>(context.attributes().get_float(name, 0));
+    limit = convert<T>(context.attributes().get_float(name, 0));
   }
   return limit;
 }

@@ -152,7 +152,7 @@ Status run_shrink(KernelContext& context) {
     // Integers too are shrunk by float parameters.
     using Wide = std::conditional_t<std::is_same_v<T, float>, float, double>;
     const auto wide = static_cast<Wide>(x);
-    return static_cast<T>(wide < -lambd ? wide + bias : wide > lambd ? wide - bias : Wide(0));
+    return convert<T>(wide < -lambd ? wide + bias : wide > lambd ? wide - bias : Wide(0));
   });
 }
 

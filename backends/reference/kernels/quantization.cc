@@ -89,7 +89,7 @@ Status run_quantize_linear(KernelContext& context) {
   TRY(require_number(context, 1));
   const TensorView& x = context.input(0);
   const DType dtype = TRY(quantized_dtype(context));
-  if (!is_number(dtype) || dtype_bits(dtype) > 32) return unsupported(dtype);
+  TRY(require_quantized(dtype));
   const Granularity granularity = TRY(read_granularity(context));
   const int64_t precision = context.attributes().get_int("precision", 0);
   const DType divide =
@@ -158,6 +158,10 @@ Status run_dynamic_quantize_linear(KernelContext& context) {
 }
 
 }  // namespace
+
+Status require_quantized(DType dtype) {
+  return (is_integer(dtype) || is_float(dtype)) && dtype_bits(dtype) <= 32 ? Status() : unsupported(dtype);
+}
 
 double quantize(double value, double zero_point, DType dtype) {
   if (!is_integer(dtype)) return value + zero_point;

@@ -9,6 +9,9 @@ namespace intarsia::reference {
 std::span<const KernelEntry> quantized_product_kernels();
 std::span<const KernelEntry> quantized_convolution_kernels();
 
+/// Fails unless values of this dtype can be quantized ones: integers and floats of at most 32 bits.
+Status require_quantized(DType dtype);
+
 /// y = saturate(round(value) + zero_point) for integers, rounding ties to even; value + zero_point as it is
 /// for floats.
 double quantize(double value, double zero_point, DType dtype);

@@ -112,7 +112,7 @@ Status run_qlinear_mat_mul(KernelContext& context) {
   const Parameter y_scale = TRY(read_parameter(context, 6, shape, true));
   const Parameter y_zero = TRY(read_parameter(context, 7, shape, true));
   const DType dtype = context.input(7).dtype;
-  if (dtype_bits(dtype) > 32) return unsupported(dtype);
+  TRY(require_quantized(dtype));
   TensorView y = TRY(context.output(0, dtype, shape.output));
   const std::vector<double> product =
       multiply(ReadAs<double>(context.input(0)), ReadAs<double>(context.input(3)), shape, a_zero, b_zero);

@@ -112,24 +112,15 @@ double double_sum(Value value, size_t count, double (*map)(double)) {
   return sum;
 }
 
-template <typename T>
-T to_element(double value) {
-  if constexpr (std::is_integral_v<T>) {
-    if (!(value > static_cast<double>(std::numeric_limits<T>::min()))) return std::numeric_limits<T>::min();
-    if (value >= static_cast<double>(std::numeric_limits<T>::max())) return std::numeric_limits<T>::max();
-  }
-  return static_cast<T>(value);
-}
-
 Status run_l2(KernelContext& context) {
   return reduce(context, any_number, [](auto value, size_t count, auto type) {
-    return to_element<decltype(type)>(std::sqrt(double_sum(value, count, [](double x) { return x * x; })));
+    return convert<decltype(type)>(std::sqrt(double_sum(value, count, [](double x) { return x * x; })));
   });
 }
 
 Status run_log_sum(KernelContext& context) {
   return reduce(context, any_number, [](auto value, size_t count, auto type) {
-    return to_element<decltype(type)>(std::log(double_sum(value, count, [](double x) { return x; })));
+    return convert<decltype(type)>(std::log(double_sum(value, count, [](double x) { return x; })));
   });
 }
 
@@ -141,7 +132,7 @@ Status run_log_sum_exp(KernelContext& context) {
     const double base = std::isfinite(largest) ? largest : 0;
     double sum = 0;
     for (size_t k = 0; k < count; ++k) sum += std::exp(static_cast<double>(value(k)) - base);
-    return to_element<decltype(type)>(std::log(sum) + base);
+    return convert<decltype(type)>(std::log(sum) + base);
   });
 }
 

@@ -59,16 +59,11 @@ Result<Reduction> reduction_of(const KernelContext& context) {
 
 template <typename T>
 T combine(Reduction reduction, T old, T update) {
-  // Sums of small integers are computed as int; the cast wraps as the standard's numpy does.
   switch (reduction) {
     case Reduction::add:
-      if constexpr (std::is_integral_v<T>)
-        return static_cast<T>(static_cast<uint64_t>(old) + static_cast<uint64_t>(update));
-      return static_cast<T>(old + update);
+      return wrapping_add(old, update);
     case Reduction::mul:
-      if constexpr (std::is_integral_v<T>)
-        return static_cast<T>(static_cast<uint64_t>(old) * static_cast<uint64_t>(update));
-      return static_cast<T>(old * update);
+      return wrapping_multiply(old, update);
     case Reduction::max:
       return std::max(old, update);
     case Reduction::min:
