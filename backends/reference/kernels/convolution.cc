@@ -107,12 +107,6 @@ void convolve_transposed(const WindowAxes& axes, const Shape& kernel, const Chan
   }
 }
 
-Result<int64_t> group_attribute(const KernelContext& context, std::string_view name, int64_t channels) {
-  const int64_t groups = context.attributes().get_int(name, 1);
-  if (groups >= 1 && channels % groups == 0) return groups;
-  return fail("{} is {} for {} channels", name, groups, channels);
-}
-
 Result<Shape> kernel_sizes(const KernelContext& context, const Shape& spatial) {
   const Shape& w = context.input(1).shape;
   const Shape kernel = TRY(spatial_sizes(context, 1));
@@ -135,7 +129,7 @@ Status conv(KernelContext& context) {
   const Shape spatial = TRY(spatial_sizes(context, 0));
   const Shape kernel = TRY(kernel_sizes(context, spatial));
   const int64_t groups = TRY(group_attribute(context, "group", x.shape[1]));
-  if (w.shape[1] * groups != x.shape[1] || w.shape[0] % groups != 0) {
+  if (w.shape[1] != x.shape[1] / groups || w.shape[0] % groups != 0) {
     return fail("weights {} for the input {} in {} groups", print_shape(w.shape), print_shape(x.shape),
                 groups);
   }
@@ -146,7 +140,7 @@ Status conv(KernelContext& context) {
   shape.insert(shape.begin(), {x.shape[0], w.shape[0]});
   TRY(checked_elements(shape));
   const TensorView y = TRY(context.output(0, x.dtype, shape));
-  return dispatch_number(x.dtype, [&]<typename T>() -> Status {
+  return dispatch_float(x.dtype, [&]<typename T>() -> Status {
     WriteAs<T> out(y);
     fill_bias(context, 2, w.shape[0], plane, out);
     if (out.size() == 0) return {};
@@ -201,6 +195,7 @@ Result<CausalSizes> causal_sizes(const KernelContext& context) {
   if (w[0] != x[1] || w[1] != 1 || w[2] < 1) {
     return fail("weights {} for the input {}", print_shape(w), print_shape(x));
   }
+  TRY(checked_elements({x[0], x[1], w[2]}));
   TRY(require_bias(context, 2, x[1]));
   if (context.has_input(3) && context.input(3).shape != Shape{x[0], x[1], w[2] - 1}) {
     return fail("past_state has shape {}", print_shape(context.input(3).shape));
@@ -278,7 +273,7 @@ Status col2im(KernelContext& context) {
         for_each_row(axes, tap, [&](int64_t at_x, int64_t at_y, int64_t count) {
           for (int64_t j = 0; j < count; ++j) {
             T& to = out[n * plane + at_y + j * stride];
-            to = static_cast<T>(to + from[at_x + j]);
+            to = wrapping_add(to, from[at_x + j]);
           }
         });
       });

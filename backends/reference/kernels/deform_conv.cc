@@ -27,19 +27,17 @@ Result<Deformed> read_deformed(const KernelContext& context) {
   Deformed d;
   d.kernel = {w[2], w[3]};
   d.axes = TRY(window_axes(context, {x[2], x[3]}, d.kernel));
-  d.groups = context.attributes().get_int("group", 1);
-  d.offset_groups = context.attributes().get_int("offset_group", 1);
+  d.groups = TRY(group_attribute(context, "group", x[1]));
+  d.offset_groups = TRY(group_attribute(context, "offset_group", x[1]));
   d.taps = w[2] * w[3];
   d.in_plane = x[2] * x[3];
-  d.out_plane = d.axes[0].out * d.axes[1].out;
-  if (d.groups < 1 || d.offset_groups < 1 || x[1] % d.groups != 0 || w[1] != x[1] / d.groups ||
-      w[0] % d.groups != 0 || x[1] % d.offset_groups != 0) {
-    return fail("weights {} for the input {} in {} groups and {} offset groups", print_shape(w),
-                print_shape(x), d.groups, d.offset_groups);
+  d.out_plane = TRY(checked_elements({d.axes[0].out, d.axes[1].out}));
+  if (w[1] != x[1] / d.groups || w[0] % d.groups != 0) {
+    return fail("weights {} for the input {} in {} groups", print_shape(w), print_shape(x), d.groups);
   }
-  const Shape spatial = {x[0], d.offset_groups * d.taps, d.axes[0].out, d.axes[1].out};
-  Shape offsets = spatial;
-  offsets[1] *= 2;
+  const int64_t masks = TRY(checked_elements({d.offset_groups, d.taps}));
+  const Shape spatial = {x[0], masks, d.axes[0].out, d.axes[1].out};
+  const Shape offsets = {x[0], 2 * masks, d.axes[0].out, d.axes[1].out};
   if (context.input(2).shape != offsets) {
     return fail("offsets have shape {}, want {}", print_shape(context.input(2).shape), print_shape(offsets));
   }

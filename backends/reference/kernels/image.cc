@@ -50,6 +50,18 @@ struct RoiAxis {
     return start + static_cast<double>(bin) * step +
            (static_cast<double>(i) + 0.5) * step / static_cast<double>(samples);
   }
+
+  /// The samples of a bin outside of which all lie outside an axis of `size` elements: a region may be much
+  /// larger.
+  std::pair<int64_t, int64_t> near(int64_t bin, int64_t size) const {
+    if (!(step > 0)) return {0, samples};
+    const double apart = step / static_cast<double>(samples);
+    const double first = (-1 - place(bin, 0)) / apart - 1;
+    const double last = (static_cast<double>(size) - place(bin, 0)) / apart + 2;
+    const auto most = static_cast<double>(samples);
+    return {static_cast<int64_t>(std::clamp(first, 0.0, most)),
+            static_cast<int64_t>(std::clamp(last, 0.0, most))};
+  }
 };
 
 Result<RoiAxis> roi_axis(const RoiRule& rule, double start, double end, int64_t bins) {
@@ -83,25 +95,28 @@ template <typename T>
 T pool_bin(const RoiRule& rule, const T* plane, const Shape& x, const RoiAxis& rows, const RoiAxis& columns,
            int64_t bin_row, int64_t bin_column) {
   double sum = 0;
-  double best = 0;
-  bool first = true;
-  for (int64_t i = 0; i < rows.samples; ++i) {
+  double best = -std::numeric_limits<double>::infinity();
+  int64_t seen = 0;
+  const auto [top, bottom] = rows.near(bin_row, x[2]);
+  const auto [left, right] = columns.near(bin_column, x[3]);
+  for (int64_t i = top; i < bottom; ++i) {
     const Sides v = sides_of(rows.place(bin_row, i), x[2]);
-    for (int64_t j = 0; j < columns.samples; ++j) {
+    for (int64_t j = left; v.inside && j < right; ++j) {
       const Sides h = sides_of(columns.place(bin_column, j), x[3]);
-      const double inside = v.inside && h.inside ? 1 : 0;
-      const double a = inside * (1 - v.part) * (1 - h.part) * plane[v.low * x[3] + h.low];
-      const double b = inside * (1 - v.part) * h.part * plane[v.low * x[3] + h.high];
-      const double c = inside * v.part * (1 - h.part) * plane[v.high * x[3] + h.low];
-      const double d = inside * v.part * h.part * plane[v.high * x[3] + h.high];
-      const double largest = std::max({a, b, c, d});
-      best = first ? largest : std::max(best, largest);
+      if (!h.inside) continue;
+      const double a = (1 - v.part) * (1 - h.part) * plane[v.low * x[3] + h.low];
+      const double b = (1 - v.part) * h.part * plane[v.low * x[3] + h.high];
+      const double c = v.part * (1 - h.part) * plane[v.high * x[3] + h.low];
+      const double d = v.part * h.part * plane[v.high * x[3] + h.high];
+      best = std::max({best, a, b, c, d});
       sum += a + b + c + d;
-      first = false;
+      ++seen;
     }
   }
-  if (rule.maximum) return static_cast<T>(best);
-  return static_cast<T>(sum / static_cast<double>(std::max<int64_t>(1, rows.samples * columns.samples)));
+  // Samples outside are zeros.
+  const int64_t all = rows.samples * columns.samples;
+  if (seen < all || all == 0) best = std::max(best, 0.0);
+  return static_cast<T>(rule.maximum ? best : sum / static_cast<double>(std::max<int64_t>(1, all)));
 }
 
 template <typename T>

@@ -265,7 +265,8 @@ Status depth_to_space(KernelContext& context) {
   const Shape& x = context.input(0).shape;
   if (x[1] % (block * block) != 0) return fail("{} channels are no multiple of {}^2", x[1], block);
   const int64_t channels = x[1] / (block * block);
-  const Shape shape = {x[0], channels, x[2] * block, x[3] * block};
+  const Shape shape = {x[0], channels, TRY(checked_elements({x[2], block})),
+                       TRY(checked_elements({x[3], block}))};
   if (depth_first) {
     return permute_as(context, {x[0], block, block, channels, x[2], x[3]}, {0, 3, 4, 1, 5, 2}, shape);
   }
@@ -279,7 +280,7 @@ Status space_to_depth(KernelContext& context) {
     return fail("shape {} is not made of blocks of {}", print_shape(x), block);
   }
   const Shape seen = {x[0], x[1], x[2] / block, block, x[3] / block, block};
-  const Shape shape = {x[0], x[1] * block * block, x[2] / block, x[3] / block};
+  const Shape shape = {x[0], TRY(checked_elements({x[1], block, block})), x[2] / block, x[3] / block};
   if (depth_first) return permute_as(context, seen, {0, 3, 5, 1, 2, 4}, shape);
   return permute_as(context, seen, {0, 1, 3, 5, 2, 4}, shape);
 }

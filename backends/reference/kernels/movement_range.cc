@@ -193,7 +193,7 @@ Status reverse_sequence(KernelContext& context) {
   if (x.shape.size() < 2) return fail("input 0 has shape {}, want rank 2 or more", print_shape(x.shape));
   const int64_t time_axis = context.attributes().get_int("time_axis", 0);
   const int64_t batch_axis = context.attributes().get_int("batch_axis", 1);
-  if (time_axis + batch_axis != 1 || time_axis < 0 || time_axis > 1) {
+  if (time_axis < 0 || time_axis > 1 || batch_axis != 1 - time_axis) {
     return fail("time_axis {} and batch_axis {}, want 0 and 1 or 1 and 0", time_axis, batch_axis);
   }
   const std::vector<int64_t> lengths = TRY(context.input_ints(1));

@@ -17,9 +17,8 @@ Result<ConvolutionShape> convolution_shape(const KernelContext& context, const S
   if (x.size() < 3 || w.size() != x.size()) {
     return fail("x has shape {}, w {}; want the same rank, 3 or more", print_shape(x), print_shape(w));
   }
-  ConvolutionShape shape{x[0], x[1], w[0], context.attributes().get_int("group", 1), {}};
-  if (shape.group <= 0 || shape.channels % shape.group != 0 || shape.out_channels % shape.group != 0 ||
-      w[1] != shape.channels / shape.group) {
+  ConvolutionShape shape{x[0], x[1], w[0], TRY(group_attribute(context, "group", x[1])), {}};
+  if (shape.out_channels % shape.group != 0 || w[1] != shape.channels / shape.group) {
     return fail("x {} and w {} do not fit {} groups", print_shape(x), print_shape(w), shape.group);
   }
   shape.axes = TRY(window_axes(context, Shape(x.begin() + 2, x.end()), Shape(w.begin() + 2, w.end())));
@@ -113,9 +112,8 @@ Status run_conv_integer(KernelContext& context) {
                         TRY(read_by_channel(context, 3, shape.out_channels, 0))};
   TensorView y = TRY(context.output(0, DType::i32, output_shape(shape)));
   auto* out = static_cast<int32_t*>(y.data);
-  convolve(ReadAs<double>(x), ReadAs<double>(w), shape, zero, [&](int64_t i, size_t, double sum) {
-    out[i] = static_cast<int32_t>(static_cast<uint32_t>(static_cast<int64_t>(sum)));
-  });
+  convolve(ReadAs<double>(x), ReadAs<double>(w), shape, zero,
+           [&](int64_t i, size_t, double sum) { out[i] = convert<int32_t>(convert<int64_t>(sum)); });
   return {};
 }
 
@@ -124,7 +122,7 @@ Status run_qlinear_conv(KernelContext& context) {
   const TensorView& x = context.input(0);
   const TensorView& w = context.input(3);
   const DType dtype = context.input(7).dtype;
-  if (dtype_bits(dtype) > 32) return unsupported(dtype);
+  TRY(require_quantized(dtype));
   const ConvolutionShape shape = TRY(convolution_shape(context, x.shape, w.shape));
   const ZeroPoints zero{TRY(read_single(context, 2, 0)),
                         TRY(read_by_channel(context, 5, shape.out_channels, 0))};

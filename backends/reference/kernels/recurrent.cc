@@ -172,6 +172,7 @@ Result<Sizes> read_sizes(const KernelContext& context, int64_t gates) {
   sizes.directions = direction == "bidirectional" ? 2 : 1;
   const int64_t given = context.attributes().get_int("hidden_size", sizes.hidden);
   if (given != sizes.hidden) return fail("hidden_size is {}, the weights are for {}", given, sizes.hidden);
+  TRY(checked_elements({sizes.steps, sizes.directions, sizes.batch, sizes.hidden}));
   TRY(require_shape(context, 1, {sizes.directions, gates * sizes.hidden, sizes.input}));
   TRY(require_shape(context, 2, {sizes.directions, gates * sizes.hidden, sizes.hidden}));
   return sizes;

@@ -35,7 +35,7 @@ Gram pool_words(const Attributes& attributes) {
   return words;
 }
 
-/// ngram_counts[n - 1] is where the grams of n words start in the pool.
+/// ngram_counts[n - 1] is where the grams of n words start in the pool. Longer ones are never found.
 Status read_grams(const Attributes& attributes, Vocabulary& vocabulary) {
   const Gram pool = pool_words(attributes);
   const std::vector<int64_t> starts = attributes.get_ints("ngram_counts");
@@ -52,6 +52,7 @@ Status read_grams(const Attributes& attributes, Vocabulary& vocabulary) {
       vocabulary.grams.emplace(Gram(pool.begin() + at, pool.begin() + at + length), number++);
     }
   }
+  vocabulary.longest = std::min(vocabulary.longest, static_cast<int64_t>(starts.size()));
   if (number != vocabulary.columns.size()) {
     return fail("{} grams for {} ngram_indexes", number, vocabulary.columns.size());
   }

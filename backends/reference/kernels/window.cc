@@ -52,26 +52,33 @@ void for_each_window(const Pool& pool, F&& window) {
   }
 }
 
+/// Taps of window `o` at positions below `limit`.
+int64_t taps_below(const WindowAxis& axis, int64_t o, int64_t limit) {
+  const int64_t room = limit - axis.position(o, 0);
+  return room <= 0 ? 0 : std::min(axis.kernel, (room - 1) / axis.dilation + 1);
+}
+
 /// Calls tap(offset in the plane) for what the window reads inside the input. Returns how many taps it has
-/// inside the input and its padding.
+/// inside the input and its padding. Costs what is inside: a kernel may be as large as its padding.
 template <typename F>
 int64_t for_each_tap(const Pool& pool, const Shape& window, F&& tap) {
-  Shape index(pool.kernel.size(), 0);
-  int64_t count = 0;
+  Shape first, sizes;
+  int64_t count = 1;
+  for (size_t i = 0; i < window.size(); ++i) {
+    const WindowAxis& axis = pool.axes[i];
+    first.push_back(taps_below(axis, window[i], 0));
+    sizes.push_back(taps_below(axis, window[i], axis.in) - first.back());
+    count *= taps_below(axis, window[i], axis.in + axis.after);
+  }
+  if (element_count(sizes) == 0) return count;
+  Shape index(sizes.size(), 0);
   do {
-    bool inside = true;
-    bool padded = true;
     int64_t offset = 0;
     for (size_t i = 0; i < index.size(); ++i) {
-      const WindowAxis& axis = pool.axes[i];
-      const int64_t at = axis.position(window[i], index[i]);
-      inside = inside && at >= 0 && at < axis.in;
-      padded = padded && at < axis.in + axis.after;
-      offset = offset * axis.in + at;
+      offset = offset * pool.axes[i].in + pool.axes[i].position(window[i], first[i] + index[i]);
     }
-    if (padded) ++count;
-    if (inside) tap(offset);
-  } while (next_index(index, pool.kernel));
+    tap(offset);
+  } while (next_index(index, sizes));
   return count;
 }
 
@@ -243,7 +250,7 @@ Status max_unpool(KernelContext& context) {
       bool inside = true;
       for (size_t axis = shape.size(); axis-- > 0; at /= inferred[axis]) {
         inside = inside && at % inferred[axis] < shape[axis];
-        offset += at % inferred[axis] * strides[axis];
+        if (inside) offset += at % inferred[axis] * strides[axis];
       }
       if (inside) out[offset] = in[i];
     }

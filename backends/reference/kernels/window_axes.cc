@@ -110,6 +110,12 @@ Result<WindowAxes> transposed_window_axes(const KernelContext& context, const Sh
   return axes;
 }
 
+Result<int64_t> group_attribute(const KernelContext& context, std::string_view name, int64_t channels) {
+  const int64_t groups = context.attributes().get_int(name, 1);
+  if (groups >= 1 && groups <= std::max<int64_t>(channels, 1) && channels % groups == 0) return groups;
+  return fail("{} is {} for {} channels", name, groups, channels);
+}
+
 Result<Shape> kernel_attribute(const KernelContext& context, size_t rank) {
   const Shape kernel = context.attributes().get_ints("kernel_shape");
   if (kernel.size() != rank) return fail("kernel_shape has {} sizes, want {}", kernel.size(), rank);
