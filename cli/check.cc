@@ -37,6 +37,8 @@ void print_report(const Json& report) {
                         print_number(output["max_abs"]), print_number(output["max_rel"]),
                         output["why"].is_null() ? "" : ": " + output["why"].get<std::string>());
   }
+  if (!report["first_bad_node"].is_null())
+    text += fmt::format("  first bad node: {}\n", report["first_bad_node"].get<std::string>());
   for (const Json& warning : report["warnings"])
     text += fmt::format("  warning: {}\n", warning.get<std::string>());
   std::fputs(text.c_str(), stdout);
@@ -107,11 +109,14 @@ void add_check_command(CLI::App& app) {
   command->add_option("--atol", options->check.atol, "Allowed difference on top (default: 1e-5)")
       ->check(CLI::NonNegativeNumber)
       ->type_name("A");
+  command->add_flag("--bisect", options->check.bisect,
+                    "After a mismatch of a model, look for the first node whose value is wrong");
   command->add_flag("--json", options->json, "One JSON object on standard output (docs/json.md)");
   add_compile_options(*command, options->check.compile);
   command->footer(
       "Examples:\n"
       "  intarsia check resnet.onnx\n"
+      "  intarsia check resnet.onnx --pin 'conv1*=reference@cpu' --bisect\n"
       "  intarsia check resnet.so -i image=cat.npy --against reference");
   command->callback([options, command] {
     if (is_program(options->path)) {

@@ -303,3 +303,9 @@ def test_own_kernels(tmp_path):
     np.save(tmp_path / "x.npy", np.array([1, 2, 3], np.float32))
     got = np.load(call_json("run", program, "-i", f"x={tmp_path / 'x.npy'}", "-o", tmp_path)["outputs"][0]["file"])
     assert got.tolist() == [-3, -5, -7]
+
+
+def test_bisect_finds_nothing_where_nothing_is_wrong(tmp_path):
+    model = save_small(tmp_path / "small.onnx")
+    assert call_json("check", model, "--bisect")["first_bad_node"] is None
+    assert call_json("check", compile_small(tmp_path), "--bisect")["first_bad_node"] is None

@@ -56,12 +56,13 @@ void define_compile(nb::module_& module) {
     return intarsia::Compiler::get().explain(path, options).json;
   });
   module.def("check", [](const std::string& path, const CompileOptions& compile, const std::string& model, const std::string& against,
-                         double rtol, double atol) {
+                         double rtol, double atol, bool bisect) {
     intarsia::CheckOptions options;
     options.model = model;
     options.against = against;
     options.rtol = rtol;
     options.atol = atol;
+    options.bisect = bisect;
     options.compile = compile;
     const nb::gil_scoped_release release;
     return intarsia::Compiler::get().check(path, options).json;

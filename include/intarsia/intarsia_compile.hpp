@@ -34,6 +34,7 @@ struct CheckOptions {
   double rtol = -1, atol = -1;    // negative: the defaults
   std::vector<NamedView> inputs;  // what is not given is filled
   std::vector<Binding> bindings;
+  bool bisect = false;
   CompileOptions compile;
 };
 
@@ -166,6 +167,7 @@ class Compiler {
     request.compile = compile.get();
     request.bindings = bindings.data();
     request.binding_count = bindings.size();
+    request.bisect = options.bisect;
     int32_t ok = 0;
     char* report = nullptr;
     detail::check(check_(&request, &ok, &report));

@@ -13,6 +13,7 @@
 #include "compile/program_source.h"
 #include "compile/report.h"
 #include "include/intarsia/intarsia_compile.h"
+#include "measure/bisect_model.h"
 #include "measure/check_model.h"
 #include "measure/time_kernels.h"
 #include "program/read_program.h"
@@ -94,6 +95,22 @@ Result<std::vector<NamedValue>> read_inputs(const intarsia_check_request& from) 
   return inputs;
 }
 
+Status bisect(const CheckRequest& request, const CheckTools& tools, CheckResult& result) {
+  if (TRY(is_program_file(request.path)))
+    return fail("compiles parts of a model: name the model, with the options the program was compiled with");
+  const std::optional<BadNode> bad = TRY(find_first_bad_node(request, tools));
+  if (!bad) {
+    result.warnings.push_back("every value within the model is right while it is an output: it goes wrong where operators are fused");
+    return {};
+  }
+  result.first_bad_node = bad->name;
+  if (!bad->exact) {
+    result.warnings.push_back(fmt::format("'{}' is wrong, and the nodes between '{}' and it only where they are fused",
+                                          bad->name, bad->after));
+  }
+  return {};
+}
+
 Status check(const intarsia_check_request& from, int32_t* ok, char** report) {
   if (from.struct_size < sizeof(from))
     return fail("struct_size of the check request is {}, want {}", from.struct_size, sizeof(from));
@@ -114,7 +131,9 @@ Status check(const intarsia_check_request& from, int32_t* ok, char** report) {
   const Toolbox tools = TRY(make_tools(read));
   const Oracle oracle =
       TRY(make_oracle(from.against == nullptr ? "" : from.against, read.request.allow_fallback));
-  const CheckResult result = TRY(check_model(request, {tools, run_backends(), oracle}));
+  const CheckTools check_tools{tools, run_backends(), oracle};
+  CheckResult result = TRY(check_model(request, check_tools));
+  if (!result.ok && from.bisect != 0) TRY(with_context(bisect(request, check_tools, result), "--bisect"));
   if (ok != nullptr) *ok = result.ok ? 1 : 0;
   if (report != nullptr) give_text(report_check_json(result, request), report);
   return {};

@@ -1,6 +1,7 @@
 // The table of contents: what happens to a model, in order. Nothing else sequences passes.
 #include "compile/compile_model.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "compile/choose_targets.h"
@@ -29,6 +30,17 @@ InferForeign infer_by(const std::vector<PlacementTarget>& targets) {
   };
 }
 
+Status choose_outputs(Graph& graph, const std::vector<std::string>& names) {
+  if (names.empty()) return {};
+  graph.outputs.clear();
+  for (const std::string& name : names) {
+    const auto value = std::ranges::find(graph.values, name, &Value::name);
+    if (value == graph.values.end()) return fail("no value '{}' to be an output", name);
+    graph.outputs.push_back(ValueId(value - graph.values.begin()));
+  }
+  return {};
+}
+
 uint64_t bytes_of_constants(const Graph& graph) {
   uint64_t bytes = 0;
   for (const Value& value : graph.values) bytes += value.constant ? value.constant->bytes() : 0;
@@ -46,7 +58,10 @@ Result<CompileResult> run_passes(const CompileRequest& request, const Toolbox& t
   const auto print_model = [&] { return print_graph(graph); };
   const auto print_steps = [&] { return describe_steps(result); };
 
-  TRY(passes.run("import", graph, [&]() -> Status { graph = TRY(import_model(request.model_path)); return {}; }, print_model));
+  TRY(passes.run("import", graph, [&]() -> Status {
+    graph = TRY(import_model(request.model_path));
+    return choose_outputs(graph, request.outputs);
+  }, print_model));
   result.model_weights_bytes = bytes_of_constants(graph);
 
   TRY(passes.run("bind_shapes", graph, [&]() -> Status { result.bindings = TRY(bind_shapes(graph, request.shapes)); return {}; }, print_model));

@@ -20,6 +20,7 @@ struct CompileRequest {
   std::vector<std::string> backends;       // names in order of preference; empty: all that there are
   std::map<std::string, Shape> shapes;     // input -> shape
   std::vector<Pin> pins;
+  std::vector<std::string> outputs;        // values that are the outputs instead of the model's own; empty: its own
   bool allow_fallback = true;              // frameworks may run what no compiler of ours takes
   int threads = 1;
   std::string cpu = "native";              // native, x86-64-v2, x86-64-v3, x86-64-v4

@@ -55,6 +55,7 @@ struct CheckResult {
   std::string against;
   std::vector<CheckedInput> inputs;
   std::vector<CheckedOutput> outputs;
+  std::string first_bad_node;         // what find_first_bad_node found, if it was asked
   std::vector<std::string> warnings;  // outputs that hardly depend on the inputs
 };
 

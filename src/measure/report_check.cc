@@ -28,7 +28,7 @@ std::string report_check_json(const CheckResult& result, const CheckRequest& req
                                {"ok", difference.ok},
                                {"why", difference.ok ? Json(nullptr) : Json(difference.why)}});
   }
-  json["first_bad_node"] = nullptr;
+  json["first_bad_node"] = result.first_bad_node.empty() ? Json(nullptr) : Json(result.first_bad_node);
   json["warnings"] = result.warnings;
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }

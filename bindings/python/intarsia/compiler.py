@@ -103,14 +103,16 @@ def check(
     against: str = "",
     rtol: float = -1,
     atol: float = -1,
+    bisect: bool = False,
     **options: object,
 ) -> dict:
     """Compares a model or program with another runtime on filled inputs. The object of `intarsia check --json`.
 
     model: what a program is compared with (None: the model it was compiled from). against: "onnxruntime" or "reference"
-    ("": the first that is there). rtol, atol: negative for the defaults. options: as of `compile`.
+    ("": the first that is there). rtol, atol: negative for the defaults. bisect: after a mismatch of a
+    model, look for the first node whose value is wrong (`first_bad_node`). options: as of `compile`.
     """
-    return json.loads(_intarsia.check(os.fspath(path), _options(**options), os.fspath(model or ""), against, rtol, atol))
+    return json.loads(_intarsia.check(os.fspath(path), _options(**options), os.fspath(model or ""), against, rtol, atol, bisect))
 
 
 def devices() -> list[tuple[str, str]]:
