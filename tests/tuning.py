@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 import pytest
-from cli_models import INTARSIA, TensorProto, call, call_json, helper, numpy_helper, save
+from cli_models import INTARSIA, TensorProto, call, call_json, error_of, helper, numpy_helper, save
 
 
 @pytest.fixture
@@ -47,6 +47,11 @@ def test_off_and_another_cpu_choose_by_formula(model, tmp_path):
     assert report["tuning"] == {"measured": 0, "remembered": 0, "why_off": "--tune off", "warning": None}
     assert "chosen by formula: --tune off" in call("compile", model, "-o", tmp_path / "off.so", "--tune", "off").stdout
     assert not (tmp_path / "cache").exists()
+    cores = os.cpu_count()
+    program, report = compile_tuned(model, "wide.so", tmp_path / "cache", "--threads", 2 * cores)
+    assert report["tuning"]["why_off"] == f"{2 * cores} threads, this machine has {cores} cores"
+    call("run", program)
+    assert f"this machine has {cores} cores" in error_of("run", program, "--threads", cores + 1, status=2)
 
 
 def test_no_time_is_no_error(model, tmp_path):

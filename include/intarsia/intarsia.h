@@ -181,7 +181,7 @@ typedef struct intarsia_bind_options {
   size_t struct_size;
   const intarsia_binding* bindings; /* binding_count of them; slots not named keep their device */
   size_t binding_count;
-  int32_t threads; /* of a run; 0: as compiled */
+  int32_t threads; /* of a run, at most the machine's cores; 0: as compiled, or all cores where there are fewer */
 } intarsia_bind_options;
 
 /* Makes a session: its buffers and threads. options may be NULL. Sessions with equal options share constants and code.

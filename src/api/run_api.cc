@@ -1,4 +1,7 @@
 // The part of the C API that loads, binds and runs.
+#include <algorithm>
+#include <thread>
+
 #include "api/external_tensor.h"
 #include "api/handles.h"
 #include "api/registry_run.h"
@@ -146,6 +149,8 @@ intarsia_error* intarsia_program_bind(const intarsia_program* program, const int
           return fail("binding {} has a null pointer", i);
         bind.devices.emplace_back(binding.slot, binding.device);
       }
+      const auto cores = static_cast<int>(std::max(std::thread::hardware_concurrency(), 1u));
+      if (options->threads > cores) return fail("--threads {}: this machine has {} cores", options->threads, cores);
       bind.threads = options->threads;
     }
     const LoadedProgram& loaded = *program->loaded;

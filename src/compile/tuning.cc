@@ -1,6 +1,7 @@
 #include "compile/tuning.h"
 
 #include <algorithm>
+#include <thread>
 
 #include "base/cpu_level.h"
 
@@ -22,6 +23,8 @@ Tuning::Tuning(const CompileRequest& request, const Toolbox& tools)
     why_off_ = "--tune off";
   else if (!tools.time_kernels)
     why_off_ = "nothing here can measure";
+  else if (request.threads > static_cast<int>(std::thread::hardware_concurrency()))
+    why_off_ = fmt::format("{} threads, this machine has {} cores", request.threads, std::thread::hardware_concurrency());
   else if (!runs_here(request.cpu))
     why_off_ = fmt::format("code for {} cannot run here", request.cpu);
   if (!why_off_.empty()) return;

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <thread>
 
 #include "runtime/region_text.h"
 
@@ -119,7 +120,8 @@ Result<std::shared_ptr<const BoundProgram>> bind_program(const std::shared_ptr<c
   if (options.threads < 0)
     return fail("{} threads; want a positive number, or 0 for the compiled one", options.threads);
   const std::vector<std::string> names = TRY(choose_devices(program->description(), options));
-  const int compiled_for = static_cast<int>(std::clamp(program->description().threads, 1u, 4096u));
+  const unsigned cores = std::max(std::thread::hardware_concurrency(), 1u);
+  const int compiled_for = static_cast<int>(std::clamp(program->description().threads, 1u, cores));
   const int threads = options.threads > 0 ? options.threads : compiled_for;
   const std::string key = fmt::format("{}\n{}", threads, fmt::join(names, "\n"));
   // Held while binding, so that two sessions that start at once do not load everything twice.

@@ -14,7 +14,7 @@ namespace intarsia {
 struct BindOptions {
   /// (slot, device): {"accel", "sim:1"}. Slots not named go to the device they were compiled for.
   std::vector<std::pair<std::string, std::string>> devices;
-  int threads = 0;  // of each session; 0: what the program was compiled for
+  int threads = 0;  // of each session; 0: what the program was compiled for, at most the machine's cores
 };
 
 /// Immutable: any number of sessions run it at once.
