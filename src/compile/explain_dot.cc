@@ -8,7 +8,7 @@ namespace intarsia {
 namespace {
 
 /// A picture with more nodes than this shows large regions as one box each.
-constexpr size_t most_nodes_drawn = 250;
+constexpr size_t most_nodes_drawn = 60;
 constexpr size_t large_region = 12;
 
 /// In double quotes; a backslash or quote in a name stays itself, and control characters become spaces.
