@@ -1,9 +1,10 @@
 // Shows how far a compile is.
 #pragma once
 
+#include <chrono>
 #include <string>
 
-/// On a terminal a bar on standard error; otherwise a line a phase on standard output, so that standard error
+/// On a terminal a bar on standard error, with the time that is left where a phase takes long; otherwise a line a phase on standard output, so that standard error
 /// holds errors alone.
 class ProgressDisplay {
  public:
@@ -16,7 +17,10 @@ class ProgressDisplay {
   void clear();
 
  private:
+  std::string time_left(double part) const;
+
   bool terminal_;
   bool drawn_ = false;
   std::string phase_;
+  std::chrono::steady_clock::time_point start_;  // of the phase
 };

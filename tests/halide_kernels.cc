@@ -5,8 +5,11 @@
 
 #include <cstring>
 
+#include "backends/halide/canonicalise.h"
+#include "backends/halide/choose_schedules.h"
 #include "backends/halide/load.h"
 #include "backends/halide/target.h"
+#include "backends/halide/verify_memory.h"
 #include "halide_support.h"
 
 namespace intarsia::test {
@@ -61,6 +64,40 @@ TEST_P(HalideKernels, AgreesWithReference) {
 
 INSTANTIATE_TEST_SUITE_P(Cases, HalideKernels, testing::ValuesIn(cases),
                          [](const auto& info) { return std::string(info.param.name); });
+
+/// Two values that live at once and share bytes, a value read after another took its place: both are found.
+TEST(HalideMemory, VerifierFindsWrongPlans) {
+  Result<Graph> region = make_graph(R"(graph "two" opsets {"": 18}
+input %x : f32[64]
+const %axis : i64[] = {0}
+%a = CumSum(%x, %axis)
+%b = CumSum(%a, %axis)
+%c = CumSum(%b, %axis)
+%d = Add(%a, %c)
+output %d)");
+  ASSERT_TRUE(region) << region.error().message;
+  const auto isa = halide::make_isa("native");
+  auto graph = halide::canonicalise(*region);
+  ASSERT_TRUE(graph) << graph.error().message;
+  const halide::Layouts layouts = halide::choose_layouts(*graph);
+  std::vector<halide::Call> calls = halide::make_kernels(layouts, halide::fuse(layouts), 1);
+  ASSERT_TRUE(halide::choose_schedules(calls, *isa, {}));
+  const halide::MemoryPlan plan = halide::plan_memory(layouts, calls);
+  EXPECT_TRUE(halide::verify_memory(layouts, calls, plan));
+  int wrong = 0;
+  for (size_t c = 0; c + 1 < calls.size(); ++c) {
+    halide::MemoryPlan moved = plan;
+    // Every value goes to the place of the first.
+    for (size_t later = c; later < calls.size(); ++later)
+      for (halide::Place& place : moved.places[later])
+        if (place.where == halide::Where::workspace) place.offset = 0;
+    wrong += !halide::verify_memory(layouts, calls, moved);
+  }
+  EXPECT_EQ(wrong, static_cast<int>(calls.size()) - 1);
+  halide::MemoryPlan small = plan;
+  small.workspace_bytes = 64;
+  EXPECT_FALSE(halide::verify_memory(layouts, calls, small));
+}
 
 /// A plan whose bytes are damaged loads or is refused; its offsets never reach outside (load checks them),
 /// and loading reads nothing behind the blob.

@@ -11,6 +11,7 @@
 #include "backends/halide/kernel.h"
 #include "backends/halide/plan_memory.h"
 #include "backends/halide/simplify.h"
+#include "backends/halide/verify_memory.h"
 #include "graph/print_graph.h"
 
 namespace intarsia::halide {
@@ -66,6 +67,7 @@ Result<CompiledRegion> compile_region(const Graph& region, const CompileOptions&
   print("choose_schedules", [&] { return print_calls(calls); });
 
   MemoryPlan memory = plan_memory(layouts, calls);
+  TRY(verify_memory(layouts, calls, memory));
 
   std::vector<const Kernel*> kernels;
   for (const Call& call : calls) kernels.push_back(&call.kernel);
