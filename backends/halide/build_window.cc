@@ -116,12 +116,13 @@ BuiltKernel build_window(KernelBuilder& b) {
   Expr value = b.operand(node.inputs[0]).at(at);
   Halide::Type type = value.type();
   pool = Func("pool");
-  Expr least = least_of(type);
+  Expr least = least_of(type), outside = least;
+  if (node.attributes.has("fill")) outside = Halide::Internal::make_const(type, node.attributes.get_float("fill", 0));
   pool(vars) = average ? Halide::Internal::make_zero(type) : least;
   if (average)
     pool(vars) += Halide::select(inside, value, Halide::Internal::make_zero(type));
   else
-    pool(vars) = Halide::max(pool(vars), Halide::select(inside, value, least));
+    pool(vars) = Halide::max(pool(vars), Halide::select(inside, value, outside));
   Expr pooled = pool(vars);
   out(vars) =
       stored(b.result_at(index, average ? pooled / Halide::cast(type, Halide::max(count, 1)) : pooled));

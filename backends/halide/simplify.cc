@@ -141,24 +141,69 @@ void fold_channel_constants(Graph& graph) {
   set_producers(graph);
 }
 
-// ---- zeros around a convolution's input ----
+// ---- what a Pad adds around the input of a convolution or pooling ----
+
+/// A Pad of the spatial axes alone, by one number that is known.
+struct Frame {
+  double fill = 0;
+  std::vector<int64_t> begin, end;  // of the spatial axes
+};
+
+std::optional<Frame> frame_before(const Graph& graph, const Node& node) {
+  if (graph.value(node.inputs[0]).producer == no_node) return std::nullopt;
+  const Node& pad = graph.node(graph.value(node.inputs[0]).producer);
+  if (pad.op != "Pad" || pad.attributes.get_string("mode", "") != "constant") return std::nullopt;
+  const auto& fill = graph.value(pad.inputs[1]).constant;
+  const std::optional<double> number = fill ? read_scalar(*fill) : std::nullopt;
+  const Shape from = shape_of(graph, pad.inputs[0]), to = shape_of(graph, pad.outputs[0]);
+  const std::vector<int64_t> begin = pad.attributes.get_ints("begin");
+  if (!number || from[0] != to[0] || from[1] != to[1] || begin[0] != 0 || begin[1] != 0) return std::nullopt;
+  Frame frame{*number, {}, {}};
+  for (size_t i = 2; i < from.size(); ++i) {
+    frame.begin.push_back(begin[i]);
+    frame.end.push_back(to[i] - from[i] - begin[i]);
+    if (frame.begin.back() < 0 || frame.end.back() < 0) return std::nullopt;
+  }
+  return frame;
+}
+
+bool all_are(const std::vector<int64_t>& numbers, int64_t wanted) {
+  return std::ranges::all_of(numbers, [&](int64_t number) { return number == wanted; });
+}
+
+/// A convolution adds zeros of its own around its input.
+bool take_into_conv(Node& conv, const Frame& frame) {
+  if (frame.fill != 0 || !all_are(conv.attributes.get_ints("spread"), 1)) return false;
+  std::vector<int64_t> pads = conv.attributes.get_ints("pads");
+  for (size_t i = 0; i < frame.begin.size(); ++i) pads[i] += frame.begin[i];
+  conv.attributes.set("pads", pads);
+  return true;
+}
+
+/// A pooling that adds nothing of its own and whose last window ends inside what the Pad made.
+bool take_into_pool(Node& pool, const Frame& frame, const Shape& padded, const Shape& out) {
+  const std::vector<int64_t> kernel = pool.attributes.get_ints("kernel"), strides = pool.attributes.get_ints("strides"),
+                             dilations = pool.attributes.get_ints("dilations");
+  if (!all_are(pool.attributes.get_ints("pads"), 0) || pool.attributes.has("fill")) return false;
+  for (size_t i = 0; i < kernel.size(); ++i) {
+    if ((out[i + 2] - 1) * strides[i] + (kernel[i] - 1) * dilations[i] >= padded[i + 2]) return false;
+  }
+  std::vector<int64_t> pads = frame.begin;
+  pads.insert(pads.end(), frame.end.begin(), frame.end.end());
+  pool.attributes.set("pads", pads);
+  pool.attributes.set("fill", static_cast<float>(frame.fill));
+  return true;
+}
 
 void fold_padding(Graph& graph) {
   for (Node& node : graph.nodes) {
-    if (node.op != "Conv" || graph.value(node.inputs[0]).producer == no_node) continue;
-    const Node& pad = graph.node(graph.value(node.inputs[0]).producer);
-    if (pad.op != "Pad" || pad.attributes.get_string("mode", "") != "constant") continue;
-    const auto& fill = graph.value(pad.inputs[1]).constant;
-    std::vector<int64_t> begin = pad.attributes.get_ints("begin"), pads = node.attributes.get_ints("pads");
-    Shape from = shape_of(graph, pad.inputs[0]), to = shape_of(graph, pad.outputs[0]);
-    std::vector<int64_t> spread = node.attributes.get_ints("spread");
-    bool plain = fill && read_scalar(*fill) == 0.0 && from[0] == to[0] && from[1] == to[1] && begin[0] == 0 &&
-                 begin[1] == 0 && std::ranges::all_of(spread, [](int64_t s) { return s == 1; });
-    for (size_t i = 2; plain && i < from.size(); ++i) plain = begin[i] >= 0 && to[i] - from[i] >= begin[i];
-    if (!plain) continue;
-    for (size_t i = 2; i < from.size(); ++i) pads[i - 2] += begin[i];
-    node.attributes.set("pads", pads);
-    node.inputs[0] = pad.inputs[0];
+    if (node.op != "Conv" && node.op != "MaxPool") continue;
+    const std::optional<Frame> frame = frame_before(graph, node);
+    if (!frame) continue;
+    const bool taken = node.op == "Conv" ? take_into_conv(node, *frame)
+                                         : take_into_pool(node, *frame, shape_of(graph, node.inputs[0]),
+                                                          shape_of(graph, node.outputs[0]));
+    if (taken) node.inputs[0] = graph.node(graph.value(node.inputs[0]).producer).inputs[0];
   }
 }
 
