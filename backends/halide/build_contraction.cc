@@ -24,7 +24,7 @@ class ContractionBuilder {
     acc(index) += weight(r) * input(r);
     parts_.acc = acc;
     parts_.reduction = r;
-    return parts_.tile.exact ? finish_exact() : finish_wide();
+    return finish();
   }
 
  private:
@@ -72,8 +72,7 @@ class ContractionBuilder {
   Expr weight(const RDom& r) {
     const Operand& from = b_.operand(node_.inputs[1]);
     if (b_.kernel().packing.panel > 0) {
-      Exprs at{parts_.g, parts_.co};
-      if (parts_.group == 1) at[0] = 0;
+      Exprs at{parts_.group > 1 ? Expr(parts_.g) : Expr(0), panel()};
       for (size_t i = 0; i < kernel_.size(); ++i) at.push_back(tap(r, i));
       at.push_back(r[0]);
       at.push_back(parts_.ci);
@@ -81,6 +80,12 @@ class ContractionBuilder {
     }
     return conv_ ? staged_conv_weight(r) : staged_matrix(r);
   }
+
+  /// The panel that acc's arguments name; there is one, as wide as all channels, where panels do not divide them.
+  Expr panel() const { return parts_.tile.exact ? Expr(parts_.co) : Expr(0); }
+
+  /// The channel within its group that acc's arguments name.
+  Expr channel() const { return panel() * as_int(parts_.tile.panel) + parts_.ci; }
 
   /// Weights that are computed at run time are packed first.
   Expr staged_conv_weight(const RDom& r) {
@@ -90,16 +95,13 @@ class ContractionBuilder {
     index.insert(index.end(), taps.begin(), taps.end());
     index.push_back(parts_.co);
     index.push_back(parts_.g);
-    Expr m = parts_.co * as_int(parts_.tile.panel) + parts_.ci;
-    Exprs at{parts_.g * as_int(parts_.channels) + Halide::min(m, as_int(parts_.channels - 1)), c};
+    Exprs at{parts_.g * as_int(parts_.channels) + parts_.co * as_int(parts_.tile.panel) + parts_.ci, c};
     at.insert(at.end(), taps.begin(), taps.end());
-    Expr value = b_.operand(node_.inputs[1]).at(at);
-    pack(index) =
-        Halide::select(m < as_int(parts_.channels), value, Halide::Internal::make_zero(value.type()));
+    pack(index) = b_.operand(node_.inputs[1]).at(at);
     pack.compute_root();
     Exprs use{parts_.ci, r[0]};
     for (size_t i = 0; i < kernel_.size(); ++i) use.push_back(tap(r, i));
-    use.push_back(parts_.co);
+    use.push_back(panel());
     use.push_back(parts_.group > 1 ? Expr(parts_.g) : Expr(0));
     return pack(use);
   }
@@ -115,21 +117,17 @@ class ContractionBuilder {
     return from.at(used);
   }
 
-  /// A matrix computed at run time: read as it is when its rows are dense and panels divide them, else packed
-  /// for each batch element.
+  /// A matrix computed at run time: read as it is when its rows are dense, else packed for each batch element.
   Expr staged_matrix(const RDom& r) {
-    Expr column = parts_.co * as_int(parts_.tile.panel) + parts_.ci;
-    if (parts_.tile.exact && column_stride() == 1) return matrix_element(1, {r[0], column});
+    if (column_stride() == 1) return matrix_element(1, {r[0], channel()});
     Func pack("pack");
     Var k("k");
     std::vector<Var> index{parts_.ci, k, parts_.co};
     index.insert(index.end(), parts_.batch.begin(), parts_.batch.end());
-    Expr value = matrix_element(1, {k, Halide::min(column, as_int(parts_.channels - 1))});
-    pack(index) =
-        Halide::select(column < as_int(parts_.channels), value, Halide::Internal::make_zero(value.type()));
+    pack(index) = matrix_element(1, {k, parts_.co * as_int(parts_.tile.panel) + parts_.ci});
     parts_.pack = pack;
     parts_.pack_index = k;
-    Exprs use{parts_.ci, r[0], parts_.co};
+    Exprs use{parts_.ci, r[0], panel()};
     use.insert(use.end(), parts_.batch.begin(), parts_.batch.end());
     return pack(use);
   }
@@ -162,59 +160,35 @@ class ContractionBuilder {
     return at;
   }
 
-  /// The output's channel axis is seen as (group, panel, lane), so that no index needs a division.
-  BuiltKernel finish_exact() {
+  /// The output's channel axis is seen as (group, panel, lane), or as (group, channel) where panels do not divide it, so
+  /// that no index needs a division.
+  BuiltKernel finish() {
     ContractionParts& p = parts_;
-    Expr channel = p.co * as_int(p.tile.panel) + p.ci;
+    Expr channel = p.tile.exact ? p.co * as_int(p.tile.panel) + p.ci : Expr(p.channel);
+    Exprs from = to_exprs(p.inner_first());
+    if (!p.tile.exact) from[0] = p.channel;
     if (p.group > 1) channel = p.g * as_int(p.channels) + channel;
     Exprs at = logical(to_exprs(p.batch), channel, to_exprs(p.pixels));
-    std::vector<Var> outer_first = p.outer_first();
     p.out = Func("out");
-    p.out(outer_first) = stored(b_.result_at(at, p.acc(to_exprs(p.inner_first()))));
+    p.out(p.outer_first()) = stored(b_.result_at(at, p.acc(from)));
     schedule_contraction(p);
-    return b_.finish(p.out, panel_argument());
+    return b_.finish(p.out, seen_argument());
   }
 
-  Argument panel_argument() const {
+  Argument seen_argument() const {
     const Argument& from = b_.kernel().output;
+    const ContractionParts& p = parts_;
     size_t rank = from.shape.size(), channel = conv_ ? 1 : rank - 1;
     Argument to{from.dtype, {}, {}};
     auto push = [&](int64_t size, int64_t stride) { to.shape.push_back(size), to.strides.push_back(stride); };
-    for (size_t i = 0; i < parts_.batch.size(); ++i) push(from.shape[i], from.strides[i]);
-    int64_t step = from.strides[channel], panel = parts_.tile.panel;
-    if (parts_.group > 1) push(parts_.group, step * parts_.channels);
-    push(parts_.panels, step * panel);
-    for (size_t i = 0; i < parts_.pixels.size(); ++i)
-      push(parts_.pixel_extents[i], from.strides[i + (conv_ ? 2 : rank - 2)]);
-    push(panel, step);
+    for (size_t i = 0; i < p.batch.size(); ++i) push(from.shape[i], from.strides[i]);
+    int64_t step = from.strides[channel];
+    if (p.group > 1) push(p.group, step * p.channels);
+    if (p.tile.exact) push(p.panels, step * p.tile.panel);
+    for (size_t i = 0; i < p.pixels.size(); ++i)
+      push(p.pixel_extents[i], from.strides[i + (conv_ ? 2 : rank - 2)]);
+    push(p.tile.exact ? p.tile.panel : p.channels, step);
     return to;
-  }
-
-  /// The last panel sticks out of the output: a row of results is kept beside it and the valid part copied.
-  BuiltKernel finish_wide() {
-    ContractionParts& p = parts_;
-    p.wide = Func("wide");
-    std::vector<Var> index = p.inner_first();
-    p.wide(index) = p.acc(to_exprs(index));
-    std::vector<Var> vars = make_vars(out_shape_.size(), "o");
-    size_t channel = conv_ ? 1 : vars.size() - 1;
-    p.out_channel = vars[channel];
-    Exprs at = to_exprs(vars);
-    Expr in_group = p.group > 1 ? at[channel] % as_int(p.channels) : at[channel];
-    Expr lane = p.panels > 1 ? in_group % as_int(p.tile.panel) : in_group,
-         panel = p.panels > 1 ? in_group / as_int(p.tile.panel) : Expr(0);
-    Exprs use{lane};
-    size_t first_pixel = conv_ ? 2 : vars.size() - 2;
-    for (size_t i = p.pixels.size(); i-- > 0;) use.push_back(at[first_pixel + i]);
-    use.push_back(panel);
-    if (p.group > 1) use.push_back(at[channel] / as_int(p.channels));
-    for (size_t i = p.batch.size(); i-- > 0;) use.push_back(at[i]);
-    for (size_t i = 0; i < p.pixels.size(); ++i) p.out_pixels.push_back(vars[first_pixel + i]);
-    p.out_batch.assign(vars.begin(), vars.begin() + static_cast<ptrdiff_t>(p.batch.size()));
-    p.out = Func("out");
-    p.out(vars) = stored(b_.result_at(at, p.wide(use)));
-    schedule_wide_contraction(p, b_.kernel().output.shape[channel]);
-    return b_.finish(p.out, b_.kernel().output);
   }
 
   KernelBuilder& b_;

@@ -16,14 +16,19 @@ size_t most_tiles(const Tuner* tuner) {
   return tuner->effort == Tune::full ? 16 : 3;
 }
 
-/// The kernel with its weights in panels as wide as the register tile.
+/// The kernel with its weights in panels as wide as the register tile, or in one where panels would overlap.
 Kernel with_schedule(Kernel kernel, const ContractionSchedule& schedule) {
   kernel.schedule = schedule;
   if (!kernel.weights) return kernel;
   const ContractionSizes sizes = contraction_sizes(kernel.body, kernel.body.node(kernel.anchor));
   const bool depthwise = schedule.algorithm == Algorithm::depthwise;
   const int64_t panel = schedule.tile.panel;
-  kernel.packing = depthwise ? Packing{sizes.group, 1} : Packing{panel, (sizes.channels + panel - 1) / panel};
+  if (depthwise)
+    kernel.packing = {sizes.group, 1};
+  else if (schedule.tile.exact)
+    kernel.packing = {panel, sizes.channels / panel};
+  else
+    kernel.packing = {sizes.channels, 1};
   Shape packed{depthwise ? 1 : sizes.group, kernel.packing.panels};
   if (schedule.algorithm == Algorithm::winograd)
     packed.insert(packed.end(), {winograd_points, winograd_points});

@@ -26,10 +26,9 @@ double cost(const Isa& isa, int element_bytes, const ContractionTile& tile, int6
 std::vector<ContractionTile> rank_contraction_tiles(const Isa& isa, int element_bytes, int64_t channels,
                                                     int64_t width) {
   std::vector<std::pair<double, ContractionTile>> ranked;
-  for (int64_t lanes = isa.lanes(element_bytes); lanes >= 2; lanes /= 2) {
-    for (int64_t vectors = 1; vectors <= 6; ++vectors) {
+  for (int64_t lanes = isa.lanes(element_bytes); lanes >= 1; lanes /= 2) {
+    for (int64_t vectors = 1; vectors <= 6 && lanes * vectors <= channels; ++vectors) {
       const int64_t panel = lanes * vectors;
-      if (vectors > 1 && panel - lanes >= channels) break;
       std::pair<double, ContractionTile> best{-1, {}};
       for (int64_t pixels = 1; pixels <= std::min(width, most_accumulators(isa, vectors) / vectors); ++pixels) {
         const ContractionTile tile{lanes, panel, pixels, channels % panel == 0};

@@ -11,9 +11,9 @@ namespace intarsia::halide {
 
 struct ContractionTile {
   int64_t lanes = 1;  // channels in one vector
-  int64_t panel = 1;  // channels of the tile, a multiple of lanes
+  int64_t panel = 1;  // channels of the tile, a multiple of lanes, at most all of them
   int64_t pixels = 1;
-  bool exact = true;  // panels divide the channels; otherwise the last one is filled up
+  bool exact = true;  // panels divide the channels; otherwise the last one overlaps the one before
   bool operator==(const ContractionTile&) const = default;
 };
 

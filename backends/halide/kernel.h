@@ -15,7 +15,7 @@ namespace intarsia::halide {
 /// [group][panel][taps...][channel][lane]; transformed by Winograd's algorithm, the taps are its points.
 struct Packing {
   int64_t panel = 0;   // output channels of a panel; 0: not packed
-  int64_t panels = 0;  // of a group, the last one filled up with zeros
+  int64_t panels = 0;  // of a group
 };
 
 /// A tensor as a kernel's argument: element (i0, i1, ...) at i0 * strides[0] + ... from the argument's

@@ -65,7 +65,7 @@ void ContractionParts::name_vars() {
 std::vector<Var> ContractionParts::inner_first() const {
   std::vector<Var> vars{ci};
   vars.insert(vars.end(), pixels.rbegin(), pixels.rend());
-  vars.push_back(co);
+  if (tile.exact) vars.push_back(co);
   if (group > 1) vars.push_back(g);
   vars.insert(vars.end(), batch.rbegin(), batch.rend());
   return vars;
@@ -74,9 +74,9 @@ std::vector<Var> ContractionParts::inner_first() const {
 std::vector<Var> ContractionParts::outer_first() const {
   std::vector<Var> vars = batch;
   if (group > 1) vars.push_back(g);
-  vars.push_back(co);
+  if (tile.exact) vars.push_back(co);
   vars.insert(vars.end(), pixels.begin(), pixels.end());
-  vars.push_back(ci);
+  vars.push_back(tile.exact ? ci : channel);
   return vars;
 }
 
@@ -84,6 +84,10 @@ void schedule_contraction(ContractionParts& p) {
   Var xi("xi"), xo("xo"), block("block"), rest("rest");
   Var x = p.pixels.back();
   int64_t width = p.pixel_extents.back(), t = p.tile.pixels;
+  if (!p.tile.exact) {
+    p.out.split(p.channel, p.co, p.ci, as_int(p.tile.panel), TailStrategy::ShiftInwards);
+    p.acc.bound_extent(p.ci, as_int(p.tile.panel));
+  }
   std::vector<VarOrRVar> order{p.ci, xi, xo};
   int64_t blocks = 1;
   size_t rows_axis = 0;
@@ -117,7 +121,7 @@ void schedule_contraction(ContractionParts& p) {
   Var task = block;
   bool packs_per_batch = p.pack.defined();
   if (packs_per_batch) {
-    p.pack.vectorize(p.ci, as_int(p.tile.lanes));
+    p.pack.vectorize(p.ci, as_int(p.tile.lanes), TailStrategy::ShiftInwards);
     if (p.batch.empty())
       p.pack.compute_root();
     else
@@ -136,39 +140,6 @@ void schedule_contraction(ContractionParts& p) {
         p.out.parallel(p.batch[i]);
         return;
       }
-}
-
-void schedule_wide_contraction(ContractionParts& p, int64_t channels) {
-  Var xi("xi"), xo("xo"), x = p.pixels.back();
-  std::vector<VarOrRVar> order{p.out_channel, xi, xo};
-  p.out.split(p.out_pixels.back(), xo, xi, as_int(p.tile.pixels), TailStrategy::ShiftInwards);
-  for (size_t i = p.out_pixels.size() - 1; i-- > 0;) order.emplace_back(p.out_pixels[i]);
-  for (size_t i = p.out_batch.size(); i-- > 0;) order.emplace_back(p.out_batch[i]);
-  p.out.reorder(order);
-  int factor = vector_factor(channels, as_int(p.tile.lanes));
-  if (factor > 1 && p.panels == 1 && p.group == 1)
-    p.out.vectorize(p.out_channel, factor, TailStrategy::ShiftInwards);
-  std::vector<VarOrRVar> inner{p.ci, x, p.co};
-  p.wide.compute_at(p.out, xo).reorder(inner).bound(p.ci, 0, as_int(p.tile.panel));
-  vectorize_lanes(p.wide, p);
-  p.wide.unroll(x);
-  p.acc.compute_at(p.wide, p.co);
-  schedule_accumulators(p);
-  if (p.pack.defined()) {
-    p.pack.bound(p.ci, 0, as_int(p.tile.panel)).vectorize(p.ci, as_int(p.tile.lanes));
-    if (p.out_batch.empty())
-      p.pack.compute_root();
-    else
-      p.pack.compute_at(p.out, p.out_batch.back());
-  }
-  Var rows = p.out_pixels.size() > 1 ? p.out_pixels[0] : xo;
-  if (p.out_pixels.size() > 1)
-    schedule_stage(p, Halide::LoopLevel(p.out, p.out_pixels[p.out_pixels.size() - 2]), as_int(p.tile.lanes),
-                   p.depth);
-  else
-    schedule_stage(p, Halide::LoopLevel(p.out, xo), as_int(p.tile.lanes), p.depth);
-  if (worth_threads(p) && p.pixel_extents[0] >= 2 * p.threads && p.out_pixels.size() > 1)
-    p.out.parallel(rows);
 }
 
 }  // namespace intarsia::halide

@@ -16,17 +16,17 @@ struct ContractionParts {
 
   Var ci{"ci"}, co{"co"}, g{"g"};
   std::vector<Var> batch, pixels;
-  Func out, acc, wide, stage, pack;  // wide, stage and pack where they are needed
+  Func out, acc, stage, pack;  // stage and pack where they are needed
   std::vector<Var> stage_vars;       // channel first
   Var pack_index{"k"};
   RDom reduction;
 
-  Var out_channel;  // of the wide form, whose output is not in panels
-  std::vector<Var> out_pixels, out_batch;
+  Var channel{"channel"};  // of the output where panels do not divide the channels
 
   void name_vars();
-  std::vector<Var> inner_first() const;  // arguments of acc and wide
-  std::vector<Var> outer_first() const;  // arguments of the exact form's output
+  /// Arguments of acc; where panels do not divide the channels there is no panel, and the lane counts all channels.
+  std::vector<Var> inner_first() const;
+  std::vector<Var> outer_first() const;  // arguments of out
 };
 
 /// The input of a convolution as its reduction reads it, at places counted from the first padded element: the
@@ -39,8 +39,7 @@ struct StagedInput {
 StagedInput stage_conv_input(KernelBuilder& builder, const Node& node, const Shape& kernel);
 
 /// Tiles of pixels x panel in registers; panels outside of pixels, so that a panel's weights stay in cache;
-/// blocks of rows outside of panels, so that the input does.
+/// blocks of rows outside of panels, so that the input does. A last panel that would stick out begins earlier.
 void schedule_contraction(ContractionParts& parts);
-void schedule_wide_contraction(ContractionParts& parts, int64_t channels);
 
 }  // namespace intarsia::halide
