@@ -119,7 +119,7 @@ class ContractionBuilder {
 
   /// A matrix computed at run time: read as it is when its rows are dense, else packed for each batch element.
   Expr staged_matrix(const RDom& r) {
-    if (column_stride() == 1) return matrix_element(1, {r[0], channel()});
+    if (matrix_stride(0) == 1) return matrix_element(1, {r[0], channel()});
     Func pack("pack");
     Var k("k");
     std::vector<Var> index{parts_.ci, k, parts_.co};
@@ -127,14 +127,18 @@ class ContractionBuilder {
     pack(index) = matrix_element(1, {k, parts_.co * as_int(parts_.tile.panel) + parts_.ci});
     parts_.pack = pack;
     parts_.pack_index = k;
+    parts_.pack_reads_along_depth = matrix_stride(1) == 1;
     Exprs use{parts_.ci, r[0], panel()};
     use.insert(use.end(), parts_.batch.begin(), parts_.batch.end());
     return pack(use);
   }
 
-  int64_t column_stride() const {
-    for (size_t i = 0; i < b_.body().inputs.size(); ++i)
-      if (b_.body().inputs[i] == node_.inputs[1]) return b_.kernel().inputs[i].strides.back();
+  /// Of the second matrix, along its last axis (0) or the one before (1).
+  int64_t matrix_stride(size_t axis_from_end) const {
+    for (size_t i = 0; i < b_.body().inputs.size(); ++i) {
+      const Shape& strides = b_.kernel().inputs[i].strides;
+      if (b_.body().inputs[i] == node_.inputs[1]) return strides[strides.size() - 1 - axis_from_end];
+    }
     return 0;
   }
 

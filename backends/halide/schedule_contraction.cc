@@ -93,9 +93,10 @@ void schedule_contraction(ContractionParts& p) {
   size_t rows_axis = 0;
   while (rows_axis + 1 < p.pixels.size() && p.pixel_extents[rows_axis] == 1) ++rows_axis;
   if (rows_axis + 1 == p.pixels.size()) {
-    int64_t tiles = rows_of_block(p, (width + t - 1) / t, t);
-    int64_t chunk = std::min(tiles * t, width / t * t);
-    blocks = (width + chunk - 1) / chunk;
+    // Blocks of equal size: the last one, shifted inwards, repeats as little as can be.
+    int64_t tiles = (width + t - 1) / t, tiles_of_block = rows_of_block(p, tiles, t);
+    blocks = (tiles + tiles_of_block - 1) / tiles_of_block;
+    int64_t chunk = std::max((width + blocks - 1) / blocks, t);
     p.out.split(x, block, rest, as_int(chunk), TailStrategy::ShiftInwards)
         .split(rest, xo, xi, as_int(t), TailStrategy::ShiftInwards);
     for (size_t i = 0; i < rows_axis; ++i) order.emplace_back(p.pixels[i]);
@@ -121,7 +122,12 @@ void schedule_contraction(ContractionParts& p) {
   Var task = block;
   bool packs_per_batch = p.pack.defined();
   if (packs_per_batch) {
-    p.pack.vectorize(p.ci, as_int(p.tile.lanes), TailStrategy::ShiftInwards);
+    // Loads in vectors and single stores are several times faster than gathers.
+    const int along = vector_factor(p.depth, as_int(p.tile.lanes));
+    if (p.pack_reads_along_depth && along > 1)
+      p.pack.reorder(p.pack_index, p.ci).vectorize(p.pack_index, along, TailStrategy::ShiftInwards);
+    else
+      p.pack.vectorize(p.ci, as_int(p.tile.lanes), TailStrategy::ShiftInwards);
     if (p.batch.empty())
       p.pack.compute_root();
     else

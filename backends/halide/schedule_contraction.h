@@ -19,6 +19,7 @@ struct ContractionParts {
   Func out, acc, stage, pack;  // stage and pack where they are needed
   std::vector<Var> stage_vars;       // channel first
   Var pack_index{"k"};
+  bool pack_reads_along_depth = false;  // neighbours along the depth lie side by side in memory
   RDom reduction;
 
   Var channel{"channel"};  // of the output where panels do not divide the channels
