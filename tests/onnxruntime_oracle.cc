@@ -37,7 +37,7 @@ Graph two_outputs() {
 TEST(EvaluateWithOnnxRuntime, GivesAllOutputsByName) {
   const ModelFile file(two_outputs());
   const Tensor a = floats({2}, {1, 2}), b = floats({2}, {3, 4});
-  const auto outputs = evaluate_with_onnxruntime(file.path, std::vector<ort::Argument>{{"b", b}, {"a", a}});
+  const auto outputs = evaluate_with_onnxruntime(file.path, std::vector<NamedValue>{{"b", b}, {"a", a}});
   ASSERT_TRUE(outputs) << error_of(outputs);
   ASSERT_EQ(outputs->size(), 3u);
   EXPECT_EQ((*outputs)[0].name, "Add_0_out");
@@ -50,11 +50,11 @@ TEST(EvaluateWithOnnxRuntime, ErrorsNameTheFileAndTheInput) {
   const ModelFile file(two_outputs());
   const Tensor a = floats({2}, {1, 2});
   const std::string missing =
-      error_of(evaluate_with_onnxruntime(file.path, std::vector<ort::Argument>{{"a", a}}));
+      error_of(evaluate_with_onnxruntime(file.path, std::vector<NamedValue>{{"a", a}}));
   EXPECT_TRUE(missing.starts_with(file.path)) << missing;
   EXPECT_TRUE(missing.ends_with("input 'b' is missing")) << missing;
   const std::string unknown =
-      error_of(evaluate_with_onnxruntime(file.path, std::vector<ort::Argument>{{"c", a}}));
+      error_of(evaluate_with_onnxruntime(file.path, std::vector<NamedValue>{{"c", a}}));
   EXPECT_TRUE(unknown.ends_with("the model has no input 'c'; its inputs are: a, b")) << unknown;
   EXPECT_NE(error_of(evaluate_with_onnxruntime("/nowhere.onnx", {})), "");
 }

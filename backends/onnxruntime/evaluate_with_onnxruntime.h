@@ -10,18 +10,11 @@
 
 namespace intarsia {
 
-namespace ort {
-struct Argument {
-  std::string name;
-  Tensor tensor;
-};
-}  // namespace ort
-
 /// The model's outputs, in its order, for one tensor per input (any order). An output that is a sequence
 /// gives its elements as "NAME[0]", "NAME[1]"; an optional without a value gives nothing. Fails for inputs
 /// that are missing, unknown or no tensors, and with ONNX Runtime's own message.
-Result<std::vector<ort::Argument>> evaluate_with_onnxruntime(const std::string& model_path,
-                                                             std::span<const ort::Argument> inputs,
-                                                             int threads = 1);
+Result<std::vector<NamedValue>> evaluate_with_onnxruntime(const std::string& model_path,
+                                                          std::span<const NamedValue> inputs,
+                                                          int threads = 1);
 
 }  // namespace intarsia

@@ -4,9 +4,9 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "backends/onnxruntime/ort_api.h"
+#include "base/foreign_library.h"
 #include "base/result.h"
 #include "base/tensor_view.h"
 
@@ -14,13 +14,6 @@ namespace intarsia::ort {
 
 /// Oldest version that has all slots of Api; a library of major version 2 would be another API.
 inline constexpr int oldest_minor_version = 16;
-
-/// Where the library is sought, in this order.
-struct LibrarySearch {
-  std::string given;        // by the user: a file, or a folder that holds one; nothing else is tried then
-  std::string loaded_name;  // soname: taken when the process has it already, else by the loader's rules
-  std::vector<std::string> patterns;  // file name patterns (glob)
-};
 
 /// INTARSIA_ONNXRUNTIME, "libonnxruntime.so.1", the Python environments round our own library.
 LibrarySearch default_search();

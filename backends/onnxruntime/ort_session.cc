@@ -24,7 +24,7 @@ Result<OwnedOptions> make_options(const Library& library, const SessionSettings&
   TRY(library.check(api.set_log_level(raw, log_level_error)));
   TRY(library.check(
       api.set_optimization_level(raw, settings.optimize ? all_optimizations : no_optimizations)));
-  TRY(library.check(api.add_config_entry(raw, "session.intra_op.allow_spinning", "0")));
+  TRY(library.check(api.add_config_entry(raw, "session.intra_op.allow_spinning", settings.spin ? "1" : "0")));
   if (!settings.optimize) TRY(library.check(api.add_config_entry(raw, "session.disable_prepacking", "1")));
   return options;
 }

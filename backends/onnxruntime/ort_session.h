@@ -31,7 +31,9 @@ Result<Tensor> view_tensor(const Library& library, const std::shared_ptr<void>& 
 Status copy_strings(const Library& library, const Value* value, const TensorView& to);
 
 struct SessionSettings {
-  int threads = 1;       // that one run uses, the caller's included
+  int threads = 1;    // that one run uses, the caller's included
+  bool spin = false;  // workers wait for work without sleeping, as is the library's default: faster alone,
+                      // but they take the cores from others
   bool optimize = true;  // false: sessions that are made to see whether the model is accepted
   /// Initializers that the model declares as external data. Their memory must outlive the session.
   std::span<const std::string> constant_names = {};
@@ -44,7 +46,7 @@ struct Port {
   Kind kind = Kind::unknown;
 };
 
-/// Immutable once made; any number of threads may run it. Workers never spin.
+/// Immutable once made; any number of threads may run it.
 class ModelSession {
  public:
   static Result<std::shared_ptr<const ModelSession>> from_bytes(std::string_view model,

@@ -10,13 +10,7 @@ namespace {
 
 Result<std::vector<NamedValue>> run_onnxruntime(const std::string& model_path,
                                                 std::span<const NamedValue> inputs) {
-  std::vector<ort::Argument> arguments;
-  for (const NamedValue& input : inputs) arguments.push_back({input.name, input.tensor});
-  std::vector<NamedValue> outputs;
-  for (const ort::Argument& output : TRY(evaluate_with_onnxruntime(model_path, arguments))) {
-    outputs.push_back({output.name, output.tensor});
-  }
-  return outputs;
+  return evaluate_with_onnxruntime(model_path, inputs);
 }
 
 Result<std::vector<NamedValue>> run_reference(const std::string& model_path,

@@ -53,6 +53,12 @@ class Tensor {
   std::shared_ptr<void> memory_;
 };
 
+/// An input or output of a model, in memory that it keeps alive.
+struct NamedValue {
+  std::string name;
+  Tensor tensor;
+};
+
 /// Same dtype, shape and bytes (strings: same text).
 bool same_tensor(const TensorView& a, const TensorView& b);
 

@@ -2,18 +2,12 @@
 #pragma once
 
 #include <span>
-#include <string>
 #include <vector>
 
 #include "graph/graph.h"
 #include "passes/fold_constants.h"
 
 namespace intarsia {
-
-struct NamedValue {
-  std::string name;
-  Tensor tensor;
-};
 
 /// The graph's outputs for one tensor per input, in any order. `evaluate` runs one node; a value is dropped
 /// after its last reader. Errors: an input that is missing, and what `evaluate` says.

@@ -1,0 +1,35 @@
+// A model file opened in ONNX Runtime with one set of inputs, to be run again and again.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backends/onnxruntime/ort_session.h"
+
+namespace intarsia::ort {
+
+class OpenedModel {
+ public:
+  /// One tensor for each of the model's inputs, in any order; no copy is made but of strings. Fails for
+  /// inputs that are missing, unknown or no tensors, and with ONNX Runtime's own message.
+  static Result<OpenedModel> open(const std::string& model_path, std::span<const NamedValue> inputs,
+                                  const SessionSettings& settings);
+
+  Status run();
+
+  /// Of the last run, in the model's order; a second call gives none. An output that is a sequence gives its
+  /// elements as "NAME[0]", "NAME[1]"; an optional without a value gives nothing.
+  Result<std::vector<NamedValue>> take_outputs();
+
+  const std::string& version() const { return session_->library().version(); }
+
+ private:
+  OpenedModel() = default;
+
+  std::shared_ptr<const ModelSession> session_;
+  std::vector<OwnedValue> inputs_, outputs_;
+};
+
+}  // namespace intarsia::ort

@@ -1,0 +1,102 @@
+#include "base/foreign_library.h"
+
+#include <dlfcn.h>
+#include <glob.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+namespace intarsia {
+namespace {
+
+std::vector<std::string> expand(const std::string& pattern) {
+  glob_t found{};
+  std::vector<std::string> paths;
+  if (glob(pattern.c_str(), 0, nullptr, &found) == 0)
+    paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  globfree(&found);
+  return paths;
+}
+
+/// The entry point of an opened handle, with the file it lies in.
+OpenedLibrary entry_of(const ForeignLibrary& library, void* handle) {
+  void* entry = dlsym(handle, library.entry);
+  Dl_info info{};
+  if (entry == nullptr || dladdr(entry, &info) == 0) return {};
+  return {handle, entry, info.dli_fname};
+}
+
+/// Opens one name; on failure the reason joins `tried`.
+OpenedLibrary try_open(const ForeignLibrary& library, const std::string& name, int flags,
+                       std::vector<std::string>& tried) {
+  void* handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | flags);
+  if (handle == nullptr) {
+    if ((flags & RTLD_NOLOAD) == 0) tried.push_back(dlerror());
+    return {};
+  }
+  OpenedLibrary opened = entry_of(library, handle);
+  if (opened.entry == nullptr)
+    tried.push_back(fmt::format("{}: not {} (no {})", name, library.name, library.entry));
+  return opened;
+}
+
+Result<OpenedLibrary> open_given(const ForeignLibrary& library, const std::string& given) {
+  std::vector<std::string> tried;
+  std::vector<std::string> files{given};
+  if (std::filesystem::is_directory(given)) files = expand(fmt::format("{}/{}*", given, library.file));
+  for (const std::string& file : files) {
+    if (OpenedLibrary opened = try_open(library, file, 0, tried); opened.entry) return opened;
+  }
+  return fail("{} is '{}', where no {} can be opened: {}", library.variable, given, library.name,
+              tried.empty() ? fmt::format("no {}* in this folder", library.file)
+                            : fmt::format("{}", fmt::join(tried, "; ")));
+}
+
+}  // namespace
+
+std::string ForeignLibrary::remedy() const {
+  return fmt::format("install {} (pip install {}) or set {} to its {}", name, package, variable, file);
+}
+
+LibrarySearch search_for(const ForeignLibrary& library, const std::string& loaded_name,
+                         const std::string& in_packages) {
+  LibrarySearch search{.given = {}, .loaded_name = loaded_name, .patterns = {}};
+  if (const char* given = std::getenv(library.variable)) search.given = given;
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<void*>(&search_for), &info) == 0) return search;
+  std::error_code ignored;
+  std::filesystem::path folder = std::filesystem::absolute(info.dli_fname, ignored).parent_path();
+  for (const char* venv : {"../venv", "../../venv"}) {
+    search.patterns.push_back(
+        (folder / venv / "lib/python3*/site-packages" / in_packages).lexically_normal());
+  }
+  // A wheel of ours lies in site-packages/intarsia, its libraries there or one or two folders below.
+  for (int level = 0; level < 3 && folder.has_relative_path(); ++level) {
+    folder = folder.parent_path();
+    if (folder.filename() == "site-packages") search.patterns.push_back(folder / in_packages);
+  }
+  return search;
+}
+
+Result<OpenedLibrary> open_foreign_library(const ForeignLibrary& library, const LibrarySearch& search) {
+  if (!search.given.empty()) return open_given(library, search.given);
+  std::vector<std::string> tried;
+  if (!search.loaded_name.empty()) {
+    if (OpenedLibrary opened = entry_of(library, RTLD_DEFAULT); opened.entry) return opened;
+    for (const int flags : {RTLD_NOLOAD, 0}) {
+      OpenedLibrary opened = try_open(library, search.loaded_name, flags, tried);
+      if (opened.entry != nullptr) return opened;
+    }
+  }
+  for (const std::string& pattern : search.patterns) {
+    const std::vector<std::string> files = expand(pattern);
+    if (files.empty()) tried.push_back(fmt::format("{}: no such file", pattern));
+    for (const std::string& file : files) {
+      if (OpenedLibrary opened = try_open(library, file, 0, tried); opened.entry) return opened;
+    }
+  }
+  return fail("{} is not to be found; sought: {}; {}", library.name, fmt::join(tried, "; "),
+              library.remedy());
+}
+
+}  // namespace intarsia
