@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the real-size test models: five Keras image classifiers and a BERT-base encoder, as ONNX.
+"""Writes the real-size test models: Keras image classifiers, ViT-B/16 and a BERT-base encoder, as ONNX.
 
     build/venv/bin/python scripts/make_models.py [FOLDER] [--only NAME ...]
 
@@ -18,7 +18,6 @@ import concurrent.futures
 import hashlib
 import importlib.metadata
 import json
-import math
 import multiprocessing
 import os
 import pathlib
@@ -27,23 +26,25 @@ import time
 
 import numpy as np
 
+import transformer_models as transformers
+
 SEED = 20
 TOLERANCE = 1e-3  # of the largest output: how far two correct runtimes may be apart
 MIN_DIFFERENCE = 100 * TOLERANCE  # of the largest output: how far the outputs of two inputs must be apart ...
 MIN_SHARE = 0.5  # ... in at least this share of the outputs
 OPSET = 17
 
-# Name of the file -> (name in keras.applications, height and width of its images).
+# Name of the file -> (name in keras.applications, height and width of its images, further arguments).
 CLASSIFIERS = {
-    "resnet50": ("ResNet50", 224),
-    "mobilenetv2": ("MobileNetV2", 224),
-    "inceptionv3": ("InceptionV3", 299),
-    "efficientnetb0": ("EfficientNetB0", 224),
-    "densenet121": ("DenseNet121", 224),
+    "resnet50": ("ResNet50", 224, {}),
+    "mobilenetv2": ("MobileNetV2", 224, {}),
+    "inceptionv3": ("InceptionV3", 299, {}),
+    "efficientnetb0": ("EfficientNetB0", 224, {}),
+    "densenet121": ("DenseNet121", 224, {}),
+    "mobilenetv3_large": ("MobileNetV3Large", 224, {"include_preprocessing": False}),
+    "convnext_tiny": ("ConvNeXtTiny", 224, {"include_preprocessing": False}),
 }
-MODEL_NAMES = [*CLASSIFIERS, "bert_base"]
-
-BERT_LAYERS, BERT_WIDTH, BERT_HEADS, BERT_TOKENS, BERT_VOCABULARY, BERT_LABELS = 12, 768, 12, 128, 30522, 16
+MODEL_NAMES = [*CLASSIFIERS, "vit_b16", "bert_base"]
 
 
 # Random inputs. `..._samples` returns one batch per kind of random data that a user may send; a batch is a list with one
@@ -58,15 +59,22 @@ def image_samples(size, count, seed):
 
 
 def token_samples(count, seed):
-    """Batches of token ids and attention mask, int32[count, BERT_TOKENS] both: ids over the whole vocabulary and ids of
-    only 0 and 1, each with everything attended and with a random mask."""
+    """Batches of token ids and attention mask, int32[count, tokens] both: ids over the whole vocabulary and ids of only
+    0 and 1, each with everything attended and with a random mask."""
     random = np.random.default_rng(seed)
 
     def integers(end):
-        return random.integers(0, end, (count, BERT_TOKENS), np.int32)
+        return random.integers(0, end, (count, transformers.BERT_TOKENS), np.int32)
 
-    everything = np.ones((count, BERT_TOKENS), np.int32)
-    return [[integers(end), mask] for end in (2, BERT_VOCABULARY) for mask in (everything, integers(2))]
+    everything = np.ones((count, transformers.BERT_TOKENS), np.int32)
+    return [[integers(end), mask] for end in (2, transformers.BERT_VOCABULARY) for mask in (everything, integers(2))]
+
+
+def samples(name, count, seed):
+    """What is sent through the model of this name."""
+    if name == "bert_base":
+        return token_samples(count, seed)
+    return image_samples(transformers.VIT_IMAGE if name == "vit_b16" else CLASSIFIERS[name][1], count, seed)
 
 
 def join(batches):
@@ -77,19 +85,43 @@ def join(batches):
 # The models, and how they get weights under which the output depends on the input.
 
 
+def build_model(name):
+    """The model with seeded random weights, output logits, and calibrated normalisations."""
+    if name == "bert_base":
+        model = transformers.build_bert()
+    else:
+        model = transformers.build_vit() if name == "vit_b16" else build_classifier(name)
+    randomise(model)
+    batches = samples(name, 4 if name == "bert_base" else 6, SEED)
+    calibrate(model, join(batches))
+    if name != "bert_base":
+        calibrate_head(model, batches)
+    return model
+
+
 def build_classifier(name):
-    """The keras.applications model with random weights, output logits, and calibrated normalisations."""
+    """The keras.applications model, in layers that TensorFlow runs on the CPU and tf2onnx knows."""
     import keras
 
-    application, size = CLASSIFIERS[name]
+    application, size, arguments = CLASSIFIERS[name]
     image = keras.Input((size, size, 3), name="image")
     make = getattr(keras.applications, application)
-    model = make(weights=None, classifier_activation=None, input_tensor=image)
-    randomise(model)
-    batches = image_samples(size, 6, SEED)
-    calibrate(model, join(batches))
-    calibrate_head(model, batches)
-    return model
+    model = make(weights=None, classifier_activation=None, input_tensor=image, **arguments)
+    return keras.models.clone_model(model, clone_function=plain_layer)
+
+
+def plain_layer(layer):
+    """A copy of the layer: a grouped convolution with a group a channel as a depthwise one, GELU written out."""
+    import keras
+
+    config = layer.get_config()
+    if isinstance(layer, keras.layers.Conv2D) and layer.groups == layer.filters > 1:
+        kept = ("name", "kernel_size", "strides", "padding", "use_bias")
+        return keras.layers.DepthwiseConv2D(**{key: config[key] for key in kept})
+    copy = type(layer).from_config(config)
+    if getattr(layer, "activation", None) is keras.activations.gelu:
+        copy.activation = transformers.gelu
+    return copy
 
 
 def randomise(model):
@@ -100,11 +132,14 @@ def randomise(model):
     """
     import keras
     random = np.random.default_rng(SEED)
-    for layer in model.layers:
+    for layer in model._flatten_layers():
         if isinstance(layer, keras.layers.BatchNormalization):
             gamma, beta = (0.5, 2), (0.5, 2)
         elif isinstance(layer, keras.layers.LayerNormalization):
             gamma, beta = (0.8, 1.25), (-0.2, 0.2)
+        elif type(layer).__name__ == "LayerScale":  # of ConvNeXt; Keras starts with 1e-6, which is as good as 0
+            layer.gamma.assign(random.uniform(0.5, 1, layer.gamma.shape))
+            continue
         else:
             if getattr(layer, "bias", None) is not None:
                 layer.bias.assign(random.normal(0, 0.1, layer.bias.shape))
@@ -133,7 +168,7 @@ def calibrate(model, inputs):
 
 
 def calibrate_head(model, batches):
-    """Changes the last Dense layer so that the logits have mean 0 and variance 1 over `batches`.
+    """Changes the last layer with weights so that the logits have mean 0 and variance 1 over `batches`.
 
     Global pooling averages random images to nearly equal features: most of a logit is the same for all of them. That
     part is taken out, for every kind of image: the kernel gets blind to what tells the kinds apart, the bias takes the
@@ -141,97 +176,17 @@ def calibrate_head(model, batches):
     """
     import keras
 
-    head = model.layers[-1]
+    head = [layer for layer in model.layers if layer.weights][-1]  # dense, or a 1x1 convolution
     pooled = keras.Model(model.inputs, head.input)
-    features = [pooled.predict_on_batch(batch) for batch in batches]
+    features = [pooled.predict_on_batch(batch).reshape(len(batch[0]), -1) for batch in batches]
     means = np.stack([kind.mean(0) for kind in features])
     between_kinds, _ = np.linalg.qr((means[1:] - means[0]).T)
-    kernel = head.kernel.numpy()
+    kernel = head.kernel.numpy().reshape(features[0].shape[1], -1)
     kernel = kernel - between_kinds @ (between_kinds.T @ kernel)
     logits = np.concatenate(features) @ kernel
     scale = 1 / logits.std(0).mean()
-    head.kernel.assign(kernel * scale)
+    head.kernel.assign((kernel * scale).reshape(head.kernel.shape))
     head.bias.assign(-logits.mean(0) * scale)
-
-
-def build_bert():
-    """A BERT-base encoder (post-norm, learned positions, exact GELU) with a small classifier for every token.
-
-    Inputs token_ids and attention_mask (1 = attend), int32[batch, 128]; output logits, float32[batch, 128, 16].
-    """
-    import keras
-    from keras import layers, ops
-
-    Linear, AddPositions = layer_classes()
-
-    def project(x, gain, name):
-        # One initialiser for each layer: a Keras initialiser returns the same values every time.
-        return Linear(BERT_WIDTH, kernel_initializer=keras.initializers.VarianceScaling(gain), name=name)(x)
-
-    def normalise(x):
-        return layers.LayerNormalization(epsilon=1e-12)(x)
-
-    def split_heads(x):
-        return ops.transpose(ops.reshape(x, (-1, BERT_TOKENS, BERT_HEADS, BERT_WIDTH // BERT_HEADS)), (0, 2, 1, 3))
-
-    def attention(x, mask, layer):
-        # Gains above 1: uniform attention would make all tokens alike, weak attention leaves each with only itself.
-        query = split_heads(project(x, 3.0, f"{layer}_query"))
-        key = split_heads(project(x, 3.0, f"{layer}_key"))
-        value = split_heads(project(x, 1.0, f"{layer}_value"))
-        scores = ops.matmul(query, ops.transpose(key, (0, 1, 3, 2))) / math.sqrt(BERT_WIDTH // BERT_HEADS) + mask
-        context = ops.transpose(ops.matmul(ops.softmax(scores, axis=-1), value), (0, 2, 1, 3))
-        return project(ops.reshape(context, (-1, BERT_TOKENS, BERT_WIDTH)), 2.25, f"{layer}_attention_output")
-
-    def feed_forward(x, layer):
-        hidden = Linear(4 * BERT_WIDTH, name=f"{layer}_intermediate")(x)
-        # Written out: keras.activations.gelu uses Erfc, which ONNX does not have.
-        hidden = 0.5 * hidden * (1.0 + ops.erf(hidden * math.sqrt(0.5)))
-        return project(hidden, 1.0, f"{layer}_output")
-
-    token_ids = keras.Input((BERT_TOKENS,), dtype="int32", name="token_ids")
-    attention_mask = keras.Input((BERT_TOKENS,), dtype="int32", name="attention_mask")
-    unit = keras.initializers.RandomNormal(stddev=1.0)
-    tokens = layers.Embedding(BERT_VOCABULARY, BERT_WIDTH, unit, name="tokens")(token_ids)
-    x = normalise(AddPositions(name="positions")(tokens))
-    mask = (1.0 - ops.cast(attention_mask, "float32")[:, None, None, :]) * -10000.0
-    for i in range(BERT_LAYERS):
-        x = normalise(x + attention(x, mask, f"layer{i}"))
-        x = normalise(x + feed_forward(x, f"layer{i}"))
-    model = keras.Model([token_ids, attention_mask], Linear(BERT_LABELS, name="logits")(x))
-    randomise(model)
-    calibrate(model, join(token_samples(4, SEED)))
-    return model
-
-
-def layer_classes():
-    """The encoder's own layers CentredDense and AddPositions, made here because Keras is imported late."""
-    import keras
-    from keras import ops
-
-    class CentredDense(keras.layers.Dense):
-        """A Dense layer whose pass in training mode sets its bias so that every channel of its output has mean 0: else
-        the means of 24 random branches add up, and drown the tokens."""
-
-        def call(self, inputs, training=False):
-            outputs = super().call(inputs)
-            if training:
-                mean = ops.mean(outputs, axis=tuple(range(len(outputs.shape) - 1)))
-                self.bias.assign(self.bias - mean)
-                outputs = outputs - mean
-            return outputs
-
-    class AddPositions(keras.layers.Layer):
-        """Adds a vector per position to float[batch, token, channel]."""
-
-        def build(self, input_shape):
-            normal = keras.initializers.RandomNormal(stddev=1.0)
-            self.positions = self.add_weight(shape=input_shape[1:], initializer=normal, name="positions")
-
-        def call(self, inputs):
-            return inputs + self.positions
-
-    return CentredDense, AddPositions
 
 
 # Checking and writing.
@@ -250,11 +205,10 @@ def check_model(name, model, path):
     """
     import onnxruntime
 
-    batches = token_samples(2, SEED + 1) if name == "bert_base" else image_samples(CLASSIFIERS[name][1], 2, SEED + 1)
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     names = [value.name for value in session.get_inputs()]
     error, share = 0.0, 1.0
-    for batch in batches:
+    for batch in samples(name, 2, SEED + 1):
         want = model.predict_on_batch(batch)
         (got,) = session.run(None, dict(zip(names, batch)))
         if got.shape != want.shape or not np.isfinite(got).all():
@@ -277,7 +231,7 @@ def write_model(name, folder):
     import tf2onnx
 
     keras.utils.set_random_seed(SEED)
-    model = build_bert() if name == "bert_base" else build_classifier(name)
+    model = build_model(name)
     unchecked = folder / f"{name}.unchecked.onnx"
     proto, _ = tf2onnx.convert.from_keras(model, opset=OPSET, output_path=str(unchecked))
     if unchecked.stat().st_size < 0.95 * 4 * model.count_params():
@@ -303,9 +257,10 @@ def file_digest(path):
 
 
 def recipe_digest():
-    """Changes when this script or a package that makes the models does."""
+    """Changes when these scripts or a package that makes the models do."""
     versions = [importlib.metadata.version(name) for name in ("tensorflow-cpu", "keras", "tf2onnx", "onnx", "numpy")]
-    return hashlib.sha256(pathlib.Path(__file__).read_bytes() + " ".join(versions).encode()).hexdigest()
+    scripts = [pathlib.Path(path).read_bytes() for path in (__file__, transformers.__file__)]
+    return hashlib.sha256(b"".join(scripts) + " ".join(versions).encode()).hexdigest()
 
 
 def is_valid(name, folder):

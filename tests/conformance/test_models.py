@@ -10,7 +10,8 @@ from model_tools import MODELS, assert_close, free_inputs, input_shape, random_i
 import intarsia
 
 LIGHT = sorted((pathlib.Path(onnx.__file__).parent / "backend/test/data/light").glob("light_*.onnx"))
-GENERATED = ("resnet50", "mobilenetv2", "inceptionv3", "efficientnetb0", "densenet121", "bert_base")
+GENERATED = ("resnet50", "mobilenetv2", "inceptionv3", "efficientnetb0", "densenet121", "mobilenetv3_large", "convnext_tiny",
+             "vit_b16", "bert_base")
 TORCH_LIKE = sorted((MODELS / "torch_like").glob("*.onnx"))
 SIZES = ({"batch": 1, "seq": 6}, {"batch": 3, "seq": 9})
 # Need ONNX Runtime: our own backends run no sub-graphs.
