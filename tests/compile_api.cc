@@ -133,6 +133,63 @@ TEST(CompileApi, ChecksWithGivenInputs) {
   EXPECT_NE(report.json.find("\"filled\": false"), std::string::npos);
 }
 
+class Peers : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(All, Peers, testing::Values("onnxruntime", "openvino"));
+
+TEST_P(Peers, ComputeAgainAndAgain) {
+  const auto& compiler = intarsia::Compiler::get();
+  std::vector<float> x = {1, 2, 3, 4};
+  intarsia::Peer peer = compiler.open_peer(GetParam(), "", scale_model(2), 1, {{"x", {x.data(), {4}}}});
+  EXPECT_NE(peer.version(), "");
+  for (const float first : {1.0f, 5.0f}) {
+    x[0] = first;  // the inputs' memory is used in place
+    peer.run();
+    const std::vector<intarsia::Value> outputs = peer.outputs();
+    ASSERT_EQ(outputs.size(), 1u);
+    EXPECT_STREQ(outputs[0].tensor().name, "y");
+    EXPECT_EQ(outputs[0].shape(), std::vector<int64_t>{4});
+    EXPECT_EQ(outputs[0].data<float>()[0], 2 * first);
+    EXPECT_EQ(outputs[0].data<float>()[3], 8);
+  }
+}
+
+TEST_P(Peers, ErrorsSayWhatIsWrong) {
+  const auto& compiler = intarsia::Compiler::get();
+  std::vector<float> x = {1, 2, 3, 4};
+  const intarsia::NamedView input = {"x", {x.data(), {4}}}, stranger = {"z", {x.data(), {4}}};
+  const auto open = [&](const char* configuration, int threads,
+                        const std::vector<intarsia::NamedView>& inputs) {
+    return message_of(
+        [&] { compiler.open_peer(GetParam(), configuration, scale_model(2), threads, inputs); });
+  };
+  EXPECT_NE(open("nonsense", 1, {input}).find("no configuration 'nonsense'"), std::string::npos);
+  EXPECT_NE(open("", 0, {input}).find("threads 0"), std::string::npos);
+  EXPECT_NE(open("", 1, {}), "");
+  EXPECT_NE(open("", 1, {stranger}).find("'z'"), std::string::npos);
+  const std::string absent =
+      message_of([&] { compiler.open_peer(GetParam(), "", "nowhere.onnx", 1, {input}); });
+  EXPECT_NE(absent.find("nowhere.onnx"), std::string::npos);
+}
+
+TEST(CompileApi, AStrangerIsNoPeer) {
+  const std::string message =
+      message_of([] { intarsia::Compiler::get().open_peer("tvm", "", "a.onnx", 1, {}); });
+  EXPECT_EQ(message, "no runtime 'tvm' to compare with; want onnxruntime or openvino");
+}
+
+TEST(CompileApi, ComparesTensors) {
+  std::vector<float> a = {1, 2, 3, 4}, b = {1, 2, 3, 4.1f};
+  const intarsia::View actual(a.data(), {4}), reference(b.data(), {4});
+  const std::string name = "y";
+  const auto same = intarsia::Compiler::get().compare(intarsia::detail::tensor(name, actual),
+                                                      intarsia::detail::tensor(name, actual));
+  const auto other = intarsia::Compiler::get().compare(intarsia::detail::tensor(name, actual),
+                                                       intarsia::detail::tensor(name, reference));
+  EXPECT_TRUE(same.ok);
+  EXPECT_FALSE(other.ok);
+  EXPECT_NE(other.json.find("element 3 is 4, want 4.0999"), std::string::npos) << other.json;
+}
+
 TEST(CompileApi, ErrorsNameTheOption) {
   const auto& compiler = intarsia::Compiler::get();
   intarsia::CompileOptions options;

@@ -167,11 +167,12 @@ inline std::string function_message(const std::string& name, const Names& inputs
 
 inline std::string model_message(const GraphParts& parts, const Messages& functions = {}, int64_t opset = 17,
                                  int64_t ir_version = 8) {
+  // In the order of field numbers, as protobuf writes them: OpenVINO takes no other for ONNX.
   return Message()
       .number(model::ir_version, ir_version)
+      .message(model::graph, graph_message(parts))
       .message(model::opset_import, opset_message("", opset))
       .message(model::opset_import, opset_message("local", 1))
-      .message(model::graph, graph_message(parts))
       .messages(model::functions, functions)
       .bytes;
 }

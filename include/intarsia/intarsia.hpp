@@ -126,6 +126,28 @@ class Value {
 using Binding = std::pair<std::string, std::string>;  // slot, device
 using NamedView = std::pair<std::string, View>;
 
+namespace detail {
+
+/// As the C API takes it; refers to the name and the view, which must outlive it.
+inline intarsia_tensor tensor(const std::string& name, const View& view) {
+  intarsia_tensor tensor{};
+  tensor.struct_size = sizeof(tensor);
+  tensor.name = name.c_str();
+  tensor.dtype = view.dtype;
+  tensor.data = view.data;
+  tensor.rank = view.shape.size();
+  tensor.shape = view.shape.data();
+  return tensor;
+}
+
+inline std::vector<intarsia_tensor> tensors(const std::vector<NamedView>& views) {
+  std::vector<intarsia_tensor> all;
+  for (const NamedView& view : views) all.push_back(tensor(view.first, view.second));
+  return all;
+}
+
+}  // namespace detail
+
 /// An input or output of a function. Size -1: any, or known after a run.
 struct Argument {
   std::string name;
@@ -149,8 +171,8 @@ class Session {
   /// Into the caller's buffers. `function` may be empty when the program has one.
   void run(const std::vector<NamedView>& inputs, const std::vector<NamedView>& outputs,
            const std::string& function = {}) {
-    std::vector<intarsia_tensor> to = tensors(outputs);
-    call(function, tensors(inputs), to);
+    std::vector<intarsia_tensor> to = detail::tensors(outputs);
+    call(function, detail::tensors(inputs), to);
     for (intarsia_tensor& tensor : to) intarsia_tensor_release(&tensor);
   }
 
@@ -158,8 +180,8 @@ class Session {
   std::vector<Value> compute(const std::vector<NamedView>& inputs, const std::vector<std::string>& outputs,
                              const std::string& function = {}) {
     std::vector<intarsia_tensor> to;
-    for (const std::string& name : outputs) to.push_back(tensor(name, View()));
-    call(function, tensors(inputs), to);
+    for (const std::string& name : outputs) to.push_back(detail::tensor(name, View()));
+    call(function, detail::tensors(inputs), to);
     std::vector<Value> values;
     for (const intarsia_tensor& tensor : to) values.emplace_back(tensor);
     return values;
@@ -169,23 +191,6 @@ class Session {
   intarsia_session* get() const { return session_.get(); }
 
  private:
-  static intarsia_tensor tensor(const std::string& name, const View& view) {
-    intarsia_tensor tensor{};
-    tensor.struct_size = sizeof(tensor);
-    tensor.name = name.c_str();
-    tensor.dtype = view.dtype;
-    tensor.data = view.data;
-    tensor.rank = view.shape.size();
-    tensor.shape = view.shape.data();
-    return tensor;
-  }
-
-  static std::vector<intarsia_tensor> tensors(const std::vector<NamedView>& views) {
-    std::vector<intarsia_tensor> all;
-    for (const NamedView& view : views) all.push_back(tensor(view.first, view.second));
-    return all;
-  }
-
   void call(const std::string& function, const std::vector<intarsia_tensor>& from,
             std::vector<intarsia_tensor>& to) {
     detail::check(intarsia_session_run(session_.get(), function.empty() ? nullptr : function.c_str(),

@@ -86,6 +86,43 @@ typedef struct intarsia_check_request {
  * NULL) the object of `intarsia check --json`. A mismatch is no error. */
 INTARSIA_EXPORT intarsia_error* intarsia_check(const intarsia_check_request* request, int32_t* ok, char** report);
 
+/* Compares floats by atol + rtol * max|reference| (negative: 1e-3, 1e-5), all else for being equal. `ok` becomes 1 or
+ * 0, `report` (may be NULL) is an entry of `outputs` of `intarsia check --json`, named as the reference. */
+INTARSIA_EXPORT intarsia_error* intarsia_compare(const intarsia_tensor* actual, const intarsia_tensor* reference,
+                                                 double rtol, double atol, int32_t* ok, char** report);
+
+/* ---- Peers: other runtimes, to compare speed with ----
+ * A peer takes the cores and memory that it likes: open one in a process of its own. */
+
+/* A model opened in another runtime, with its inputs. One call at a time. */
+typedef struct intarsia_peer intarsia_peer;
+
+typedef struct intarsia_peer_request {
+  size_t struct_size;
+  const char* runtime;       /* "onnxruntime", "openvino" */
+  const char* configuration; /* of openvino, how it divides its threads: "latency_hint", "one_stream"; NULL: the first */
+  const char* model;         /* path of the model file */
+  int32_t threads;           /* of a run, the caller's included; at least 1 */
+  const intarsia_tensor* inputs; /* input_count of them: all that the model has. Their data is used in place and must
+                                    outlive the peer; sizes that the model leaves open become theirs */
+  size_t input_count;
+} intarsia_peer_request;
+
+/* Opens a model in f32, for the shortest time of one run. Give it back with intarsia_peer_close. Errors: the runtime is
+ * not on this machine, or does not take the model, the inputs or the number of threads. */
+INTARSIA_EXPORT intarsia_error* intarsia_peer_open(const intarsia_peer_request* request, intarsia_peer** peer);
+INTARSIA_EXPORT void intarsia_peer_close(intarsia_peer* peer);
+
+/* "1.31.1", of the runtime. Lives as long as the peer. */
+INTARSIA_EXPORT const char* intarsia_peer_version(const intarsia_peer* peer);
+
+INTARSIA_EXPORT intarsia_error* intarsia_peer_run(intarsia_peer* peer);
+
+/* Outputs of the last run, in the model's order, counted from 0. What intarsia_peer_output fills in is given back with
+ * intarsia_tensor_release before the next run; its name lives until then, too. */
+INTARSIA_EXPORT intarsia_error* intarsia_peer_output_count(intarsia_peer* peer, size_t* count);
+INTARSIA_EXPORT intarsia_error* intarsia_peer_output(intarsia_peer* peer, size_t i, intarsia_tensor* output);
+
 /* The backends, in order of preference: {"backends":[{"name","version","present","why"}]}. */
 INTARSIA_EXPORT intarsia_error* intarsia_backends(char** json);
 

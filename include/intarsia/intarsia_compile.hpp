@@ -112,6 +112,8 @@ class RequestHolder {
 
 }  // namespace detail
 
+class Peer;
+
 /// libintarsia_compile.so, opened once a process. The texts are the JSON objects of docs/json.md.
 class Compiler {
  public:
@@ -141,17 +143,7 @@ class Compiler {
   CheckReport check(const std::string& model_or_program, const CheckOptions& options = {}) const {
     const std::string none;
     const detail::RequestHolder compile(none, none, options.compile);
-    std::vector<intarsia_tensor> inputs;
-    for (const NamedView& input : options.inputs) {
-      intarsia_tensor tensor{};
-      tensor.struct_size = sizeof(tensor);
-      tensor.name = input.first.c_str();
-      tensor.dtype = input.second.dtype;
-      tensor.data = input.second.data;
-      tensor.rank = input.second.shape.size();
-      tensor.shape = input.second.shape.data();
-      inputs.push_back(tensor);
-    }
+    const std::vector<intarsia_tensor> inputs = detail::tensors(options.inputs);
     std::vector<intarsia_binding> bindings;
     for (const Binding& binding : options.bindings)
       bindings.push_back({binding.first.c_str(), binding.second.c_str()});
@@ -174,6 +166,18 @@ class Compiler {
     return {ok != 0, take(report)};
   }
 
+  /// Compares what two runtimes computed, as check does by default. The JSON is an entry of check's outputs.
+  CheckReport compare(const intarsia_tensor& actual, const intarsia_tensor& reference) const {
+    int32_t ok = 0;
+    char* report = nullptr;
+    detail::check(compare_(&actual, &reference, -1, -1, &ok, &report));
+    return {ok != 0, take(report)};
+  }
+
+  /// The inputs' data must outlive the peer.
+  Peer open_peer(const std::string& runtime, const std::string& configuration, const std::string& model,
+                 int threads, const std::vector<NamedView>& inputs) const;
+
   std::string backends() const { return text_of(backends_); }
   std::string pass_names() const { return text_of(pass_names_); }
 
@@ -190,6 +194,13 @@ class Compiler {
     find(library, "intarsia_compile", compile_);
     find(library, "intarsia_explain", explain_);
     find(library, "intarsia_check", check_);
+    find(library, "intarsia_compare", compare_);
+    find(library, "intarsia_peer_open", peer_open_);
+    find(library, "intarsia_peer_close", peer_close_);
+    find(library, "intarsia_peer_version", peer_version_);
+    find(library, "intarsia_peer_run", peer_run_);
+    find(library, "intarsia_peer_output_count", peer_output_count_);
+    find(library, "intarsia_peer_output", peer_output_);
     find(library, "intarsia_backends", backends_);
     find(library, "intarsia_pass_names", pass_names_);
   }
@@ -237,9 +248,63 @@ class Compiler {
   decltype(&intarsia_compile) compile_ = nullptr;
   decltype(&intarsia_explain) explain_ = nullptr;
   decltype(&intarsia_check) check_ = nullptr;
+  decltype(&intarsia_compare) compare_ = nullptr;
+  decltype(&intarsia_peer_open) peer_open_ = nullptr;
+  decltype(&intarsia_peer_close) peer_close_ = nullptr;
+  decltype(&intarsia_peer_version) peer_version_ = nullptr;
+  decltype(&intarsia_peer_run) peer_run_ = nullptr;
+  decltype(&intarsia_peer_output_count) peer_output_count_ = nullptr;
+  decltype(&intarsia_peer_output) peer_output_ = nullptr;
   decltype(&intarsia_backends) backends_ = nullptr;
   decltype(&intarsia_pass_names) pass_names_ = nullptr;
+  friend class Peer;
 };
+
+/// A model opened in another runtime, with its inputs (intarsia_peer). Move-only.
+class Peer {
+ public:
+  std::string version() const { return compiler_->peer_version_(peer_.get()); }
+  void run() { detail::check(compiler_->peer_run_(peer_.get())); }
+
+  /// Of the last run, in the model's order, to be given up before the next.
+  std::vector<Value> outputs() {
+    size_t count = 0;
+    detail::check(compiler_->peer_output_count_(peer_.get(), &count));
+    std::vector<Value> values;
+    for (size_t i = 0; i < count; ++i) {
+      intarsia_tensor tensor{};
+      tensor.struct_size = sizeof(tensor);
+      detail::check(compiler_->peer_output_(peer_.get(), i, &tensor));
+      values.emplace_back(tensor);
+    }
+    return values;
+  }
+
+ private:
+  friend class Compiler;
+  Peer(const Compiler& compiler, intarsia_peer* peer)
+      : compiler_(&compiler), peer_(peer, compiler.peer_close_) {}
+
+  const Compiler* compiler_;
+  std::unique_ptr<intarsia_peer, void (*)(intarsia_peer*)> peer_;
+};
+
+inline Peer Compiler::open_peer(const std::string& runtime, const std::string& configuration,
+                                const std::string& model, int threads,
+                                const std::vector<NamedView>& inputs) const {
+  const std::vector<intarsia_tensor> tensors = detail::tensors(inputs);
+  intarsia_peer_request request{};
+  request.struct_size = sizeof(request);
+  request.runtime = runtime.c_str();
+  if (!configuration.empty()) request.configuration = configuration.c_str();
+  request.model = model.c_str();
+  request.threads = threads;
+  request.inputs = tensors.data();
+  request.input_count = tensors.size();
+  intarsia_peer* peer = nullptr;
+  detail::check(peer_open_(&request, &peer));
+  return Peer(*this, peer);
+}
 
 }  // namespace v1
 }  // namespace intarsia

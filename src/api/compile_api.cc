@@ -1,10 +1,10 @@
 // The C API of the compile half.
 #include <cstdlib>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "api/absent_target.h"
 #include "api/external_tensor.h"
+#include "api/give_text.h"
 #include "api/handles.h"
 #include "api/oracles.h"
 #include "api/read_request.h"
@@ -20,14 +20,6 @@
 
 namespace intarsia::api {
 namespace {
-
-void give_text(const std::string& text, char** to) {
-  if (to == nullptr) return;
-  char* copy = static_cast<char*>(std::malloc(text.size() + 1));
-  if (copy == nullptr) throw std::bad_alloc();
-  std::memcpy(copy, text.c_str(), text.size() + 1);
-  *to = copy;
-}
 
 Result<Toolbox> make_tools(const ReadRequest& read) {
   Toolbox tools = TRY(make_toolbox(read.request, read.kernels));
@@ -80,21 +72,6 @@ Status explain(const intarsia_compile_request& from, char** json, char** text, c
   return {};
 }
 
-/// The caller's inputs, whose memory is used in place; strings are copied.
-Result<std::vector<NamedValue>> read_inputs(const intarsia_check_request& from) {
-  TRY(check_sizes("input", from.inputs, from.input_count));
-  std::vector<NamedValue> inputs;
-  for (size_t i = 0; i < from.input_count; ++i) {
-    NamedTensor named;
-    Tensor strings;
-    TRY(read_input(element(const_cast<intarsia_tensor*>(from.inputs), i), nullptr, nullptr, named, strings));
-    TRY(with_context(checked_elements(named.tensor.shape), "input '{}'", named.name));
-    const bool is_text = named.tensor.dtype == DType::string;
-    inputs.push_back({std::string(named.name), is_text ? strings : Tensor(named.tensor, nullptr)});
-  }
-  return inputs;
-}
-
 Status bisect(const CheckRequest& request, const CheckTools& tools, CheckResult& result) {
   if (TRY(is_program_file(request.path)))
     return fail("compiles parts of a model: name the model, with the options the program was compiled with");
@@ -122,7 +99,7 @@ Status check(const intarsia_check_request& from, int32_t* ok, char** report) {
   request.path = from.path;
   request.model_path = from.model == nullptr ? "" : from.model;
   request.compile = read.request;
-  request.inputs = TRY(read_inputs(from));
+  request.inputs = TRY(read_inputs(from.inputs, from.input_count));
   if (from.rtol >= 0) request.tolerance.rtol = from.rtol;
   if (from.atol >= 0) request.tolerance.atol = from.atol;
   for (size_t i = 0; i < from.binding_count; ++i)

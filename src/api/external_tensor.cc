@@ -157,6 +157,20 @@ Status read_input(const intarsia_tensor& from, const RunBackend* backend, const 
   return {};
 }
 
+Result<std::vector<NamedValue>> read_inputs(const intarsia_tensor* inputs, size_t count) {
+  TRY(check_sizes("input", inputs, count));
+  std::vector<NamedValue> values;
+  for (size_t i = 0; i < count; ++i) {
+    NamedTensor named;
+    Tensor strings;
+    TRY(read_input(element(const_cast<intarsia_tensor*>(inputs), i), nullptr, nullptr, named, strings));
+    TRY(with_context(checked_elements(named.tensor.shape), "input '{}'", named.name));
+    const bool is_text = named.tensor.dtype == DType::string;
+    values.push_back({std::string(named.name), is_text ? strings : Tensor(named.tensor, nullptr)});
+  }
+  return values;
+}
+
 Status read_output(const intarsia_tensor& from, NamedTensor& named) {
   if (from.name == nullptr) return fail("an output has no name");
   named.name = from.name;

@@ -25,6 +25,9 @@ Status check_sizes(const char* what, const intarsia_tensor* tensors, size_t coun
 Status read_input(const intarsia_tensor& from, const RunBackend* backend, const fbs::ValueT* value,
                   NamedTensor& named, Tensor& strings);
 
+/// The caller's inputs, whose memory is used in place; strings are copied.
+Result<std::vector<NamedValue>> read_inputs(const intarsia_tensor* inputs, size_t count);
+
 /// Names the output and passes the caller's buffer on.
 Status read_output(const intarsia_tensor& from, NamedTensor& named);
 

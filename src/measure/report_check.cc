@@ -1,6 +1,5 @@
-#include <nlohmann/json.hpp>
-
 #include "measure/check_model.h"
+#include "measure/report_difference.h"
 
 namespace intarsia {
 
@@ -19,15 +18,8 @@ std::string report_check_json(const CheckResult& result, const CheckRequest& req
         {{"name", input.name}, {"dtype", input.dtype}, {"shape", input.shape}, {"filled", input.filled}});
   }
   json["outputs"] = Json::array();
-  for (const CheckedOutput& output : result.outputs) {
-    const Difference& difference = output.difference;
-    // The library writes a number that is NaN as null.
-    json["outputs"].push_back({{"name", output.name},
-                               {"max_abs", difference.max_abs},
-                               {"max_rel", difference.max_rel},
-                               {"ok", difference.ok},
-                               {"why", difference.ok ? Json(nullptr) : Json(difference.why)}});
-  }
+  for (const CheckedOutput& output : result.outputs)
+    json["outputs"].push_back(report_difference(output.name, output.difference));
   json["first_bad_node"] = result.first_bad_node.empty() ? Json(nullptr) : Json(result.first_bad_node);
   json["warnings"] = result.warnings;
   return json.dump(2, ' ', false, Json::error_handler_t::replace);

@@ -1,0 +1,132 @@
+#include "backends/openvino/opened_model.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace intarsia::openvino {
+namespace {
+
+/// Element types by OpenVINO's number of them; undefined: we have none like it.
+constexpr DType dtypes[] = {
+    DType::undefined, DType::boolean,   DType::bf16, DType::f16,       DType::f32,
+    DType::f64,       DType::i4,        DType::i8,   DType::i16,       DType::i32,
+    DType::i64,       DType::undefined, DType::u2,   DType::undefined, DType::u4,
+    DType::undefined, DType::u8,        DType::u16,  DType::u32,       DType::u64,
+};
+
+Result<uint32_t> number_of(DType dtype) {
+  const auto at = std::ranges::find(dtypes, dtype);
+  if (dtype == DType::undefined || at == std::end(dtypes))
+    return fail("OpenVINO takes no {} from us", dtype_name(dtype));
+  return static_cast<uint32_t>(at - std::begin(dtypes));
+}
+
+}  // namespace
+
+OpenedModel::OpenedModel(const Library& library)
+    : library_(&library),
+      core_(nullptr, library.api().ov_core_free),
+      model_(nullptr, library.api().ov_model_free),
+      compiled_(nullptr, library.api().ov_compiled_model_free),
+      request_(nullptr, library.api().ov_infer_request_free) {}
+
+/// The model with the inputs' shapes.
+Status OpenedModel::read(const std::string& path, std::span<const NamedValue> inputs) {
+  const Api& api = library_->api();
+  Core* core = nullptr;
+  TRY(library_->check(api.ov_core_create(&core)));
+  core_.reset(core);
+  Model* model = nullptr;
+  TRY(library_->check(api.ov_core_read_model(core, path.c_str(), nullptr, &model)));
+  model_.reset(model);
+  size_t count = 0;
+  TRY(library_->check(api.ov_model_inputs_size(model, &count)));
+  if (count != inputs.size()) return fail("the model has {} inputs, got {}", count, inputs.size());
+  std::vector<const char*> names;
+  std::vector<std::vector<Range>> sizes;
+  std::vector<PartialShape> shapes;
+  for (const NamedValue& input : inputs) {
+    names.push_back(input.name.c_str());
+    std::vector<Range>& fixed = sizes.emplace_back();
+    for (const int64_t size : input.tensor.shape()) fixed.push_back({size, size});
+    const auto rank = static_cast<int64_t>(fixed.size());
+    shapes.push_back({{rank, rank}, fixed.data()});
+  }
+  return library_->check(api.ov_model_reshape(model, names.data(), shapes.data(), names.size()));
+}
+
+Status OpenedModel::compile(const ModelSettings& settings) {
+  const Api& api = library_->api();
+  const std::string threads = std::to_string(settings.threads);
+  const bool one_stream = settings.division == Division::one_stream;
+  CompiledModel* compiled = nullptr;
+  TRY(library_->check(api.ov_core_compile_model(
+      core_.get(), model_.get(), "CPU", 6, &compiled, "INFERENCE_PRECISION_HINT", "f32",
+      "INFERENCE_NUM_THREADS", threads.c_str(), one_stream ? "NUM_STREAMS" : "PERFORMANCE_HINT",
+      one_stream ? "1" : "LATENCY")));
+  compiled_.reset(compiled);
+  InferRequest* request = nullptr;
+  TRY(library_->check(api.ov_compiled_model_create_infer_request(compiled, &request)));
+  request_.reset(request);
+  return {};
+}
+
+Status OpenedModel::set_inputs(std::span<const NamedValue> inputs) {
+  const Api& api = library_->api();
+  inputs_.assign(inputs.begin(), inputs.end());
+  for (const NamedValue& input : inputs_) {
+    Shape shape = input.tensor.shape();
+    const uint32_t type = TRY(with_context(number_of(input.tensor.dtype()), "input '{}'", input.name));
+    TensorHandle* tensor = nullptr;
+    TRY(library_->check(api.ov_tensor_create_from_host_ptr(
+        type, {static_cast<int64_t>(shape.size()), shape.data()}, input.tensor.data(), &tensor)));
+    const Owned<TensorHandle> owner(tensor, api.ov_tensor_free);
+    TRY(with_context(
+        library_->check(api.ov_infer_request_set_tensor(request_.get(), input.name.c_str(), tensor)),
+        "input '{}'", input.name));
+  }
+  return {};
+}
+
+Result<OpenedModel> OpenedModel::open(const std::string& model_path, std::span<const NamedValue> inputs,
+                                      const ModelSettings& settings) {
+  OpenedModel model(*TRY(Library::get()));
+  TRY(model.read(model_path, inputs));
+  TRY(model.compile(settings));
+  TRY(model.set_inputs(inputs));
+  return model;
+}
+
+Result<std::vector<NamedValue>> OpenedModel::outputs() const {
+  const Api& api = library_->api();
+  size_t count = 0;
+  TRY(library_->check(api.ov_model_outputs_size(model_.get(), &count)));
+  std::vector<NamedValue> outputs;
+  for (size_t i = 0; i < count; ++i) {
+    Port* port = nullptr;
+    TRY(library_->check(api.ov_model_const_output_by_index(model_.get(), i, &port)));
+    const Owned<Port> port_owner(port, api.ov_output_const_port_free);
+    char* name = nullptr;
+    TRY(library_->check(api.ov_port_get_any_name(port, &name)));
+    const std::unique_ptr<const char, void (*)(const char*)> name_owner(name, api.ov_free);
+
+    TensorHandle* tensor = nullptr;
+    TRY(library_->check(api.ov_infer_request_get_output_tensor_by_index(request_.get(), i, &tensor)));
+    std::shared_ptr<void> owner(tensor,
+                                [&api](void* p) { api.ov_tensor_free(static_cast<TensorHandle*>(p)); });
+    TensorView view;
+    uint32_t type = 0;
+    OvShape shape{};
+    TRY(library_->check(api.ov_tensor_get_element_type(tensor, &type)));
+    TRY(library_->check(api.ov_tensor_data(tensor, &view.data)));
+    TRY(library_->check(api.ov_tensor_get_shape(tensor, &shape)));
+    view.shape.assign(shape.sizes, shape.sizes + shape.rank);
+    TRY(library_->check(api.ov_shape_free(&shape)));
+    view.dtype = type < std::size(dtypes) ? dtypes[type] : DType::undefined;
+    if (view.dtype == DType::undefined) return fail("output '{}' has OpenVINO's element type {}", name, type);
+    outputs.push_back({name, Tensor(std::move(view), std::move(owner))});
+  }
+  return outputs;
+}
+
+}  // namespace intarsia::openvino

@@ -1,0 +1,90 @@
+#include "backends/openvino/ov_library.h"
+
+#include <dlfcn.h>
+
+#include <mutex>
+
+namespace intarsia::openvino {
+namespace {
+
+constexpr ForeignLibrary openvino{"OpenVINO", "ov_get_openvino_version", "libopenvino_c.so",
+                                  "INTARSIA_OPENVINO", "openvino"};
+
+template <typename Function>
+Status find(const OpenedLibrary& library, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(dlsym(library.handle, name));
+  if (function != nullptr) return {};
+  return fail("{} lacks {}, which OpenVINO has from 2023.0 on; {}", library.path, name, openvino.remedy());
+}
+
+#define INTARSIA_FIND(name) TRY(find(library, #name, api.name))
+
+Result<Api> find_functions(const OpenedLibrary& library) {
+  Api api{};
+  INTARSIA_FIND(ov_get_openvino_version);
+  INTARSIA_FIND(ov_version_free);
+  INTARSIA_FIND(ov_get_error_info);
+  INTARSIA_FIND(ov_get_last_err_msg);
+  INTARSIA_FIND(ov_free);
+  INTARSIA_FIND(ov_core_create);
+  INTARSIA_FIND(ov_core_read_model);
+  INTARSIA_FIND(ov_core_compile_model);
+  INTARSIA_FIND(ov_core_free);
+  INTARSIA_FIND(ov_model_reshape);
+  INTARSIA_FIND(ov_model_inputs_size);
+  INTARSIA_FIND(ov_model_outputs_size);
+  INTARSIA_FIND(ov_model_const_output_by_index);
+  INTARSIA_FIND(ov_model_free);
+  INTARSIA_FIND(ov_port_get_any_name);
+  INTARSIA_FIND(ov_output_const_port_free);
+  INTARSIA_FIND(ov_compiled_model_create_infer_request);
+  INTARSIA_FIND(ov_compiled_model_free);
+  INTARSIA_FIND(ov_infer_request_set_tensor);
+  INTARSIA_FIND(ov_infer_request_get_output_tensor_by_index);
+  INTARSIA_FIND(ov_infer_request_infer);
+  INTARSIA_FIND(ov_infer_request_free);
+  INTARSIA_FIND(ov_tensor_create_from_host_ptr);
+  INTARSIA_FIND(ov_tensor_get_shape);
+  INTARSIA_FIND(ov_shape_free);
+  INTARSIA_FIND(ov_tensor_get_element_type);
+  INTARSIA_FIND(ov_tensor_data);
+  INTARSIA_FIND(ov_tensor_free);
+  return api;
+}
+
+#undef INTARSIA_FIND
+
+}  // namespace
+
+LibrarySearch default_search() {
+  return search_for(openvino, "libopenvino_c.so", "openvino/libs/libopenvino_c.so.*");
+}
+
+Status Library::check(OvStatus status) const {
+  if (status == 0) return {};
+  const char* message = api_.ov_get_last_err_msg();
+  const char* kind = api_.ov_get_error_info(status);
+  return fail("{}", message != nullptr && *message != 0 ? message : kind);
+}
+
+Result<Library> Library::open(const LibrarySearch& search) {
+  const OpenedLibrary opened = TRY(open_foreign_library(openvino, search));
+  Library library;
+  library.api_ = TRY(find_functions(opened));
+  Version version{};
+  TRY(library.check(library.api_.ov_get_openvino_version(&version)));
+  const std::string build = version.build;
+  library.version_ = build.substr(0, build.find('-'));
+  library.api_.ov_version_free(&version);
+  return library;
+}
+
+Result<const Library*> Library::get() {
+  static std::mutex mutex;
+  static const Library* library = nullptr;  // never freed: objects of it may outlive every static object
+  std::lock_guard lock(mutex);
+  if (library == nullptr) library = new Library(TRY(open(default_search())));
+  return library;
+}
+
+}  // namespace intarsia::openvino

@@ -1,0 +1,99 @@
+// OpenVINO's C API, found on the machine and opened once a process. Nothing of it is linked.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "base/foreign_library.h"
+#include "base/result.h"
+
+namespace intarsia::openvino {
+
+// The library's types. Facts: the public headers openvino/c/*.h of 2026.4.
+struct Core;
+struct Model;
+struct CompiledModel;
+struct InferRequest;
+struct Port;
+struct TensorHandle;
+struct OvShape {
+  int64_t rank;
+  int64_t* sizes;
+};
+struct Range {
+  int64_t least, most;
+};
+struct PartialShape {
+  Range rank;
+  Range* sizes;
+};
+struct Version {
+  const char* build;  // "2026.4.1-22104-..."
+  const char* description;
+};
+using OvStatus = int;  // 0: good
+
+/// The functions that we call, by their names. Objects that they give out are freed by the functions
+/// `free_...`.
+struct Api {
+  OvStatus (*ov_get_openvino_version)(Version*);
+  void (*ov_version_free)(Version*);
+  const char* (*ov_get_error_info)(OvStatus);
+  const char* (*ov_get_last_err_msg)();  // of this thread
+  void (*ov_free)(const char*);
+
+  OvStatus (*ov_core_create)(Core**);
+  OvStatus (*ov_core_read_model)(const Core*, const char* path, const char* weights_path, Model**);
+  /// `property_count` counts keys and values, which follow the last parameter.
+  OvStatus (*ov_core_compile_model)(const Core*, const Model*, const char* device, size_t property_count,
+                                    CompiledModel**, ...);
+  void (*ov_core_free)(Core*);
+
+  OvStatus (*ov_model_reshape)(const Model*, const char** names, const PartialShape*, size_t count);
+  OvStatus (*ov_model_inputs_size)(const Model*, size_t*);
+  OvStatus (*ov_model_outputs_size)(const Model*, size_t*);
+  OvStatus (*ov_model_const_output_by_index)(const Model*, size_t, Port**);
+  void (*ov_model_free)(Model*);
+
+  OvStatus (*ov_port_get_any_name)(const Port*, char** name);  // freed by ov_free
+  void (*ov_output_const_port_free)(Port*);
+
+  OvStatus (*ov_compiled_model_create_infer_request)(const CompiledModel*, InferRequest**);
+  void (*ov_compiled_model_free)(CompiledModel*);
+
+  OvStatus (*ov_infer_request_set_tensor)(InferRequest*, const char* name, const TensorHandle*);
+  OvStatus (*ov_infer_request_get_output_tensor_by_index)(const InferRequest*, size_t, TensorHandle**);
+  OvStatus (*ov_infer_request_infer)(InferRequest*);
+  void (*ov_infer_request_free)(InferRequest*);
+
+  OvStatus (*ov_tensor_create_from_host_ptr)(uint32_t type, OvShape, void* data, TensorHandle**);
+  OvStatus (*ov_tensor_get_shape)(const TensorHandle*, OvShape*);
+  OvStatus (*ov_shape_free)(OvShape*);
+  OvStatus (*ov_tensor_get_element_type)(const TensorHandle*, uint32_t*);
+  OvStatus (*ov_tensor_data)(const TensorHandle*, void**);
+  void (*ov_tensor_free)(TensorHandle*);
+};
+
+/// INTARSIA_OPENVINO, "libopenvino_c.so", the Python environments round our own library.
+LibrarySearch default_search();
+
+/// Lives until the process ends.
+class Library {
+ public:
+  /// The process's library, opened on first use. After a failure the next call tries again. Thread-safe.
+  static Result<const Library*> get();
+  static Result<Library> open(const LibrarySearch& search);
+
+  const Api& api() const { return api_; }
+  const std::string& version() const { return version_; }  // "2026.4.1"
+
+  /// Turns a status of the library into ours.
+  Status check(OvStatus status) const;
+
+ private:
+  Api api_{};
+  std::string version_;
+};
+
+}  // namespace intarsia::openvino

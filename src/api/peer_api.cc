@@ -1,0 +1,105 @@
+// The C API of the peers, and of comparing what they and we compute.
+#include "api/external_tensor.h"
+#include "api/give_text.h"
+#include "api/handles.h"
+#include "api/peers.h"
+#include "include/intarsia/intarsia_compile.h"
+#include "measure/report_difference.h"
+
+struct intarsia_peer {
+  intarsia::OpenPeer open;
+  std::vector<intarsia::NamedValue> outputs;  // of the last run
+};
+
+namespace intarsia::api {
+namespace {
+
+Status open(const intarsia_peer_request& from, intarsia_peer** peer) {
+  if (from.struct_size < sizeof(from))
+    return fail("struct_size of the peer request is {}, want {}", from.struct_size, sizeof(from));
+  if (from.runtime == nullptr || from.model == nullptr)
+    return fail("want a runtime and a model to open in it");
+  if (from.threads < 1) return fail("--threads {}: want at least 1", from.threads);
+  PeerRequest request;
+  request.runtime = from.runtime;
+  request.configuration = from.configuration == nullptr ? "" : from.configuration;
+  request.model_path = from.model;
+  request.threads = from.threads;
+  request.inputs = TRY(read_inputs(from.inputs, from.input_count));
+  *peer = new intarsia_peer{TRY(open_peer(request)), {}};
+  return {};
+}
+
+Status take_outputs(intarsia_peer& peer) {
+  if (peer.outputs.empty()) peer.outputs = TRY(peer.open.outputs());
+  return {};
+}
+
+Status give_output(intarsia_peer& peer, size_t i, intarsia_tensor* to) {
+  if (to == nullptr) return fail("no struct to fill in");
+  TRY(check_sizes("output", to, 1));
+  TRY(take_outputs(peer));
+  if (i >= peer.outputs.size()) return fail("output {} of {}", i, peer.outputs.size());
+  const NamedValue& value = peer.outputs[i];
+  *to = {.struct_size = to->struct_size, .name = value.name.c_str(), .kind = INTARSIA_TENSOR};
+  return write_output({value.name, value.tensor.view(), value.tensor.owner()}, nullptr, nullptr, *to);
+}
+
+Status compare(const intarsia_tensor* actual, const intarsia_tensor* reference, double rtol, double atol,
+               int32_t* ok, char** report) {
+  const std::vector<NamedValue> a = TRY(read_inputs(actual, 1)), b = TRY(read_inputs(reference, 1));
+  Tolerance tolerance;
+  if (rtol >= 0) tolerance.rtol = rtol;
+  if (atol >= 0) tolerance.atol = atol;
+  const Difference difference = compare_tensors(a[0].tensor.view(), b[0].tensor.view(), tolerance);
+  if (ok != nullptr) *ok = difference.ok ? 1 : 0;
+  const auto replace = nlohmann::ordered_json::error_handler_t::replace;
+  give_text(report_difference(b[0].name, difference).dump(2, ' ', false, replace), report);
+  return {};
+}
+
+}  // namespace
+}  // namespace intarsia::api
+
+using namespace intarsia;
+using namespace intarsia::api;
+
+intarsia_error* intarsia_peer_open(const intarsia_peer_request* request, intarsia_peer** peer) {
+  return guarded([&]() -> Status {
+    if (request == nullptr || peer == nullptr) return fail("intarsia_peer_open got a null pointer");
+    return open(*request, peer);
+  });
+}
+
+const char* intarsia_peer_version(const intarsia_peer* peer) { return peer->open.version.c_str(); }
+
+intarsia_error* intarsia_peer_run(intarsia_peer* peer) {
+  return guarded([&]() -> Status {
+    if (peer == nullptr) return fail("intarsia_peer_run got a null pointer");
+    peer->outputs.clear();
+    return peer->open.run();
+  });
+}
+
+intarsia_error* intarsia_peer_output_count(intarsia_peer* peer, size_t* count) {
+  return guarded([&]() -> Status {
+    if (peer == nullptr || count == nullptr) return fail("intarsia_peer_output_count got a null pointer");
+    TRY(take_outputs(*peer));
+    *count = peer->outputs.size();
+    return {};
+  });
+}
+
+intarsia_error* intarsia_peer_output(intarsia_peer* peer, size_t i, intarsia_tensor* output) {
+  return guarded([&]() -> Status {
+    if (peer == nullptr) return fail("intarsia_peer_output got a null pointer");
+    return give_output(*peer, i, output);
+  });
+}
+
+void intarsia_peer_close(intarsia_peer* peer) { delete peer; }
+
+intarsia_error* intarsia_compare(const intarsia_tensor* actual, const intarsia_tensor* reference, double rtol,
+                                 double atol, int32_t* ok, char** report) {
+  return guarded([&]() -> Status { return compare(actual, reference, rtol, atol, ok, report); });
+}
