@@ -9,6 +9,7 @@
 void add_compile_command(CLI::App& app);
 void add_run_command(CLI::App& app);
 void add_check_command(CLI::App& app);
+void add_bench_command(CLI::App& app);
 void add_explain_command(CLI::App& app);
 void add_devices_command(CLI::App& app);
 

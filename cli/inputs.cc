@@ -1,6 +1,54 @@
 #include "inputs.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
 #include "commands.h"
+
+namespace {
+
+Array fill(const intarsia::Argument& input, uint64_t seed) {
+  const bool known = input.rank_known && std::none_of(input.shape.begin(), input.shape.end(),
+                                                      [](int64_t size) { return size < 0; });
+  if (input.kind != INTARSIA_TENSOR || !known)
+    throw intarsia::Error("input '" + input.name + "' cannot be filled, give it with -i");
+  Array array{input.dtype, input.shape, {}, {}, {}};
+  const int64_t bits = std::max(dtype_bits(input.dtype), 1);
+  int64_t total = 0;
+  if (__builtin_mul_overflow(count_elements(input.shape), bits, &total))
+    throw intarsia::Error("input '" + input.name + "' is too large");
+  array.bytes.resize(static_cast<size_t>(total / 8 + (total % 8 != 0)));
+  const intarsia::View view = array.view();
+  const intarsia_tensor tensor = intarsia::detail::tensor(input.name, view);
+  intarsia::detail::check(intarsia_tensor_fill(&tensor, seed));
+  return array;
+}
+
+}  // namespace
+
+InputValues::InputValues(const std::vector<intarsia::Argument>& inputs,
+                         std::map<std::string, std::string> files)
+    : inputs_(inputs) {
+  for (const intarsia::Argument& input : inputs_) {
+    const auto file = files.find(input.name);
+    const bool filled = file == files.end();
+    arrays_.push_back(filled ? fill(input, tensors_.size()) : read_npy(file->second, input.dtype));
+    views_.push_back(arrays_.back().view());
+    tensors_.push_back(intarsia::detail::tensor(input.name, views_.back()));
+    if (!filled) files.erase(file);
+    Json note{{"name", input.name}};
+    note.update(describe_tensor(tensors_.back()));
+    note["filled"] = filled;
+    notes_.push_back(std::move(note));
+  }
+  if (files.empty()) return;
+  std::vector<std::string> names;
+  for (const intarsia::Argument& input : inputs_) names.push_back(input.name);
+  throw intarsia::Error(
+      fmt::format("no input '{}'; there are: {}", files.begin()->first, fmt::join(names, ", ")));
+}
 
 std::map<std::string, std::string> parse_input_files(const std::vector<std::string>& texts) {
   std::map<std::string, std::string> files;

@@ -35,11 +35,13 @@ int main(int argc, char** argv) {
       "  intarsia compile resnet.onnx -o resnet.so\n"
       "  intarsia run resnet.so -i image=cat.npy -o results\n"
       "  intarsia check resnet.onnx\n"
+      "  intarsia bench resnet.onnx --against onnxruntime,openvino\n"
       "  intarsia explain resnet.so --dot resnet.dot\n\n"
       "`intarsia COMMAND --help` says more. Exit status: 0 done, 1 the work failed, 2 wrong usage.");
   add_compile_command(app);
   add_run_command(app);
   add_check_command(app);
+  add_bench_command(app);
   add_explain_command(app);
   add_devices_command(app);
   try {

@@ -27,6 +27,12 @@ std::string print_type(const Json& port) {
   return fmt::format("{}[{}]", dtype, fmt::join(sizes, ","));
 }
 
+Json describe_tensor(const intarsia_tensor& tensor) {
+  if (tensor.kind != INTARSIA_TENSOR) return {{"dtype", nullptr}, {"shape", nullptr}};
+  return {{"dtype", dtype_name(tensor.dtype)},
+          {"shape", std::vector<int64_t>(tensor.shape, tensor.shape + tensor.rank)}};
+}
+
 std::string print_bytes(double bytes) {
   const char* units[] = {"bytes", "KB", "MB", "GB", "TB"};
   size_t unit = 0;

@@ -14,6 +14,8 @@ const char* dtype_name(int32_t dtype);
 std::string print_type(const std::string& dtype, const std::vector<int64_t>& shape);
 /// The same of an input or output in a report: {"dtype","shape"}, unknown sizes as "?".
 std::string print_type(const Json& port);
+/// {"dtype","shape"} of a tensor; nulls for what is none.
+Json describe_tensor(const intarsia_tensor& tensor);
 /// "4.7 MB"
 std::string print_bytes(double bytes);
 /// "3 regions", "1 region"

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <filesystem>
 #include <intarsia/intarsia.hpp>
-#include <list>
 #include <memory>
 #include <optional>
 
@@ -25,24 +24,6 @@ struct Options {
   int threads = 0, runs = 1;
   bool json = false;
 };
-
-/// Refers to the name and the view, which must outlive it.
-intarsia_tensor make_tensor(const std::string& name, const intarsia::View& view) {
-  intarsia_tensor tensor{};
-  tensor.struct_size = sizeof(tensor);
-  tensor.name = name.c_str();
-  tensor.dtype = view.dtype;
-  tensor.data = view.data;
-  tensor.rank = view.shape.size();
-  tensor.shape = view.shape.data();
-  return tensor;
-}
-
-Json describe(const intarsia_tensor& tensor) {
-  if (tensor.kind != INTARSIA_TENSOR) return {{"dtype", nullptr}, {"shape", nullptr}};
-  return {{"dtype", dtype_name(tensor.dtype)},
-          {"shape", std::vector<int64_t>(tensor.shape, tensor.shape + tensor.rank)}};
-}
 
 /// "0.1, 0.2, 0.3 ...": the first elements of common types.
 std::string preview(const intarsia_tensor& tensor) {
@@ -84,7 +65,7 @@ class OutputWriter {
 
   Json write(const std::string& name, const intarsia_tensor& tensor) {
     Json entry{{"name", name}};
-    entry.update(describe(tensor));
+    entry.update(describe_tensor(tensor));
     entry["file"] = nullptr;
     if (tensor.kind != INTARSIA_TENSOR) {
       entry["items"] = Json::array();
@@ -109,9 +90,8 @@ class Run {
   explicit Run(const Options& options)
       : program_(intarsia::Program::load(options.program)),
         function_(find_function(options)),
-        session_(program_.bind(bindings(options), options.threads)) {
-    gather_inputs(parse_input_files(options.inputs));
-  }
+        session_(program_.bind(bindings(options), options.threads)),
+        inputs_(function_.inputs, parse_input_files(options.inputs)) {}
   ~Run() { release_outputs(); }
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
@@ -121,17 +101,18 @@ class Run {
     release_outputs();
     const intarsia::View made_by_the_run;
     for (const intarsia::Argument& output : function_.outputs)
-      outputs_.push_back(make_tensor(output.name, made_by_the_run));
+      outputs_.push_back(intarsia::detail::tensor(output.name, made_by_the_run));
     const auto start = std::chrono::steady_clock::now();
-    intarsia::detail::check(intarsia_session_run(session_.get(), function_.name.c_str(), inputs_.data(),
-                                                 inputs_.size(), outputs_.data(), outputs_.size()));
+    intarsia::detail::check(intarsia_session_run(session_.get(), function_.name.c_str(),
+                                                 inputs_.tensors().data(), inputs_.tensors().size(),
+                                                 outputs_.data(), outputs_.size()));
     return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   }
 
   const intarsia::Function& function() const { return function_; }
   intarsia::Session& session() { return session_; }
   const std::vector<intarsia_tensor>& outputs() const { return outputs_; }
-  const Json& input_notes() const { return input_notes_; }
+  const Json& input_notes() const { return inputs_.notes(); }
 
  private:
   void release_outputs() {
@@ -160,50 +141,11 @@ class Run {
     return list;
   }
 
-  void gather_inputs(std::map<std::string, std::string> files) {
-    for (const intarsia::Argument& input : function_.inputs) {
-      const auto file = files.find(input.name);
-      const bool filled = file == files.end();
-      arrays_.push_back(filled ? fill(input, inputs_.size()) : read_npy(file->second, input.dtype));
-      views_.push_back(arrays_.back().view());
-      inputs_.push_back(make_tensor(input.name, views_.back()));
-      if (!filled) files.erase(file);
-      Json note{{"name", input.name}};
-      note.update(describe(inputs_.back()));
-      note["filled"] = filled;
-      input_notes_.push_back(std::move(note));
-    }
-    if (files.empty()) return;
-    std::vector<std::string> names;
-    for (const intarsia::Argument& input : function_.inputs) names.push_back(input.name);
-    throw intarsia::Error(
-        fmt::format("no input '{}'; there are: {}", files.begin()->first, fmt::join(names, ", ")));
-  }
-
-  static Array fill(const intarsia::Argument& input, uint64_t seed) {
-    const bool known = input.rank_known && std::none_of(input.shape.begin(), input.shape.end(),
-                                                        [](int64_t size) { return size < 0; });
-    if (input.kind != INTARSIA_TENSOR || !known)
-      throw intarsia::Error("input '" + input.name + "' cannot be filled, give it with -i");
-    Array array{input.dtype, input.shape, {}, {}, {}};
-    const int64_t bits = std::max(dtype_bits(input.dtype), 1);
-    int64_t total = 0;
-    if (__builtin_mul_overflow(count_elements(input.shape), bits, &total))
-      throw intarsia::Error("input '" + input.name + "' is too large");
-    array.bytes.resize(static_cast<size_t>(total / 8 + (total % 8 != 0)));
-    const intarsia::View view = array.view();
-    const intarsia_tensor tensor = make_tensor(input.name, view);
-    intarsia::detail::check(intarsia_tensor_fill(&tensor, seed));
-    return array;
-  }
-
   intarsia::Program program_;
   intarsia::Function function_;
   intarsia::Session session_;
-  std::list<Array> arrays_;          // behind the inputs
-  std::list<intarsia::View> views_;  // whose shapes the inputs point to
-  std::vector<intarsia_tensor> inputs_, outputs_;
-  Json input_notes_ = Json::array();
+  InputValues inputs_;
+  std::vector<intarsia_tensor> outputs_;
 };
 
 /// Writes the values between regions whose name matches.

@@ -22,7 +22,7 @@ def test_first_minutes_of_a_new_user(tmp_path):
 
 def test_help_and_version():
     assert "compile" in call("--help").stdout
-    for command in ("compile", "run", "check", "explain", "devices"):
+    for command in ("compile", "run", "check", "bench", "explain", "devices"):
         assert "--json" in call(command, "--help").stdout
     assert call("--version").stdout.startswith("intarsia ")
 

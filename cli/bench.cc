@@ -1,0 +1,295 @@
+// intarsia bench
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+
+#include "commands.h"
+#include "compile_options.h"
+#include "contender.h"
+#include "inputs.h"
+#include "npy.h"
+#include "print.h"
+#include "progress.h"
+
+namespace {
+
+using Contenders = std::vector<std::unique_ptr<Contender>>;
+
+struct Options {
+  std::string path, model;
+  std::vector<std::string> inputs, against;
+  double seconds = 10;
+  bool json = false;
+  intarsia::CompileOptions compile;
+};
+
+/// What can be compared with, and in which configurations: the best one counts.
+const std::map<std::string, std::vector<std::string>> peers = {
+    {"onnxruntime", {""}},
+    {"openvino", {"latency_hint", "one_stream"}},
+};
+
+/// A folder in the system's temporary folder, removed at the end.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() : path_((std::filesystem::temp_directory_path() / "intarsia-bench-XXXXXX").string()) {
+    if (mkdtemp(path_.data()) == nullptr)
+      throw intarsia::Error("cannot make a temporary folder '" + path_ +
+                            "'; set TMPDIR to a folder that can be written");
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+void check_usage(const Options& options, bool program) {
+  for (const std::string& runtime : options.against) {
+    if (runtime == "tensorflow")
+      throw UsageError(
+          "--against tensorflow: it is for TensorFlow models, and this is ONNX; want onnxruntime or "
+          "openvino");
+    if (peers.count(runtime) == 0)
+      throw UsageError("--against " + runtime + ": want onnxruntime or openvino");
+  }
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  sched_getaffinity(0, sizeof(allowed), &allowed);
+  if (options.compile.threads > CPU_COUNT(&allowed))
+    throw UsageError(
+        fmt::format("--threads {}: there are {} cores", options.compile.threads, CPU_COUNT(&allowed)));
+  if (!program && !options.model.empty())
+    throw UsageError("--model is for timing a program; " + options.path + " is taken for a model");
+}
+
+Contenders start_contenders(const std::vector<std::string>& against) {
+  Contenders contenders;
+  contenders.push_back(std::make_unique<Contender>("intarsia", ""));
+  for (const std::string& runtime : against) {
+    for (const std::string& configuration : peers.at(runtime))
+      contenders.push_back(std::make_unique<Contender>(runtime, configuration));
+  }
+  return contenders;
+}
+
+/// What is timed: the program and the model that it was made from.
+struct Subject {
+  std::string program, model;
+  int threads = 1;
+  std::vector<intarsia::Argument> inputs;
+};
+
+Subject prepare(const Options& options, bool is_program, const std::string& compiled) {
+  Subject subject{is_program ? options.path : compiled, options.model, options.compile.threads, {}};
+  if (!is_program) intarsia::Compiler::get().compile(options.path, compiled, options.compile);
+  const auto program = intarsia::Program::load(subject.program);
+  intarsia_program_info info{};
+  info.struct_size = sizeof(info);
+  intarsia::detail::check(intarsia_program_describe(program.get(), &info));
+  if (subject.model.empty()) subject.model = info.model_path;
+  if (subject.threads == 0) subject.threads = static_cast<int>(info.threads);
+  const std::vector<intarsia::Function> functions = program.functions();
+  if (functions.size() != 1)
+    throw intarsia::Error(
+        fmt::format("{}: has {} functions; bench times programs with one", options.path, functions.size()));
+  subject.inputs = functions[0].inputs;
+  if (subject.model.empty() && !options.against.empty())
+    throw intarsia::Error(options.path +
+                          ": does not say which model it was compiled from; name it with --model");
+  return subject;
+}
+
+/// The inputs as files for the contenders' processes.
+Json write_inputs(const InputValues& values, const TemporaryFolder& folder) {
+  Json files = Json::array();
+  for (const intarsia_tensor& tensor : values.tensors()) {
+    const std::string file = folder / fmt::format("input{}.npy", files.size());
+    write_npy(file, tensor);
+    files.push_back({{"name", tensor.name}, {"dtype", tensor.dtype}, {"file", file}});
+  }
+  return files;
+}
+
+/// What a contender's outputs are, as differences from those of the first.
+Json compare(const Json& ours, const Json& theirs) {
+  if (ours.size() != theirs.size())
+    throw intarsia::Error(fmt::format("has {} outputs, intarsia {}", theirs.size(), ours.size()));
+  Json compared = Json::array();
+  for (size_t i = 0; i < ours.size(); ++i) {
+    Array a = read_npy(ours[i]["file"], ours[i]["dtype"]),
+          b = read_npy(theirs[i]["file"], theirs[i]["dtype"]);
+    const intarsia::View actual = a.view(), reference = b.view();
+    const std::string name = ours[i]["name"];
+    const auto report = intarsia::Compiler::get().compare(intarsia::detail::tensor(name, actual),
+                                                          intarsia::detail::tensor(name, reference));
+    compared.push_back(Json::parse(report.json));
+  }
+  return compared;
+}
+
+/// Of a runtime with several configurations the one with the smallest median; ours first.
+Json best_results(const Contenders& contenders, const std::vector<Json>& differences) {
+  Json results = Json::array();
+  for (size_t i = 0; i < contenders.size(); ++i) {
+    Json result = contenders[i]->report();
+    result["outputs"] = differences[i];
+    if (i > 0 && results.back()["runtime"] == result["runtime"]) {
+      if (result["median_ms"] < results.back()["median_ms"]) results.back() = result;
+    } else {
+      results.push_back(result);
+    }
+  }
+  return results;
+}
+
+/// Adds who the best peer is and how many times our time it takes; null without peers.
+void add_ratios(Json& report) {
+  const Json& results = report["results"];
+  report["best_peer"] = report["ratio_median"] = report["ratio_min"] = nullptr;
+  if (results.size() < 2) return;
+  const auto best = std::min_element(results.begin() + 1, results.end(), [](const Json& a, const Json& b) {
+    return a["median_ms"] < b["median_ms"];
+  });
+  double least = (*best)["min_ms"];
+  for (size_t i = 1; i < results.size(); ++i) least = std::min(least, results[i]["min_ms"].get<double>());
+  report["best_peer"] = (*best)["runtime"];
+  report["ratio_median"] = (*best)["median_ms"].get<double>() / results[0]["median_ms"].get<double>();
+  report["ratio_min"] = least / results[0]["min_ms"].get<double>();
+}
+
+Json bench(const Options& options, bool is_program,
+           const std::function<void(const std::string&, double)>& progress) {
+  const Contenders contenders = start_contenders(options.against);
+  auto folder = std::make_unique<TemporaryFolder>();
+  progress(is_program ? "opening the program" : "compiling", 0);
+  const Subject subject = prepare(options, is_program, *folder / "program.so");
+  const InputValues values(subject.inputs, parse_input_files(options.inputs));
+  Work work{subject.program, subject.threads, write_inputs(values, *folder), *folder / "outputs"};
+  Json ours;
+  std::vector<Json> differences;
+  for (const auto& contender : contenders) {
+    progress("opening " + contender->runtime(), static_cast<double>(differences.size()) / contenders.size());
+    const Json outputs = contender->open(work);
+    if (differences.empty()) {
+      ours = outputs;
+      work.path = subject.model;
+      differences.push_back(nullptr);
+    } else {
+      differences.push_back(compare(ours, outputs));
+    }
+  }
+  folder.reset();
+  measure(contenders, options.seconds, [&](double done) { progress("measuring", done); });
+  Json report{{"model", subject.model.empty() ? Json(nullptr) : Json(subject.model)},
+              {"program", is_program ? Json(options.path) : Json(nullptr)},
+              {"threads", subject.threads},
+              {"inputs", values.notes()},
+              {"results", best_results(contenders, differences)}};
+  add_ratios(report);
+  return report;
+}
+
+std::string print_report(const Json& report, const std::string& path) {
+  const int threads = report["threads"];
+  std::string text = fmt::format("{}, {} thread{}\n", path, threads, threads == 1 ? "" : "s");
+  text += fmt::format("  {:<14}{:>9}{:>9}{:>9}{:>9}{:>9}{:>10}  {}\n", "ms a run:", "min", "median", "p99",
+                      "cpu", "runs/s", "MB", "largest difference");
+  for (const Json& result : report["results"]) {
+    double difference = 0;
+    if (!result["outputs"].is_null()) {
+      for (const Json& output : result["outputs"])
+        difference = std::max(difference, output["max_rel"].is_null() ? 0 : output["max_rel"].get<double>());
+    }
+    text += fmt::format("  {:<14}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.1f}{:>10.1f}  {}\n",
+                        result["runtime"].get<std::string>(), result["min_ms"].get<double>(),
+                        result["median_ms"].get<double>(), result["p99_ms"].get<double>(),
+                        result["cpu_ms"].get<double>(), result["throughput_per_s"].get<double>(),
+                        result["peak_rss_mb"].get<double>(),
+                        result["outputs"].is_null() ? "" : fmt::format("{:.1e}", difference));
+  }
+  if (!report["best_peer"].is_null()) {
+    text += fmt::format("  {} takes {:.2f} times our time (median; minimum of all peers {:.2f})\n",
+                        report["best_peer"].get<std::string>(), report["ratio_median"].get<double>(),
+                        report["ratio_min"].get<double>());
+  }
+  return text;
+}
+
+/// The first output on which another runtime and we do not agree, as an error.
+void throw_mismatch(const Json& report, const std::string& path) {
+  for (const Json& result : report["results"]) {
+    if (result["outputs"].is_null()) continue;
+    for (const Json& output : result["outputs"]) {
+      if (output["ok"].get<bool>()) continue;
+      throw intarsia::Error(
+          fmt::format("{}: output '{}' is not that of {}: {}", path, output["name"].get<std::string>(),
+                      result["runtime"].get<std::string>(), output["why"].get<std::string>()));
+    }
+  }
+}
+
+void bench_and_print(const Options& options, bool is_program) {
+  auto display = options.json ? nullptr : std::make_unique<ProgressDisplay>();
+  const Json report = bench(options, is_program, [&](const std::string& phase, double done) {
+    constexpr int whole = 1000;
+    if (display) display->show(phase, static_cast<int>(done * whole), whole);
+  });
+  display.reset();
+  if (options.json) {
+    print_json(report);
+  } else {
+    std::fputs(print_report(report, options.path).c_str(), stdout);
+  }
+  throw_mismatch(report, options.path);
+}
+
+}  // namespace
+
+void add_bench_command(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("bench", "Time a model or program, alone or against other runtimes");
+  auto options = std::make_shared<Options>();
+  command->add_option("path", options->path, "A model, which is compiled first, or a program")
+      ->required()
+      ->type_name("MODEL|PROGRAM");
+  command
+      ->add_option("-i,--input", options->inputs,
+                   "An input; those not given are filled: floats at random, integers 0 and 1")
+      ->type_name("NAME=FILE.npy")
+      ->allow_extra_args(false);
+  command->add_option("--against", options->against, "Other runtimes to time: onnxruntime, openvino")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("NAME,...");
+  command
+      ->add_option("--model", options->model,
+                   "The model for the other runtimes (default: what the program was compiled from)")
+      ->type_name("MODEL");
+  command->add_option("-t,--seconds", options->seconds, "How long to measure (default: 10)")
+      ->check(CLI::PositiveNumber)
+      ->type_name("SECONDS");
+  command->add_flag("--json", options->json, "One JSON object on standard output (docs/json.md)");
+  add_compile_options(*command, options->compile);
+  command->footer(
+      "Each runtime has a process of its own. They run in turn, at least 10 runs at a time with pauses of "
+      "100 ms;\n"
+      "a turn counts only if the others were idle meanwhile.\n\n"
+      "Examples:\n"
+      "  intarsia bench resnet.onnx --against onnxruntime,openvino --threads 2\n"
+      "  intarsia bench resnet.so -i image=cat.npy --json");
+  command->callback([options, command] {
+    const bool program = is_program(options->path);
+    if (program) refuse_compile_options(*command, {"--threads"});
+    check_usage(*options, program);
+    bench_and_print(*options, program);
+  });
+}
