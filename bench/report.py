@@ -1,75 +1,116 @@
-"""Measures and writes docs/performance.md and the table in the README.
+"""Measures and writes docs/performance.md, its picture, and the table in the README; all numbers in build/bench/report.json.
 
-Run on an idle machine: `make bench`. Latency by the protocol of one process per runtime, rounds of 10 runs taken in turn
-with a pause of 100 ms; a round counts only if the waiting process used under 1% of a core. Ratios are from one run.
+    make bench          or: build/venv/bin/python bench/report.py [--seconds S] [--only MODEL ...]
+
+For an idle machine. Latency is what `intarsia bench` measures; ratios are from one run. With --only, the documents stay as
+they are.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+import math
+import os
 import pathlib
 import platform
-import statistics
 import subprocess
 import sys
-import time
+
+from model_work import ModelWork
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PYTHON = ROOT / "build/venv/bin/python"
 BIN = ROOT / "build/bin"
-MODELS = ["resnet50", "mobilenetv2", "inceptionv3", "efficientnetb0", "densenet121", "bert_base"]
-RUNS, ROUNDS, PAUSE = 10, 3, 0.1
-
-
-def cpu_seconds(pid: int) -> float:
-    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / 100
-
-
-class Runner:
-    def __init__(self, runtime: str, model: pathlib.Path, threads: int):
-        command = [PYTHON, ROOT / "bench/time_model.py", runtime, model, str(threads)]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        assert self.process.stdout.readline().strip() == "ready"
-        self.times: list[float] = []
-
-    def round(self) -> list[float]:
-        self.process.stdin.write(f"{RUNS}\n")
-        self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())
-
-    def close(self) -> None:
-        self.process.stdin.close()
-        self.process.wait()
-
-
-def compare(model: pathlib.Path, threads: int) -> dict[str, float]:
-    """Median milliseconds of both runtimes."""
-    runners = {name: Runner(name, model, threads) for name in ("intarsia", "onnxruntime")}
-    attempts = 0
-    while min(len(r.times) for r in runners.values()) < RUNS * ROUNDS and attempts < 6 * ROUNDS:
-        for name, runner in runners.items():
-            attempts += 1
-            time.sleep(PAUSE)
-            waiting = [other for other_name, other in runners.items() if other_name != name]
-            before, start = [cpu_seconds(w.process.pid) for w in waiting], time.perf_counter()
-            times = runner.round()
-            wall = time.perf_counter() - start
-            used = max(cpu_seconds(w.process.pid) - b for w, b in zip(waiting, before, strict=True))
-            if used <= max(0.01 * wall, 0.01):
-                runner.times += times
-    for runner in runners.values():
-        runner.close()
-    return {name: statistics.median(runner.times) for name, runner in runners.items()}
+OUT = ROOT / "build/bench"
+MODELS = ["resnet50", "mobilenetv2", "inceptionv3", "efficientnetb0", "densenet121", "mobilenetv3_large", "convnext_tiny",
+          "vit_b16", "bert_base"]
+PEERS = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
+THREADS = [count for count in (1, 2) if count <= len(os.sched_getaffinity(0))]
 
 
 def json_of(*command: object) -> dict:
-    return json.loads(subprocess.run([str(c) for c in command], check=True, capture_output=True, text=True).stdout)
+    return json.loads(subprocess.run([str(c) for c in command], check=True, stdout=subprocess.PIPE, text=True).stdout)
 
 
-def compile_model(name: str) -> dict:
-    return json_of(BIN / "intarsia", "compile", ROOT / f"build/models/{name}.onnx", "-o", ROOT / f"build/bench/{name}.so",
-                   "--fallback", "none", "--json")
+def measure_model(name: str, seconds: float, peak: dict[int, float]) -> dict:
+    model = ROOT / f"build/models/{name}.onnx"
+    compiled = json_of(BIN / "intarsia", "compile", model, "-o", OUT / f"{name}.so", "--fallback", "none", "--json")
+    multiply_adds = ModelWork(model).multiply_adds
+    runs = {}
+    for threads in THREADS:
+        run = json_of(BIN / "intarsia", "bench", model, "--fallback", "none", "--threads", threads, "-t", seconds,
+                      "--against", ",".join(PEERS), "--json")
+        run["limit_ms"] = 2 * multiply_adds / peak[threads] / 1e6
+        run["part_of_peak"] = run["limit_ms"] / run["results"][0]["min_ms"]
+        runs[threads] = run
+        print(f"{name}, {threads} threads: {run['ratio_min']:.2f}", file=sys.stderr, flush=True)
+    return {"model": name, "multiply_adds": multiply_adds, "nodes": sum(region["nodes"] for region in compiled["regions"]),
+            "targets": sorted({region["target"] for region in compiled["regions"]}), "regions": len(compiled["regions"]),
+            "compile_seconds": compiled["compile_seconds"], "runs": runs}
+
+
+def geometric_mean(numbers: list[float]) -> float:
+    return math.exp(sum(map(math.log, numbers)) / len(numbers))
+
+
+def mean_ratio(models: list[dict], threads: int, kind: str) -> float:
+    return geometric_mean([model["runs"][threads][kind] for model in models])
+
+
+def by_runtime(run: dict) -> dict[str, dict]:
+    return {result["runtime"]: result for result in run["results"]}
+
+
+def latency_table(models: list[dict], threads: int) -> list[str]:
+    """Times are the least of all runs, in brackets the median; CPU time and memory are ours / the best peer's."""
+    lines = [f"| model | Intarsia, ms | {' | '.join(f'{peer}, ms' for peer in PEERS.values())} | ratio | of medians |"
+             " of the FMA peak | CPU time of a run, ms | memory, MB |", "|---|---|---|---|---|---|---|---|---|"]
+    for model in models:
+        run = model["runs"][threads]
+        results = by_runtime(run)
+        ours, best = results["intarsia"], results[run["best_peer"]]
+        times = [f"{results[name]['min_ms']:.1f} ({results[name]['median_ms']:.1f})" for name in ("intarsia", *PEERS)]
+        cells = [model["model"], *times, f"{run['ratio_min']:.2f}", f"{run['ratio_median']:.2f}", f"{run['part_of_peak']:.0%}",
+                 f"{ours['cpu_ms']:.1f} / {best['cpu_ms']:.1f}", f"{ours['peak_rss_mb']:.0f} / {best['peak_rss_mb']:.0f}"]
+        lines.append("| " + " | ".join(cells) + " |")
+    means = [f"**{mean_ratio(models, threads, kind):.2f}**" for kind in ("ratio_min", "ratio_median")]
+    return [*lines, "| geometric mean | | | | " + " | ".join(means) + " | | | |"]
+
+
+def readme_table(models: list[dict]) -> list[str]:
+    titles = [title for threads in THREADS
+              for title in (f"{threads} thread{'s' if threads > 1 else ''}: ours / the best peer's, ms", "ratio")]
+    lines = ["| model | nodes | regions | compile, s | " + " | ".join(titles) + " |", "|---" * (4 + len(titles)) + "|"]
+    for model in models:
+        cells = [model["model"], str(model["nodes"]), f"{model['regions']} {'/'.join(model['targets'])}",
+                 f"{model['compile_seconds']:.1f}"]
+        for run in model["runs"].values():
+            least = min(result["min_ms"] for result in run["results"][1:])
+            cells += [f"{run['results'][0]['min_ms']:.1f} / {least:.1f}", f"{run['ratio_min']:.2f}"]
+        lines.append("| " + " | ".join(cells) + " |")
+    means = "".join(f" | {mean_ratio(models, threads, 'ratio_min'):.2f} |" for threads in THREADS)
+    return [*lines, "| geometric mean | | | |" + means]
+
+
+def draw(models: list[dict], path: pathlib.Path) -> None:
+    """The ratios as bars, with a line where runtimes are equally fast."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    matplotlib.rcParams["svg.hashsalt"] = "intarsia"  # else every picture has other ids
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(9, 3.5), layout="constrained")
+    width = 0.8 / len(THREADS)
+    for i, threads in enumerate(THREADS):
+        axes.bar([place + i * width for place in range(len(models))], [model["runs"][threads]["ratio_min"] for model in models],
+                 width, label=f"{threads} thread{'s' if threads > 1 else ''}")
+    axes.axhline(1, color="black", linewidth=0.8)
+    axes.set_xticks([place + 0.4 - width / 2 for place in range(len(models))], [model["model"] for model in models], rotation=20)
+    axes.set_ylabel("best peer's time / ours")
+    axes.legend()
+    figure.savefig(path, metadata={"Date": None})
 
 
 def first_result_ms(program: pathlib.Path) -> float:
@@ -82,32 +123,14 @@ def first_result_ms(program: pathlib.Path) -> float:
     return min(float(subprocess.check_output([PYTHON, "-c", script, program], text=True)) for _ in range(5))
 
 
-def latency_table() -> list[str]:
-    lines = ["| model | nodes | regions | compile, s | 1 thread: ours / ONNX Runtime, ms | ratio | 2 threads, ms | ratio |",
-             "|---|---|---|---|---|---|---|---|"]
-    for name in MODELS:
-        report = compile_model(name)
-        targets = {region["target"] for region in report["regions"]}
-        nodes = sum(region["nodes"] for region in report["regions"])
-        cells = [name, str(nodes), f"{len(report['regions'])} {'/'.join(sorted(targets))}", f"{report['compile_seconds']:.1f}"]
-        for threads in (1, 2):
-            times = compare(ROOT / f"build/models/{name}.onnx", threads)
-            cells += [f"{times['intarsia']:.1f} / {times['onnxruntime']:.1f}", f"{times['onnxruntime'] / times['intarsia']:.2f}"]
-        lines.append("| " + " | ".join(cells) + " |")
-        print(lines[-1], file=sys.stderr, flush=True)
-    return lines
-
-
-def figure_table() -> list[str]:
-    dispatch = json_of(BIN / "bench_dispatch")
+def measure_overheads() -> dict:
     partition = json_of(BIN / "bench_partition", "10000", "100000")
     worst: dict[int, float] = {}
     for result in partition["results"]:
         worst[result["nodes"]] = max(worst.get(result["nodes"], 0), result["seconds"])
-    call = json_of(BIN / "bench_onnxruntime_call")
-    first = first_result_ms(ROOT / "build/bench/resnet50.so")
-    return ["```json", json.dumps({"dispatch": dispatch, "partition_worst_seconds_by_nodes": worst, "onnxruntime_call": call,
-                                   "resnet50_load_to_first_result_ms": round(first, 1)}, indent=1), "```"]
+    return {"dispatch": json_of(BIN / "bench_dispatch"), "partition_worst_seconds_by_nodes": worst,
+            "onnxruntime_call": json_of(BIN / "bench_onnxruntime_call"),
+            "resnet50_load_to_first_result_ms": round(first_result_ms(OUT / "resnet50.so"), 1)}
 
 
 def processor() -> str:
@@ -117,18 +140,46 @@ def processor() -> str:
     return platform.machine()
 
 
-def main() -> None:
-    (ROOT / "build/bench").mkdir(parents=True, exist_ok=True)
-    latency = latency_table()
-    text = ["# Performance", "", "Written by `make bench` (`bench/report.py`). f32, batch 1; ratio = ONNX Runtime's time / ours,",
-            "both from this one run. Absolute times differ from machine to machine.", "",
-            f"Processor: {processor()}, 2 cores shared with other work.", "", "## Latency", "", *latency, "",
-            "## Overheads", "", *figure_table(), ""]
+def write_documents(report: dict) -> None:
+    models, peak = report["models"], report["fma_peak"]
+    versions = ", ".join(f"{PEERS[result['runtime']]} {result['version']}" for result in models[0]["runs"][1]["results"][1:])
+    text = ["# Performance", "", "Written by `make bench` (`bench/report.py`). f32, batch 1, measured by `intarsia bench`: a process per",
+            "runtime, rounds in turn, waiting processes idle. Times are the least of all runs, in brackets the median. Ratio = the",
+            "best peer's time / ours, both from this one run: above 1, we are faster. Absolute times differ from machine to",
+            "machine. CPU time and memory are ours / the best peer's.", "",
+            f"Peers: {versions} (f32; the better of latency hint and one stream). Processor: {report['processor']}, "
+            f"{os.cpu_count()} cores,", "f32 peak by `bench/fma_peak.cc` " +
+            ", ".join(f"{gflops:.0f} GFLOP/s at {threads} thread{'s' if threads > 1 else ''}" for threads, gflops in peak.items()) +
+            "; the part of it counts products", "and convolutions in direct arithmetic.", "", "![ratios](performance.svg)", ""]
+    for threads in THREADS:
+        text += [f"## Latency, {threads} thread{'s' if threads > 1 else ''}", "", *latency_table(models, threads), ""]
+    text += ["Where the time goes, layer by layer: [gaps.md](gaps.md).", "", "## Overheads", "", "```json",
+             json.dumps(report["overheads"], indent=1), "```", ""]
     (ROOT / "docs/performance.md").write_text("\n".join(text))
+    draw(models, ROOT / "docs/performance.svg")
     readme = (ROOT / "README.md").read_text()
     start, end = readme.index("## What was measured"), readme.index("The scripts are in `bench/`")
-    section = "## What was measured\n\nf32, batch 1, ratio = ONNX Runtime's time / ours in the same run:\n\n" + "\n".join(latency) + "\n\n"
-    (ROOT / "README.md").write_text(readme[:start] + section + readme[end:])
+    section = ["## What was measured", "", "f32, batch 1, against the faster of ONNX Runtime and OpenVINO in the same run:", "",
+               *readme_table(models), "", ""]
+    (ROOT / "README.md").write_text(readme[:start] + "\n".join(section) + readme[end:])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=20, help="to measure each model at each number of threads")
+    parser.add_argument("--only", nargs="+", choices=MODELS, metavar="MODEL", help="measure these, write no documents")
+    arguments = parser.parse_args()
+    OUT.mkdir(parents=True, exist_ok=True)
+    peak = {one["threads"]: one["gflops"] for one in json_of(BIN / "bench_fma_peak", *THREADS)["results"]}
+    models = [measure_model(name, arguments.seconds, peak) for name in arguments.only or MODELS]
+    means = {threads: mean_ratio(models, threads, "ratio_min") for threads in THREADS}
+    report = {"processor": processor(), "fma_peak": peak, "geometric_mean": means, "models": models}
+    if not arguments.only:
+        report["overheads"] = measure_overheads()
+        write_documents(report)
+    (OUT / "report.json").write_text(json.dumps(report, indent=1) + "\n")
+    for threads in THREADS:
+        print("\n".join(latency_table(models, threads)))
 
 
 if __name__ == "__main__":
