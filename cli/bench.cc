@@ -152,19 +152,19 @@ Json best_results(const Contenders& contenders, const std::vector<Json>& differe
   return results;
 }
 
-/// Adds who the best peer is and how many times our time it takes; null without peers.
-void add_ratios(Json& report) {
-  const Json& results = report["results"];
-  report["best_peer"] = report["ratio_median"] = report["ratio_min"] = nullptr;
-  if (results.size() < 2) return;
-  const auto best = std::min_element(results.begin() + 1, results.end(), [](const Json& a, const Json& b) {
-    return a["median_ms"] < b["median_ms"];
-  });
-  double least = (*best)["min_ms"];
-  for (size_t i = 1; i < results.size(); ++i) least = std::min(least, results[i]["min_ms"].get<double>());
-  report["best_peer"] = (*best)["runtime"];
-  report["ratio_median"] = (*best)["median_ms"].get<double>() / results[0]["median_ms"].get<double>();
-  report["ratio_min"] = least / results[0]["min_ms"].get<double>();
+/// Who the best peer is and how many times our time it takes; null without peers.
+Json compare_times(const Json& results) {
+  if (results.size() < 2) return {{"best_peer", nullptr}, {"ratio_median", nullptr}, {"ratio_min", nullptr}};
+  const auto least = [&](const char* field) {
+    return std::min_element(results.begin() + 1, results.end(),
+                            [&](const Json& a, const Json& b) { return a[field] < b[field]; });
+  };
+  const auto ratio = [&](const char* field) {
+    return least(field)->at(field).get<double>() / results[0][field].get<double>();
+  };
+  return {{"best_peer", least("median_ms")->at("runtime")},
+          {"ratio_median", ratio("median_ms")},
+          {"ratio_min", ratio("min_ms")}};
 }
 
 Json bench(const Options& options, bool is_program,
@@ -195,7 +195,7 @@ Json bench(const Options& options, bool is_program,
               {"threads", subject.threads},
               {"inputs", values.notes()},
               {"results", best_results(contenders, differences)}};
-  add_ratios(report);
+  report.update(compare_times(report["results"]));
   return report;
 }
 

@@ -1,5 +1,6 @@
 #!/bin/sh
-# The measured figures: docs/performance.md and the README's table. For an idle machine.
+# The measured figures: docs/performance.md, docs/gaps.md and the README's table. For an idle machine.
 set -eu
 cd "$(dirname "$0")/.."
-exec build/venv/bin/python bench/report.py
+build/venv/bin/python bench/report.py
+build/venv/bin/python bench/gap_table.py
