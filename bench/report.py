@@ -150,7 +150,8 @@ def write_documents(report: dict) -> None:
             f"Peers: {versions} (f32; the better of latency hint and one stream). Processor: {report['processor']}, "
             f"{os.cpu_count()} cores,", "f32 peak by `bench/fma_peak.cc` " +
             ", ".join(f"{gflops:.0f} GFLOP/s at {threads} thread{'s' if threads > 1 else ''}" for threads, gflops in peak.items()) +
-            "; the part of it counts products", "and convolutions in direct arithmetic.", "", "![ratios](performance.svg)", ""]
+            "; the part of it counts products", "and convolutions in direct arithmetic: Winograd may pass 100%. Load average before the measurement: "
+            f"{report['load_before']:.1f} (idle: near 0).", "", "![ratios](performance.svg)", ""]
     for threads in THREADS:
         text += [f"## Latency, {threads} thread{'s' if threads > 1 else ''}", "", *latency_table(models, threads), ""]
     text += ["Where the time goes, layer by layer: [gaps.md](gaps.md).", "", "## Overheads", "", "```json",
@@ -170,10 +171,11 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=MODELS, metavar="MODEL", help="measure these, write no documents")
     arguments = parser.parse_args()
     OUT.mkdir(parents=True, exist_ok=True)
+    load = os.getloadavg()[0]
     peak = {one["threads"]: one["gflops"] for one in json_of(BIN / "bench_fma_peak", *THREADS)["results"]}
     models = [measure_model(name, arguments.seconds, peak) for name in arguments.only or MODELS]
     means = {threads: mean_ratio(models, threads, "ratio_min") for threads in THREADS}
-    report = {"processor": processor(), "fma_peak": peak, "geometric_mean": means, "models": models}
+    report = {"processor": processor(), "load_before": load, "fma_peak": peak, "geometric_mean": means, "models": models}
     if not arguments.only:
         report["overheads"] = measure_overheads()
         write_documents(report)

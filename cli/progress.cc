@@ -19,7 +19,10 @@ void ProgressDisplay::show(const std::string& phase, int done, int total) {
   if (phase != phase_) {
     phase_ = phase;
     start_ = std::chrono::steady_clock::now();
-    if (!terminal_) std::printf("%s\n", phase.c_str());
+    if (!terminal_) {
+      std::printf("%s\n", phase.c_str());
+      std::fflush(stdout);
+    }
   }
   if (!terminal_) return;
   constexpr int width = 30;

@@ -48,6 +48,7 @@ Json answer(const std::function<Json(const Json&)>& serve, const std::string& re
 Worker::Worker(std::string name, const std::function<Json(const Json&)>& serve) : name_(std::move(name)) {
   int to[2], from[2];
   if (pipe(to) != 0 || pipe(from) != 0) throw intarsia::Error("cannot make a pipe to another process");
+  std::signal(SIGPIPE, SIG_IGN);  // a process that died shall be an error of `ask`
   const pid_t parent = getpid();
   std::fflush(nullptr);
   process_ = fork();
@@ -65,17 +66,23 @@ Worker::Worker(std::string name, const std::function<Json(const Json&)>& serve) 
   answers_ = fdopen(from[0], "r");
 }
 
-Worker::~Worker() {
+int Worker::end() {
+  int status = 0;
+  if (process_ <= 0) return status;
   kill(process_, SIGKILL);
-  waitpid(process_, nullptr, 0);
+  waitpid(process_, &status, 0);
+  process_ = -1;  // the number may be another process's from now on
+  return status;
+}
+
+Worker::~Worker() {
+  end();
   std::fclose(requests_);
   std::fclose(answers_);
 }
 
 void Worker::throw_death() {
-  int status = 0;
-  kill(process_, SIGKILL);
-  waitpid(process_, &status, 0);
+  const int status = end();
   const std::string how = WIFSIGNALED(status) ? fmt::format("by signal {}", WTERMSIG(status))
                                               : fmt::format("with status {}", WEXITSTATUS(status));
   throw intarsia::Error(fmt::format("{}: its process ended {}", name_, how));

@@ -28,10 +28,11 @@ class Worker {
   double peak_rss_mb() const;
 
  private:
+  int end();  // its status, as waitpid tells it
   [[noreturn]] void throw_death();
 
   std::string name_;
-  pid_t process_ = -1;
+  pid_t process_ = -1;  // none any more: -1
   FILE* requests_ = nullptr;
   FILE* answers_ = nullptr;
 };

@@ -1,9 +1,12 @@
 """intarsia bench: alone, against other runtimes, and used wrongly."""
 
 import os
+import pathlib
+import signal
+import subprocess
 
 import pytest
-from cli_models import call, call_json, compile_small, error_of, save_relu, save_small
+from cli_models import INTARSIA, call, call_json, compile_small, error_of, save_relu, save_small
 
 PEERS = ["onnxruntime", "openvino"]
 QUICK = ("-t", "0.1")
@@ -81,6 +84,17 @@ def test_absent_runtime(tmp_path, peer):
                        env={variable: "/nowhere/x.so", "TMPDIR": str(temporary)})
     assert peer in message and f"{variable} is '/nowhere/x.so'" in message
     assert not list(temporary.iterdir())  # of a failed bench, too, nothing is left
+
+
+def test_a_runtime_that_dies(tmp_path):
+    command = [INTARSIA, "bench", save_small(tmp_path / "small.onnx"), "-t", "60"]
+    bench = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while bench.stdout.readline().strip() != "measuring":
+        pass
+    worker, = map(int, pathlib.Path(f"/proc/{bench.pid}/task/{bench.pid}/children").read_text().split())
+    os.kill(worker, signal.SIGKILL)
+    assert bench.communicate(timeout=60)[1] == "error: intarsia: its process ended by signal 9\n"
+    assert bench.returncode == 1
 
 
 def test_inputs(tmp_path):
