@@ -99,7 +99,7 @@ def profile_peer(peer: str, model: pathlib.Path, threads: int) -> list[ProfiledN
 
 
 def profile_ours(model: pathlib.Path, threads: int) -> list[tuple[str, str, float]]:
-    """(last node of the model in it, operators, milliseconds) of each kernel."""
+    """(node of the model, operators, milliseconds) of each kernel."""
     program, trace = OUT / f"{model.stem}.so", OUT / f"{model.stem}.trace.json"
     subprocess.run([BIN / "intarsia", "compile", model, "-o", program, "--fallback", "none", "--threads", str(threads)], check=True,
                    stdout=subprocess.DEVNULL)
@@ -109,28 +109,27 @@ def profile_ours(model: pathlib.Path, threads: int) -> list[tuple[str, str, floa
     count = len(events) // (WARM_UP + RUNS)
     kernels = []
     for i in range(count):
-        last, operators = events[i]["name"].rsplit(": ", 1)
-        kernels.append((last, operators, min(event["dur"] for event in events[i::count]) / 1000))
+        node, operators = events[i]["name"].rsplit(": ", 1)
+        kernels.append((node, operators, min(event["dur"] for event in events[i::count]) / 1000))
     return kernels
-
-
-def sum_ours(work: ModelWork, kernels: list[tuple[str, str, float]]) -> tuple[list[float], list[list[str]]]:
-    """Milliseconds and kernels of each layer. What is not found in the model belongs to the layer before it."""
-    times, names = [0.0] * len(work.layers), [[] for _ in work.layers]
-    ends = {last for last, _, _ in kernels}
-    layer = 0
-    for last, operators, milliseconds in kernels:
-        found = work.layer_of_kernel(last, ends)
-        layer = layer if found is None else found
-        times[layer] += milliseconds
-        names[layer].append(operators)
-    return times, names
 
 
 def find_layer(work: ModelWork, name: str) -> int | None:
     """A runtime adds to names of nodes and invents some: the longest part from the start that the model has decides."""
     parts = [name[:end] for end in range(len(name), 3, -1) if end == len(name) or not name[end].isalnum()]
     return next((work.layer_of[part] for part in parts if work.layer_of.get(part) is not None), None)
+
+
+def sum_ours(work: ModelWork, kernels: list[tuple[str, str, float]]) -> tuple[list[float], list[list[str]]]:
+    """Milliseconds and kernels of each layer. What is not found in the model belongs to the layer before it."""
+    times, names = [0.0] * len(work.layers), [[] for _ in work.layers]
+    layer = 0
+    for node, operators, milliseconds in kernels:
+        found = find_layer(work, node)
+        layer = layer if found is None else found
+        times[layer] += milliseconds
+        names[layer].append(operators)
+    return times, names
 
 
 def find_layers(work: ModelWork, node: ProfiledNode) -> set[int]:

@@ -38,8 +38,6 @@ class ModelWork:
         self.layers: list[Layer] = []
         self.layer_of: dict[str, int | None] = {}
         self.movement: set[str] = set()  # nodes that compute nothing
-        self._nodes: dict[str, tuple[int | None, list[str]]] = {}  # by name: its own layer, the nodes that it reads
-        self._maker: dict[str, str] = {}  # of a value, by name
         command = [INTARSIA, "compile", model, "--stop-after", "fold_constants", "--print-after", "fold_constants"]
         text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
         shapes: dict[str, list[int]] = {}
@@ -69,21 +67,6 @@ class ModelWork:
             self.layer_of[one] = layer
         if operator in MOVEMENT:
             self.movement.update((name, *outputs))
-        self._maker |= dict.fromkeys(outputs, name)
-        own = layer if operator in ("Conv", "MatMul", "Gemm") else None
-        self._nodes[name] = (own, [self._maker[one] for one in inputs if one in self._maker])
-
-    def layer_of_kernel(self, last: str, ends: set[str]) -> int | None:
-        """Of a kernel that ends with the node `last`; `ends` are the last nodes of all kernels. The product or convolution in
-        it, else what `layer_of` says: an addition of two branches belongs to the later one there, but may be fused into the
-        other."""
-        waiting = [last]
-        while waiting:
-            own, earlier = self._nodes.get(waiting.pop(), (None, []))
-            if own is not None:
-                return own
-            waiting += [one for one in earlier if one not in ends]
-        return self.layer_of.get(last)
 
     @property
     def multiply_adds(self) -> int:
