@@ -5,6 +5,7 @@
 #include <set>
 
 #include "backends/halide/core_ops.h"
+#include "backends/halide/hoist_strides.h"
 
 namespace intarsia::halide {
 namespace {
@@ -312,6 +313,8 @@ void simplify(Graph& graph) {
   ReshapeSinker(graph).run();
   merge_views(graph);
   remove_dead_nodes(graph);
+  hoist_strides(graph);
+  set_producers(graph);
   copy_view_outputs(graph);
 }
 

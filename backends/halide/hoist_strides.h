@@ -1,0 +1,12 @@
+// Part of step 2: a value whose readers all skip the same pixels is computed at the others only.
+//   x = relu(conv(a) + b); conv 1x1, stride 2 (x)  ->  x = relu(conv, stride 2 (a) + b[::2]); conv 1x1 (x)
+// The first blocks of residual nets' stages read so.
+#pragma once
+
+#include "graph/graph.h"
+
+namespace intarsia::halide {
+
+void hoist_strides(Graph& graph);
+
+}  // namespace intarsia::halide
