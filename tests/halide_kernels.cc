@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <random>
 
 #include "backends/halide/canonicalise.h"
 #include "backends/halide/choose_schedules.h"
@@ -55,6 +56,25 @@ TEST_P(HalideKernels, AgreesWithReference) {
   auto loaded = LoadedRegion::make(*graph, {1, "native", {}}, checked);
   ASSERT_TRUE(loaded) << loaded.error().message;
   expect_equal((*loaded)->run_guarded(inputs, true), *want, "with checks");
+
+  // Variants that the formula would not choose: made-up times choose at random.
+  for (uint32_t seed : {1u, 2u}) {
+    CostDatabase costs("");
+    Tuner tuner;
+    tuner.costs = &costs;
+    tuner.may_go_on = [] { return true; };
+    tuner.time_kernels = [random = std::mt19937(seed)](const CompiledRegion& region, int) mutable -> Result<std::vector<int64_t>> {
+      std::vector<int64_t> times(static_cast<size_t>(region.kernels));
+      for (int64_t& time : times) time = 1 + static_cast<int64_t>(random() % 1000);
+      return times;
+    };
+    CompileOptions tuned{1, "native"};
+    tuned.tuner = &tuner;
+    loaded = LoadedRegion::make(*graph, tuned, {});
+    ASSERT_TRUE(loaded) << loaded.error().message;
+    expect_equal((*loaded)->run_guarded(inputs, true), *want, "variants, guard page behind");
+    expect_equal((*loaded)->run_guarded(inputs, false), *want, "variants, guard page before");
+  }
 
   ThreadPool threads(2);
   loaded = LoadedRegion::make(*graph, {2, "native", {}}, {});

@@ -27,6 +27,7 @@ Expr scalar_expr(const Tensor& tensor) {
 BuiltKernel build_by_schedule(KernelBuilder& builder) {
   switch (builder.kernel().schedule.algorithm) {
     case ContractionSchedule::Algorithm::depthwise:
+    case ContractionSchedule::Algorithm::depthwise_in_place:
       return build_depthwise(builder);
     case ContractionSchedule::Algorithm::winograd:
       return build_winograd(builder);

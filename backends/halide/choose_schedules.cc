@@ -21,7 +21,8 @@ Kernel with_schedule(Kernel kernel, const ContractionSchedule& schedule) {
   kernel.schedule = schedule;
   if (!kernel.weights) return kernel;
   const ContractionSizes sizes = contraction_sizes(kernel.body, kernel.body.node(kernel.anchor));
-  const bool depthwise = schedule.algorithm == Algorithm::depthwise;
+  const bool depthwise =
+      schedule.algorithm == Algorithm::depthwise || schedule.algorithm == Algorithm::depthwise_in_place;
   const int64_t panel = schedule.tile.panel;
   if (depthwise)
     kernel.packing = {sizes.group, 1};

@@ -45,6 +45,13 @@ std::vector<ContractionSchedule> with_tiles(Algorithm algorithm, const std::vect
   return schedules;
 }
 
+std::vector<ContractionSchedule> depthwise_schedules(const Node& conv, const ContractionTile& tile, size_t most) {
+  if (!all_equal(conv.attributes.get_ints("spread"), 1)) return {{Algorithm::depthwise, tile}};
+  std::vector<ContractionSchedule> schedules{{Algorithm::depthwise_in_place, tile}};
+  if (most > 1) schedules.push_back({Algorithm::depthwise, tile});
+  return schedules;
+}
+
 std::vector<ContractionSchedule> winograd_schedules(const ContractionSizes& s, const Isa& isa, size_t most) {
   const int64_t tiles_x = (s.pixels[1] + winograd_tile - 1) / winograd_tile,
                 tiles_y = (s.pixels[0] + winograd_tile - 1) / winograd_tile;
@@ -57,7 +64,7 @@ std::vector<ContractionSchedule> winograd_schedules(const ContractionSizes& s, c
 }  // namespace
 
 std::string print_schedule(const ContractionSchedule& schedule) {
-  constexpr const char* names[] = {"direct", "depthwise", "winograd"};
+  constexpr const char* names[] = {"direct", "depthwise", "winograd", "depthwise_in_place"};
   return fmt::format("{} {} x {} of {}", names[static_cast<size_t>(schedule.algorithm)], schedule.tile.pixels,
                      schedule.tile.panel, schedule.tile.lanes);
 }
@@ -95,7 +102,7 @@ std::vector<ContractionSchedule> contraction_schedules(const Graph& body, const 
   const int bytes = dtype_bits(body.value(anchor.outputs[0]).type.dtype) / 8;
   const std::vector<ContractionTile> tiles = rank_contraction_tiles(isa, bytes, sizes.channels, sizes.pixels.back());
   if (space.constant_weights && anchor.op == "Conv" && sizes.group > 1 && sizes.depth == 1 && sizes.channels == 1)
-    return {{Algorithm::depthwise, tiles[0]}};
+    return depthwise_schedules(anchor, tiles[0], space.most_tiles);
   std::vector<ContractionSchedule> direct = with_tiles(Algorithm::direct, tiles, space.most_tiles);
   if (!space.constant_weights || space.exact_math || !allows_winograd(body, anchor)) return direct;
   std::vector<ContractionSchedule> winograd = winograd_schedules(sizes, isa, std::max<size_t>(space.most_tiles / 4, 1));

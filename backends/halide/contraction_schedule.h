@@ -12,8 +12,9 @@ namespace intarsia::halide {
 struct ContractionSchedule {
   enum class Algorithm : uint8_t {
     direct,
-    depthwise,  // one filter a channel
+    depthwise,  // one filter a channel, the input copied with its border, some rows at a time
     winograd,   // F(4x4, 3x3): a quarter of the arithmetic, four times the weights
+    depthwise_in_place,  // one filter a channel; loops of their own at the borders, where the input ends
   };
   Algorithm algorithm = Algorithm::direct;
   ContractionTile tile;

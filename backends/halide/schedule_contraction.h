@@ -38,6 +38,8 @@ struct StagedInput {
   std::function<Expr(const Exprs& at)> at;
 };
 StagedInput stage_conv_input(KernelBuilder& builder, const Node& node, const Shape& kernel);
+/// Never a copy: elements outside of the tensor by a condition that Halide takes out of the loops over the inside.
+StagedInput guard_conv_input(KernelBuilder& builder, const Node& node, const Shape& kernel);
 
 /// Tiles of pixels x panel in registers; panels outside of pixels, so that a panel's weights stay in cache;
 /// blocks of rows outside of panels, so that the input does. A last panel that would stick out begins earlier.

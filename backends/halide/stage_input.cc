@@ -28,6 +28,27 @@ int64_t channel_stride(const KernelBuilder& b, ValueId value) {
 
 }  // namespace
 
+StagedInput guard_conv_input(KernelBuilder& b, const Node& node, const Shape& kernel) {
+  const Shape in = b.shape(node.inputs[0]), out = b.shape(node.outputs[0]);
+  std::vector<AxisBorder> borders;
+  for (size_t i = 0; i < kernel.size(); ++i) borders.push_back(border_of(node, in, out, kernel, i));
+  return {Func(), {}, [from = b.operand(node.inputs[0]).at, borders](const Exprs& index) {
+            Exprs at = index;
+            Expr outside = Halide::Internal::make_bool(false);
+            for (size_t i = 0; i < borders.size(); ++i) {
+              const AxisBorder& border = borders[i];
+              Expr& place = at[i + 2];
+              place -= as_int(border.begin);
+              if (border.before) outside = outside || place < 0;
+              if (border.behind) outside = outside || place > as_int(border.size - 1);
+              if (border.before || border.behind)
+                place = Halide::clamp(Halide::likely(place), 0, as_int(border.size - 1));
+            }
+            Expr value = from(at);
+            return Halide::select(outside, Halide::Internal::make_zero(value.type()), Halide::likely(value));
+          }};
+}
+
 StagedInput stage_conv_input(KernelBuilder& b, const Node& node, const Shape& kernel) {
   Shape in = b.shape(node.inputs[0]), out = b.shape(node.outputs[0]);
   std::vector<AxisBorder> borders;

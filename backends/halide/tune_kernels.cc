@@ -70,6 +70,7 @@ class Batch {
     region.blob = encode_plan({}, calls_, emitted, nameless, memory_);
     region.constants = std::move(memory_.constants);
     region.workspace_bytes = memory_.workspace_bytes;
+    region.kernels = static_cast<int>(calls_.size());
     std::map<std::string, const std::string*> objects;
     for (const EmittedKernel& kernel : emitted) objects.emplace(kernel.symbol, &kernel.object_file);
     for (const auto& [symbol, object] : objects) region.object_files.push_back(*object);
