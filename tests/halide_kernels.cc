@@ -68,12 +68,14 @@ TEST_P(HalideKernels, AgreesWithReference) {
       for (int64_t& time : times) time = 1 + static_cast<int64_t>(random() % 1000);
       return times;
     };
-    CompileOptions tuned{1, "native"};
+    CompileOptions tuned{static_cast<int>(seed), "native"};
     tuned.tuner = &tuner;
     loaded = LoadedRegion::make(*graph, tuned, {});
     ASSERT_TRUE(loaded) << loaded.error().message;
     expect_equal((*loaded)->run_guarded(inputs, true), *want, "variants, guard page behind");
     expect_equal((*loaded)->run_guarded(inputs, false), *want, "variants, guard page before");
+    ThreadPool threads(static_cast<int>(seed));
+    expect_equal((*loaded)->run(inputs, &threads), *want, "variants, threads");
   }
 
   ThreadPool threads(2);

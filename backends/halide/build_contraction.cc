@@ -49,6 +49,7 @@ class ContractionBuilder {
     }
     int bytes = b_.type(node_.outputs[0]).bytes();
     p.tile = b_.kernel().schedule.tile;
+    p.threads_share_rows = b_.kernel().schedule.threads_share_rows;
     p.group = group;
     p.channels = channels;
     p.panels = (channels + p.tile.panel - 1) / p.tile.panel;

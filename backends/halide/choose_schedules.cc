@@ -59,6 +59,10 @@ std::vector<Kernel> kernel_variants(const Kernel& kernel, const Isa& isa, const 
   for (size_t i = 0; i < threaded; ++i) {
     variants.push_back(variants[i]);
     variants.back().threads = 1;
+    const ContractionSchedule& schedule = variants[i].schedule;
+    if (kernel.form != Form::contraction || schedule.algorithm != Algorithm::direct) continue;
+    variants.push_back(variants[i]);
+    variants.back().schedule.threads_share_rows = false;
   }
   return variants;
 }

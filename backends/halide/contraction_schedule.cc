@@ -65,8 +65,9 @@ std::vector<ContractionSchedule> winograd_schedules(const ContractionSizes& s, c
 
 std::string print_schedule(const ContractionSchedule& schedule) {
   constexpr const char* names[] = {"direct", "depthwise", "winograd", "depthwise_in_place"};
-  return fmt::format("{} {} x {} of {}", names[static_cast<size_t>(schedule.algorithm)], schedule.tile.pixels,
-                     schedule.tile.panel, schedule.tile.lanes);
+  return fmt::format("{} {} x {} of {}, threads by {}", names[static_cast<size_t>(schedule.algorithm)],
+                     schedule.tile.pixels, schedule.tile.panel, schedule.tile.lanes,
+                     schedule.threads_share_rows ? "rows" : "panels");
 }
 
 ContractionSizes contraction_sizes(const Graph& body, const Node& anchor) {

@@ -18,6 +18,7 @@ struct ContractionSchedule {
   };
   Algorithm algorithm = Algorithm::direct;
   ContractionTile tile;
+  bool threads_share_rows = true;  // direct: each takes blocks of rows; false: each takes panels of all rows
   bool operator==(const ContractionSchedule&) const = default;
 };
 

@@ -34,7 +34,7 @@ void schedule_accumulators(ContractionParts& p) {
 int64_t rows_of_block(const ContractionParts& p, int64_t rows, int64_t row_elements) {
   int64_t fit = std::max<int64_t>(block_bytes / std::max<int64_t>(row_elements * p.depth_bytes, 1), 1);
   int64_t blocks = (rows + fit - 1) / fit;
-  if (p.threads > 1 && rows >= 4 * p.threads) {
+  if (p.threads > 1 && p.threads_share_rows && rows >= 4 * p.threads) {
     blocks = std::max<int64_t>(blocks, 2 * p.threads);
     blocks = (blocks + p.threads - 1) / p.threads * p.threads;
   }
@@ -136,9 +136,9 @@ void schedule_contraction(ContractionParts& p) {
   schedule_stage(p, Halide::LoopLevel(p.out, block), as_int(p.tile.lanes), p.depth);
   if (!worth_threads(p)) return;
   int64_t batches = element_count(p.batch_extents);
-  if (blocks >= p.threads)
+  if (blocks >= p.threads && p.threads_share_rows)
     p.out.parallel(block);
-  else if (p.panels >= 2 * p.threads)
+  else if (p.panels >= p.threads)
     p.out.parallel(p.co);
   if (batches >= 2 && !p.batch.empty())
     for (size_t i = 0; i < p.batch.size(); ++i)

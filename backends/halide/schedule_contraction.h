@@ -9,6 +9,7 @@ namespace intarsia::halide {
 struct ContractionParts {
   ContractionTile tile;
   int threads = 1;
+  bool threads_share_rows = true;  // or panels
   int64_t group = 1, channels = 1, panels = 1, taps = 1;
   int64_t depth = 1;        // input channels of all groups
   int64_t depth_bytes = 0;  // of one input pixel
