@@ -50,6 +50,9 @@ void print_report(const Json& report) {
   const Json& tuning = report["tuning"];
   if (!stopped && !tuning["why_off"].is_null())
     text += fmt::format("  kernels   chosen by formula: {}\n", tuning["why_off"].get<std::string>());
+  else if (tuning["measured"].get<int>() + tuning["remembered"].get<int>() > 0)
+    text += fmt::format("  kernels   chosen by the times of {} variants, {} of them measured now\n",
+                        tuning["measured"].get<int>() + tuning["remembered"].get<int>(), tuning["measured"].get<int>());
   if (!tuning["warning"].is_null()) text += fmt::format("  warning   {}\n", tuning["warning"].get<std::string>());
   text += fmt::format("  took      {:.2f} s\n", report["compile_seconds"].get<double>());
   std::fputs(text.c_str(), stdout);
