@@ -112,9 +112,10 @@ class ContractionBuilder {
     at.insert(at.end(), row_and_column.begin(), row_and_column.end());
     Operand& from = b_.operand(node_.inputs[input]);
     Exprs used;
-    size_t skipped = at.size() - from.shape.size();
-    for (size_t i = 0; i < from.shape.size(); ++i)
-      used.push_back(from.shape[i] == 1 ? Expr(0) : at[i + skipped]);
+    size_t rank = from.shape.size(), skipped = at.size() - rank;
+    // Only batch axes broadcast; the reduction's variable must stay, also where it has one value.
+    for (size_t i = 0; i < rank; ++i)
+      used.push_back(i + 2 < rank && from.shape[i] == 1 ? Expr(0) : at[i + skipped]);
     return from.at(used);
   }
 
