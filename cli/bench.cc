@@ -261,11 +261,7 @@ void add_bench_command(CLI::App& app) {
   command->add_option("path", options->path, "A model, which is compiled first, or a program")
       ->required()
       ->type_name("MODEL|PROGRAM");
-  command
-      ->add_option("-i,--input", options->inputs,
-                   "An input; those not given are filled: floats at random, integers 0 and 1")
-      ->type_name("NAME=FILE.npy")
-      ->allow_extra_args(false);
+  add_input_option(*command, options->inputs);
   command->add_option("--against", options->against, "Other runtimes to time: onnxruntime, openvino")
       ->delimiter(',')
       ->allow_extra_args(false)

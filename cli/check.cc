@@ -87,11 +87,7 @@ void add_check_command(CLI::App& app) {
   command->add_option("path", options->path, "A model, which is compiled first, or a program")
       ->required()
       ->type_name("MODEL|PROGRAM");
-  command
-      ->add_option("-i,--input", options->inputs,
-                   "An input; those not given are filled: floats at random, integers 0 and 1")
-      ->type_name("NAME=FILE.npy")
-      ->allow_extra_args(false);
+  add_input_option(*command, options->inputs);
   command
       ->add_option("--model", options->check.model,
                    "Compare a program with this model (default: what it was compiled from)")

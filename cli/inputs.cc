@@ -50,6 +50,14 @@ InputValues::InputValues(const std::vector<intarsia::Argument>& inputs,
       fmt::format("no input '{}'; there are: {}", files.begin()->first, fmt::join(names, ", ")));
 }
 
+void add_input_option(CLI::App& command, std::vector<std::string>& texts) {
+  command
+      .add_option("-i,--input", texts,
+                  "An input; those not given are filled: floats at random, integers 0 and 1")
+      ->type_name("NAME=FILE.npy")
+      ->allow_extra_args(false);
+}
+
 std::map<std::string, std::string> parse_input_files(const std::vector<std::string>& texts) {
   std::map<std::string, std::string> files;
   for (const std::string& text : texts) {

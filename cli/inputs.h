@@ -1,6 +1,7 @@
 // Inputs of run, check and bench.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <intarsia/intarsia.hpp>
 #include <list>
 #include <map>
@@ -9,6 +10,9 @@
 
 #include "npy.h"
 #include "print.h"
+
+/// `-i NAME=FILE.npy`, as often as there are inputs. `texts` must outlive the command.
+void add_input_option(CLI::App& command, std::vector<std::string>& texts);
 
 /// "NAME=FILE.npy" -> (name, file), split at the last equals sign. Throws UsageError for other text and for a
 /// name given twice.

@@ -239,11 +239,7 @@ void add_run_command(CLI::App& app) {
   command->add_option("program", options->program, "The program")->required()->type_name("PROGRAM.so");
   command->add_option("--function", options->function, "Which function (default: the only one)")
       ->type_name("NAME");
-  command
-      ->add_option("-i,--input", options->inputs,
-                   "An input; those not given are filled: floats at random, integers 0 and 1")
-      ->type_name("NAME=FILE.npy")
-      ->allow_extra_args(false);
+  add_input_option(*command, options->inputs);
   command->add_option("-o,--output", options->folder, "Write each output there as a .npy file")
       ->type_name("FOLDER");
   command->add_option("--bind", options->bindings, "Put a slot on a device of its kind")

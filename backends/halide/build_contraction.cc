@@ -8,8 +8,6 @@
 namespace intarsia::halide {
 namespace {
 
-int as_int(int64_t number) { return static_cast<int>(number); }
-
 class ContractionBuilder {
  public:
   explicit ContractionBuilder(KernelBuilder& b)

@@ -14,8 +14,6 @@ using Halide::VarOrRVar;
 /// Bytes of staged input rows that one block may take.
 constexpr int64_t stage_bytes = 192 * 1024;
 
-int as_int(int64_t number) { return static_cast<int>(number); }
-
 struct Depthwise {
   Func out, acc;
   StagedInput stage;

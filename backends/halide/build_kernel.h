@@ -71,6 +71,8 @@ Expr greatest_of(Halide::Type type);
 /// One variable an axis.
 std::vector<Var> make_vars(size_t count, const char* name);
 Exprs to_exprs(const std::vector<Var>& vars);
+/// Sizes of a kernel fit: canonicalise refuses larger tensors.
+inline int as_int(int64_t number) { return static_cast<int>(number); }
 /// Largest power of two that is at most `extent` and `lanes`.
 int vector_factor(int64_t extent, int lanes);
 

@@ -12,8 +12,6 @@ namespace {
 using Halide::TailStrategy;
 using Halide::VarOrRVar;
 
-int as_int(int64_t number) { return static_cast<int>(number); }
-
 class RowsBuilder {
  public:
   explicit RowsBuilder(KernelBuilder& b) : b_(b) {

@@ -8,8 +8,6 @@ namespace {
 
 using Halide::TailStrategy;
 
-int as_int(int64_t number) { return static_cast<int>(number); }
-
 /// One spatial axis of a pooling window.
 struct PoolAxis {
   int64_t size, taps, stride, dilation, begin, end;

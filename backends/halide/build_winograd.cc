@@ -12,8 +12,6 @@ namespace {
 
 using Halide::TailStrategy;
 
-int as_int(int64_t number) { return static_cast<int>(number); }
-
 /// Row `row` of a transform matrix times a column of expressions.
 template <size_t Rows, size_t Columns>
 Expr product(const std::array<std::array<float, Columns>, Rows>& matrix, size_t row,

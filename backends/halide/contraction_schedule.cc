@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "backends/halide/core_ops.h"
 #include "backends/halide/winograd.h"
 
 namespace intarsia::halide {
@@ -12,10 +13,6 @@ namespace {
 using Algorithm = ContractionSchedule::Algorithm;
 
 Shape shape_of(const Graph& graph, ValueId id) { return *graph.value(id).type.fixed_shape(); }
-
-bool all_equal(const std::vector<int64_t>& numbers, int64_t wanted) {
-  return std::ranges::all_of(numbers, [&](int64_t number) { return number == wanted; });
-}
 
 /// Bytes of weights that a core gets from memory in the time of one vector operation.
 constexpr double memory_bytes_per_cycle = 4;
@@ -46,7 +43,7 @@ std::vector<ContractionSchedule> with_tiles(Algorithm algorithm, const std::vect
 }
 
 std::vector<ContractionSchedule> depthwise_schedules(const Node& conv, const ContractionTile& tile, size_t most) {
-  if (!all_equal(conv.attributes.get_ints("spread"), 1)) return {{Algorithm::depthwise, tile}};
+  if (!all_are(conv.attributes.get_ints("spread"), 1)) return {{Algorithm::depthwise, tile}};
   std::vector<ContractionSchedule> schedules{{Algorithm::depthwise_in_place, tile}};
   if (most > 1) schedules.push_back({Algorithm::depthwise, tile});
   return schedules;
@@ -93,8 +90,8 @@ bool allows_winograd(const Graph& body, const Node& anchor) {
   if (anchor.op != "Conv" || body.value(anchor.outputs[0]).type.dtype != DType::f32) return false;
   const ContractionSizes sizes = contraction_sizes(body, anchor);
   const Shape ones(sizes.kernel.size(), 1);
-  return sizes.kernel == Shape{3, 3} && sizes.group == 1 && all_equal(anchor.attributes.get_ints("strides"), 1) &&
-         all_equal(anchor.attributes.get_ints("dilations"), 1) && all_equal(anchor.attributes.get_ints("spread", ones), 1);
+  return sizes.kernel == Shape{3, 3} && sizes.group == 1 && all_are(anchor.attributes.get_ints("strides"), 1) &&
+         all_are(anchor.attributes.get_ints("dilations"), 1) && all_are(anchor.attributes.get_ints("spread", ones), 1);
 }
 
 std::vector<ContractionSchedule> contraction_schedules(const Graph& body, const Node& anchor, const Isa& isa,

@@ -69,6 +69,10 @@ std::optional<double> read_scalar(const Tensor& tensor) {
   }
 }
 
+bool all_are(const std::vector<int64_t>& numbers, int64_t wanted) {
+  return std::ranges::all_of(numbers, [&](int64_t number) { return number == wanted; });
+}
+
 bool is_supported_dtype(DType dtype) {
   switch (dtype) {
     case DType::f32:

@@ -36,6 +36,9 @@ inline bool is_view_op(std::string_view name) {
 /// The number in a tensor of one element, where its dtype is bool, an integer, f32 or f64.
 std::optional<double> read_scalar(const Tensor& tensor);
 
+/// Strides, dilations, pads that do nothing.
+bool all_are(const std::vector<int64_t>& numbers, int64_t wanted);
+
 /// True for the dtypes that kernels compute with.
 bool is_supported_dtype(DType dtype);
 

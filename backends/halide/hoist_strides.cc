@@ -10,10 +10,6 @@ namespace {
 /// Along each spatial axis: only every so-many-th element is read.
 using Steps = std::vector<int64_t>;
 
-bool all_are(const std::vector<int64_t>& numbers, int64_t wanted) {
-  return std::ranges::all_of(numbers, [&](int64_t number) { return number == wanted; });
-}
-
 class StrideHoister {
  public:
   explicit StrideHoister(Graph& graph) : graph_(graph), readers_(find_readers(graph)), steps_(graph.values.size()) {}

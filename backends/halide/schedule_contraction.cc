@@ -11,8 +11,6 @@ using Halide::VarOrRVar;
 /// Bytes of input that a block of rows may touch: half of a usual second-level cache.
 constexpr int64_t block_bytes = 512 * 1024;
 
-int as_int(int64_t number) { return static_cast<int>(number); }
-
 void vectorize_lanes(Halide::Stage stage, const ContractionParts& p) {
   if (p.tile.lanes > 1) stage.vectorize(p.ci, as_int(p.tile.lanes));
   if (p.tile.panel > p.tile.lanes) stage.unroll(p.ci);

@@ -168,10 +168,6 @@ std::optional<Frame> frame_before(const Graph& graph, const Node& node) {
   return frame;
 }
 
-bool all_are(const std::vector<int64_t>& numbers, int64_t wanted) {
-  return std::ranges::all_of(numbers, [&](int64_t number) { return number == wanted; });
-}
-
 /// A convolution adds zeros of its own around its input.
 bool take_into_conv(Node& conv, const Frame& frame) {
   if (frame.fill != 0 || !all_are(conv.attributes.get_ints("spread"), 1)) return false;

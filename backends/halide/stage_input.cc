@@ -3,8 +3,6 @@
 namespace intarsia::halide {
 namespace {
 
-int as_int(int64_t number) { return static_cast<int>(number); }
-
 /// What lies before, behind and between the elements of one spatial axis.
 struct AxisBorder {
   int64_t size, begin, spread;
