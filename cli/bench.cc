@@ -31,6 +31,7 @@ struct Options {
 const std::map<std::string, std::vector<std::string>> peers = {
     {"onnxruntime", {""}},
     {"openvino", {"latency_hint", "one_stream"}},
+    {"tensorflow", {""}},
 };
 
 /// A folder in the system's temporary folder, removed at the end.
@@ -55,12 +56,8 @@ class TemporaryFolder {
 
 void check_usage(const Options& options, bool program) {
   for (const std::string& runtime : options.against) {
-    if (runtime == "tensorflow")
-      throw UsageError(
-          "--against tensorflow: it is for TensorFlow models, and this is ONNX; want onnxruntime or "
-          "openvino");
     if (peers.count(runtime) == 0)
-      throw UsageError("--against " + runtime + ": want onnxruntime or openvino");
+      throw UsageError("--against " + runtime + ": want onnxruntime, openvino or tensorflow");
   }
   cpu_set_t allowed;
   CPU_ZERO(&allowed);

@@ -87,7 +87,7 @@ void compile(Options& options) {
 void add_compile_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("compile", "Compile a model to a program");
   auto options = std::make_shared<Options>();
-  command->add_option("model", options->model, "The model: an ONNX file")->required()->type_name("MODEL");
+  command->add_option("model", options->model, "The model: an ONNX file, a frozen GraphDef (.pb), a SavedModel folder")->required()->type_name("MODEL");
   command
       ->add_option("-o,--output", options->program,
                    "The program to write (default: the model's name with .so, here)")

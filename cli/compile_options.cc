@@ -7,7 +7,8 @@
 namespace {
 const char* const names[] = {"--devices", "--backends", "--shape", "--threads",
                              "--pin",     "--fallback", "--cpu",   "--kernels",
-                             "--math",    "--tune",     "--tune-seconds", "--cache"};
+                             "--math",    "--tune",     "--tune-seconds", "--cache",
+                             "--signature", "--op-library"};
 }
 
 void add_compile_options(CLI::App& command, intarsia::CompileOptions& options) {
@@ -52,6 +53,12 @@ void add_compile_options(CLI::App& command, intarsia::CompileOptions& options) {
       ->type_name("S");
   command.add_option("--cache", options.cache, "Folder of the measured times (default: the user's cache folder)")
       ->type_name("FOLDER");
+  command.add_option("--signature", options.signature, "Signature of a SavedModel (default: serving_default)")
+      ->type_name("NAME");
+  command
+      .add_option("--op-library", options.op_libraries, "Library with TensorFlow operators of your own")
+      ->type_name("TF_OPS.so")
+      ->allow_extra_args(false);
   command
       .add_option("--kernels", options.kernels,
                   "Library with kernels of your own (include/intarsia/kernel.h)")

@@ -11,7 +11,8 @@ import sys
 
 # What a folder may include, beside itself; includes of those come along.
 LAYERS = {
-    "base": [], "graph": ["base"], "import": ["graph"], "target": ["graph"], "passes": ["graph", "target"],
+    "base": [], "graph": ["base"], "tensorflow": ["base"], "import": ["graph", "tensorflow"], "target": ["graph"],
+    "translate": ["graph", "tensorflow"], "passes": ["graph", "target", "translate"],
     "program": ["base"], "compile": ["import", "passes", "target", "program"], "device": ["base"],
     "runtime": ["program", "device"], "measure": ["compile", "runtime", "target"],
     "api": ["measure", "backends", "include"],
@@ -79,7 +80,7 @@ def run_half(backend, includes):
 
 def check_backend(path, used, in_run_half):
     backend = path.split("/")[1]
-    allowed = {"base", "device"} if in_run_half else closure("target")
+    allowed = {"base", "device", "tensorflow"} if in_run_half else closure("target") | {"tensorflow"}
     own = [f"backends/{backend}/", *BACKEND_ON.get(backend, [])]
     for name in sorted(used - FREE):
         if name == "Halide.h":

@@ -7,7 +7,7 @@
 #include "graph/print_graph.h"
 #include "graph/tensor_digest.h"
 #include "graph/verify_graph.h"
-#include "import/import_model.h"
+#include "import/import_onnx.h"
 #include "tests/onnx_writer.h"
 
 namespace intarsia {
@@ -20,7 +20,7 @@ const std::string input_x = value_message("x", DType::f32, {2});
 const std::string output_y = value_message("y");
 
 void expect_error(const std::string& model, const std::string& message) {
-  const Result<Graph> graph = import_model_bytes(model);
+  const Result<Graph> graph = import_onnx_bytes(model);
   ASSERT_FALSE(graph) << "want " << message << ", got\n" << print_graph(*graph);
   EXPECT_NE(graph.error().message.find(message), std::string::npos)
       << "want " << message << ", got " << graph.error().message;
@@ -50,7 +50,7 @@ std::string rich_model() {
 }
 
 void import_damaged(const std::string& bytes) {
-  const Result<Graph> graph = import_model_bytes(bytes);
+  const Result<Graph> graph = import_onnx_bytes(bytes);
   if (!graph) {
     ASSERT_FALSE(graph.error().message.empty());
     return;
@@ -81,7 +81,7 @@ TEST(DamagedModels, WrongWireTypes) {
 
 TEST(DamagedModels, Truncated) {
   const std::string model = rich_model();
-  ASSERT_TRUE(import_model_bytes(model)) << import_model_bytes(model).error().message;
+  ASSERT_TRUE(import_onnx_bytes(model)) << import_model_bytes(model).error().message;
   for (size_t size = 0; size < model.size(); ++size) import_damaged(model.substr(0, size));
 }
 

@@ -1,6 +1,6 @@
 // ONNX models, made here message by message, become graphs; what is wrong with a model is an error that names
 // it.
-#include "import/import_model.h"
+#include "import/import_onnx.h"
 
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ const std::string input_x = value_message("x", DType::f32, {2});
 const std::string output_y = value_message("y");
 
 void expect_import(const std::string& model, const std::string& text) {
-  const Result<Graph> graph = import_model_bytes(model);
+  const Result<Graph> graph = import_onnx_bytes(model);
   ASSERT_TRUE(graph) << graph.error().message;
   EXPECT_EQ(print_graph(*graph), "graph \"g\" opsets {\"\": 17, \"local\": 1}\n" + text);
   const Result<Graph> parsed = parse_graph(print_graph(*graph));
@@ -33,7 +33,7 @@ void expect_import(const std::string& model, const std::string& text) {
 }
 
 void expect_error(const std::string& model, const std::string& message) {
-  const Result<Graph> graph = import_model_bytes(model);
+  const Result<Graph> graph = import_onnx_bytes(model);
   ASSERT_FALSE(graph) << "want " << message << ", got\n" << print_graph(*graph);
   EXPECT_NE(graph.error().message.find(message), std::string::npos)
       << "want " << message << ", got " << graph.error().message;
@@ -242,7 +242,7 @@ TEST(ImportOnnx, CapturesOfSubgraphs) {
                      .initializers = {floats_message("w", {1, 2})},
                      .inputs = {input_x, value_message("c", DType::boolean, {})},
                      .outputs = {output_y}});
-  const Result<Graph> graph = import_model_bytes(model);
+  const Result<Graph> graph = import_onnx_bytes(model);
   ASSERT_TRUE(graph) << graph.error().message;
   const Node& node = graph->nodes.back();
   EXPECT_EQ(node.op, "If");
@@ -264,7 +264,7 @@ TEST(ImportOnnx, CapturesInsideFunctionsAreRenamed) {
        .inputs = {input_x, value_message("c", DType::boolean, {})},
        .outputs = {output_y}},
       {function});
-  const Result<Graph> graph = import_model_bytes(model);
+  const Result<Graph> graph = import_onnx_bytes(model);
   ASSERT_TRUE(graph) << graph.error().message;
   const Node& node = graph->nodes.back();
   ASSERT_EQ(node.captures.size(), 2u);
@@ -296,7 +296,7 @@ TEST(ImportOnnx, MissingCaptureAndDeepNesting) {
 
 /// What a Constant node with this attribute becomes.
 std::string constant_text(const std::string& attribute) {
-  const Result<Graph> graph = import_model_bytes(
+  const Result<Graph> graph = import_onnx_bytes(
       model_message({.nodes = {node_message("Constant", {}, {"y"}, {attribute})}, .outputs = {output_y}}));
   if (!graph) return graph.error().message;
   const std::string text = print_graph(*graph);
@@ -400,8 +400,8 @@ TEST(ImportOnnx, EveryDtypeRawAndTyped) {
       });
     }
     const Result<Graph> a =
-        import_model_bytes(model_message({.initializers = {typed.bytes}, .outputs = {output_y}}));
-    const Result<Graph> b = import_model_bytes(model_message(
+        import_onnx_bytes(model_message({.initializers = {typed.bytes}, .outputs = {output_y}}));
+    const Result<Graph> b = import_onnx_bytes(model_message(
         {.initializers = {tensor_message("y", dtype, {elements}, raw)}, .outputs = {output_y}}));
     ASSERT_TRUE(a) << dtype_name(dtype) << ": " << a.error().message;
     ASSERT_TRUE(b) << dtype_name(dtype) << ": " << b.error().message;
@@ -472,7 +472,7 @@ class ExternalData : public testing::Test {
     for (const auto& [key, value] : entries)
       tensor.message(tensor::external_data, Message().text(entry::key, key).text(entry::value, value).bytes);
     write("model/m.onnx", model_message({.initializers = {tensor.bytes}, .outputs = {output_y}}));
-    return import_model((root_ / "model" / "m.onnx").string());
+    return import_onnx((root_ / "model" / "m.onnx").string());
   }
 
   void expect_refused(const std::vector<std::pair<std::string, std::string>>& entries,

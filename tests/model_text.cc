@@ -5,7 +5,7 @@
 #include "graph/parse_graph.h"
 #include "graph/print_graph.h"
 #include "graph/tensor_digest.h"
-#include "import/import_model.h"
+#include "import/import_onnx.h"
 
 namespace intarsia {
 namespace {
@@ -27,7 +27,7 @@ int check_folder(const std::filesystem::path& folder, int& checked) {
   int failed = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
     if (entry.path().extension() != ".onnx") continue;
-    const Result<Graph> graph = import_model(entry.path().string());
+    const Result<Graph> graph = import_onnx(entry.path().string());
     if (!graph) continue;  // what the importer refuses is its own tests' concern
     ++checked;
     if (const Status status = check_round_trip(*graph); !status) {

@@ -17,7 +17,7 @@
 #include "backends/reference/kernels/convert.h"
 #include "graph/graph.h"
 #include "graph/op_table.h"
-#include "import/import_model.h"
+#include "import/import_onnx.h"
 #include "import/onnx_tensor.h"
 
 namespace intarsia {
@@ -190,7 +190,7 @@ class Run {
 };
 
 Outcome run_case(const fs::path& folder) {
-  Result<Graph> graph = import_model((folder / "model.onnx").string());
+  Result<Graph> graph = import_onnx((folder / "model.onnx").string());
   if (!graph) return unsupported("import: " + graph.error().message);
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     if (!entry.path().filename().string().starts_with("test_data_set_")) continue;

@@ -28,7 +28,7 @@ typedef struct intarsia_strings {
 /* How to compile. All zero but struct_size and `model`: for the CPU, with every backend there is. */
 typedef struct intarsia_compile_request {
   size_t struct_size;
-  const char* model;          /* path of the model file */
+  const char* model;          /* path of the model: an ONNX file, a frozen GraphDef (.pb), a SavedModel folder */
   const char* program;        /* path of the program to write */
   intarsia_strings devices;   /* "cpu", "sim:0", "accel=sim:1" (SLOT=DEVICE); none: "cpu" */
   intarsia_strings backends;  /* in order of preference; none: all, in the order of intarsia_backends */
@@ -49,6 +49,8 @@ typedef struct intarsia_compile_request {
                                  variants. For another CPU than this one nothing can be measured. NULL: "fast" */
   double tune_seconds;        /* measure for at most so long, the rest is chosen analytically; 0: as long as it takes */
   const char* cache;          /* folder of the measured times; NULL: the user's cache folder */
+  const char* signature;      /* of a SavedModel; NULL: "serving_default", or the only one */
+  intarsia_strings op_libraries; /* paths of libraries with TensorFlow operators of your own */
 
   /* Both are called from the thread of the call; NULL: not wanted. `user` is handed through. */
   void (*progress)(void* user, const char* phase, int32_t done, int32_t total);
@@ -71,7 +73,7 @@ typedef struct intarsia_check_request {
   size_t struct_size;
   const char* path;     /* a model, which is compiled first, or a program */
   const char* model;    /* what a program is compared with; NULL: the model that it was compiled from */
-  const char* against;  /* "onnxruntime", "reference"; NULL: the first that is there */
+  const char* against;  /* "onnxruntime", "tensorflow", "reference"; NULL: the model's own framework if it is there */
   double rtol, atol;    /* floats may differ by atol + rtol * max|reference|; negative: 1e-3, 1e-5 */
   const intarsia_tensor* inputs; /* input_count of them; what is not given is filled */
   size_t input_count;
@@ -99,7 +101,7 @@ typedef struct intarsia_peer intarsia_peer;
 
 typedef struct intarsia_peer_request {
   size_t struct_size;
-  const char* runtime;       /* "onnxruntime", "openvino" */
+  const char* runtime;       /* "onnxruntime", "openvino", "tensorflow" (of the model's own kind) */
   const char* configuration; /* of openvino, how it divides its threads: "latency_hint", "one_stream"; NULL: the first */
   const char* model;         /* path of the model file */
   int32_t threads;           /* of a run, the caller's included; at least 1 */

@@ -94,7 +94,7 @@ Status check(const intarsia_check_request& from, int32_t* ok, char** report) {
   if (from.path == nullptr) return fail("no model or program to check");
   intarsia_compile_request defaults{};
   defaults.struct_size = sizeof(defaults);
-  const ReadRequest read = TRY(read_request(from.compile == nullptr ? defaults : *from.compile));
+  ReadRequest read = TRY(read_request(from.compile == nullptr ? defaults : *from.compile));
   CheckRequest request;
   request.path = from.path;
   request.model_path = from.model == nullptr ? "" : from.model;
@@ -105,9 +105,11 @@ Status check(const intarsia_check_request& from, int32_t* ok, char** report) {
   for (size_t i = 0; i < from.binding_count; ++i)
     request.bind.devices.emplace_back(from.bindings[i].slot, from.bindings[i].device);
   request.bind.threads = from.compile == nullptr ? 0 : from.compile->threads;
+  std::string& model = read.request.model_path;
+  model = request.model_path.empty() ? request.path : request.model_path;
+  if (request.model_path.empty() && TRY(is_program_file(request.path))) model = TRY(read_program(request.path)).description.model_path;
+  const Oracle oracle = TRY(make_oracle(from.against == nullptr ? "" : from.against, model, read.request.allow_fallback, read.request.op_libraries));
   const Toolbox tools = TRY(make_tools(read));
-  const Oracle oracle =
-      TRY(make_oracle(from.against == nullptr ? "" : from.against, read.request.allow_fallback));
   const CheckTools check_tools{tools, run_backends(), oracle};
   CheckResult result = TRY(check_model(request, check_tools));
   if (!result.ok && from.bisect != 0) TRY(with_context(bisect(request, check_tools, result), "--bisect"));

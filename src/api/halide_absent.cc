@@ -2,7 +2,7 @@
 
 namespace intarsia {
 
-TargetResult open_halide_target() {
+TargetResult open_halide_target(const CompileRequest&) {
   return fail(
       "this build is without Halide; install its wheel (pip install halide) and configure the build again");
 }

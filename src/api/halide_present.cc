@@ -3,6 +3,6 @@
 
 namespace intarsia {
 
-TargetResult open_halide_target() { return halide::make_target(); }
+TargetResult open_halide_target(const CompileRequest&) { return halide::make_target(); }
 
 }  // namespace intarsia

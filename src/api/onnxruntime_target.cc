@@ -4,7 +4,7 @@
 
 namespace intarsia {
 
-TargetResult open_onnxruntime_target() {
+TargetResult open_onnxruntime_target(const CompileRequest&) {
   TRY(ort::Library::get());
   return make_onnxruntime_target();
 }

@@ -7,7 +7,9 @@
 
 namespace intarsia {
 
-/// "onnxruntime" or "reference"; empty: the first that is there (a framework only when allow_framework).
-Result<Oracle> make_oracle(const std::string& name, bool allow_framework);
+/// "onnxruntime", "tensorflow" or "reference"; empty: the framework that the model comes from if it is there and
+/// allow_framework, else the reference. `op_libraries` are TensorFlow's.
+Result<Oracle> make_oracle(const std::string& name, const std::string& model_path, bool allow_framework,
+                           const std::vector<std::string>& op_libraries);
 
 }  // namespace intarsia

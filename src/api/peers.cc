@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "api/tensorflow_model.h"
 #include "backends/onnxruntime/opened_model.h"
 #include "backends/openvino/opened_model.h"
 
@@ -31,12 +32,18 @@ Result<OpenPeer> open_openvino(const PeerRequest& request) {
   return OpenPeer{model->version(), [model] { return model->run(); }, [model] { return model->outputs(); }};
 }
 
+Result<OpenPeer> open_tensorflow(const PeerRequest& request) {
+  if (!request.configuration.empty()) return fail("tensorflow has no configuration '{}', it has one alone", request.configuration);
+  auto model = std::make_shared<tf::OpenedModel>(TRY(open_tensorflow_model(request.model_path, {}, {}, request.inputs, request.threads)));
+  return OpenPeer{model->version(), [model] { return model->run(); }, [model] { return model->take_outputs(); }};
+}
+
 struct Entry {
   const char* name;
   Result<OpenPeer> (*open)(const PeerRequest&);
 };
 
-constexpr Entry peers[] = {{"onnxruntime", open_onnxruntime}, {"openvino", open_openvino}};
+constexpr Entry peers[] = {{"onnxruntime", open_onnxruntime}, {"openvino", open_openvino}, {"tensorflow", open_tensorflow}};
 
 }  // namespace
 
@@ -45,7 +52,7 @@ Result<OpenPeer> open_peer(const PeerRequest& request) {
     if (request.runtime == peer.name)
       return with_context(peer.open(request), "{} in {}", request.model_path, peer.name);
   }
-  return fail("no runtime '{}' to compare with; want onnxruntime or openvino", request.runtime);
+  return fail("no runtime '{}' to compare with; want onnxruntime, openvino or tensorflow", request.runtime);
 }
 
 }  // namespace intarsia

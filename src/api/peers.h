@@ -11,7 +11,7 @@
 namespace intarsia {
 
 struct PeerRequest {
-  std::string runtime;  // "onnxruntime", "openvino"
+  std::string runtime;  // "onnxruntime", "openvino", "tensorflow"
   std::string
       configuration;  // "latency_hint", "one_stream" of openvino; empty: the runtime's first or only one
   std::string model_path;

@@ -4,29 +4,35 @@
 
 #include "api/absent_target.h"
 #include "backends/kernels/target.h"
+#include "backends/tensorflow/saved_model.h"
+#include "compile/translating_target.h"
 #include "backends/reference/evaluate.h"
 #include "backends/reference/target.h"
 
 namespace intarsia {
 namespace {
 
+enum class Kind { native, of_onnx, of_tensorflow };  // the last two: the framework that models come from
+
 struct Entry {
   const char* name;
-  bool is_framework;
-  TargetResult (*open)();
+  Kind kind;
+  TargetResult (*open)(const CompileRequest& request);
 };
 
 /// The one list, in order of preference. The user's own kernels come before it.
 constexpr Entry backends[] = {
-    {"halide", false, open_halide_target},
-    {"onnxruntime", true, open_onnxruntime_target},
-    {"reference", false, []() -> TargetResult { return make_reference_target(); }},
+    {"halide", Kind::native, open_halide_target},
+    {"onnxruntime", Kind::of_onnx, open_onnxruntime_target},
+    {"tensorflow", Kind::of_tensorflow, open_tensorflow_target},
+    {"reference", Kind::native, [](const CompileRequest&) -> TargetResult { return make_reference_target(); }},
 };
 
 bool is_wanted(const Entry& entry, const CompileRequest& request) {
-  if (entry.is_framework && !request.allow_fallback) return false;
-  return request.backends.empty() ||
-         std::ranges::find(request.backends, entry.name) != request.backends.end();
+  if (entry.kind != Kind::native && !request.allow_fallback) return false;
+  if (!request.backends.empty()) return std::ranges::find(request.backends, entry.name) != request.backends.end();
+  const bool is_onnx = find_model_format(request.model_path) == ModelFormat::onnx;
+  return entry.kind == Kind::native || (entry.kind == Kind::of_onnx) == is_onnx;
 }
 
 }  // namespace
@@ -35,15 +41,17 @@ Result<Toolbox> make_toolbox(const CompileRequest& request,
                              const std::vector<std::string>& kernel_libraries) {
   Toolbox tools;
   tools.evaluate = reference::evaluate_node;
+  tools.tensorflow = make_tensorflow_source(request.op_libraries);
   if (!kernel_libraries.empty()) tools.targets.push_back(TRY(make_kernels_target(kernel_libraries)));
   std::vector<std::unique_ptr<Target>> absent;
   for (const Entry& entry : backends) {
     TargetResult target =
-        is_wanted(entry, request) ? entry.open() : fail("not wanted by --backends or --fallback");
+        is_wanted(entry, request) ? entry.open(request) : fail("not wanted by --backends, --fallback or the kind of the model");
     if (target) {
-      tools.targets.push_back(std::move(*target));
+      const bool takes_ours = entry.kind != Kind::of_tensorflow;
+      tools.targets.push_back(takes_ours ? make_translating_target(std::move(*target), tools.evaluate) : std::move(*target));
     } else {
-      absent.push_back(make_absent_target(entry.name, target.error().message, entry.is_framework));
+      absent.push_back(make_absent_target(entry.name, target.error().message, entry.kind != Kind::native));
     }
   }
   std::ranges::move(absent, std::back_inserter(tools.targets));
@@ -53,7 +61,7 @@ Result<Toolbox> make_toolbox(const CompileRequest& request,
 std::vector<BackendInfo> list_backends() {
   std::vector<BackendInfo> list;
   for (const Entry& entry : backends) {
-    const TargetResult target = entry.open();
+    const TargetResult target = entry.open({});
     if (target) {
       list.push_back({entry.name, (*target)->version(), true, {}});
     } else {

@@ -11,8 +11,8 @@ namespace intarsia {
 
 /// The backends in order of preference, with the libraries that the request names. A backend that was not
 /// built, or whose library is not on this machine, stands at the end and refuses everything with the reason
-/// and the remedy. A framework is opened only when the request allows frameworks and its backends (if any are
-/// named) include it.
+/// and the remedy. A framework is opened only when the request allows frameworks and either its backends
+/// name it or, if they name none, the model is of its own kind.
 Result<Toolbox> make_toolbox(const CompileRequest& request, const std::vector<std::string>& kernel_libraries);
 
 /// For intarsia_backends.
@@ -25,7 +25,8 @@ std::vector<BackendInfo> list_backends();
 
 /// A backend's compile half, or why it is not there.
 using TargetResult = Result<std::unique_ptr<Target>>;
-TargetResult open_halide_target();       // halide_present.cc or halide_absent.cc
-TargetResult open_onnxruntime_target();  // onnxruntime_target.cc
+TargetResult open_halide_target(const CompileRequest& request);       // halide_present.cc or halide_absent.cc
+TargetResult open_onnxruntime_target(const CompileRequest& request);  // onnxruntime_target.cc
+TargetResult open_tensorflow_target(const CompileRequest& request);   // tensorflow_target.cc
 
 }  // namespace intarsia

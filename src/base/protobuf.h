@@ -17,3 +17,30 @@ struct WrongWireType : protozero::exception {
 
 #include <protozero/pbf_reader.hpp>
 #include <protozero/pbf_writer.hpp>
+
+#include <string_view>
+
+namespace intarsia {
+
+inline protozero::pbf_reader read_message(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
+
+/// The bytes of the field that the reader stands at: a string, or a message inside.
+inline std::string_view read_bytes(protozero::pbf_reader& message) {
+  const protozero::data_view view = message.get_view();
+  return {view.data(), view.size()};
+}
+
+/// Copies the field that the reader stands at as it is.
+inline void copy_field(protozero::pbf_reader& message, protozero::pbf_writer& to) {
+  switch (message.wire_type()) {
+    case protozero::pbf_wire_type::varint: to.add_uint64(message.tag(), message.get_uint64()); break;
+    case protozero::pbf_wire_type::fixed64: to.add_fixed64(message.tag(), message.get_fixed64()); break;
+    case protozero::pbf_wire_type::fixed32: to.add_fixed32(message.tag(), message.get_fixed32()); break;
+    default: {
+      const uint32_t tag = message.tag();
+      to.add_bytes(tag, message.get_view());
+    }
+  }
+}
+
+}  // namespace intarsia

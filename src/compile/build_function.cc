@@ -22,7 +22,7 @@ class FunctionBuilder {
   }
 
   Result<BuiltFunction> build() {
-    function_.name = "main";
+    function_.name = result_.function_name;
     for (ValueId input : result_.graph.inputs) {
       function_.inputs.push_back(add_value({input, host_slot}, fbs::Storage::input));
     }
@@ -70,10 +70,10 @@ class FunctionBuilder {
     return number;
   }
 
-  /// The number of a value that a step makes.
-  uint32_t make(const PlacedValue& placed) {
+  /// The number of a value that a step makes; `is_adopted`: in memory that comes with it.
+  uint32_t make(const PlacedValue& placed, bool is_adopted) {
     const Value& value = result_.graph.value(placed.value);
-    if (!is_plain(value.type)) return add_value(placed, fbs::Storage::late);
+    if (is_adopted || !is_plain(value.type)) return add_value(placed, fbs::Storage::late);
     const bool to_caller = placed.slot == host_slot && is_output_.contains(placed.value);
     return add_value(placed, to_caller ? fbs::Storage::output : fbs::Storage::arena);
   }
@@ -83,14 +83,15 @@ class FunctionBuilder {
     if (step.kind == ScheduleStep::Kind::copy) {
       entry->kind = fbs::StepKind::copy;
       entry->inputs = {numbers_.at(step.from)};
-      entry->outputs = {make(step.to)};
+      entry->outputs = {make(step.to, false)};
     } else {
       entry->region = step.region;
       const uint32_t target = result_.partition.regions[step.region].target;
       const uint32_t slot = result_.targets[target].slot;
       const uint32_t memory = is_host_kind(result_.slots[slot].kind) ? host_slot : slot;
+      const bool is_adopted = memory == host_slot && result_.targets[target].backend->makes_outputs();
       for (ValueId input : result_.borders[step.region].inputs) entry->inputs.push_back(numbers_.at({input, memory}));
-      for (ValueId output : result_.borders[step.region].outputs) entry->outputs.push_back(make({output, memory}));
+      for (ValueId output : result_.borders[step.region].outputs) entry->outputs.push_back(make({output, memory}, is_adopted));
     }
     function_.steps.push_back(std::move(entry));
   }

@@ -59,7 +59,8 @@ Result<CompileResult> run_passes(const CompileRequest& request, const Toolbox& t
   const auto print_steps = [&] { return describe_steps(result); };
 
   TRY(passes.run("import", graph, [&]() -> Status {
-    graph = TRY(import_model(request.model_path));
+    graph = TRY(import_model(request.model_path, {request.signature, tools.tensorflow}));
+    result.function_name = find_model_format(request.model_path) == ModelFormat::saved_model ? graph.name : "main";
     return choose_outputs(graph, request.outputs);
   }, print_model));
   result.model_weights_bytes = bytes_of_constants(graph);

@@ -19,6 +19,7 @@ struct DeviceSlot {
 /// What a compile decided and made, for reports.
 struct CompileResult {
   Graph graph;  // as it was placed
+  std::string function_name;  // in the program: a SavedModel's signature, else "main"
   std::vector<DeviceSlot> slots;
   std::vector<PlacementTarget> targets;
   std::vector<SymbolBinding> bindings;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "import/import_model.h"
 #include "passes/fold_constants.h"
 #include "passes/place_nodes.h"
 #include "target/target.h"
@@ -15,6 +16,8 @@ namespace intarsia {
 
 struct CompileRequest {
   std::string model_path;
+  std::string signature;                   // of a SavedModel; empty: its default
+  std::vector<std::string> op_libraries;   // of TensorFlow: the user's own operators
   std::string program_path;                // empty with dry_run or stop_after
   std::vector<std::string> devices = {"cpu"};  // "cpu", "sim:0", "accel=sim:1"
   std::vector<std::string> backends;       // names in order of preference; empty: all that there are
@@ -49,6 +52,7 @@ using Progress = std::function<void(const std::string& phase, int done, int tota
 struct Toolbox {
   std::vector<std::unique_ptr<Target>> targets;  // in order of preference
   Evaluate evaluate;                             // runs a node now, for constants
+  TensorFlowSource tensorflow;                   // what the importer of TensorFlow models asks
   std::function<void(const std::string& text)> print;  // where --print-after goes
   Progress progress;
   /// Times the kernels of a region (Tuner::time_kernels) that the named backend compiled; empty: nothing can be measured.

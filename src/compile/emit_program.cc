@@ -6,6 +6,7 @@
 #include "base/mapped_file.h"
 #include "compile/build_function.h"
 #include "compile/link_objects.h"
+#include "import/import_model.h"
 #include "base/cpu_level.h"
 #include "program/digest.h"
 #include "program/verify_machine.h"
@@ -58,7 +59,7 @@ void describe_regions(const CompileResult& result, const CompiledRegions& region
 Status describe_source(const CompileResult& result, const CompileRequest& request, fbs::ProgramT& program) {
   std::error_code error;
   program.model_path = std::filesystem::absolute(request.model_path, error).string();
-  program.model_digest = digest_bytes(TRY(map_file(request.model_path)).bytes);
+  program.model_digest = digest_bytes(TRY(map_file(main_file(request.model_path))).bytes);
   for (ValueId input : result.graph.inputs) {
     const Value& value = result.graph.value(input);
     if (std::optional<Shape> shape = value.type.fixed_shape()) program.shapes.push_back(value.name + "=" + print_shape(*shape));

@@ -2,20 +2,32 @@
 #pragma once
 
 #include <string>
-#include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "graph/graph.h"
+#include "import/import_tensorflow.h"
 
 namespace intarsia {
 
-/// Reads an ONNX model (opsets up to the newest of the pinned onnx wheel; operators older than opset 7 are foreign). Initializers are views of the mapped file
-/// where their alignment allows; model-local functions are inlined; Constant nodes become constants; an operator that
-/// the op table lacks stays as it is (foreign). Sizes that the model leaves open become symbols: their own name, or
-/// "<input>_dim<axis>".  The nodes are sorted; the graph passes verify_graph.
-Result<Graph> import_model(const std::string& path);
+/// A model is a file with ONNX (.onnx and any other name), a frozen GraphDef (.pb), or a SavedModel folder.
+enum class ModelFormat { onnx, graph_def, saved_model };
+ModelFormat find_model_format(const std::string& path);
+/// The file whose bytes stand for the model in digests: the model itself, or saved_model.pb in its folder.
+std::string main_file(const std::string& path);
 
-/// The same from bytes in memory, which are copied; external data is an error.
-Result<Graph> import_model_bytes(std::string_view bytes);
+struct ImportOptions {
+  std::string signature;     // of a SavedModel; empty: "serving_default", or the only one
+  TensorFlowSource source;   // for TensorFlow models
+};
+
+/// Names of a model's functions: a SavedModel's signatures, else "main" alone.
+Result<std::vector<std::string>> list_functions(const std::string& path);
+
+/// The border of a TensorFlow model.
+Result<ModelBorder> read_border(const std::string& path, const std::string& signature);
+
+/// See import_onnx.h and import_tensorflow.h. Errors name the model.
+Result<Graph> import_model(const std::string& path, const ImportOptions& options = {});
 
 }  // namespace intarsia

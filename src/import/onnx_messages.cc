@@ -10,17 +10,10 @@ namespace {
 
 using protozero::pbf_reader;
 
-std::string_view view_of(pbf_reader& message) {
-  const protozero::data_view view = message.get_view();
-  return {view.data(), view.size()};
-}
-
-pbf_reader reader(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
-
 void read_opset(std::string_view bytes, std::map<std::string, int>& opsets) {
   std::string domain;
   int64_t version = 0;
-  pbf_reader message = reader(bytes);
+  pbf_reader message = read_message(bytes);
   while (message.next()) {
     if (message.tag() == operator_set::domain) domain = message.get_string();
     else if (message.tag() == operator_set::version) version = message.get_int64();
@@ -30,7 +23,7 @@ void read_opset(std::string_view bytes, std::map<std::string, int>& opsets) {
 }
 
 std::string attribute_name(std::string_view bytes) {
-  pbf_reader message = reader(bytes);
+  pbf_reader message = read_message(bytes);
   return message.next(attribute::name) ? message.get_string() : std::string();
 }
 
@@ -69,7 +62,7 @@ void read_tensor_type(pbf_reader message, NamedType& result) {
 }
 
 void read_type(std::string_view bytes, NamedType& result) {
-  pbf_reader message = reader(bytes);
+  pbf_reader message = read_message(bytes);
   while (message.next()) {
     if (message.tag() == type::tensor_type) {
       read_tensor_type(message.get_message(), result);
@@ -86,16 +79,16 @@ void read_type(std::string_view bytes, NamedType& result) {
 
 RawModel read_model(std::string_view bytes) {
   RawModel model;
-  pbf_reader message = reader(bytes);
+  pbf_reader message = read_message(bytes);
   while (message.next()) {
     switch (message.tag()) {
       case model::ir_version: model.ir_version = message.get_int64(); break;
-      case model::opset_import: read_opset(view_of(message), model.opsets); break;
+      case model::opset_import: read_opset(read_bytes(message), model.opsets); break;
       case model::graph:
-        model.graph = view_of(message);
+        model.graph = read_bytes(message);
         model.has_graph = true;
         break;
-      case model::functions: model.functions.push_back(view_of(message)); break;
+      case model::functions: model.functions.push_back(read_bytes(message)); break;
       default: message.skip();
     }
   }
@@ -104,16 +97,16 @@ RawModel read_model(std::string_view bytes) {
 
 RawGraph read_graph(std::string_view bytes) {
   RawGraph graph;
-  pbf_reader message = reader(bytes);
+  pbf_reader message = read_message(bytes);
   while (message.next()) {
     switch (message.tag()) {
       case graph::name: graph.name = message.get_string(); break;
-      case graph::node: graph.nodes.push_back(view_of(message)); break;
-      case graph::initializer: graph.initializers.push_back(view_of(message)); break;
-      case graph::sparse_initializer: graph.sparse_initializers.push_back(view_of(message)); break;
-      case graph::input: graph.inputs.push_back(view_of(message)); break;
-      case graph::output: graph.outputs.push_back(view_of(message)); break;
-      case graph::value_info: graph.value_infos.push_back(view_of(message)); break;
+      case graph::node: graph.nodes.push_back(read_bytes(message)); break;
+      case graph::initializer: graph.initializers.push_back(read_bytes(message)); break;
+      case graph::sparse_initializer: graph.sparse_initializers.push_back(read_bytes(message)); break;
+      case graph::input: graph.inputs.push_back(read_bytes(message)); break;
+      case graph::output: graph.outputs.push_back(read_bytes(message)); break;
+      case graph::value_info: graph.value_infos.push_back(read_bytes(message)); break;
       default: message.skip();
     }
   }
@@ -122,7 +115,7 @@ RawGraph read_graph(std::string_view bytes) {
 
 RawNode read_node(std::string_view bytes) {
   RawNode node;
-  pbf_reader message = reader(bytes);
+  pbf_reader message = read_message(bytes);
   while (message.next()) {
     switch (message.tag()) {
       case node::input: node.inputs.push_back(message.get_string()); break;
@@ -131,7 +124,7 @@ RawNode read_node(std::string_view bytes) {
       case node::op_type: node.op = message.get_string(); break;
       case node::domain: node.domain = message.get_string(); break;
       case node::overload: node.overload = message.get_string(); break;
-      case node::attribute: node.attributes.push_back(view_of(message)); break;
+      case node::attribute: node.attributes.push_back(read_bytes(message)); break;
       default: message.skip();
     }
   }
@@ -141,7 +134,7 @@ RawNode read_node(std::string_view bytes) {
 
 RawFunction read_function(std::string_view bytes) {
   RawFunction function;
-  pbf_reader message = reader(bytes);
+  pbf_reader message = read_message(bytes);
   while (message.next()) {
     switch (message.tag()) {
       case function::name: function.name = message.get_string(); break;
@@ -149,10 +142,10 @@ RawFunction read_function(std::string_view bytes) {
       case function::overload: function.overload = message.get_string(); break;
       case function::input: function.inputs.push_back(message.get_string()); break;
       case function::output: function.outputs.push_back(message.get_string()); break;
-      case function::node: function.nodes.push_back(view_of(message)); break;
-      case function::opset_import: read_opset(view_of(message), function.opsets); break;
+      case function::node: function.nodes.push_back(read_bytes(message)); break;
+      case function::opset_import: read_opset(read_bytes(message), function.opsets); break;
       case function::attribute_proto: {
-        const std::string_view attribute = view_of(message);
+        const std::string_view attribute = read_bytes(message);
         function.default_attributes[attribute_name(attribute)] = attribute;
         break;
       }
@@ -164,10 +157,10 @@ RawFunction read_function(std::string_view bytes) {
 
 NamedType read_value_info(std::string_view bytes) {
   NamedType result;
-  pbf_reader message = reader(bytes);
+  pbf_reader message = read_message(bytes);
   while (message.next()) {
     if (message.tag() == value_info::name) result.name = message.get_string();
-    else if (message.tag() == value_info::type) read_type(view_of(message), result);
+    else if (message.tag() == value_info::type) read_type(read_bytes(message), result);
     else message.skip();
   }
   return result;

@@ -15,15 +15,8 @@ using protozero::pbf_writer;
 
 constexpr int deepest = 32;  // nesting of sub-graphs; real models have two or three levels
 
-std::string_view view_of(pbf_reader& message) {
-  const protozero::data_view view = message.get_view();
-  return {view.data(), view.size()};
-}
-
-pbf_reader reader(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
-
 std::string name_field(std::string_view bytes, uint32_t tag) {
-  pbf_reader message = reader(bytes);
+  pbf_reader message = read_message(bytes);
   return message.next(tag) ? message.get_string() : std::string();
 }
 
@@ -32,10 +25,10 @@ class CaptureFinder {
  public:
   void visit_attribute(std::string_view bytes, const std::set<std::string>& known, int depth) {
     if (depth > deepest) throw std::length_error("sub-graphs are nested too deeply");
-    pbf_reader message = reader(bytes);
+    pbf_reader message = read_message(bytes);
     while (message.next()) {
       const bool is_graph = message.tag() == onnx::attribute::g || message.tag() == onnx::attribute::graphs;
-      if (is_graph) visit_graph(view_of(message), known, depth);
+      if (is_graph) visit_graph(read_bytes(message), known, depth);
       else message.skip();
     }
   }
@@ -46,15 +39,15 @@ class CaptureFinder {
   void visit_graph(std::string_view bytes, std::set<std::string> known, int depth) {
     std::vector<std::string_view> nodes;
     std::vector<std::string> outputs;
-    pbf_reader message = reader(bytes);
+    pbf_reader message = read_message(bytes);
     while (message.next()) {
       switch (message.tag()) {
-        case onnx::graph::node: nodes.push_back(view_of(message)); break;
-        case onnx::graph::input: known.insert(name_field(view_of(message), onnx::value_info::name)); break;
-        case onnx::graph::output: outputs.push_back(name_field(view_of(message), onnx::value_info::name)); break;
-        case onnx::graph::initializer: known.insert(name_field(view_of(message), onnx::tensor::name)); break;
+        case onnx::graph::node: nodes.push_back(read_bytes(message)); break;
+        case onnx::graph::input: known.insert(name_field(read_bytes(message), onnx::value_info::name)); break;
+        case onnx::graph::output: outputs.push_back(name_field(read_bytes(message), onnx::value_info::name)); break;
+        case onnx::graph::initializer: known.insert(name_field(read_bytes(message), onnx::tensor::name)); break;
         case onnx::graph::sparse_initializer:
-          known.insert(name_field(name_field(view_of(message), onnx::sparse_tensor::values), onnx::tensor::name));
+          known.insert(name_field(name_field(read_bytes(message), onnx::sparse_tensor::values), onnx::tensor::name));
           break;
         default: message.skip();
       }
@@ -65,12 +58,12 @@ class CaptureFinder {
 
   void visit_node(std::string_view bytes, std::set<std::string>& known, int depth) {
     std::vector<std::string> outputs;
-    pbf_reader message = reader(bytes);
+    pbf_reader message = read_message(bytes);
     while (message.next()) {
       switch (message.tag()) {
         case onnx::node::input: read(message.get_string(), known); break;
         case onnx::node::output: outputs.push_back(message.get_string()); break;
-        case onnx::node::attribute: visit_attribute(view_of(message), known, depth + 1); break;
+        case onnx::node::attribute: visit_attribute(read_bytes(message), known, depth + 1); break;
         default: message.skip();
       }
     }
@@ -84,19 +77,6 @@ class CaptureFinder {
   std::set<std::string> seen_;
 };
 
-/// Copies one field as it is.
-void copy_field(pbf_reader& message, pbf_writer& out) {
-  switch (message.wire_type()) {
-    case protozero::pbf_wire_type::varint: out.add_uint64(message.tag(), message.get_uint64()); break;
-    case protozero::pbf_wire_type::fixed64: out.add_fixed64(message.tag(), message.get_fixed64()); break;
-    case protozero::pbf_wire_type::fixed32: out.add_fixed32(message.tag(), message.get_fixed32()); break;
-    default: {
-      const uint32_t tag = message.tag();
-      out.add_bytes(tag, message.get_view());
-    }
-  }
-}
-
 class Rewriter {
  public:
   explicit Rewriter(const SubgraphChanges& changes) : changes_(changes) {}
@@ -106,7 +86,7 @@ class Rewriter {
     return rewrite(bytes, [&](pbf_reader& message, pbf_writer& out) {
       const uint32_t tag = message.tag();
       if (tag != onnx::attribute::g && tag != onnx::attribute::graphs) return false;
-      out.add_message(tag, graph(view_of(message), depth));
+      out.add_message(tag, graph(read_bytes(message), depth));
       return true;
     });
   }
@@ -116,7 +96,7 @@ class Rewriter {
   static std::string rewrite(std::string_view bytes, Change change) {
     std::string result;
     pbf_writer out(result);
-    pbf_reader message = reader(bytes);
+    pbf_reader message = read_message(bytes);
     while (message.next()) {
       if (!change(message, out)) copy_field(message, out);
     }
@@ -132,9 +112,9 @@ class Rewriter {
     return rewrite(bytes, [&](pbf_reader& message, pbf_writer& out) {
       const uint32_t tag = message.tag();
       if (tag == onnx::graph::node) {
-        out.add_message(tag, node(view_of(message), depth));
+        out.add_message(tag, node(read_bytes(message), depth));
       } else if (tag == onnx::graph::output) {
-        out.add_message(tag, output(view_of(message)));
+        out.add_message(tag, output(read_bytes(message)));
       } else {
         return false;
       }
@@ -157,7 +137,7 @@ class Rewriter {
       if (tag == onnx::node::input || tag == onnx::node::output) {
         out.add_string(tag, renamed(message.get_string()));
       } else if (tag == onnx::node::attribute) {
-        const std::string_view old = view_of(message);
+        const std::string_view old = read_bytes(message);
         const std::string refers_to = name_field(old, onnx::attribute::ref_attr_name);
         if (refers_to.empty()) {
           out.add_message(tag, attribute(old, depth + 1));
@@ -190,7 +170,7 @@ std::string rename_attribute(std::string_view attribute, std::string_view name) 
   std::string result;
   pbf_writer out(result);
   out.add_string(onnx::attribute::name, name.data(), name.size());
-  pbf_reader message = reader(attribute);
+  pbf_reader message = read_message(attribute);
   while (message.next()) {
     if (message.tag() == onnx::attribute::name) message.skip();
     else copy_field(message, out);

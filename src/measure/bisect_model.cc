@@ -34,7 +34,7 @@ std::vector<Candidate> find_candidates(const Graph& graph) {
 
 /// The reference kernels' values of some values of the graph.
 Oracle reference_of(const Graph& graph, const std::vector<std::string>& values, const Evaluate& evaluate) {
-  return {"reference", [=](const std::string&, std::span<const NamedValue> inputs) {
+  return {"reference", [=](const std::string&, const std::string&, std::span<const NamedValue> inputs) {
             Graph part = graph;
             part.outputs.clear();
             for (size_t v = 0; v < part.values.size(); ++v) {
@@ -55,6 +55,7 @@ std::vector<size_t> choose_probes(size_t begin, size_t end) {
 }  // namespace
 
 Result<std::optional<BadNode>> find_first_bad_node(const CheckRequest& request, const CheckTools& tools) {
+  if (find_model_format(request.path) != ModelFormat::onnx) return fail("parts of a TensorFlow model cannot be compared yet; compare the ONNX form of it");
   const Graph graph = TRY(import_model(request.path));
   const std::vector<Candidate> candidates = find_candidates(graph);
   std::optional<BadNode> found;

@@ -213,7 +213,7 @@ Result<CheckResult> check_model(const CheckRequest& request, const CheckTools& t
   const std::vector<NamedValue> outputs =
       TRY(with_context(run_program(session, function, inputs), "{}", request.path));
   const std::vector<NamedValue> reference =
-      TRY(with_context(tools.oracle.run(result.model_path, inputs), "--against {}", tools.oracle.name));
+      TRY(with_context(tools.oracle.run(result.model_path, function.name, inputs), "--against {}", tools.oracle.name));
   result.outputs = compare_outputs(outputs, reference, request.tolerance);
   result.ok =
       std::ranges::all_of(result.outputs, [](const CheckedOutput& output) { return output.difference.ok; });

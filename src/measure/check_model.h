@@ -14,11 +14,11 @@
 
 namespace intarsia {
 
-/// Runs a whole model file some other way. An output that is a sequence comes as its elements "NAME[0]",
+/// Runs a function of a whole model some other way (of a SavedModel: a signature). An output that is a sequence comes as its elements "NAME[0]",
 /// "NAME[1]".
 struct Oracle {
   std::string name;  // "onnxruntime"
-  std::function<Result<std::vector<NamedValue>>(const std::string& model_path,
+  std::function<Result<std::vector<NamedValue>>(const std::string& model_path, const std::string& function,
                                                 std::span<const NamedValue> inputs)>
       run;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/op_table.h"
+#include "translate/translate_node.h"
 
 namespace intarsia {
 namespace {
@@ -72,11 +73,42 @@ void detach_outputs(Graph& graph, NodeId id, std::vector<Tensor> tensors) {
   }
 }
 
+/// Weights matter for types by their shape alone; moving them round is left to the backends.
+void forget_large_constants(Graph& graph) {
+  constexpr size_t large_bytes = 1 << 16;
+  for (Value& value : graph.values) {
+    if (value.constant && value.constant->bytes() > large_bytes) value.constant.reset();
+  }
+}
+
+/// The types of a TensorFlow node's outputs, and their values if they are known, are those of its translation. A node without
+/// one, or whose translation does not fit its inputs, is TensorFlow's own affair.
+Status fold_translated(Graph& graph, NodeId id, const Evaluate& evaluate, const InferForeign& infer_foreign) {
+  Result<Graph> translated = translate_node(graph, id);
+  if (translated) forget_large_constants(*translated);
+  if (!translated || !fold_constants(*translated, evaluate, {})) return infer_node(graph, id, infer_foreign);
+  std::vector<Tensor> known;
+  size_t number = 0;
+  for (ValueId output : graph.node(id).outputs) {
+    if (output == no_value) continue;
+    const Value& value = translated->value(translated->outputs[number++]);
+    graph.value(output).type = value.type;
+    if (value.constant) known.push_back(*value.constant);
+  }
+  const auto& outputs = graph.node(id).outputs;
+  if (known.size() == number && number == outputs.size()) detach_outputs(graph, id, std::move(known));
+  return {};
+}
+
 }  // namespace
 
 Status fold_constants(Graph& graph, const Evaluate& evaluate, const InferForeign& infer_foreign) {
   for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
     const NodeId id{i};
+    if (is_tensorflow(graph.node(id))) {
+      TRY(fold_translated(graph, id, evaluate, infer_foreign));
+      continue;
+    }
     TRY(infer_node(graph, id, infer_foreign));
     const Node& node = graph.node(id);
     if (std::optional<Tensor> shape = value_of_shape(graph, node)) {

@@ -47,6 +47,8 @@ class Target {
   virtual std::string version() const { return {}; }
   /// True: programs with regions of it need a framework of this name where they run.
   virtual bool needs_framework() const { return false; }
+  /// True: its run half makes the memory of all its results itself, so they are adopted, not written in place.
+  virtual bool makes_outputs() const { return false; }
   /// Device kinds ("cpu", "sim") that it can compile for.
   virtual bool supports_device(const std::string& kind) const = 0;
   virtual Support supports(const Graph& graph, NodeId node) const = 0;

@@ -5,12 +5,12 @@
 #include <string_view>
 
 #include "graph/verify_graph.h"
-#include "import/import_model.h"
+#include "import/import_onnx.h"
 #include "tests/fuzz/fold_with_budget.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace intarsia;
-  Result<Graph> graph = import_model_bytes({reinterpret_cast<const char*>(data), size});
+  Result<Graph> graph = import_onnx_bytes({reinterpret_cast<const char*>(data), size});
   if (!graph) return 0;
   fold_with_budget(*graph);
   if (!verify_graph(*graph)) std::abort();

@@ -53,6 +53,8 @@ def _options(
     tune: str = "fast",
     tune_seconds: float = 0,
     cache: str | os.PathLike = "",
+    signature: str = "",
+    op_libraries: Sequence[str | os.PathLike] = (),
     strip_names: bool = False,
 ) -> _intarsia.CompileOptions:
     options = _intarsia.CompileOptions()
@@ -68,12 +70,14 @@ def _options(
     options.tune = tune
     options.tune_seconds = tune_seconds
     options.cache = os.fspath(cache)
+    options.signature = signature
+    options.op_libraries = [os.fspath(library) for library in op_libraries]
     options.strip_names = strip_names
     return options
 
 
 def compile(model: str | os.PathLike, *, progress: Callable[[str, int, int], None] | None = None, **options: object) -> Compiled:
-    """Compiles an ONNX model.
+    """Compiles a model: an ONNX file, a frozen GraphDef (.pb) or a SavedModel folder.
 
     Options: devices: "cpu", "sim:0", or with a slot's name "accel=sim:0". backends: names in order of preference (none:
     all). shapes: {input: sizes} for inputs that the model leaves open (else 1). pins: {node name pattern:

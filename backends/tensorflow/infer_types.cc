@@ -1,0 +1,80 @@
+#include "backends/tensorflow/infer_types.h"
+
+#include <algorithm>
+#include <set>
+
+#include "backends/tensorflow/region_session.h"
+#include "backends/tensorflow/write_graph_def.h"
+#include "tensorflow/dtypes.h"
+
+namespace intarsia::tf {
+namespace {
+
+/// The node with the makers of opaque values that it reads, directly or through others; ids ascend.
+std::vector<NodeId> with_opaque_makers(const Graph& graph, NodeId node) {
+  std::set<NodeId> members{node};
+  std::vector<NodeId> open{node};
+  while (!open.empty()) {
+    const NodeId at = open.back();
+    open.pop_back();
+    for (ValueId input : graph.node(at).inputs) {
+      if (input == no_value) continue;
+      const Value& value = graph.value(input);
+      if (value.type.opaque && value.producer != no_node && members.insert(value.producer).second) open.push_back(value.producer);
+    }
+  }
+  return {members.begin(), members.end()};
+}
+
+/// These nodes alone; the outputs of the last one, in order, are the graph's.
+Graph make_probe(const Graph& graph, const std::vector<NodeId>& nodes) {
+  Graph probe = extract_subgraph(graph, nodes, std::vector<std::vector<NodeId>>(graph.values.size()));
+  probe.outputs.clear();
+  for (ValueId output : probe.nodes.back().outputs) {
+    if (output != no_value) probe.outputs.push_back(output);
+  }
+  return probe;
+}
+
+Result<ValueType> read_type(const Library& library, SessionGraph& graph, TF_Output output) {
+  const Api& api = library.api();
+  const int data_type = api.output_type(output);
+  ValueType type;
+  if (tensorflow::is_opaque_type(data_type)) {
+    type.opaque = true;
+    return type;
+  }
+  type.dtype = tensorflow::dtype_of(data_type);
+  CallStatus status(library);
+  const int rank = api.output_rank(graph, output, status);
+  TRY(status.check());
+  if (rank < 0) return type;
+  Shape sizes(static_cast<size_t>(rank));
+  api.output_sizes(graph, output, sizes.data(), rank, status);
+  TRY(status.check());
+  type.shape.emplace();
+  for (int64_t size : sizes) type.shape->push_back(size < 0 ? Dim::unknown() : Dim::number(size));
+  return type;
+}
+
+}  // namespace
+
+Status infer_types(Graph& graph, NodeId id) {
+  const Result<const Library*> library = Library::get();
+  if (!library || graph.node(id).domain != "tensorflow") return {};
+  const Result<WrittenGraph> written = write_graph_def(make_probe(graph, with_opaque_makers(graph, id)));
+  if (!written) return {};
+  RegionGraph region{written->graph_def, written->constant_names, {}, written->inputs, written->outputs, {}, written->has_control_flow};
+  for (const Tensor& constant : written->constants) region.constants.push_back(constant.view());
+  const std::string bytes = TRY(complete_graph(**library, region));
+  SessionGraph probe(**library);
+  if (!probe.import(bytes)) return {};
+  size_t number = 0;
+  for (ValueId output : graph.node(id).outputs) {
+    if (output == no_value) continue;
+    graph.value(output).type = TRY(read_type(**library, probe, TRY(probe.find(written->outputs[number++]))));
+  }
+  return {};
+}
+
+}  // namespace intarsia::tf

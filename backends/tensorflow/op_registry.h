@@ -1,0 +1,45 @@
+// What TensorFlow knows of its operators.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "backends/tensorflow/tf_library.h"
+#include "graph/graph.h"
+#include "target/target.h"
+#include "tensorflow/messages.h"
+
+namespace intarsia::tf {
+
+class OpRegistry {
+ public:
+  explicit OpRegistry(const Library& library) : library_(library) {}
+
+  /// Null: TensorFlow has no such operator, not even in the libraries loaded so far. Thread-safe.
+  Result<const tensorflow::OpDef*> find(const std::string& op) const;
+  std::vector<std::string> names() const;
+
+  /// Whether some kernel for the CPU takes the node's types.
+  Support has_kernel(const std::string& op, const Attributes& attributes) const;
+
+ private:
+  void read_all() const;
+
+  struct Kernel {
+    std::map<std::string, std::set<int32_t>> types;  // by type attribute: what it takes
+  };
+
+  const std::vector<Kernel>& kernels_of(const std::string& op) const;
+
+  const Library& library_;
+  mutable std::mutex mutex_;  // guards what follows
+  mutable std::map<std::string, tensorflow::OpDef> ops_;
+  mutable std::map<std::string, std::vector<Kernel>> kernels_;
+};
+
+/// Of the process's library.
+Result<const OpRegistry*> op_registry();
+
+}  // namespace intarsia::tf

@@ -1,0 +1,69 @@
+#include "backends/tensorflow/opened_model.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "base/mapped_file.h"
+
+namespace intarsia::tf {
+namespace {
+
+Result<std::unique_ptr<Session>> open_session(const Library& library, const ModelLocation& model, int threads) {
+  const SessionSettings settings{threads, true};
+  if (!model.tags.empty()) return Session::from_saved_model(library, model.path, model.tags, settings);
+  const MappedFile file = TRY(map_file(model.path));
+  return Session::from_graph(library, {reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size()}, settings);
+}
+
+}  // namespace
+
+Status OpenedModel::set_inputs(const ModelLocation& model, std::span<const NamedValue> inputs) {
+  given_.assign(inputs.begin(), inputs.end());
+  for (const NamedValue& input : given_) {
+    if (std::ranges::find(model.inputs, input.name, &std::pair<std::string, std::string>::first) != model.inputs.end()) continue;
+    std::vector<std::string> names;
+    for (const auto& [name, tensor] : model.inputs) names.push_back(name);
+    return fail("the model has no input '{}'; its inputs are: {}", input.name, fmt::join(names, ", "));
+  }
+  for (const auto& [name, tensor] : model.inputs) {
+    const auto given = std::ranges::find(given_, name, &NamedValue::name);
+    if (given == given_.end()) return fail("input '{}' is missing", name);
+    inputs_.push_back(TRY(session_->graph().find(tensor)));
+    fed_.push_back(TRY(with_context(wrap_tensor(session_->library(), given->tensor.view()), "input '{}'", name)));
+  }
+  return {};
+}
+
+Result<OpenedModel> OpenedModel::open(const ModelLocation& model, std::span<const NamedValue> inputs, int threads) {
+  const Library& library = *TRY(Library::get());
+  for (const std::string& path : model.op_libraries) TRY(library.load_operators(path));
+  OpenedModel opened;
+  opened.session_ = TRY(open_session(library, model, threads));
+  TRY(opened.set_inputs(model, inputs));
+  for (const auto& [name, tensor] : model.outputs) {
+    opened.outputs_.push_back(TRY(opened.session_->graph().find(tensor)));
+    opened.output_names_.push_back(name);
+  }
+  return opened;
+}
+
+Status OpenedModel::run() {
+  std::vector<TF_Tensor*> values, made(outputs_.size(), nullptr);
+  for (const OwnedTensor& tensor : fed_) values.push_back(tensor.get());
+  made_.clear();
+  TRY(session_->run(inputs_, values, outputs_, made));
+  for (TF_Tensor* tensor : made) made_.emplace_back(tensor, DeleteTensor{&session_->library()});
+  return {};
+}
+
+Result<std::vector<NamedValue>> OpenedModel::take_outputs() {
+  std::vector<NamedValue> outputs;
+  for (size_t i = 0; i < made_.size(); ++i) {
+    outputs.push_back({output_names_[i], TRY(with_context(adopt_tensor(session_->library(), std::move(made_[i])), "output '{}'", output_names_[i]))});
+  }
+  made_.clear();
+  return outputs;
+}
+
+}  // namespace intarsia::tf

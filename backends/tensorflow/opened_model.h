@@ -1,0 +1,45 @@
+// A model of TensorFlow's own kind opened in TensorFlow with one set of inputs, to be run again and again.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backends/tensorflow/tf_session.h"
+
+namespace intarsia::tf {
+
+/// Where a model is and what its users see of it.
+struct ModelLocation {
+  std::string path;               // a SavedModel folder, or a frozen GraphDef
+  std::vector<std::string> tags;  // of a SavedModel; none: a GraphDef
+  std::vector<std::pair<std::string, std::string>> inputs, outputs;  // name to users, tensor in the graph
+  std::vector<std::string> op_libraries;
+};
+
+class OpenedModel {
+ public:
+  /// One tensor for each of the model's inputs, in any order; no copy is made but of strings. Fails for inputs that are
+  /// missing or unknown, and with TensorFlow's own message.
+  static Result<OpenedModel> open(const ModelLocation& model, std::span<const NamedValue> inputs, int threads);
+
+  Status run();
+
+  /// Of the last run, in the model's order; a second call gives none.
+  Result<std::vector<NamedValue>> take_outputs();
+
+  const std::string& version() const { return session_->library().version(); }
+
+ private:
+  OpenedModel() = default;
+  Status set_inputs(const ModelLocation& model, std::span<const NamedValue> inputs);
+
+  std::unique_ptr<Session> session_;
+  std::vector<NamedValue> given_;  // keeps their memory
+  std::vector<OwnedTensor> fed_, made_;
+  std::vector<TF_Output> inputs_, outputs_;
+  std::vector<std::string> output_names_;
+};
+
+}  // namespace intarsia::tf

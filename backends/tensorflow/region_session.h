@@ -1,0 +1,27 @@
+// The session of a region: what the compile half tries and the run half runs.
+#pragma once
+
+#include "backends/tensorflow/tf_session.h"
+
+namespace intarsia::tf {
+
+struct RegionGraph {
+  std::string_view graph_def;
+  std::vector<std::string> constant_names;
+  std::vector<TensorView> constants;
+  std::vector<std::string> inputs, outputs, initialisers;
+  bool has_control_flow = false;
+};
+
+struct RegionSession {
+  std::unique_ptr<Session> session;
+  std::vector<TF_Output> inputs, outputs;
+};
+
+/// A serialised GraphDef with the constants as nodes, of the version of operators that this TensorFlow has.
+Result<std::string> complete_graph(const Library& library, const RegionGraph& region);
+
+/// A session of the graph with its constants, whose tables are filled.
+Result<RegionSession> open_region(const Library& library, const RegionGraph& region, int threads);
+
+}  // namespace intarsia::tf

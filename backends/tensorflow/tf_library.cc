@@ -1,0 +1,148 @@
+#include "backends/tensorflow/tf_library.h"
+
+#include <dlfcn.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+
+namespace intarsia::tf {
+namespace {
+
+constexpr ForeignLibrary tensorflow{"TensorFlow", "TF_SessionRun", "libtensorflow_cc.so", "INTARSIA_TENSORFLOW", "tensorflow-cpu"};
+
+bool is_version_in_range(std::string_view version) {
+  int minor = 0;
+  if (!version.starts_with("2.")) return false;
+  version.remove_prefix(2);
+  std::from_chars(version.data(), version.data() + version.size(), minor);
+  return minor >= oldest_minor_version;
+}
+
+/// Finds functions by name and remembers those that are missing.
+class Finder {
+ public:
+  explicit Finder(void* handle) : handle_(handle == nullptr ? RTLD_DEFAULT : handle) {}
+
+  template <typename Function>
+  void find(const char* name, Function*& pointer) {
+    pointer = reinterpret_cast<Function*>(dlsym(handle_, name));
+    if (pointer == nullptr) missing.push_back(name);
+  }
+
+  std::vector<std::string> missing;
+
+ private:
+  void* handle_;
+};
+
+void find_basics(Finder& f, Api& api) {
+  f.find("TF_Version", api.version);
+  f.find("TF_NewStatus", api.new_status);
+  f.find("TF_DeleteStatus", api.delete_status);
+  f.find("TF_GetCode", api.code);
+  f.find("TF_Message", api.message);
+  f.find("TF_NewBuffer", api.new_buffer);
+  f.find("TF_DeleteBuffer", api.delete_buffer);
+  f.find("TF_GetAllOpList", api.all_ops);
+  f.find("TF_GetRegisteredKernelsForOp", api.kernels_of);
+  f.find("TF_LoadLibrary", api.load_library);
+  f.find("TF_GetGraphDefVersion", api.graph_version);
+}
+
+void find_tensors(Finder& f, Api& api) {
+  f.find("TF_NewTensor", api.new_tensor);
+  f.find("TF_AllocateTensor", api.allocate_tensor);
+  f.find("TF_DeleteTensor", api.delete_tensor);
+  f.find("TF_TensorType", api.tensor_type);
+  f.find("TF_NumDims", api.rank);
+  f.find("TF_Dim", api.size);
+  f.find("TF_TensorByteSize", api.tensor_bytes);
+  f.find("TF_TensorData", api.tensor_data);
+  f.find("TF_StringInit", api.string_init);
+  f.find("TF_StringCopy", api.string_copy);
+  f.find("TF_StringGetDataPointer", api.string_data);
+  f.find("TF_StringGetSize", api.string_bytes);
+  f.find("TF_StringDealloc", api.string_release);
+}
+
+void find_graphs(Finder& f, Api& api) {
+  f.find("TF_NewGraph", api.new_graph);
+  f.find("TF_DeleteGraph", api.delete_graph);
+  f.find("TF_NewImportGraphDefOptions", api.new_import_options);
+  f.find("TF_DeleteImportGraphDefOptions", api.delete_import_options);
+  f.find("TF_GraphImportGraphDef", api.import_graph);
+  f.find("TF_GraphOperationByName", api.find_operation);
+  f.find("TF_OperationNumOutputs", api.output_count);
+  f.find("TF_OperationOutputType", api.output_type);
+  f.find("TF_GraphGetTensorNumDims", api.output_rank);
+  f.find("TF_GraphGetTensorShape", api.output_sizes);
+  f.find("TF_NewOperation", api.new_operation);
+  f.find("TF_AddInput", api.add_input);
+  f.find("TF_SetAttrType", api.set_type);
+  f.find("TF_FinishOperation", api.finish_operation);
+  f.find("TF_OperationGetAttrType", api.get_type);
+}
+
+void find_sessions(Finder& f, Api& api) {
+  f.find("TF_NewSessionOptions", api.new_session_options);
+  f.find("TF_DeleteSessionOptions", api.delete_session_options);
+  f.find("TF_SetConfig", api.set_config);
+  f.find("TF_NewSession", api.new_session);
+  f.find("TF_LoadSessionFromSavedModel", api.load_saved_model);
+  f.find("TF_CloseSession", api.close_session);
+  f.find("TF_DeleteSession", api.delete_session);
+  f.find("TF_SessionRun", api.run);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Library>> Library::open() {
+  constexpr int keep = 0;
+  setenv("TF_CPP_MIN_LOG_LEVEL", "3", keep);           // its notes on start-up are no business of our users
+  setenv("TF_OVERRIDE_GLOBAL_THREADPOOL", "1", keep);  // else the process's first session decides the threads of all
+  const OpenedLibrary opened =
+      TRY(open_foreign_library(tensorflow, search_for(tensorflow, "libtensorflow_cc.so.2", "tensorflow/libtensorflow_cc.so.2")));
+  auto library = std::make_unique<Library>();
+  Finder finder(opened.handle);
+  find_basics(finder, library->api_);
+  library->path_ = opened.path;
+  if (library->api_.version != nullptr) library->version_ = library->api_.version();
+  if (!is_version_in_range(library->version_)) {
+    return fail("{} is TensorFlow {}, want 2.{} or newer of major version 2; {}", opened.path, library->version_, oldest_minor_version, tensorflow.remedy());
+  }
+  find_tensors(finder, library->api_);
+  find_graphs(finder, library->api_);
+  find_sessions(finder, library->api_);
+  if (!finder.missing.empty()) {
+    return fail("{} (TensorFlow {}) lacks {}; {}", opened.path, library->version_, fmt::join(finder.missing, ", "), tensorflow.remedy());
+  }
+  return library;
+}
+
+Result<const Library*> Library::get() {
+  static std::mutex mutex;
+  static const Library* library = nullptr;  // never freed: tensors of ours may outlive every static object
+  std::lock_guard lock(mutex);
+  if (library == nullptr) library = TRY(open()).release();
+  return library;
+}
+
+Status Library::load_operators(const std::string& path) const {
+  std::error_code error;
+  const std::string whole = std::filesystem::weakly_canonical(path, error).string();
+  std::lock_guard lock(mutex_);
+  if (loaded_.contains(whole)) return {};
+  CallStatus status(*this);
+  api_.load_library(whole.c_str(), status);
+  TRY(with_context(status.check(), "library of operators '{}'", path));
+  loaded_.insert(whole);
+  return {};
+}
+
+Status CallStatus::check() const {
+  if (library_.api().code(status_) == 0) return {};
+  return fail("{}", library_.api().message(status_));
+}
+
+}  // namespace intarsia::tf

@@ -1,0 +1,58 @@
+// TensorFlow, found on the machine and opened once a process. Nothing of it is linked: a program that needs it and a
+// machine that lacks it give an error with a remedy.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "backends/tensorflow/tf_api.h"
+#include "base/foreign_library.h"
+#include "base/result.h"
+
+namespace intarsia::tf {
+
+/// Versions 2.15 and newer of major version 2 are taken.
+inline constexpr int oldest_minor_version = 15;
+
+class Library {
+ public:
+  /// The process's library, opened on first use (or found, when Python imported it before). After a failure the next call
+  /// tries again. Thread-safe.
+  static Result<const Library*> get();
+
+  const Api& api() const { return api_; }
+  const std::string& version() const { return version_; }  // "2.21.0"
+  const std::string& path() const { return path_; }
+
+  /// Loads a library of the user's own operators; a second time does nothing. Thread-safe.
+  Status load_operators(const std::string& path) const;
+
+ private:
+  static Result<std::unique_ptr<Library>> open();
+
+  Api api_{};
+  std::string version_;
+  std::string path_;
+  mutable std::mutex mutex_;  // guards loaded_
+  mutable std::set<std::string> loaded_;
+};
+
+/// A status of the library for one call: `check` turns it into ours.
+class CallStatus {
+ public:
+  explicit CallStatus(const Library& library) : library_(library), status_(library.api().new_status()) {}
+  ~CallStatus() { library_.api().delete_status(status_); }
+  CallStatus(const CallStatus&) = delete;
+  CallStatus& operator=(const CallStatus&) = delete;
+  operator TF_Status*() const { return status_; }
+  Status check() const;
+
+ private:
+  const Library& library_;
+  TF_Status* status_;
+};
+
+}  // namespace intarsia::tf

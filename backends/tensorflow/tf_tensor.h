@@ -1,0 +1,30 @@
+// Tensors of TensorFlow, owned, on our memory or as our tensors.
+#pragma once
+
+#include <memory>
+
+#include "backends/tensorflow/tf_library.h"
+#include "base/tensor_view.h"
+
+namespace intarsia::tf {
+
+struct DeleteTensor {
+  const Library* library = nullptr;
+  void operator()(TF_Tensor* tensor) const { library->api().delete_tensor(tensor); }
+};
+using OwnedTensor = std::unique_ptr<TF_Tensor, DeleteTensor>;
+
+/// A tensor on the view's own memory, which must outlive it (TensorFlow copies memory that is not aligned to 64 bytes);
+/// strings are always copied. Fails for a dtype that TensorFlow lacks.
+Result<OwnedTensor> wrap_tensor(const Library& library, const TensorView& tensor);
+
+/// Its dtype, shape and, except for strings, its memory.
+Result<TensorView> describe_tensor(const Library& library, const TF_Tensor* tensor);
+
+/// A Tensor on the same memory, which keeps it alive; strings are copied.
+Result<Tensor> adopt_tensor(const Library& library, OwnedTensor tensor);
+
+/// Copies strings out of a tensor to `to`, an array with room for as many.
+void copy_strings(const Library& library, const TF_Tensor* tensor, std::span<std::string> to);
+
+}  // namespace intarsia::tf

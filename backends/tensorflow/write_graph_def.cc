@@ -1,0 +1,185 @@
+#include "backends/tensorflow/write_graph_def.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/protobuf.h"
+#include "tensorflow/attributes.h"
+#include "tensorflow/composite.h"
+#include "tensorflow/dtypes.h"
+#include "tensorflow/fields.h"
+
+namespace intarsia::tf {
+namespace {
+
+using namespace tensorflow;
+using protozero::pbf_writer;
+
+/// What TensorFlow takes as a node's name.
+std::string legal_name(const std::string& name) {
+  std::string legal;
+  for (char c : name) legal += std::isalnum(static_cast<unsigned char>(c)) || std::string_view("_./-").find(c) != std::string_view::npos ? c : '_';
+  if (legal.empty() || !(std::isalnum(static_cast<unsigned char>(legal[0])) || legal[0] == '.')) legal.insert(0, "n");
+  return legal;
+}
+
+class GraphWriter {
+ public:
+  explicit GraphWriter(const Graph& region) : region_(region), out_(written_.graph_def) {}
+
+  Result<WrittenGraph> write() {
+    for (ValueId input : region_.inputs) TRY(add_input(region_.value(input), input));
+    for (const Node& node : region_.nodes) TRY(with_context(add_node(node), "node '{}' ({})", node.name, node.op));
+    for (ValueId output : region_.outputs) written_.outputs.push_back(tensors_.at(output));
+    write_library();
+    return std::move(written_);
+  }
+
+ private:
+  std::string unique_name(const std::string& name) {
+    const std::string legal = legal_name(name);
+    std::string candidate = legal;
+    for (int i = 1; !names_.insert(candidate).second; ++i) candidate = fmt::format("{}_{}", legal, i);
+    return candidate;
+  }
+
+  Status put(const NodeDef& node) {
+    out_.add_message(graph_def::node, write_node(node, TRY(encode_attributes(node.attributes))));
+    return {};
+  }
+
+  Status add_input(const Value& value, ValueId id) {
+    if (value.type.opaque) return fail("value '{}' is a resource or variant, which cannot enter a region", value.name);
+    NodeDef node{unique_name("input_" + std::to_string(written_.inputs.size())), "Placeholder", {}, {}, {}};
+    const int type = data_type_of(value.type.dtype);
+    if (type == 0) return fail("value '{}' is of type {}, which TensorFlow lacks", value.name, dtype_name(value.type.dtype));
+    node.attributes.set("dtype", encode_type(type));
+    node.attributes.set("shape", encode_shape(value.type.shape));
+    tensors_[id] = node.name + ":0";
+    written_.inputs.push_back(node.name + ":0");
+    return put(node);
+  }
+
+  /// The tensor of a value that a node reads. A constant becomes a node when it is read first.
+  Result<std::string> tensor_of(ValueId id) {
+    if (auto at = tensors_.find(id); at != tensors_.end()) return at->second;
+    const Value& value = region_.value(id);
+    if (!value.constant) return fail("it reads '{}', which nothing makes", value.name);
+    return tensors_[id] = TRY(add_constant(value.name.substr(0, value.name.rfind(':')), *value.constant));
+  }
+
+  Result<std::string> add_constant(const std::string& name, const Tensor& tensor) {
+    const std::string unique = unique_name(name);
+    if (tensor.dtype() != DType::string && tensor.bytes() > most_inline_bytes) {
+      written_.constant_names.push_back(unique);
+      written_.constants.push_back(tensor);
+    } else {
+      TRY(put(make_constant(unique, tensor)));
+    }
+    return unique + ":0";
+  }
+
+  static NodeDef make_constant(const std::string& name, const Tensor& tensor) {
+    NodeDef node{name, "Const", {}, {}, {}};
+    node.attributes.set("dtype", encode_type(data_type_of(tensor.dtype())));
+    node.attributes.set("value", tensor);
+    return node;
+  }
+
+  Status add_node(const Node& node) {
+    if (node.domain != "tensorflow") return fail("it is no operator of TensorFlow");
+    std::vector<std::string> inputs;
+    for (ValueId input : node.inputs) inputs.push_back(input == no_value ? "" : TRY(tensor_of(input)));
+    if (const std::optional<Composite> composite = TRY(get_composite(node.attributes))) return add_composite(node, *composite, inputs);
+    NodeDef def{unique_name(node.name), node.op, {}, std::move(inputs), node.attributes};
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      if (node.outputs[i] != no_value) tensors_[node.outputs[i]] = fmt::format("{}:{}", def.name, i);
+    }
+    collect_library(node.attributes);
+    def.attributes.erase(library_attribute);
+    written_.has_control_flow |= node.attributes.has(library_attribute);
+    return node.attributes.has(keys_attribute) ? add_table(std::move(def), node.attributes) : put(def);
+  }
+
+  /// The table under a name of its own, and a node that fills it.
+  Status add_table(NodeDef table, const Attributes& attributes) {
+    const Tensor* keys = attributes.get_tensor(keys_attribute);
+    const Tensor* values = attributes.get_tensor(values_attribute);
+    if (keys == nullptr || values == nullptr) return fail("the table has no contents");
+    table.attributes.erase(keys_attribute);
+    table.attributes.erase(values_attribute);
+    table.attributes.set("shared_name", table.name);
+    NodeDef fill{unique_name(table.name + "/fill"), "LookupTableImportV2", {}, {table.name + ":0"}, {}};
+    fill.inputs.push_back(TRY(add_constant(table.name + "/keys", *keys)));
+    fill.inputs.push_back(TRY(add_constant(table.name + "/values", *values)));
+    fill.attributes.set("Tin", encode_type(data_type_of(keys->dtype())));
+    fill.attributes.set("Tout", encode_type(data_type_of(values->dtype())));
+    written_.initialisers.push_back(fill.name);
+    TRY(put(table));
+    return put(fill);
+  }
+
+  Status add_composite(const Node& node, const Composite& composite, const std::vector<std::string>& inputs) {
+    std::map<std::string, std::string> new_names;
+    for (const NodeDef& inner : composite.nodes) new_names[inner.name] = unique_name(inner.name);
+    const auto rename = [&](const std::string& reference) -> Result<std::string> {
+      if (const std::optional<size_t> number = input_number(reference)) {
+        if (*number >= inputs.size()) return fail("reads input {} of {}", *number, inputs.size());
+        return inputs[*number];
+      }
+      const TensorReference from = parse_reference(reference);
+      const auto at = new_names.find(from.node);
+      if (at == new_names.end()) return fail("reads '{}', which nothing makes", reference);
+      return from.output < 0 ? "^" + at->second : fmt::format("{}:{}", at->second, from.output);
+    };
+    for (NodeDef inner : composite.nodes) {
+      inner.name = new_names[inner.name];
+      for (std::string& input : inner.inputs) input = TRY(rename(input));
+      collect_library(inner.attributes);
+      inner.attributes.erase(library_attribute);
+      TRY(put(inner));
+    }
+    for (size_t i = 0; i < node.outputs.size() && i < composite.outputs.size(); ++i) {
+      if (node.outputs[i] != no_value) tensors_[node.outputs[i]] = TRY(rename(composite.outputs[i]));
+    }
+    written_.has_control_flow = true;
+    return {};
+  }
+
+  void collect_library(const Attributes& attributes) {
+    const AttributeValue* value = attributes.find(library_attribute);
+    const auto* encoded = value ? std::get_if<EncodedAttribute>(value) : nullptr;
+    if (encoded == nullptr) return;
+    protozero::pbf_reader library = read_message(encoded->bytes);
+    while (library.next()) {
+      if (library.tag() == function_library::function) functions_.insert(std::string(read_bytes(library)));
+      else library.skip();
+    }
+  }
+
+  void write_library() {
+    if (functions_.empty()) return;
+    pbf_writer library(out_, graph_def::library);
+    for (const std::string& function : functions_) library.add_bytes(function_library::function, function);
+  }
+
+  const Graph& region_;
+  WrittenGraph written_;
+  pbf_writer out_;
+  std::set<std::string> names_;
+  std::set<std::string> functions_;  // equal ones once
+  std::map<ValueId, std::string> tensors_;
+};
+
+}  // namespace
+
+Result<WrittenGraph> write_graph_def(const Graph& region) {
+  try {
+    return GraphWriter(region).write();
+  } catch (const protozero::exception& error) {
+    return fail("damaged attributes ({})", error.what());
+  }
+}
+
+}  // namespace intarsia::tf

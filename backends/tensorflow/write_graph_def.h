@@ -1,0 +1,27 @@
+// A region of TensorFlow's own operators becomes a GraphDef again.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace intarsia::tf {
+
+/// Constants up to this size stand in the GraphDef, larger ones in the program.
+inline constexpr size_t most_inline_bytes = 256;
+
+struct WrittenGraph {
+  std::string graph_def;                     // without the constants below
+  std::vector<std::string> constant_names;   // Const nodes to be added,
+  std::vector<Tensor> constants;             // with their values
+  std::vector<std::string> inputs, outputs;  // tensors "name:0", as the region's inputs and outputs
+  std::vector<std::string> initialisers;     // nodes that fill the tables
+  bool has_control_flow = false;
+};
+
+/// Nodes keep their names where they are legal and unique. Inputs become Placeholders with the types that are known. A node
+/// that stands for several is written as these. Fails for a node that is not TensorFlow's and for an opaque input.
+Result<WrittenGraph> write_graph_def(const Graph& region);
+
+}  // namespace intarsia::tf

@@ -1,0 +1,8 @@
+#include "api/toolbox.h"
+#include "backends/tensorflow/target.h"
+
+namespace intarsia {
+
+TargetResult open_tensorflow_target(const CompileRequest& request) { return make_tensorflow_target(request.op_libraries); }
+
+}  // namespace intarsia

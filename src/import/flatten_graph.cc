@@ -1,0 +1,457 @@
+#include "import/flatten_graph.h"
+
+#include <algorithm>
+#include <map>
+#include <queue>
+#include <set>
+#include <unordered_map>
+
+#include "import/control_flow_groups.h"
+#include "import/freeze_function.h"
+#include "tensorflow/attributes.h"
+#include "tensorflow/composite.h"
+#include "tensorflow/dtypes.h"
+
+namespace intarsia {
+namespace {
+
+using namespace tensorflow;
+
+constexpr int deepest_call = 64;
+constexpr size_t most_nodes = 1'000'000;  // inlining must not explode
+constexpr int most_outputs = 1 << 16;     // of one node
+
+bool is_one_of(const std::string& op, std::initializer_list<std::string_view> names) { return std::ranges::find(names, op) != names.end(); }
+
+/// Its output is its input, as far as a frozen program can tell.
+bool is_alias(const std::string& op) { return is_one_of(op, {"Identity", "IdentityN", "StopGradient", "PreventGradient", "Snapshot", "CheckNumerics", "PlaceholderWithDefault"}); }
+bool is_variable(const std::string& op) { return is_one_of(op, {"VarHandleOp", "VariableV2", "Variable"}); }
+bool is_table(const std::string& op) { return is_one_of(op, {"HashTableV2", "MutableHashTableV2"}); }
+
+/// Where names are resolved: the model's own graph, or the body of an inlined function.
+struct Scope {
+  const std::vector<NodeDef>& nodes;
+  bool in_function = false;
+  std::string prefix;  // of nodes whose plain name is taken
+  int depth = 0;
+  std::unordered_map<std::string, ValueId> values = {};           // "node:1" or an argument
+  std::unordered_map<std::string, NodeId> made = {};              // nodes of the graph, by their name here
+  std::unordered_map<std::string_view, size_t> by_name = {};
+};
+
+class Flattener {
+ public:
+  Flattener(const GraphDef& graph, const TensorFlowSource& source, SavedModelState* state)
+      : source_(source), state_(state), model_(graph), functions_(graph.functions), freezer_(graph.functions) {}
+
+  Result<Graph> run(const std::vector<BorderTensor>& inputs, const std::vector<BorderTensor>& outputs) {
+    Scope scope{model_.nodes};
+    TRY(index_nodes(scope));
+    for (const BorderTensor& input : inputs) {
+      const ValueId value = graph_.add_value(input.name, input.type);
+      names_.insert(input.name);
+      graph_.inputs.push_back(value);
+      scope.values[canonical(input.tensor)] = value;
+    }
+    for (const BorderTensor& output : outputs) names_.insert(output.name);
+    for (const BorderTensor& output : outputs) wanted_.push_back(canonical(output.tensor));
+    TRY(flatten(scope, wanted_));
+    TRY(check_state_changes(scope));
+    for (size_t i = 0; i < outputs.size(); ++i) TRY(add_output(outputs[i].name, TRY(value_of(scope, wanted_[i]))));
+    return std::move(graph_);
+  }
+
+ private:
+  static std::string canonical(const std::string& reference) {
+    const TensorReference tensor = parse_reference(reference);
+    return fmt::format("{}:{}", tensor.node, tensor.output);
+  }
+
+  /// "node:output:1" of a function's body -> "node:3", counted over all outputs of the node.
+  Result<std::string> resolve(const Scope& scope, const std::string& reference) const {
+    if (!scope.in_function) return canonical(reference);
+    const size_t first = reference.find(':');
+    if (first == std::string::npos) return reference;  // an argument
+    const size_t second = reference.find(':', first + 1);
+    if (second == std::string::npos) return canonical(reference);
+    const std::string name = reference.substr(0, first), output = reference.substr(first + 1, second - first - 1);
+    const auto at = scope.by_name.find(name);
+    if (at == scope.by_name.end()) return fail("reads '{}', which nothing makes", reference);
+    const int start = TRY(first_output(scope.nodes[at->second], output));
+    return fmt::format("{}:{}", name, start + parse_reference(reference).output);
+  }
+
+  /// The number of the first of the tensors that the operator calls `output`.
+  Result<int> first_output(const NodeDef& node, const std::string& output) const {
+    const auto function = functions_.find(node.op);
+    const OpDef* op = function != functions_.end() ? &function->second.signature : nullptr;
+    if (op == nullptr && source_.find_op) op = TRY(source_.find_op(node.op));
+    if (op == nullptr) return fail("node '{}': TensorFlow has no operator {}; if it is your own, give its library with --op-library", node.name, node.op);
+    int64_t number = 0;
+    for (const ArgDef& argument : op->outputs) {
+      if (argument.name == output) return static_cast<int>(number);
+      if (!argument.number_attribute.empty()) number += node.attributes.get_int(argument.number_attribute, 0);
+      else if (!argument.type_list_attribute.empty()) number += static_cast<int64_t>(get_types(node.attributes, argument.type_list_attribute).size());
+      else ++number;
+      if (number < 0 || number > most_outputs) break;
+    }
+    return fail("node '{}' ({}) has no output '{}'", node.name, node.op, output);
+  }
+
+  static Status index_nodes(Scope& scope) {
+    for (size_t i = 0; i < scope.nodes.size(); ++i) {
+      if (!scope.by_name.emplace(scope.nodes[i].name, i).second) return fail("two nodes are named '{}'", scope.nodes[i].name);
+    }
+    return {};
+  }
+
+  /// Makes all nodes of the scope that the wanted tensors need.
+  Status flatten(Scope& scope, const std::vector<std::string>& wanted) {
+    std::vector<std::vector<std::string>> inputs(scope.nodes.size());
+    const std::vector<bool> needed = TRY(find_needed(scope, wanted, inputs));
+    return emit_in_order(scope, needed, inputs);
+  }
+
+  /// Marks backwards from the wanted tensors, and resolves the inputs of what it marks.
+  Result<std::vector<bool>> find_needed(Scope& scope, const std::vector<std::string>& wanted, std::vector<std::vector<std::string>>& inputs) const {
+    std::vector<bool> needed(scope.nodes.size(), false);
+    std::vector<std::string> open = wanted;
+    while (!open.empty()) {
+      const std::string reference = std::move(open.back());
+      open.pop_back();
+      if (scope.values.contains(reference)) continue;
+      const auto at = scope.by_name.find(parse_reference(reference).node);
+      if (at == scope.by_name.end()) return fail("reads '{}', which nothing makes", reference);
+      if (needed[at->second]) continue;
+      needed[at->second] = true;
+      for (const std::string& input : scope.nodes[at->second].inputs) {
+        if (input.starts_with('^')) continue;
+        inputs[at->second].push_back(TRY(with_context(resolve(scope, input), "node '{}'", scope.nodes[at->second].name)));
+        open.push_back(inputs[at->second].back());
+      }
+    }
+    return needed;
+  }
+
+  Status emit_in_order(Scope& scope, const std::vector<bool>& needed, const std::vector<std::vector<std::string>>& inputs) {
+    const size_t count = scope.nodes.size();
+    const std::vector<std::vector<size_t>> groups = scope.in_function ? std::vector<std::vector<size_t>>() : find_control_flow_groups(scope.nodes, needed);
+    std::vector<size_t> unit(count);  // a node, or count + a group
+    for (size_t i = 0; i < count; ++i) unit[i] = i;
+    for (size_t g = 0; g < groups.size(); ++g) {
+      for (size_t member : groups[g]) unit[member] = count + g;
+    }
+    std::vector<std::set<size_t>> next(count + groups.size());
+    std::vector<size_t> missing(count + groups.size(), 0);
+    for (size_t i = 0; i < count; ++i) {
+      for (const std::string& input : inputs[i]) {
+        if (!needed[i] || scope.values.contains(input)) continue;
+        const size_t from = unit[scope.by_name.at(parse_reference(input).node)];
+        if (from != unit[i] && next[from].insert(unit[i]).second) ++missing[unit[i]];
+      }
+    }
+    std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready;
+    std::set<size_t> units;
+    for (size_t i = 0; i < count; ++i) {
+      if (needed[i] && units.insert(unit[i]).second && missing[unit[i]] == 0) ready.push(unit[i]);
+    }
+    size_t done = 0;
+    for (; !ready.empty(); ++done) {
+      const size_t at = ready.top();
+      ready.pop();
+      if (at >= count) TRY(emit_group(scope, groups[at - count], needed, inputs));
+      else TRY(with_context(emit_node(scope, scope.nodes[at], inputs[at]), "node '{}' ({})", scope.nodes[at].name, scope.nodes[at].op));
+      for (size_t reader : next[at]) {
+        if (--missing[reader] == 0) ready.push(reader);
+      }
+    }
+    if (done != units.size()) return fail("its nodes form a cycle");
+    return {};
+  }
+
+  Result<std::vector<ValueId>> values_of(Scope& scope, const std::vector<std::string>& references) {
+    std::vector<ValueId> values;
+    for (const std::string& reference : references) values.push_back(TRY(value_of(scope, reference)));
+    return values;
+  }
+
+  /// A tensor of the scope; an output of a node that nobody asked for so far is added to it.
+  Result<ValueId> value_of(Scope& scope, const std::string& reference) {
+    if (auto at = scope.values.find(reference); at != scope.values.end()) return at->second;
+    const TensorReference tensor = parse_reference(reference);
+    const auto made = scope.made.find(tensor.node);
+    if (made == scope.made.end() || tensor.output < 0 || tensor.output > most_outputs) return fail("reads '{}', which nothing makes", reference);
+    std::vector<ValueId>& outputs = graph_.node(made->second).outputs;
+    const size_t number = static_cast<size_t>(tensor.output);
+    if (outputs.size() <= number) outputs.resize(number + 1, no_value);
+    const ValueId value = graph_.add_value(unique_name(fmt::format("{}:{}", graph_.node(made->second).name, number), ""));
+    graph_.value(value).producer = made->second;
+    graph_.node(made->second).outputs[number] = value;
+    scope.values[reference] = value;
+    return value;
+  }
+
+  std::string unique_name(const std::string& name, const std::string& prefix) {
+    if (names_.insert(name).second) return name;
+    std::string longer = prefix + name;
+    for (int i = 1; !names_.insert(longer).second; ++i) longer = fmt::format("{}{}_{}", prefix, name, i);
+    return longer;
+  }
+
+  Status emit_node(Scope& scope, const NodeDef& node, const std::vector<std::string>& references) {
+    if (graph_.nodes.size() > most_nodes) return fail("the model has over {} nodes after its functions are inlined", most_nodes);
+    if (const FunctionDef* function = called_function(node)) return inline_call(scope, node, *function, references);
+    if (node.op == "Const") return emit_constant(scope, node);
+    if (node.op == "Placeholder") return fail("it is no input of the signature, but the outputs need it");
+    if (is_variable(node.op)) return emit_variable(scope, node);
+    std::vector<ValueId> inputs = TRY(values_of(scope, references));
+    if (is_alias(node.op)) return emit_aliases(scope, node, inputs);
+    const VariableInputs variables = variable_inputs(inputs);
+    if (!variables.empty() && is_one_of(node.op, {"ReadVariableOp", "ResourceGather", "VariableShape"})) return emit_read(scope, node, inputs);
+    if (changes_state(node.op)) return frozen_error(node);
+    NodeDef frozen = node;
+    if (!variables.empty()) TRY(freezer_.freeze_call(frozen, variables));
+    for (const auto& [input, type] : variables) inputs[input] = TRY(variable_value(inputs[input]));
+    return add_node(scope, node.name, std::move(frozen), std::move(inputs));
+  }
+
+  /// The function that the node calls once and for sure, or null.
+  const FunctionDef* called_function(const NodeDef& node) const {
+    std::string name = node.op;
+    if (is_one_of(node.op, {"PartitionedCall", "StatefulPartitionedCall"})) {
+      const AttributeValue* attribute = node.attributes.find("f");
+      const std::vector<std::string> names = attribute ? get_functions(*attribute) : std::vector<std::string>();
+      if (names.size() == 1) name = names[0];
+    }
+    const auto at = functions_.find(name);
+    return at == functions_.end() ? nullptr : &at->second;
+  }
+
+  Status inline_call(Scope& caller, const NodeDef& call, const FunctionDef& function, const std::vector<std::string>& inputs) {
+    if (caller.depth >= deepest_call) return fail("functions call each other more than {} deep", deepest_call);
+    if (inputs.size() != function.signature.inputs.size()) {
+      return fail("it calls '{}' with {} inputs, want {}", function.signature.name, inputs.size(), function.signature.inputs.size());
+    }
+    Scope scope{function.nodes, true, caller.prefix + call.name + "/", caller.depth + 1};
+    for (size_t i = 0; i < inputs.size(); ++i) scope.values[function.signature.inputs[i].name] = TRY(value_of(caller, inputs[i]));
+    TRY(index_nodes(scope));
+    for (const NodeDef& node : function.nodes) {
+      if (changes_state(node.op)) return frozen_error(node);
+    }
+    std::vector<std::string> wanted;
+    for (const ArgDef& result : function.signature.outputs) {
+      const auto from = function.returns.find(result.name);
+      if (from == function.returns.end()) return fail("function '{}' returns no '{}'", function.signature.name, result.name);
+      wanted.push_back(TRY(resolve(scope, from->second)));
+    }
+    TRY(flatten(scope, wanted));
+    for (size_t i = 0; i < wanted.size(); ++i) caller.values[fmt::format("{}:{}", call.name, i)] = TRY(value_of(scope, wanted[i]));
+    return {};
+  }
+
+  Status emit_constant(Scope& scope, const NodeDef& node) {
+    const Tensor* tensor = node.attributes.get_tensor("value");
+    if (tensor == nullptr) return add_node(scope, node.name, node, {});  // of a type that only TensorFlow can hold
+    scope.values[node.name + ":0"] = graph_.add_constant(unique_name(node.name + ":0", scope.prefix), *tensor);
+    return {};
+  }
+
+  Status emit_aliases(Scope& scope, const NodeDef& node, const std::vector<ValueId>& inputs) {
+    for (size_t i = 0; i < inputs.size(); ++i) scope.values[fmt::format("{}:{}", node.name, i)] = inputs[i];
+    return {};
+  }
+
+  /// A variable's handle is a value without a producer, known by its variable; nothing of it is left in the end.
+  Status emit_variable(Scope& scope, const NodeDef& node) {
+    if (state_ == nullptr) return fail("the graph is not frozen: it has the variable '{}'; give the SavedModel folder instead", node.name);
+    const ValueId handle = graph_.add_value(unique_name(node.name + ":0", scope.prefix), ValueType{DType::undefined, std::nullopt, true, {}});
+    variables_[handle] = {node.name, get_type(node.attributes, "dtype"), no_value};
+    scope.values[node.name + ":0"] = handle;
+    return {};
+  }
+
+  VariableInputs variable_inputs(const std::vector<ValueId>& inputs) const {
+    VariableInputs found;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (auto at = variables_.find(inputs[i]); at != variables_.end()) found[i] = at->second.data_type;
+    }
+    return found;
+  }
+
+  /// The constant that a variable is, read once.
+  Result<ValueId> variable_value(ValueId handle) {
+    Variable& variable = variables_.at(handle);
+    if (variable.value == no_value) {
+      Tensor tensor = TRY(with_context(state_->read_variable(variable.node), "variable '{}'", variable.node));
+      variable.value = graph_.add_constant(unique_name(variable.node, ""), std::move(tensor));
+    }
+    return variable.value;
+  }
+
+  Status emit_read(Scope& scope, const NodeDef& node, std::vector<ValueId> inputs) {
+    const ValueId value = TRY(variable_value(inputs[0]));
+    if (node.op == "ReadVariableOp") {
+      scope.values[node.name + ":0"] = value;
+      return {};
+    }
+    const Tensor& tensor = *graph_.value(value).constant;
+    if (node.op == "VariableShape") {
+      Tensor shape(DType::i32, {static_cast<int64_t>(tensor.shape().size())});
+      std::ranges::transform(tensor.shape(), shape.as<int32_t>().begin(), [](int64_t size) { return static_cast<int32_t>(size); });
+      scope.values[node.name + ":0"] = graph_.add_constant(unique_name(node.name + ":0", scope.prefix), std::move(shape));
+      return {};
+    }
+    NodeDef gather{node.name, "GatherV2", {}, {}, {}};
+    const int64_t batch_dims = node.attributes.get_int("batch_dims", 0);
+    gather.attributes.set("Tparams", encode_type(data_type_of(tensor.dtype())));
+    gather.attributes.set("Tindices", encode_type(get_type(node.attributes, "Tindices")));
+    gather.attributes.set("Taxis", encode_type(data_type_of(DType::i32)));
+    gather.attributes.set("batch_dims", batch_dims);
+    Tensor axis(DType::i32, {});
+    axis.as<int32_t>()[0] = static_cast<int32_t>(batch_dims);
+    inputs[0] = value;
+    inputs.push_back(graph_.add_constant(unique_name(node.name + "/axis:0", scope.prefix), std::move(axis)));
+    return add_node(scope, node.name, std::move(gather), std::move(inputs));
+  }
+
+  Status add_table_contents(const NodeDef& table, Attributes& attributes) {
+    if (state_ == nullptr) return fail("a frozen graph holds no contents of tables; give the SavedModel folder instead");
+    const DType key = get_dtype(attributes, "key_dtype"), value = get_dtype(attributes, "value_dtype");
+    TableContents contents = TRY(with_context(state_->read_table(table.name, key, value), "table '{}'", table.name));
+    attributes.set(keys_attribute, std::move(contents.keys));
+    attributes.set(values_attribute, std::move(contents.values));
+    return {};
+  }
+
+  /// `name` is the node's own; its name in the graph may get the scope's prefix.
+  Status add_node(Scope& scope, const std::string& name, NodeDef def, std::vector<ValueId> inputs) {
+    if (is_table(def.op)) TRY(add_table_contents(def, def.attributes));
+    std::string library = TRY(freezer_.write_library(def));
+    if (!library.empty()) def.attributes.set(library_attribute, EncodedAttribute{std::move(library)});
+    for (const char* noise : {"_output_shapes", "_class", "_XlaMustCompile", "config_proto", "_read_only_resource_inputs", "_collective_manager_ids"}) def.attributes.erase(noise);
+    Node node;
+    node.name = unique_name(name, scope.prefix);
+    node.op = std::move(def.op);
+    node.domain = "tensorflow";
+    node.version = 1;
+    node.inputs = std::move(inputs);
+    node.attributes = std::move(def.attributes);
+    scope.made[name] = graph_.add_node(std::move(node));
+    return {};
+  }
+
+  /// Loops and branches of TensorFlow 1 become one node, with control edges among its members.
+  Status emit_group(Scope& scope, const std::vector<size_t>& members, const std::vector<bool>& needed, const std::vector<std::vector<std::string>>& inputs) {
+    std::set<std::string> inside;
+    for (size_t member : members) inside.insert(scope.nodes[member].name);
+    Composite composite;
+    std::vector<std::string> outer;
+    for (size_t member : members) {
+      NodeDef node = scope.nodes[member];
+      for (std::string& input : node.inputs) {
+        const TensorReference from = parse_reference(input);
+        if (inside.contains(from.node)) continue;
+        if (from.output < 0) {
+          input.clear();
+          continue;
+        }
+        const auto at = std::ranges::find(outer, canonical(input));
+        input = fmt::format("@{}", at - outer.begin());
+        if (at == outer.end()) outer.push_back(canonical(scope.nodes[member].inputs[static_cast<size_t>(&input - node.inputs.data())]));
+      }
+      std::erase(node.inputs, std::string());
+      if (changes_state(node.op)) return frozen_error(node);
+      composite.nodes.push_back(std::move(node));
+    }
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      for (const std::string& input : inputs[i]) {
+        if (needed[i] && !inside.contains(scope.nodes[i].name) && inside.contains(parse_reference(input).node)) add_once(composite.outputs, input);
+      }
+    }
+    for (const std::string& wanted : wanted_) {
+      if (inside.contains(parse_reference(wanted).node)) add_once(composite.outputs, wanted);
+    }
+    return add_group(scope, scope.nodes[members[0]].name, std::move(composite), TRY(values_of(scope, outer)));
+  }
+
+  static void add_once(std::vector<std::string>& list, const std::string& text) {
+    if (std::ranges::find(list, text) == list.end()) list.push_back(text);
+  }
+
+  Status add_group(Scope& scope, const std::string& name, Composite composite, std::vector<ValueId> inputs) {
+    Node node;
+    node.name = unique_name(name, scope.prefix);
+    node.op = "ControlFlow";
+    node.domain = "tensorflow";
+    node.version = 1;
+    for (ValueId& input : inputs) {
+      if (variables_.contains(input)) input = TRY(variable_value(input));
+    }
+    node.inputs = std::move(inputs);
+    TRY(set_composite(node.attributes, composite));
+    for (const std::string& output : composite.outputs) {
+      const ValueId value = graph_.add_value(unique_name(output, scope.prefix));
+      scope.values[output] = value;
+      node.outputs.push_back(value);
+    }
+    graph_.add_node(std::move(node));
+    return {};
+  }
+
+  /// A node that changes state may be reached by control edges alone: it was not made, but the model means it to run.
+  Status check_state_changes(const Scope& scope) const {
+    std::set<std::string> seen;
+    std::vector<std::string> open;
+    for (const std::string& reference : wanted_) open.push_back(parse_reference(reference).node);
+    while (!open.empty()) {
+      const std::string name = std::move(open.back());
+      open.pop_back();
+      const auto at = scope.by_name.find(name);
+      if (at == scope.by_name.end() || !seen.insert(name).second) continue;
+      const NodeDef& node = scope.nodes[at->second];
+      if (changes_state(node.op)) return frozen_error(node);
+      for (const std::string& input : node.inputs) open.push_back(parse_reference(input).node);
+    }
+    return {};
+  }
+
+  /// The value gets the output's name. One that has another name to users, or none to give away, gets it by an Identity.
+  Status add_output(const std::string& name, ValueId id) {
+    if (variables_.contains(id)) return fail("output '{}' is a variable's handle", name);
+    const bool is_border = graph_.value(id).producer == no_node || std::ranges::find(graph_.outputs, id) != graph_.outputs.end();
+    if (!is_border) {
+      graph_.value(id).name = name;
+      graph_.outputs.push_back(id);
+      return {};
+    }
+    Node node{unique_name(name + "/identity", ""), "Identity", "tensorflow", 1, {id}, {graph_.add_value(name)}, {}, {}};
+    graph_.outputs.push_back(node.outputs[0]);
+    graph_.add_node(std::move(node));
+    return {};
+  }
+
+  struct Variable {
+    std::string node;
+    int32_t data_type;
+    ValueId value;
+  };
+
+  const TensorFlowSource& source_;
+  SavedModelState* state_;
+  const GraphDef& model_;
+  const std::map<std::string, FunctionDef>& functions_;
+  FunctionFreezer freezer_;
+  std::vector<std::string> wanted_;  // tensors of the model's own graph that are outputs
+  Graph graph_;
+  std::set<std::string> names_;
+  std::map<ValueId, Variable> variables_;
+};
+
+}  // namespace
+
+Result<Graph> flatten_graph(const GraphDef& graph, const std::vector<BorderTensor>& inputs, const std::vector<BorderTensor>& outputs,
+                            const TensorFlowSource& source, SavedModelState* state) {
+  return Flattener(graph, source, state).run(inputs, outputs);
+}
+
+}  // namespace intarsia

@@ -1,0 +1,180 @@
+#include "import/import_tensorflow.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <stdexcept>
+
+#include "base/mapped_file.h"
+#include "base/protobuf.h"
+#include "graph/verify_graph.h"
+#include "import/flatten_graph.h"
+#include "import/recognise_recurrence.h"
+#include "tensorflow/attributes.h"
+#include "tensorflow/composite.h"
+#include "tensorflow/dtypes.h"
+
+namespace intarsia {
+namespace {
+
+using namespace tensorflow;
+
+/// Runs `read`, whose readers throw on damaged bytes.
+template <typename Read>
+auto guarded(const char* what, Read read) -> decltype(read()) {
+  try {
+    return read();
+  } catch (const protozero::exception& error) {
+    return fail("is no valid {}: damaged protobuf ({})", what, error.what());
+  } catch (const std::length_error& error) {
+    return fail("{}", error.what());
+  } catch (const std::bad_alloc&) {
+    return fail("does not fit in memory");
+  }
+}
+
+/// Unknown sizes get a name of their own: "image_dim0".
+Result<ValueType> border_type(const std::string& name, int32_t data_type, std::optional<SymbolicShape> shape) {
+  ValueType type;
+  type.dtype = dtype_of(data_type);
+  if (type.dtype == DType::undefined) return fail("'{}' is of TensorFlow's type {}, which no program takes", name, data_type);
+  type.shape = std::move(shape);
+  for (size_t axis = 0; type.shape && axis < type.shape->size(); ++axis) {
+    Dim& dim = (*type.shape)[axis];
+    if (!dim.is_number()) dim = Dim::named(fmt::format("{}_dim{}", name, axis));
+  }
+  return type;
+}
+
+Result<Graph> finish(Graph graph) {
+  graph.opsets = {{"tensorflow", 1}};
+  TRY(sort_nodes(graph));
+  TRY(recognise_recurrence(graph));
+  TRY(verify_graph(graph));
+  return graph;
+}
+
+/// Placeholders are the inputs, nodes that nobody reads the outputs.
+Result<ModelBorder> find_border(const GraphDef& graph) {
+  if (graph.nodes.empty()) return fail("is no GraphDef: it has no nodes");
+  std::set<std::string> read;
+  for (const NodeDef& node : graph.nodes) {
+    for (const std::string& input : node.inputs) read.insert(parse_reference(input).node);
+  }
+  ModelBorder border;
+  for (const NodeDef& node : graph.nodes) {
+    if (node.op == "Placeholder") {
+      std::optional<SymbolicShape> shape = get_shape(node.attributes, "shape").value_or(std::nullopt);
+      border.inputs.push_back({node.name + ":0", node.name, TRY(border_type(node.name, get_type(node.attributes, "dtype"), std::move(shape)))});
+    } else if (!read.contains(node.name) && node.op != "NoOp" && node.op != "Const" && node.op != "Assert") {
+      border.outputs.push_back({node.name + ":0", node.name, {}});
+    }
+  }
+  if (border.outputs.empty()) return fail("has no outputs: every node is read by another");
+  return border;
+}
+
+Result<Graph> import_graph_bytes(std::string_view bytes, const TensorFlowSource& source) {
+  const GraphDef graph = TRY(read_graph(bytes));
+  const ModelBorder border = TRY(find_border(graph));
+  return finish(TRY(flatten_graph(graph, border.inputs, border.outputs, source, nullptr)));
+}
+
+std::string saved_model_file(const std::string& folder) { return (std::filesystem::path(folder) / "saved_model.pb").string(); }
+
+/// The graph that is meant for serving.
+Result<MetaGraph> read_serving_graph(std::string_view bytes) {
+  std::vector<MetaGraph> graphs = read_saved_model(bytes);
+  for (MetaGraph& graph : graphs) {
+    if (std::ranges::find(graph.tags, "serve") != graph.tags.end()) return std::move(graph);
+  }
+  if (graphs.empty()) return fail("saved_model.pb holds no graph");
+  return fail("has no graph with the tag 'serve', but '{}'", fmt::join(graphs[0].tags, "', '"));
+}
+
+/// Signatures for users, not for TensorFlow itself.
+std::vector<std::string> signature_names(const MetaGraph& meta) {
+  std::vector<std::string> names;
+  for (const auto& [name, signature] : meta.signatures) {
+    if (!name.starts_with("__") && !signature.outputs.empty()) names.push_back(name);
+  }
+  return names;
+}
+
+Result<std::string> choose_signature(const MetaGraph& meta, const std::string& wanted) {
+  const std::vector<std::string> names = signature_names(meta);
+  const auto has = [&](const std::string& name) { return std::ranges::find(names, name) != names.end(); };
+  if (!wanted.empty() && has(wanted)) return wanted;
+  if (wanted.empty() && has("serving_default")) return "serving_default";
+  if (wanted.empty() && names.size() == 1) return names[0];
+  if (names.empty()) return fail("has no signatures; export it with signatures (model.export, or signatures= of tf.saved_model.save)");
+  return fail("{}; it has: {}", wanted.empty() ? "has several signatures and none is 'serving_default': choose with --signature" : fmt::format("has no signature '{}'", wanted),
+              fmt::join(names, ", "));
+}
+
+Result<std::vector<BorderTensor>> border_tensors(const std::map<std::string, TensorInfo>& infos, bool are_inputs) {
+  std::vector<BorderTensor> tensors;
+  for (const auto& [key, info] : infos) {
+    if (!info.is_tensor) return fail("'{}' is a sparse or composite tensor; export a signature of plain tensors", key);
+    tensors.push_back({info.name, key, are_inputs ? TRY(border_type(key, info.data_type, info.shape)) : ValueType{}});
+  }
+  return tensors;
+}
+
+Result<ModelBorder> signature_border(const MetaGraph& meta, const std::string& name) {
+  const SignatureDef& signature = meta.signatures.at(name);
+  return ModelBorder{meta.tags, TRY(border_tensors(signature.inputs, true)), TRY(border_tensors(signature.outputs, false))};
+}
+
+Result<Graph> import_signature(const MetaGraph& meta, const std::string& wanted, const TensorFlowSource& source, const std::string& folder) {
+  const std::string name = TRY(choose_signature(meta, wanted));
+  const ModelBorder border = TRY(signature_border(meta, name));
+  const GraphDef graph = TRY(read_graph(meta.graph));
+  if (!source.open) return fail("its variables are read by TensorFlow, which is not to be used here");
+  const std::unique_ptr<SavedModelState> state = TRY(source.open(folder, meta.tags));
+  Graph flat = TRY(with_context(flatten_graph(graph, border.inputs, border.outputs, source, state.get()), "signature '{}'", name));
+  flat.name = name;
+  return finish(std::move(flat));
+}
+
+std::string_view text_of(const MappedFile& file) { return {reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size()}; }
+
+}  // namespace
+
+Result<Graph> import_graph_def_bytes(std::string_view bytes, const TensorFlowSource& source) {
+  return guarded("GraphDef", [&] { return import_graph_bytes(bytes, source); });
+}
+
+Result<Graph> import_graph_def(const std::string& path, const TensorFlowSource& source) {
+  const MappedFile file = TRY(map_file(path));
+  return import_graph_def_bytes(text_of(file), source);
+}
+
+Result<Graph> import_saved_model(const std::string& folder, const std::string& signature, const TensorFlowSource& source) {
+  const MappedFile file = TRY(map_file(saved_model_file(folder)));
+  return guarded("SavedModel", [&]() -> Result<Graph> {
+    return import_signature(TRY(read_serving_graph(text_of(file))), signature, source, folder);
+  });
+}
+
+Result<ModelBorder> read_graph_def_border(const std::string& path) {
+  const MappedFile file = TRY(map_file(path));
+  return guarded("GraphDef", [&]() -> Result<ModelBorder> { return find_border(TRY(read_graph(text_of(file)))); });
+}
+
+Result<ModelBorder> read_saved_model_border(const std::string& folder, const std::string& signature) {
+  const MappedFile file = TRY(map_file(saved_model_file(folder)));
+  return guarded("SavedModel", [&]() -> Result<ModelBorder> {
+    const MetaGraph meta = TRY(read_serving_graph(text_of(file)));
+    return signature_border(meta, TRY(choose_signature(meta, signature)));
+  });
+}
+
+Result<std::vector<std::string>> list_signatures(const std::string& folder) {
+  const MappedFile file = TRY(map_file(saved_model_file(folder)));
+  return guarded("SavedModel", [&]() -> Result<std::vector<std::string>> {
+    return signature_names(TRY(read_serving_graph(text_of(file))));
+  });
+}
+
+}  // namespace intarsia

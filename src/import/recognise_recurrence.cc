@@ -1,0 +1,7 @@
+#include "import/recognise_recurrence.h"
+
+namespace intarsia {
+
+Status recognise_recurrence(Graph&) { return {}; }
+
+}  // namespace intarsia

@@ -1,0 +1,19 @@
+// TensorFlow's DataType and our DType.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/dtype.h"
+
+namespace intarsia::tensorflow {
+
+/// DType::undefined for resources, variants, quantised types and numbers that mean nothing.
+DType dtype_of(int32_t data_type);
+/// 0 for types that TensorFlow lacks.
+int32_t data_type_of(DType dtype);
+
+/// Resources and variants: values that only TensorFlow itself can hold.
+bool is_opaque_type(int32_t data_type);
+
+}  // namespace intarsia::tensorflow

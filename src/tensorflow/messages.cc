@@ -1,0 +1,242 @@
+#include "tensorflow/messages.h"
+
+#include "base/protobuf.h"
+#include "tensorflow/attributes.h"
+#include "tensorflow/fields.h"
+#include "tensorflow/tensor_proto.h"
+
+namespace intarsia::tensorflow {
+namespace {
+
+using protozero::pbf_reader;
+using protozero::pbf_writer;
+
+/// A map's entry: its key and the bytes of its value.
+std::pair<std::string, std::string_view> read_entry(pbf_reader message) {
+  std::pair<std::string, std::string_view> entry;
+  while (message.next()) {
+    if (message.tag() == map_entry::key) entry.first = message.get_string();
+    else if (message.tag() == map_entry::value) entry.second = read_bytes(message);
+    else message.skip();
+  }
+  return entry;
+}
+
+void write_entry(pbf_writer& out, uint32_t tag, const std::string& key, std::string_view value) {
+  pbf_writer entry(out, tag);
+  entry.add_string(map_entry::key, key);
+  entry.add_bytes(map_entry::value, value.data(), value.size());
+}
+
+ArgDef read_argument(pbf_reader message) {
+  ArgDef argument;
+  while (message.next()) {
+    switch (message.tag()) {
+      case arg_def::name: argument.name = message.get_string(); break;
+      case arg_def::type: argument.type = message.get_int32(); break;
+      case arg_def::type_attr: argument.type_attribute = message.get_string(); break;
+      case arg_def::number_attr: argument.number_attribute = message.get_string(); break;
+      case arg_def::type_list_attr: argument.type_list_attribute = message.get_string(); break;
+      default: message.skip();
+    }
+  }
+  return argument;
+}
+
+void write_argument(pbf_writer& out, uint32_t tag, const ArgDef& argument) {
+  pbf_writer message(out, tag);
+  message.add_string(arg_def::name, argument.name);
+  if (argument.type != 0) message.add_int32(arg_def::type, argument.type);
+  if (!argument.type_attribute.empty()) message.add_string(arg_def::type_attr, argument.type_attribute);
+  if (!argument.number_attribute.empty()) message.add_string(arg_def::number_attr, argument.number_attribute);
+  if (!argument.type_list_attribute.empty()) message.add_string(arg_def::type_list_attr, argument.type_list_attribute);
+}
+
+TensorInfo read_tensor_info(std::string_view bytes) {
+  TensorInfo info;
+  pbf_reader message = read_message(bytes);
+  while (message.next()) {
+    switch (message.tag()) {
+      case tensor_info::name: info.name = message.get_string(); break;
+      case tensor_info::dtype: info.data_type = message.get_int32(); break;
+      case tensor_info::tensor_shape: info.shape = read_shape(read_bytes(message)); break;
+      case tensor_info::coo_sparse:
+      case tensor_info::composite:
+        info.is_tensor = false;
+        message.skip();
+        break;
+      default: message.skip();
+    }
+  }
+  return info;
+}
+
+SignatureDef read_signature(std::string_view bytes) {
+  SignatureDef signature;
+  pbf_reader message = read_message(bytes);
+  while (message.next()) {
+    if (message.tag() != signature_def::inputs && message.tag() != signature_def::outputs) {
+      message.skip();
+      continue;
+    }
+    auto& list = message.tag() == signature_def::inputs ? signature.inputs : signature.outputs;
+    const auto [key, value] = read_entry(message.get_message());
+    list[key] = read_tensor_info(value);
+  }
+  return signature;
+}
+
+MetaGraph read_meta_graph(std::string_view bytes) {
+  MetaGraph meta;
+  pbf_reader message = read_message(bytes);
+  while (message.next()) {
+    if (message.tag() == meta_graph::graph_def) {
+      meta.graph = read_bytes(message);
+    } else if (message.tag() == meta_graph::signature_def) {
+      const auto [key, value] = read_entry(message.get_message());
+      meta.signatures[key] = read_signature(value);
+    } else if (message.tag() == meta_graph::meta_info) {
+      pbf_reader info = message.get_message();
+      while (info.next()) {
+        if (info.tag() == meta_info::tags) meta.tags.push_back(info.get_string());
+        else info.skip();
+      }
+    } else {
+      message.skip();
+    }
+  }
+  return meta;
+}
+
+Status read_library(pbf_reader message, GraphDef& graph) {
+  while (message.next()) {
+    if (message.tag() != function_library::function) {
+      message.skip();
+      continue;
+    }
+    FunctionDef function = TRY(read_function(read_bytes(message)));
+    const std::string name = function.signature.name;
+    graph.functions[name] = std::move(function);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<NodeDef> read_node(std::string_view bytes) {
+  NodeDef node;
+  std::vector<std::pair<std::string, std::string_view>> attributes;
+  pbf_reader message = read_message(bytes);
+  while (message.next()) {
+    switch (message.tag()) {
+      case node_def::name: node.name = message.get_string(); break;
+      case node_def::op: node.op = message.get_string(); break;
+      case node_def::device: node.device = message.get_string(); break;
+      case node_def::input: node.inputs.push_back(message.get_string()); break;
+      case node_def::attr: attributes.push_back(read_entry(message.get_message())); break;
+      default: message.skip();
+    }
+  }
+  for (const auto& [name, value] : attributes) {
+    node.attributes.set(name, TRY(with_context(read_attribute(value), "node '{}' ({}): attribute '{}'", node.name, node.op, name)));
+  }
+  return node;
+}
+
+Result<std::map<std::string, std::string>> encode_attributes(const Attributes& attributes) {
+  std::map<std::string, std::string> encoded;
+  for (const Attributes::Entry& entry : attributes) encoded[entry.name] = TRY(write_attribute(entry.value));
+  return encoded;
+}
+
+std::string write_node(const NodeDef& node, const std::map<std::string, std::string>& encoded_attributes) {
+  std::string bytes;
+  pbf_writer out(bytes);
+  out.add_string(node_def::name, node.name);
+  out.add_string(node_def::op, node.op);
+  for (const std::string& input : node.inputs) out.add_string(node_def::input, input);
+  for (const auto& [name, value] : encoded_attributes) write_entry(out, node_def::attr, name, value);
+  return bytes;
+}
+
+Result<GraphDef> read_graph(std::string_view bytes) {
+  GraphDef graph;
+  pbf_reader message = read_message(bytes);
+  while (message.next()) {
+    if (message.tag() == graph_def::node) {
+      graph.nodes.push_back(TRY(read_node(read_bytes(message))));
+    } else if (message.tag() == graph_def::library) {
+      TRY(read_library(message.get_message(), graph));
+    } else if (message.tag() == graph_def::versions) {
+      pbf_reader versions = message.get_message();
+      while (versions.next()) {
+        if (versions.tag() == versions::producer) graph.producer = versions.get_int32();
+        else versions.skip();
+      }
+    } else {
+      message.skip();
+    }
+  }
+  return graph;
+}
+
+OpDef read_op(std::string_view bytes) {
+  OpDef op;
+  pbf_reader message = read_message(bytes);
+  while (message.next()) {
+    switch (message.tag()) {
+      case op_def::name: op.name = message.get_string(); break;
+      case op_def::input_arg: op.inputs.push_back(read_argument(message.get_message())); break;
+      case op_def::output_arg: op.outputs.push_back(read_argument(message.get_message())); break;
+      default: message.skip();
+    }
+  }
+  return op;
+}
+
+Result<FunctionDef> read_function(std::string_view bytes) {
+  FunctionDef function;
+  function.bytes = bytes;
+  pbf_reader message = read_message(bytes);
+  while (message.next()) {
+    if (message.tag() == function_def::signature) {
+      function.signature = read_op(read_bytes(message));
+    } else if (message.tag() == function_def::node) {
+      function.nodes.push_back(TRY(read_node(read_bytes(message))));
+    } else if (message.tag() == function_def::ret) {
+      const auto [name, from] = read_entry(message.get_message());
+      function.returns[name] = from;
+    } else {
+      message.skip();
+    }
+  }
+  return function;
+}
+
+Result<std::string> write_function(const FunctionDef& function) {
+  std::string bytes;
+  pbf_writer out(bytes);
+  {
+    pbf_writer signature(out, function_def::signature);
+    signature.add_string(op_def::name, function.signature.name);
+    for (const ArgDef& argument : function.signature.inputs) write_argument(signature, op_def::input_arg, argument);
+    for (const ArgDef& argument : function.signature.outputs) write_argument(signature, op_def::output_arg, argument);
+  }
+  for (const NodeDef& node : function.nodes) {
+    out.add_message(function_def::node, write_node(node, TRY(encode_attributes(node.attributes))));
+  }
+  for (const auto& [name, from] : function.returns) write_entry(out, function_def::ret, name, from);
+  return bytes;
+}
+
+std::vector<MetaGraph> read_saved_model(std::string_view bytes) {
+  std::vector<MetaGraph> graphs;
+  pbf_reader message = read_message(bytes);
+  while (message.next()) {
+    if (message.tag() == saved_model::meta_graph) graphs.push_back(read_meta_graph(read_bytes(message)));
+    else message.skip();
+  }
+  return graphs;
+}
+
+}  // namespace intarsia::tensorflow

@@ -1,0 +1,74 @@
+// Graphs, functions and signatures of TensorFlow's files. Every reader throws protozero::exception on malformed bytes.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/attributes.h"
+#include "base/shape.h"
+
+namespace intarsia::tensorflow {
+
+struct NodeDef {
+  std::string name, op, device;
+  std::vector<std::string> inputs;  // "node:1"; in a function "node:output:1" or an argument; "^node": only after it
+  Attributes attributes;
+};
+
+/// An argument or result of an operator or function. Its type is a number, or the name of an attribute.
+struct ArgDef {
+  std::string name;
+  int32_t type = 0;
+  std::string type_attribute, number_attribute, type_list_attribute;
+};
+
+struct OpDef {
+  std::string name;
+  std::vector<ArgDef> inputs, outputs;
+};
+
+struct FunctionDef {
+  OpDef signature;
+  std::vector<NodeDef> nodes;
+  std::map<std::string, std::string> returns;  // result -> "node:output:0" or an argument
+  std::string_view bytes;                      // the message that it was read from
+};
+
+struct GraphDef {
+  std::vector<NodeDef> nodes;
+  std::map<std::string, FunctionDef> functions;
+  int32_t producer = 0;  // version of the graph's meaning; 0: unknown
+};
+
+/// A tensor at a model's border.
+struct TensorInfo {
+  std::string name;  // "serving_default_image:0"
+  int32_t data_type = 0;
+  std::optional<SymbolicShape> shape;
+  bool is_tensor = true;  // false: a sparse or composite one
+};
+
+struct SignatureDef {
+  std::map<std::string, TensorInfo> inputs, outputs;
+};
+
+struct MetaGraph {
+  std::vector<std::string> tags;
+  std::string_view graph;
+  std::map<std::string, SignatureDef> signatures;
+};
+
+Result<NodeDef> read_node(std::string_view bytes);
+std::string write_node(const NodeDef& node, const std::map<std::string, std::string>& encoded_attributes);
+Result<GraphDef> read_graph(std::string_view bytes);
+Result<FunctionDef> read_function(std::string_view bytes);
+Result<std::string> write_function(const FunctionDef& function);
+OpDef read_op(std::string_view bytes);
+std::vector<MetaGraph> read_saved_model(std::string_view bytes);
+
+/// The attributes of a node as AttrValue messages.
+Result<std::map<std::string, std::string>> encode_attributes(const Attributes& attributes);
+
+}  // namespace intarsia::tensorflow

@@ -1,0 +1,23 @@
+// TensorFlow's TensorProto and TensorShapeProto.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "base/tensor_view.h"
+#include "base/shape.h"
+
+namespace intarsia::tensorflow {
+
+/// Reads a serialised TensorProto of numbers, booleans or strings; values that the message leaves out repeat its last one.
+/// Throws protozero::exception on malformed bytes.
+Result<Tensor> read_tensor(std::string_view bytes);
+/// Numbers as their bytes in `tensor_content`. Fails for a dtype that TensorFlow lacks.
+Result<std::string> write_tensor(const TensorView& tensor);
+
+/// A TensorShapeProto; nothing when the rank is unknown. Unknown sizes have no name.
+std::optional<SymbolicShape> read_shape(std::string_view bytes);
+std::string write_shape(const std::optional<SymbolicShape>& shape);
+
+}  // namespace intarsia::tensorflow

@@ -1,0 +1,114 @@
+#include <algorithm>
+#include <numeric>
+
+#include "translate/layout.h"
+#include "translate/rules.h"
+
+namespace intarsia {
+namespace {
+
+/// Weights [spatial..., in, out] -> [out, in, spatial...].
+ValueId weights_to_ours(Translation& t, size_t input, int64_t spatial) {
+  std::vector<int64_t> permutation{spatial + 1, spatial};
+  for (int64_t axis = 0; axis < spatial; ++axis) permutation.push_back(axis);
+  return t.transpose(t.input(input), permutation);
+}
+
+Status convolution(Translation& t, int64_t spatial) {
+  const Layout layout = TRY(read_layout(t, spatial));
+  const Shape image = TRY(t.shape(0)), weights = TRY(t.shape(1));
+  if (static_cast<int64_t>(image.size()) != spatial + 2 || image.size() != weights.size()) return fail("of rank {} and {}", image.size(), weights.size());
+  Window window = TRY(read_window(t, layout, {weights.begin(), weights.begin() + spatial}));
+  TRY(set_padding(t, layout, image, window));
+  const int64_t channels = image[static_cast<size_t>(layout.channel_axis())], depth = weights[static_cast<size_t>(spatial)];
+  if (depth == 0 || channels % depth != 0) return fail("{} channels in groups of {}", channels, depth);
+  const ValueId y = t.make("Conv", {to_channels_first(t, t.input(0), layout), weights_to_ours(t, 1, spatial)},
+                           {{"strides", window.strides}, {"dilations", window.dilations}, {"pads", window.pads}, {"group", channels / depth}});
+  t.give(0, from_channels_first(t, y, layout));
+  return {};
+}
+
+Status conv2d(Translation& t) { return convolution(t, 2); }
+Status conv3d(Translation& t) { return convolution(t, 3); }
+
+/// Weights [h, w, channels, multiplier]: each channel has its own filters.
+Status depthwise(Translation& t) {
+  const Layout layout = TRY(read_layout(t, 2));
+  const Shape image = TRY(t.shape(0)), weights = TRY(t.shape(1));
+  if (image.size() != 4 || weights.size() != 4) return fail("of rank {} and {}", image.size(), weights.size());
+  Window window = TRY(read_window(t, layout, {weights[0], weights[1]}));
+  TRY(set_padding(t, layout, image, window));
+  const ValueId moved = t.transpose(t.input(1), {2, 3, 0, 1});
+  const ValueId filters = t.reshape(moved, {weights[2] * weights[3], 1, weights[0], weights[1]});
+  const ValueId y = t.make("Conv", {to_channels_first(t, t.input(0), layout), filters},
+                           {{"strides", window.strides}, {"dilations", window.dilations}, {"pads", window.pads}, {"group", weights[2]}});
+  t.give(0, from_channels_first(t, y, layout));
+  return {};
+}
+
+/// The gradient of a convolution by its input: a transposed convolution. Inputs: output sizes, weights, image.
+Status transposed_convolution(Translation& t, int64_t spatial) {
+  const Layout layout = TRY(read_layout(t, spatial));
+  const Shape output = TRY(t.integers(0)), weights = TRY(t.shape(1)), image = TRY(t.shape(2));
+  if (static_cast<int64_t>(output.size()) != spatial + 2 || output.size() != weights.size()) return fail("of rank {} and {}", output.size(), weights.size());
+  Window window = TRY(read_window(t, layout, {weights.begin(), weights.begin() + spatial}));
+  TRY(set_padding(t, layout, output, window));
+  std::vector<int64_t> extra;
+  for (int64_t axis = 0; axis < spatial; ++axis) {
+    const size_t a = static_cast<size_t>(axis), at = static_cast<size_t>(layout.spatial_axis(axis));
+    const int64_t reach = (window.kernel[a] - 1) * window.dilations[a] + 1;
+    const int64_t grown = (image[at] - 1) * window.strides[a] + reach - window.pads[a] - window.pads[a + static_cast<size_t>(spatial)];
+    extra.push_back(output[at] - grown);
+    if (extra.back() < 0 || extra.back() >= std::max(window.strides[a], window.dilations[a])) return fail("its output sizes do not fit its strides");
+  }
+  // Weights are [spatial..., out, in] here: the permutation gives [in, out, spatial...], which is what ConvTranspose wants.
+  const ValueId y = t.make("ConvTranspose", {to_channels_first(t, t.input(2), layout), weights_to_ours(t, 1, spatial)},
+                           {{"strides", window.strides}, {"dilations", window.dilations}, {"pads", window.pads}, {"output_padding", extra}});
+  t.give(0, from_channels_first(t, y, layout));
+  return {};
+}
+
+Status conv2d_transpose(Translation& t) { return transposed_convolution(t, 2); }
+Status conv3d_transpose(Translation& t) { return transposed_convolution(t, 3); }
+
+/// The operand with its last two axes swapped when the attribute says so.
+Result<ValueId> operand(Translation& t, size_t input, bool swapped) {
+  if (!swapped) return t.input(input);
+  const int64_t rank = TRY(t.rank(input));
+  std::vector<int64_t> permutation(static_cast<size_t>(rank));
+  std::iota(permutation.begin(), permutation.end(), 0);
+  if (rank < 2) return fail("a product of rank {}", rank);
+  std::swap(permutation[permutation.size() - 1], permutation[permutation.size() - 2]);
+  return t.transpose(t.input(input), permutation);
+}
+
+Status product(Translation& t, const char* a_swapped, const char* b_swapped) {
+  if (is_complex(t.dtype(0))) return fail("of {}", dtype_name(t.dtype(0)));
+  const ValueId a = TRY(operand(t, 0, tensorflow::get_bool(t.attributes(), a_swapped, false)));
+  const ValueId b = TRY(operand(t, 1, tensorflow::get_bool(t.attributes(), b_swapped, false)));
+  t.give(0, t.make("MatMul", {a, b}));
+  return {};
+}
+
+Status matmul(Translation& t) { return product(t, "transpose_a", "transpose_b"); }
+Status batch_matmul(Translation& t) {
+  if (tensorflow::get_bool(t.attributes(), "grad_x", false) || tensorflow::get_bool(t.attributes(), "grad_y", false)) return fail("with grad_x or grad_y");
+  return product(t, "adj_x", "adj_y");
+}
+
+Status einsum(Translation& t) {
+  t.give(0, t.make("Einsum", t.inputs(), {{"equation", t.attributes().get_string("equation", "")}}));
+  return {};
+}
+
+constexpr TranslationRow rows[] = {
+    {"Conv2D", conv2d}, {"Conv3D", conv3d}, {"DepthwiseConv2dNative", depthwise}, {"Conv2DBackpropInput", conv2d_transpose},
+    {"Conv3DBackpropInputV2", conv3d_transpose}, {"MatMul", matmul}, {"BatchMatMul", batch_matmul}, {"BatchMatMulV2", batch_matmul},
+    {"BatchMatMulV3", batch_matmul}, {"Einsum", einsum},
+};
+
+}  // namespace
+
+std::span<const TranslationRow> contraction_translations() { return rows; }
+
+}  // namespace intarsia

@@ -1,0 +1,54 @@
+#include "translate/layout.h"
+#include "translate/rules.h"
+
+namespace intarsia {
+namespace {
+
+/// How an output's position maps to the image; also how "nearest" rounds.
+struct Positions {
+  std::string mode;
+  std::string nearest;
+};
+
+Result<Positions> read_positions(const Translation& t) {
+  const bool corners = tensorflow::get_bool(t.attributes(), "align_corners", false);
+  const bool centers = tensorflow::get_bool(t.attributes(), "half_pixel_centers", false);
+  if (corners && centers) return fail("with align_corners and half_pixel_centers");
+  if (corners) return Positions{"align_corners", "round_prefer_ceil"};
+  // A pixel's centre lies half a pixel further on here, which this rounding takes back.
+  if (centers) return Positions{"half_pixel", "round_prefer_ceil"};
+  return Positions{"asymmetric", "floor"};
+}
+
+Status resize(Translation& t, const std::string& kind) {
+  const Shape image = TRY(t.shape(0)), size = TRY(t.integers(1));
+  if (image.size() != 4 || size.size() != 2) return fail("of rank {}", image.size());
+  const Positions positions = TRY(read_positions(t));
+  if (kind == "cubic" && positions.mode != "half_pixel") return fail("cubic without half_pixel_centers");
+  const Layout layout{2, true};
+  const ValueId x = to_channels_first(t, kind == "nearest" ? t.input(0) : t.cast(t.input(0), DType::f32), layout);
+  const ValueId nothing = t.make_constant(Tensor(DType::f32, {0}));
+  const ValueId sizes = t.make_integers({image[0], image[3], size[0], size[1]});
+  Translation::NamedAttributes attributes{{"mode", kind}, {"coordinate_transformation_mode", positions.mode}};
+  if (kind == "nearest") attributes.emplace_back("nearest_mode", positions.nearest);
+  if (kind == "cubic") {
+    attributes.emplace_back("cubic_coeff_a", -0.5f);
+    attributes.emplace_back("exclude_outside", int64_t{1});
+  }
+  t.give(0, from_channels_first(t, t.make("Resize", {x, nothing, nothing, sizes}, std::move(attributes)), layout));
+  return {};
+}
+
+Status bilinear(Translation& t) { return resize(t, "linear"); }
+Status nearest(Translation& t) { return resize(t, "nearest"); }
+Status bicubic(Translation& t) { return resize(t, "cubic"); }
+
+constexpr TranslationRow rows[] = {
+    {"ResizeBilinear", bilinear}, {"ResizeNearestNeighbor", nearest}, {"ResizeBicubic", bicubic},
+};
+
+}  // namespace
+
+std::span<const TranslationRow> image_translations() { return rows; }
+
+}  // namespace intarsia

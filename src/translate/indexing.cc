@@ -1,0 +1,117 @@
+#include <algorithm>
+#include <numeric>
+
+#include "tensorflow/dtypes.h"
+#include "translate/rules.h"
+
+namespace intarsia {
+namespace {
+
+/// Indices outside of the axis give zeros there on a GPU and an error on a CPU; they are not given by sane models.
+Status gather(Translation& t) {
+  const int64_t rank = TRY(t.rank(0));
+  const int64_t axis = t.input_count() > 2 ? TRY(normal_axis(TRY(t.integer(2)), rank)) : 0;
+  if (t.attributes().get_int("batch_dims", 0) != 0) return fail("with batch dimensions");
+  t.give(0, t.make("Gather", {t.input(0), t.input(1)}, {{"axis", axis}}));
+  return {};
+}
+
+Status gather_nd(Translation& t) {
+  t.give(0, t.make("GatherND", {t.input(0), t.cast(t.input(1), DType::i64)}));
+  return {};
+}
+
+/// Adds updates into zeros; equal indices add up.
+Status scatter_nd(Translation& t) {
+  const std::vector<int64_t> shape = TRY(t.integers(2));
+  const ValueId zeros = t.make("Expand", {t.make_scalar(t.dtype(1), 0), t.make_integers(shape)});
+  t.give(0, t.make("ScatterND", {zeros, t.cast(t.input(0), DType::i64), t.input(1)}, {{"reduction", std::string("add")}}));
+  return {};
+}
+
+Status scatter_into(Translation& t, const char* reduction) {
+  t.give(0, t.make("ScatterND", {t.input(0), t.cast(t.input(1), DType::i64), t.input(2)}, {{"reduction", std::string(reduction)}}));
+  return {};
+}
+
+Status scatter_update(Translation& t) { return scatter_into(t, "none"); }
+Status scatter_add(Translation& t) { return scatter_into(t, "add"); }
+
+/// Inputs: indices, depth, value on, value off. An index outside of the depth gives a row of off values; negative
+/// ones count from the end here, so they are moved out of range first.
+Status one_hot(Translation& t) {
+  const int64_t depth = TRY(t.integer(1));
+  const ValueId indices = t.cast(t.input(0), DType::i64), zero = t.make_scalar(DType::i64, 0);
+  const ValueId outside = t.make_scalar(DType::i64, static_cast<double>(depth));
+  const ValueId legal = t.make("Where", {t.make("Less", {indices, zero}), outside, indices});
+  const auto as_row = [&](size_t i) { return t.reshape(t.input(i), {1}); };
+  const ValueId values = t.make("Concat", {as_row(3), as_row(2)}, {{"axis", int64_t{0}}});
+  t.give(0, t.make("OneHot", {legal, t.make_integers({depth}), values}, {{"axis", t.attributes().get_int("axis", -1)}}));
+  return {};
+}
+
+Status top_k(Translation& t, int64_t k) {
+  const std::vector<ValueId> made = t.make_several("TopK", {t.input(0), t.make_integers({k})}, 2, {{"axis", int64_t{-1}}, {"largest", int64_t{1}}, {"sorted", int64_t{1}}});
+  t.give(0, made[0]);
+  t.give(1, t.cast(made[1], tensorflow::get_dtype(t.attributes(), "index_type", DType::i32)));
+  return {};
+}
+
+Status top_k_v1(Translation& t) { return top_k(t, t.attributes().get_int("k", 1)); }
+Status top_k_v2(Translation& t) { return top_k(t, TRY(t.integer(1))); }
+
+/// Keeps a band round the diagonal of the last two axes.
+Status matrix_band_part(Translation& t) {
+  const Shape shape = TRY(t.shape(0));
+  const int64_t lower = TRY(t.integer(1)), upper = TRY(t.integer(2));
+  if (shape.size() < 2) return fail("of rank {}", shape.size());
+  const int64_t rows = shape[shape.size() - 2], columns = shape[shape.size() - 1];
+  constexpr int64_t most_elements = 1 << 24;
+  if (rows * columns > most_elements) return fail("of {} elements", rows * columns);
+  Tensor mask(DType::boolean, {rows, columns});
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = 0; j < columns; ++j) {
+      mask.as<uint8_t>()[static_cast<size_t>(i * columns + j)] = (lower < 0 || i - j <= lower) && (upper < 0 || j - i <= upper);
+    }
+  }
+  t.give(0, t.make("Where", {t.make_constant(std::move(mask)), t.input(0), t.make_scalar(t.dtype(0), 0)}));
+  return {};
+}
+
+/// Positions of elements that are not zero, as rows.
+Status where(Translation& t) {
+  t.give(0, t.make("Transpose", {t.make("NonZero", {t.input(0)})}, {{"perm", std::vector<int64_t>{1, 0}}}));
+  return {};
+}
+
+Status unique(Translation& t) {
+  const std::vector<ValueId> made = t.make_several("Unique", {t.input(0)}, 4, {{"sorted", int64_t{0}}});
+  const DType type = tensorflow::get_dtype(t.attributes(), "out_idx", DType::i32);
+  t.give(0, made[0]);
+  t.give(1, t.cast(made[2], type));
+  t.give(2, t.cast(made[3], type));
+  return {};
+}
+
+Status invert_permutation(Translation& t) {
+  const Shape shape = TRY(t.shape(0));
+  if (shape.size() != 1) return fail("of rank {}", shape.size());
+  std::vector<int64_t> count(static_cast<size_t>(shape[0]));
+  std::iota(count.begin(), count.end(), 0);
+  const ValueId indices = t.cast(t.input(0), DType::i64), positions = t.make_integers(count);
+  const ValueId inverse = t.make("ScatterElements", {positions, indices, positions}, {{"axis", int64_t{0}}});
+  t.give(0, t.dtype(0) == DType::i64 ? inverse : t.cast(inverse, t.dtype(0)));
+  return {};
+}
+
+constexpr TranslationRow rows[] = {
+    {"Gather", gather}, {"GatherV2", gather}, {"GatherNd", gather_nd}, {"ScatterNd", scatter_nd}, {"TensorScatterUpdate", scatter_update},
+    {"TensorScatterAdd", scatter_add}, {"OneHot", one_hot}, {"TopK", top_k_v1}, {"TopKV2", top_k_v2}, {"MatrixBandPart", matrix_band_part},
+    {"Where", where}, {"Unique", unique}, {"UniqueWithCounts", unique}, {"InvertPermutation", invert_permutation},
+};
+
+}  // namespace
+
+std::span<const TranslationRow> indexing_translations() { return rows; }
+
+}  // namespace intarsia

@@ -1,0 +1,114 @@
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "translate/rules.h"
+
+namespace intarsia {
+namespace {
+
+constexpr int64_t to_the_end = std::numeric_limits<int64_t>::max(), before_the_start = std::numeric_limits<int64_t>::min() + 1;
+
+/// Sizes of -1 reach to the end.
+Status slice(Translation& t) {
+  const std::vector<int64_t> begins = TRY(t.integers(1)), sizes = TRY(t.integers(2));
+  if (begins.size() != sizes.size()) return fail("{} begins and {} sizes", begins.size(), sizes.size());
+  std::vector<int64_t> ends, axes(begins.size());
+  std::iota(axes.begin(), axes.end(), 0);
+  for (size_t i = 0; i < begins.size(); ++i) ends.push_back(sizes[i] == -1 ? to_the_end : begins[i] + sizes[i]);
+  t.give(0, t.make("Slice", {t.input(0), t.make_integers(begins), t.make_integers(ends), t.make_integers(axes)}));
+  return {};
+}
+
+/// A strided slice's specification, one entry an axis that it names.
+struct Specification {
+  std::vector<int64_t> begins, ends, strides;
+  int64_t begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_mask;
+  bool has(int64_t mask, size_t i) const { return (mask >> i & 1) != 0; }
+};
+
+Result<Specification> read_specification(const Translation& t) {
+  const Attributes& a = t.attributes();
+  Specification spec{TRY(t.integers(1)), TRY(t.integers(2)), TRY(t.integers(3)), a.get_int("begin_mask", 0), a.get_int("end_mask", 0),
+                     a.get_int("ellipsis_mask", 0), a.get_int("new_axis_mask", 0), a.get_int("shrink_axis_mask", 0)};
+  constexpr size_t most_axes = 32;
+  if (spec.begins.size() > most_axes || spec.ends.size() != spec.begins.size() || spec.strides.size() != spec.begins.size()) return fail("begins, ends and strides of unlike lengths");
+  return spec;
+}
+
+/// Numpy's indexing: first the ranges, then the axes that go, then those that come.
+Status strided_slice(Translation& t) {
+  const Specification spec = TRY(read_specification(t));
+  const Shape shape = TRY(t.shape(0));
+  const int64_t rank = static_cast<int64_t>(shape.size());
+  int64_t named = 0;
+  for (size_t i = 0; i < spec.begins.size(); ++i) named += !spec.has(spec.ellipsis_mask, i) && !spec.has(spec.new_axis_mask, i);
+  std::vector<int64_t> starts, ends, steps, axes, dropped, added;
+  int64_t axis = 0, result_axis = 0;
+  for (size_t i = 0; i < spec.begins.size(); ++i) {
+    if (spec.has(spec.ellipsis_mask, i)) {
+      axis += rank - named;
+      result_axis += rank - named;
+      continue;
+    }
+    if (spec.has(spec.new_axis_mask, i)) {
+      added.push_back(result_axis++);
+      continue;
+    }
+    if (axis >= rank) return fail("it names more axes than the {} of its input", rank);
+    const int64_t stride = spec.strides[i], size = shape[static_cast<size_t>(axis)];
+    if (stride == 0) return fail("stride 0");
+    if (spec.has(spec.shrink_mask, i)) {
+      const int64_t at = spec.begins[i] < 0 ? spec.begins[i] + size : spec.begins[i];
+      if (at < 0 || at >= size) return fail("element {} of {}", spec.begins[i], size);
+      starts.push_back(at);
+      ends.push_back(at + 1);
+      steps.push_back(1);
+      axes.push_back(axis);
+      dropped.push_back(axis++);
+      continue;
+    }
+    const int64_t first = stride > 0 ? 0 : to_the_end, last = stride > 0 ? to_the_end : before_the_start;
+    starts.push_back(spec.has(spec.begin_mask, i) ? first : spec.begins[i]);
+    ends.push_back(spec.has(spec.end_mask, i) ? last : spec.ends[i]);
+    steps.push_back(stride);
+    axes.push_back(axis++);
+    ++result_axis;
+  }
+  ValueId value = t.input(0);
+  if (!axes.empty()) value = t.make("Slice", {value, t.make_integers(starts), t.make_integers(ends), t.make_integers(axes), t.make_integers(steps)});
+  if (!dropped.empty()) value = t.make("Squeeze", {value, t.make_integers(dropped)});
+  if (!added.empty()) value = t.make("Unsqueeze", {value, t.make_integers(added)});
+  t.give(0, value);
+  return {};
+}
+
+Status reverse(Translation& t) {
+  std::vector<int64_t> axes = TRY(t.integers(1));
+  const int64_t rank = TRY(t.rank(0));
+  for (int64_t& axis : axes) axis = TRY(normal_axis(axis, rank));
+  if (axes.empty()) {
+    t.give(0, t.input(0));
+    return {};
+  }
+  const std::vector<int64_t> last(axes.size(), -1), before(axes.size(), before_the_start), back(axes.size(), -1);
+  t.give(0, t.make("Slice", {t.input(0), t.make_integers(last), t.make_integers(before), t.make_integers(axes), t.make_integers(back)}));
+  return {};
+}
+
+Status reverse_sequence(Translation& t) {
+  const int64_t batch = t.attributes().get_int("batch_dim", 0), time = t.attributes().get_int("seq_dim", 0);
+  if (batch > 1 || time > 1 || batch == time) return fail("along axes {} and {}", batch, time);
+  t.give(0, t.make("ReverseSequence", {t.input(0), t.cast(t.input(1), DType::i64)}, {{"batch_axis", batch}, {"time_axis", time}}));
+  return {};
+}
+
+constexpr TranslationRow rows[] = {
+    {"Slice", slice}, {"StridedSlice", strided_slice}, {"ReverseV2", reverse}, {"ReverseSequence", reverse_sequence},
+};
+
+}  // namespace
+
+std::span<const TranslationRow> slicing_translations() { return rows; }
+
+}  // namespace intarsia

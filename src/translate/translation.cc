@@ -1,0 +1,114 @@
+#include "translate/translation.h"
+
+#include <algorithm>
+
+namespace intarsia {
+
+ValueId Translation::input(size_t i) {
+  const ValueId id = node_.inputs[i];
+  auto [at, is_new] = values_.try_emplace(id, no_value);
+  if (is_new) {
+    const Value& value = from_.value(id);
+    at->second = to_.add_value(value.name, value.type);
+    to_.value(at->second).constant = value.constant;
+    if (!value.constant) to_.inputs.push_back(at->second);
+  }
+  return at->second;
+}
+
+std::vector<ValueId> Translation::inputs(size_t first) {
+  std::vector<ValueId> list;
+  for (size_t i = first; i < node_.inputs.size(); ++i) list.push_back(input(i));
+  return list;
+}
+
+const ValueType& Translation::type(size_t i) const {
+  static const ValueType unknown;
+  return has_input(node_, i) ? from_.value(node_.inputs[i]).type : unknown;
+}
+
+Result<Shape> Translation::shape(size_t i) const {
+  if (std::optional<Shape> shape = type(i).fixed_shape()) return *shape;
+  return fail("the shape of its input {} is known at run time only", i);
+}
+
+Result<int64_t> Translation::rank(size_t i) const {
+  if (type(i).shape) return static_cast<int64_t>(type(i).shape->size());
+  return fail("the rank of its input {} is known at run time only", i);
+}
+
+bool Translation::is_constant(size_t i) const { return has_input(node_, i) && from_.value(node_.inputs[i]).constant.has_value(); }
+
+Result<Tensor> Translation::constant(size_t i) const {
+  if (is_constant(i)) return *from_.value(node_.inputs[i]).constant;
+  return fail("its input {} is known at run time only", i);
+}
+
+Result<std::vector<int64_t>> Translation::integers(size_t i) const {
+  const Tensor tensor = TRY(constant(i));
+  std::vector<int64_t> list;
+  if (tensor.dtype() == DType::i32) std::ranges::copy(tensor.as<int32_t>(), std::back_inserter(list));
+  else if (tensor.dtype() == DType::i64) std::ranges::copy(tensor.as<int64_t>(), std::back_inserter(list));
+  else return fail("its input {} holds {}, want i32 or i64", i, dtype_name(tensor.dtype()));
+  return list;
+}
+
+Result<int64_t> Translation::integer(size_t i) const {
+  const std::vector<int64_t> list = TRY(integers(i));
+  if (list.size() != 1) return fail("its input {} has {} elements, want 1", i, list.size());
+  return list[0];
+}
+
+std::vector<ValueId> Translation::make_several(const std::string& op, std::vector<ValueId> inputs, size_t outputs, NamedAttributes attributes) {
+  Node node;
+  node.name = node_.name;
+  node.op = op;
+  node.version = translated_opset;
+  node.inputs = std::move(inputs);
+  for (auto& [name, value] : attributes) node.attributes.set(name, std::move(value));
+  for (size_t i = 0; i < outputs; ++i) node.outputs.push_back(to_.add_value(fmt::format("{}/{}/{}:{}", node_.name, op, to_.values.size(), i)));
+  const std::vector<ValueId> made = node.outputs;
+  to_.add_node(std::move(node));
+  return made;
+}
+
+ValueId Translation::make(const std::string& op, std::vector<ValueId> inputs, NamedAttributes attributes) {
+  return make_several(op, std::move(inputs), 1, std::move(attributes))[0];
+}
+
+ValueId Translation::make_constant(Tensor tensor) {
+  return to_.add_constant(fmt::format("{}/constant/{}", node_.name, to_.values.size()), std::move(tensor));
+}
+
+ValueId Translation::make_integers(const std::vector<int64_t>& values) {
+  Tensor tensor(DType::i64, {static_cast<int64_t>(values.size())});
+  std::ranges::copy(values, tensor.as<int64_t>().begin());
+  return make_constant(std::move(tensor));
+}
+
+ValueId Translation::make_scalar(DType dtype, double value) {
+  Tensor wide(DType::f64, {});
+  wide.as<double>()[0] = value;
+  return dtype == DType::f64 ? make_constant(std::move(wide)) : cast(make_constant(std::move(wide)), dtype);
+}
+
+ValueId Translation::transpose(ValueId value, const std::vector<int64_t>& permutation) {
+  return make("Transpose", {value}, {{"perm", permutation}});
+}
+
+ValueId Translation::reshape(ValueId value, const Shape& shape) {
+  return make("Reshape", {value, make_integers(shape)}, {{"allowzero", int64_t{1}}});
+}
+
+ValueId Translation::cast(ValueId value, DType to) { return make("Cast", {value}, {{"to", static_cast<int64_t>(to)}}); }
+
+void Translation::give(size_t i, ValueId value) {
+  if (wants_output(i)) values_[node_.outputs[i]] = value;
+}
+
+Result<int64_t> normal_axis(int64_t axis, int64_t rank) {
+  if (axis < -rank || axis >= rank) return fail("axis {} of a tensor of rank {}", axis, rank);
+  return axis < 0 ? axis + rank : axis;
+}
+
+}  // namespace intarsia

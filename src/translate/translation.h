@@ -1,0 +1,71 @@
+// What a rule sees of the TensorFlow node that it translates, and how it adds operators of ours.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/graph.h"
+#include "tensorflow/attributes.h"
+
+namespace intarsia {
+
+/// Opset version that translated nodes are written for.
+inline constexpr int translated_opset = 21;
+
+/// Values of one graph as values of another.
+using ValueMap = std::map<ValueId, ValueId>;
+
+class Translation {
+ public:
+  using NamedAttributes = std::vector<std::pair<std::string, AttributeValue>>;
+
+  Translation(const Graph& from, const Node& node, Graph& to, ValueMap& values) : from_(from), node_(node), to_(to), values_(values) {}
+
+  const Node& node() const { return node_; }
+  const Attributes& attributes() const { return node_.attributes; }
+  size_t input_count() const { return node_.inputs.size(); }
+  bool wants_output(size_t i) const { return has_output(node_, i); }
+
+  /// The input in the new graph.
+  ValueId input(size_t i);
+  std::vector<ValueId> inputs(size_t first = 0);
+  const ValueType& type(size_t i) const;
+  DType dtype(size_t i) const { return type(i).dtype; }
+  /// Fail when they are not known at compile time, with the reason.
+  Result<Shape> shape(size_t i) const;
+  Result<int64_t> rank(size_t i) const;
+  Result<Tensor> constant(size_t i) const;
+  Result<std::vector<int64_t>> integers(size_t i) const;
+  Result<int64_t> integer(size_t i) const;
+  bool is_constant(size_t i) const;
+
+  /// Adds a node of the standard domain and gives its (first) output.
+  ValueId make(const std::string& op, std::vector<ValueId> inputs, NamedAttributes attributes = {});
+  std::vector<ValueId> make_several(const std::string& op, std::vector<ValueId> inputs, size_t outputs, NamedAttributes attributes = {});
+  ValueId make_constant(Tensor tensor);
+  ValueId make_integers(const std::vector<int64_t>& values);
+  /// A scalar of an integer or floating-point type.
+  ValueId make_scalar(DType dtype, double value);
+  ValueId transpose(ValueId value, const std::vector<int64_t>& permutation);
+  ValueId reshape(ValueId value, const Shape& shape);
+  ValueId cast(ValueId value, DType to);
+
+  /// Declares that `value` is the node's output `i`.
+  void give(size_t i, ValueId value);
+
+ private:
+  const Graph& from_;
+  const Node& node_;
+  Graph& to_;
+  ValueMap& values_;
+};
+
+/// Adds nodes that compute what the node does, or fails with the reason why it has no translation.
+using TranslationRule = Status (*)(Translation&);
+
+/// "-1" of a tensor of rank 4 is 3; fails outside of the rank.
+Result<int64_t> normal_axis(int64_t axis, int64_t rank);
+
+}  // namespace intarsia
