@@ -95,7 +95,7 @@ void add_check_command(CLI::App& app) {
   command
       ->add_option("--against", options->check.against,
                    "Who to compare with (default: the first that is there)")
-      ->check(CLI::IsMember({"onnxruntime", "reference"}))
+      ->check(CLI::IsMember({"onnxruntime", "tensorflow", "reference"}))
       ->type_name("onnxruntime|reference");
   command
       ->add_option("--rtol", options->check.rtol,

@@ -14,6 +14,27 @@ using namespace tensorflow;
 
 constexpr size_t largest_message = (size_t{1} << 31) - 1;  // of protobuf
 
+/// The version of operators that this TensorFlow writes: that of an empty graph.
+Result<int32_t> graph_version(const Library& library) {
+  const SessionGraph graph(library);
+  TF_Buffer* buffer = library.api().new_buffer();
+  CallStatus status(library);
+  library.api().export_graph(graph, buffer, status);
+  int32_t version = 0;
+  protozero::pbf_reader message = read_message({static_cast<const char*>(buffer->data), status.check() ? buffer->length : 0});
+  while (message.next()) {
+    if (message.tag() != graph_def::versions) {
+      message.skip();
+      continue;
+    }
+    protozero::pbf_reader versions = message.get_message();
+    if (versions.next(versions::producer)) version = versions.get_int32();
+  }
+  library.api().delete_buffer(buffer);
+  TRY(status.check());
+  return version;
+}
+
 }  // namespace
 
 Result<std::string> complete_graph(const Library& library, const RegionGraph& region) {
@@ -36,8 +57,9 @@ Result<std::string> complete_graph(const Library& library, const RegionGraph& re
     out.add_message(graph_def::node, write_node(node, attributes));
   }
   {
+    const int32_t version = TRY(graph_version(library));
     protozero::pbf_writer versions(out, graph_def::versions);
-    versions.add_int32(versions::producer, library.api().graph_version());
+    versions.add_int32(versions::producer, version);
   }
   return graph;
 }

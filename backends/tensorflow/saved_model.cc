@@ -8,60 +8,80 @@ namespace intarsia {
 namespace tf {
 namespace {
 
-class LoadedSavedModel : public SavedModelState {
+/// Adds nodes that read variables and tables, and fetches all of them in one run: each run that follows a change of the graph
+/// costs TensorFlow a second for a large model.
+class ContentsReader {
  public:
-  explicit LoadedSavedModel(std::unique_ptr<Session> session) : session_(std::move(session)) {}
+  explicit ContentsReader(Session& session) : session_(session) {}
 
-  Result<Tensor> read_variable(const std::string& node) override {
-    const TF_Output handle = TRY(session_->graph().find(node + ":0"));
-    const Api& api = library().api();
+  Status add_variable(const std::string& node) {
+    const TF_Output handle = TRY(session_.graph().find(node + ":0"));
     int type = 0;
-    CallStatus status(library());
-    api.get_type(handle.operation, "dtype", &type, status);
+    CallStatus status(session_.library());
+    api().get_type(handle.operation, "dtype", &type, status);
     TRY(status.check());
-    TF_OperationDescription* read = api.new_operation(session_->graph(), "ReadVariableOp", next_name().c_str());
-    api.add_input(read, handle);
-    api.set_type(read, "dtype", type);
-    return std::move(TRY(run(read, 1))[0]);
+    TF_OperationDescription* read = describe("ReadVariableOp", handle);
+    api().set_type(read, "dtype", type);
+    return finish(read, 1);
   }
 
-  Result<TableContents> read_table(const std::string& node, DType key, DType value) override {
-    const TF_Output handle = TRY(session_->graph().find(node + ":0"));
-    const Api& api = library().api();
-    TF_OperationDescription* read = api.new_operation(session_->graph(), "LookupTableExportV2", next_name().c_str());
-    api.add_input(read, handle);
-    api.set_type(read, "Tkeys", tensorflow::data_type_of(key));
-    api.set_type(read, "Tvalues", tensorflow::data_type_of(value));
-    std::vector<Tensor> contents = TRY(run(read, 2));
-    return TableContents{std::move(contents[0]), std::move(contents[1])};
+  Status add_table(const SavedTable& table) {
+    TF_OperationDescription* read = describe("LookupTableExportV2", TRY(session_.graph().find(table.node + ":0")));
+    api().set_type(read, "Tkeys", tensorflow::data_type_of(table.key));
+    api().set_type(read, "Tvalues", tensorflow::data_type_of(table.value));
+    return finish(read, 2);
   }
 
- private:
-  const Library& library() const { return session_->library(); }
-  std::string next_name() { return fmt::format("intarsia_read_{}", reads_++); }
-
-  Result<std::vector<Tensor>> run(TF_OperationDescription* description, int outputs) {
-    CallStatus status(library());
-    TF_Operation* operation = library().api().finish_operation(description, status);
-    TRY(status.check());
-    std::vector<TF_Output> wanted;
-    for (int i = 0; i < outputs; ++i) wanted.push_back({operation, i});
-    std::vector<TF_Tensor*> made(wanted.size(), nullptr);
-    TRY(session_->run({}, {}, wanted, made));
+  Result<std::vector<Tensor>> read() {
+    if (wanted_.empty()) return std::vector<Tensor>();
+    std::vector<TF_Tensor*> made(wanted_.size(), nullptr);
+    TRY(session_.run({}, {}, wanted_, made));
     std::vector<OwnedTensor> owned;
-    for (TF_Tensor* tensor : made) owned.emplace_back(tensor, DeleteTensor{&library()});
+    for (TF_Tensor* tensor : made) owned.emplace_back(tensor, DeleteTensor{&session_.library()});
     std::vector<Tensor> tensors;
-    for (OwnedTensor& tensor : owned) tensors.push_back(TRY(adopt_tensor(library(), std::move(tensor))));
+    for (OwnedTensor& tensor : owned) tensors.push_back(TRY(adopt_tensor(session_.library(), std::move(tensor))));
     return tensors;
   }
 
-  std::unique_ptr<Session> session_;
-  size_t reads_ = 0;
+ private:
+  const Api& api() const { return session_.library().api(); }
+
+  TF_OperationDescription* describe(const char* op, TF_Output handle) {
+    TF_OperationDescription* description = api().new_operation(session_.graph(), op, fmt::format("intarsia_read_{}", wanted_.size()).c_str());
+    api().add_input(description, handle);
+    return description;
+  }
+
+  Status finish(TF_OperationDescription* description, int outputs) {
+    CallStatus status(session_.library());
+    TF_Operation* operation = api().finish_operation(description, status);
+    TRY(status.check());
+    for (int i = 0; i < outputs; ++i) wanted_.push_back({operation, i});
+    return {};
+  }
+
+  Session& session_;
+  std::vector<TF_Output> wanted_;
 };
 
-Status load_all(const Library& library, const std::vector<std::string>& op_libraries) {
-  for (const std::string& path : op_libraries) TRY(library.load_operators(path));
-  return {};
+Result<const Library*> open_library(const std::vector<std::string>& op_libraries) {
+  const Library* library = TRY(Library::get());
+  for (const std::string& path : op_libraries) TRY(library->load_operators(path));
+  return library;
+}
+
+Result<SavedContents> read_contents(const Library& library, const std::string& folder, const std::vector<std::string>& tags,
+                                    const std::vector<std::string>& variables, const std::vector<SavedTable>& tables) {
+  const std::unique_ptr<Session> session = TRY(Session::from_saved_model(library, folder, tags, {1, true}));
+  ContentsReader reader(*session);
+  for (const std::string& variable : variables) TRY(with_context(reader.add_variable(variable), "variable '{}'", variable));
+  for (const SavedTable& table : tables) TRY(with_context(reader.add_table(table), "table '{}'", table.node));
+  std::vector<Tensor> tensors = TRY(reader.read());
+  SavedContents contents;
+  auto next = tensors.begin();
+  for (size_t i = 0; i < variables.size(); ++i) contents.variables.push_back(std::move(*next++));
+  for (size_t i = 0; i < tables.size(); ++i, next += 2) contents.tables.push_back({std::move(next[0]), std::move(next[1])});
+  return contents;
 }
 
 }  // namespace
@@ -70,15 +90,12 @@ Status load_all(const Library& library, const std::vector<std::string>& op_libra
 TensorFlowSource make_tensorflow_source(std::vector<std::string> op_libraries) {
   TensorFlowSource source;
   source.find_op = [op_libraries](const std::string& op) -> Result<const tensorflow::OpDef*> {
-    TRY(tf::load_all(*TRY(tf::Library::get()), op_libraries));
+    TRY(tf::open_library(op_libraries));
     return TRY(tf::op_registry())->find(op);
   };
-  source.open = [op_libraries](const std::string& folder, const std::vector<std::string>& tags) -> Result<std::unique_ptr<SavedModelState>> {
-    const tf::Library& library = *TRY(tf::Library::get());
-    TRY(tf::load_all(library, op_libraries));
-    tf::SessionSettings settings;
-    settings.has_control_flow = true;
-    return std::make_unique<tf::LoadedSavedModel>(TRY(tf::Session::from_saved_model(library, folder, tags, settings)));
+  source.read_saved_model = [op_libraries](const std::string& folder, const std::vector<std::string>& tags, const std::vector<std::string>& variables,
+                                           const std::vector<SavedTable>& tables) -> Result<SavedContents> {
+    return tf::read_contents(*TRY(tf::open_library(op_libraries)), folder, tags, variables, tables);
   };
   return source;
 }

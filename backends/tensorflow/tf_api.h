@@ -90,7 +90,7 @@ struct Api {
   TF_Buffer* (*all_ops)();
   TF_Buffer* (*kernels_of)(const char* op, TF_Status*);
   TF_Library* (*load_library)(const char* path, TF_Status*);
-  int (*graph_version)();
+  void (*export_graph)(TF_Graph*, TF_Buffer*, TF_Status*);
 };
 
 }  // namespace intarsia::tf

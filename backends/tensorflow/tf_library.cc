@@ -1,6 +1,8 @@
 #include "backends/tensorflow/tf_library.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 #include <charconv>
 #include <cstdlib>
@@ -47,7 +49,6 @@ void find_basics(Finder& f, Api& api) {
   f.find("TF_GetAllOpList", api.all_ops);
   f.find("TF_GetRegisteredKernelsForOp", api.kernels_of);
   f.find("TF_LoadLibrary", api.load_library);
-  f.find("TF_GetGraphDefVersion", api.graph_version);
 }
 
 void find_tensors(Finder& f, Api& api) {
@@ -72,6 +73,7 @@ void find_graphs(Finder& f, Api& api) {
   f.find("TF_NewImportGraphDefOptions", api.new_import_options);
   f.find("TF_DeleteImportGraphDefOptions", api.delete_import_options);
   f.find("TF_GraphImportGraphDef", api.import_graph);
+  f.find("TF_GraphToGraphDef", api.export_graph);
   f.find("TF_GraphOperationByName", api.find_operation);
   f.find("TF_OperationNumOutputs", api.output_count);
   f.find("TF_OperationOutputType", api.output_type);
@@ -95,14 +97,40 @@ void find_sessions(Finder& f, Api& api) {
   f.find("TF_SessionRun", api.run);
 }
 
+/// While it lives, what is written to standard error is lost: TensorFlow greets there while it is opened, whatever its
+/// settings, and an error of ours is one line.
+class QuietStandardError {
+ public:
+  QuietStandardError() : kept_(dup(STDERR_FILENO)) {
+    const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (nowhere < 0) return;
+    dup2(nowhere, STDERR_FILENO);
+    close(nowhere);
+  }
+  ~QuietStandardError() {
+    if (kept_ < 0) return;
+    dup2(kept_, STDERR_FILENO);
+    close(kept_);
+  }
+  QuietStandardError(const QuietStandardError&) = delete;
+  QuietStandardError& operator=(const QuietStandardError&) = delete;
+
+ private:
+  int kept_;
+};
+
 }  // namespace
 
 Result<std::unique_ptr<Library>> Library::open() {
   constexpr int keep = 0;
   setenv("TF_CPP_MIN_LOG_LEVEL", "3", keep);           // its notes on start-up are no business of our users
   setenv("TF_OVERRIDE_GLOBAL_THREADPOOL", "1", keep);  // else the process's first session decides the threads of all
-  const OpenedLibrary opened =
-      TRY(open_foreign_library(tensorflow, search_for(tensorflow, "libtensorflow_cc.so.2", "tensorflow/libtensorflow_cc.so.2")));
+  const Result<OpenedLibrary> found = [] {
+    const QuietStandardError quiet;
+    return open_foreign_library(tensorflow, search_for(tensorflow, "libtensorflow_cc.so.2", "tensorflow/libtensorflow_cc.so.2"));
+  }();
+  if (!found) return tl::unexpected(found.error());
+  const OpenedLibrary& opened = *found;
   auto library = std::make_unique<Library>();
   Finder finder(opened.handle);
   find_basics(finder, library->api_);

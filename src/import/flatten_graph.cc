@@ -41,8 +41,8 @@ struct Scope {
 
 class Flattener {
  public:
-  Flattener(const GraphDef& graph, const TensorFlowSource& source, SavedModelState* state)
-      : source_(source), state_(state), model_(graph), functions_(graph.functions), freezer_(graph.functions) {}
+  Flattener(const GraphDef& graph, const TensorFlowSource& source, const ReadSaved& read_saved)
+      : source_(source), read_saved_(read_saved), model_(graph), functions_(graph.functions), freezer_(graph.functions) {}
 
   Result<Graph> run(const std::vector<BorderTensor>& inputs, const std::vector<BorderTensor>& outputs) {
     Scope scope{model_.nodes};
@@ -109,7 +109,26 @@ class Flattener {
   Status flatten(Scope& scope, const std::vector<std::string>& wanted) {
     std::vector<std::vector<std::string>> inputs(scope.nodes.size());
     const std::vector<bool> needed = TRY(find_needed(scope, wanted, inputs));
+    if (!scope.in_function) TRY(read_contents(scope, needed));
     return emit_in_order(scope, needed, inputs);
+  }
+
+  /// Of the variables and tables that are needed, all at once.
+  Status read_contents(const Scope& scope, const std::vector<bool>& needed) {
+    std::vector<std::string> variables;
+    std::vector<SavedTable> tables;
+    for (size_t i = 0; i < scope.nodes.size(); ++i) {
+      const NodeDef& node = scope.nodes[i];
+      if (!needed[i] || (!is_variable(node.op) && !is_table(node.op))) continue;
+      if (!read_saved_) return fail("the graph is not frozen: '{}' is a variable or table, whose contents a SavedModel holds; give its folder", node.name);
+      if (is_variable(node.op)) variables.push_back(node.name);
+      else tables.push_back({node.name, get_dtype(node.attributes, "key_dtype"), get_dtype(node.attributes, "value_dtype")});
+    }
+    if (!read_saved_) return {};
+    SavedContents contents = TRY(read_saved_(variables, tables));
+    for (size_t i = 0; i < variables.size(); ++i) saved_variables_[variables[i]] = std::move(contents.variables[i]);
+    for (size_t i = 0; i < tables.size(); ++i) saved_tables_[tables[i].node] = std::move(contents.tables[i]);
+    return {};
   }
 
   /// Marks backwards from the wanted tensors, and resolves the inputs of what it marks.
@@ -263,7 +282,7 @@ class Flattener {
 
   /// A variable's handle is a value without a producer, known by its variable; nothing of it is left in the end.
   Status emit_variable(Scope& scope, const NodeDef& node) {
-    if (state_ == nullptr) return fail("the graph is not frozen: it has the variable '{}'; give the SavedModel folder instead", node.name);
+    if (!saved_variables_.contains(node.name)) return fail("the variable '{}' is made by a function; its contents are not saved", node.name);
     const ValueId handle = graph_.add_value(unique_name(node.name + ":0", scope.prefix), ValueType{DType::undefined, std::nullopt, true, {}});
     variables_[handle] = {node.name, get_type(node.attributes, "dtype"), no_value};
     scope.values[node.name + ":0"] = handle;
@@ -282,8 +301,7 @@ class Flattener {
   Result<ValueId> variable_value(ValueId handle) {
     Variable& variable = variables_.at(handle);
     if (variable.value == no_value) {
-      Tensor tensor = TRY(with_context(state_->read_variable(variable.node), "variable '{}'", variable.node));
-      variable.value = graph_.add_constant(unique_name(variable.node, ""), std::move(tensor));
+      variable.value = graph_.add_constant(unique_name(variable.node, ""), saved_variables_.at(variable.node));
     }
     return variable.value;
   }
@@ -315,11 +333,10 @@ class Flattener {
   }
 
   Status add_table_contents(const NodeDef& table, Attributes& attributes) {
-    if (state_ == nullptr) return fail("a frozen graph holds no contents of tables; give the SavedModel folder instead");
-    const DType key = get_dtype(attributes, "key_dtype"), value = get_dtype(attributes, "value_dtype");
-    TableContents contents = TRY(with_context(state_->read_table(table.name, key, value), "table '{}'", table.name));
-    attributes.set(keys_attribute, std::move(contents.keys));
-    attributes.set(values_attribute, std::move(contents.values));
+    const auto contents = saved_tables_.find(table.name);
+    if (contents == saved_tables_.end()) return fail("the table '{}' is made by a function; its contents are not saved", table.name);
+    attributes.set(keys_attribute, contents->second.keys);
+    attributes.set(values_attribute, contents->second.values);
     return {};
   }
 
@@ -437,7 +454,9 @@ class Flattener {
   };
 
   const TensorFlowSource& source_;
-  SavedModelState* state_;
+  const ReadSaved& read_saved_;
+  std::map<std::string, Tensor> saved_variables_;
+  std::map<std::string, TableContents> saved_tables_;
   const GraphDef& model_;
   const std::map<std::string, FunctionDef>& functions_;
   FunctionFreezer freezer_;
@@ -450,8 +469,8 @@ class Flattener {
 }  // namespace
 
 Result<Graph> flatten_graph(const GraphDef& graph, const std::vector<BorderTensor>& inputs, const std::vector<BorderTensor>& outputs,
-                            const TensorFlowSource& source, SavedModelState* state) {
-  return Flattener(graph, source, state).run(inputs, outputs);
+                            const TensorFlowSource& source, const ReadSaved& read_saved) {
+  return Flattener(graph, source, read_saved).run(inputs, outputs);
 }
 
 }  // namespace intarsia

@@ -15,8 +15,11 @@ struct BorderTensor {
   ValueType type;
 };
 
-/// `state` may be null: a frozen graph, which has no variables.
+/// Reads variables and tables of the SavedModel that the graph is from.
+using ReadSaved = std::function<Result<SavedContents>(const std::vector<std::string>& variables, const std::vector<SavedTable>& tables)>;
+
+/// `read_saved` may be empty: a frozen graph, which has no variables.
 Result<Graph> flatten_graph(const tensorflow::GraphDef& graph, const std::vector<BorderTensor>& inputs,
-                            const std::vector<BorderTensor>& outputs, const TensorFlowSource& source, SavedModelState* state);
+                            const std::vector<BorderTensor>& outputs, const TensorFlowSource& source, const ReadSaved& read_saved);
 
 }  // namespace intarsia

@@ -49,7 +49,7 @@ Result<ValueType> border_type(const std::string& name, int32_t data_type, std::o
 Result<Graph> finish(Graph graph) {
   graph.opsets = {{"tensorflow", 1}};
   TRY(sort_nodes(graph));
-  TRY(recognise_recurrence(graph));
+  if (TRY(recognise_recurrence(graph))) TRY(sort_nodes(graph));
   TRY(verify_graph(graph));
   return graph;
 }
@@ -77,7 +77,7 @@ Result<ModelBorder> find_border(const GraphDef& graph) {
 Result<Graph> import_graph_bytes(std::string_view bytes, const TensorFlowSource& source) {
   const GraphDef graph = TRY(read_graph(bytes));
   const ModelBorder border = TRY(find_border(graph));
-  return finish(TRY(flatten_graph(graph, border.inputs, border.outputs, source, nullptr)));
+  return finish(TRY(flatten_graph(graph, border.inputs, border.outputs, source, {})));
 }
 
 std::string saved_model_file(const std::string& folder) { return (std::filesystem::path(folder) / "saved_model.pb").string(); }
@@ -130,9 +130,11 @@ Result<Graph> import_signature(const MetaGraph& meta, const std::string& wanted,
   const std::string name = TRY(choose_signature(meta, wanted));
   const ModelBorder border = TRY(signature_border(meta, name));
   const GraphDef graph = TRY(read_graph(meta.graph));
-  if (!source.open) return fail("its variables are read by TensorFlow, which is not to be used here");
-  const std::unique_ptr<SavedModelState> state = TRY(source.open(folder, meta.tags));
-  Graph flat = TRY(with_context(flatten_graph(graph, border.inputs, border.outputs, source, state.get()), "signature '{}'", name));
+  if (!source.read_saved_model) return fail("its variables are read by TensorFlow, which is not to be used here");
+  const ReadSaved read_saved = [&](const std::vector<std::string>& variables, const std::vector<SavedTable>& tables) {
+    return source.read_saved_model(folder, meta.tags, variables, tables);
+  };
+  Graph flat = TRY(with_context(flatten_graph(graph, border.inputs, border.outputs, source, read_saved), "signature '{}'", name));
   flat.name = name;
   return finish(std::move(flat));
 }

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "base/tensor_view.h"
@@ -11,25 +11,30 @@
 
 namespace intarsia {
 
-/// Contents of a lookup table: keys and their values, in any order.
+/// A lookup table, by the node that makes its handle (HashTableV2, MutableHashTableV2).
+struct SavedTable {
+  std::string node;
+  DType key = DType::undefined, value = DType::undefined;
+};
+
+/// Contents of a table: keys and their values, in any order.
 struct TableContents {
   Tensor keys, values;
 };
 
-/// A SavedModel whose variables were restored and whose initialisers ran.
-class SavedModelState {
- public:
-  virtual ~SavedModelState() = default;
-  /// Value of the variable whose handle the named node (VarHandleOp) makes.
-  virtual Result<Tensor> read_variable(const std::string& node) = 0;
-  /// Contents of the table whose handle the named node (HashTableV2, MutableHashTableV2) makes.
-  virtual Result<TableContents> read_table(const std::string& node, DType key, DType value) = 0;
+struct SavedContents {
+  std::vector<Tensor> variables;
+  std::vector<TableContents> tables;
 };
 
 struct TensorFlowSource {
   /// Names and types of an operator's inputs and outputs; null: TensorFlow has no such operator.
   std::function<Result<const tensorflow::OpDef*>(const std::string& op)> find_op;
-  std::function<Result<std::unique_ptr<SavedModelState>>(const std::string& folder, const std::vector<std::string>& tags)> open;
+  /// Loads a SavedModel, whose variables are restored and whose initialisers run, and reads variables (by the nodes that
+  /// make their handles) and tables, in order.
+  std::function<Result<SavedContents>(const std::string& folder, const std::vector<std::string>& tags,
+                                      const std::vector<std::string>& variables, const std::vector<SavedTable>& tables)>
+      read_saved_model;
 };
 
 }  // namespace intarsia
