@@ -81,7 +81,7 @@ TEST(DamagedModels, WrongWireTypes) {
 
 TEST(DamagedModels, Truncated) {
   const std::string model = rich_model();
-  ASSERT_TRUE(import_onnx_bytes(model)) << import_model_bytes(model).error().message;
+  ASSERT_TRUE(import_onnx_bytes(model)) << import_onnx_bytes(model).error().message;
   for (size_t size = 0; size < model.size(); ++size) import_damaged(model.substr(0, size));
 }
 
