@@ -11,7 +11,7 @@ namespace {
 Rewriter::Rule find_rule(const Node& node) {
   if (!node.domain.empty() && node.domain != "ai.onnx") return nullptr;
   for (auto family : {elementwise_rules, movement_rules, indexing_rules, window_rules, contraction_rules,
-                      row_rules, resize_rules})
+                      row_rules, resize_rules, recurrent_rules})
     for (const RuleEntry& entry : family())
       if (entry.op == node.op) return entry.rule;
   return nullptr;

@@ -16,12 +16,16 @@ std::span<const RuleEntry> window_rules();
 std::span<const RuleEntry> contraction_rules();
 std::span<const RuleEntry> row_rules();
 std::span<const RuleEntry> resize_rules();
+std::span<const RuleEntry> recurrent_rules();
 
 inline Attributes make_attributes(std::initializer_list<std::pair<const char*, AttributeValue>> entries) {
   Attributes attributes;
   for (const auto& [name, value] : entries) attributes.set(name, value);
   return attributes;
 }
+
+/// A core Slice: elements start, start + step, ... of each axis, as many as `shape` says.
+ValueId slice(Rewriter& rewriter, ValueId from, std::vector<int64_t> starts, std::vector<int64_t> steps, Shape shape);
 
 /// Padding at the begin of each spatial axis, then at the end, from `pads` or `auto_pad`; output sizes are
 /// known.
