@@ -56,9 +56,9 @@ class RecurrenceBuilder {
   void lstm() {
     sums_ = sums("sums", recurrent_weights, [&](Expr gate) { return x(gate); }, [&](Expr, Expr k) { return before(0, k); });
     cell_ = Func("cell");
-    cell_(lane_, block_, n_) = sigmoid_of(sum(2)) * before(1, unit()) + sigmoid_of(sum(0)) * tanh_of(sum(3));
+    cell_(lane_, block_, n_) = divide(sigmoid_ratio(sum(2)) * before(1, unit()) + sigmoid_ratio(sum(0)) * tanh_ratio(sum(3)));
     const Expr cell = cell_(lane_, block_, n_);
-    out_(state_, n_, block_, lane_) = Halide::select(state_ == 0, sigmoid_of(sum(1)) * tanh_of(cell), cell);
+    out_(state_, n_, block_, lane_) = Halide::select(state_ == 0, divide(sigmoid_ratio(sum(1)) * tanh_ratio(cell)), cell);
   }
 
   void rnn() {
@@ -67,29 +67,33 @@ class RecurrenceBuilder {
     out_(state_, n_, block_, lane_) = relu ? Halide::max(sum(0), 0.0f) : tanh_of(sum(0));
   }
 
+  static Expr divide(const Ratio& ratio) { return ratio.over / ratio.under; }
+
   /// Between what there was and the candidate, by the update gate.
-  void blend(Expr candidate) {
-    out_(state_, n_, block_, lane_) = candidate + sigmoid_of(sum(0)) * (before(0, unit()) - candidate);
+  void blend(const Ratio& candidate) {
+    const Ratio update = sigmoid_ratio(sum(0));
+    const Expr over = (update.under - update.over) * candidate.over + update.over * before(0, unit()) * candidate.under;
+    out_(state_, n_, block_, lane_) = over / (update.under * candidate.under);
   }
 
   void gru() {
     sums_ = sums(
         "sums", recurrent_weights, [&](Expr gate) { return Halide::select(gate == 2, element(3, {unit()}), x(gate)); },
         [&](Expr, Expr k) { return before(0, k); });
-    blend(tanh_of(x(2) + sigmoid_of(sum(1)) * sum(2)));
+    blend(tanh_ratio(x(2) + divide(sigmoid_ratio(sum(1)) * sum(2))));
   }
 
   void gru_that_resets_before() {
     Func reset_sums = sums("reset_sums", 3, [&](Expr) { return x(2); }, [&](Expr, Expr k) { return before(0, k); });
     Func kept("kept");
-    kept(lane_, block_, n_) = sigmoid_of(reset_sums(lane_, 0, block_, n_)) * before(0, unit());
+    kept(lane_, block_, n_) = divide(sigmoid_ratio(reset_sums(lane_, 0, block_, n_)) * before(0, unit()));
     kept.compute_root().bound(lane_, 0, as_int(sizes_.lanes)).bound(block_, 0, as_int(sizes_.blocks)).bound(n_, 0, as_int(sizes_.batch));
     schedule_tiles(kept, reset_sums, false);
     const int lanes = as_int(sizes_.lanes);
     sums_ = sums(
         "sums", recurrent_weights, [&](Expr gate) { return x(gate); },
         [&](Expr gate, Expr k) { return Halide::select(gate == 0, before(0, k), kept(k % lanes, k / lanes, n_)); });
-    blend(tanh_of(sum(1)));
+    blend(tanh_ratio(sum(1)));
   }
 
   /// Vectors along the lanes of what of a block is in a tile.
