@@ -17,8 +17,6 @@ Rewriter::Rule find_rule(const Node& node) {
   return nullptr;
 }
 
-/// Kernels index with 32 bits.
-constexpr int64_t most_elements = int64_t{1} << 30;
 /// Buffers of a blob have at most 16 axes (load.cc), of which a contraction adds two.
 constexpr size_t most_rank = 12;
 

@@ -53,6 +53,7 @@ class Recurrent {
     if (attributes.get_int("input_forget", 0) != 0) return fail("{} with input_forget is not supported", op);
     if (r_.has_input(in_peepholes)) return fail("{} with peepholes is not supported", op);
     const std::vector<std::string> given = attributes.get_strings("activations");
+    if (given.size() % wanted.size() != 0) return fail("{} with {} activations", op, given.size());
     for (size_t i = 0; i < given.size(); ++i)
       if (!equal_words(given[i], wanted[i % wanted.size()]))
         return fail("{} with activation {} in place of {} is not supported", op, given[i], wanted[i % wanted.size()]);
@@ -70,6 +71,8 @@ class Recurrent {
     batch_first_ = r_.attributes().get_int("layout", 0) != 0;
     steps_ = x[batch_first_ ? 1 : 0], batch_ = x[batch_first_ ? 0 : 1], depth_ = x[2];
     hidden_ = r_.shape(r_.in(in_r))[2];
+    if (hidden_ < 1 || r_.attributes().get_int("hidden_size", hidden_) != hidden_)
+      return fail("{} with hidden_size {} and weights for {}", op, r_.attributes().get_int("hidden_size", hidden_), hidden_);
     directions_ = direction == "bidirectional" ? 2 : 1;
     lanes_ = 1;
     while (lanes_ < std::min(hidden_, most_lanes)) lanes_ *= 2;
@@ -79,7 +82,10 @@ class Recurrent {
     TRY(check_input(in_r, {directions_, gates_ * hidden_, hidden_}, true));
     TRY(check_input(in_bias, {directions_, 2 * gates_ * hidden_}, true));
     TRY(check_input(in_h, state, false));
-    return states_ == 2 ? check_input(in_c, state, false) : Status{};
+    if (states_ == 2) TRY(check_input(in_c, state, false));
+    const int64_t elements = TRY(checked_elements({steps_, batch_, directions_, gates_, units()}));
+    if (elements > most_elements) return fail("{} whose gates take {} elements is not supported", op, elements);
+    return {};
   }
 
   Status check_input(size_t i, const Shape& want, bool constant) const {

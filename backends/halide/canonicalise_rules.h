@@ -18,6 +18,9 @@ std::span<const RuleEntry> row_rules();
 std::span<const RuleEntry> resize_rules();
 std::span<const RuleEntry> recurrent_rules();
 
+/// Of a tensor: kernels index with 32 bits.
+constexpr int64_t most_elements = int64_t{1} << 30;
+
 inline Attributes make_attributes(std::initializer_list<std::pair<const char*, AttributeValue>> entries) {
   Attributes attributes;
   for (const auto& [name, value] : entries) attributes.set(name, value);
