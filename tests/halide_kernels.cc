@@ -3,7 +3,9 @@
 // threads.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
+#include <limits>
 #include <random>
 
 #include "backends/halide/canonicalise.h"
@@ -121,31 +123,122 @@ output %d)");
   EXPECT_FALSE(halide::verify_memory(layouts, calls, small));
 }
 
-/// A plan whose bytes are damaged loads or is refused; its offsets never reach outside (load checks them),
-/// and loading reads nothing behind the blob.
-TEST(HalidePlan, DamageNeverCrashesLoad) {
-  Result<Graph> graph = make_graph(std::string("graph \"case\" opsets {\"\": 18}\n") + cases[0].text);
+constexpr const char* recurrent_text = R"(graph "steps" opsets {"": 17}
+input %x : f32[7,2,3]
+input %w : f32[1,20,3]
+input %wr : f32[1,20,5]
+%y = LSTM(%x, %w, %wr) {hidden_size=5, direction="reverse"}
+output %y)";
+
+/// A step more than there is memory for.
+TEST(HalideMemory, VerifierFindsRecurrenceThatRunsTooFar) {
+  Result<Graph> region = make_graph(recurrent_text);
+  ASSERT_TRUE(region) << region.error().message;
+  const auto isa = halide::make_isa("native");
+  auto graph = halide::canonicalise(*region);
+  ASSERT_TRUE(graph) << graph.error().message;
+  const halide::Layouts layouts = halide::choose_layouts(*graph);
+  std::vector<halide::Call> calls = halide::make_kernels(layouts, halide::fuse(layouts), 1);
+  ASSERT_TRUE(halide::choose_schedules(calls, *isa, {}));
+  const halide::MemoryPlan plan = halide::plan_memory(layouts, calls);
+  EXPECT_TRUE(halide::verify_memory(layouts, calls, plan));
+  const auto repeated = std::ranges::find_if(calls, [](const halide::Call& call) { return call.times > 1; });
+  ASSERT_NE(repeated, calls.end());
+  EXPECT_EQ(repeated->times, 6);
+  ++repeated->times;
+  const Status status = halide::verify_memory(layouts, calls, plan);
+  ASSERT_FALSE(status);
+  EXPECT_NE(status.error().message.find("while it is repeated"), std::string::npos) << status.error().message;
+}
+
+/// What is loaded of a blob in guarded memory, with kernels that must not be called.
+Result<std::unique_ptr<Executable>> load_blob(const std::string& blob, const std::vector<Tensor>& constants) {
+  std::shared_ptr<void> memory = guarded_memory(blob.size(), true);
+  std::memcpy(memory.get(), blob.data(), blob.size());
+  std::vector<TensorView> views;
+  for (const Tensor& constant : constants) views.push_back(constant.view());
+  LoadContext context;
+  context.blob = {static_cast<const std::byte*>(memory.get()), blob.size()};
+  context.constants = views;
+  context.symbol = [](const std::string&) { return reinterpret_cast<void*>(1); };
+  return halide::load(context);
+}
+
+/// A buffer may move within its tensor only.
+TEST(HalidePlan, StepsThatLeaveTheirTensorAreRefused) {
+  Result<Graph> graph = make_graph(recurrent_text);
   ASSERT_TRUE(graph) << graph.error().message;
   auto region = halide::compile_region(*graph, {1, "native", {}}, {});
   ASSERT_TRUE(region) << region.error().message;
-  int loaded = 0;
-  auto load = [&](const std::string& blob) {
-    std::shared_ptr<void> memory = guarded_memory(blob.size(), true);
-    std::memcpy(memory.get(), blob.data(), blob.size());
-    LoadContext context;
-    context.blob = {static_cast<const std::byte*>(memory.get()), blob.size()};
-    context.symbol = [](const std::string&) { return reinterpret_cast<void*>(1); };
-    loaded += halide::load(context).has_value();
-  };
-  load(region->blob);
-  EXPECT_EQ(loaded, 1);
-  for (size_t i = 0; i < region->blob.size(); ++i) {
-    load(region->blob.substr(0, i));
-    for (char flip : {'\x01', '\x80', '\xff'}) {
+  auto bytes = [](int64_t step) { return std::string(reinterpret_cast<const char*>(&step), sizeof step); };
+  constexpr int64_t x_step = -2 * 32 * 4, state_step = -2 * 2 * 8 * 4;  // batch x columns; states x batch x units
+  for (int64_t step : {x_step, state_step}) {
+    const size_t at = region->blob.find(bytes(step));
+    ASSERT_NE(at, std::string::npos);
+    for (int64_t wrong : {-1000 * step, 1000 * step, std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()}) {
       std::string damaged = region->blob;
-      damaged[i] = static_cast<char>(damaged[i] ^ flip);
-      load(damaged);
+      damaged.replace(at, sizeof step, bytes(wrong));
+      auto loaded = load_blob(damaged, region->constants);
+      ASSERT_FALSE(loaded) << wrong;
+      EXPECT_NE(loaded.error().message.find("moves out of its tensor"), std::string::npos) << loaded.error().message;
     }
+  }
+}
+
+/// A plan whose bytes are damaged loads or is refused; its offsets never reach outside (load checks them),
+/// and loading reads nothing behind the blob.
+TEST(HalidePlan, DamageNeverCrashesLoad) {
+  for (const std::string& text : {std::string("graph \"case\" opsets {\"\": 18}\n") + cases[0].text, std::string(recurrent_text)}) {
+    Result<Graph> graph = make_graph(text);
+    ASSERT_TRUE(graph) << graph.error().message;
+    auto region = halide::compile_region(*graph, {1, "native", {}}, {});
+    ASSERT_TRUE(region) << region.error().message;
+    auto load = [&](const std::string& blob) { return load_blob(blob, region->constants).has_value(); };
+    EXPECT_TRUE(load(region->blob));
+    for (size_t i = 0; i < region->blob.size(); ++i) {
+      load(region->blob.substr(0, i));
+      for (char flip : {'\x01', '\x80', '\xff'}) {
+        std::string damaged = region->blob;
+        damaged[i] = static_cast<char>(damaged[i] ^ flip);
+        load(damaged);
+      }
+    }
+  }
+}
+
+struct Refusal {
+  const char* node;
+  const char* because;
+};
+
+/// What the step kernels do not do is refused with a reason that a user can read.
+TEST(HalideRecurrent, RefusalsSayWhy) {
+  constexpr Refusal refusals[] = {
+      {"%y = LSTM(%x, %w, %wr) {hidden_size=5, clip=3.0}", "LSTM with clip"},
+      {"%y = LSTM(%x, %w, %wr) {hidden_size=5, input_forget=1}", "LSTM with input_forget"},
+      {"%y = LSTM(%x, %w, %wr, _, _, _, _, %wp) {hidden_size=5}", "LSTM with peepholes"},
+      {"%y = LSTM(%x, %w, %wr) {hidden_size=5, activations=[\"Sigmoid\",\"Tanh\",\"Relu\"]}", "activation Relu in place of Tanh"},
+      {"%y = LSTM(%x, %w, %wr, _, %short) {hidden_size=5}", "shorter than the 7 steps"},
+      {"%y = LSTM(%x, %w, %wr, _, %lengths) {hidden_size=5}", "input 4 not known at compile time"},
+      {"%y = LSTM(%x, %w, %r) {hidden_size=5}", "input 2 is not known at compile time"},
+      {"%y = LSTM(%x, %wd, %wdr) {hidden_size=5}", "LSTM wants f32 of rank 3 as input 1"},
+  };
+  for (const Refusal& refusal : refusals) {
+    const Result<Graph> graph = make_graph(fmt::format(R"(graph "refused" opsets {{"": 17}}
+input %x : f32[7,2,3]
+input %r : f32[1,20,5]
+input %lengths : i32[2]
+input %w : f32[1,20,3]
+input %wr : f32[1,20,5]
+input %wp : f32[1,15]
+input %wd : f64[1,20,3]
+input %wdr : f64[1,20,5]
+const %short : i32[2] = {{7,6}}
+{}
+output %y)", refusal.node));
+    ASSERT_TRUE(graph) << graph.error().message;
+    const std::string because = halide::make_target()->supports(*graph, NodeId(0)).because;
+    EXPECT_NE(because.find(refusal.because), std::string::npos) << refusal.node << ": " << because;
   }
 }
 

@@ -13,7 +13,7 @@
 namespace intarsia::test {
 
 /// Parses the text and infers the types of all values. Inputs whose names start with "w" become constants
-/// filled with random numbers.
+/// filled with random numbers, f32 of a sixteenth the size for those that start with "w_small".
 Result<Graph> make_graph(std::string_view text);
 
 /// Seeded: floats in [-2, 2], integers in [0, 3], bool 0 and 1.

@@ -166,6 +166,8 @@ BuiltKernel build_kernel(const Kernel& kernel, const Isa& isa) {
       return build_rows(builder);
     case Form::scan:
       return build_scan(builder);
+    case Form::recurrence:
+      return build_recurrence(builder);
     default:
       return build_pointwise(builder);
   }

@@ -88,6 +88,7 @@ BuiltKernel build_winograd(KernelBuilder& builder);
 BuiltKernel build_window(KernelBuilder& builder);
 BuiltKernel build_rows(KernelBuilder& builder);
 BuiltKernel build_scan(KernelBuilder& builder);
+BuiltKernel build_recurrence(KernelBuilder& builder);
 
 /// May throw Halide::Error.
 BuiltKernel build_kernel(const Kernel& kernel, const Isa& isa);

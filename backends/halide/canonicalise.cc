@@ -11,14 +11,12 @@ namespace {
 Rewriter::Rule find_rule(const Node& node) {
   if (!node.domain.empty() && node.domain != "ai.onnx") return nullptr;
   for (auto family : {elementwise_rules, movement_rules, indexing_rules, window_rules, contraction_rules,
-                      row_rules, resize_rules})
+                      row_rules, resize_rules, recurrent_rules})
     for (const RuleEntry& entry : family())
       if (entry.op == node.op) return entry.rule;
   return nullptr;
 }
 
-/// Kernels index with 32 bits.
-constexpr int64_t most_elements = int64_t{1} << 30;
 /// Buffers of a blob have at most 16 axes (load.cc), of which a contraction adds two.
 constexpr size_t most_rank = 12;
 

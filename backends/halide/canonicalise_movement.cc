@@ -21,13 +21,6 @@ Status transpose(Rewriter& r) {
   return {};
 }
 
-/// One axis of a core Slice: elements start, start + step, ... as many as the output has.
-ValueId slice(Rewriter& r, ValueId from, std::vector<int64_t> starts, std::vector<int64_t> steps,
-              Shape shape) {
-  Attributes attributes = make_attributes({{"starts", std::move(starts)}, {"steps", std::move(steps)}});
-  return r.emit("Slice", {from}, r.dtype(from), std::move(shape), std::move(attributes));
-}
-
 Status slice_rule(Rewriter& r) {
   Shape from = r.shape(r.in(0));
   std::vector<int64_t> starts = TRY(r.ints("starts", 1, {})), axes(starts.size());
@@ -177,5 +170,10 @@ constexpr std::array rules = std::to_array<RuleEntry>({
 }  // namespace
 
 std::span<const RuleEntry> movement_rules() { return rules; }
+
+ValueId slice(Rewriter& r, ValueId from, std::vector<int64_t> starts, std::vector<int64_t> steps, Shape shape) {
+  Attributes attributes = make_attributes({{"starts", std::move(starts)}, {"steps", std::move(steps)}});
+  return r.emit("Slice", {from}, r.dtype(from), std::move(shape), std::move(attributes));
+}
 
 }  // namespace intarsia::halide

@@ -107,7 +107,7 @@ Order own_order(const Graph& graph, const Node& node, const std::vector<Storage>
   if (std::ranges::find(graph.outputs, node.outputs[0]) != graph.outputs.end()) return identity_order(rank);
   if (node.op == "Conv" || form_of(node) == Form::window) return channels_last(rank);
   if (node.op == "MatMul") return wanted.empty() ? identity_order(rank) : wanted;
-  if (node.op == "Reshape") return identity_order(rank);
+  if (node.op == "Reshape" || form_of(node) == Form::recurrence) return identity_order(rank);
   ValueId leader = leading_input(graph, node);
   return leader == no_value ? identity_order(rank) : storage_order(storage[index(leader)].strides);
 }

@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "backends/halide/recurrence.h"
 #include "backends/halide/tune_kernels.h"
 #include "backends/halide/winograd.h"
 
@@ -52,6 +53,12 @@ std::vector<Kernel> kernel_variants(const Kernel& kernel, const Isa& isa, const 
     variants.clear();
     for (const ContractionSchedule& schedule :
          contraction_schedules(kernel.body, kernel.body.node(kernel.anchor), isa, space))
+      variants.push_back(with_schedule(kernel, schedule));
+  }
+  if (kernel.form == Form::recurrence) {
+    variants.clear();
+    for (const ContractionSchedule& schedule :
+         recurrence_schedules(kernel.body, kernel.body.node(kernel.anchor), isa, most_tiles(options.tuner)))
       variants.push_back(with_schedule(kernel, schedule));
   }
   if (options.tuner == nullptr || options.threads < 2) return variants;

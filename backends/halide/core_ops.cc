@@ -20,7 +20,8 @@ constexpr CoreOp core_ops[] = {
     {"ReduceMean", Form::rows},      {"ReduceMax", Form::rows},
     {"ReduceMin", Form::rows},       {"ReduceProd", Form::rows},
     {"ArgMax", Form::rows},          {"ArgMin", Form::rows},
-    {"CumSum", Form::scan},
+    {"CumSum", Form::scan},          {"LSTM", Form::recurrence},
+    {"GRU", Form::recurrence},       {"RNN", Form::recurrence},
 };
 
 template <typename T>

@@ -29,7 +29,8 @@ class Encoder {
             places[i], i < calls[c].kernel.inputs.size() ? calls[c].kernel.inputs[i] : kernels[c].output));
       calls_.push_back(fbs::CreateCall(builder_, add_symbol(kernels[c].symbol),
                                        builder_.CreateVector(arguments),
-                                       builder_.CreateString(label(calls[c], options.keep_names))));
+                                       builder_.CreateString(label(calls[c], options.keep_names)),
+                                       static_cast<uint32_t>(calls[c].times), steps(calls[c])));
     }
     size_t scratch = 0;
     for (const EmittedKernel& kernel : kernels)
@@ -37,7 +38,7 @@ class Encoder {
     size_t arena = (memory.workspace_bytes + 63) / 64 * 64;
     uint32_t workers = scratch > 0 ? static_cast<uint32_t>(options.threads) : 0;
     memory.workspace_bytes = arena + scratch * workers;
-    builder_.Finish(fbs::CreateRegionPlan(builder_, 1, tensor_bytes(graph, graph.inputs),
+    builder_.Finish(fbs::CreateRegionPlan(builder_, 2, tensor_bytes(graph, graph.inputs),
                                           tensor_bytes(graph, graph.outputs), memory.workspace_bytes, arena,
                                           scratch, workers, builder_.CreateVectorOfStrings(symbols_),
                                           builder_.CreateVector(buffers_), builder_.CreateVector(calls_)));
@@ -51,6 +52,16 @@ class Encoder {
     for (const Node& node : call.kernel.body.nodes) ops.push_back(node.op);
     const std::string work = fmt::format("{}", fmt::join(ops, " "));
     return keep_names ? fmt::format("{}: {}", call.source, work) : work;
+  }
+
+  flatbuffers::Offset<flatbuffers::Vector<int64_t>> steps(const Call& call) {
+    if (call.times == 1) return 0;
+    std::vector<int64_t> bytes;
+    for (size_t i = 0; i <= call.kernel.inputs.size(); ++i) {
+      const Argument& argument = i < call.kernel.inputs.size() ? call.kernel.inputs[i] : call.kernel.output;
+      bytes.push_back(call.walk(i).step * static_cast<int64_t>(dtype_bytes(argument.dtype, 1)));
+    }
+    return builder_.CreateVector(bytes);
   }
 
   uint32_t add_symbol(const std::string& symbol) {

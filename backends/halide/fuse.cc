@@ -74,7 +74,7 @@ class Fuser {
   bool extend(Group& group, std::optional<Rows>& rows) {
     constexpr size_t most_nodes = 24;  // of one extension: keeps expressions small
     constexpr size_t most_group = 20;  // before one: a kernel has at most 96 buffers (region_executable.h)
-    if (is_region_output(group.output) || group.nodes.size() > most_group) return false;
+    if (group.form == Form::recurrence || is_region_output(group.output) || group.nodes.size() > most_group) return false;
     std::set<ValueId> live{group.output};
     std::set<NodeId> added;
     std::optional<Rows> grown_rows = rows;

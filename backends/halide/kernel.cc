@@ -4,6 +4,7 @@
 #include <map>
 
 #include "backends/halide/coalesce.h"
+#include "backends/halide/recurrence.h"
 
 namespace intarsia::halide {
 namespace {
@@ -117,6 +118,7 @@ std::string value_text(const Graph& body, ValueId id) {
 
 std::string Kernel::text() const {
   std::string text = fmt::format("form {} threads {}\n", static_cast<int>(form), threads);
+  if (form == Form::recurrence) text += fmt::format("schedule {}\n", print_schedule(schedule));
   if (form == Form::contraction)
     text += fmt::format("schedule {} panels {}x{}\n", print_schedule(schedule), packing.panels, packing.panel);
   for (size_t i = 0; i < inputs.size(); ++i)
@@ -134,7 +136,12 @@ std::string Kernel::text() const {
 
 std::vector<Call> make_kernels(const Layouts& layouts, const std::vector<Group>& groups, int threads) {
   std::vector<Call> calls;
-  for (const Group& group : groups) calls.push_back(Maker(layouts, group).make(threads));
+  for (const Group& group : groups) {
+    if (group.form == Form::recurrence)
+      std::ranges::move(make_recurrence(layouts, layouts.graph.node(group.nodes[0]), threads), std::back_inserter(calls));
+    else
+      calls.push_back(Maker(layouts, group).make(threads));
+  }
   return calls;
 }
 

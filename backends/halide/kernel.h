@@ -33,10 +33,16 @@ struct Kernel {
   std::vector<Argument> inputs;  // of the body's inputs
   Argument output;               // as the body has it
   std::optional<size_t> weights;  // of a contraction: the input that holds weights known at compile time
-  ContractionSchedule schedule;   // of a contraction
+  ContractionSchedule schedule;   // of a contraction or a recurrence
   Packing packing;                // of the weights
   int threads = 1;
   std::string text() const;  // the signature
+};
+
+/// Where an argument lies in its value while a call repeats its kernel, in elements.
+struct Walk {
+  int64_t start = 0;  // the first time
+  int64_t step = 0;   // from each time to the next; may be negative
 };
 
 /// A kernel and the region's values that it runs on.
@@ -45,6 +51,10 @@ struct Call {
   std::string source;  // name of the source node that its anchor, or first node, comes from
   std::vector<ValueId> inputs;
   ValueId output = no_value;
+  int64_t times = 1;
+  std::vector<Walk> walks = {};  // of the inputs, then of the output; none where every argument is its whole value
+
+  Walk walk(size_t argument) const { return walks.empty() ? Walk{} : walks[argument]; }
 };
 
 /// Step 5: the calls of a region in order.

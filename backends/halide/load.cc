@@ -11,6 +11,8 @@ namespace {
 constexpr size_t most_dimensions = 16;
 constexpr uint32_t most_workers = 1024;
 
+using Bytes = __int128;
+
 std::optional<HalideType> halide_type(DType dtype) {
   auto bits = static_cast<uint8_t>(dtype_bits(dtype));
   switch (dtype) {
@@ -43,8 +45,8 @@ class Loader {
     flatbuffers::Verifier verifier(bytes, context_.blob.size());
     if (!verifier.VerifyBuffer<fbs::RegionPlan>(nullptr)) return fail("halide: the region's plan is damaged");
     plan_ = flatbuffers::GetRoot<fbs::RegionPlan>(bytes);
-    if (plan_->version() != 1)
-      return fail("halide: the region's plan has version {}, this runtime reads 1; compile again",
+    if (plan_->version() != 2)
+      return fail("halide: the region's plan has version {}, this runtime reads 2; compile again",
                   plan_->version());
     if (!plan_->input_bytes() || !plan_->output_bytes() || !plan_->symbols() || !plan_->buffers() ||
         !plan_->calls())
@@ -100,6 +102,22 @@ class Loader {
     return std::nullopt;
   }
 
+  /// From the first byte to behind the last. Sizes are below 2^31, so that the sum of 16 products stays below 2^66.
+  static Bytes reach_bytes(const BufferPlan& buffer) {
+    Bytes reach = 1;
+    for (const HalideDimension& dimension : buffer.dimensions) reach += static_cast<Bytes>(dimension.extent - 1) * dimension.stride;
+    return reach * (buffer.type.bits / 8);
+  }
+
+  /// The last place of a buffer that moves lies in its tensor; so do those between, since the first one does.
+  Status check_walk(uint32_t buffer, int64_t step, uint32_t times) const {
+    const BufferPlan& plan = region_.buffers[buffer];
+    const Bytes last = static_cast<Bytes>(plan.offset) + static_cast<Bytes>(step) * (times - 1);
+    const uint64_t container = container_bytes(*plan_->buffers()->Get(buffer)).value_or(0);
+    if (last >= 0 && last + reach_bytes(plan) <= container) return {};
+    return fail("halide: a buffer of the region's plan moves out of its tensor of {} bytes", container);
+  }
+
   Status load_buffer(const fbs::Buffer& from) {
     auto dtype = static_cast<DType>(from.dtype());
     std::optional<HalideType> type = from.dtype() < dtype_count ? halide_type(dtype) : std::nullopt;
@@ -108,16 +126,13 @@ class Loader {
                  from.extents()->size() <= most_dimensions;
     if (!type || !container || !sized) return fail("halide: a buffer of the region's plan is damaged");
     BufferPlan to{static_cast<BufferPlan::Where>(from.where()), from.index(), from.offset(), *type, {}};
-    // Sizes are below 2^31, so that the sum of 16 products stays below 2^66.
-    unsigned __int128 reach = 1;
     for (uint32_t i = 0; i < from.extents()->size(); ++i) {
       int32_t extent = from.extents()->Get(i), stride = from.strides()->Get(i);
       if (extent < 1 || stride < 0)
         return fail("halide: a buffer of the region's plan has extent {} and stride {}", extent, stride);
-      reach += static_cast<unsigned __int128>(extent - 1) * static_cast<unsigned>(stride);
       to.dimensions.push_back({0, extent, stride, 0});
     }
-    if (from.offset() > *container || reach * (type->bits / 8u) > *container - from.offset())
+    if (from.offset() > *container || reach_bytes(to) > *container - from.offset())
       return fail("halide: a buffer of the region's plan lies outside of its tensor of {} bytes", *container);
     if (to.where == BufferPlan::Where::constant)
       to.constant = static_cast<uint8_t*>(context_.constants[to.index].data);
@@ -128,11 +143,17 @@ class Loader {
   Status load_call(const fbs::Call& from) {
     if (from.symbol() >= kernels_.size() || !from.buffers() || from.buffers()->size() > most_arguments)
       return fail("halide: a call of the region's plan is damaged");
-    CallPlan to{kernels_[from.symbol()], {}, from.label() ? from.label()->str() : ""};
+    CallPlan to{kernels_[from.symbol()], {}, from.label() ? from.label()->str() : "", from.times(), {}};
+    const size_t steps = from.steps() ? from.steps()->size() : 0;
+    if (to.times < 1 || (steps != 0 && steps != from.buffers()->size()))
+      return fail("halide: a call of the region's plan is damaged");
     for (uint32_t i = 0; i < from.buffers()->size(); ++i) {
       if (from.buffers()->Get(i) >= region_.buffers.size())
         return fail("halide: a call of the region's plan is damaged");
       to.buffers.push_back(from.buffers()->Get(i));
+      if (steps == 0) continue;
+      to.steps.push_back(from.steps()->Get(i));
+      TRY(check_walk(to.buffers.back(), to.steps.back(), to.times));
     }
     region_.calls.push_back(std::move(to));
     return {};

@@ -17,17 +17,32 @@ Expr polynomial(const Expr& x, std::initializer_list<float> coefficients) {
 
 }  // namespace
 
+Ratio operator*(const Ratio& a, const Ratio& b) { return {a.over * b.over, a.under * b.under}; }
+Ratio operator*(const Ratio& a, Expr factor) { return {a.over * std::move(factor), a.under}; }
+Ratio operator+(const Ratio& a, const Ratio& b) { return {a.over * b.under + b.over * a.under, a.under * b.under}; }
+
 // Rational minimax approximation, a few units in the last place; coefficients as in Eigen (ptanh_float),
 // where |x| is cut at the point from which the result rounds to one.
-Expr tanh_of(Expr x) {
-  if (x.type().is_float() && x.type().bits() == 64) return Halide::tanh(x);
+Ratio tanh_ratio(Expr x) {
   Expr cut = Halide::clamp(x, -7.90531110763549805f, 7.90531110763549805f), square = cut * cut;
   Expr odd = cut * polynomial(square, {-2.76076847742355e-16f, 2.00018790482477e-13f, -8.60467152213735e-11f,
                                        5.12229709037114e-08f, 1.48572235717979e-05f, 6.37261928875436e-04f,
                                        4.89352455891786e-03f});
   Expr even = polynomial(
       square, {1.19825839466702e-06f, 1.18534705686654e-04f, 2.26843463243900e-03f, 4.89352518554385e-03f});
-  return Halide::select(Halide::abs(x) < 0.0004f, x, odd / even);
+  return {odd, even};
+}
+
+// (1 + tanh(x / 2)) / 2
+Ratio sigmoid_ratio(Expr x) {
+  const Ratio half = tanh_ratio(x * 0.5f);
+  return {half.under + half.over, half.under * 2.0f};
+}
+
+Expr tanh_of(Expr x) {
+  if (x.type().is_float() && x.type().bits() == 64) return Halide::tanh(x);
+  const Ratio ratio = tanh_ratio(x);
+  return Halide::select(Halide::abs(x) < 0.0004f, x, ratio.over / ratio.under);
 }
 
 // Rational minimax approximation on [-4, 4]; coefficients as in Eigen and XLA (erf of f32).

@@ -6,6 +6,18 @@
 
 namespace intarsia::halide {
 
+/// over / under, with under > 0; what multiplies and adds several functions so needs one division.
+struct Ratio {
+  Halide::Expr over, under;
+};
+Ratio operator*(const Ratio& a, const Ratio& b);
+Ratio operator*(const Ratio& a, Halide::Expr factor);
+Ratio operator+(const Ratio& a, const Ratio& b);
+
+/// Of one f32, to a few units in the last place of the largest result, which is 1.
+Ratio tanh_ratio(Halide::Expr x);
+Ratio sigmoid_ratio(Halide::Expr x);
+
 Halide::Expr tanh_of(Halide::Expr x);
 Halide::Expr erf_of(Halide::Expr x);
 Halide::Expr sigmoid_of(Halide::Expr x);

@@ -24,8 +24,8 @@ class Planner {
     place_workspace();
     for (const Call& call : calls_) {
       std::vector<Place>& places = plan_.places.emplace_back();
-      for (size_t i = 0; i < call.inputs.size(); ++i) places.push_back(input_place(call, i));
-      places.push_back(place(call.output));
+      for (size_t i = 0; i < call.inputs.size(); ++i) places.push_back(walked(input_place(call, i), call, i, call.inputs[i]));
+      places.push_back(walked(place(call.output), call, call.inputs.size(), call.output));
     }
     return std::move(plan_);
   }
@@ -66,6 +66,12 @@ class Planner {
   Place place(ValueId value) const {
     Place place = fixed_.at(root(value));
     place.offset += static_cast<uint64_t>(layouts_.storage[index(value)].offset) * element_bytes(value);
+    return place;
+  }
+
+  /// Where an argument of a repeated call lies the first time.
+  Place walked(Place place, const Call& call, size_t argument, ValueId value) const {
+    place.offset += static_cast<uint64_t>(call.walk(argument).start) * element_bytes(value);
     return place;
   }
 

@@ -18,7 +18,7 @@ struct Place {
 };
 
 struct MemoryPlan {
-  std::vector<std::vector<Place>> places;  // of each call's inputs, then of its output
+  std::vector<std::vector<Place>> places;  // of each call's inputs, then of its output, the first time
   std::vector<Tensor> constants;           // as the kernels want them: packed where they said so
   size_t workspace_bytes = 0;
 };

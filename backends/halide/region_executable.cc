@@ -31,6 +31,20 @@ uint8_t* RegionExecutable::address(const BufferPlan& buffer, const RunContext& c
   return start + buffer.offset;
 }
 
+namespace {
+
+/// Stops at the first status that is not 0, and gives it.
+int repeat(const CallPlan& call, HalideBuffer* buffers, void** arguments) {
+  int status = call.kernel(arguments);
+  for (uint32_t time = 1; time < call.times && status == 0; ++time) {
+    for (size_t i = 0; i < call.steps.size(); ++i) buffers[i].host += call.steps[i];
+    status = call.kernel(arguments);
+  }
+  return status;
+}
+
+}  // namespace
+
 Status RegionExecutable::run(const RunContext& context) const {
   if (Status sizes = check(context); !sizes) return sizes;
   Host host(context.threads, context.workspace + code_.scratch_offset, code_.scratch_bytes, code_.workers);
@@ -54,7 +68,7 @@ Status RegionExecutable::run(const RunContext& context) const {
       arguments[i + 1] = &buffers[i];
     }
     const int64_t begin = context.trace != nullptr ? clock_nanoseconds() : 0;
-    const int status = call.kernel(arguments);
+    const int status = repeat(call, buffers, arguments);
     if (context.trace != nullptr) (*context.trace)(call.label, begin, clock_nanoseconds());
     if (status != 0) return fail("halide: kernel {} failed with status {}: {}", c, status, host.message());
   }

@@ -25,6 +25,8 @@ struct CallPlan {
   KernelFunction kernel;
   std::vector<uint32_t> buffers;
   std::string label;  // for traces
+  uint32_t times = 1;
+  std::vector<int64_t> steps;  // bytes by which each buffer moves from each time to the next; empty: they stay
 };
 
 /// What a blob says, checked.

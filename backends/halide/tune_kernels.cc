@@ -17,6 +17,9 @@ constexpr double noise = 0.98;
 constexpr size_t batch_variants = 48;
 constexpr size_t batch_bytes = size_t{512} << 20;
 
+/// Steps of a recurrence that are timed together.
+constexpr int64_t timed_steps = 16;
+
 /// To be raised with every change of the code that is made for a kernel's text: times of other code are worth nothing.
 constexpr int code_generation = 2;
 
@@ -37,6 +40,8 @@ class Batch {
   void add(const Kernel& kernel) {
     Call call;
     call.kernel = kernel;
+    // A step finds its weights where the step before left them.
+    if (kernel.form == Form::recurrence) call.times = timed_steps;
     calls_.push_back(std::move(call));
     std::vector<Place> places;
     size_t inputs = 0;

@@ -1,5 +1,6 @@
 #include "backends/halide/verify_memory.h"
 
+#include <algorithm>
 #include <map>
 
 namespace intarsia::halide {
@@ -44,20 +45,21 @@ class Verifier {
   Verifier(const Layouts& layouts, const MemoryPlan& plan) : layouts_(layouts), plan_(plan) {}
 
   Status verify_call(const Call& call, const std::vector<Place>& places, size_t number) {
+    if (!call.walks.empty()) TRY(verify_walks(call, number));
     for (size_t i = 0; i < call.inputs.size(); ++i) {
       if (places[i].where != Where::workspace) continue;
-      const auto [begin, end] = range_of(call.inputs[i], places[i]);
+      const auto [begin, end] = range_of(call.inputs[i], places[i], call.walk(i));
       if (!owners_.owns(root_of(call.inputs[i]), begin, end))
         return fail("halide: internal error: kernel {} reads %{} where it no longer is", number, name_of(call.inputs[i]));
     }
     if (places.back().where != Where::workspace) return {};
-    const auto [begin, end] = range_of(call.output, places.back());
+    const auto [begin, end] = range_of(call.output, places.back(), call.walk(call.inputs.size()));
     if (end > plan_.workspace_bytes)
       return fail("halide: internal error: %{} ends at {} of {} bytes", name_of(call.output), end, plan_.workspace_bytes);
     if (!owners_.owns(root_of(call.output), begin, end)) owners_.claim(begin, end, root_of(call.output));
     for (size_t i = 0; i < call.inputs.size(); ++i) {
       if (places[i].where != Where::workspace) continue;
-      const auto [from, to] = range_of(call.inputs[i], places[i]);
+      const auto [from, to] = range_of(call.inputs[i], places[i], call.walk(i));
       if (!owners_.owns(root_of(call.inputs[i]), from, to))
         return fail("halide: internal error: kernel {} overwrites %{} while it reads it", number, name_of(call.inputs[i]));
     }
@@ -68,10 +70,27 @@ class Verifier {
   ValueId root_of(ValueId value) const { return layouts_.storage[index(value)].root; }
   const std::string& name_of(ValueId value) const { return layouts_.graph.value(value).name; }
 
+  /// Every time a repeated kernel runs, its arguments lie in the memory of their values' roots.
+  Status verify_walks(const Call& call, size_t number) const {
+    for (size_t i = 0; i <= call.inputs.size(); ++i) {
+      const bool is_output = i == call.inputs.size();
+      const ValueId value = is_output ? call.output : call.inputs[i];
+      const Argument& argument = is_output ? call.kernel.output : call.kernel.inputs[i];
+      const int64_t first = layouts_.storage[index(value)].offset + call.walk(i).start,
+                    last = first + call.walk(i).step * (call.times - 1);
+      int64_t reach = 1;
+      for (size_t axis = 0; axis < argument.shape.size(); ++axis) reach += (argument.shape[axis] - 1) * argument.strides[axis];
+      const int64_t elements = element_count(*layouts_.graph.value(root_of(value)).type.fixed_shape());
+      if (std::min(first, last) < 0 || std::max(first, last) + reach > elements)
+        return fail("halide: internal error: kernel {} leaves %{} while it is repeated", number, name_of(value));
+    }
+    return {};
+  }
+
   /// Of the value's whole root, from where the value lies in it.
-  std::pair<uint64_t, uint64_t> range_of(ValueId value, const Place& place) const {
+  std::pair<uint64_t, uint64_t> range_of(ValueId value, const Place& place, Walk walk) const {
     const ValueType& type = layouts_.graph.value(root_of(value)).type;
-    const auto offset = static_cast<size_t>(layouts_.storage[index(value)].offset);
+    const auto offset = static_cast<size_t>(layouts_.storage[index(value)].offset + walk.start);
     const uint64_t begin = place.offset - dtype_bytes(type.dtype, offset);
     return {begin, begin + dtype_bytes(type.dtype, static_cast<size_t>(element_count(*type.fixed_shape())))};
   }
