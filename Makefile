@@ -13,6 +13,7 @@ build: setup
 models: setup
 	@build/venv/bin/python scripts/make_models.py
 	@build/venv/bin/python scripts/make_torch_like_models.py
+	@build/venv/bin/python scripts/make_tensorflow_models.py
 
 demo: build
 	@scripts/demo.sh

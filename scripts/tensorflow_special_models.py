@@ -58,7 +58,7 @@ def build_jpeg_classifier(path):
             if np.diff(np.sort(network(decode(file), training=False).numpy()[0])[-6:]).min() > 0.01:
                 return {"files": np.array([file])}
 
-    save(path, {"serving_default": classify}, network=network)
+    save(path, {"serving_default": classify}, weights=[variable.value for variable in network.variables])
     return {"serving_default": draw}
 
 

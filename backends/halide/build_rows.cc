@@ -3,6 +3,7 @@
 // row is computed.
 #include <algorithm>
 #include <map>
+#include <ranges>
 
 #include "backends/halide/build_kernel.h"
 
@@ -127,15 +128,16 @@ class RowsBuilder {
   Exprs row_index(const RDom& r, size_t first, const Expr& lane) const {
     Exprs at = to_exprs(vars_);
     size_t next = first;
-    for (size_t axis : reduced_axes_)
+    for (size_t axis : std::views::reverse(reduced_axes_))
       at[axis] = lane.defined() && axis == lane_axis_ ? lane : Expr(r[as_int(static_cast<int64_t>(next++))]);
     return at;
   }
 
-  /// Ranges of the reduced axes, without the lane axis when lanes run along it.
+  /// Ranges of the reduced axes, the last one innermost, without the lane axis when lanes run along it. They are made in the
+  /// order in which they run: loops of a strict maximum cannot be exchanged later.
   Halide::Region row_region(bool without_lanes) const {
     Halide::Region region;
-    for (size_t axis : reduced_axes_)
+    for (size_t axis : std::views::reverse(reduced_axes_))
       if (!without_lanes || axis != lane_axis_) region.push_back({0, as_int(full_[axis])});
     return region;
   }
@@ -145,7 +147,7 @@ class RowsBuilder {
     total(kept_) = combine(node.op, total(kept_), b_.operand(node.inputs[0]).at(row_index(r, 0, Expr())));
     if (lanes_in_row_) return;
     std::vector<VarOrRVar> order{vars_[lane_axis_]};
-    for (size_t i = reduced_axes_.size(); i-- > 0;) order.emplace_back(r[as_int(static_cast<int64_t>(i))]);
+    for (int i = 0; i < r.dimensions(); ++i) order.emplace_back(r[i]);
     total.update().reorder(order);
     vectorized_.push_back(total);
   }
