@@ -11,6 +11,7 @@
 #include "graph/print_graph.h"
 #include "import/import_model.h"
 #include "passes/elide_copies.h"
+#include "passes/keep_opaque_inside.h"
 #include "passes/remove_dead_nodes.h"
 #include "compile/pass_runner.h"
 
@@ -79,6 +80,10 @@ Result<CompileResult> run_passes(const CompileRequest& request, const Toolbox& t
   }, [&] { return describe_placement(result); }));
   // From here every node has exactly one target. A pass that adds a node must place it.
 
+  TRY(passes.run("keep_opaque_inside", graph, [&] { return keep_opaque_inside(graph, result.targets, result.placement); },
+                 [&] { return describe_placement(result); }));
+  // From here nodes that must share a region have one group.
+
   TRY(passes.run("partition_graph", graph, [&]() -> Status {
     result.partition = partition_graph(graph, result.placement);
     result.borders = find_borders(graph, result.partition);
@@ -103,7 +108,8 @@ Result<CompileResult> run_passes(const CompileRequest& request, const Toolbox& t
 }  // namespace
 
 std::vector<std::string> pass_names() {
-  return {"import", "bind_shapes", "fold_constants", "remove_dead_nodes", "place_nodes", "partition_graph", "insert_copies", "elide_copies"};
+  return {"import", "bind_shapes", "fold_constants", "remove_dead_nodes", "place_nodes", "keep_opaque_inside",
+          "partition_graph", "insert_copies", "elide_copies"};
 }
 
 Result<CompileResult> compile_model(const CompileRequest& request, const Toolbox& tools) {
