@@ -60,13 +60,17 @@ class PlanChoice : public testing::Test {
     request.cache_folder = folder_;
     add_target("own", {"Exp"});
     framework = add_target("framework", {}, true);
-    tools.time_kernels = [](const std::string&, const CompiledRegion&, int) { return std::vector<int64_t>(); };
-    tools.time_programs = [this](std::vector<TemporaryFile> programs, int) { return time(programs); };
+    tools.time_kernels = [](const std::string&, const CompiledRegion&, int) {
+      return std::vector<int64_t>();
+    };
+    tools.time_programs = [this](std::vector<TemporaryFile> programs, int, const std::function<bool()>&) {
+      return time(programs);
+    };
   }
   ~PlanChoice() override { fs::remove_all(folder_); }
 
-  PricedTarget* add_target(const std::string& name, const std::set<std::string>& refused, bool is_framework = false,
-                           bool users = false) {
+  PricedTarget* add_target(const std::string& name, const std::set<std::string>& refused,
+                           bool is_framework = false, bool users = false) {
     auto target = std::make_unique<PricedTarget>(name, refused, is_framework, users);
     PricedTarget* const made = target.get();
     tools.targets.push_back(std::move(target));
@@ -76,11 +80,16 @@ class PlanChoice : public testing::Test {
   /// Node i reads what node i - 1 makes; its name is its operator and its number, "Relu3".
   void write_chain(const std::vector<std::string>& ops) {
     onnx::Messages nodes;
-    const auto value = [&](size_t at) { return at == 0 ? "x" : at == ops.size() ? "y" : fmt::format("v{}", at); };
+    const auto value = [&](size_t at) {
+      return at == 0 ? "x" : at == ops.size() ? "y" : fmt::format("v{}", at);
+    };
     for (size_t i = 0; i < ops.size(); ++i)
-      nodes.push_back(onnx::node_message(ops[i], {value(i)}, {value(i + 1)}, {}, "", fmt::format("{}{}", ops[i], i)));
-    std::ofstream(request.model_path, std::ios::binary) << onnx::model_message(
-        {.nodes = nodes, .inputs = {onnx::value_message("x", DType::f32, {4})}, .outputs = {onnx::value_message("y")}});
+      nodes.push_back(
+          onnx::node_message(ops[i], {value(i)}, {value(i + 1)}, {}, "", fmt::format("{}{}", ops[i], i)));
+    std::ofstream(request.model_path, std::ios::binary)
+        << onnx::model_message({.nodes = nodes,
+                                .inputs = {onnx::value_message("x", DType::f32, {4})},
+                                .outputs = {onnx::value_message("y")}});
   }
 
   std::vector<Result<PlanTimes>> time(const std::vector<TemporaryFile>& programs) {
@@ -126,8 +135,8 @@ class PlanChoice : public testing::Test {
   Toolbox tools;
   PricedTarget* framework = nullptr;
   std::map<std::pair<std::string, std::string>, int64_t> prices = {
-      {{"framework", "Exp"}, 20'000},  {{"own", "Relu"}, 120'000}, {{"framework", "Relu"}, 50'000},
-      {{"own", "Sqrt"}, 100'000},      {{"framework", "Sqrt"}, 900'000}, {{"users", "Relu"}, 120'000}};
+      {{"framework", "Exp"}, 20'000}, {{"own", "Relu"}, 120'000},       {{"framework", "Relu"}, 50'000},
+      {{"own", "Sqrt"}, 100'000},     {{"framework", "Sqrt"}, 900'000}, {{"users", "Relu"}, 120'000}};
   /// What a whole run takes in truth; below 0 it fails.
   std::function<int64_t(const fbs::ProgramT&, int64_t)> stretch;
   int timed = 0;  // calls of the clock
@@ -190,7 +199,9 @@ TEST_F(PlanChoice, ATieGoesToThePlanAsPlaced) {
 }
 
 TEST_F(PlanChoice, WholeRunsDecide) {
-  stretch = [](const fbs::ProgramT& program, int64_t time) { return program.regions.size() == 1 ? 10 * time : time; };
+  stretch = [](const fbs::ProgramT& program, int64_t time) {
+    return program.regions.size() == 1 ? 10 * time : time;
+  };
   write_chain({"Relu", "Exp"});
   const CompileResult result = compile();
   EXPECT_EQ(regions(result), "own framework");
@@ -199,7 +210,9 @@ TEST_F(PlanChoice, WholeRunsDecide) {
 
 TEST_F(PlanChoice, TheFrameworkAloneMayBeFasterThanTheSumOfItsParts) {
   prices[{"framework", "Relu"}] = 200'000;
-  stretch = [](const fbs::ProgramT& program, int64_t time) { return program.regions.size() == 1 ? time / 3 : time; };
+  stretch = [](const fbs::ProgramT& program, int64_t time) {
+    return program.regions.size() == 1 ? time / 3 : time;
+  };
   write_chain({"Relu", "Exp"});
   const CompileResult result = compile();
   EXPECT_EQ(regions(result), "framework");

@@ -33,8 +33,9 @@ Result<Toolbox> make_tools(const ReadRequest& read) {
     }
     return fail("no backend '{}' that runs", backend);
   };
-  tools.time_programs = [](std::vector<TemporaryFile> programs, int threads) {
-    return time_programs(std::move(programs), run_backends(), threads);
+  tools.time_programs = [](std::vector<TemporaryFile> programs, int threads,
+                           const std::function<bool()>& may_go_on) {
+    return time_programs(std::move(programs), run_backends(), threads, may_go_on);
   };
   return tools;
 }

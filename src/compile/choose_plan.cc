@@ -7,12 +7,15 @@
 namespace intarsia {
 namespace {
 
-/// What a region's border costs beside its own run: a call of ONNX Runtime takes 2 us, and each region has its step.
+/// What a region's border costs beside its own run: a call of ONNX Runtime takes 2 us, and each region has
+/// its step.
 constexpr int64_t border_nanoseconds = 3000;
 /// Differences of whole runs below this are noise.
 constexpr double tie = 0.02;
 
-std::string milliseconds(int64_t nanoseconds) { return fmt::format("{:.3g} ms", static_cast<double>(nanoseconds) / 1e6); }
+std::string milliseconds(int64_t nanoseconds) {
+  return fmt::format("{:.3g} ms", static_cast<double>(nanoseconds) / 1e6);
+}
 
 /// A plan that may ship.
 struct Candidate {
@@ -26,7 +29,9 @@ struct Candidate {
 
 class PlanChooser {
  public:
-  PlanChooser(CompileResult placed, const PlanTools& tools) : tools_(tools) { candidates_.push_back({.plan = std::move(placed)}); }
+  PlanChooser(CompileResult placed, const PlanTools& tools) : tools_(tools) {
+    candidates_.push_back({.plan = std::move(placed)});
+  }
 
   Result<CompileResult> choose() {
     TRY(add_dissolved());
@@ -69,7 +74,8 @@ class PlanChooser {
   void add_single(uint32_t framework) {
     std::optional<Placement> placement = place_all_on(placed(), framework);
     if (!placement) return;
-    const bool alone = std::ranges::all_of(placement->target, [&](uint32_t target) { return target == framework; });
+    const bool alone =
+        std::ranges::all_of(placement->target, [&](uint32_t target) { return target == framework; });
     Candidate candidate{.kind = alone ? PlanReport::Shipped::single_backend : PlanReport::Shipped::dissolved,
                         .framework = framework,
                         .moves_all = true};
@@ -86,7 +92,8 @@ class PlanChooser {
     if (!plan) return;
     candidate.plan = std::move(*plan);
     const std::string text = describe_plan(candidate.plan);
-    const auto same = std::ranges::find_if(candidates_, [&](const Candidate& other) { return describe_plan(other.plan) == text; });
+    const auto same = std::ranges::find_if(
+        candidates_, [&](const Candidate& other) { return describe_plan(other.plan) == text; });
     if (same == candidates_.end()) {
       candidates_.push_back(std::move(candidate));
     } else if (same != candidates_.begin()) {
@@ -107,14 +114,16 @@ class PlanChooser {
   const Candidate* find_fastest() const {
     const Candidate* best = &candidates_[0];
     for (const Candidate& candidate : candidates_) {
-      if (static_cast<double>(candidate.nanoseconds) < (1 - tie) * static_cast<double>(best->nanoseconds)) best = &candidate;
+      if (static_cast<double>(candidate.nanoseconds) < (1 - tie) * static_cast<double>(best->nanoseconds))
+        best = &candidate;
     }
     return best;
   }
 
   CompileResult ship(const Candidate& chosen) const {
     CompileResult result = chosen.plan;
-    PlanReport report{.shipped = chosen.kind, .measured = chosen.nanoseconds, .as_placed = candidates_[0].nanoseconds};
+    PlanReport report{
+        .shipped = chosen.kind, .measured = chosen.nanoseconds, .as_placed = candidates_[0].nanoseconds};
     if (chosen.kind != PlanReport::Shipped::as_placed) report.dissolved = chosen.dissolved;
     for (const Candidate& candidate : candidates_) {
       if (candidate.nanoseconds != PlanTimer::never && candidate.kind == PlanReport::Shipped::single_backend)
@@ -129,11 +138,13 @@ class PlanChooser {
   std::string name_of(uint32_t target) const { return placed().targets[target].backend->name(); }
 
   void explain_all(const Candidate& chosen, Placement& placement) const {
-    const char* what = chosen.kind == PlanReport::Shipped::single_backend ? "all" : "all that is not held elsewhere";
+    const char* what =
+        chosen.kind == PlanReport::Shipped::single_backend ? "all" : "all that is not held elsewhere";
     for (size_t i = 0; i < placement.target.size(); ++i) {
       if (placement.target[i] == placed().placement.target[i]) continue;
-      placement.reason[i] = fmt::format("{} in {}: {}, as placed {}", what, name_of(chosen.framework),
-                                        milliseconds(chosen.nanoseconds), milliseconds(candidates_[0].nanoseconds));
+      placement.reason[i] =
+          fmt::format("{} in {}: {}, as placed {}", what, name_of(chosen.framework),
+                      milliseconds(chosen.nanoseconds), milliseconds(candidates_[0].nanoseconds));
     }
   }
 

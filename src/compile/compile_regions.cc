@@ -23,8 +23,9 @@ Result<const CompiledRegion*> RegionCompiler::compile_region(const CompileResult
     for (Node& node : part.nodes) node.name.clear();
   }
   options_.tuner = tuning_.tuner_for(target.backend->name());
-  CompiledRegion one = TRY(with_context(target.backend->compile(part, options_), "region {} on {} (from node '{}')", number,
-                                        target.name, plan.graph.node(region.nodes[0]).name));
+  CompiledRegion one =
+      TRY(with_context(target.backend->compile(part, options_), "region {} on {} (from node '{}')", number,
+                       target.name, plan.graph.node(region.nodes[0]).name));
   return &compiled_.emplace(key, std::move(one)).first->second;
 }
 

@@ -80,8 +80,10 @@ struct Toolbox {
   std::function<Result<std::vector<int64_t>>(const std::string& backend, const CompiledRegion& region, int threads)>
       time_kernels;
   /// Times runs of program files on filled inputs, in turns; they are removed as soon as they are open. One result a
-  /// program. Empty: nothing can be measured.
-  std::function<std::vector<Result<PlanTimes>>(std::vector<TemporaryFile> programs, int threads)> time_programs;
+  /// program. Rounds end when `may_go_on` says no. Empty: nothing can be measured.
+  std::function<std::vector<Result<PlanTimes>>(std::vector<TemporaryFile> programs, int threads,
+                                               const std::function<bool()>& may_go_on)>
+      time_programs;
 };
 
 }  // namespace intarsia

@@ -6,7 +6,9 @@
 namespace intarsia {
 namespace {
 
-bool is_framework(const CompileResult& plan, uint32_t target) { return plan.targets[target].backend->needs_framework(); }
+bool is_framework(const CompileResult& plan, uint32_t target) {
+  return plan.targets[target].backend->needs_framework();
+}
 
 bool may_move(const CompileResult& plan, NodeId node) {
   const Placement& placement = plan.placement;
@@ -15,7 +17,8 @@ bool may_move(const CompileResult& plan, NodeId node) {
 }
 
 bool could_run(const CompileResult& plan, uint32_t framework, const Region& region) {
-  if (is_framework(plan, region.target) || plan.targets[region.target].slot != plan.targets[framework].slot) return false;
+  if (is_framework(plan, region.target) || plan.targets[region.target].slot != plan.targets[framework].slot)
+    return false;
   const Target& backend = *plan.targets[framework].backend;
   return std::ranges::all_of(region.nodes, [&](NodeId node) {
     return may_move(plan, node) && backend.supports(plan.graph, node).yes;
@@ -42,7 +45,8 @@ std::vector<std::map<uint32_t, size_t>> count_exchanged(const CompileResult& pla
 
 bool is_mixed(const CompileResult& plan) {
   const auto framework = [&](const Region& region) { return is_framework(plan, region.target); };
-  return std::ranges::any_of(plan.partition.regions, framework) && !std::ranges::all_of(plan.partition.regions, framework);
+  return std::ranges::any_of(plan.partition.regions, framework) &&
+         !std::ranges::all_of(plan.partition.regions, framework);
 }
 
 std::vector<Island> find_islands(const CompileResult& plan) {
@@ -50,7 +54,8 @@ std::vector<Island> find_islands(const CompileResult& plan) {
   std::vector<Island> islands;
   for (uint32_t r = 0; r < exchanged.size(); ++r) {
     if (exchanged[r].empty()) continue;
-    const auto most = std::ranges::max_element(exchanged[r], {}, [](const auto& entry) { return entry.second; });
+    const auto most =
+        std::ranges::max_element(exchanged[r], {}, [](const auto& entry) { return entry.second; });
     if (could_run(plan, most->first, plan.partition.regions[r])) islands.push_back({r, most->first});
   }
   return islands;
@@ -60,7 +65,8 @@ CompileResult hand_over_islands(const CompileResult& plan, const std::vector<Isl
   CompileResult apart = plan;
   for (const Island& island : islands) {
     apart.partition.regions[island.region].target = island.framework;
-    for (NodeId node : apart.partition.regions[island.region].nodes) apart.placement.target[index(node)] = island.framework;
+    for (NodeId node : apart.partition.regions[island.region].nodes)
+      apart.placement.target[index(node)] = island.framework;
   }
   return apart;
 }
@@ -82,7 +88,8 @@ std::vector<uint32_t> frameworks_of(const CompileResult& plan) {
   std::set<uint32_t> used;
   for (const Region& region : plan.partition.regions) used.insert(region.target);
   for (uint32_t target : used) {
-    if (is_framework(plan, target) && seen.insert(plan.targets[target].backend).second) frameworks.push_back(target);
+    if (is_framework(plan, target) && seen.insert(plan.targets[target].backend).second)
+      frameworks.push_back(target);
   }
   return frameworks;
 }

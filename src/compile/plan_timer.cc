@@ -27,13 +27,15 @@ std::string describe_plan(const CompileResult& plan) {
 
 std::string PlanTimer::key(const CompileResult& plan) {
   if (graph_.empty()) graph_ = fmt::format("{:016x}", digest_bytes(print_graph(plan.graph)));
-  return fmt::format("plan {:016x} of graph {}, {}: ", digest_bytes(describe_plan(plan)), graph_, conditions_);
+  return fmt::format("plan {:016x} of graph {}, {}: ", digest_bytes(describe_plan(plan)), graph_,
+                     conditions_);
 }
 
 PlanTimer::Rows PlanTimer::region_rows(const CompileResult& plan) {
   const std::string text = key(plan);
   Rows rows;
-  for (size_t r = 0; r < plan.partition.regions.size(); ++r) rows.push_back(fmt::format("{}region {}", text, r));
+  for (size_t r = 0; r < plan.partition.regions.size(); ++r)
+    rows.push_back(fmt::format("{}region {}", text, r));
   return rows;
 }
 
@@ -64,7 +66,7 @@ Result<std::vector<int64_t>> PlanTimer::time_runs(const std::vector<const Compil
     for (const std::vector<int64_t>& of_plan : *known) times.push_back(of_plan[0]);
     return times;
   }
-  const std::vector<Result<PlanTimes>> measured = measure_(plans);
+  const std::vector<Result<PlanTimes>> measured = TRY(measure_(plans));
   if (!measured[0]) return tl::unexpected(measured[0].error());
   for (size_t i = 0; i < plans.size(); ++i) {
     times.push_back(measured[i] ? measured[i]->whole : never);
@@ -73,11 +75,12 @@ Result<std::vector<int64_t>> PlanTimer::time_runs(const std::vector<const Compil
   return times;
 }
 
-Result<std::vector<std::vector<int64_t>>> PlanTimer::time_regions(const std::vector<const CompileResult*>& plans) {
+Result<std::vector<std::vector<int64_t>>> PlanTimer::time_regions(
+    const std::vector<const CompileResult*>& plans) {
   std::vector<Rows> rows;
   for (const CompileResult* plan : plans) rows.push_back(region_rows(*plan));
   if (auto known = recall(rows)) return std::move(*known);
-  const std::vector<Result<PlanTimes>> measured = measure_(plans);
+  const std::vector<Result<PlanTimes>> measured = TRY(measure_(plans));
   if (!measured[0]) return tl::unexpected(measured[0].error());
   std::vector<std::vector<int64_t>> times;
   for (size_t i = 0; i < plans.size(); ++i) {

@@ -6,8 +6,9 @@
 
 namespace intarsia {
 
-/// Runs plans in turns; one result a plan.
-using MeasurePlans = std::function<std::vector<Result<PlanTimes>>(const std::vector<const CompileResult*>& plans)>;
+/// Runs plans in turns; one result a plan (it may not run), or why none could be measured.
+using MeasurePlans =
+    std::function<Result<std::vector<Result<PlanTimes>>>(const std::vector<const CompileResult*>& plans)>;
 
 class PlanTimer {
  public:
@@ -15,8 +16,9 @@ class PlanTimer {
   PlanTimer(MeasurePlans measure, CostDatabase& costs, std::string conditions)
       : measure_(std::move(measure)), costs_(costs), conditions_(std::move(conditions)) {}
 
-  /// One entry a plan. What does not compile or run takes `never`, and that is kept, too. When the time of one of the
-  /// plans is not known all are measured: times of different days do not compare. Error: the first plan does not run.
+  /// One entry a plan. What does not compile or run takes `never`, and that is kept, too. When the time of
+  /// one of the plans is not known all are measured: times of different days do not compare. Error: nothing
+  /// can be measured, or the first plan does not run; then nothing is kept.
   Result<std::vector<int64_t>> time_runs(const std::vector<const CompileResult*>& plans);
   /// The same of each region of each plan.
   Result<std::vector<std::vector<int64_t>>> time_regions(const std::vector<const CompileResult*>& plans);
@@ -39,8 +41,8 @@ class PlanTimer {
   std::string graph_;  // digest of the graph that all plans are of; empty until it is needed
 };
 
-/// The targets and nodes of the regions, with the versions of backends and the devices: equal for plans that run the
-/// same of one graph.
+/// The targets and nodes of the regions, with the versions of backends and the devices: equal for plans that
+/// run the same of one graph.
 std::string describe_plan(const CompileResult& plan);
 
 }  // namespace intarsia

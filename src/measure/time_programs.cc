@@ -11,10 +11,10 @@
 namespace intarsia {
 namespace {
 
-constexpr int64_t turn_nanoseconds = 5'000'000;           // a turn of a fast program is many runs
-constexpr int64_t fewest_runs_a_turn = 2;                 // the first finds what the others left in the caches
+constexpr int64_t turn_nanoseconds = 5'000'000;  // a turn of a fast program is many runs
 constexpr int64_t most_runs_a_turn = 500;
-constexpr int64_t all_turns_nanoseconds = 3'000'000'000;  // of all programs together, as far as fewest_rounds allow
+constexpr int64_t all_turns_nanoseconds =
+    3'000'000'000;  // of all programs together, as far as fewest_rounds allow
 constexpr int64_t fewest_rounds = 4, most_rounds = 15;
 
 int64_t now() {
@@ -30,7 +30,8 @@ void fill_words(const TensorView& tensor) {
 
 /// Memory for a value of fixed shape, or nothing.
 std::optional<Tensor> make_tensor(const fbs::ValueT& value) {
-  const bool known = !value.rank_unknown && std::ranges::all_of(value.dims, [](int64_t size) { return size >= 0; });
+  const bool known =
+      !value.rank_unknown && std::ranges::all_of(value.dims, [](int64_t size) { return size >= 0; });
   if (!known || value.dtype == 0) return std::nullopt;
   return Tensor(static_cast<DType>(value.dtype), value.dims);
 }
@@ -51,22 +52,28 @@ class Contestant {
 
   /// Nanoseconds.
   Result<int64_t> run() {
-    for (size_t i = 0; i < outputs_.size(); ++i) outputs_[i] = {function().values[function().outputs[i]]->name, made(i), nullptr};
+    for (size_t i = 0; i < outputs_.size(); ++i)
+      outputs_[i] = {function().values[function().outputs[i]]->name, made(i), nullptr};
     const int64_t begin = now();
     TRY(session_.run({}, inputs_, outputs_));
     return now() - begin;
   }
 
+  /// The first run finds what the others left in the caches; where there is but one, the traced run goes
+  /// before it.
   Status take_turn() {
-    for (int64_t i = 0; i < runs_a_turn_; ++i) times_.whole = std::min(times_.whole, TRY(run()));
-    return run_traced();
+    for (int64_t i = 0; i < runs_a_turn_; ++i) {
+      if (i == runs_a_turn_ / 2) TRY(run_traced());
+      times_.whole = std::min(times_.whole, TRY(run()));
+    }
+    return {};
   }
 
   /// The first runs: what fails, fails here. Says how long a turn will take.
   Result<int64_t> warm_up() {
     TRY(run());
     const int64_t once = std::max(TRY(run()), int64_t{1});
-    runs_a_turn_ = std::clamp(turn_nanoseconds / once, fewest_runs_a_turn, most_runs_a_turn);
+    runs_a_turn_ = std::clamp(turn_nanoseconds / once, int64_t{1}, most_runs_a_turn);
     return (runs_a_turn_ + 1) * once;
   }
 
@@ -76,13 +83,16 @@ class Contestant {
   explicit Contestant(Session session) : session_(std::move(session)) {}
 
   const fbs::FunctionT& function() const { return *session_.program().description().functions[0]; }
-  TensorView made(size_t output) const { return output_memory_[output] ? output_memory_[output]->view() : TensorView{}; }
+  TensorView made(size_t output) const {
+    return output_memory_[output] ? output_memory_[output]->view() : TensorView{};
+  }
 
   Status make_inputs() {
     for (uint32_t id : function().inputs) {
       const fbs::ValueT& value = *function().values[id];
       const std::optional<Tensor> tensor = make_tensor(value);
-      if (!tensor) return fail("input '{}' cannot be filled: it has no fixed shape, or is no tensor", value.name);
+      if (!tensor)
+        return fail("input '{}' cannot be filled: it has no fixed shape, or is no tensor", value.name);
       if (tensor->dtype() == DType::string)
         fill_words(tensor->view());
       else
@@ -131,8 +141,9 @@ void for_each_running(std::vector<Result<Contestant>>& contestants, Step step) {
 
 }  // namespace
 
-std::vector<Result<PlanTimes>> time_programs(std::vector<TemporaryFile> programs, std::span<const RunBackend> backends,
-                                             int threads) {
+std::vector<Result<PlanTimes>> time_programs(std::vector<TemporaryFile> programs,
+                                             std::span<const RunBackend> backends, int threads,
+                                             const std::function<bool()>& may_go_on) {
   std::vector<Result<Contestant>> contestants;
   for (TemporaryFile& program : programs) {
     const TemporaryFile file = std::move(program);  // what is open needs no name
@@ -145,6 +156,7 @@ std::vector<Result<PlanTimes>> time_programs(std::vector<TemporaryFile> programs
   });
   const int64_t rounds = std::clamp(all_turns_nanoseconds / round_nanoseconds, fewest_rounds, most_rounds);
   for (int64_t round = 0; round < rounds; ++round) {
+    if (round > 0 && !may_go_on()) break;
     for_each_running(contestants, [](Contestant& one) { return one.take_turn(); });
   }
   std::vector<Result<PlanTimes>> times;

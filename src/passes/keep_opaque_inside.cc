@@ -80,7 +80,8 @@ class HullCloser {
     return moved || opened;
   }
 
-  /// A path back from every reader to the maker makes a cycle of all nodes in between: hulls are strong components.
+  /// A path back from every reader to the maker makes a cycle of all nodes in between: hulls are strong
+  /// components.
   std::vector<Hull> find_hulls() {
     const std::vector<OpaqueEdge> edges = find_edges();
     placement_.group.clear();
@@ -91,7 +92,8 @@ class HullCloser {
     std::map<uint32_t, Hull> hulls;
     for (const OpaqueEdge& edge : edges) hulls[placement_.group[edge.reader]].edges.push_back(edge);
     for (uint32_t i = 0; i < placement_.group.size(); ++i) {
-      if (const auto hull = hulls.find(placement_.group[i]); hull != hulls.end()) hull->second.nodes.push_back(i);
+      if (const auto hull = hulls.find(placement_.group[i]); hull != hulls.end())
+        hull->second.nodes.push_back(i);
     }
     std::vector<Hull> list;
     for (auto& [group, hull] : hulls) list.push_back(std::move(hull));
@@ -118,7 +120,8 @@ class HullCloser {
     for (uint32_t node : hull.nodes) {
       if (placement_.target[node] == target) continue;
       if (!placement_.pinned.empty() && placement_.pinned[node])
-        return impossible(hull, node, target, fmt::format("is pinned to {}", targets_[placement_.target[node]].name));
+        return impossible(hull, node, target,
+                          fmt::format("is pinned to {}", targets_[placement_.target[node]].name));
       if (!targets_[target].backend->supports(graph_, NodeId{node}).yes) refused.push_back(node);
     }
     return refused;
@@ -155,52 +158,62 @@ class HullCloser {
     }
     const std::string because = backend.supports(graph_, NodeId{refused[0]}).because;
     if (handed.empty()) {
-      return impossible(hull, refused[0], target,
-                        fmt::format("is refused by {} ({}), which cannot hand such a value from one region to another",
-                                    backend.name(), because));
+      return impossible(
+          hull, refused[0], target,
+          fmt::format("is refused by {} ({}), which cannot hand such a value from one region to another",
+                      backend.name(), because));
     }
     for (const OpaqueEdge& edge : choose_to_open(hull, handed, refused)) {
-      opened_.emplace(std::pair(edge.value, edge.reader),
-                      fmt::format("; '{}' may come from another region, as {} refuses '{}' in between",
-                                  graph_.value(edge.value).name, backend.name(), graph_.nodes[refused[0]].name));
+      opened_.emplace(
+          std::pair(edge.value, edge.reader),
+          fmt::format("; '{}' may come from another region, as {} refuses '{}' in between",
+                      graph_.value(edge.value).name, backend.name(), graph_.nodes[refused[0]].name));
     }
     return {};
   }
 
-  /// Each has a refused node in between; else those that are read behind one, for every circle through it has such an
-  /// edge.
+  /// Each has a refused node in between; else those that are read behind one, for every circle through it has
+  /// such an edge.
   std::vector<OpaqueEdge> choose_to_open(const Hull& hull, const std::vector<OpaqueEdge>& handed,
                                          const std::vector<uint32_t>& refused) const {
     if (std::vector<OpaqueEdge> round = edges_round(hull, handed, refused); !round.empty()) return round;
     const std::set<uint32_t> after = reach(hull, refused, next_);
     std::vector<OpaqueEdge> behind;
-    std::ranges::copy_if(handed, std::back_inserter(behind), [&](const OpaqueEdge& edge) { return after.contains(edge.reader); });
+    std::ranges::copy_if(handed, std::back_inserter(behind),
+                         [&](const OpaqueEdge& edge) { return after.contains(edge.reader); });
     return behind.empty() ? handed : behind;
   }
 
-  tl::unexpected<Error> impossible(const Hull& hull, uint32_t node, uint32_t target, const std::string& why) const {
+  tl::unexpected<Error> impossible(const Hull& hull, uint32_t node, uint32_t target,
+                                   const std::string& why) const {
     const OpaqueEdge edge = edge_round(hull, {node});
-    return fail("'{}' passes from '{}' to '{}' inside {} and cannot leave it, but node '{}' ({}) in between {}; pin all "
-                "three to one target",
-                graph_.value(edge.value).name, graph_.nodes[edge.maker].name, graph_.nodes[edge.reader].name,
-                targets_[target].name, graph_.nodes[node].name, graph_.nodes[node].op, why);
+    return fail(
+        "'{}' passes from '{}' to '{}' inside {} and cannot leave it, but node '{}' ({}) in between {}; pin "
+        "all "
+        "three to one target",
+        graph_.value(edge.value).name, graph_.nodes[edge.maker].name, graph_.nodes[edge.reader].name,
+        targets_[target].name, graph_.nodes[node].name, graph_.nodes[node].op, why);
   }
 
-  /// An edge with a path from its maker to its reader through the nodes; any edge of the hull when only all together
-  /// hold them.
+  /// An edge with a path from its maker to its reader through the nodes; any edge of the hull when only all
+  /// together hold them.
   OpaqueEdge edge_round(const Hull& hull, const std::vector<uint32_t>& nodes) const {
     const std::vector<OpaqueEdge> round = edges_round(hull, hull.edges, nodes);
     return round.empty() ? hull.edges[0] : round[0];
   }
 
   /// Those of the edges with a path from the maker to one of the nodes, and from one of them to the reader.
-  std::vector<OpaqueEdge> edges_round(const Hull& hull, std::vector<OpaqueEdge> edges, const std::vector<uint32_t>& nodes) const {
+  std::vector<OpaqueEdge> edges_round(const Hull& hull, std::vector<OpaqueEdge> edges,
+                                      const std::vector<uint32_t>& nodes) const {
     const std::set<uint32_t> after = reach(hull, nodes, next_), before = reach(hull, nodes, previous_);
-    std::erase_if(edges, [&](const OpaqueEdge& edge) { return !before.contains(edge.maker) || !after.contains(edge.reader); });
+    std::erase_if(edges, [&](const OpaqueEdge& edge) {
+      return !before.contains(edge.maker) || !after.contains(edge.reader);
+    });
     return edges;
   }
 
-  std::set<uint32_t> reach(const Hull& hull, const std::vector<uint32_t>& from, const Neighbours& neighbours) const {
+  std::set<uint32_t> reach(const Hull& hull, const std::vector<uint32_t>& from,
+                           const Neighbours& neighbours) const {
     const uint32_t group = placement_.group[hull.nodes[0]];
     std::set<uint32_t> seen(from.begin(), from.end());
     for (std::vector<uint32_t> stack = from; !stack.empty();) {
@@ -225,7 +238,8 @@ class HullCloser {
 
 bool is_opaque(const ValueType& type) { return type.opaque || type.dtype == DType::string; }
 
-Status keep_opaque_inside(const Graph& graph, const std::vector<PlacementTarget>& targets, Placement& placement) {
+Status keep_opaque_inside(const Graph& graph, const std::vector<PlacementTarget>& targets,
+                          Placement& placement) {
   return HullCloser(graph, targets, placement).run();
 }
 
