@@ -1,6 +1,7 @@
-// Time of partitioning and of the copies, for graphs of up to 200,000 nodes. One JSON object on stdout.
+// Time of keeping opaque values inside, of partitioning and of the copies, for graphs of up to 200,000 nodes. One JSON object on stdout.
 //
 //     build/bin/bench_partition [NODES]...
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -9,7 +10,9 @@
 #include "graph/graph.h"
 #include "passes/elide_copies.h"
 #include "passes/insert_copies.h"
+#include "passes/keep_opaque_inside.h"
 #include "passes/partition_graph.h"
+#include "tests/fake_target.h"
 
 namespace intarsia {
 namespace {
@@ -53,32 +56,55 @@ constexpr Pattern patterns[] = {
     {"random on 4 targets", [](size_t, std::mt19937& random) { return static_cast<uint32_t>(random() % 4); }},
 };
 
+/// One value in a hundred is a sequence, which a node up to 1000 further on reads, too. Targets 1 and up are frameworks.
+void make_opaque(Graph& graph, Placement& placement) {
+  std::mt19937 random(3);
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    if (random() % 100 != 0) continue;
+    const ValueId made = graph.nodes[i].outputs[0];
+    graph.value(made).type.opaque = true;
+    graph.nodes[std::min(i + 1 + random() % 1000, graph.nodes.size() - 1)].captures.push_back(made);
+  }
+  graph.nodes.back().captures.clear();
+  placement.reason.resize(graph.nodes.size());
+}
+
+const std::vector<PlacementTarget>& four_targets() {
+  static const FakeTarget own("own", {"Foo"}), framework("framework", {"Foo"}, true);
+  static const std::vector<PlacementTarget> targets = {
+      {&own, 0, "own@a"}, {&framework, 0, "framework@a"}, {&framework, 1, "framework@b"}, {&framework, 2, "framework@c"}};
+  return targets;
+}
+
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-void measure(size_t nodes, size_t width, const Pattern& pattern, bool first) {
-  const Graph graph = make_net(nodes, width, 30);
+void measure(size_t nodes, size_t width, const Pattern& pattern, bool opaque, bool first) {
+  Graph graph = make_net(nodes, width, 30);
   std::mt19937 random(2);
   Placement placement;
   for (size_t i = 0; i < nodes; ++i) placement.target.push_back(pattern.target(i, random));
+  if (opaque) make_opaque(graph, placement);
   const std::vector<uint32_t> memory = {host_slot, 0, 1, 2};
   const auto start = std::chrono::steady_clock::now();
+  const Status kept = keep_opaque_inside(graph, four_targets(), placement);
+  const double opaque_seconds = seconds_since(start);
   const Partition partition = partition_graph(graph, placement);
-  const double partition_seconds = seconds_since(start);
+  const double partition_seconds = seconds_since(start) - opaque_seconds;
   const std::vector<RegionBorder> borders = find_borders(graph, partition);
   const StepList steps = elide_copies(insert_copies(graph, partition, borders, memory));
   const double seconds = seconds_since(start);
   const Status verified = verify_steps(graph, partition, borders, memory, steps);
-  if (!verified || !verify_partition(graph, placement, partition)) {
+  if (!kept || !verified || !verify_partition(graph, placement, partition)) {
     std::fprintf(stderr, "error: %s, %zu nodes: wrong partition or steps\n", pattern.name, nodes);
     std::exit(1);
   }
   std::printf(
-      "%s\n  {\"nodes\": %zu, \"width\": %zu, \"pattern\": \"%s\", \"regions\": %zu, \"steps\": %zu, "
-      "\"partition_seconds\": %.4f, \"seconds\": %.4f}",
-      first ? "" : ",", nodes, width, pattern.name, partition.regions.size(), steps.size(), partition_seconds,
-      seconds);
+      "%s\n  {\"nodes\": %zu, \"width\": %zu, \"pattern\": \"%s\", \"opaque\": %s, \"regions\": %zu, "
+      "\"steps\": %zu, \"opaque_seconds\": %.4f, \"partition_seconds\": %.4f, \"seconds\": %.4f}",
+      first ? "" : ",", nodes, width, pattern.name, opaque ? "true" : "false", partition.regions.size(), steps.size(),
+      opaque_seconds, partition_seconds, seconds);
   std::fflush(stdout);
 }
 
@@ -94,8 +120,10 @@ int main(int count, char** arguments) {
   for (size_t nodes : sizes) {
     for (size_t width : {size_t{1}, size_t{16}, size_t{1024}}) {
       for (const intarsia::Pattern& pattern : intarsia::patterns) {
-        intarsia::measure(nodes, width, pattern, first);
-        first = false;
+        for (bool opaque : {false, true}) {
+          intarsia::measure(nodes, width, pattern, opaque, first);
+          first = false;
+        }
       }
     }
   }

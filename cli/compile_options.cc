@@ -45,7 +45,8 @@ void add_compile_options(CLI::App& command, intarsia::CompileOptions& options) {
                   "exact: direct arithmetic only; fast: errors up to 1e-4 of the largest output (default: fast)")
       ->check(CLI::IsMember({"exact", "fast"}))
       ->type_name("exact|fast");
-  command.add_option("--tune", options.tune, "Choose kernels by measuring few or many variants (default: fast)")
+  command.add_option("--tune", options.tune, "Choose kernels by measuring few or many variants, and what a framework runs by\n"
+                  "measuring whole plans (default: fast)")
       ->check(CLI::IsMember({"off", "fast", "full"}))
       ->type_name("off|fast|full");
   command.add_option("--tune-seconds", options.tune_seconds, "Measure for at most so long")

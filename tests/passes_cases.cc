@@ -13,6 +13,7 @@
 #include "passes/fold_constants.h"
 #include "passes/infer_shapes.h"
 #include "passes/insert_copies.h"
+#include "passes/keep_opaque_inside.h"
 #include "passes/partition_graph.h"
 #include "passes/place_nodes.h"
 #include "passes/remove_dead_nodes.h"
@@ -76,8 +77,27 @@ Result<std::string> run_remove_dead_nodes(Graph& graph, CaseFile&) {
   return print_graph(graph);
 }
 
-/// "target fast@cpu Conv Relu": a target and the operators that it supports, and "pin PATTERN TARGET".
-Result<std::string> run_place_nodes(Graph& graph, CaseFile& file) {
+std::string print_values(const Graph& graph, const std::vector<ValueId>& ids) {
+  std::string text;
+  for (ValueId id : ids) text += (text.empty() ? "" : " ") + graph.value(id).name;
+  return "(" + text + ")";
+}
+
+std::string print_regions(const Graph& graph, const Partition& partition) {
+  const std::vector<RegionBorder> borders = find_borders(graph, partition);
+  std::string text;
+  for (size_t r = 0; r < partition.regions.size(); ++r) {
+    text += fmt::format("region {} on {}:", r, partition.regions[r].target);
+    for (NodeId node : partition.regions[r].nodes) text += " " + graph.node(node).name;
+    text += fmt::format(" {} -> {}\n", print_values(graph, borders[r].inputs),
+                        print_values(graph, borders[r].outputs));
+  }
+  return text;
+}
+
+/// "target fast@cpu Conv Relu": a target and the operators that it supports; "framework ort@cpu Foo" the same of a
+/// framework; "pin PATTERN TARGET".
+Result<std::string> run_place_nodes(Graph& graph, CaseFile& file, bool keep_inside) {
   std::map<std::string, FakeTarget> backends;
   std::vector<PlacementTarget> targets;
   std::vector<Pin> pins;
@@ -87,11 +107,12 @@ Result<std::string> run_place_nodes(Graph& graph, CaseFile& file) {
       continue;
     }
     const std::string backend = words.at(1).substr(0, words.at(1).find('@'));
-    auto at =
-        backends.try_emplace(backend, backend, std::set<std::string>(words.begin() + 2, words.end())).first;
+    const std::set<std::string> ops(words.begin() + 2, words.end());
+    auto at = backends.try_emplace(backend, backend, ops, words.at(0) == "framework").first;
     targets.push_back({&at->second, static_cast<uint32_t>(targets.size()), words.at(1)});
   }
-  const Placement placement = TRY(place_nodes(graph, targets, pins));
+  Placement placement = TRY(place_nodes(graph, targets, pins));
+  if (keep_inside) TRY(keep_opaque_inside(graph, targets, placement));
   std::string text;
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     text += fmt::format("{}: {}, {}", graph.nodes[i].name, targets[placement.target[i]].name,
@@ -99,7 +120,10 @@ Result<std::string> run_place_nodes(Graph& graph, CaseFile& file) {
     for (const std::string& refusal : placement.refusals[i]) text += "; " + refusal;
     text += "\n";
   }
-  return text;
+  if (!keep_inside) return text;
+  const Partition partition = partition_graph(graph, placement);
+  TRY(verify_partition(graph, placement, partition));
+  return text + print_regions(graph, partition);
 }
 
 /// "0 1 0": the target of each node, in order. "memory host sim": the memory that each target works in.
@@ -123,25 +147,11 @@ Given read_placement(CaseFile& file) {
   return given;
 }
 
-std::string print_values(const Graph& graph, const std::vector<ValueId>& ids) {
-  std::string text;
-  for (ValueId id : ids) text += (text.empty() ? "" : " ") + graph.value(id).name;
-  return "(" + text + ")";
-}
-
 Result<std::string> run_partition_graph(Graph& graph, CaseFile& file) {
   const Placement placement = read_placement(file).placement;
   const Partition partition = partition_graph(graph, placement);
   TRY(verify_partition(graph, placement, partition));
-  const std::vector<RegionBorder> borders = find_borders(graph, partition);
-  std::string text;
-  for (size_t r = 0; r < partition.regions.size(); ++r) {
-    text += fmt::format("region {} on {}:", r, partition.regions[r].target);
-    for (NodeId node : partition.regions[r].nodes) text += " " + graph.node(node).name;
-    text += fmt::format(" {} -> {}\n", print_values(graph, borders[r].inputs),
-                        print_values(graph, borders[r].outputs));
-  }
-  return text;
+  return print_regions(graph, partition);
 }
 
 std::string print_steps(const Graph& graph, const Partition& partition, const StepList& steps) {
@@ -180,7 +190,8 @@ Result<std::string> run_pass(CaseFile& file) {
     if (pass == "infer_shapes") return run_infer_shapes(graph, file);
     if (pass == "fold_constants") return run_fold_constants(graph, file);
     if (pass == "remove_dead_nodes") return run_remove_dead_nodes(graph, file);
-    if (pass == "place_nodes") return run_place_nodes(graph, file);
+    if (pass == "place_nodes") return run_place_nodes(graph, file, false);
+    if (pass == "keep_opaque_inside") return run_place_nodes(graph, file, true);
     if (pass == "partition_graph") return run_partition_graph(graph, file);
     if (pass == "insert_copies") return run_copies(graph, file, false);
     if (pass == "elide_copies") return run_copies(graph, file, true);

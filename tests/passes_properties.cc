@@ -11,8 +11,10 @@
 #include "graph/verify_graph.h"
 #include "passes/elide_copies.h"
 #include "passes/insert_copies.h"
+#include "passes/keep_opaque_inside.h"
 #include "passes/partition_graph.h"
 #include "passes/remove_dead_nodes.h"
+#include "tests/fake_target.h"
 #include "tests/random_graph.h"
 
 namespace intarsia {
@@ -151,6 +153,153 @@ TEST(PartitionProperties, FewestRegionsOfTwoTargets) {
     ASSERT_EQ(partition_graph(graph, placement).regions.size(), fewest_regions(graph, placement))
         << print_graph(graph);
   });
+}
+
+/// Two backends of our own, then two frameworks that take every operator but "Own".
+struct FrameworkTargets {
+  FakeTarget own{"own", {"Foo", "Own"}}, other{"other", {"Foo", "Own"}};
+  FakeTarget framework{"framework", {"Foo"}, true}, second{"second", {"Foo"}, true};
+  std::vector<PlacementTarget> targets = {
+      {&own, 0, "own@cpu"}, {&other, 0, "other@cpu"}, {&framework, 0, "framework@cpu"}, {&second, 0, "second@cpu"}};
+};
+
+/// Some values become strings or sequences; with `own`, some nodes are refused by frameworks.
+void make_opaque(Graph& graph, Placement& placement, bool own, std::mt19937& random) {
+  const uint32_t rate = 2 + random() % 10;
+  for (Value& value : graph.values) {
+    if (value.constant || random() % rate != 0) continue;
+    value.type.opaque = random() % 2 == 0;
+    if (!value.type.opaque) value.type.dtype = DType::string;
+  }
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    if (own && placement.target[i] < 2 && random() % 4 == 0) graph.nodes[i].op = "Own";
+    placement.reason.emplace_back("placed");
+    placement.refusals.emplace_back();
+  }
+}
+
+/// Can each node lead to each? By walking, as slowly as it takes.
+std::vector<std::vector<bool>> find_paths(const Graph& graph) {
+  const size_t count = graph.nodes.size();
+  std::vector<std::vector<bool>> leads(count, std::vector<bool>(count, false));
+  for (size_t to = 0; to < count; ++to) {
+    for (ValueId read : values_read(graph.nodes[to])) {
+      const NodeId producer = graph.value(read).producer;
+      if (producer == no_node) continue;
+      for (size_t from = 0; from < count; ++from) {
+        if (from == index(producer) || leads[from][index(producer)]) leads[from][to] = true;
+      }
+    }
+  }
+  return leads;
+}
+
+/// Values that the makers' and readers' framework must keep inside: (maker, reader).
+std::vector<std::pair<size_t, size_t>> opaque_edges(const Graph& graph, const Placement& placement) {
+  std::vector<std::pair<size_t, size_t>> edges;
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    for (ValueId read : values_read(graph.nodes[i])) {
+      const Value& value = graph.value(read);
+      if (value.producer == no_node || !(value.type.opaque || value.type.dtype == DType::string)) continue;
+      if (placement.target[i] >= 2 && placement.target[index(value.producer)] == placement.target[i])
+        edges.emplace_back(index(value.producer), i);
+    }
+  }
+  return edges;
+}
+
+/// The hull by its definition: pairs join, then what lies on a path from a group to itself through other nodes and
+/// groups, again and again. Gives the group of each node (any number).
+std::vector<size_t> close_by_definition(const Graph& graph, const Placement& placement) {
+  const size_t count = graph.nodes.size();
+  std::vector<size_t> group(count);
+  for (size_t i = 0; i < count; ++i) group[i] = i;
+  const auto join = [&](size_t a, size_t b) {
+    const size_t from = std::max(group[a], group[b]), to = std::min(group[a], group[b]);
+    std::ranges::replace(group, from, to);
+  };
+  for (const auto& [maker, reader] : opaque_edges(graph, placement)) join(maker, reader);
+  const std::vector<std::vector<bool>> leads = find_paths(graph);
+  std::vector<std::vector<bool>> between(count, std::vector<bool>(count, false));
+  for (size_t a = 0; a < count; ++a) {
+    for (size_t b = 0; b < count; ++b) between[group[a]][group[b]] = between[group[a]][group[b]] || leads[a][b];
+  }
+  for (size_t via = 0; via < count; ++via) {
+    for (size_t a = 0; a < count; ++a) {
+      for (size_t b = 0; b < count; ++b) between[a][b] = between[a][b] || (between[a][via] && between[via][b]);
+    }
+  }
+  const std::vector<size_t> first = group;
+  for (size_t a = 0; a < count; ++a) {
+    for (size_t b = 0; b < count; ++b) {
+      if (between[first[a]][first[b]] && between[first[b]][first[a]]) join(a, b);
+    }
+  }
+  return group;
+}
+
+TEST(OpaqueProperties, EveryOpaqueValueStaysInOneRegion) {
+  const FrameworkTargets given;
+  for_each_seed(10000, [&](std::mt19937& random) {
+    Graph graph = make_random_graph(random, random_options(random, 30));
+    Placement placement = random_placement(graph, 3 + random() % 2, random);
+    make_opaque(graph, placement, false, random);
+    const Placement before = placement;
+    const Status kept = keep_opaque_inside(graph, given.targets, placement);
+    ASSERT_TRUE(kept) << kept.error().message;
+    const Partition partition = partition_graph(graph, placement);
+    const Status verified = verify_partition(graph, placement, partition);
+    ASSERT_TRUE(verified) << verified.error().message;
+    ASSERT_TRUE(is_acyclic(region_edges(graph, partition.region_of)));
+    for (const auto& [maker, reader] : opaque_edges(graph, placement))
+      ASSERT_EQ(partition.region_of[maker], partition.region_of[reader]) << print_graph(graph);
+    const std::vector<size_t> group = close_by_definition(graph, placement);
+    for (size_t i = 0; i < graph.nodes.size(); ++i) {
+      const bool alone = std::ranges::count(group, group[i]) == 1;
+      ASSERT_TRUE(!alone || placement.target[i] == before.target[i]) << "node " << i << " moved\n" << print_graph(graph);
+      ASSERT_EQ(placement.target[i] == before.target[i], placement.reason[i] == "placed");
+      ASSERT_TRUE(placement.group.empty() ? alone : placement.group[i] == group[i]) << print_graph(graph);
+    }
+  });
+}
+
+TEST(OpaqueProperties, WhatIsRefusedLeavesHullsOpen) {
+  const FrameworkTargets given;
+  for_each_seed(5000, [&](std::mt19937& random) {
+    Graph graph = make_random_graph(random, random_options(random, 30));
+    Placement placement = random_placement(graph, 4, random);
+    make_opaque(graph, placement, true, random);
+    for (size_t i = 0; i < graph.nodes.size(); ++i) {
+      if (graph.nodes[i].op == "Own") placement.target[i] = 0;
+    }
+    ASSERT_TRUE(keep_opaque_inside(graph, given.targets, placement));
+    const Partition partition = partition_graph(graph, placement);
+    ASSERT_TRUE(verify_partition(graph, placement, partition));
+    for (size_t i = 0; i < graph.nodes.size(); ++i)
+      ASSERT_FALSE(graph.nodes[i].op == "Own" && placement.target[i] >= 2) << "a refused node moved";
+    for (const auto& [maker, reader] : opaque_edges(graph, placement)) {
+      const bool together = partition.region_of[maker] == partition.region_of[reader];
+      ASSERT_TRUE(together || placement.reason[reader].find("may come from another region") != std::string::npos);
+    }
+  });
+}
+
+TEST(OpaqueProperties, PinsStay) {
+  const FrameworkTargets given;
+  size_t errors = 0;
+  for_each_seed(3000, [&](std::mt19937& random) {
+    Graph graph = make_random_graph(random, random_options(random, 30));
+    Placement placement = random_placement(graph, 3, random);
+    make_opaque(graph, placement, false, random);
+    for (size_t i = 0; i < graph.nodes.size(); ++i) placement.pinned.push_back(random() % 8 == 0);
+    const Placement before = placement;
+    const Status kept = keep_opaque_inside(graph, given.targets, placement);
+    errors += !kept;
+    for (size_t i = 0; i < graph.nodes.size(); ++i)
+      ASSERT_TRUE(!before.pinned[i] || placement.target[i] == before.target[i]);
+    ASSERT_TRUE(kept || kept.error().message.find("is pinned to") != std::string::npos) << kept.error().message;
+  });
+  EXPECT_TRUE(std::getenv("INTARSIA_SEED") != nullptr || errors > 0);
 }
 
 /// Copies that no plan can do without: one for each value and memory in which it is read and not made.

@@ -38,6 +38,7 @@ class KernelsTarget : public Target {
   explicit KernelsTarget(std::vector<Library> libraries) : libraries_(std::move(libraries)) {}
 
   std::string name() const override { return "kernels"; }
+  bool is_users_own() const override { return true; }
   bool supports_device(const std::string& kind) const override { return kind == "cpu" || kind == "sim"; }
 
   Support supports(const Graph& graph, NodeId id) const override {

@@ -43,6 +43,7 @@ class OnnxRuntimeTarget : public Target {
   }
 
   bool needs_framework() const override { return true; }
+  bool hands_over(const ValueType&) const override { return true; }
   bool supports_device(const std::string& kind) const override { return kind == "cpu" || kind == "sim"; }
 
   Support supports(const Graph& graph, NodeId node) const override {

@@ -45,8 +45,8 @@ typedef struct intarsia_compile_request {
   const char* stop_after;     /* end after this pass, without a program; NULL: do not */
   const char* math;           /* "fast": algorithms whose error stays under 1e-4 of the largest output; "exact": direct
                                  arithmetic only. NULL: "fast" */
-  const char* tune;           /* "off": kernels by analytic choice; "fast", "full": by measured times of few or of many
-                                 variants. For another CPU than this one nothing can be measured. NULL: "fast" */
+  const char* tune;           /* "off": kernels by analytic choice, nodes as placed; "fast", "full": by measured times of
+                                 few or of many variants, and of plans with more in a framework. For another CPU than this one nothing can be measured. NULL: "fast" */
   double tune_seconds;        /* measure for at most so long, the rest is chosen analytically; 0: as long as it takes */
   const char* cache;          /* folder of the measured times; NULL: the user's cache folder */
   const char* signature;      /* of a SavedModel; NULL: "serving_default", or the only one */

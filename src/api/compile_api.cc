@@ -16,6 +16,7 @@
 #include "measure/bisect_model.h"
 #include "measure/check_model.h"
 #include "measure/time_kernels.h"
+#include "measure/time_programs.h"
 #include "program/read_program.h"
 
 namespace intarsia::api {
@@ -31,6 +32,10 @@ Result<Toolbox> make_tools(const ReadRequest& read) {
       if (one.name == backend) return time_kernels(region, one, threads);
     }
     return fail("no backend '{}' that runs", backend);
+  };
+  tools.time_programs = [](std::vector<TemporaryFile> programs, int threads,
+                           const std::function<bool()>& may_go_on) {
+    return time_programs(std::move(programs), run_backends(), threads, may_go_on);
   };
   return tools;
 }

@@ -4,15 +4,18 @@
 #include <algorithm>
 #include <chrono>
 
+#include "compile/choose_plan.h"
 #include "compile/choose_targets.h"
 #include "compile/compile_regions.h"
 #include "compile/describe.h"
 #include "compile/emit_program.h"
+#include "compile/measure_plans.h"
+#include "compile/pass_runner.h"
 #include "graph/print_graph.h"
 #include "import/import_model.h"
 #include "passes/elide_copies.h"
+#include "passes/keep_opaque_inside.h"
 #include "passes/remove_dead_nodes.h"
-#include "compile/pass_runner.h"
 
 namespace intarsia {
 namespace {
@@ -47,16 +50,42 @@ uint64_t bytes_of_constants(const Graph& graph) {
   return bytes;
 }
 
+/// From nodes with targets to regions, and the steps that run them.
+Status plan_regions(PassRunner& passes, CompileResult& result) {
+  Graph& graph = result.graph;
+  const std::vector<uint32_t> memories = memories_of(result.targets, result.slots);
+  const auto print_steps = [&] { return describe_steps(result); };
+
+  TRY(passes.run("keep_opaque_inside", graph, [&] { return keep_opaque_inside(graph, result.targets, result.placement); },
+                 [&] { return describe_placement(result); }));
+  // From here nodes that must share a region have one group.
+
+  TRY(passes.run("partition_graph", graph, [&]() -> Status {
+    result.partition = partition_graph(graph, result.placement);
+    result.borders = find_borders(graph, result.partition);
+    return verify_partition(graph, result.placement, result.partition);
+  }, [&] { return describe_partition(result); }));
+  // From here regions are fixed: each reads only from earlier ones.
+
+  TRY(passes.run("insert_copies", graph, [&]() -> Status {
+    result.steps = insert_copies(graph, result.partition, result.borders, memories);
+    return {};
+  }, print_steps));
+  return passes.run("elide_copies", graph, [&]() -> Status {
+    result.steps = elide_copies(result.steps);
+    return verify_steps(graph, result.partition, result.borders, memories, result.steps);
+  }, print_steps);
+  // From here every value is where it is read, once.
+}
+
 Result<CompileResult> run_passes(const CompileRequest& request, const Toolbox& tools) {
   CompileResult result;
   Graph& graph = result.graph;
   result.slots = TRY(parse_slots(request.devices));
   result.targets = TRY(choose_targets(request, tools, result.slots));
-  const std::vector<uint32_t> memories = memories_of(result.targets, result.slots);
   const InferForeign infer_foreign = infer_by(result.targets);
   PassRunner passes(request, tools);
   const auto print_model = [&] { return print_graph(graph); };
-  const auto print_steps = [&] { return describe_steps(result); };
 
   TRY(passes.run("import", graph, [&]() -> Status {
     graph = TRY(import_model(request.model_path, {request.signature, tools.tensorflow}));
@@ -79,38 +108,45 @@ Result<CompileResult> run_passes(const CompileRequest& request, const Toolbox& t
   }, [&] { return describe_placement(result); }));
   // From here every node has exactly one target. A pass that adds a node must place it.
 
-  TRY(passes.run("partition_graph", graph, [&]() -> Status {
-    result.partition = partition_graph(graph, result.placement);
-    result.borders = find_borders(graph, result.partition);
-    return verify_partition(graph, result.placement, result.partition);
-  }, [&] { return describe_partition(result); }));
-  // From here regions are fixed: each reads only from earlier ones.
-
-  TRY(passes.run("insert_copies", graph, [&]() -> Status {
-    result.steps = insert_copies(graph, result.partition, result.borders, memories);
-    return {};
-  }, print_steps));
-  TRY(passes.run("elide_copies", graph, [&]() -> Status {
-    result.steps = elide_copies(result.steps);
-    return verify_steps(graph, result.partition, result.borders, memories, result.steps);
-  }, print_steps));
-  // From here every value is where it is read, once.
-
+  TRY(plan_regions(passes, result));
   result.stopped = passes.stopped();
   return result;
+}
+
+/// The faster of the plan as placed and what a framework could run of it.
+CompileResult choose_measured_plan(CompileResult placed, RegionCompiler& compiler, const CompileRequest& request,
+                                   const Toolbox& tools) {
+  PlanTools plan_tools{.why_off = why_plans_are_not_measured(compiler, request, tools)};
+  std::optional<PlanTimer> timer;
+  if (plan_tools.why_off.empty()) {
+    timer.emplace([&](const auto& plans) { return measure_plans(plans, compiler, request, tools); },
+                  *compiler.tuning().costs(), plan_conditions(request));
+    plan_tools.timer = &*timer;
+  }
+  plan_tools.replan = [&](CompileResult plan, Placement placement) -> Result<CompileResult> {
+    plan.placement = std::move(placement);
+    PassRunner quiet(request, tools, true);
+    TRY(plan_regions(quiet, plan));
+    return plan;
+  };
+  return choose_plan(std::move(placed), plan_tools);
 }
 
 }  // namespace
 
 std::vector<std::string> pass_names() {
-  return {"import", "bind_shapes", "fold_constants", "remove_dead_nodes", "place_nodes", "partition_graph", "insert_copies", "elide_copies"};
+  return {"import", "bind_shapes", "fold_constants", "remove_dead_nodes", "place_nodes", "keep_opaque_inside",
+          "partition_graph", "insert_copies", "elide_copies"};
 }
 
 Result<CompileResult> compile_model(const CompileRequest& request, const Toolbox& tools) {
   const auto start = std::chrono::steady_clock::now();
   CompileResult result = TRY(run_passes(request, tools));
   if (!result.stopped) {
-    const CompiledRegions regions = TRY(compile_regions(result, request, tools));
+    RegionCompiler compiler(request, tools);
+    result = choose_measured_plan(std::move(result), compiler, request, tools);
+    // From here the plan is what ships.
+    const CompiledRegions regions = TRY(compiler.compile(result));
     TRY(emit_program(result, regions, request));
   }
   result.compile_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

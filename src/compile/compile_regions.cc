@@ -2,41 +2,53 @@
 
 #include <set>
 
-#include "compile/tuning.h"
-
 namespace intarsia {
 
-Result<CompiledRegions> compile_regions(CompileResult& result, const CompileRequest& request, const Toolbox& tools) {
-  Tuning tuning(request, tools);
-  CompileOptions options;
-  options.threads = request.threads;
-  options.cpu = request.cpu;
-  options.exact_math = request.exact_math;
-  options.keep_names = !request.strip_names;
+RegionCompiler::RegionCompiler(const CompileRequest& request, const Toolbox& tools)
+    : request_(request), tools_(tools), tuning_(request, tools) {
+  options_.threads = request.threads;
+  options_.cpu = request.cpu;
+  options_.exact_math = request.exact_math;
+  options_.keep_names = !request.strip_names;
+}
+
+Result<const CompiledRegion*> RegionCompiler::compile_region(const CompileResult& plan, size_t number) {
+  const Region& region = plan.partition.regions[number];
+  const Key key{region.target, region.nodes};
+  if (const auto known = compiled_.find(key); known != compiled_.end()) return &known->second;
+  const PlacementTarget& target = plan.targets[region.target];
+  if (readers_.empty()) readers_ = find_readers(plan.graph);
+  Graph part = extract_subgraph(plan.graph, region.nodes, readers_);
+  if (request_.strip_names) {
+    for (Node& node : part.nodes) node.name.clear();
+  }
+  options_.tuner = tuning_.tuner_for(target.backend->name());
+  CompiledRegion one =
+      TRY(with_context(target.backend->compile(part, options_), "region {} on {} (from node '{}')", number,
+                       target.name, plan.graph.node(region.nodes[0]).name));
+  return &compiled_.emplace(key, std::move(one)).first->second;
+}
+
+Result<CompiledRegions> RegionCompiler::compile(CompileResult& plan) {
   CompiledRegions compiled;
   std::set<std::string> seen;
-  const std::vector<std::vector<NodeId>> readers = find_readers(result.graph);
-  const int count = static_cast<int>(result.partition.regions.size());
-  for (int r = 0; r < count; ++r) {
-    if (tools.progress) tools.progress("compile_regions", r, count);
-    const Region& region = result.partition.regions[static_cast<size_t>(r)];
-    const PlacementTarget& target = result.targets[region.target];
-    options.tuner = tuning.tuner_for(target.backend->name());
-    Graph part = extract_subgraph(result.graph, region.nodes, readers);
-    if (request.strip_names) {
-      for (Node& node : part.nodes) node.name.clear();
-    }
-    CompiledRegion one = TRY(with_context(target.backend->compile(part, options), "region {} on {} (from node '{}')", r, target.name,
-                                          result.graph.node(region.nodes[0]).name));
+  plan.kernels.clear();
+  const size_t count = plan.partition.regions.size();
+  const auto progress = [&](size_t done) {
+    if (tools_.progress) tools_.progress("compile_regions", static_cast<int>(done), static_cast<int>(count));
+  };
+  for (size_t r = 0; r < count; ++r) {
+    progress(r);
+    CompiledRegion one = *TRY(compile_region(plan, r));
     for (std::string& object : one.object_files) {
       if (seen.insert(object).second) compiled.object_files.push_back(std::move(object));
     }
     one.object_files.clear();
-    result.kernels.push_back(one.kernels);
+    plan.kernels.push_back(one.kernels);
     compiled.regions.push_back(std::move(one));
   }
-  if (tools.progress) tools.progress("compile_regions", count, count);
-  result.tuning = tuning.report();
+  progress(count);
+  plan.tuning = tuning_.report();
   return compiled;
 }
 

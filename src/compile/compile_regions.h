@@ -1,7 +1,10 @@
 // Every region becomes a blob, code and constants, by its backend.
 #pragma once
 
+#include <map>
+
 #include "compile/compile_model.h"
+#include "compile/tuning.h"
 
 namespace intarsia {
 
@@ -10,7 +13,25 @@ struct CompiledRegions {
   std::vector<std::string> object_files;  // of all regions, each once
 };
 
-/// Fills result.kernels and result.tuning. Errors name the region's target and its first source node.
-Result<CompiledRegions> compile_regions(CompileResult& result, const CompileRequest& request, const Toolbox& tools);
+/// For all plans of one graph: a region that several plans share is compiled once.
+class RegionCompiler {
+ public:
+  RegionCompiler(const CompileRequest& request, const Toolbox& tools);
+
+  /// Fills plan.kernels and plan.tuning. Errors name the region's target and its first source node.
+  Result<CompiledRegions> compile(CompileResult& plan);
+  Tuning& tuning() { return tuning_; }
+
+ private:
+  using Key = std::pair<uint32_t, std::vector<NodeId>>;  // target and nodes
+  Result<const CompiledRegion*> compile_region(const CompileResult& plan, size_t region);
+
+  const CompileRequest& request_;
+  const Toolbox& tools_;
+  Tuning tuning_;
+  CompileOptions options_;
+  std::vector<std::vector<NodeId>> readers_;  // of the graph, once it is known
+  std::map<Key, CompiledRegion> compiled_;
+};
 
 }  // namespace intarsia

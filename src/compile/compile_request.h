@@ -4,9 +4,11 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/temporary_file.h"
 #include "import/import_model.h"
 #include "passes/fold_constants.h"
 #include "passes/place_nodes.h"
@@ -32,6 +34,7 @@ struct CompileRequest {
   double tune_seconds = 0;                 // 0: as long as it takes
   std::string cache_folder;                // of measured times; empty: the user's
   bool strip_names = false;                // leave node names out of the program
+  bool keep_placement = false;             // ship the plan as placed, also when another is measured to be faster
   bool dry_run = false;                    // everything but writing
   std::vector<std::string> print_after;    // passes whose result goes to `print`
   std::string stop_after;                  // pass after which the compile ends without a program
@@ -43,6 +46,24 @@ struct TuningReport {
   int measured = 0;     // variants of kernels timed by this compile
   int remembered = 0;   // variants whose times were known
   std::string warning;  // trouble with the file of times
+};
+
+/// Nanoseconds of a run: the least of several rounds.
+struct PlanTimes {
+  int64_t whole = 0;
+  std::vector<int64_t> regions;  // one a region
+};
+
+/// What choosing a plan by measurement came to.
+struct PlanReport {
+  enum class Shipped { as_placed, dissolved, single_backend };
+  Shipped shipped = Shipped::as_placed;
+  std::string why_off;                            // why plans were not compared; empty: they were
+  int dissolved = 0;                              // regions of the plan as placed that a framework runs instead
+  std::string single;                             // the framework that runs all, when it does
+  std::optional<int64_t> measured;                // nanoseconds of the plan that ships
+  std::optional<int64_t> as_placed;               // of the plan as placed
+  std::map<std::string, int64_t> single_backend;  // of everything in one framework, by its name
 };
 
 /// Called as work goes on: a phase's name, how much of it is done, how much there is.
@@ -58,6 +79,11 @@ struct Toolbox {
   /// Times the kernels of a region (Tuner::time_kernels) that the named backend compiled; empty: nothing can be measured.
   std::function<Result<std::vector<int64_t>>(const std::string& backend, const CompiledRegion& region, int threads)>
       time_kernels;
+  /// Times runs of program files on filled inputs, in turns; they are removed as soon as they are open. One result a
+  /// program. Rounds end when `may_go_on` says no. Empty: nothing can be measured.
+  std::function<std::vector<Result<PlanTimes>>(std::vector<TemporaryFile> programs, int threads,
+                                               const std::function<bool()>& may_go_on)>
+      time_programs;
 };
 
 }  // namespace intarsia

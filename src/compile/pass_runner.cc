@@ -8,12 +8,13 @@
 namespace intarsia {
 
 void PassRunner::report(const std::string& name) {
-  if (tools_.progress) tools_.progress(name, passes_done_, static_cast<int>(pass_names().size()));
+  if (tools_.progress && !quiet_) tools_.progress(name, passes_done_, static_cast<int>(pass_names().size()));
   ++passes_done_;
 }
 
 Status PassRunner::finish(const std::string& name, const Graph& graph, const std::string& text) {
   TRY(with_context(verify_graph(graph), "internal error: after {}", name));
+  if (quiet_) return {};
   if (tools_.print && std::ranges::find(request_.print_after, name) != request_.print_after.end()) {
     tools_.print(fmt::format("# after {}\n{}\n", name, text));
   }

@@ -11,7 +11,9 @@ namespace intarsia {
 
 class PassRunner {
  public:
-  PassRunner(const CompileRequest& request, const Toolbox& tools) : request_(request), tools_(tools) {}
+  /// A quiet one verifies, but reports and prints nothing and never stops: for plans that are tried.
+  PassRunner(const CompileRequest& request, const Toolbox& tools, bool quiet = false)
+      : request_(request), tools_(tools), quiet_(quiet) {}
 
   /// Runs `pass` (a callable that returns Status), then verifies the graph, then prints `describe()` if asked to.
   /// After the pass named by stop_after, stopped() is true and no further pass runs.
@@ -31,6 +33,7 @@ class PassRunner {
 
   const CompileRequest& request_;
   const Toolbox& tools_;
+  const bool quiet_;
   int passes_done_ = 0;
   bool stopped_ = false;
 };

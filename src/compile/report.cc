@@ -88,6 +88,25 @@ Json tuning_json(const CompileResult& result) {
           {"warning", tuning.warning.empty() ? Json(nullptr) : Json(tuning.warning)}};
 }
 
+Json milliseconds_or_null(std::optional<int64_t> nanoseconds) {
+  return nanoseconds ? Json(static_cast<double>(*nanoseconds) / 1e6) : Json(nullptr);
+}
+
+Json plan_json(const PlanReport& plan) {
+  static const char* const names[] = {"as_placed", "dissolved", "single_backend"};  // in the order of Shipped
+  return {{"shipped", names[static_cast<int>(plan.shipped)]},
+          {"backend", plan.single.empty() ? Json(nullptr) : Json(plan.single)},
+          {"dissolved_regions", plan.dissolved},
+          {"as_placed_ms", milliseconds_or_null(plan.as_placed)},
+          {"why_off", plan.why_off.empty() ? Json(nullptr) : Json(plan.why_off)}};
+}
+
+Json single_backend_json(const PlanReport& plan) {
+  Json json = Json::object();
+  for (const auto& [backend, nanoseconds] : plan.single_backend) json[backend] = milliseconds_or_null(nanoseconds);
+  return json;
+}
+
 Json refused_json(const Explanation& explanation) {
   Json list = Json::array();
   for (const RefusedOp& op : rank_refused_ops(explanation)) {
@@ -117,9 +136,10 @@ std::string report_compile_json(const CompileResult& result, const CompileReques
   json["kernels"] = result.stopped ? Json(nullptr) : Json(0);
   for (int kernels : result.kernels) json["kernels"] = json["kernels"].get<int>() + kernels;
   json["tuning"] = tuning_json(result);
+  json["plan"] = result.plan ? plan_json(*result.plan) : Json(nullptr);
   json["predicted_ms"] = nullptr;
-  json["measured_ms"] = nullptr;
-  json["single_backend_ms"] = nullptr;
+  json["measured_ms"] = result.plan ? milliseconds_or_null(result.plan->measured) : Json(nullptr);
+  json["single_backend_ms"] = result.plan && result.plan->measured ? single_backend_json(*result.plan) : Json(nullptr);
   json["constants_bytes"] = result.stopped ? Json(nullptr) : Json(result.constants_bytes);
   json["model_weights_bytes"] = result.model_weights_bytes;
   json["arena_bytes"] = result.stopped ? Json(nullptr) : Json(result.arena_bytes);

@@ -16,6 +16,8 @@ class TranslatingTarget : public Target {
   std::string version() const override { return target_->version(); }
   bool needs_framework() const override { return target_->needs_framework(); }
   bool makes_outputs() const override { return target_->makes_outputs(); }
+  bool is_users_own() const override { return target_->is_users_own(); }
+  bool hands_over(const ValueType& type) const override { return target_->hands_over(type); }
   bool supports_device(const std::string& kind) const override { return target_->supports_device(kind); }
 
   Support supports(const Graph& graph, NodeId id) const override {

@@ -16,6 +16,12 @@ class Tuning {
 
   /// For the backend of this name; null where kernels are chosen analytically.
   Tuner* tuner_for(const std::string& backend);
+  /// Why nothing is measured; empty: it is.
+  const std::string& why_off() const { return why_off_; }
+  /// Null where nothing is measured.
+  CostDatabase* costs() { return costs_ ? &*costs_ : nullptr; }
+  /// Is there time left to measure?
+  bool may_go_on() const { return why_off_.empty() && tuner_.may_go_on(); }
   /// For the report.
   TuningReport report() const;
 

@@ -65,6 +65,7 @@ Result<std::optional<BadNode>> find_first_bad_node(const CheckRequest& request, 
     const std::vector<size_t> probes = choose_probes(begin, end);
     CheckRequest part = request;
     part.compile.outputs.clear();
+    part.compile.keep_placement = true;  // a framework that is faster for this part would hide what is looked for
     for (size_t probe : probes) part.compile.outputs.push_back(candidates[probe].value);
     const Oracle oracle = reference_of(graph, part.compile.outputs, tools.compile.evaluate);
     const CheckResult result = TRY(check_model(part, {tools.compile, tools.backends, oracle}));

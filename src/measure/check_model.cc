@@ -1,44 +1,18 @@
 #include "measure/check_model.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
 
 #include "base/fill_tensor.h"
+#include "base/temporary_file.h"
 #include "compile/program_source.h"
 #include "runtime/session.h"
 
 namespace intarsia {
 namespace {
 
-/// A file in the system's temporary folder, removed at the end.
-class TemporaryFile {
- public:
-  static Result<TemporaryFile> make() {
-    std::error_code ignored;
-    std::string path = (std::filesystem::temp_directory_path(ignored) / "intarsia-check-XXXXXX").string();
-    const int descriptor = mkstemp(path.data());
-    if (descriptor < 0)
-      return fail("cannot make a temporary file '{}'; set TMPDIR to a folder that can be written", path);
-    close(descriptor);
-    return TemporaryFile(path);
-  }
-  TemporaryFile(TemporaryFile&& other) noexcept : path_(std::exchange(other.path_, {})) {}
-  ~TemporaryFile() {
-    if (!path_.empty()) unlink(path_.c_str());
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  explicit TemporaryFile(std::string path) : path_(std::move(path)) {}
-  std::string path_;
-};
-
 Result<std::shared_ptr<const LoadedProgram>> load_compiled(const CheckRequest& request,
                                                            const CheckTools& tools) {
-  const TemporaryFile file = TRY(TemporaryFile::make());
+  const TemporaryFile file = TRY(TemporaryFile::make("intarsia-check"));
   CompileRequest compile = request.compile;
   compile.model_path = request.path;
   compile.program_path = file.path();

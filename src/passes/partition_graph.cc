@@ -8,22 +8,53 @@
 namespace intarsia {
 namespace {
 
-/// Who waits for whom, in dense arrays.
-struct Dependencies {
-  std::vector<std::vector<uint32_t>> next;  // readers of a node's outputs, each once
-  std::vector<uint32_t> missing;            // how many producers a node waits for
+/// Nodes that stay together are one atom; most are alone. Numbered by their first node. Until the end a region's
+/// `nodes` are atoms.
+struct Atoms {
+  std::vector<uint32_t> of_node;
+  std::vector<std::vector<uint32_t>> nodes;  // of each atom, ascending
+  std::vector<uint32_t> target;
 };
 
-Dependencies find_dependencies(const Graph& graph) {
-  Dependencies result{std::vector<std::vector<uint32_t>>(graph.nodes.size()), std::vector<uint32_t>(graph.nodes.size(), 0)};
-  std::vector<uint32_t> last_reader(graph.nodes.size(), 0xffffffff);
+Atoms find_atoms(const Graph& graph, const Placement& placement) {
+  Atoms atoms;
   for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
-    for (ValueId read : values_read(graph.nodes[i])) {
-      const NodeId producer = graph.value(read).producer;
-      if (producer == no_node || last_reader[index(producer)] == i) continue;
-      last_reader[index(producer)] = i;
-      result.next[index(producer)].push_back(i);
-      ++result.missing[i];
+    const uint32_t first = placement.group.empty() ? i : placement.group[i];
+    if (first == i) {
+      atoms.of_node.push_back(static_cast<uint32_t>(atoms.nodes.size()));
+      atoms.nodes.emplace_back();
+      atoms.target.push_back(placement.target[i]);
+    } else {
+      INTARSIA_CHECK(first < i);
+      atoms.of_node.push_back(atoms.of_node[first]);
+    }
+    atoms.nodes[atoms.of_node[i]].push_back(i);
+  }
+  return atoms;
+}
+
+/// Who waits for whom, in dense arrays.
+struct Dependencies {
+  std::vector<std::vector<uint32_t>> next;  // atoms that read what an atom makes, each once
+  std::vector<uint32_t> missing;            // how many atoms an atom waits for
+};
+
+Dependencies find_dependencies(const Graph& graph, const Atoms& atoms) {
+  const size_t count = atoms.nodes.size();
+  Dependencies result{std::vector<std::vector<uint32_t>>(count), std::vector<uint32_t>(count, 0)};
+  std::vector<uint32_t> last_reader(count, 0xffffffff);
+  const auto add = [&](uint32_t from, uint32_t to) {
+    if (from == to || last_reader[from] == to) return;
+    last_reader[from] = to;
+    result.next[from].push_back(to);
+    ++result.missing[to];
+  };
+  for (uint32_t atom = 0; atom < count; ++atom) {
+    for (uint32_t node : atoms.nodes[atom]) {
+      for (ValueId read : values_read(graph.nodes[node])) {
+        const NodeId producer = graph.value(read).producer;
+        if (producer != no_node) add(atoms.of_node[index(producer)], atom);
+      }
     }
   }
   return result;
@@ -32,11 +63,11 @@ Dependencies find_dependencies(const Graph& graph) {
 using Waves = std::vector<Region>;
 
 /// Grows waves, beginning with target `start`; each wave after it goes to the target with the most ready nodes.
-Waves grow_waves(const Dependencies& dependencies, const Placement& placement, uint32_t targets, uint32_t start) {
+Waves grow_waves(const Dependencies& dependencies, const std::vector<uint32_t>& target_of, uint32_t targets, uint32_t start) {
   std::vector<uint32_t> missing = dependencies.missing;
   std::vector<std::vector<uint32_t>> ready(targets);
   for (uint32_t i = 0; i < missing.size(); ++i) {
-    if (missing[i] == 0) ready[placement.target[i]].push_back(i);
+    if (missing[i] == 0) ready[target_of[i]].push_back(i);
   }
   Waves waves;
   for (uint32_t target = start; true;) {
@@ -47,7 +78,7 @@ Waves grow_waves(const Dependencies& dependencies, const Placement& placement, u
         ready[target].pop_back();
         region.nodes.push_back(NodeId{node});
         for (uint32_t reader : dependencies.next[node]) {
-          if (--missing[reader] == 0) ready[placement.target[reader]].push_back(reader);
+          if (--missing[reader] == 0) ready[target_of[reader]].push_back(reader);
         }
       }
       std::ranges::sort(region.nodes);
@@ -59,11 +90,11 @@ Waves grow_waves(const Dependencies& dependencies, const Placement& placement, u
   }
 }
 
-Waves grow_fewest_waves(const Dependencies& dependencies, const Placement& placement) {
-  const uint32_t targets = 1 + *std::ranges::max_element(placement.target);
+Waves grow_fewest_waves(const Dependencies& dependencies, const std::vector<uint32_t>& target_of) {
+  const uint32_t targets = 1 + *std::ranges::max_element(target_of);
   Waves best;
   for (uint32_t start = 0; start < targets; ++start) {
-    Waves waves = grow_waves(dependencies, placement, targets, start);
+    Waves waves = grow_waves(dependencies, target_of, targets, start);
     if (best.empty() || waves.size() < best.size()) best = std::move(waves);
   }
   return best;
@@ -128,14 +159,27 @@ void sort_regions(Waves& waves, const Dependencies& dependencies) {
   waves = std::move(sorted);
 }
 
+void expand_atoms(Waves& waves, const Atoms& atoms) {
+  for (Region& region : waves) {
+    std::vector<NodeId> nodes;
+    for (NodeId atom : region.nodes) {
+      for (uint32_t node : atoms.nodes[index(atom)]) nodes.push_back(NodeId{node});
+    }
+    std::ranges::sort(nodes);
+    region.nodes = std::move(nodes);
+  }
+}
+
 }  // namespace
 
 Partition partition_graph(const Graph& graph, const Placement& placement) {
   if (graph.nodes.empty()) return {};
-  const Dependencies dependencies = find_dependencies(graph);
-  Waves waves = grow_fewest_waves(dependencies, placement);
+  const Atoms atoms = find_atoms(graph, placement);
+  const Dependencies dependencies = find_dependencies(graph, atoms);
+  Waves waves = grow_fewest_waves(dependencies, atoms.target);
   join_regions(waves, reverse(contract(dependencies, waves)));
   sort_regions(waves, dependencies);
+  expand_atoms(waves, atoms);
   std::vector<uint32_t> region_of = number_nodes(waves, graph.nodes.size());
   return {std::move(waves), std::move(region_of)};
 }
@@ -147,6 +191,7 @@ Status verify_partition(const Graph& graph, const Placement& placement, const Pa
       if (seen[index(node)]) return fail("node '{}' is in two regions", graph.node(node).name);
       seen[index(node)] = true;
       if (partition.region_of[index(node)] != r) return fail("node '{}' does not know its region", graph.node(node).name);
+      if (!placement.group.empty() && partition.region_of[placement.group[index(node)]] != r) return fail("node '{}' is torn from its group", graph.node(node).name);
       if (placement.target[index(node)] != partition.regions[r].target) return fail("node '{}' is in a region of another target", graph.node(node).name);
       for (ValueId read : values_read(graph.node(node))) {
         const NodeId producer = graph.value(read).producer;

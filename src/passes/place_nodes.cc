@@ -88,7 +88,8 @@ tl::unexpected<Error> unsupported_error(const Graph& graph, const Placement& pla
 Result<Placement> place_nodes(const Graph& graph, const std::vector<PlacementTarget>& targets, const std::vector<Pin>& pins) {
   const std::vector<uint32_t> pinned = TRY(match_pins(graph, targets, pins));
   const size_t count = graph.nodes.size();
-  Placement placement{std::vector<uint32_t>(count, no_target), std::vector<std::string>(count), std::vector<std::vector<std::string>>(count)};
+  Placement placement{std::vector<uint32_t>(count, no_target), std::vector<std::string>(count), std::vector<std::vector<std::string>>(count),
+                      std::vector<bool>(count, false), {}};
   SupportTable support(graph, targets);
   for (uint32_t i = 0; i < count; ++i) {
     const NodeId id{i};
@@ -99,6 +100,7 @@ Result<Placement> place_nodes(const Graph& graph, const std::vector<PlacementTar
       }
       placement.target[i] = pinned[i];
       placement.reason[i] = "pinned by the user";
+      placement.pinned[i] = true;
       continue;
     }
     for (uint32_t t = 0; t < targets.size() && placement.target[i] == no_target; ++t) {

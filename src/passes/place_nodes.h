@@ -27,6 +27,8 @@ struct Placement {
   std::vector<uint32_t> target;                     // index into the targets
   std::vector<std::string> reason;                  // why there
   std::vector<std::vector<std::string>> refusals;   // "halide: no kernel for Einsum"
+  std::vector<bool> pinned;                         // by the user: nobody moves it; empty: none is
+  std::vector<uint32_t> group;  // the lowest node of those that one region holds together; empty: each is alone
 };
 
 /// Each node goes to the target it is pinned to, else to the first that supports it. Errors: a node that no target

@@ -207,7 +207,8 @@ Status PreparedFunction::run_traced(PreparedStep& step) {
   const int64_t begin = clock_nanoseconds();
   Status status = run ? run_region(step) : run_copy(step);
   const int64_t end = clock_nanoseconds();
-  trace_({step_text(step), run ? "region" : "copy", step.device->name(), begin, end});
+  trace_({step_text(step), run ? "region" : "copy", step.device->name(), begin, end,
+          run ? static_cast<int>(step.region) : -1});
   return status;
 }
 

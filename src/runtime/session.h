@@ -24,6 +24,7 @@ using DumpHook = std::function<void(const std::string& value, const TensorView& 
 struct TraceEvent {
   std::string_view name, kind, device;
   int64_t begin_ns, end_ns;  // of a steady clock
+  int region = -1;           // its number, of kind "region"
 };
 using TraceCallback = std::function<void(const TraceEvent&)>;
 

@@ -49,6 +49,10 @@ class Target {
   virtual bool needs_framework() const { return false; }
   /// True: its run half makes the memory of all its results itself, so they are adopted, not written in place.
   virtual bool makes_outputs() const { return false; }
+  /// True: the user brought its kernels, so that nodes stay with it even where another backend is faster.
+  virtual bool is_users_own() const { return false; }
+  /// Can a value of this type, made by one region of it, be read by another one?
+  virtual bool hands_over(const ValueType& type) const { return !type.opaque; }
   /// Device kinds ("cpu", "sim") that it can compile for.
   virtual bool supports_device(const std::string& kind) const = 0;
   virtual Support supports(const Graph& graph, NodeId node) const = 0;

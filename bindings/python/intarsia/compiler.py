@@ -84,8 +84,9 @@ def compile(model: str | os.PathLike, *, progress: Callable[[str, int, int], Non
     "backend@slot"}. fallback: "auto" lets frameworks run what our compiler lacks, "none" forbids it. threads: that a run
     will use. cpu: "native" or a level such as "x86-64-v3". kernels: libraries with operators of your own. math:
     "fast" allows errors up to 1e-4 of the largest output, "exact" none but rounding. tune: "off", "fast" or "full": choose
-    kernels by a formula, or by measuring few or many variants, for at most tune_seconds (0: as long as it takes). cache:
-    folder of the measured times (none: the user's). strip_names: leave node names out of the program.
+    kernels by a formula, or by measuring few or many variants, and what a framework runs by measuring plans, for at most
+    tune_seconds (0: as long as it takes). cache: folder of the measured times (none: the user's). strip_names: leave node
+    names out of the program.
 
     progress is called with (phase, done, total). Raises Error: one line that says what, where and what to do.
     """

@@ -1,0 +1,23 @@
+// Plans become temporary programs that run here.
+#pragma once
+
+#include "compile/choose_plan.h"
+#include "compile/compile_regions.h"
+
+namespace intarsia {
+
+/// Compiles each plan, writes it to a temporary file and has tools.time_programs run them in turns. One
+/// result a plan: it may not compile or run. Error: none could be measured, for want of time or of room for
+/// the files.
+Result<std::vector<Result<PlanTimes>>> measure_plans(const std::vector<const CompileResult*>& plans,
+                                                     RegionCompiler& compiler, const CompileRequest& request,
+                                                     const Toolbox& tools);
+
+/// Why plans are not compared in this compile; empty: they are.
+std::string why_plans_are_not_measured(RegionCompiler& compiler, const CompileRequest& request,
+                                       const Toolbox& tools);
+
+/// The text of what the times of plans depend on beside plan and graph.
+std::string plan_conditions(const CompileRequest& request);
+
+}  // namespace intarsia

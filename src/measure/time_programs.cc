@@ -1,0 +1,168 @@
+#include "measure/time_programs.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <string>
+
+#include "base/fill_tensor.h"
+#include "runtime/session.h"
+
+namespace intarsia {
+namespace {
+
+constexpr int64_t turn_nanoseconds = 5'000'000;  // a turn of a fast program is many runs
+constexpr int64_t most_runs_a_turn = 500;
+constexpr int64_t all_turns_nanoseconds =
+    3'000'000'000;  // of all programs together, as far as fewest_rounds allow
+constexpr int64_t fewest_rounds = 4, most_rounds = 15;
+
+int64_t now() {
+  const auto time = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(time).count();
+}
+
+void fill_words(const TensorView& tensor) {
+  static const char* const words[] = {"the", "quick", "fox", "jumps", "over"};
+  size_t next = 0;
+  for (std::string& text : tensor.as<std::string>()) text = words[next++ % std::size(words)];
+}
+
+/// Memory for a value of fixed shape, or nothing.
+std::optional<Tensor> make_tensor(const fbs::ValueT& value) {
+  const bool known =
+      !value.rank_unknown && std::ranges::all_of(value.dims, [](int64_t size) { return size >= 0; });
+  if (!known || value.dtype == 0) return std::nullopt;
+  return Tensor(static_cast<DType>(value.dtype), value.dims);
+}
+
+/// A program with all that a run of it needs.
+class Contestant {
+ public:
+  static Result<Contestant> open(const std::string& path, std::span<const RunBackend> backends, int threads) {
+    const auto program = TRY(load_program(path, backends));
+    if (program->description().functions.size() != 1) return fail("a plan has one function");
+    Contestant one(TRY(Session::create(TRY(bind_program(program, {.devices = {}, .threads = threads})))));
+    TRY(one.make_inputs());
+    one.make_outputs();
+    one.times_.regions.assign(program->description().regions.size(), std::numeric_limits<int64_t>::max());
+    one.times_.whole = std::numeric_limits<int64_t>::max();
+    return one;
+  }
+
+  /// Nanoseconds.
+  Result<int64_t> run() {
+    for (size_t i = 0; i < outputs_.size(); ++i)
+      outputs_[i] = {function().values[function().outputs[i]]->name, made(i), nullptr};
+    const int64_t begin = now();
+    TRY(session_.run({}, inputs_, outputs_));
+    return now() - begin;
+  }
+
+  /// The first run finds what the others left in the caches; where there is but one, the traced run goes
+  /// before it.
+  Status take_turn() {
+    for (int64_t i = 0; i < runs_a_turn_; ++i) {
+      if (i == runs_a_turn_ / 2) TRY(run_traced());
+      times_.whole = std::min(times_.whole, TRY(run()));
+    }
+    return {};
+  }
+
+  /// The first runs: what fails, fails here. Says how long a turn will take.
+  Result<int64_t> warm_up() {
+    TRY(run());
+    const int64_t once = std::max(TRY(run()), int64_t{1});
+    runs_a_turn_ = std::clamp(turn_nanoseconds / once, int64_t{1}, most_runs_a_turn);
+    return (runs_a_turn_ + 1) * once;
+  }
+
+  const PlanTimes& times() const { return times_; }
+
+ private:
+  explicit Contestant(Session session) : session_(std::move(session)) {}
+
+  const fbs::FunctionT& function() const { return *session_.program().description().functions[0]; }
+  TensorView made(size_t output) const {
+    return output_memory_[output] ? output_memory_[output]->view() : TensorView{};
+  }
+
+  Status make_inputs() {
+    for (uint32_t id : function().inputs) {
+      const fbs::ValueT& value = *function().values[id];
+      const std::optional<Tensor> tensor = make_tensor(value);
+      if (!tensor)
+        return fail("input '{}' cannot be filled: it has no fixed shape, or is no tensor", value.name);
+      if (tensor->dtype() == DType::string)
+        fill_words(tensor->view());
+      else
+        TRY(with_context(fill_tensor(tensor->view(), input_memory_.size()), "input '{}'", value.name));
+      input_memory_.push_back(*tensor);
+      inputs_.push_back({value.name, tensor->view(), nullptr});
+    }
+    return {};
+  }
+
+  /// Outputs of fixed shape are written to memory that is there, as in a caller's loop.
+  void make_outputs() {
+    for (uint32_t id : function().outputs) output_memory_.push_back(make_tensor(*function().values[id]));
+    outputs_.resize(output_memory_.size());
+  }
+
+  /// Regions on different devices run at once, but each has its own entry.
+  Status run_traced() {
+    session_.set_trace([this](const TraceEvent& event) {
+      if (event.region < 0) return;
+      int64_t& least = times_.regions[static_cast<size_t>(event.region)];
+      least = std::min(least, event.end_ns - event.begin_ns);
+    });
+    const Result<int64_t> status = run();
+    session_.set_trace({});
+    TRY(status);
+    return {};
+  }
+
+  Session session_;
+  std::vector<Tensor> input_memory_;
+  std::vector<std::optional<Tensor>> output_memory_;
+  std::vector<NamedTensor> inputs_, outputs_;
+  int64_t runs_a_turn_ = 1;
+  PlanTimes times_;
+};
+
+/// Calls `step` on each contestant that is still in; a failure takes it out.
+template <typename Step>
+void for_each_running(std::vector<Result<Contestant>>& contestants, Step step) {
+  for (Result<Contestant>& one : contestants) {
+    if (!one) continue;
+    if (const Status status = step(*one); !status) one = tl::unexpected(status.error());
+  }
+}
+
+}  // namespace
+
+std::vector<Result<PlanTimes>> time_programs(std::vector<TemporaryFile> programs,
+                                             std::span<const RunBackend> backends, int threads,
+                                             const std::function<bool()>& may_go_on) {
+  std::vector<Result<Contestant>> contestants;
+  for (TemporaryFile& program : programs) {
+    const TemporaryFile file = std::move(program);  // what is open needs no name
+    contestants.push_back(Contestant::open(file.path(), backends, threads));
+  }
+  int64_t round_nanoseconds = 1;
+  for_each_running(contestants, [&](Contestant& one) -> Status {
+    round_nanoseconds += TRY(one.warm_up());
+    return {};
+  });
+  const int64_t rounds = std::clamp(all_turns_nanoseconds / round_nanoseconds, fewest_rounds, most_rounds);
+  for (int64_t round = 0; round < rounds; ++round) {
+    if (round > 0 && !may_go_on()) break;
+    for_each_running(contestants, [](Contestant& one) { return one.take_turn(); });
+  }
+  std::vector<Result<PlanTimes>> times;
+  for (const Result<Contestant>& one : contestants)
+    times.push_back(one ? Result<PlanTimes>(one->times()) : Result<PlanTimes>(tl::unexpected(one.error())));
+  return times;
+}
+
+}  // namespace intarsia
