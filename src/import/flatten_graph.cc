@@ -378,6 +378,7 @@ class Flattener {
       }
       std::erase(node.inputs, std::string());
       if (changes_state(node.op)) return frozen_error(node);
+      node.attributes.erase("_class");  // would tie it to nodes that are elsewhere
       composite.nodes.push_back(std::move(node));
     }
     for (size_t i = 0; i < inputs.size(); ++i) {

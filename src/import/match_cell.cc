@@ -50,14 +50,20 @@ class CellMatcher {
     return cell_.elements >= 0 && time == cell_.time;
   }
 
-  /// x W or h R.
+  static bool is_product(const Term& term) { return term.is_op("MatMul") && !is_swapped(term); }
+
+  /// x W
+  bool match_input_product(const Term& term) {
+    cell_.kernel = body_.input(term, 1).argument;
+    return is_product(term) && match_input(body_.input(term, 0));
+  }
+
+  /// x W and h R, in any order.
   bool match_products(const Term& a, const Term& b) {
-    if (!a.is_op("MatMul") || !b.is_op("MatMul") || is_swapped(a) || is_swapped(b)) return false;
-    const Term& of_h = is_h(body_.input(a, 0)) ? a : b;
-    const Term& of_x = is_h(body_.input(a, 0)) ? b : a;
-    cell_.kernel = body_.input(of_x, 1).argument;
+    const bool h_first = is_h(body_.input(a, 0));
+    const Term& of_h = h_first ? a : b;
     cell_.recurrent_kernel = body_.input(of_h, 1).argument;
-    return is_h(body_.input(of_h, 0)) && match_input(body_.input(of_x, 0));
+    return is_product(of_h) && is_h(body_.input(of_h, 0)) && match_input_product(h_first ? b : a);
   }
 
   /// Output `gate` of a Split into `parts` along the last axis; gives what is split.
@@ -111,21 +117,40 @@ class CellMatcher {
     return true;
   }
 
-  /// Columns [gate * units, (gate + 1) * units) of h R + b1.
-  bool is_inner(const Term& term, int64_t gate, const Term& inner) {
-    if (!term.is_op("StridedSlice") || body_.input(term, 0) != inner) return false;
+  /// Columns of a matrix, up to `end` or to the last one (end = -1).
+  struct Columns {
+    Term matrix;
+    int64_t begin = 0, end = 0;
+  };
+
+  Columns read_columns(const Term& term) const {
+    if (!term.is_op("StridedSlice")) return {};
     const auto begin = body_.integers(body_.input(term, 1)), end = body_.integers(body_.input(term, 2)), step = body_.integers(body_.input(term, 3));
     const Attributes& a = term.node->attributes;
-    if (!begin || !end || !step || begin->size() != 2 || end->size() != 2 || *step != std::vector<int64_t>{1, 1}) return false;
+    if (!begin || !end || !step || begin->size() != 2 || end->size() != 2 || *step != std::vector<int64_t>{1, 1}) return {};
     if ((a.get_int("begin_mask", 0) & 1) == 0 || (a.get_int("end_mask", 0) & 1) == 0 || a.get_int("shrink_axis_mask", 0) != 0 ||
         a.get_int("new_axis_mask", 0) != 0 || a.get_int("ellipsis_mask", 0) != 0) {
-      return false;
+      return {};
     }
     const bool from_start = (a.get_int("begin_mask", 0) & 2) != 0, to_end = (a.get_int("end_mask", 0) & 2) != 0;
-    const int64_t first = from_start ? 0 : (*begin)[1];
-    if (gate == 0) units_ = to_end ? 0 : (*end)[1];
-    if (units_ <= 0 || first != gate * units_) return false;
-    return to_end ? gate == 2 : (*end)[1] == (gate + 1) * units_;
+    return {body_.input(term, 0), from_start ? 0 : (*begin)[1], to_end ? -1 : (*end)[1]};
+  }
+
+  /// Columns [gate * units, (gate + 1) * units) of the three (or, reset before, two) gates of h R.
+  bool is_inner(const Term& term, int64_t gate, const Term& inner) {
+    const Columns columns = read_columns(term);
+    if (columns.matrix.node == nullptr || columns.matrix != inner) return false;
+    if (gate == 0) units_ = columns.end;
+    if (units_ <= 0 || columns.begin != gate * units_) return false;
+    return columns.end == -1 ? gate == 2 : columns.end == (gate + 1) * units_;
+  }
+
+  /// Gates [first, last) of the recurrent kernel.
+  bool is_kernel_part(const Term& term, int64_t first, int64_t last) {
+    const Columns columns = read_columns(term);
+    if (columns.matrix.argument < 0 || columns.begin != first * units_ || (last < 3 ? columns.end != last * units_ : columns.end != -1)) return false;
+    cell_.recurrent_kernel = columns.matrix.argument;
+    return true;
   }
 
   /// Activation(outer[gate] + inner), where `inner_of` checks the second summand.
@@ -154,16 +179,39 @@ class CellMatcher {
     const Term slice = body_.input(sum, 0).is_op("Split") ? body_.input(sum, 1) : body_.input(sum, 0);
     const Term outer = split_of(part, 3, "0"), inner = body_.input(slice, 0);
     const bool z_fits = is_sum_gate(z, "Sigmoid", "0", outer, [&](const Term& t) { return is_inner(t, 0, inner); });
-    const bool n_fits = z_fits && is_sum_gate(mixed->first, "Tanh", "2", outer, [&](const Term& t) {
+    if (!z_fits || !outer.is_op("BiasAdd")) return false;
+    cell_.op = "GRU";
+    const auto is_reset = [&](const Term& r) {
+      return is_sum_gate(r, "Sigmoid", "1", outer, [&](const Term& t) { return is_inner(t, 1, inner); });
+    };
+    return inner.is_op("MatMul") ? match_reset_before(mixed->first, outer, inner, is_reset) : match_reset_after(mixed->first, outer, inner, is_reset);
+  }
+
+  /// n = tanh(outer[2] + r * inner[2]), inner = h R + b1
+  template <typename IsReset>
+  bool match_reset_after(const Term& candidate, const Term& outer, const Term& inner, IsReset is_reset) {
+    const bool fits = is_sum_gate(candidate, "Tanh", "2", outer, [&](const Term& t) {
       const auto product = body_.operands(t, "Mul", "Sigmoid");
-      return product && is_inner(product->second, 2, inner) &&
-             is_sum_gate(product->first, "Sigmoid", "1", outer, [&](const Term& r) { return is_inner(r, 1, inner); });
+      return product && is_inner(product->second, 2, inner) && is_reset(product->first);
     });
-    if (!n_fits || !outer.is_op("BiasAdd") || !inner.is_op("AddV2")) return false;
+    if (!fits || !inner.is_op("AddV2")) return false;
     const auto recurrent = body_.operands(inner, "AddV2", "MatMul");
     if (!recurrent || !is_bias_row(body_.input(outer, 1), "0") || !is_bias_row(recurrent->second, "1")) return false;
-    cell_.op = "GRU";
+    cell_.reset_after = true;
     return match_products(body_.input(outer, 0), recurrent->first);
+  }
+
+  /// n = tanh(outer[2] + (r * h) R[2]), inner = h R[0:2]
+  template <typename IsReset>
+  bool match_reset_before(const Term& candidate, const Term& outer, const Term& inner, IsReset is_reset) {
+    const Term old_h{cell_.h, nullptr, {}};
+    cell_.bias = body_.input(outer, 1).argument;
+    const bool fits = is_sum_gate(candidate, "Tanh", "2", outer, [&](const Term& t) {
+      return is_product(t) && is_reset(body_.other(body_.input(t, 0), "Mul", old_h)) && is_kernel_part(body_.input(t, 1), 2, 3);
+    });
+    const int kernel = cell_.recurrent_kernel;
+    return fits && cell_.bias >= 0 && is_product(inner) && is_h(body_.input(inner, 0)) && is_kernel_part(body_.input(inner, 1), 0, 2) &&
+           cell_.recurrent_kernel == kernel && match_input_product(body_.input(outer, 0));
   }
 
   bool is_invariant(int argument) const {

@@ -132,6 +132,7 @@ class LoopJoiner {
     for (ValueId bound : loop_.bounds) add_input(bound);
     joined_.attributes.set("has_bias", int64_t{loop_.cell.bias >= 0});
     joined_.attributes.set("last_only", int64_t{loop_.cell.last_only});
+    if (loop_.cell.op == "GRU") joined_.attributes.set("reset_after", int64_t{loop_.cell.reset_after});
     joined_.attributes.set("bounds", static_cast<int64_t>(loop_.bounds.size()));
     Composite composite;
     for (NodeId member : loop_.members()) composite.nodes.push_back(TRY(write_back(graph_.node(member))));

@@ -5,7 +5,7 @@
 
 namespace intarsia {
 
-/// Finds the While loops of Keras' LSTM and GRU (default activations, reset_after) with the nodes that pack their input into
+/// Finds the While loops of Keras' LSTM and GRU (default activations) with the nodes that pack their input into
 /// a list and their outputs out of one, and makes each one node "LSTM" or "GRU" of domain "tensorflow", which still holds the
 /// original nodes (tensorflow/composite.h). Any other loop stays. Inputs of the new node: x [steps, batch, input], initial h
 /// (and, for an LSTM, c), kernel, recurrent kernel, bias (attribute `has_bias`), numbers of steps of which the least counts

@@ -250,7 +250,7 @@ constexpr TranslationRow rows[] = {
     {"Square", square}, {"Rsqrt", rsqrt}, {"Tan", same<tan_>}, {"Tanh", same<tanh_>}, {"Inv", same<reciprocal_>},
     {"Reciprocal", same<reciprocal_>}, {"Identity", identity}, {"IdentityN", alias_all}, {"StopGradient", identity},
     {"PreventGradient", identity}, {"Snapshot", identity}, {"EnsureShape", ensure_shape}, {"Cast", cast},
-    {"Add", same<add_>}, {"AddV2", same<add_>}, {"AddN", add_n}, {"Sub", same<sub_>}, {"Mul", same<mul_>}, {"Div", divide},
+    {"Add", same<add_>}, {"AddV2", same<add_>}, {"AddN", add_n}, {"AccumulateNV2", add_n}, {"Sub", same<sub_>}, {"Mul", same<mul_>}, {"Div", divide},
     {"RealDiv", real_div}, {"TruncateDiv", divide}, {"DivNoNan", div_no_nan}, {"MulNoNan", mul_no_nan}, {"FloorDiv", floor_div},
     {"FloorMod", floor_mod}, {"Mod", truncate_mod}, {"TruncateMod", truncate_mod}, {"Maximum", same<max_>}, {"Minimum", same<min_>},
     {"Pow", same<pow_>}, {"SquaredDifference", squared_difference}, {"Xlogy", xlogy}, {"BiasAdd", bias_add}, {"BiasAddV1", bias_add},

@@ -20,31 +20,26 @@ Result<Positions> read_positions(const Translation& t) {
   return Positions{"asymmetric", "floor"};
 }
 
+/// ResizeBicubic is not here: TensorFlow takes its weights from a table of 1024 positions.
 Status resize(Translation& t, const std::string& kind) {
   const Shape image = TRY(t.shape(0)), size = TRY(t.integers(1));
   if (image.size() != 4 || size.size() != 2) return fail("of rank {}", image.size());
   const Positions positions = TRY(read_positions(t));
-  if (kind == "cubic" && positions.mode != "half_pixel") return fail("cubic without half_pixel_centers");
   const Layout layout{2, true};
   const ValueId x = to_channels_first(t, kind == "nearest" ? t.input(0) : t.cast(t.input(0), DType::f32), layout);
   const ValueId nothing = t.make_constant(Tensor(DType::f32, {0}));
   const ValueId sizes = t.make_integers({image[0], image[3], size[0], size[1]});
   Translation::NamedAttributes attributes{{"mode", kind}, {"coordinate_transformation_mode", positions.mode}};
   if (kind == "nearest") attributes.emplace_back("nearest_mode", positions.nearest);
-  if (kind == "cubic") {
-    attributes.emplace_back("cubic_coeff_a", -0.5f);
-    attributes.emplace_back("exclude_outside", int64_t{1});
-  }
   t.give(0, from_channels_first(t, t.make("Resize", {x, nothing, nothing, sizes}, std::move(attributes)), layout));
   return {};
 }
 
 Status bilinear(Translation& t) { return resize(t, "linear"); }
 Status nearest(Translation& t) { return resize(t, "nearest"); }
-Status bicubic(Translation& t) { return resize(t, "cubic"); }
 
 constexpr TranslationRow rows[] = {
-    {"ResizeBilinear", bilinear}, {"ResizeNearestNeighbor", nearest}, {"ResizeBicubic", bicubic},
+    {"ResizeBilinear", bilinear}, {"ResizeNearestNeighbor", nearest},
 };
 
 }  // namespace

@@ -75,7 +75,7 @@ Status lstm(Translation& t) {
   return {};
 }
 
-/// Gates are z, r, h in both; the reset gate is applied after the recurrent product.
+/// Gates are z, r, h in both. With `reset_after` the bias has a second row, for the recurrent product.
 Status gru(Translation& t) {
   const Inputs inputs = TRY(find_inputs(t, 1));
   TRY(check_steps(t, inputs));
@@ -84,10 +84,13 @@ Status gru(Translation& t) {
   const int64_t units = recurrent[0];
   const std::vector<int64_t> order{0, 1, 2};
   const ValueId h = t.make("Unsqueeze", {t.input(1), t.make_integers({0})});
+  const bool reset_after = t.attributes().get_int("reset_after", 0) != 0;
+  ValueId bias = t.reshape(t.input(inputs.kernel + 2), {1, (reset_after ? 6 : 3) * units});
+  if (!reset_after) bias = t.make("Concat", {bias, t.make_constant(Tensor(DType::f32, {1, 3 * units}))}, {{"axis", int64_t{1}}});
   give_results(t, t.make_several("GRU",
                                  {t.input(0), gate_rows(t, t.input(inputs.kernel), units, order), gate_rows(t, t.input(inputs.kernel + 1), units, order),
-                                  t.reshape(t.input(inputs.kernel + 2), {1, 6 * units}), no_value, h},
-                                 2, {{"hidden_size", units}, {"linear_before_reset", int64_t{1}}}));
+                                  bias, no_value, h},
+                                 2, {{"hidden_size", units}, {"linear_before_reset", int64_t{reset_after}}}));
   return {};
 }
 
