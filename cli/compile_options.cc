@@ -54,8 +54,9 @@ void add_compile_options(CLI::App& command, intarsia::CompileOptions& options) {
       ->type_name("S");
   command.add_option("--cache", options.cache, "Folder of the measured times (default: the user's cache folder)")
       ->type_name("FOLDER");
-  command.add_option("--signature", options.signature, "Signature of a SavedModel (default: serving_default)")
-      ->type_name("NAME");
+  command.add_option("--signature", options.signatures, "Signature of a SavedModel, a function of the program (default: serving_default, or all)")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
   command
       .add_option("--op-library", options.op_libraries, "Library with TensorFlow operators of your own")
       ->type_name("TF_OPS.so")

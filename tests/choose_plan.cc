@@ -113,9 +113,9 @@ class PlanChoice : public testing::Test {
   }
 
   CompileResult compile() {
-    Result<CompileResult> result = compile_model(request, tools);
+    Result<std::vector<CompileResult>> result = compile_model(request, tools);
     EXPECT_TRUE(result) << result.error().message;
-    return result ? std::move(*result) : CompileResult{};
+    return result ? std::move((*result)[0]) : CompileResult{};
   }
 
   /// "own framework own": the regions' backends in order.

@@ -45,7 +45,7 @@ void define_compile(nb::module_& module) {
       .def_rw("tune", &CompileOptions::tune)
       .def_rw("tune_seconds", &CompileOptions::tune_seconds)
       .def_rw("cache", &CompileOptions::cache)
-      .def_rw("signature", &CompileOptions::signature)
+      .def_rw("signatures", &CompileOptions::signatures)
       .def_rw("op_libraries", &CompileOptions::op_libraries)
       .def_rw("strip_names", &CompileOptions::strip_names);
   module.def("compile", [](const std::string& model, const std::string& program, CompileOptions options, std::optional<Progress> progress) {

@@ -49,7 +49,8 @@ typedef struct intarsia_compile_request {
                                  few or of many variants, and of plans with more in a framework. For another CPU than this one nothing can be measured. NULL: "fast" */
   double tune_seconds;        /* measure for at most so long, the rest is chosen analytically; 0: as long as it takes */
   const char* cache;          /* folder of the measured times; NULL: the user's cache folder */
-  const char* signature;      /* of a SavedModel; NULL: "serving_default", or the only one */
+  intarsia_strings signatures; /* of a SavedModel, each becomes a function of its name; none: "serving_default", or all
+                                  when there is no such signature */
   intarsia_strings op_libraries; /* paths of libraries with TensorFlow operators of your own */
 
   /* Both are called from the thread of the call; NULL: not wanted. `user` is handed through. */

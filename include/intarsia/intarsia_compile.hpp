@@ -20,8 +20,8 @@ inline namespace v1 {
 
 /// The fields of intarsia_compile_request, which describes them.
 struct CompileOptions {
-  std::vector<std::string> devices, backends, shapes, pins, kernels, print_after, op_libraries;
-  std::string fallback = "auto", cpu = "native", stop_after, math = "fast", tune = "fast", cache, signature;
+  std::vector<std::string> devices, backends, shapes, pins, kernels, print_after, signatures, op_libraries;
+  std::string fallback = "auto", cpu = "native", stop_after, math = "fast", tune = "fast", cache;
   int threads = 0;
   double tune_seconds = 0;
   bool strip_names = false, dry_run = false;
@@ -71,6 +71,7 @@ class RequestHolder {
         pins_(options.pins),
         kernels_(options.kernels),
         print_after_(options.print_after),
+        signatures_(options.signatures),
         op_libraries_(options.op_libraries) {
     request_.struct_size = sizeof(request_);
     request_.model = model.c_str();
@@ -91,7 +92,7 @@ class RequestHolder {
     request_.tune = options.tune.c_str();
     request_.tune_seconds = options.tune_seconds;
     if (!options.cache.empty()) request_.cache = options.cache.c_str();
-    if (!options.signature.empty()) request_.signature = options.signature.c_str();
+    request_.signatures = signatures_.get();
     request_.op_libraries = op_libraries_.get();
     request_.user = const_cast<CompileOptions*>(&options);
     if (options.progress) request_.progress = forward_progress;
@@ -109,7 +110,7 @@ class RequestHolder {
     static_cast<const CompileOptions*>(user)->print(text);
   }
 
-  StringList devices_, backends_, shapes_, pins_, kernels_, print_after_, op_libraries_;
+  StringList devices_, backends_, shapes_, pins_, kernels_, print_after_, signatures_, op_libraries_;
   intarsia_compile_request request_{};
 };
 

@@ -47,8 +47,8 @@ Status compile(const intarsia_compile_request& from, char** report) {
   if (request.program_path.empty() && !request.dry_run && request.stop_after.empty())
     return fail("no program to write; name it with -o");
   const Toolbox tools = TRY(make_tools(read));
-  const CompileResult result = TRY(compile_model(request, tools));
-  give_text(report_compile_json(result, request), report);
+  const std::vector<CompileResult> functions = TRY(compile_model(request, tools));
+  give_text(report_compile_json(functions, request), report);
   return {};
 }
 
@@ -58,7 +58,7 @@ Result<Explanation> explain_model(ReadRequest read) {
   tools.targets.push_back(make_nobody_target());
   if (!read.request.backends.empty()) read.request.backends.push_back("nobody");
   read.request.stop_after = pass_names().back();
-  Explanation explanation = explain_result(TRY(compile_model(read.request, tools)));
+  Explanation explanation = explain_result(TRY(compile_model(read.request, tools))[0]);
   for (ExplainedNode& node : explanation.nodes) {
     if (explanation.regions[node.region].target == "nobody@cpu") node.reason = "no backend runs it";
   }

@@ -92,7 +92,7 @@ Result<ReadRequest> read_request(const intarsia_compile_request& from) {
     return fail("struct_size of the compile request is {}, want {}", from.struct_size, sizeof(from));
   ReadRequest to;
   if (from.model != nullptr) to.request.model_path = from.model;
-  if (from.signature != nullptr) to.request.signature = from.signature;
+  to.request.signatures = TRY(read_strings(from.signatures, "--signature"));
   to.request.op_libraries = TRY(read_strings(from.op_libraries, "--op-library"));
   if (from.program != nullptr) to.request.program_path = from.program;
   TRY(read_options(from, to.request));

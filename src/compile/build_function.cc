@@ -15,8 +15,8 @@ bool is_plain(const ValueType& type) {
 
 class FunctionBuilder {
  public:
-  FunctionBuilder(const CompileResult& result, const CompiledRegions& regions, uint32_t first_constant)
-      : result_(result), regions_(regions), first_constant_(first_constant) {
+  FunctionBuilder(const CompileResult& result, const CompiledRegions& regions, uint32_t first_region, uint32_t first_constant)
+      : result_(result), regions_(regions), first_region_(first_region), first_constant_(first_constant) {
     const auto host = std::ranges::find_if(result.slots, [](const DeviceSlot& slot) { return is_host_kind(slot.kind); });
     host_ = static_cast<uint32_t>(host - result.slots.begin());
   }
@@ -85,7 +85,7 @@ class FunctionBuilder {
       entry->inputs = {numbers_.at(step.from)};
       entry->outputs = {make(step.to, false)};
     } else {
-      entry->region = step.region;
+      entry->region = first_region_ + step.region;
       const uint32_t target = result_.partition.regions[step.region].target;
       const uint32_t slot = result_.targets[target].slot;
       const uint32_t memory = is_host_kind(result_.slots[slot].kind) ? host_slot : slot;
@@ -154,8 +154,8 @@ class FunctionBuilder {
         tenants.push_back({&value.offset, {bytes, now, now}});
       }
       if (step.kind != fbs::StepKind::run) continue;
-      const uint32_t region_slot = result_.targets[result_.partition.regions[step.region].target].slot;
-      const size_t workspace = regions_.regions[step.region].workspace_bytes;
+      const uint32_t region_slot = result_.targets[result_.partition.regions[step.region - first_region_].target].slot;
+      const size_t workspace = regions_.regions[step.region - first_region_].workspace_bytes;
       if (region_slot == slot && workspace > 0) tenants.push_back({&step.workspace_offset, {workspace, now, now}});
     }
     return tenants;
@@ -176,7 +176,7 @@ class FunctionBuilder {
 
   const CompileResult& result_;
   const CompiledRegions& regions_;
-  const uint32_t first_constant_;
+  const uint32_t first_region_, first_constant_;
   uint32_t host_ = 0;
   fbs::FunctionT function_;
   std::vector<ValueId> constants_;
@@ -186,8 +186,9 @@ class FunctionBuilder {
 
 }  // namespace
 
-Result<BuiltFunction> build_function(const CompileResult& result, const CompiledRegions& regions, uint32_t first_constant) {
-  return FunctionBuilder(result, regions, first_constant).build();
+Result<BuiltFunction> build_function(const CompileResult& result, const CompiledRegions& regions, uint32_t first_region,
+                                     uint32_t first_constant) {
+  return FunctionBuilder(result, regions, first_region, first_constant).build();
 }
 
 }  // namespace intarsia

@@ -12,7 +12,9 @@ struct BuiltFunction {
   std::vector<ValueId> constants;  // outputs that are constants: constant i of the function is program constant `first_constant + i`
 };
 
-/// `first_constant` is the number that the first of its own constants will have in the program.
-Result<BuiltFunction> build_function(const CompileResult& result, const CompiledRegions& regions, uint32_t first_constant);
+/// `first_region` and `first_constant` are the numbers that its first region, and the first of its own constants, have in the
+/// program.
+Result<BuiltFunction> build_function(const CompileResult& result, const CompiledRegions& regions, uint32_t first_region,
+                                     uint32_t first_constant);
 
 }  // namespace intarsia

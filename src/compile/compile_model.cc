@@ -50,6 +50,38 @@ uint64_t bytes_of_constants(const Graph& graph) {
   return bytes;
 }
 
+/// The signatures that become functions; one without a name for a model that has no signatures.
+Result<std::vector<std::string>> choose_functions(const CompileRequest& request) {
+  if (find_model_format(request.model_path) != ModelFormat::saved_model) {
+    if (!request.signatures.empty()) return fail("--signature {}: model '{}' is no SavedModel folder and has no signatures", request.signatures[0], request.model_path);
+    return std::vector<std::string>{""};
+  }
+  if (!request.signatures.empty()) return request.signatures;
+  std::vector<std::string> all = TRY(list_functions(request.model_path));
+  if (std::ranges::find(all, "serving_default") != all.end()) return std::vector<std::string>{"serving_default"};
+  if (all.empty()) return fail("model '{}' has no signatures; export it with signatures (model.export, or signatures= of tf.saved_model.save)", request.model_path);
+  return all;
+}
+
+bool has_input(const Graph& graph, const std::string& name) {
+  return std::ranges::any_of(graph.inputs, [&](ValueId input) { return graph.value(input).name == name; });
+}
+
+/// A shape that is given may be meant for another signature.
+std::map<std::string, Shape> shapes_for(const std::string& function, const Graph& graph, const CompileRequest& request) {
+  std::map<std::string, Shape> shapes = request.shapes;
+  if (!function.empty()) std::erase_if(shapes, [&](const auto& entry) { return !has_input(graph, entry.first); });
+  return shapes;
+}
+
+Status check_shapes_meant(const std::vector<CompiledPlan>& functions, const CompileRequest& request) {
+  for (const auto& [name, shape] : request.shapes) {
+    const bool known = std::ranges::any_of(functions, [&](const CompiledPlan& function) { return has_input(function.plan.graph, name); });
+    if (!known) return fail("--shape {}: no function of the model has such an input; `intarsia explain` lists them", name);
+  }
+  return {};
+}
+
 /// From nodes with targets to regions, and the steps that run them.
 Status plan_regions(PassRunner& passes, CompileResult& result) {
   Graph& graph = result.graph;
@@ -78,7 +110,7 @@ Status plan_regions(PassRunner& passes, CompileResult& result) {
   // From here every value is where it is read, once.
 }
 
-Result<CompileResult> run_passes(const CompileRequest& request, const Toolbox& tools) {
+Result<CompileResult> run_passes(const std::string& function, const CompileRequest& request, const Toolbox& tools) {
   CompileResult result;
   Graph& graph = result.graph;
   result.slots = TRY(parse_slots(request.devices));
@@ -88,13 +120,13 @@ Result<CompileResult> run_passes(const CompileRequest& request, const Toolbox& t
   const auto print_model = [&] { return print_graph(graph); };
 
   TRY(passes.run("import", graph, [&]() -> Status {
-    graph = TRY(import_model(request.model_path, {request.signature, tools.tensorflow}));
-    result.function_name = find_model_format(request.model_path) == ModelFormat::saved_model ? graph.name : "main";
+    graph = TRY(import_model(request.model_path, {function, tools.tensorflow}));
+    result.function_name = function.empty() ? "main" : function;
     return choose_outputs(graph, request.outputs);
   }, print_model));
   result.model_weights_bytes = bytes_of_constants(graph);
 
-  TRY(passes.run("bind_shapes", graph, [&]() -> Status { result.bindings = TRY(bind_shapes(graph, request.shapes)); return {}; }, print_model));
+  TRY(passes.run("bind_shapes", graph, [&]() -> Status { result.bindings = TRY(bind_shapes(graph, shapes_for(function, graph, request))); return {}; }, print_model));
   // From here every size is a number, or unknown until run time because it depends on data.
 
   TRY(passes.run("fold_constants", graph, [&] { return fold_constants(graph, tools.evaluate, infer_foreign); }, print_model));
@@ -139,18 +171,26 @@ std::vector<std::string> pass_names() {
           "partition_graph", "insert_copies", "elide_copies"};
 }
 
-Result<CompileResult> compile_model(const CompileRequest& request, const Toolbox& tools) {
+Result<std::vector<CompileResult>> compile_model(const CompileRequest& request, const Toolbox& tools) {
   const auto start = std::chrono::steady_clock::now();
-  CompileResult result = TRY(run_passes(request, tools));
-  if (!result.stopped) {
-    RegionCompiler compiler(request, tools);
-    result = choose_measured_plan(std::move(result), compiler, request, tools);
-    // From here the plan is what ships.
-    const CompiledRegions regions = TRY(compiler.compile(result));
-    TRY(emit_program(result, regions, request));
+  std::vector<CompiledPlan> functions;
+  for (const std::string& function : TRY(choose_functions(request))) {
+    CompileResult result = TRY(run_passes(function, request, tools));
+    CompiledRegions regions;
+    if (!result.stopped) {
+      RegionCompiler compiler(request, tools);
+      result = choose_measured_plan(std::move(result), compiler, request, tools);
+      // From here the plan is what ships.
+      regions = TRY(compiler.compile(result));
+    }
+    functions.push_back({std::move(result), std::move(regions)});
   }
-  result.compile_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return result;
+  TRY(check_shapes_meant(functions, request));
+  if (!functions[0].plan.stopped) TRY(emit_program(functions, request));
+  std::vector<CompileResult> results;
+  for (CompiledPlan& function : functions) results.push_back(std::move(function.plan));
+  results[0].compile_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return results;
 }
 
 }  // namespace intarsia

@@ -30,7 +30,7 @@ struct CompileResult {
   std::vector<int> kernels;              // one entry a region
   TuningReport tuning;
   std::optional<PlanReport> plan;        // absent when all that runs is of one backend: there is nothing to choose
-  uint64_t constants_bytes = 0;          // as stored in the program
+  uint64_t constants_bytes = 0;          // as stored in the program, of all functions
   uint64_t model_weights_bytes = 0;
   uint64_t arena_bytes = 0;              // of all slots
   double compile_seconds = 0;
@@ -40,7 +40,9 @@ struct CompileResult {
 /// The names that print_after and stop_after take, in order.
 std::vector<std::string> pass_names();
 
-/// Errors name the model and what to do. The program is written whole or not at all.
-Result<CompileResult> compile_model(const CompileRequest& request, const Toolbox& tools);
+/// One result a function: a SavedModel has one for each signature that is asked for, any other model has one. The first one
+/// also tells of the whole program (constants_bytes, compile_seconds). Errors name the model and what to do. The program is
+/// written whole or not at all.
+Result<std::vector<CompileResult>> compile_model(const CompileRequest& request, const Toolbox& tools);
 
 }  // namespace intarsia

@@ -18,7 +18,7 @@ namespace intarsia {
 
 struct CompileRequest {
   std::string model_path;
-  std::string signature;                   // of a SavedModel; empty: its default
+  std::vector<std::string> signatures;     // of a SavedModel, each a function; empty: serving_default, or else all
   std::vector<std::string> op_libraries;   // of TensorFlow: the user's own operators
   std::string program_path;                // empty with dry_run or stop_after
   std::vector<std::string> devices = {"cpu"};  // "cpu", "sim:0", "accel=sim:1"

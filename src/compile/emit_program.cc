@@ -15,6 +15,9 @@
 namespace intarsia {
 namespace {
 
+/// Numbers in a program count over all its functions.
+uint32_t region_count(const fbs::ProgramT& program) { return static_cast<uint32_t>(program.regions.size()); }
+
 void describe_slots(const CompileResult& result, fbs::ProgramT& program) {
   for (const DeviceSlot& slot : result.slots) {
     auto entry = std::make_unique<fbs::SlotT>();
@@ -25,12 +28,12 @@ void describe_slots(const CompileResult& result, fbs::ProgramT& program) {
   }
 }
 
-void describe_nodes(const CompileResult& result, bool strip_names, fbs::ProgramT& program) {
+void describe_nodes(const CompileResult& result, bool strip_names, uint32_t first_region, fbs::ProgramT& program) {
   for (uint32_t i = 0; i < result.graph.nodes.size(); ++i) {
     auto note = std::make_unique<fbs::NodeNoteT>();
     note->name = strip_names ? "" : result.graph.nodes[i].name;
     note->op = result.graph.nodes[i].op;
-    note->region = result.partition.region_of[i];
+    note->region = first_region + result.partition.region_of[i];
     note->reason = result.placement.reason[i];
     note->refusals = result.placement.refusals[i];
     program.nodes.push_back(std::move(note));
@@ -39,7 +42,7 @@ void describe_nodes(const CompileResult& result, bool strip_names, fbs::ProgramT
 
 /// Regions with their constants, which are appended to `constants`.
 void describe_regions(const CompileResult& result, const CompiledRegions& regions, fbs::ProgramT& program, std::vector<TensorView>& constants) {
-  std::set<std::string> requirements;
+  std::set<std::string> requirements(program.requirements.begin(), program.requirements.end());
   for (size_t r = 0; r < regions.regions.size(); ++r) {
     const PlacementTarget& target = result.targets[result.partition.regions[r].target];
     auto entry = std::make_unique<fbs::RegionT>();
@@ -56,13 +59,16 @@ void describe_regions(const CompileResult& result, const CompiledRegions& region
   program.requirements.assign(requirements.begin(), requirements.end());
 }
 
-Status describe_source(const CompileResult& result, const CompileRequest& request, fbs::ProgramT& program) {
+Status describe_source(const std::vector<CompiledPlan>& functions, const CompileRequest& request, fbs::ProgramT& program) {
   std::error_code error;
   program.model_path = std::filesystem::absolute(request.model_path, error).string();
   program.model_digest = digest_bytes(TRY(map_file(main_file(request.model_path))).bytes);
-  for (ValueId input : result.graph.inputs) {
-    const Value& value = result.graph.value(input);
-    if (std::optional<Shape> shape = value.type.fixed_shape()) program.shapes.push_back(value.name + "=" + print_shape(*shape));
+  for (const CompiledPlan& function : functions) {
+    const Graph& graph = function.plan.graph;
+    for (ValueId input : graph.inputs) {
+      const Value& value = graph.value(input);
+      if (std::optional<Shape> shape = value.type.fixed_shape()) program.shapes.push_back(value.name + "=" + print_shape(*shape));
+    }
   }
   return {};
 }
@@ -80,28 +86,34 @@ uint64_t total_bytes(const std::vector<TensorView>& constants) {
 
 }  // namespace
 
-Status emit_program(CompileResult& result, const CompiledRegions& regions, const CompileRequest& request) {
+Status emit_program(std::vector<CompiledPlan>& functions, const CompileRequest& request) {
   fbs::ProgramT program;
   std::vector<TensorView> constants;
-  describe_slots(result, program);
-  describe_nodes(result, request.strip_names, program);
-  describe_regions(result, regions, program, constants);
-  TRY(describe_source(result, request, program));
+  std::vector<std::string> blobs;
+  std::set<std::string> objects;
+  CompileResult& first = functions[0].plan;
+  describe_slots(first, program);
+  for (CompiledPlan& function : functions) {
+    const uint32_t first_region = region_count(program);
+    describe_nodes(function.plan, request.strip_names, first_region, program);
+    describe_regions(function.plan, function.regions, program, constants);
+    BuiltFunction built = TRY(build_function(function.plan, function.regions, first_region, static_cast<uint32_t>(constants.size())));
+    for (ValueId id : built.constants) constants.push_back(function.plan.graph.value(id).constant->view());
+    for (uint64_t bytes : built.function.arena_bytes) function.plan.arena_bytes += bytes;
+    program.functions.push_back(std::make_unique<fbs::FunctionT>(std::move(built.function)));
+    for (const CompiledRegion& region : function.regions.regions) blobs.push_back(region.blob);
+    objects.insert(function.regions.object_files.begin(), function.regions.object_files.end());
+  }
+  TRY(describe_source(functions, request, program));
   program.threads = static_cast<uint32_t>(request.threads);
-  if (!regions.object_files.empty()) {
+  if (!objects.empty()) {
     program.arch = machine_arch();
     program.cpu = TRY(resolve_cpu_level(request.cpu));
     program.cpu_features = features_of_cpu_level(program.cpu);
   }
-  BuiltFunction built = TRY(build_function(result, regions, static_cast<uint32_t>(constants.size())));
-  for (ValueId id : built.constants) constants.push_back(result.graph.value(id).constant->view());
-  for (uint64_t bytes : built.function.arena_bytes) result.arena_bytes += bytes;
-  program.functions.push_back(std::make_unique<fbs::FunctionT>(std::move(built.function)));
-  result.constants_bytes = total_bytes(constants);
+  first.constants_bytes = total_bytes(constants);
   if (request.dry_run) return {};
-  const std::string elf = TRY(link_objects(regions.object_files, machine_arch()));
-  std::vector<std::string> blobs;
-  for (const CompiledRegion& region : regions.regions) blobs.push_back(region.blob);
+  const std::string elf = TRY(link_objects(std::vector<std::string>(objects.begin(), objects.end()), machine_arch()));
   return write_program(request.program_path, elf, std::move(program), constants, blobs);
 }
 

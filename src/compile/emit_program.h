@@ -6,8 +6,15 @@
 
 namespace intarsia {
 
+/// A function's plan with what the backends made of it.
+struct CompiledPlan {
+  CompileResult plan;
+  CompiledRegions regions;
+};
+
 /// Lays out values in arenas, describes functions, regions and reasons, links the code and writes request.program_path
-/// (nothing with dry_run). Fills result.constants_bytes and result.arena_bytes.
-Status emit_program(CompileResult& result, const CompiledRegions& regions, const CompileRequest& request);
+/// (nothing with dry_run). All functions are of one model and for the same slots. Fills constants_bytes of the first plan (of
+/// the whole program: equal constants are stored once) and arena_bytes of each.
+Status emit_program(std::vector<CompiledPlan>& functions, const CompileRequest& request);
 
 }  // namespace intarsia

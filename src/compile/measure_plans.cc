@@ -6,29 +6,24 @@
 namespace intarsia {
 namespace {
 
-Result<TemporaryFile> write_plan(CompileResult& plan, const CompiledRegions& regions,
-                                 const CompileRequest& request) {
+Result<TemporaryFile> write_plan(CompiledPlan plan, const CompileRequest& request) {
   TemporaryFile file = TRY(TemporaryFile::make("intarsia-plan"));
   CompileRequest to_file = request;
   to_file.program_path = file.path();
   to_file.dry_run = false;
-  TRY(emit_program(plan, regions, to_file));
+  std::vector<CompiledPlan> functions;
+  functions.push_back(std::move(plan));
+  TRY(emit_program(functions, to_file));
   return file;
 }
 
-/// A plan with what its backends made of it.
-struct CompiledPlan {
-  CompileResult plan;
-  CompiledRegions regions;
-};
-
 /// What fails here (a full disk) says nothing of a plan. Files exist for as short a time as can be: no plan
 /// is compiled after the first is written.
-Result<std::vector<TemporaryFile>> write_plans(std::vector<Result<CompiledPlan>>& compiled,
+Result<std::vector<TemporaryFile>> write_plans(const std::vector<Result<CompiledPlan>>& compiled,
                                                const CompileRequest& request) {
   std::vector<TemporaryFile> files;
-  for (Result<CompiledPlan>& one : compiled) {
-    if (one) files.push_back(TRY(write_plan(one->plan, one->regions, request)));
+  for (const Result<CompiledPlan>& one : compiled) {
+    if (one) files.push_back(TRY(write_plan(*one, request)));
   }
   return files;
 }

@@ -119,14 +119,10 @@ Json refused_json(const Explanation& explanation) {
   return list;
 }
 
-}  // namespace
-
-std::string report_compile_json(const CompileResult& result, const CompileRequest& request) {
+Json function_json(const CompileResult& result) {
   const Explanation explanation = explain_result(result);
-  const bool written = !result.stopped && !request.dry_run;
   Json json;
-  json["model"] = request.model_path;
-  json["program"] = written ? Json(request.program_path) : Json(nullptr);
+  json["function"] = result.function_name;
   json["inputs"] = ports_json(explanation.inputs);
   json["outputs"] = ports_json(explanation.outputs);
   json["symbols"] = symbols_json(explanation);
@@ -140,10 +136,26 @@ std::string report_compile_json(const CompileResult& result, const CompileReques
   json["predicted_ms"] = nullptr;
   json["measured_ms"] = result.plan ? milliseconds_or_null(result.plan->measured) : Json(nullptr);
   json["single_backend_ms"] = result.plan && result.plan->measured ? single_backend_json(*result.plan) : Json(nullptr);
-  json["constants_bytes"] = result.stopped ? Json(nullptr) : Json(result.constants_bytes);
   json["model_weights_bytes"] = result.model_weights_bytes;
   json["arena_bytes"] = result.stopped ? Json(nullptr) : Json(result.arena_bytes);
-  json["compile_seconds"] = result.compile_seconds;
+  return json;
+}
+
+}  // namespace
+
+std::string report_compile_json(const std::vector<CompileResult>& functions, const CompileRequest& request) {
+  const CompileResult& first = functions[0];
+  const bool written = !first.stopped && !request.dry_run;
+  Json json;
+  json["model"] = request.model_path;
+  json["program"] = written ? Json(request.program_path) : Json(nullptr);
+  json.update(function_json(first));
+  json["constants_bytes"] = first.stopped ? Json(nullptr) : Json(first.constants_bytes);
+  json["compile_seconds"] = first.compile_seconds;
+  if (functions.size() > 1) {
+    json["functions"] = Json::array();
+    for (const CompileResult& function : functions) json["functions"].push_back(function_json(function));
+  }
   return to_text(json);
 }
 

@@ -53,7 +53,7 @@ def _options(
     tune: str = "fast",
     tune_seconds: float = 0,
     cache: str | os.PathLike = "",
-    signature: str = "",
+    signature: str | Sequence[str] = (),
     op_libraries: Sequence[str | os.PathLike] = (),
     strip_names: bool = False,
 ) -> _intarsia.CompileOptions:
@@ -70,7 +70,7 @@ def _options(
     options.tune = tune
     options.tune_seconds = tune_seconds
     options.cache = os.fspath(cache)
-    options.signature = signature
+    options.signatures = [signature] if isinstance(signature, str) else list(signature)
     options.op_libraries = [os.fspath(library) for library in op_libraries]
     options.strip_names = strip_names
     return options
