@@ -36,12 +36,9 @@ std::string print_plan(const Json& report) {
   return others.empty() ? text : fmt::format("{} ({})", text, others);
 }
 
-void print_report(const Json& report) {
-  const bool stopped = report["kernels"].is_null();
-  std::string text = report["program"].is_null()
-                         ? fmt::format("{}: no program was written\n", report["model"].get<std::string>())
-                         : fmt::format("{} -> {}\n", report["model"].get<std::string>(),
-                                       report["program"].get<std::string>());
+/// What one function takes, gives, and runs on.
+std::string print_function(const Json& report) {
+  std::string text;
   for (const Json& port : report["inputs"])
     text += fmt::format("  input     {}: {}\n", port["name"].get<std::string>(), print_type(port));
   for (const Json& port : report["outputs"])
@@ -60,6 +57,22 @@ void print_report(const Json& report) {
                         copy["from"].get<std::string>(), copy["to"].get<std::string>(),
                         copy["bytes"].is_null() ? "?" : print_bytes(copy["bytes"]));
   }
+  if (!report["plan"].is_null() && !report["kernels"].is_null()) text += fmt::format("  plan      {}\n", print_plan(report));
+  return text;
+}
+
+void print_report(const Json& report) {
+  const bool stopped = report["kernels"].is_null();
+  std::string text = report["program"].is_null()
+                         ? fmt::format("{}: no program was written\n", report["model"].get<std::string>())
+                         : fmt::format("{} -> {}\n", report["model"].get<std::string>(),
+                                       report["program"].get<std::string>());
+  if (report.contains("functions")) {
+    for (const Json& function : report["functions"])
+      text += fmt::format("function {}\n{}", function["function"].get<std::string>(), print_function(function));
+  } else {
+    text += print_function(report);
+  }
   if (!stopped) {
     text += fmt::format("  constants {} (of the model: {}), working memory {}\n",
                         print_bytes(report["constants_bytes"]), print_bytes(report["model_weights_bytes"]),
@@ -72,7 +85,6 @@ void print_report(const Json& report) {
     text += fmt::format("  kernels   chosen by the times of {} variants, {} of them measured now\n",
                         tuning["measured"].get<int>() + tuning["remembered"].get<int>(), tuning["measured"].get<int>());
   if (!tuning["warning"].is_null()) text += fmt::format("  warning   {}\n", tuning["warning"].get<std::string>());
-  if (!report["plan"].is_null() && !stopped) text += fmt::format("  plan      {}\n", print_plan(report));
   text += fmt::format("  took      {:.2f} s\n", report["compile_seconds"].get<double>());
   std::fputs(text.c_str(), stdout);
 }

@@ -5,7 +5,7 @@ set -eu
 cd "$(dirname "$0")/.."
 seconds=${1:?usage: scripts/fuzz.sh SECONDS [TARGET...]}
 shift
-targets=${*:-fuzz_onnx fuzz_graph_text fuzz_program}
+targets=${*:-fuzz_onnx fuzz_graph_text fuzz_program fuzz_tensorflow}
 folder=build/fuzz
 
 cmake -S . -B $folder -G Ninja -DINTARSIA_FUZZ=ON -DCMAKE_C_COMPILER=clang-19 -DCMAKE_CXX_COMPILER=clang++-19 \
@@ -14,9 +14,15 @@ cmake -S . -B $folder -G Ninja -DINTARSIA_FUZZ=ON -DCMAKE_C_COMPILER=clang-19 -D
   -DCMAKE_CXX_FLAGS="-O1 -g1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined" >build/fuzz.log
 cmake --build $folder --target print_seeds $targets
 
-# Seeds: the models of the ONNX node tests, their text forms, and programs that a build left.
-if [ ! -d $folder/corpus ]; then
-  mkdir -p $folder/corpus/fuzz_onnx $folder/corpus/fuzz_graph_text $folder/corpus/fuzz_program
+# Seeds: the models of the ONNX node tests, their text forms, programs that a build left, graphs of single TensorFlow operators
+# and the smaller SavedModels.
+if [ ! -d $folder/corpus/fuzz_tensorflow ]; then
+  mkdir -p $folder/corpus/fuzz_onnx $folder/corpus/fuzz_graph_text $folder/corpus/fuzz_program $folder/corpus/fuzz_tensorflow
+  build/venv/bin/python tests/conformance/tensorflow_operators.py $folder/corpus/fuzz_tensorflow >>build/fuzz.log 2>&1
+  rm -f $folder/corpus/fuzz_tensorflow/cases.npz
+  for model in build/models/tensorflow/*/saved_model.pb; do
+    [ "$(stat -c %s "$model")" -gt 110000 ] || cp "$model" "$folder/corpus/fuzz_tensorflow/$(basename "$(dirname "$model")").pb"
+  done
   build/venv/bin/python tests/fuzz/make_onnx_seeds.py $folder/corpus/fuzz_onnx
   $folder/bin/print_seeds $folder/corpus/fuzz_graph_text $folder/corpus/fuzz_onnx/*.onnx
   programs=$(find build/programs examples -name '*.so' -size -4096k 2>/dev/null || true)
@@ -27,6 +33,6 @@ mkdir -p $folder/found
 export UBSAN_OPTIONS=print_stacktrace=1
 for target in $targets; do
   echo "fuzz: $target for $seconds s"
-  $folder/bin/$target -seed=1 -max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 -max_len=16384 -print_final_stats=1 \
+  $folder/bin/$target -seed=1 -max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 -max_len=131072 -print_final_stats=1 \
     -verbosity=0 -artifact_prefix=$folder/found/$target- $folder/corpus/$target
 done

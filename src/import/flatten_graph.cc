@@ -18,7 +18,7 @@ namespace {
 using namespace tensorflow;
 
 constexpr int deepest_call = 64;
-constexpr size_t most_nodes = 1'000'000;  // inlining must not explode
+constexpr size_t most_nodes = 1'000'000, most_calls = 100'000;  // inlining must not explode
 constexpr int most_outputs = 1 << 16;     // of one node
 
 bool is_one_of(const std::string& op, std::initializer_list<std::string_view> names) { return std::ranges::find(names, op) != names.end(); }
@@ -248,6 +248,7 @@ class Flattener {
 
   Status inline_call(Scope& caller, const NodeDef& call, const FunctionDef& function, const std::vector<std::string>& inputs) {
     if (caller.depth >= deepest_call) return fail("functions call each other more than {} deep", deepest_call);
+    if (++calls_ > most_calls) return fail("the model calls functions more than {} times", most_calls);
     if (inputs.size() != function.signature.inputs.size()) {
       return fail("it calls '{}' with {} inputs, want {}", function.signature.name, inputs.size(), function.signature.inputs.size());
     }
@@ -464,6 +465,7 @@ class Flattener {
   std::vector<std::string> wanted_;  // tensors of the model's own graph that are outputs
   Graph graph_;
   std::set<std::string> names_;
+  size_t calls_ = 0;
   std::map<ValueId, Variable> variables_;
 };
 

@@ -1,6 +1,7 @@
 #include "import/import_tensorflow.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <set>
 #include <stdexcept>
@@ -54,19 +55,27 @@ Result<Graph> finish(Graph graph) {
   return graph;
 }
 
-/// Placeholders are the inputs, nodes that nobody reads the outputs.
+/// Nodes that are there for what they do, not for what they give.
+bool gives_nothing(const std::string& op) {
+  constexpr std::array ops{"NoOp", "Const", "Assert", "Print", "PrintV2"};
+  return std::ranges::find(ops, op) != ops.end();
+}
+
+/// Placeholders are the inputs, nodes whose tensors nobody reads the outputs.
 Result<ModelBorder> find_border(const GraphDef& graph) {
   if (graph.nodes.empty()) return fail("is no GraphDef: it has no nodes");
   std::set<std::string> read;
   for (const NodeDef& node : graph.nodes) {
-    for (const std::string& input : node.inputs) read.insert(parse_reference(input).node);
+    for (const std::string& input : node.inputs) {
+      if (!input.starts_with('^')) read.insert(parse_reference(input).node);
+    }
   }
   ModelBorder border;
   for (const NodeDef& node : graph.nodes) {
     if (node.op == "Placeholder") {
       std::optional<SymbolicShape> shape = get_shape(node.attributes, "shape").value_or(std::nullopt);
       border.inputs.push_back({node.name + ":0", node.name, TRY(border_type(node.name, get_type(node.attributes, "dtype"), std::move(shape)))});
-    } else if (!read.contains(node.name) && node.op != "NoOp" && node.op != "Const" && node.op != "Assert") {
+    } else if (!read.contains(node.name) && !gives_nothing(node.op)) {
       border.outputs.push_back({node.name + ":0", node.name, {}});
     }
   }
@@ -152,11 +161,14 @@ Result<Graph> import_graph_def(const std::string& path, const TensorFlowSource& 
   return import_graph_def_bytes(text_of(file), source);
 }
 
+Result<Graph> import_saved_model_bytes(std::string_view bytes, const std::string& signature, const TensorFlowSource& source,
+                                       const std::string& folder) {
+  return guarded("SavedModel", [&]() -> Result<Graph> { return import_signature(TRY(read_serving_graph(bytes)), signature, source, folder); });
+}
+
 Result<Graph> import_saved_model(const std::string& folder, const std::string& signature, const TensorFlowSource& source) {
   const MappedFile file = TRY(map_file(saved_model_file(folder)));
-  return guarded("SavedModel", [&]() -> Result<Graph> {
-    return import_signature(TRY(read_serving_graph(text_of(file))), signature, source, folder);
-  });
+  return import_saved_model_bytes(text_of(file), signature, source, folder);
 }
 
 Result<ModelBorder> read_graph_def_border(const std::string& path) {

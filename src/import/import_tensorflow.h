@@ -25,6 +25,10 @@ Result<Graph> import_graph_def_bytes(std::string_view bytes, const TensorFlowSou
 /// Errors: no such signature, damaged files, a model that changes variables or tables when it runs.
 Result<Graph> import_saved_model(const std::string& folder, const std::string& signature, const TensorFlowSource& source);
 
+/// The same of the bytes of a saved_model.pb; variables and tables are read by `source` from `folder`.
+Result<Graph> import_saved_model_bytes(std::string_view bytes, const std::string& signature, const TensorFlowSource& source,
+                                       const std::string& folder);
+
 /// A model's border as its users and its graph name it; tags are those of a SavedModel's serving graph.
 struct ModelBorder {
   std::vector<std::string> tags;
