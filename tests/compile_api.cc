@@ -174,7 +174,7 @@ TEST_P(Peers, ErrorsSayWhatIsWrong) {
 TEST(CompileApi, AStrangerIsNoPeer) {
   const std::string message =
       message_of([] { intarsia::Compiler::get().open_peer("tvm", "", "a.onnx", 1, {}); });
-  EXPECT_EQ(message, "no runtime 'tvm' to compare with; want onnxruntime or openvino");
+  EXPECT_EQ(message, "no runtime 'tvm' to compare with; want onnxruntime, openvino or tensorflow");
 }
 
 TEST(CompileApi, ComparesTensors) {

@@ -1,5 +1,8 @@
 #include "backends/tensorflow/saved_model.h"
 
+#include <algorithm>
+#include <numeric>
+
 #include "backends/tensorflow/op_registry.h"
 #include "backends/tensorflow/tf_session.h"
 #include "tensorflow/dtypes.h"
@@ -64,6 +67,39 @@ class ContentsReader {
   std::vector<TF_Output> wanted_;
 };
 
+/// The i-th of a tensor's elements along its first axis.
+TensorView element(const Tensor& tensor, size_t i) {
+  const Shape rest(tensor.shape().begin() + 1, tensor.shape().end());
+  TensorView view{nullptr, tensor.dtype(), rest};
+  const size_t offset = i * static_cast<size_t>(element_count(rest));
+  view.data = tensor.dtype() == DType::string ? static_cast<void*>(tensor.as<std::string>().data() + offset)
+                                              : static_cast<void*>(static_cast<std::byte*>(tensor.data()) + dtype_bytes(tensor.dtype(), offset));
+  return view;
+}
+
+/// TensorFlow gives a table's entries in another order each time; the same model must give the same program.
+template <typename Key>
+TableContents sort_by(const TableContents& table) {
+  const std::span<Key> keys = table.keys.as<Key>();
+  std::vector<size_t> order(keys.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::sort(order, {}, [&](size_t i) { return keys[i]; });
+  TableContents sorted{Tensor(table.keys.dtype(), table.keys.shape()), Tensor(table.values.dtype(), table.values.shape())};
+  for (size_t i = 0; i < order.size(); ++i) {
+    sorted.keys.as<Key>()[i] = keys[order[i]];
+    copy_elements(element(table.values, order[i]), element(sorted.values, i));
+  }
+  return sorted;
+}
+
+TableContents sort_table(TableContents table) {
+  const bool is_map = table.keys.shape().size() == 1 && !table.values.shape().empty() && table.values.shape()[0] == table.keys.shape()[0];
+  if (is_map && table.keys.dtype() == DType::string) return sort_by<std::string>(table);
+  if (is_map && table.keys.dtype() == DType::i64) return sort_by<int64_t>(table);
+  if (is_map && table.keys.dtype() == DType::i32) return sort_by<int32_t>(table);
+  return table;
+}
+
 Result<const Library*> open_library(const std::vector<std::string>& op_libraries) {
   const Library* library = TRY(Library::get());
   for (const std::string& path : op_libraries) TRY(library->load_operators(path));
@@ -80,7 +116,7 @@ Result<SavedContents> read_contents(const Library& library, const std::string& f
   SavedContents contents;
   auto next = tensors.begin();
   for (size_t i = 0; i < variables.size(); ++i) contents.variables.push_back(std::move(*next++));
-  for (size_t i = 0; i < tables.size(); ++i, next += 2) contents.tables.push_back({std::move(next[0]), std::move(next[1])});
+  for (size_t i = 0; i < tables.size(); ++i, next += 2) contents.tables.push_back(sort_table({std::move(next[0]), std::move(next[1])}));
   return contents;
 }
 

@@ -98,12 +98,6 @@ def test_missing_signature(damaged):
     assert "nothing" in message and "encode" in message and "classify" in message
 
 
-def test_which_signature(damaged):
-    """There are two, none is the default one, and none is named."""
-    message = compile_error(damaged("two_signatures"))
-    assert "--signature" in message and "encode" in message and "classify" in message
-
-
 def test_operator_library(damaged, tmp_path):
     path = damaged("custom_op")
     assert "SquashedCube" in compile_error(path)

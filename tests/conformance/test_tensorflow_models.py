@@ -111,6 +111,27 @@ def test_other_batches(batch, tmp_path):
     assert_same(run_program(program, {"image": image}, tmp_path), want, RTOL)
 
 
+@pytest.mark.parametrize("options", ((), ("--signature", "encode", "--signature", "classify")), ids=("default", "named"))
+def test_signatures_are_functions(options, tmp_path):
+    """None of the two is the default one: both become functions of one program, which holds their common weights once."""
+    inputs, program = stored("two_signatures", "inputs", "classify"), tmp_path / "program.so"
+    shape = "image=" + "x".join(map(str, inputs["image"].shape))
+    report = call_json("compile", model_path("two_signatures"), "-o", program, "--tune", "off", "--shape", shape, *options)
+    assert {function["function"] for function in report["functions"]} == {"encode", "classify"}
+    assert report["constants_bytes"] < 1.1 * max(function["model_weights_bytes"] for function in report["functions"])
+    for function in ("encode", "classify"):
+        outputs = call_json("run", program, "--function", function, *save_inputs(inputs, tmp_path), "-o", tmp_path / function)["outputs"]
+        assert_same({output["name"]: np.load(output["file"]) for output in outputs}, stored("two_signatures", "expected", function), RTOL)
+
+
+def test_a_native_program_opens_no_framework(tmp_path):
+    """Nothing of a framework is mapped into a process that runs a program without regions of it."""
+    program, _ = compile_model("frozen", "main", tmp_path)
+    code = f"import intarsia; p = intarsia.load({str(program)!r}); s = p.bind(); print(open('/proc/self/maps').read())"
+    maps = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert "libintarsia" in maps and "tensorflow" not in maps.replace(str(SOURCE), "") and "libonnxruntime" not in maps
+
+
 # With and against TensorFlow in one process: each text is a process of its own.
 
 PROCESSES = {
