@@ -1,95 +1,14 @@
-// Small graphs for the tests of the ONNX Runtime backend, and a region run the way a session would run it.
+// Regions in ONNX Runtime, for its tests.
 #pragma once
-
-#include <gtest/gtest.h>
-
-#include <initializer_list>
 
 #include "backends/onnxruntime/load.h"
 #include "backends/onnxruntime/target.h"
-#include "graph/graph.h"
+#include "tests/region_support.h"
 
 namespace intarsia::test {
 
-inline constexpr int opset = 21;
-
-inline ValueType tensor_type(DType dtype, SymbolicShape shape) {
-  return {dtype, std::move(shape), false, {}};
-}
-inline ValueType tensor_type(DType dtype, const Shape& shape) {
-  return tensor_type(dtype, to_symbolic(shape));
-}
-
-template <typename T>
-Tensor make_tensor(DType dtype, Shape shape, std::vector<T> items) {
-  Tensor tensor(dtype, std::move(shape));
-  std::ranges::copy(items, tensor.as<T>().begin());
-  return tensor;
-}
-inline Tensor floats(Shape shape, std::vector<float> items) {
-  return make_tensor(DType::f32, std::move(shape), items);
-}
-inline Tensor ints(std::vector<int64_t> items) {
-  return make_tensor(DType::i64, {static_cast<int64_t>(items.size())}, items);
-}
-inline Tensor strings(std::vector<std::string> items) {
-  return make_tensor(DType::string, {static_cast<int64_t>(items.size())}, items);
-}
-
-/// Builds graphs node by node: `auto y = g.node("Relu", {x}, type)`.
-struct GraphMaker {
-  Graph graph{.name = "region", .opsets = {{"", opset}}};
-
-  ValueId input(std::string name, ValueType type) {
-    const ValueId id = graph.add_value(std::move(name), std::move(type));
-    graph.inputs.push_back(id);
-    return id;
-  }
-  ValueId constant(std::string name, Tensor tensor) {
-    return graph.add_constant(std::move(name), std::move(tensor));
-  }
-  ValueId node(std::string op, std::vector<ValueId> inputs, ValueType type, Attributes attributes = {}) {
-    const std::string name = fmt::format("{}_{}", op, graph.nodes.size());
-    const ValueId id = graph.add_value(name + "_out", std::move(type));
-    Node node{name, std::move(op), "", opset, std::move(inputs), {id}, {}, std::move(attributes)};
-    graph.add_node(std::move(node));
-    return id;
-  }
-  Graph finish(std::vector<ValueId> outputs) {
-    graph.outputs = std::move(outputs);
-    return graph;
-  }
-};
-
-inline std::string error_of(const auto& result) { return result ? std::string() : result.error().message; }
-
-/// A region compiled and loaded; what it points to lives as long as it does.
-struct LoadedRegion {
-  CompiledRegion compiled;
-  std::vector<TensorView> constants;
-  std::unique_ptr<Executable> executable;
-};
-
 inline Result<std::unique_ptr<LoadedRegion>> load_region(const Graph& graph, int threads = 1) {
-  auto region = std::make_unique<LoadedRegion>();
-  region->compiled = TRY(make_onnxruntime_target()->compile(graph, {}));
-  for (const Tensor& constant : region->compiled.constants) region->constants.push_back(constant.view());
-  LoadContext context{
-      std::as_bytes(std::span(region->compiled.blob)), region->constants, nullptr, {}, threads};
-  region->executable = TRY(onnxruntime_run_backend().load(context));
-  return region;
-}
-
-inline Input as_input(const Tensor& tensor) { return {tensor.view(), nullptr}; }
-inline Output into(const Tensor& tensor) { return {tensor.view(), nullptr, false}; }
-inline Output late() { return {{}, nullptr, true}; }
-
-inline Status run_region(const LoadedRegion& region, std::vector<Input> inputs,
-                         std::vector<Output>& outputs) {
-  RunContext context;
-  context.inputs = inputs;
-  context.outputs = outputs;
-  return region.executable->run(context);
+  return load_region(*make_onnxruntime_target(), onnxruntime_run_backend(), graph, threads);
 }
 
 }  // namespace intarsia::test

@@ -48,6 +48,7 @@ class Session {
 
   const Library& library() const { return library_; }
   SessionGraph& graph() { return graph_; }
+  operator TF_Session*() const { return session_; }
 
   /// Runs in the calling thread. `outputs` gets one tensor an endpoint, which the caller owns; on failure none.
   Status run(std::span<const TF_Output> inputs, std::span<TF_Tensor* const> input_values, std::span<const TF_Output> outputs,

@@ -34,8 +34,10 @@ Result<OwnedTensor> wrap_tensor(const Library& library, const TensorView& tensor
   const int type = tensorflow::data_type_of(tensor.dtype);
   if (type == 0) return fail("TensorFlow has no type {}", dtype_name(tensor.dtype));
   alignas(64) static char nothing;  // an empty tensor may have no memory, TensorFlow wants an address
-  return OwnedTensor(library.api().new_tensor(type, tensor.shape.data(), static_cast<int>(tensor.shape.size()),
-                                              tensor.data ? tensor.data : &nothing, tensor.bytes(), release_nothing, nullptr), {&library});
+  TF_Tensor* made = library.api().new_tensor(type, tensor.shape.data(), static_cast<int>(tensor.shape.size()),
+                                             tensor.data ? tensor.data : &nothing, tensor.bytes(), release_nothing, nullptr);
+  if (made == nullptr) return fail("TensorFlow takes no {} {} of {} bytes", dtype_name(tensor.dtype), print_shape(tensor.shape), tensor.bytes());
+  return OwnedTensor(made, {&library});
 }
 
 Result<TensorView> describe_tensor(const Library& library, const TF_Tensor* tensor) {

@@ -31,7 +31,7 @@ class GraphWriter {
   Result<WrittenGraph> write() {
     for (ValueId input : region_.inputs) TRY(add_input(region_.value(input), input));
     for (const Node& node : region_.nodes) TRY(with_context(add_node(node), "node '{}' ({})", node.name, node.op));
-    for (ValueId output : region_.outputs) written_.outputs.push_back(tensors_.at(output));
+    for (ValueId output : region_.outputs) written_.outputs.push_back(TRY(fetched_tensor(output)));
     write_library();
     return std::move(written_);
   }
@@ -67,6 +67,16 @@ class GraphWriter {
     const Value& value = region_.value(id);
     if (!value.constant) return fail("it reads '{}', which nothing makes", value.name);
     return tensors_[id] = TRY(add_constant(value.name.substr(0, value.name.rfind(':')), *value.constant));
+  }
+
+  /// The tensor of an output, which must not be one that is fed.
+  Result<std::string> fetched_tensor(ValueId id) {
+    std::string tensor = TRY(tensor_of(id));
+    if (std::ranges::find(region_.inputs, id) == region_.inputs.end()) return tensor;
+    NodeDef node{unique_name("output_" + std::to_string(written_.outputs.size())), "Identity", {}, {std::move(tensor)}, {}};
+    node.attributes.set("T", encode_type(data_type_of(region_.value(id).type.dtype)));
+    TRY(put(node));
+    return node.name + ":0";
   }
 
   Result<std::string> add_constant(const std::string& name, const Tensor& tensor) {
