@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <map>
-#include <queue>
 #include <set>
-#include <unordered_map>
 
-#include "import/control_flow_groups.h"
 #include "import/freeze_function.h"
+#include "import/name_scope.h"
 #include "import/operator_roles.h"
 #include "tensorflow/attributes.h"
 #include "tensorflow/composite.h"
@@ -20,37 +18,25 @@ using namespace tensorflow;
 
 constexpr int deepest_call = 64;
 constexpr size_t most_nodes = 1'000'000, most_calls = 100'000;  // inlining must not explode
-constexpr int most_outputs = 1 << 16;     // of one node
 
 bool is_table(const std::string& op) { return op == "HashTableV2" || op == "MutableHashTableV2"; }
-
-/// Where names are resolved: the model's own graph, or the body of an inlined function.
-struct Scope {
-  const std::vector<NodeDef>& nodes;
-  bool in_function = false;
-  std::string prefix;  // of nodes whose plain name is taken
-  int depth = 0;
-  std::unordered_map<std::string, ValueId> values = {};           // "node:1" or an argument
-  std::unordered_map<std::string, NodeId> made = {};              // nodes of the graph, by their name here
-  std::unordered_map<std::string_view, size_t> by_name = {};
-};
 
 class Flattener {
  public:
   Flattener(const GraphDef& graph, const TensorFlowSource& source, const ReadSaved& read_saved)
-      : source_(source), read_saved_(read_saved), model_(graph), functions_(graph.functions), freezer_(graph.functions) {}
+      : read_saved_(read_saved), model_(graph), functions_(graph.functions), resolver_(graph.functions, source), freezer_(graph.functions) {}
 
   Result<Graph> run(const std::vector<BorderTensor>& inputs, const std::vector<BorderTensor>& outputs) {
-    Scope scope{model_.nodes};
+    NameScope scope{model_.nodes};
     TRY(index_nodes(scope));
     for (const BorderTensor& input : inputs) {
       const ValueId value = graph_.add_value(input.name, input.type);
       names_.insert(input.name);
       graph_.inputs.push_back(value);
-      scope.values[canonical(input.tensor)] = value;
+      scope.values[canonical_reference(input.tensor)] = value;
     }
     for (const BorderTensor& output : outputs) names_.insert(output.name);
-    for (const BorderTensor& output : outputs) wanted_.push_back(canonical(output.tensor));
+    for (const BorderTensor& output : outputs) wanted_.push_back(canonical_reference(output.tensor));
     TRY(flatten(scope, wanted_));
     TRY(check_state_changes(scope));
     for (size_t i = 0; i < outputs.size(); ++i) TRY(add_output(outputs[i].name, TRY(value_of(scope, wanted_[i]))));
@@ -58,59 +44,20 @@ class Flattener {
   }
 
  private:
-  static std::string canonical(const std::string& reference) {
-    const TensorReference tensor = parse_reference(reference);
-    return fmt::format("{}:{}", tensor.node, tensor.output);
-  }
-
-  /// "node:output:1" of a function's body -> "node:3", counted over all outputs of the node.
-  Result<std::string> resolve(const Scope& scope, const std::string& reference) const {
-    if (!scope.in_function) return canonical(reference);
-    const size_t first = reference.find(':');
-    if (first == std::string::npos) return reference;  // an argument
-    const size_t second = reference.find(':', first + 1);
-    if (second == std::string::npos) return canonical(reference);
-    const std::string name = reference.substr(0, first), output = reference.substr(first + 1, second - first - 1);
-    const auto at = scope.by_name.find(name);
-    if (at == scope.by_name.end()) return fail("reads '{}', which nothing makes", reference);
-    const int start = TRY(first_output(scope.nodes[at->second], output));
-    return fmt::format("{}:{}", name, start + parse_reference(reference).output);
-  }
-
-  /// The number of the first of the tensors that the operator calls `output`.
-  Result<int> first_output(const NodeDef& node, const std::string& output) const {
-    const auto function = functions_.find(node.op);
-    const OpDef* op = function != functions_.end() ? &function->second.signature : nullptr;
-    if (op == nullptr && source_.find_op) op = TRY(source_.find_op(node.op));
-    if (op == nullptr) return fail("node '{}': TensorFlow has no operator {}; if it is your own, give its library with --op-library", node.name, node.op);
-    int64_t number = 0;
-    for (const ArgDef& argument : op->outputs) {
-      if (argument.name == output) return static_cast<int>(number);
-      if (!argument.number_attribute.empty()) number += node.attributes.get_int(argument.number_attribute, 0);
-      else if (!argument.type_list_attribute.empty()) number += static_cast<int64_t>(get_types(node.attributes, argument.type_list_attribute).size());
-      else ++number;
-      if (number < 0 || number > most_outputs) break;
-    }
-    return fail("node '{}' ({}) has no output '{}'", node.name, node.op, output);
-  }
-
-  static Status index_nodes(Scope& scope) {
-    for (size_t i = 0; i < scope.nodes.size(); ++i) {
-      if (!scope.by_name.emplace(scope.nodes[i].name, i).second) return fail("two nodes are named '{}'", scope.nodes[i].name);
+  /// Makes all nodes of the scope that the wanted tensors need.
+  Status flatten(NameScope& scope, const std::vector<std::string>& wanted) {
+    const NeededNodes needed = TRY(find_needed_nodes(scope, wanted, resolver_));
+    if (!scope.in_function) TRY(read_contents(scope, needed.is_needed));
+    for (const NodeUnit& unit : TRY(order_nodes(scope, needed))) {
+      const NodeDef& node = scope.nodes[unit.nodes[0]];
+      TRY(with_context(unit.is_group ? emit_group(scope, unit.nodes, needed) : emit_node(scope, node, needed.inputs[unit.nodes[0]]),
+                       "node '{}' ({})", node.name, node.op));
     }
     return {};
   }
 
-  /// Makes all nodes of the scope that the wanted tensors need.
-  Status flatten(Scope& scope, const std::vector<std::string>& wanted) {
-    std::vector<std::vector<std::string>> inputs(scope.nodes.size());
-    const std::vector<bool> needed = TRY(find_needed(scope, wanted, inputs));
-    if (!scope.in_function) TRY(read_contents(scope, needed));
-    return emit_in_order(scope, needed, inputs);
-  }
-
   /// Of the variables and tables that are needed, all at once.
-  Status read_contents(const Scope& scope, const std::vector<bool>& needed) {
+  Status read_contents(const NameScope& scope, const std::vector<bool>& needed) {
     std::vector<std::string> variables;
     std::vector<SavedTable> tables;
     for (size_t i = 0; i < scope.nodes.size(); ++i) {
@@ -131,75 +78,18 @@ class Flattener {
     return {};
   }
 
-  /// Marks backwards from the wanted tensors, and resolves the inputs of what it marks.
-  Result<std::vector<bool>> find_needed(Scope& scope, const std::vector<std::string>& wanted, std::vector<std::vector<std::string>>& inputs) const {
-    std::vector<bool> needed(scope.nodes.size(), false);
-    std::vector<std::string> open = wanted;
-    while (!open.empty()) {
-      const std::string reference = std::move(open.back());
-      open.pop_back();
-      if (scope.values.contains(reference)) continue;
-      const auto at = scope.by_name.find(parse_reference(reference).node);
-      if (at == scope.by_name.end()) return fail("reads '{}', which nothing makes", reference);
-      if (needed[at->second]) continue;
-      needed[at->second] = true;
-      for (const std::string& input : scope.nodes[at->second].inputs) {
-        if (input.starts_with('^')) continue;
-        inputs[at->second].push_back(TRY(with_context(resolve(scope, input), "node '{}'", scope.nodes[at->second].name)));
-        open.push_back(inputs[at->second].back());
-      }
-    }
-    return needed;
-  }
-
-  Status emit_in_order(Scope& scope, const std::vector<bool>& needed, const std::vector<std::vector<std::string>>& inputs) {
-    const size_t count = scope.nodes.size();
-    const std::vector<std::vector<size_t>> groups = scope.in_function ? std::vector<std::vector<size_t>>() : find_control_flow_groups(scope.nodes, needed);
-    std::vector<size_t> unit(count);  // a node, or count + a group
-    for (size_t i = 0; i < count; ++i) unit[i] = i;
-    for (size_t g = 0; g < groups.size(); ++g) {
-      for (size_t member : groups[g]) unit[member] = count + g;
-    }
-    std::vector<std::set<size_t>> next(count + groups.size());
-    std::vector<size_t> missing(count + groups.size(), 0);
-    for (size_t i = 0; i < count; ++i) {
-      for (const std::string& input : inputs[i]) {
-        if (!needed[i] || scope.values.contains(input)) continue;
-        const size_t from = unit[scope.by_name.at(parse_reference(input).node)];
-        if (from != unit[i] && next[from].insert(unit[i]).second) ++missing[unit[i]];
-      }
-    }
-    std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready;
-    std::set<size_t> units;
-    for (size_t i = 0; i < count; ++i) {
-      if (needed[i] && units.insert(unit[i]).second && missing[unit[i]] == 0) ready.push(unit[i]);
-    }
-    size_t done = 0;
-    for (; !ready.empty(); ++done) {
-      const size_t at = ready.top();
-      ready.pop();
-      if (at >= count) TRY(emit_group(scope, groups[at - count], needed, inputs));
-      else TRY(with_context(emit_node(scope, scope.nodes[at], inputs[at]), "node '{}' ({})", scope.nodes[at].name, scope.nodes[at].op));
-      for (size_t reader : next[at]) {
-        if (--missing[reader] == 0) ready.push(reader);
-      }
-    }
-    if (done != units.size()) return fail("its nodes form a cycle");
-    return {};
-  }
-
-  Result<std::vector<ValueId>> values_of(Scope& scope, const std::vector<std::string>& references) {
+  Result<std::vector<ValueId>> values_of(NameScope& scope, const std::vector<std::string>& references) {
     std::vector<ValueId> values;
     for (const std::string& reference : references) values.push_back(TRY(value_of(scope, reference)));
     return values;
   }
 
   /// A tensor of the scope; an output of a node that nobody asked for so far is added to it.
-  Result<ValueId> value_of(Scope& scope, const std::string& reference) {
+  Result<ValueId> value_of(NameScope& scope, const std::string& reference) {
     if (auto at = scope.values.find(reference); at != scope.values.end()) return at->second;
     const TensorReference tensor = parse_reference(reference);
     const auto made = scope.made.find(tensor.node);
-    if (made == scope.made.end() || tensor.output < 0 || tensor.output > most_outputs) return fail("reads '{}', which nothing makes", reference);
+    if (made == scope.made.end() || tensor.output < 0 || tensor.output > most_outputs_of_a_node) return fail("reads '{}', which nothing makes", reference);
     std::vector<ValueId>& outputs = graph_.node(made->second).outputs;
     const size_t number = static_cast<size_t>(tensor.output);
     if (outputs.size() <= number) outputs.resize(number + 1, no_value);
@@ -217,7 +107,7 @@ class Flattener {
     return longer;
   }
 
-  Status emit_node(Scope& scope, const NodeDef& node, const std::vector<std::string>& references) {
+  Status emit_node(NameScope& scope, const NodeDef& node, const std::vector<std::string>& references) {
     if (graph_.nodes.size() > most_nodes) return fail("the model has over {} nodes after its functions are inlined", most_nodes);
     if (const FunctionDef* function = called_function(node)) return inline_call(scope, node, *function, references);
     if (node.op == "Const") return emit_constant(scope, node);
@@ -246,13 +136,13 @@ class Flattener {
     return at == functions_.end() ? nullptr : &at->second;
   }
 
-  Status inline_call(Scope& caller, const NodeDef& call, const FunctionDef& function, const std::vector<std::string>& inputs) {
+  Status inline_call(NameScope& caller, const NodeDef& call, const FunctionDef& function, const std::vector<std::string>& inputs) {
     if (caller.depth >= deepest_call) return fail("functions call each other more than {} deep", deepest_call);
     if (++calls_ > most_calls) return fail("the model calls functions more than {} times", most_calls);
     if (inputs.size() != function.signature.inputs.size()) {
       return fail("it calls '{}' with {} inputs, want {}", function.signature.name, inputs.size(), function.signature.inputs.size());
     }
-    Scope scope{function.nodes, true, caller.prefix + call.name + "/", caller.depth + 1};
+    NameScope scope{function.nodes, true, caller.prefix + call.name + "/", caller.depth + 1};
     for (size_t i = 0; i < inputs.size(); ++i) scope.values[function.signature.inputs[i].name] = TRY(value_of(caller, inputs[i]));
     TRY(index_nodes(scope));
     for (const NodeDef& node : function.nodes) {
@@ -262,27 +152,27 @@ class Flattener {
     for (const ArgDef& result : function.signature.outputs) {
       const auto from = function.returns.find(result.name);
       if (from == function.returns.end()) return fail("function '{}' returns no '{}'", function.signature.name, result.name);
-      wanted.push_back(TRY(resolve(scope, from->second)));
+      wanted.push_back(TRY(resolver_.resolve(scope, from->second)));
     }
     TRY(flatten(scope, wanted));
     for (size_t i = 0; i < wanted.size(); ++i) caller.values[fmt::format("{}:{}", call.name, i)] = TRY(value_of(scope, wanted[i]));
     return {};
   }
 
-  Status emit_constant(Scope& scope, const NodeDef& node) {
+  Status emit_constant(NameScope& scope, const NodeDef& node) {
     const Tensor* tensor = node.attributes.get_tensor("value");
     if (tensor == nullptr) return add_node(scope, node.name, node, {});  // of a type that only TensorFlow can hold
     scope.values[node.name + ":0"] = graph_.add_constant(unique_name(node.name + ":0", scope.prefix), *tensor);
     return {};
   }
 
-  Status emit_aliases(Scope& scope, const NodeDef& node, const std::vector<ValueId>& inputs) {
+  Status emit_aliases(NameScope& scope, const NodeDef& node, const std::vector<ValueId>& inputs) {
     for (size_t i = 0; i < inputs.size(); ++i) scope.values[fmt::format("{}:{}", node.name, i)] = inputs[i];
     return {};
   }
 
   /// A variable's handle is a value without a producer, known by its variable; nothing of it is left in the end.
-  Status emit_variable(Scope& scope, const NodeDef& node) {
+  Status emit_variable(NameScope& scope, const NodeDef& node) {
     if (!saved_variables_.contains(node.name)) return fail("the variable '{}' is made by a function; its contents are not saved", node.name);
     const ValueId handle = graph_.add_value(unique_name(node.name + ":0", scope.prefix), ValueType{DType::undefined, std::nullopt, true, {}});
     variables_[handle] = {node.name, get_type(node.attributes, "dtype"), no_value};
@@ -307,7 +197,7 @@ class Flattener {
     return variable.value;
   }
 
-  Status emit_read(Scope& scope, const NodeDef& node, std::vector<ValueId> inputs) {
+  Status emit_read(NameScope& scope, const NodeDef& node, std::vector<ValueId> inputs) {
     const ValueId value = TRY(variable_value(inputs[0]));
     if (node.op == "ReadVariableOp") {
       scope.values[node.name + ":0"] = value;
@@ -342,7 +232,7 @@ class Flattener {
   }
 
   /// `name` is the node's own; its name in the graph may get the scope's prefix.
-  Status add_node(Scope& scope, const std::string& name, NodeDef def, std::vector<ValueId> inputs) {
+  Status add_node(NameScope& scope, const std::string& name, NodeDef def, std::vector<ValueId> inputs) {
     if (is_table(def.op)) TRY(add_table_contents(def, def.attributes));
     std::string library = TRY(freezer_.write_library(def));
     if (!library.empty()) def.attributes.set(library_attribute, EncodedAttribute{std::move(library)});
@@ -359,7 +249,7 @@ class Flattener {
   }
 
   /// Loops and branches of TensorFlow 1 become one node, with control edges among its members.
-  Status emit_group(Scope& scope, const std::vector<size_t>& members, const std::vector<bool>& needed, const std::vector<std::vector<std::string>>& inputs) {
+  Status emit_group(NameScope& scope, const std::vector<size_t>& members, const NeededNodes& needed) {
     std::set<std::string> inside;
     for (size_t member : members) inside.insert(scope.nodes[member].name);
     Composite composite;
@@ -373,18 +263,18 @@ class Flattener {
           input.clear();
           continue;
         }
-        const auto at = std::ranges::find(outer, canonical(input));
+        const auto at = std::ranges::find(outer, canonical_reference(input));
         input = fmt::format("@{}", at - outer.begin());
-        if (at == outer.end()) outer.push_back(canonical(scope.nodes[member].inputs[static_cast<size_t>(&input - node.inputs.data())]));
+        if (at == outer.end()) outer.push_back(canonical_reference(scope.nodes[member].inputs[static_cast<size_t>(&input - node.inputs.data())]));
       }
       std::erase(node.inputs, std::string());
       if (changes_state(node.op)) return frozen_error(node);
       node.attributes.erase("_class");  // would tie it to nodes that are elsewhere
       composite.nodes.push_back(std::move(node));
     }
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      for (const std::string& input : inputs[i]) {
-        if (needed[i] && !inside.contains(scope.nodes[i].name) && inside.contains(parse_reference(input).node)) add_once(composite.outputs, input);
+    for (size_t i = 0; i < needed.inputs.size(); ++i) {
+      for (const std::string& input : needed.inputs[i]) {
+        if (!inside.contains(scope.nodes[i].name) && inside.contains(parse_reference(input).node)) add_once(composite.outputs, input);
       }
     }
     for (const std::string& wanted : wanted_) {
@@ -397,7 +287,7 @@ class Flattener {
     if (std::ranges::find(list, text) == list.end()) list.push_back(text);
   }
 
-  Status add_group(Scope& scope, const std::string& name, Composite composite, std::vector<ValueId> inputs) {
+  Status add_group(NameScope& scope, const std::string& name, Composite composite, std::vector<ValueId> inputs) {
     Node node;
     node.name = unique_name(name, scope.prefix);
     node.op = "ControlFlow";
@@ -418,7 +308,7 @@ class Flattener {
   }
 
   /// A node that changes state may be reached by control edges alone: it was not made, but the model means it to run.
-  Status check_state_changes(const Scope& scope) const {
+  Status check_state_changes(const NameScope& scope) const {
     std::set<std::string> seen;
     std::vector<std::string> open;
     for (const std::string& reference : wanted_) open.push_back(parse_reference(reference).node);
@@ -455,12 +345,12 @@ class Flattener {
     ValueId value;
   };
 
-  const TensorFlowSource& source_;
   const ReadSaved& read_saved_;
   std::map<std::string, Tensor> saved_variables_;
   std::map<std::string, TableContents> saved_tables_;
   const GraphDef& model_;
   const std::map<std::string, FunctionDef>& functions_;
+  ReferenceResolver resolver_;
   FunctionFreezer freezer_;
   std::vector<std::string> wanted_;  // tensors of the model's own graph that are outputs
   Graph graph_;
