@@ -1,6 +1,7 @@
 #include "backends/halide/canonicalise.h"
 
 #include <algorithm>
+#include <array>
 
 #include "backends/halide/canonicalise_rules.h"
 #include "backends/halide/core_ops.h"
@@ -8,10 +9,11 @@
 namespace intarsia::halide {
 namespace {
 
+constexpr std::array families{elementwise_rules, movement_rules, indexing_rules, window_rules, contraction_rules, row_rules, resize_rules, recurrent_rules};
+
 Rewriter::Rule find_rule(const Node& node) {
   if (!node.domain.empty() && node.domain != "ai.onnx") return nullptr;
-  for (auto family : {elementwise_rules, movement_rules, indexing_rules, window_rules, contraction_rules,
-                      row_rules, resize_rules, recurrent_rules})
+  for (auto family : families)
     for (const RuleEntry& entry : family())
       if (entry.op == node.op) return entry.rule;
   return nullptr;
@@ -52,6 +54,14 @@ Status check_values(const Graph& region) {
 Result<Graph> canonicalise(const Graph& region) {
   TRY(check_values(region));
   return Rewriter(region).rewrite(find_rule);
+}
+
+std::vector<std::string_view> canonicalised_operators() {
+  std::vector<std::string_view> names;
+  for (auto family : families)
+    for (const RuleEntry& entry : family()) names.push_back(entry.op);
+  std::ranges::sort(names);
+  return names;
 }
 
 }  // namespace intarsia::halide

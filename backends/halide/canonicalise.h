@@ -4,11 +4,17 @@
 //   %y = Gemm(%a, %b, %c) {transB}  ->  %t0 = MatMul(%a, %b) {transB = 1};  %y = Add(%t0, %c)
 #pragma once
 
+#include <string_view>
+#include <vector>
+
 #include "graph/graph.h"
 
 namespace intarsia::halide {
 
 /// Fails with the reason when a node cannot be rewritten: this is what `supports` asks too.
 Result<Graph> canonicalise(const Graph& region);
+
+/// Names of the standard's operators that have a rule, sorted.
+std::vector<std::string_view> canonicalised_operators();
 
 }  // namespace intarsia::halide

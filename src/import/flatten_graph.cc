@@ -8,6 +8,7 @@
 
 #include "import/control_flow_groups.h"
 #include "import/freeze_function.h"
+#include "import/operator_roles.h"
 #include "tensorflow/attributes.h"
 #include "tensorflow/composite.h"
 #include "tensorflow/dtypes.h"
@@ -21,12 +22,7 @@ constexpr int deepest_call = 64;
 constexpr size_t most_nodes = 1'000'000, most_calls = 100'000;  // inlining must not explode
 constexpr int most_outputs = 1 << 16;     // of one node
 
-bool is_one_of(const std::string& op, std::initializer_list<std::string_view> names) { return std::ranges::find(names, op) != names.end(); }
-
-/// Its output is its input, as far as a frozen program can tell.
-bool is_alias(const std::string& op) { return is_one_of(op, {"Identity", "IdentityN", "StopGradient", "PreventGradient", "Snapshot", "CheckNumerics", "PlaceholderWithDefault"}); }
-bool is_variable(const std::string& op) { return is_one_of(op, {"VarHandleOp", "VariableV2", "Variable"}); }
-bool is_table(const std::string& op) { return is_one_of(op, {"HashTableV2", "MutableHashTableV2"}); }
+bool is_table(const std::string& op) { return op == "HashTableV2" || op == "MutableHashTableV2"; }
 
 /// Where names are resolved: the model's own graph, or the body of an inlined function.
 struct Scope {
@@ -226,7 +222,7 @@ class Flattener {
     std::vector<ValueId> inputs = TRY(values_of(scope, references));
     if (is_alias(node.op)) return emit_aliases(scope, node, inputs);
     const VariableInputs variables = variable_inputs(inputs);
-    if (!variables.empty() && is_one_of(node.op, {"ReadVariableOp", "ResourceGather", "VariableShape"})) return emit_read(scope, node, inputs);
+    if (!variables.empty() && reads_variable(node.op)) return emit_read(scope, node, inputs);
     if (changes_state(node.op)) return frozen_error(node);
     NodeDef frozen = node;
     if (!variables.empty()) TRY(freezer_.freeze_call(frozen, variables));
@@ -237,7 +233,7 @@ class Flattener {
   /// The function that the node calls once and for sure, or null.
   const FunctionDef* called_function(const NodeDef& node) const {
     std::string name = node.op;
-    if (is_one_of(node.op, {"PartitionedCall", "StatefulPartitionedCall"})) {
+    if (calls_function(node.op)) {
       const AttributeValue* attribute = node.attributes.find("f");
       const std::vector<std::string> names = attribute ? get_functions(*attribute) : std::vector<std::string>();
       if (names.size() == 1) name = names[0];

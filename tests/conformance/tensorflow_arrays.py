@@ -38,6 +38,7 @@ SHAPES = [
     case("Shape.open", {"x": normal(2, 3)}, lambda tf, x: [tf.shape(x), tf.size(x), tf.rank(x)], open=("x",)),
     op("BroadcastTo", {"input": normal(3, 1)}, shape=ints(2, 3, 4)),
     op("BroadcastTo.int64", {"input": integers(0, 9, 4)}, shape=np.array([3, 4])),
+    case("BroadcastArgs.constant", {"x": normal(3, 1)}, lambda tf, x: tf.broadcast_to(x, tf.raw_ops.BroadcastArgs(s0=[3, 1], s1=[2, 1, 4]))),
     op("BroadcastArgs", {"s0": ints(2, 1, 4), "s1": ints(3, 1)}),
     op("Fill", {"value": array(2.5)}, dims=ints(2, 3)),
     op("Fill.dims", {"dims": ints(2, 3)}, value=np.int64(7)),

@@ -1,6 +1,7 @@
 """Single TensorFlow operators, each a frozen graph with inputs and TensorFlow's own outputs.
 
-    python tensorflow_operators.py FOLDER      writes NAME.pb for every case and cases.npz with all inputs and outputs
+    python tensorflow_operators.py FOLDER              writes NAME.pb for every case and cases.npz with all inputs and outputs
+    python tensorflow_operators.py FOLDER --graphs     writes NAME.pb alone
 
 The tables are in tensorflow_elementwise.py, tensorflow_windows.py, tensorflow_products.py, tensorflow_arrays.py and
 tensorflow_structures.py. They import no TensorFlow: a case is a builder that gets it as its first argument. Values come
@@ -131,14 +132,16 @@ def run_graph(tf, graph, outputs, inputs):
         return session.run([f"{name}:0" for name in outputs], {f"{name}:0": value for name, value in inputs.items()})
 
 
-def write_case(tf, case, folder):
-    """Writes NAME.pb; gives {NAME/in/..., NAME/out/...}."""
+def write_case(tf, case, folder, runs):
+    """Writes NAME.pb; gives {NAME/in/..., NAME/out/...}, or nothing when it is not to be run."""
     inputs = case.draw_inputs()
     graph, names = build_graph(tf, case, inputs)
-    outputs = run_graph(tf, graph, names, inputs)
     # Without what the outputs do not need: a graph's outputs are the nodes that nobody reads.
     pruned = tf.compat.v1.graph_util.extract_sub_graph(graph.as_graph_def(), names)
     (folder / f"{case.name}.pb").write_bytes(pruned.SerializeToString())
+    if not runs:
+        return {}
+    outputs = run_graph(tf, graph, names, inputs)
     stored = {f"{case.name}/in/{name}": value for name, value in inputs.items()}
     plain = (value.astype("S") if value.dtype.kind == "O" else value for value in map(np.asarray, outputs))
     return stored | {f"{case.name}/out/{name}": value for name, value in zip(names, plain, strict=True)}
@@ -160,16 +163,17 @@ def main():
     os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
     import tensorflow as tf
 
-    folder = pathlib.Path(sys.argv[1])
+    folder, runs = pathlib.Path(sys.argv[1]), "--graphs" not in sys.argv
     stored, faults = {}, []
     for case in load_cases().values():
         try:
-            stored |= write_case(tf, case, folder)
+            stored |= write_case(tf, case, folder, runs)
         except Exception as failure:
             faults.append(f"{case.name}: {type(failure).__name__}: {str(failure)[:400]}")
     if faults:
         sys.exit("\n".join(faults))
-    np.savez(folder / "cases.npz", **stored)
+    if runs:
+        np.savez(folder / "cases.npz", **stored)
     print(f"{len(load_cases())} cases")
 
 
