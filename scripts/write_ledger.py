@@ -42,6 +42,7 @@ ROLES = {
     "alias": "left out: its outputs are its inputs",
     "call": "replaced by the nodes of its function",
     "left out": "left out: it has no outputs, so no output of the model needs it",
+    "reference variable": "refused: a variable of TensorFlow 1 without a handle is not read",
     "refused": "refused: it changes a variable or table, and a program is frozen",
 }
 

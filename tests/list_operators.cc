@@ -42,6 +42,7 @@ Json list_standard_operators() {
 /// What becomes of an operator when a model is imported.
 const char* role_of(const tensorflow::OpDef& op) {
   if (changes_state(op.name)) return "refused";
+  if (is_reference_variable(op.name)) return "reference variable";
   if (op.name == "Placeholder") return "input";
   if (op.name == "Const") return "constant";
   if (is_alias(op.name)) return "alias";

@@ -117,6 +117,10 @@ class Flattener {
       const NodeDef& node = scope.nodes[i];
       if (!needed[i] || (!is_variable(node.op) && !is_table(node.op))) continue;
       if (!read_saved_) return fail("the graph is not frozen: '{}' is a variable or table, whose contents a SavedModel holds; give its folder", node.name);
+      if (is_reference_variable(node.op)) {
+        return fail("'{}' is a reference variable of TensorFlow 1, which is not read: export the model with resource variables "
+                    "(tf.compat.v1.enable_resource_variables) or freeze it to a .pb", node.name);
+      }
       if (is_variable(node.op)) variables.push_back(node.name);
       else tables.push_back({node.name, get_dtype(node.attributes, "key_dtype"), get_dtype(node.attributes, "value_dtype")});
     }

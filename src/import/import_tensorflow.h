@@ -4,7 +4,7 @@
 // Calls of functions are inlined; variables become constants of their saved values (the model is frozen); Identity nodes
 // and nodes that exist for their side effects on logs (Assert, Print) are left out. Three kinds of nodes stand for several
 // NodeDefs: loops of TensorFlow 1 (op "ControlFlow"), and the loops of Keras' LSTM and GRU (ops "LSTM", "GRU"); their
-// attributes are described in composite_node.h. A lookup table carries its contents (`_keys`, `_values`); While, If and
+// attributes are described in tensorflow/composite.h. A lookup table carries its contents (`_keys`, `_values`); While, If and
 // others that call functions carry these (`_library`).
 #pragma once
 

@@ -14,7 +14,9 @@ bool is_alias(std::string_view op) {
   return is_one_of(op, {"Identity", "IdentityN", "StopGradient", "PreventGradient", "Snapshot", "CheckNumerics", "PlaceholderWithDefault"});
 }
 
-bool is_variable(std::string_view op) { return is_one_of(op, {"VarHandleOp", "VariableV2", "Variable"}); }
+bool is_variable(std::string_view op) { return op == "VarHandleOp" || is_reference_variable(op); }
+
+bool is_reference_variable(std::string_view op) { return is_one_of(op, {"VariableV2", "Variable"}); }
 
 bool reads_variable(std::string_view op) { return is_one_of(op, {"ReadVariableOp", "ResourceGather", "VariableShape"}); }
 

@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 import subprocess
+import sys
 
 import pytest
 from tensorflow_tools import MODELS, command_options, model_path
@@ -122,6 +123,30 @@ def test_operator_library_gone_at_load(tmp_path):
 def test_stateful_model(damaged):
     message = compile_error(damaged("stateful"))
     assert "AssignAddVariableOp" in message or "counter" in message
+
+
+VARIABLE = """
+import sys
+import tensorflow as tf
+v1 = tf.compat.v1
+with tf.Graph().as_default(), v1.Session() as session:
+    x = v1.placeholder(tf.float32, [2, 3], "x")
+    y = x @ v1.get_variable("weights", [3, 4], use_resource=sys.argv[2] == "resource")
+    session.run(v1.global_variables_initializer())
+    v1.saved_model.simple_save(session, sys.argv[1], {"x": x}, {"y": y})
+"""
+
+
+@pytest.mark.parametrize("kind", ("resource", "reference"))
+def test_variables_of_version_1(kind, tmp_path):
+    path = tmp_path / "model"
+    done = subprocess.run([sys.executable, "-c", VARIABLE, path, kind], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    if kind == "resource":
+        call("check", path, "--tune", "off", "--against", "tensorflow")
+    else:
+        message = compile_error(path)
+        assert "'weights' is a reference variable" in message and "enable_resource_variables" in message
 
 
 def test_no_tensorflow_model(tmp_path):
