@@ -259,7 +259,7 @@ void add_bench_command(CLI::App& app) {
       ->required()
       ->type_name("MODEL|PROGRAM");
   add_input_option(*command, options->inputs);
-  command->add_option("--against", options->against, "Other runtimes to time: onnxruntime, openvino")
+  command->add_option("--against", options->against, "Other runtimes to time: onnxruntime, openvino, tensorflow")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("NAME,...");

@@ -96,7 +96,7 @@ void add_check_command(CLI::App& app) {
       ->add_option("--against", options->check.against,
                    "Who to compare with (default: the first that is there)")
       ->check(CLI::IsMember({"onnxruntime", "tensorflow", "reference"}))
-      ->type_name("onnxruntime|reference");
+      ->type_name("FRAMEWORK|reference");
   command
       ->add_option("--rtol", options->check.rtol,
                    "Allowed difference, of the largest number in the output (default: 1e-3)")

@@ -85,8 +85,9 @@ def compile(model: str | os.PathLike, *, progress: Callable[[str, int, int], Non
     will use. cpu: "native" or a level such as "x86-64-v3". kernels: libraries with operators of your own. math:
     "fast" allows errors up to 1e-4 of the largest output, "exact" none but rounding. tune: "off", "fast" or "full": choose
     kernels by a formula, or by measuring few or many variants, and what a framework runs by measuring plans, for at most
-    tune_seconds (0: as long as it takes). cache: folder of the measured times (none: the user's). strip_names: leave node
-    names out of the program.
+    tune_seconds (0: as long as it takes). cache: folder of the measured times (none: the user's). signature: of a
+    SavedModel, one name or several, each a function of the program (none: "serving_default", or else all). op_libraries:
+    libraries with TensorFlow operators of your own. strip_names: leave node names out of the program.
 
     progress is called with (phase, done, total). Raises Error: one line that says what, where and what to do.
     """
@@ -113,9 +114,10 @@ def check(
 ) -> dict:
     """Compares a model or program with another runtime on filled inputs. The object of `intarsia check --json`.
 
-    model: what a program is compared with (None: the model it was compiled from). against: "onnxruntime" or "reference"
-    ("": the first that is there). rtol, atol: negative for the defaults. bisect: after a mismatch of a
-    model, look for the first node whose value is wrong (`first_bad_node`). options: as of `compile`.
+    model: what a program is compared with (None: the model it was compiled from). against: "onnxruntime" or "tensorflow",
+    each for its own models, or "reference" ("": the framework if it is there). rtol, atol: negative for the defaults.
+    bisect: after a mismatch of a model, look for the first node whose value is wrong (`first_bad_node`). options: as of
+    `compile`.
     """
     return json.loads(_intarsia.check(os.fspath(path), _options(**options), os.fspath(model or ""), against, rtol, atol, bisect))
 
