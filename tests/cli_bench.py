@@ -70,7 +70,7 @@ def test_wrong_usage(tmp_path):
     error_of("bench", model, "--threads", "0", status=2)
     error_of("bench", model, "-t", "0", status=2)
     assert "no TensorFlow model" in error_of("bench", model, "--against", "tensorflow", status=1)
-    assert "want onnxruntime or openvino" in error_of("bench", model, "--against", "nobody", status=2)
+    assert "want onnxruntime, openvino or tensorflow" in error_of("bench", model, "--against", "nobody", status=2)
     assert "--model" in error_of("bench", model, "--model", model, status=2)
     assert "is compiled already" in error_of("bench", program, "--shape", "x=1x3x8x8", status=2)
 
