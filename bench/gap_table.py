@@ -18,7 +18,8 @@ import subprocess
 import tempfile
 
 from model_work import ModelWork
-from report import BIN, MODELS, OUT, PEERS, ROOT, json_of
+from measuring import BIN, OUT, ROOT, json_of
+from report import MODELS, PEERS
 
 RUNS, WARM_UP = 20, 3
 

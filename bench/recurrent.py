@@ -17,7 +17,7 @@ import statistics
 import tempfile
 import time
 
-from report import BIN, json_of
+from measuring import BIN, json_of
 
 GATES = {"LSTM": 4, "GRU": 3}
 

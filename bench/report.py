@@ -2,6 +2,8 @@
 
     make bench          or: build/venv/bin/python bench/report.py [--seconds S] [--only MODEL ...]
 
+The section on TensorFlow models alone: bench/tensorflow_models.py.
+
 For an idle machine. Latency is what `intarsia bench` measures; ratios are from one run. With --only, the documents stay as
 they are.
 """
@@ -13,24 +15,16 @@ import json
 import math
 import os
 import pathlib
-import platform
 import subprocess
 import sys
 
+import tensorflow_models
+from measuring import BIN, OUT, PYTHON, ROOT, THREADS, json_of, processor
 from model_work import ModelWork
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-PYTHON = ROOT / "build/venv/bin/python"
-BIN = ROOT / "build/bin"
-OUT = ROOT / "build/bench"
 MODELS = ["resnet50", "mobilenetv2", "inceptionv3", "efficientnetb0", "densenet121", "mobilenetv3_large", "convnext_tiny",
           "vit_b16", "bert_base"]
 PEERS = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
-THREADS = [count for count in (1, 2) if count <= len(os.sched_getaffinity(0))]
-
-
-def json_of(*command: object) -> dict:
-    return json.loads(subprocess.run([str(c) for c in command], check=True, stdout=subprocess.PIPE, text=True).stdout)
 
 
 def measure_model(name: str, seconds: float, peak: dict[int, float]) -> dict:
@@ -133,13 +127,6 @@ def measure_overheads() -> dict:
             "resnet50_load_to_first_result_ms": round(first_result_ms(OUT / "resnet50.so"), 1)}
 
 
-def processor() -> str:
-    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return platform.machine()
-
-
 def write_documents(report: dict) -> None:
     models, peak = report["models"], report["fma_peak"]
     versions = ", ".join(f"{PEERS[result['runtime']]} {result['version']}" for result in models[0]["runs"][1]["results"][1:])
@@ -154,7 +141,7 @@ def write_documents(report: dict) -> None:
             f"{report['load_before']:.1f} (idle: near 0).", "", "![ratios](performance.svg)", ""]
     for threads in THREADS:
         text += [f"## Latency, {threads} thread{'s' if threads > 1 else ''}", "", *latency_table(models, threads), ""]
-    text += ["Where the time goes, layer by layer: [gaps.md](gaps.md).", "", "## Overheads", "", "```json",
+    text += ["Where the time goes, layer by layer: [gaps.md](gaps.md).", "", *tensorflow_models.section(report["tensorflow"]), "## Overheads", "", "```json",
              json.dumps(report["overheads"], indent=1), "```", ""]
     (ROOT / "docs/performance.md").write_text("\n".join(text))
     draw(models, ROOT / "docs/performance.svg")
@@ -178,6 +165,7 @@ def main() -> None:
     report = {"processor": processor(), "load_before": load, "fma_peak": peak, "geometric_mean": means, "models": models}
     if not arguments.only:
         report["overheads"] = measure_overheads()
+        report["tensorflow"] = tensorflow_models.measure(list(tensorflow_models.GOALS), arguments.seconds / 2)
         write_documents(report)
     (OUT / "report.json").write_text(json.dumps(report, indent=1) + "\n")
     for threads in THREADS:

@@ -171,7 +171,7 @@ Json bench(const Options& options, bool is_program,
   progress(is_program ? "opening the program" : "compiling", 0);
   const Subject subject = prepare(options, is_program, *folder / "program.so");
   const InputValues values(subject.inputs, parse_input_files(options.inputs));
-  Work work{subject.program, subject.threads, write_inputs(values, *folder), *folder / "outputs"};
+  Work work{subject.program, subject.threads, write_inputs(values, *folder), *folder / "outputs", options.compile.signature, options.compile.op_libraries};
   Json ours;
   std::vector<Json> differences;
   for (const auto& contender : contenders) {
@@ -278,10 +278,11 @@ void add_bench_command(CLI::App& app) {
       "a turn counts only if the others were idle meanwhile.\n\n"
       "Examples:\n"
       "  intarsia bench resnet.onnx --against onnxruntime,openvino --threads 2\n"
-      "  intarsia bench resnet.so -i image=cat.npy --json");
+      "  intarsia bench resnet.so -i image=cat.npy --json\n"
+      "  intarsia bench saved_model --shape image=1x224x224x3 --against tensorflow");
   command->callback([options, command] {
     const bool program = is_program(options->path);
-    if (program) refuse_compile_options(*command, {"--threads"});
+    if (program) refuse_compile_options(*command, {"--threads", "--signature", "--op-library"});  // the peers need them, too
     check_usage(*options, program);
     bench_and_print(*options, program);
   });

@@ -33,7 +33,7 @@ class OpenedWork {
       open_program(work["path"], work["threads"]);
       version_ = intarsia_version();
     } else {
-      open_peer(runtime, configuration, work["path"], work["threads"]);
+      open_peer(runtime, configuration, work);
     }
     constexpr int warm_up = 3;
     for (int i = 0; i < warm_up; ++i) run_();
@@ -77,10 +77,9 @@ class OpenedWork {
     outputs_ = [outputs] { return std::move(*outputs); };
   }
 
-  void open_peer(const std::string& runtime, const std::string& configuration, const std::string& path,
-                 int threads) {
-    auto peer = std::make_shared<intarsia::Peer>(
-        intarsia::Compiler::get().open_peer(runtime, configuration, path, threads, inputs_));
+  void open_peer(const std::string& runtime, const std::string& configuration, const Json& work) {
+    auto peer = std::make_shared<intarsia::Peer>(intarsia::Compiler::get().open_peer(
+        runtime, configuration, work["path"], work["threads"], inputs_, work["signature"], work["op_libraries"]));
     version_ = peer->version();
     run_ = [peer] { peer->run(); };
     outputs_ = [peer] { return peer->outputs(); };
@@ -128,6 +127,8 @@ Json Contender::open(const Work& work) {
                                     {{"path", work.path},
                                      {"threads", work.threads},
                                      {"inputs", work.inputs},
+                                     {"signature", work.signature},
+                                     {"op_libraries", work.op_libraries},
                                      {"folder", work.folder + "/" + runtime_ + configuration_}}}});
   version_ = reply["version"];
   constexpr size_t least_runs = 10;

@@ -14,6 +14,8 @@ struct Work {
   int threads = 1;
   Json inputs;         // [{"name","dtype" (intarsia_dtype),"file"}]
   std::string folder;  // where it may write its outputs
+  std::string signature;                  // of a SavedModel
+  std::vector<std::string> op_libraries;  // TensorFlow operators of the user's
 };
 
 class Contender {

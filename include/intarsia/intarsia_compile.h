@@ -109,6 +109,8 @@ typedef struct intarsia_peer_request {
   const intarsia_tensor* inputs; /* input_count of them: all that the model has. Their data is used in place and must
                                     outlive the peer; sizes that the model leaves open become theirs */
   size_t input_count;
+  const char* signature;         /* of a SavedModel; NULL: "serving_default", or the only one */
+  intarsia_strings op_libraries; /* paths of libraries with TensorFlow operators of your own */
 } intarsia_peer_request;
 
 /* Opens a model in f32, for the shortest time of one run. Give it back with intarsia_peer_close. Errors: the runtime is

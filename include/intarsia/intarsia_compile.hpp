@@ -180,7 +180,8 @@ class Compiler {
 
   /// The inputs' data must outlive the peer.
   Peer open_peer(const std::string& runtime, const std::string& configuration, const std::string& model,
-                 int threads, const std::vector<NamedView>& inputs) const;
+                 int threads, const std::vector<NamedView>& inputs, const std::string& signature = {},
+                 const std::vector<std::string>& op_libraries = {}) const;
 
   std::string backends() const { return text_of(backends_); }
   std::string pass_names() const { return text_of(pass_names_); }
@@ -295,8 +296,10 @@ class Peer {
 
 inline Peer Compiler::open_peer(const std::string& runtime, const std::string& configuration,
                                 const std::string& model, int threads,
-                                const std::vector<NamedView>& inputs) const {
+                                const std::vector<NamedView>& inputs, const std::string& signature,
+                                const std::vector<std::string>& op_libraries) const {
   const std::vector<intarsia_tensor> tensors = detail::tensors(inputs);
+  const detail::StringList libraries(op_libraries);
   intarsia_peer_request request{};
   request.struct_size = sizeof(request);
   request.runtime = runtime.c_str();
@@ -305,6 +308,8 @@ inline Peer Compiler::open_peer(const std::string& runtime, const std::string& c
   request.threads = threads;
   request.inputs = tensors.data();
   request.input_count = tensors.size();
+  if (!signature.empty()) request.signature = signature.c_str();
+  request.op_libraries = libraries.get();
   intarsia_peer* peer = nullptr;
   detail::check(peer_open_(&request, &peer));
   return Peer(*this, peer);

@@ -3,6 +3,7 @@
 #include "api/give_text.h"
 #include "api/handles.h"
 #include "api/peers.h"
+#include "api/read_request.h"
 #include "include/intarsia/intarsia_compile.h"
 #include "measure/report_difference.h"
 
@@ -26,6 +27,8 @@ Status open(const intarsia_peer_request& from, intarsia_peer** peer) {
   request.model_path = from.model;
   request.threads = from.threads;
   request.inputs = TRY(read_inputs(from.inputs, from.input_count));
+  request.signature = from.signature == nullptr ? "" : from.signature;
+  request.op_libraries = TRY(read_strings(from.op_libraries, "--op-library"));
   *peer = new intarsia_peer{TRY(open_peer(request)), {}};
   return {};
 }

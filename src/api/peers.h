@@ -17,6 +17,8 @@ struct PeerRequest {
   std::string model_path;
   int threads = 1;
   std::vector<NamedValue> inputs;  // all of them
+  std::string signature;                  // of a SavedModel; empty: its default
+  std::vector<std::string> op_libraries;  // TensorFlow operators of the user's
 };
 
 /// A model opened in another runtime, with its inputs. One run at a time.

@@ -8,7 +8,6 @@
 #include "compile/compile_model.h"
 
 namespace intarsia::api {
-namespace {
 
 Result<std::vector<std::string>> read_strings(const intarsia_strings& from, const char* option) {
   std::vector<std::string> list;
@@ -18,6 +17,8 @@ Result<std::vector<std::string>> read_strings(const intarsia_strings& from, cons
   }
   return list;
 }
+
+namespace {
 
 /// "a=b=c" -> ("a=b", "c"): names may hold an equals sign, what stands behind it never does.
 Result<std::pair<std::string, std::string>> split(const std::string& text, const char* option,

@@ -16,6 +16,9 @@ struct ReadRequest {
   std::function<void(const std::string&)> print;
 };
 
+/// Copies; an item that is null is an error of `option`.
+Result<std::vector<std::string>> read_strings(const intarsia_strings& from, const char* option);
+
 /// Errors name the option as the command line does. Checks what needs no model: syntax, pass names, threads.
 Result<ReadRequest> read_request(const intarsia_compile_request& from);
 
