@@ -6,6 +6,7 @@
 #include <ranges>
 
 #include "backends/halide/build_kernel.h"
+#include "backends/halide/math.h"
 
 namespace intarsia::halide {
 namespace {
@@ -97,8 +98,8 @@ class RowsBuilder {
   }
 
   static Expr combine(const std::string& op, const Expr& a, const Expr& b) {
-    if (op == "ReduceMax") return Halide::strict_float(Halide::max(a, b));
-    if (op == "ReduceMin") return Halide::strict_float(Halide::min(a, b));
+    if (op == "ReduceMax") return strictly({a, b}, [](const Exprs& in) { return Halide::max(in[0], in[1]); });
+    if (op == "ReduceMin") return strictly({a, b}, [](const Exprs& in) { return Halide::min(in[0], in[1]); });
     return op == "ReduceProd" ? a * b : a + b;
   }
 
@@ -235,7 +236,7 @@ class RowsBuilder {
     for (Func f : row_funcs_) {
       place(f, outer);
       if (factor > 1)
-        f.reorder_storage(innermost_storage()).vectorize(lane, factor, TailStrategy::ShiftInwards);
+        store_lanes_innermost(f).vectorize(lane, factor, TailStrategy::ShiftInwards);
     }
     for (Func f : vectorized_) {
       f.vectorize(lane, factor);
@@ -245,11 +246,11 @@ class RowsBuilder {
   }
 
   /// The lane axis lies innermost in a row's buffer.
-  std::vector<Var> innermost_storage() const {
+  Func store_lanes_innermost(Func f) const {
     std::vector<Var> order{vars_[lane_axis_]};
     for (size_t i = vars_.size(); i-- > 0;)
       if (i != lane_axis_) order.push_back(vars_[i]);
-    return order;
+    return order.size() > 1 ? f.reorder_storage(order) : f;
   }
 
   void place(Func f, const std::vector<Var>& outer) {
