@@ -1,7 +1,6 @@
 // Elementwise operators as Halide expressions: a row each.
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "backends/halide/build_kernel.h"
 #include "backends/halide/math.h"
@@ -63,26 +62,6 @@ Expr is_inf(const Call& c) {
   if (c.attributes.get_int("detect_positive", 1)) any = any || (Halide::is_inf(c.in[0]) && c.in[0] > 0);
   if (c.attributes.get_int("detect_negative", 1)) any = any || (Halide::is_inf(c.in[0]) && c.in[0] < 0);
   return any;
-}
-
-bool is_number(const Expr& x) {
-  const std::optional<double> number = Halide::Internal::as_const_float(x);
-  return number && !std::isnan(*number);
-}
-
-/// NaN passes, as in numpy. That costs nothing where one is a constant number: it is second in the comparison.
-Expr larger(const Expr& a, const Expr& b) {
-  if (!a.type().is_float()) return Halide::max(a, b);
-  if (is_number(a) && !is_number(b)) return larger(b, a);
-  const Expr of_numbers = select(a < b, b, a);
-  return is_number(b) ? of_numbers : select(Halide::is_nan(b), b, of_numbers);
-}
-
-Expr smaller(const Expr& a, const Expr& b) {
-  if (!a.type().is_float()) return Halide::min(a, b);
-  if (is_number(a) && !is_number(b)) return smaller(b, a);
-  const Expr of_numbers = select(a > b, b, a);
-  return is_number(b) ? of_numbers : select(Halide::is_nan(b), b, of_numbers);
 }
 
 Expr maximum(const Call& c) { return c.out.is_bool() ? c.in[0] || c.in[1] : larger(c.in[0], c.in[1]); }

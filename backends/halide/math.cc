@@ -1,8 +1,10 @@
 #include "backends/halide/math.h"
 
+#include <cmath>
 #include <initializer_list>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
 
 namespace intarsia::halide {
@@ -16,6 +18,11 @@ constexpr float infinity = std::numeric_limits<float>::infinity(), nan = std::nu
 constexpr uint32_t infinity_bits = 0x7f800000, sign_bit = 0x80000000;
 
 bool is_f64(const Expr& x) { return x.type().bits() == 64; }
+
+bool is_number(const Expr& x) {
+  const std::optional<double> number = Halide::Internal::as_const_float(x);
+  return number && !std::isnan(*number);
+}
 
 /// Horner's rule, highest power first.
 Expr polynomial(const Expr& x, std::initializer_list<float> coefficients) {
@@ -121,6 +128,21 @@ Expr strictly(const Exprs& inputs, const std::function<Expr(const Exprs&)>& f) {
   return Halide::Internal::substitute(values, Halide::strict_float(f(names)));
 }
 
+// A constant number is second in the comparison, where it costs nothing.
+Expr larger(Expr a, Expr b) {
+  if (!a.type().is_float()) return Halide::max(a, b);
+  if (is_number(a) && !is_number(b)) return larger(b, a);
+  const Expr of_numbers = select(a < b, b, a);
+  return is_number(b) ? of_numbers : select(Halide::is_nan(b), b, of_numbers);
+}
+
+Expr smaller(Expr a, Expr b) {
+  if (!a.type().is_float()) return Halide::min(a, b);
+  if (is_number(a) && !is_number(b)) return smaller(b, a);
+  const Expr of_numbers = select(a > b, b, a);
+  return is_number(b) ? of_numbers : select(Halide::is_nan(b), b, of_numbers);
+}
+
 Ratio operator*(const Ratio& a, const Ratio& b) { return {a.over * b.over, a.under * b.under}; }
 Ratio operator*(const Ratio& a, Expr factor) { return {a.over * std::move(factor), a.under}; }
 Ratio operator+(const Ratio& a, const Ratio& b) { return {a.over * b.under + b.over * a.under, a.under * b.under}; }
@@ -218,7 +240,7 @@ Expr pow_of(Expr x, Expr y) {
     const Expr size = select(Halide::abs(x) == 1.0f, 1.0f, in[2]);
     const Expr whole = Halide::floor(y) == y, odd = Halide::floor(y * 0.5f) * 2.0f != y;
     const Expr negative = select(whole, select(odd, -size, size), x == -infinity, size, nan);
-    const Expr of_zero = select(y > 0.0f, 0.0f, y < 0.0f, infinity, y);
+    const Expr zero = select(whole && odd, x, 0.0f), of_zero = select(y > 0.0f, zero, y < 0.0f, 1.0f / zero, y);
     return select(y == 0.0f, 1.0f, x == 0.0f, of_zero, x < 0.0f, negative, size);
   });
 }

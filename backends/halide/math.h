@@ -17,6 +17,10 @@ namespace intarsia::halide {
 Halide::Expr strictly(const std::vector<Halide::Expr>& inputs,
                       const std::function<Halide::Expr(const std::vector<Halide::Expr>&)>& f);
 
+/// The larger and the smaller; NaN if one is, as in numpy. To be made strict by who calls them.
+Halide::Expr larger(Halide::Expr a, Halide::Expr b);
+Halide::Expr smaller(Halide::Expr a, Halide::Expr b);
+
 /// over / under, with under > 0; what multiplies and adds several functions so needs one division.
 struct Ratio {
   Halide::Expr over, under;
