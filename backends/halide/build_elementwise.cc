@@ -64,38 +64,25 @@ Expr is_inf(const Call& c) {
   return any;
 }
 
-/// NaN passes, as in numpy.
-Expr maximum(const Call& c) {
-  if (c.out.is_bool()) return c.in[0] || c.in[1];
-  return Halide::max(c.in[0], c.in[1]);
-}
+Expr maximum(const Call& c) { return c.out.is_bool() ? c.in[0] || c.in[1] : larger(c.in[0], c.in[1]); }
 
-Expr minimum(const Call& c) {
-  if (c.out.is_bool()) return c.in[0] && c.in[1];
-  return Halide::min(c.in[0], c.in[1]);
-}
+Expr minimum(const Call& c) { return c.out.is_bool() ? c.in[0] && c.in[1] : smaller(c.in[0], c.in[1]); }
 
 Expr shrink(const Call& c) {
   Expr lambda = c.attribute("lambd", 0.5), bias = c.attribute("bias", 0), x = c.in[0];
   return select(x<-lambda, x + bias, x> lambda, x - bias, c.constant(0));
 }
 
-Expr elu_like(const Expr& x, const Expr& alpha, const Expr& steepness) {
-  return select(x > 0, x, alpha * (Halide::exp(Halide::min(x, 0) / steepness) - 1));
-}
-
 Expr hard_sigmoid(const Call& c, double alpha, double beta) {
   Expr line = c.attribute("alpha", alpha) * c.in[0] + c.attribute("beta", beta);
-  return Halide::clamp(line, c.constant(0), c.constant(1));
+  return smaller(larger(line, c.constant(0)), c.constant(1));
 }
 
 Expr selu(const Call& c) {
-  Expr alpha = c.attribute("alpha", 1.67326319217681884765625),
-       gamma = c.attribute("gamma", 1.05070102214813232421875);
-  return gamma * elu_like(c.in[0], alpha, c.constant(1));
+  const Expr gamma = c.attribute("gamma", 1.05070102214813232421875);
+  const Expr elu = elu_of(c.in[0], c.attribute("alpha", 1.67326319217681884765625), c.constant(1));
+  return strictly({gamma, elu}, [](const Exprs& in) { return in[0] * in[1]; });
 }
-
-Expr pow(const Call& c) { return pow_of(c.in[0], c.in[1]); }
 
 struct Row {
   std::string_view op;
@@ -103,13 +90,13 @@ struct Row {
 };
 
 using C = const Call&;
-constexpr auto rows = std::to_array<Row>({
+/// To be made strict as a whole.
+constexpr auto strict_rows = std::to_array<Row>({
     {"Add", [](C c) { return c.in[0] + c.in[1]; }},
     {"Sub", [](C c) { return c.in[0] - c.in[1]; }},
     {"Mul", [](C c) { return c.in[0] * c.in[1]; }},
     {"Div", divide},
     {"Mod", modulo},
-    {"Pow", pow},
     {"Max", maximum},
     {"Min", minimum},
     {"And", [](C c) { return c.in[0] && c.in[1]; }},
@@ -131,7 +118,7 @@ constexpr auto rows = std::to_array<Row>({
     {"Abs", [](C c) { return c.out.is_uint() ? c.in[0] : Halide::cast(c.out, Halide::abs(c.in[0])); }},
     {"Neg", [](C c) { return -c.in[0]; }},
     {"Sign", sign},
-    {"Relu", [](C c) { return Halide::max(c.in[0], c.constant(0)); }},
+    {"Relu", [](C c) { return larger(c.in[0], c.constant(0)); }},
     {"Sqrt", [](C c) { return Halide::sqrt(c.in[0]); }},
     {"Reciprocal", [](C c) { return c.constant(1) / c.in[0]; }},
     {"Floor", [](C c) { return Halide::floor(c.in[0]); }},
@@ -139,8 +126,6 @@ constexpr auto rows = std::to_array<Row>({
     {"Round", [](C c) { return Halide::round(c.in[0]); }},
     {"IsNaN", [](C c) { return Halide::is_nan(c.in[0]); }},
     {"IsInf", is_inf},
-    {"Exp", [](C c) { return Halide::exp(c.in[0]); }},
-    {"Log", [](C c) { return Halide::log(c.in[0]); }},
     {"Sin", [](C c) { return Halide::sin(c.in[0]); }},
     {"Cos", [](C c) { return Halide::cos(c.in[0]); }},
     {"Tan", [](C c) { return Halide::tan(c.in[0]); }},
@@ -152,31 +137,40 @@ constexpr auto rows = std::to_array<Row>({
     {"Asinh", [](C c) { return Halide::asinh(c.in[0]); }},
     {"Acosh", [](C c) { return Halide::acosh(c.in[0]); }},
     {"Atanh", [](C c) { return Halide::atanh(c.in[0]); }},
-    {"Tanh", [](C c) { return tanh_of(c.in[0]); }},
-    {"Erf", [](C c) { return erf_of(c.in[0]); }},
-    {"Sigmoid", [](C c) { return sigmoid_of(c.in[0]); }},
-    {"Softplus", [](C c) { return softplus_of(c.in[0]); }},
     {"Softsign", [](C c) { return c.in[0] / (c.constant(1) + Halide::abs(c.in[0])); }},
-    {"Mish", [](C c) { return c.in[0] * tanh_of(softplus_of(c.in[0])); }},
-    {"Gelu", [](C c) { return gelu_of(c.in[0], c.attributes.get_string("approximate", "none") == "tanh"); }},
     {"LeakyRelu", [](C c) { return select(c.in[0] < 0, c.attribute("alpha", 0.01) * c.in[0], c.in[0]); }},
     {"ThresholdedRelu",
      [](C c) { return select(c.in[0] > c.attribute("alpha", 1), c.in[0], c.constant(0)); }},
-    {"Elu", [](C c) { return elu_like(c.in[0], c.attribute("alpha", 1), c.constant(1)); }},
-    {"Celu", [](C c) { return elu_like(c.in[0], c.attribute("alpha", 1), c.attribute("alpha", 1)); }},
-    {"Selu", selu},
     {"HardSigmoid", [](C c) { return hard_sigmoid(c, 0.2, 0.5); }},
     {"HardSwish", [](C c) { return c.in[0] * hard_sigmoid(c, 1.0 / 6, 0.5); }},
     {"Shrink", shrink},
 });
 
+/// Of math.h, which says itself what is strict.
+constexpr auto functions = std::to_array<Row>({
+    {"Exp", [](C c) { return exp_of(c.in[0]); }},
+    {"Log", [](C c) { return log_of(c.in[0]); }},
+    {"Tanh", [](C c) { return tanh_of(c.in[0]); }},
+    {"Erf", [](C c) { return erf_of(c.in[0]); }},
+    {"Sigmoid", [](C c) { return sigmoid_of(c.in[0]); }},
+    {"Softplus", [](C c) { return softplus_of(c.in[0]); }},
+    {"Mish", [](C c) { return mish_of(c.in[0]); }},
+    {"Gelu", [](C c) { return gelu_of(c.in[0], c.attributes.get_string("approximate", "none") == "tanh"); }},
+    {"Elu", [](C c) { return elu_of(c.in[0], c.attribute("alpha", 1), c.constant(1)); }},
+    {"Celu", [](C c) { return elu_of(c.in[0], c.attribute("alpha", 1), c.attribute("alpha", 1)); }},
+    {"Selu", selu},
+    {"Pow", [](C c) { return pow_of(c.in[0], c.in[1]); }},
+});
+
 }  // namespace
 
 Expr build_elementwise(const Node& node, const Exprs& inputs, Halide::Type out) {
-  auto row = std::ranges::find(rows, node.op, &Row::op);
-  INTARSIA_CHECK(row != rows.end());
+  const auto function = std::ranges::find(functions, node.op, &Row::op);
+  if (function != functions.end()) return function->build({node.attributes, inputs, out});
+  const auto row = std::ranges::find(strict_rows, node.op, &Row::op);
+  INTARSIA_CHECK(row != strict_rows.end());
   // LLVM would else assume that there is no NaN and no infinity, which masks of attention are made of.
-  return Halide::strict_float(row->build({node.attributes, inputs, out}));
+  return strictly(inputs, [&](const Exprs& in) { return row->build({node.attributes, in, out}); });
 }
 
 }  // namespace intarsia::halide

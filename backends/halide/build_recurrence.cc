@@ -64,7 +64,11 @@ class RecurrenceBuilder {
   void rnn() {
     sums_ = sums("sums", recurrent_weights, [&](Expr gate) { return x(gate); }, [&](Expr, Expr k) { return before(0, k); });
     const bool relu = node_.attributes.get_string("activation", "") == "Relu";
-    out_(state_, n_, block_, lane_) = relu ? Halide::max(sum(0), 0.0f) : tanh_of(sum(0));
+    out_(state_, n_, block_, lane_) = relu ? relu_of(sum(0)) : tanh_of(sum(0));
+  }
+
+  static Expr relu_of(const Expr& x) {
+    return strictly({x}, [](const Exprs& in) { return Halide::select(in[0] < 0.0f, 0.0f, in[0]); });
   }
 
   static Expr divide(const Ratio& ratio) { return ratio.over / ratio.under; }

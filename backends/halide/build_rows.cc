@@ -6,6 +6,7 @@
 #include <ranges>
 
 #include "backends/halide/build_kernel.h"
+#include "backends/halide/math.h"
 
 namespace intarsia::halide {
 namespace {
@@ -96,10 +97,14 @@ class RowsBuilder {
     return op == "ReduceProd" ? Halide::Internal::make_one(type) : Halide::Internal::make_zero(type);
   }
 
-  static Expr combine(const std::string& op, const Expr& a, const Expr& b) {
-    if (op == "ReduceMax") return Halide::strict_float(Halide::max(a, b));
-    if (op == "ReduceMin") return Halide::strict_float(Halide::min(a, b));
-    return op == "ReduceProd" ? a * b : a + b;
+  static Expr combine(const Node& node, const Expr& a, const Expr& b) {
+    const bool max = node.op == "ReduceMax", skip_nan = node.attributes.get_int("skip_nan", 0) != 0;
+    if (max || node.op == "ReduceMin")
+      return strictly({a, b}, [=](const Exprs& in) {
+        if (skip_nan) return max ? Halide::max(in[0], in[1]) : Halide::min(in[0], in[1]);
+        return max ? larger(in[0], in[1]) : smaller(in[0], in[1]);
+      });
+    return node.op == "ReduceProd" ? a * b : a + b;
   }
 
   void add_reduction(const Node& node) {
@@ -144,7 +149,7 @@ class RowsBuilder {
 
   void reduce_serially(const Node& node, Func total) {
     RDom r(row_region(false), "r");
-    total(kept_) = combine(node.op, total(kept_), b_.operand(node.inputs[0]).at(row_index(r, 0, Expr())));
+    total(kept_) = combine(node, total(kept_), b_.operand(node.inputs[0]).at(row_index(r, 0, Expr())));
     if (lanes_in_row_) return;
     std::vector<VarOrRVar> order{vars_[lane_axis_]};
     for (int i = 0; i < r.dimensions(); ++i) order.emplace_back(r[i]);
@@ -164,7 +169,7 @@ class RowsBuilder {
     region.insert(region.begin(), {0, as_int(rounds)});
     RDom r(region, "r");
     partial(index) = identity;
-    partial(index) = combine(node.op, partial(index), from.at(row_index(r, 1, r[0] * width + u)));
+    partial(index) = combine(node, partial(index), from.at(row_index(r, 1, r[0] * width + u)));
     std::vector<VarOrRVar> order{u};
     for (int i = 0; i < r.dimensions(); ++i) order.emplace_back(r[i]);
     partial.update().reorder(order);
@@ -175,12 +180,12 @@ class RowsBuilder {
     RDom lanes(0, width, "lanes");
     Exprs at{lanes};
     at.insert(at.end(), kept_.begin(), kept_.end());
-    total(kept_) = combine(node.op, total(kept_), partial(at));
+    total(kept_) = combine(node, total(kept_), partial(at));
     if (extent % width) {
       Halide::Region rest = row_region(true);
       rest.insert(rest.begin(), {as_int(rounds * width), as_int(extent % width)});
       RDom tail(rest, "tail");
-      total(kept_) = combine(node.op, total(kept_), from.at(row_index(tail, 1, tail[0])));
+      total(kept_) = combine(node, total(kept_), from.at(row_index(tail, 1, tail[0])));
     }
     partial_funcs_.push_back(partial);
   }
@@ -235,7 +240,7 @@ class RowsBuilder {
     for (Func f : row_funcs_) {
       place(f, outer);
       if (factor > 1)
-        f.reorder_storage(innermost_storage()).vectorize(lane, factor, TailStrategy::ShiftInwards);
+        store_lanes_innermost(f).vectorize(lane, factor, TailStrategy::ShiftInwards);
     }
     for (Func f : vectorized_) {
       f.vectorize(lane, factor);
@@ -245,11 +250,11 @@ class RowsBuilder {
   }
 
   /// The lane axis lies innermost in a row's buffer.
-  std::vector<Var> innermost_storage() const {
+  Func store_lanes_innermost(Func f) const {
     std::vector<Var> order{vars_[lane_axis_]};
     for (size_t i = vars_.size(); i-- > 0;)
       if (i != lane_axis_) order.push_back(vars_[i]);
-    return order;
+    return order.size() > 1 ? f.reorder_storage(order) : f;
   }
 
   void place(Func f, const std::vector<Var>& outer) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "backends/halide/build_kernel.h"
+#include "backends/halide/math.h"
 
 namespace intarsia::halide {
 namespace {
@@ -53,7 +54,7 @@ Expr local_response(KernelBuilder& b, const Node& node, const Exprs& index) {
   }
   float alpha = node.attributes.get_float("alpha", 1e-4f), beta = node.attributes.get_float("beta", 0.75f);
   Expr base = node.attributes.get_float("bias", 1.0f) + alpha / static_cast<float>(size) * sum;
-  return from.at(index) * Halide::exp(-beta * Halide::log(base));
+  return from.at(index) * exp_of(-beta * log_of(base));
 }
 
 void schedule(KernelBuilder& b, Func out, Func pool, const RDom& r, const std::vector<Var>& vars,

@@ -1,10 +1,25 @@
-// Functions of one f32 or f64 as expressions that vectorise. Halide's own tanh and erf are calls of the C
-// library, one element at a time.
+// Functions of one f32 or f64 as expressions that vectorise. Halide's own tanh and erf are calls of the C library, one
+// element at a time; its exp and log lose NaN and infinity.
+//
+// LLVM may contract and reorder what is not strict (Halide::strict_float), and may assume that no NaN and no infinity is
+// among it. So the polynomials in here are not strict and get finite numbers only, and what tells NaN and infinity apart
+// is strict. A caller must not make the results strict: products and sums would no longer contract.
 #pragma once
 
 #include <Halide.h>
 
+#include <functional>
+#include <vector>
+
 namespace intarsia::halide {
+
+/// f(inputs), strict in what f makes; the expressions of the inputs stay what they are.
+Halide::Expr strictly(const std::vector<Halide::Expr>& inputs,
+                      const std::function<Halide::Expr(const std::vector<Halide::Expr>&)>& f);
+
+/// The larger and the smaller; NaN if one is, as in numpy. To be made strict by who calls them.
+Halide::Expr larger(Halide::Expr a, Halide::Expr b);
+Halide::Expr smaller(Halide::Expr a, Halide::Expr b);
 
 /// over / under, with under > 0; what multiplies and adds several functions so needs one division.
 struct Ratio {
@@ -18,11 +33,16 @@ Ratio operator+(const Ratio& a, const Ratio& b);
 Ratio tanh_ratio(Halide::Expr x);
 Ratio sigmoid_ratio(Halide::Expr x);
 
+Halide::Expr exp_of(Halide::Expr x);
+Halide::Expr log_of(Halide::Expr x);
 Halide::Expr tanh_of(Halide::Expr x);
 Halide::Expr erf_of(Halide::Expr x);
 Halide::Expr sigmoid_of(Halide::Expr x);
 Halide::Expr softplus_of(Halide::Expr x);
+Halide::Expr mish_of(Halide::Expr x);
 Halide::Expr gelu_of(Halide::Expr x, bool approximate);
+/// alpha * (exp(x / steepness) - 1) below zero, x elsewhere.
+Halide::Expr elu_of(Halide::Expr x, Halide::Expr alpha, Halide::Expr steepness);
 /// x^y for f32; a negative x to a whole y has the sign that the standard says, to another y gives NaN.
 Halide::Expr pow_of(Halide::Expr x, Halide::Expr y);
 

@@ -115,16 +115,20 @@ Status run_thresholded_relu(KernelContext& context) {
   return map_float(context, [=]<typename T>(T x) { return x > alpha ? x : T(0); });
 }
 
+// NaN passes, as in numpy.
+template <typename T>
+T cut_to_unit(T x) {
+  return x < 0 ? T(0) : x > 1 ? T(1) : x;
+}
+
 Status run_hard_sigmoid(KernelContext& context) {
   const float alpha = context.attributes().get_float("alpha", 0.2f);
   const float beta = context.attributes().get_float("beta", 0.5f);
-  return map_float(context,
-                   [=]<typename T>(T x) { return std::max(T(0), std::min(T(1), T(alpha * x + beta))); });
+  return map_float(context, [=]<typename T>(T x) { return cut_to_unit(T(alpha * x + beta)); });
 }
 
 Status run_hard_swish(KernelContext& context) {
-  return map_float(context,
-                   []<typename T>(T x) { return x * std::max(T(0), std::min(T(1), x / 6 + T(0.5))); });
+  return map_float(context, []<typename T>(T x) { return x * cut_to_unit(T(x / 6 + T(0.5))); });
 }
 
 Status run_swish(KernelContext& context) {
