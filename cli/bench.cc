@@ -83,11 +83,12 @@ Contenders start_contenders(const std::vector<std::string>& against) {
 struct Subject {
   std::string program, model;
   int threads = 1;
+  std::string function;  // of a SavedModel: its signature
   std::vector<intarsia::Argument> inputs;
 };
 
 Subject prepare(const Options& options, bool is_program, const std::string& compiled) {
-  Subject subject{is_program ? options.path : compiled, options.model, options.compile.threads, {}};
+  Subject subject{is_program ? options.path : compiled, options.model, options.compile.threads, {}, {}};
   if (!is_program) intarsia::Compiler::get().compile(options.path, compiled, options.compile);
   const auto program = intarsia::Program::load(subject.program);
   intarsia_program_info info{};
@@ -99,6 +100,7 @@ Subject prepare(const Options& options, bool is_program, const std::string& comp
   if (functions.size() != 1)
     throw intarsia::Error(
         fmt::format("{}: has {} functions; bench times programs with one", options.path, functions.size()));
+  subject.function = functions[0].name;
   subject.inputs = functions[0].inputs;
   if (subject.model.empty() && !options.against.empty())
     throw intarsia::Error(options.path +
@@ -171,7 +173,7 @@ Json bench(const Options& options, bool is_program,
   progress(is_program ? "opening the program" : "compiling", 0);
   const Subject subject = prepare(options, is_program, *folder / "program.so");
   const InputValues values(subject.inputs, parse_input_files(options.inputs));
-  Work work{subject.program, subject.threads, write_inputs(values, *folder), *folder / "outputs", options.compile.signature, options.compile.op_libraries};
+  Work work{subject.program, subject.threads, write_inputs(values, *folder), *folder / "outputs", subject.function, options.compile.op_libraries};
   Json ours;
   std::vector<Json> differences;
   for (const auto& contender : contenders) {
