@@ -15,6 +15,8 @@ Status verify_ids(const Graph& graph, const std::vector<ValueId>& ids, const std
   return {};
 }
 
+}  // namespace
+
 Status verify_arity(const Node& node) {
   const OpInfo* info = find_op(node);
   if (info == nullptr) return {};
@@ -31,6 +33,8 @@ Status verify_arity(const Node& node) {
   }
   return {};
 }
+
+namespace {
 
 /// Producers agree with outputs, and what a node reads was made before it.
 Status verify_order(const Graph& graph) {

@@ -10,4 +10,7 @@ namespace intarsia {
 /// operators is that of the op table. The error names the node or value.
 Status verify_graph(const Graph& graph);
 
+/// That a node of the op table has as many inputs and outputs as its operator; one that is foreign may have any.
+Status verify_arity(const Node& node);
+
 }  // namespace intarsia

@@ -61,13 +61,13 @@ bool gives_nothing(const std::string& op) {
   return std::ranges::find(ops, op) != ops.end();
 }
 
-/// Placeholders are the inputs, nodes whose tensors nobody reads the outputs.
+/// Placeholders are the inputs, nodes that nobody reads or waits for, but a NoOp, the outputs.
 Result<ModelBorder> find_border(const GraphDef& graph) {
   if (graph.nodes.empty()) return fail("is no GraphDef: it has no nodes");
   std::set<std::string> read;
   for (const NodeDef& node : graph.nodes) {
     for (const std::string& input : node.inputs) {
-      if (!input.starts_with('^')) read.insert(parse_reference(input).node);
+      if (node.op != "NoOp") read.insert(parse_reference(input).node);
     }
   }
   ModelBorder border;

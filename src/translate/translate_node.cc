@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/protobuf.h"
+#include "graph/verify_graph.h"
 #include "translate/rules.h"
 
 namespace intarsia {
@@ -27,11 +28,14 @@ Status translate_into(const Graph& from, const Node& node, Graph& to, ValueMap& 
   if (rule == all_rules().end()) return fail("TensorFlow's {} has no translation", node.op);
   if (std::ranges::find(node.inputs, no_value) != node.inputs.end()) return fail("an input is left out");
   Translation translation(from, node, to, values);
+  const size_t first_made = to.nodes.size();
   try {
     TRY(rule->second(translation));
   } catch (const protozero::exception& error) {
     return fail("damaged attributes ({})", error.what());
   }
+  if (translation.lacks_input()) return fail("TensorFlow's {} with {} inputs", node.op, node.inputs.size());
+  for (size_t i = first_made; i < to.nodes.size(); ++i) TRY(verify_arity(to.nodes[i]));
   for (ValueId output : node.outputs) {
     if (output != no_value && !values.contains(output)) return fail("output '{}' of TensorFlow's {} has no translation", from.value(output).name, node.op);
   }

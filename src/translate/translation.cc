@@ -5,6 +5,10 @@
 namespace intarsia {
 
 ValueId Translation::input(size_t i) {
+  if (i >= node_.inputs.size()) {
+    lacks_input_ = true;
+    return no_value;
+  }
   const ValueId id = node_.inputs[i];
   auto [at, is_new] = values_.try_emplace(id, no_value);
   if (is_new) {

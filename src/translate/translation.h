@@ -28,8 +28,9 @@ class Translation {
   size_t input_count() const { return node_.inputs.size(); }
   bool wants_output(size_t i) const { return has_output(node_, i); }
 
-  /// The input in the new graph.
+  /// The input in the new graph; none when the node has not so many, which lacks_input then tells.
   ValueId input(size_t i);
+  bool lacks_input() const { return lacks_input_; }
   std::vector<ValueId> inputs(size_t first = 0);
   const ValueType& type(size_t i) const;
   DType dtype(size_t i) const { return type(i).dtype; }
@@ -60,6 +61,7 @@ class Translation {
   const Node& node_;
   Graph& to_;
   ValueMap& values_;
+  bool lacks_input_ = false;
 };
 
 /// Adds nodes that compute what the node does, or fails with the reason why it has no translation.
