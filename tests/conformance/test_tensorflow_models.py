@@ -99,6 +99,17 @@ def test_check_against_tensorflow(name, tmp_path):
     assert call_json("check", program, *save_inputs(texts, tmp_path), "--rtol", "1e-4")["ok"]
 
 
+@pytest.mark.parametrize("signature", signatures("two_signatures"))
+def test_bench_against_tensorflow(signature, tmp_path):
+    """The peer runs the signature that the program was made of, from a model and from a program."""
+    program, _ = compile_model("two_signatures", signature, tmp_path)
+    inputs = save_inputs(stored("two_signatures", "inputs", signature), tmp_path)
+    for subject in ([program], [model_path("two_signatures"), *command_options("two_signatures", signature)]):
+        ours, peer = call_json("bench", *subject, *inputs, "--against", "tensorflow", "-t", "0.2")["results"]
+        assert peer["runtime"] == "tensorflow" and peer["median_ms"] > 0 and ours["outputs"] is None
+        assert {output["name"] for output in peer["outputs"]} == set(stored("two_signatures", "expected", signature))
+
+
 @pytest.mark.parametrize("batch", (1, 5))
 def test_other_batches(batch, tmp_path):
     """The sizes that a model leaves open are chosen when it is compiled: the rows of the stored answer come again."""
