@@ -199,9 +199,10 @@ Expr sigmoid_of(Expr x) {
 }
 
 Expr softplus_of(Expr x) {
-  if (is_f64(x)) return Halide::max(x, Halide::Internal::make_zero(x.type())) + Halide::log(Halide::Internal::make_one(x.type()) + Halide::exp(-Halide::abs(x)));
-  const Expr log = log1p_of_unit(exp_of_finite(cut_off(-Halide::abs(x), -104.0f, 0.0f)));
-  return strictly({x, log}, [](const Exprs& in) { return select(in[0] < 0.0f, 0.0f, in[0]) + in[1]; });
+  const Expr zero = Halide::Internal::make_zero(x.type()), minus_size = -Halide::abs(x);
+  const Expr log = is_f64(x) ? Halide::log(Halide::Internal::make_one(x.type()) + Halide::exp(minus_size))
+                             : log1p_of_unit(exp_of_finite(cut_off(minus_size, -104.0f, 0.0f)));
+  return strictly({x, log}, [=](const Exprs& in) { return select(in[0] < zero, zero, in[0]) + in[1]; });
 }
 
 // tanh(log(1 + e)) = n / (n + 2) with n = e (e + 2), which is one long before 20.
