@@ -112,13 +112,12 @@ class RowsBuilder {
     Func total("total");
     Halide::Type type = b_.type(node.outputs[0]);
     Expr identity = identity_of(node.op, type);
-    total(kept_) = identity;
     int vector = b_.lanes();
     int64_t extent = full_[lane_axis_];
     if (lanes_in_row_ && extent >= vector)
       reduce_in_lanes(node, total, identity, extent >= 4 * vector ? 4 * vector : vector);
     else
-      reduce_serially(node, total);
+      reduce_serially(node, total, identity);
     value_funcs_.push_back(total);
     double count = 1;
     for (size_t axis : reduced_axes_) count *= static_cast<double>(full_[axis]);
@@ -147,8 +146,9 @@ class RowsBuilder {
     return region;
   }
 
-  void reduce_serially(const Node& node, Func total) {
+  void reduce_serially(const Node& node, Func total, const Expr& identity) {
     RDom r(row_region(false), "r");
+    total(kept_) = identity;
     total(kept_) = combine(node, total(kept_), b_.operand(node.inputs[0]).at(row_index(r, 0, Expr())));
     if (lanes_in_row_) return;
     std::vector<VarOrRVar> order{vars_[lane_axis_]};
@@ -157,7 +157,7 @@ class RowsBuilder {
     vectorized_.push_back(total);
   }
 
-  /// `width` partial results side by side, then these and the elements left over one after the other.
+  /// `width` partial results side by side, the elements left over one after the other, then both together.
   void reduce_in_lanes(const Node& node, Func total, const Expr& identity, int width) {
     Var u("u");
     Func partial("partial");
@@ -177,17 +177,38 @@ class RowsBuilder {
       stage.vectorize(u, b_.lanes());
       if (width > b_.lanes()) stage.unroll(u);
     }
-    RDom lanes(0, width, "lanes");
-    Exprs at{lanes};
-    at.insert(at.end(), kept_.begin(), kept_.end());
-    total(kept_) = combine(node, total(kept_), partial(at));
-    if (extent % width) {
-      Halide::Region rest = row_region(true);
-      rest.insert(rest.begin(), {as_int(rounds * width), as_int(extent % width)});
-      RDom tail(rest, "tail");
-      total(kept_) = combine(node, total(kept_), from.at(row_index(tail, 1, tail[0])));
-    }
     partial_funcs_.push_back(partial);
+    Exprs first{0};
+    first.insert(first.end(), kept_.begin(), kept_.end());
+    Expr result = fold_lanes(node, partial, index, width)(first);
+    if (extent % width) {
+      Halide::Region left = row_region(true);
+      left.insert(left.begin(), {as_int(rounds * width), as_int(extent % width)});
+      RDom tail(left, "tail");
+      // Halide computes in the order of names: behind `folded` it would take over that one's memory, and each element
+      // would go through a vector.
+      Func rest("elements_left");
+      rest(kept_) = identity;
+      rest(kept_) = combine(node, rest(kept_), from.at(row_index(tail, 1, tail[0])));
+      partial_funcs_.push_back(rest);
+      result = combine(node, rest(kept_), result);
+    }
+    total(kept_) = result;
+  }
+
+  /// The upper half of the lanes onto the lower one until one is left: a chain of 64 comparisons takes longer than a row.
+  Func fold_lanes(const Node& node, Func lanes, const std::vector<Var>& index, int width) {
+    for (int half = width / 2; half >= 1; half /= 2) {
+      Func folded("folded");
+      Exprs low = to_exprs(index), high = low;
+      high[0] = index[0] + half;
+      folded(index) = combine(node, lanes(low), lanes(high));
+      folded.bound(index[0], 0, half).vectorize(index[0], std::min(half, b_.lanes()));
+      if (half > b_.lanes()) folded.unroll(index[0]);
+      partial_funcs_.push_back(folded);
+      lanes = folded;
+    }
+    return lanes;
   }
 
   void add_arg(const Node& node) {

@@ -56,8 +56,9 @@ Status global_pool(Rewriter& r) {
   bool mean = r.node().op == "GlobalAveragePool";
   if (mean && !is_float(r.dtype(r.in(0))))
     return fail("GlobalAveragePool on {}", dtype_name(r.dtype(r.in(0))));
-  r.set_output(0, r.emit(mean ? "ReduceMean" : "ReduceMax", {r.in(0)}, r.out_dtype(), r.out_shape(),
-                         make_attributes({{"axes", axes}})));
+  // As MaxPool, the largest passes over NaN.
+  const Attributes attributes = mean ? make_attributes({{"axes", axes}}) : make_attributes({{"axes", axes}, {"skip_nan", int64_t{1}}});
+  r.set_output(0, r.emit(mean ? "ReduceMean" : "ReduceMax", {r.in(0)}, r.out_dtype(), r.out_shape(), attributes));
   return {};
 }
 

@@ -24,6 +24,8 @@ bool is_number(const Expr& x) {
   return number && !std::isnan(*number);
 }
 
+Expr nan_of(Halide::Type type) { return Halide::Internal::make_const(type, std::numeric_limits<double>::quiet_NaN()); }
+
 /// Horner's rule, highest power first.
 Expr polynomial(const Expr& x, std::initializer_list<float> coefficients) {
   Expr sum = 0.0f;
@@ -128,19 +130,20 @@ Expr strictly(const Exprs& inputs, const std::function<Expr(const Exprs&)>& f) {
   return Halide::Internal::substitute(values, Halide::strict_float(f(names)));
 }
 
-// A constant number is second in the comparison, where it costs nothing.
+// A constant number is second in the comparison, where it costs nothing. Else NaN is a constant, too: with b in its place
+// LLVM makes one condition of two, and a reduction waits for both.
 Expr larger(Expr a, Expr b) {
   if (!a.type().is_float()) return Halide::max(a, b);
   if (is_number(a) && !is_number(b)) return larger(b, a);
   const Expr of_numbers = select(a < b, b, a);
-  return is_number(b) ? of_numbers : select(Halide::is_nan(b), b, of_numbers);
+  return is_number(b) ? of_numbers : select(Halide::is_nan(b), nan_of(b.type()), of_numbers);
 }
 
 Expr smaller(Expr a, Expr b) {
   if (!a.type().is_float()) return Halide::min(a, b);
   if (is_number(a) && !is_number(b)) return smaller(b, a);
   const Expr of_numbers = select(a > b, b, a);
-  return is_number(b) ? of_numbers : select(Halide::is_nan(b), b, of_numbers);
+  return is_number(b) ? of_numbers : select(Halide::is_nan(b), nan_of(b.type()), of_numbers);
 }
 
 Ratio operator*(const Ratio& a, const Ratio& b) { return {a.over * b.over, a.under * b.under}; }
