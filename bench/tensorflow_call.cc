@@ -69,7 +69,7 @@ Status measure() {
   const CompiledRegion compiled = TRY(TRY(make_tensorflow_target({}))->compile(graph, {}));
   const auto region = TRY(tensorflow_run_backend().load({std::as_bytes(std::span(compiled.blob))}));
   const tf::Library& library = *TRY(tf::Library::get());
-  const tf::RegionSession session = TRY(tf::open_region(library, {written.graph_def, {}, {}, written.inputs, written.outputs, {}, false}, 1));
+  const tf::RegionSession session = TRY(tf::open_region(library, tf::as_region(written), 1));
 
   const Tensor a(DType::f32, {16}), b(DType::f32, {16});
   const tf::OwnedTensor wrapped_a = TRY(tf::wrap_tensor(library, a.view())), wrapped_b = TRY(tf::wrap_tensor(library, b.view()));

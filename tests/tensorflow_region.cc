@@ -6,9 +6,11 @@
 #include "backends/tensorflow/region_session.h"
 #include "backends/tensorflow/target.h"
 #include "backends/tensorflow/write_graph_def.h"
+#include "base/protobuf.h"
 #include "tensorflow/attributes.h"
 #include "tensorflow/composite.h"
 #include "tensorflow/dtypes.h"
+#include "tensorflow/messages.h"
 #include "tests/region_support.h"
 
 namespace intarsia {
@@ -76,7 +78,7 @@ TEST(TensorFlowRegion, InputsAreReadInPlace) {
   const tf::Library& library = **tf::Library::get();
   const auto written = tf::write_graph_def(one_node("Identity", DType::f32, {4}));
   ASSERT_TRUE(written) << error_of(written);
-  const auto region = tf::open_region(library, {written->graph_def, {}, {}, written->inputs, written->outputs, {}, false}, 1);
+  const auto region = tf::open_region(library, tf::as_region(*written), 1);
   ASSERT_TRUE(region) << error_of(region);
   const Tensor x = floats({4}, {1, 2, 3, 4});
   const auto fed = tf::wrap_tensor(library, x.view());
@@ -239,6 +241,61 @@ TEST(TensorFlowRegion, TablesAreFilledOnceAndTheirExecutablesOwn) {
   }
   (*second)->executable.reset();
   EXPECT_EQ((*run_late(**first, {as_input(words)}))[0], ints({20, -1}));
+}
+
+tensorflow::NodeDef inner_node(std::string name, std::string op, std::vector<std::string> inputs, DType dtype) {
+  return {std::move(name), std::move(op), {}, std::move(inputs), types({{"T", dtype}})};
+}
+
+/// `while (i < n) { i += 1; s *= w }` from i = 0 on: {i, w, s, n} after the last turn.
+Graph make_loop(const Tensor& w, const Tensor& n) {
+  const int32_t i32 = data_type_of(DType::i32), f32 = data_type_of(DType::f32);
+  const std::vector<tensorflow::ArgDef> arguments{{"i", i32, {}, {}, {}}, {"w", f32, {}, {}, {}}, {"s", f32, {}, {}, {}}, {"n", i32, {}, {}, {}}};
+  tensorflow::FunctionDef condition{{"condition", arguments, {{"go", data_type_of(DType::boolean), {}, {}, {}}}}, {}, {{"go", "less:z:0"}}, {}};
+  condition.nodes = {inner_node("less", "Less", {"i", "n"}, DType::i32)};
+  tensorflow::FunctionDef body{{"body", arguments, arguments}, {}, {{"i", "next:z:0"}, {"w", "same:output:0"}, {"s", "product:z:0"}, {"n", "n"}}, {}};
+  tensorflow::NodeDef one{"one", "Const", {}, {}, types({{"dtype", DType::i32}})};
+  one.attributes.set("value", make_tensor<int32_t>(DType::i32, {}, {1}));
+  body.nodes = {one, inner_node("next", "AddV2", {"i", "one:output:0"}, DType::i32), inner_node("same", "Identity", {"w"}, DType::f32),
+                inner_node("product", "Mul", {"s", "same:output:0"}, DType::f32)};
+  EncodedAttribute library;
+  protozero::pbf_writer functions(library.bytes);
+  for (const auto& function : {condition, body}) functions.add_message(1, *tensorflow::write_function(function));
+  Attributes attributes;
+  attributes.set("T", tensorflow::encode_types({i32, f32, f32, i32}));
+  attributes.set("cond", tensorflow::encode_function("condition"));
+  attributes.set("body", tensorflow::encode_function("body"));
+  attributes.set("_lower_using_switch_merge", tensorflow::encode_bool(true));
+  attributes.set(tensorflow::library_attribute, library);
+  Maker g;
+  const ValueType scalar = tensor_type(DType::i32, Shape{}), vector = tensor_type(DType::f32, Shape{2});
+  const ValueId zero = g.constant("zero:0", make_tensor<int32_t>(DType::i32, {}, {0}));
+  return g.finish(g.multi_node("While", {zero, g.constant("w:0", w), g.input("s", vector), g.constant("n:0", n)}, {scalar, vector, vector, scalar}, attributes));
+}
+
+/// Constants of a loop stay out of its turns, and all its outputs are there.
+TEST(TensorFlowRegion, LoopsCarryNoConstants) {
+  const auto number = [](int32_t value) { return make_tensor<int32_t>(DType::i32, {}, {value}); };
+  const Graph graph = make_loop(floats({2}, {2, 3}), number(3));
+  const auto written = tf::write_graph_def(graph);
+  ASSERT_TRUE(written) << error_of(written);
+  const auto read = tensorflow::read_graph(written->graph_def);
+  ASSERT_TRUE(read) << error_of(read);
+  const auto loop = std::ranges::find(read->nodes, "While", &tensorflow::NodeDef::op);
+  ASSERT_NE(loop, read->nodes.end());
+  EXPECT_EQ(tensorflow::get_types(loop->attributes, "T"), (std::vector<int32_t>{3, 20, 1}));  // i, the variable w, s
+  EXPECT_EQ(written->initialisers.size(), 1u);
+  auto region = load(graph), other = load(make_loop(floats({2}, {1, 10}), number(2)));  // variables of one name
+  ASSERT_TRUE(region) << error_of(region);
+  ASSERT_TRUE(other) << error_of(other);
+  for (int i = 0; i < 2; ++i) {
+    auto out = run_late(**region, {as_input(floats({2}, {1, 10}))}, 4);
+    ASSERT_TRUE(out) << error_of(out);
+    EXPECT_EQ(*out, (std::vector<Tensor>{number(3), floats({2}, {2, 3}), floats({2}, {8, 270}), number(3)}));
+    out = run_late(**other, {as_input(floats({2}, {1, 10}))}, 4);
+    ASSERT_TRUE(out) << error_of(out);
+    EXPECT_EQ((*out)[2], floats({2}, {1, 1000}));
+  }
 }
 
 TEST(TensorFlowRegion, ManyThreadsRunOneExecutable) {

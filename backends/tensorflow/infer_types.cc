@@ -64,9 +64,7 @@ Status infer_types(Graph& graph, NodeId id) {
   if (!library || graph.node(id).domain != "tensorflow") return {};
   const Result<WrittenGraph> written = write_graph_def(make_probe(graph, with_opaque_makers(graph, id)));
   if (!written) return {};
-  RegionGraph region{written->graph_def, written->constant_names, {}, written->inputs, written->outputs, {}, written->has_control_flow};
-  for (const Tensor& constant : written->constants) region.constants.push_back(constant.view());
-  const std::string bytes = TRY(complete_graph(**library, region));
+  const std::string bytes = TRY(complete_graph(**library, as_region(*written)));
   SessionGraph probe(**library);
   if (!probe.import(bytes)) return {};
   size_t number = 0;

@@ -74,9 +74,7 @@ class TensorFlowTarget : public Target {
     WrittenGraph written = TRY(write_graph_def(region));
     CompiledRegion compiled;
     compiled.blob = encode_blob(written, op_libraries_, region);
-    RegionGraph tried{written.graph_def, written.constant_names, {}, written.inputs, written.outputs, written.initialisers, written.has_control_flow};
-    for (const Tensor& constant : written.constants) tried.constants.push_back(constant.view());
-    TRY(with_context(open_region(library_, tried, options.threads), "TensorFlow {} refuses the region", version()));
+    TRY(with_context(open_region(library_, as_region(written), options.threads), "TensorFlow {} refuses the region", version()));
     compiled.constants = std::move(written.constants);
     compiled.kernels = static_cast<int>(region.nodes.size());
     return compiled;

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "backends/tensorflow/loop_constants.h"
 #include "base/protobuf.h"
 #include "tensorflow/attributes.h"
 #include "tensorflow/composite.h"
@@ -44,9 +45,55 @@ class GraphWriter {
     return candidate;
   }
 
-  Status put(const NodeDef& node) {
+  Status put(NodeDef node) {
+    if (is_loop(node.op) && TRY(put_lighter_loop(node))) return {};
+    collect_library(library_of(node.attributes));
+    node.attributes.erase(library_attribute);
     out_.add_message(graph_def::node, write_node(node, TRY(encode_attributes(node.attributes))));
     return {};
+  }
+
+  /// The loop with fewer values and behind it a node of its name, which has all that it had. False: it stays as it is.
+  Result<bool> put_lighter_loop(const NodeDef& node) {
+    std::vector<const Tensor*> constants;
+    for (const std::string& input : node.inputs) {
+      const auto known = known_.find(input);
+      constants.push_back(known == known_.end() ? nullptr : &known->second);
+    }
+    const std::string name = unique_name(node.name + "/loop");
+    std::optional<LighterLoop> lighter = TRY(lighten_loop(node, constants, library_of(node.attributes), "/" + name));
+    if (!lighter) return false;
+    NodeDef outputs{node.name, "IdentityN", {}, node.inputs, {}};
+    outputs.attributes.set("T", encode_types(get_types(node.attributes, "T")));
+    for (size_t i = 0, place = 0; i < node.inputs.size(); ++i) {
+      if (std::ranges::count(lighter->dropped, i) > 0) continue;
+      if (std::ranges::count(lighter->handles, i) > 0) lighter->loop.inputs[place] = TRY(put_variable(node.inputs[i], *constants[i]));
+      else outputs.inputs[i] = fmt::format("{}:{}", name, place);
+      ++place;
+    }
+    for (const FunctionDef& function : lighter->functions) functions_.insert(TRY(write_function(function)));
+    collect_library(library_of(node.attributes));  // what the functions call
+    lighter->loop.name = name;
+    lighter->loop.attributes.erase(library_attribute);
+    out_.add_message(graph_def::node, write_node(lighter->loop, TRY(encode_attributes(lighter->loop.attributes))));
+    TRY(put(std::move(outputs)));
+    return true;
+  }
+
+  /// The handle of a variable that gets the constant's value when the region is opened.
+  Result<std::string> put_variable(const std::string& tensor, const Tensor& value) {
+    if (const auto at = variables_.find(tensor); at != variables_.end()) return at->second;
+    NodeDef handle{unique_name(tensor.substr(0, tensor.rfind(':')) + "/variable"), "VarHandleOp", {}, {}, {}};
+    handle.attributes.set("dtype", encode_type(data_type_of(value.dtype())));
+    handle.attributes.set("shape", encode_shape(to_symbolic(value.shape())));
+    handle.attributes.set("shared_name", handle.name);
+    NodeDef fill{unique_name(handle.name + "/fill"), "AssignVariableOp", {}, {handle.name + ":0", tensor}, {}};
+    fill.attributes.set("dtype", encode_type(data_type_of(value.dtype())));
+    written_.initialisers.push_back(fill.name);
+    variables_[tensor] = handle.name + ":0";
+    TRY(put(std::move(handle)));
+    TRY(put(std::move(fill)));
+    return variables_[tensor];
   }
 
   Status add_input(const Value& value, ValueId id) {
@@ -87,6 +134,7 @@ class GraphWriter {
     } else {
       TRY(put(make_constant(unique, tensor)));
     }
+    known_[unique + ":0"] = tensor;
     return unique + ":0";
   }
 
@@ -106,10 +154,8 @@ class GraphWriter {
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i] != no_value) tensors_[node.outputs[i]] = fmt::format("{}:{}", def.name, i);
     }
-    collect_library(node.attributes);
-    def.attributes.erase(library_attribute);
     written_.has_control_flow |= node.attributes.has(library_attribute);
-    return node.attributes.has(keys_attribute) ? add_table(std::move(def), node.attributes) : put(def);
+    return node.attributes.has(keys_attribute) ? add_table(std::move(def), node.attributes) : put(std::move(def));
   }
 
   /// The table under a name of its own, and a node that fills it.
@@ -126,13 +172,17 @@ class GraphWriter {
     fill.attributes.set("Tin", encode_type(data_type_of(keys->dtype())));
     fill.attributes.set("Tout", encode_type(data_type_of(values->dtype())));
     written_.initialisers.push_back(fill.name);
-    TRY(put(table));
-    return put(fill);
+    TRY(put(std::move(table)));
+    return put(std::move(fill));
   }
 
   Status add_composite(const Node& node, const Composite& composite, const std::vector<std::string>& inputs) {
     std::map<std::string, std::string> new_names;
-    for (const NodeDef& inner : composite.nodes) new_names[inner.name] = unique_name(inner.name);
+    for (const NodeDef& inner : composite.nodes) {
+      const std::string name = new_names[inner.name] = unique_name(inner.name);
+      const Tensor* value = inner.op == "Const" ? inner.attributes.get_tensor("value") : nullptr;
+      if (value != nullptr) known_[name + ":0"] = *value;
+    }
     const auto rename = [&](const std::string& reference) -> Result<std::string> {
       if (const std::optional<size_t> number = input_number(reference)) {
         if (*number >= inputs.size()) return fail("reads input {} of {}", *number, inputs.size());
@@ -146,9 +196,7 @@ class GraphWriter {
     for (NodeDef inner : composite.nodes) {
       inner.name = new_names[inner.name];
       for (std::string& input : inner.inputs) input = TRY(rename(input));
-      collect_library(inner.attributes);
-      inner.attributes.erase(library_attribute);
-      TRY(put(inner));
+      TRY(put(std::move(inner)));
     }
     for (size_t i = 0; i < node.outputs.size() && i < composite.outputs.size(); ++i) {
       if (node.outputs[i] != no_value) tensors_[node.outputs[i]] = TRY(rename(composite.outputs[i]));
@@ -157,11 +205,15 @@ class GraphWriter {
     return {};
   }
 
-  void collect_library(const Attributes& attributes) {
+  /// A FunctionDefLibrary, or nothing.
+  static std::string_view library_of(const Attributes& attributes) {
     const AttributeValue* value = attributes.find(library_attribute);
     const auto* encoded = value ? std::get_if<EncodedAttribute>(value) : nullptr;
-    if (encoded == nullptr) return;
-    protozero::pbf_reader library = read_message(encoded->bytes);
+    return encoded ? std::string_view(encoded->bytes) : std::string_view();
+  }
+
+  void collect_library(std::string_view bytes) {
+    protozero::pbf_reader library = read_message(bytes);
     while (library.next()) {
       if (library.tag() == function_library::function) functions_.insert(std::string(read_bytes(library)));
       else library.skip();
@@ -180,9 +232,17 @@ class GraphWriter {
   std::set<std::string> names_;
   std::set<std::string> functions_;  // equal ones once
   std::map<ValueId, std::string> tensors_;
+  std::map<std::string, Tensor> known_;           // tensors that are constants
+  std::map<std::string, std::string> variables_;  // constants -> handles of variables of the same value
 };
 
 }  // namespace
+
+RegionGraph as_region(const WrittenGraph& written) {
+  RegionGraph region{written.graph_def, written.constant_names, {}, written.inputs, written.outputs, written.initialisers, written.has_control_flow};
+  for (const Tensor& constant : written.constants) region.constants.push_back(constant.view());
+  return region;
+}
 
 Result<WrittenGraph> write_graph_def(const Graph& region) {
   try {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/tensorflow/region_session.h"
 #include "graph/graph.h"
 
 namespace intarsia::tf {
@@ -16,12 +17,15 @@ struct WrittenGraph {
   std::vector<std::string> constant_names;   // Const nodes to be added,
   std::vector<Tensor> constants;             // with their values
   std::vector<std::string> inputs, outputs;  // tensors "name:0", as the region's inputs and outputs
-  std::vector<std::string> initialisers;     // nodes that fill the tables
+  std::vector<std::string> initialisers;     // nodes that fill the tables and variables
   bool has_control_flow = false;
 };
 
+/// To be opened; `written` must outlive it.
+RegionGraph as_region(const WrittenGraph& written);
+
 /// Nodes keep their names where they are legal and unique. Inputs become Placeholders with the types that are known. A node
-/// that stands for several is written as these. Fails for a node that is not TensorFlow's and for an opaque input.
+/// that stands for several is written as these, a loop so that it carries few constants (loop_constants.h). Fails for a node that is not TensorFlow's and for an opaque input.
 Result<WrittenGraph> write_graph_def(const Graph& region);
 
 }  // namespace intarsia::tf

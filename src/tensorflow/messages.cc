@@ -216,11 +216,23 @@ Result<FunctionDef> read_function(std::string_view bytes) {
 Result<std::string> write_function(const FunctionDef& function) {
   std::string bytes;
   pbf_writer out(bytes);
+  std::string_view old_signature;
+  pbf_reader old = read_message(function.bytes);
+  while (old.next()) {
+    if (old.tag() == function_def::signature) old_signature = read_bytes(old);
+    else if (old.tag() == function_def::attr || old.tag() == function_def::control_ret) copy_field(old, out);
+    else old.skip();
+  }
   {
     pbf_writer signature(out, function_def::signature);
     signature.add_string(op_def::name, function.signature.name);
     for (const ArgDef& argument : function.signature.inputs) write_argument(signature, op_def::input_arg, argument);
     for (const ArgDef& argument : function.signature.outputs) write_argument(signature, op_def::output_arg, argument);
+    pbf_reader rest = read_message(old_signature);
+    while (rest.next()) {
+      if (rest.tag() > op_def::output_arg) copy_field(rest, signature);
+      else rest.skip();
+    }
   }
   for (const NodeDef& node : function.nodes) {
     out.add_message(function_def::node, write_node(node, TRY(encode_attributes(node.attributes))));

@@ -64,6 +64,7 @@ Result<NodeDef> read_node(std::string_view bytes);
 std::string write_node(const NodeDef& node, const std::map<std::string, std::string>& encoded_attributes);
 Result<GraphDef> read_graph(std::string_view bytes);
 Result<FunctionDef> read_function(std::string_view bytes);
+/// With what `bytes`, if there are any, say beyond the fields of FunctionDef (results of control, statefulness).
 Result<std::string> write_function(const FunctionDef& function);
 OpDef read_op(std::string_view bytes);
 std::vector<MetaGraph> read_saved_model(std::string_view bytes);
