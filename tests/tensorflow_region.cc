@@ -2,6 +2,7 @@
 #include <random>
 #include <thread>
 
+#include "backends/tensorflow/infer_types.h"
 #include "backends/tensorflow/load.h"
 #include "backends/tensorflow/region_session.h"
 #include "backends/tensorflow/target.h"
@@ -339,6 +340,27 @@ TEST(TensorFlowTarget, RefusesWhatTensorFlowLacks) {
             "TensorFlow has no operator Frobnicate; if it is your own, give its library with --op-library");
   EXPECT_NE(error_of((*target)->compile(graph, {})).find("Frobnicate"), std::string::npos);
   EXPECT_NE(error_of(make_tensorflow_target({"/nowhere/ops.so"})).find("/nowhere/ops.so"), std::string::npos);
+}
+
+/// Rows of a dense tensor made of a ragged one with this partition.
+TEST(InferTypes, RowsOfRaggedTensorsAreThoseOfTheirPartition) {
+  const Tensor count = make_tensor<int64_t>(DType::i64, {}, {4});
+  for (const bool is_count : {false, true}) {
+    Maker g;
+    const ValueId shape = g.constant("shape:0", ints({-1, 12})), empty = g.constant("empty:0", make_tensor<int64_t>(DType::i64, {}, {0}));
+    const ValueId values = g.input("values", tensor_type(DType::i64, SymbolicShape{Dim::unknown()}));
+    std::vector<ValueId> inputs{shape, values, empty};
+    if (is_count) inputs.push_back(g.constant("count:0", count));
+    inputs.push_back(g.input("rows", tensor_type(DType::i64, is_count ? SymbolicShape{Dim::unknown()} : to_symbolic({5}))));
+    Attributes attributes = types({{"T", DType::i64}, {"Tindex", DType::i64}, {"Tshape", DType::i64}});
+    attributes.set("num_row_partition_tensors", int64_t{is_count ? 2 : 1});
+    attributes.set("row_partition_types", is_count ? std::vector<std::string>{"FIRST_DIM_SIZE", "VALUE_ROWIDS"} : std::vector<std::string>{"ROW_SPLITS"});
+    const ValueId dense = g.node("RaggedTensorToTensor", inputs, {}, attributes);
+    Graph graph = g.finish({dense});
+    const Status inferred = tf::infer_types(graph, NodeId{0});
+    ASSERT_TRUE(inferred) << error_of(inferred);
+    EXPECT_EQ(print_type(graph.value(dense).type), "i64[4,12]") << is_count;
+  }
 }
 
 /// Loads the bytes and, if they make a region, runs it: whatever comes of it, the process lives on.

@@ -57,6 +57,23 @@ Result<ValueType> read_type(const Library& library, SessionGraph& graph, TF_Outp
   return type;
 }
 
+/// TensorFlow leaves open how many rows a ragged tensor makes a dense one of, even when their number, or the number of the
+/// places where rows begin, is known.
+void refine_rows(Graph& graph, const Node& node) {
+  constexpr size_t first_partition = 3;
+  const std::vector<std::string> kinds = node.attributes.get_strings("row_partition_types");
+  if (node.op != "RaggedTensorToTensor" || node.outputs.empty() || kinds.empty() || node.inputs.size() <= first_partition) return;
+  std::optional<SymbolicShape>& shape = graph.value(node.outputs[0]).type.shape;
+  if (!shape || shape->empty() || shape->front().is_number()) return;
+  const Value& partition = graph.value(node.inputs[first_partition]);
+  const std::optional<Shape> sizes = partition.type.fixed_shape();
+  if (kinds[0] == "ROW_SPLITS" && sizes && sizes->size() == 1 && sizes->front() > 0) shape->front() = Dim::number(sizes->front() - 1);
+  if (kinds[0] != "FIRST_DIM_SIZE" || !partition.constant || element_count(partition.constant->shape()) != 1) return;
+  const Tensor& count = *partition.constant;
+  const int64_t rows = count.dtype() == DType::i64 ? count.as<int64_t>()[0] : count.dtype() == DType::i32 ? count.as<int32_t>()[0] : -1;
+  if (rows >= 0) shape->front() = Dim::number(rows);
+}
+
 }  // namespace
 
 Status infer_types(Graph& graph, NodeId id) {
@@ -72,6 +89,7 @@ Status infer_types(Graph& graph, NodeId id) {
     if (output == no_value) continue;
     graph.value(output).type = TRY(read_type(**library, probe, TRY(probe.find(written->outputs[number++]))));
   }
+  refine_rows(graph, graph.node(id));
   return {};
 }
 

@@ -1,8 +1,10 @@
 #include "passes/fold_constants.h"
 
 #include <algorithm>
+#include <array>
 
 #include "graph/op_table.h"
+#include "passes/known_elements.h"
 #include "translate/translate_node.h"
 
 namespace intarsia {
@@ -81,6 +83,51 @@ void forget_large_constants(Graph& graph) {
   }
 }
 
+/// What the node makes of its inputs, all of which are known; nothing when it cannot be computed.
+std::optional<std::vector<Tensor>> compute(const Graph& graph, NodeId id, const Evaluate& evaluate) {
+  if (!is_tensorflow(graph.node(id))) {
+    const std::optional<std::vector<const Tensor*>> inputs = known_inputs(graph, graph.node(id));
+    Result<std::vector<Tensor>> outputs = inputs ? evaluate(graph.node(id), *inputs) : fail("an input is not known");
+    return outputs ? std::optional(std::move(*outputs)) : std::nullopt;
+  }
+  Result<Graph> translated = translate_node(graph, id);
+  if (!translated || !fold_constants(*translated, evaluate, {})) return std::nullopt;
+  std::vector<Tensor> outputs;
+  for (ValueId output : translated->outputs) {
+    if (!translated->value(output).constant) return std::nullopt;
+    outputs.push_back(*translated->value(output).constant);
+  }
+  return outputs;
+}
+
+Tensor make_elements(DType dtype, const std::vector<std::optional<int64_t>>& elements, int64_t unknown) {
+  Tensor tensor(dtype, {static_cast<int64_t>(elements.size())});
+  for (size_t i = 0; i < elements.size(); ++i) {
+    const int64_t element = elements[i].value_or(unknown);
+    if (dtype == DType::i64) tensor.as<int64_t>()[i] = element;
+    else tensor.as<int32_t>()[i] = static_cast<int32_t>(element);
+  }
+  return tensor;
+}
+
+/// The outputs of a node that takes elements of a shape which is known in part, when it takes none of the rest: then they are
+/// the same whatever stands there.   %n = Gather(Shape(%x : f32[4,?]), 0)   ->   4
+std::optional<std::vector<Tensor>> compute_from_part(Graph& graph, NodeId id, const Evaluate& evaluate) {
+  const Node& node = graph.node(id);
+  if (!only_moves_elements(node) || !has_input(node, 0) || graph.value(node.inputs[0]).constant) return std::nullopt;
+  const auto elements = known_elements(graph, node.inputs[0]);
+  Value& shape = graph.value(node.inputs[0]);
+  if (!elements || (shape.type.dtype != DType::i32 && shape.type.dtype != DType::i64)) return std::nullopt;
+  std::array<std::optional<std::vector<Tensor>>, 2> outputs;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    shape.constant = make_elements(shape.type.dtype, *elements, 1'000'003 + static_cast<int64_t>(i));
+    outputs[i] = compute(graph, id, evaluate);
+    shape.constant.reset();
+    if (!outputs[i]) return std::nullopt;
+  }
+  return outputs[0] == outputs[1] ? outputs[0] : std::nullopt;
+}
+
 /// The types of a TensorFlow node's outputs, and their values if they are known, are those of its translation. A node without
 /// one, or whose translation does not fit its inputs, is TensorFlow's own affair.
 Status fold_translated(Graph& graph, NodeId id, const Evaluate& evaluate, const InferForeign& infer_foreign) {
@@ -107,9 +154,14 @@ Status fold_constants(Graph& graph, const Evaluate& evaluate, const InferForeign
     const NodeId id{i};
     if (is_tensorflow(graph.node(id))) {
       TRY(fold_translated(graph, id, evaluate, infer_foreign));
+      if (std::optional<std::vector<Tensor>> outputs = compute_from_part(graph, id, evaluate)) detach_outputs(graph, id, std::move(*outputs));
       continue;
     }
     TRY(infer_node(graph, id, infer_foreign));
+    if (std::optional<std::vector<Tensor>> outputs = compute_from_part(graph, id, evaluate)) {
+      detach_outputs(graph, id, std::move(*outputs));
+      continue;
+    }
     const Node& node = graph.node(id);
     if (std::optional<Tensor> shape = value_of_shape(graph, node)) {
       detach_outputs(graph, id, {std::move(*shape)});
