@@ -46,6 +46,7 @@ Status translate_into(const Graph& from, const Node& node, Graph& to, ValueMap& 
 ValueId make_output(Graph& to, ValueId value, const std::string& name) {
   const bool needs_copy = to.value(value).producer == no_node || std::ranges::find(to.outputs, value) != to.outputs.end();
   if (needs_copy) {
+    if (to.value(value).name == name) to.value(value).name += "/source";  // a constant that is an output and read inside, too
     Node copy{name, "Identity", "", translated_opset, {value}, {to.add_value(name)}, {}, {}};
     value = copy.outputs[0];
     to.add_node(std::move(copy));

@@ -2,6 +2,7 @@
 // verifies or in an error, never in a crash. TensorFlow itself is not there: an operator has one output, variables and
 // tables are small.
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <string_view>
 
@@ -33,14 +34,21 @@ TensorFlowSource make_source() {
   return source;
 }
 
+void must_verify(const Graph& graph) {
+  const Status verified = verify_graph(graph);
+  if (verified) return;
+  std::fprintf(stderr, "%s\n", verified.error().message.c_str());
+  std::abort();
+}
+
 void exercise(Result<Graph> graph) {
   if (!graph) return;
   fold_with_budget(*graph);
-  if (!verify_graph(*graph)) std::abort();
+  must_verify(*graph);
   (void)tf::write_graph_def(*graph);
   Result<Graph> translated = translate_graph(*graph);
   if (!translated) return;
-  if (!verify_graph(*translated)) std::abort();
+  must_verify(*translated);
   fold_with_budget(*translated);
 }
 
