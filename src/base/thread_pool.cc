@@ -28,36 +28,80 @@ thread_local int current_worker = -1;
 
 }  // namespace
 
-// A job is published by raising the generation in `state`; workers that see it while it is open join, take tasks by
-// counting `next` up, and leave. The caller takes tasks, too, and when there are none it closes the job and waits only
-// for those that joined: a worker that still sleeps costs nothing. Lock order: `mutex` alone, for sleeping and waking.
+/// Tasks that are still to be taken: by their owner from the front, by others from the back.
+class alignas(64) TaskRange {
+ public:
+  void set(int begin, int end) { ends_.store(pack(begin, end), std::memory_order_relaxed); }
+
+  /// A task, or -1 when none is left.
+  int take_first() {
+    return take([](int begin, int end) { return pack(begin + 1, end); }, [](int begin, int) { return begin; });
+  }
+  int take_last() {
+    return take([](int begin, int end) { return pack(begin, end - 1); }, [](int, int end) { return end - 1; });
+  }
+
+ private:
+  static uint64_t pack(int begin, int end) { return static_cast<uint64_t>(begin) << 32 | static_cast<uint32_t>(end); }
+
+  template <typename Rest, typename Taken>
+  int take(Rest rest, Taken taken) {
+    uint64_t now = ends_.load(std::memory_order_relaxed);
+    while (true) {
+      const int begin = static_cast<int>(now >> 32), end = static_cast<int>(static_cast<uint32_t>(now));
+      if (begin >= end) return -1;
+      if (ends_.compare_exchange_weak(now, rest(begin, end), std::memory_order_relaxed)) return taken(begin, end);
+    }
+  }
+
+  std::atomic<uint64_t> ends_{0};
+};
+
+// A job is published by raising the generation in `state`; workers that see it while it is open join, take tasks, and
+// leave. Each has a part of the tasks of its own, the same one in every job: kernels in a row write and read the same
+// part of a tensor from one core, whose caches hold it. Who has no task left takes the last ones of others. The caller
+// takes tasks, too, and when there are none it closes the job and waits only for those that joined: a worker that still
+// sleeps costs nothing. Lock order: `mutex` alone, for sleeping and waking.
 struct ThreadPool::Shared {
+  explicit Shared(int threads) : ranges(static_cast<size_t>(threads)) {}
+
   // The generation times `one_generation`, plus `open`, plus the number of workers inside.
   static constexpr uint64_t open = uint64_t{1} << 31, one_generation = uint64_t{1} << 32;
   static uint64_t generation_of(uint64_t state) { return state / one_generation; }
   static uint64_t inside(uint64_t state) { return state % open; }
 
   std::atomic<uint64_t> state{0};
-  std::atomic<int> next{0};
   std::atomic<int> result{0};
   std::atomic<bool> stop{false};
   std::atomic<bool> parked{false};
   std::atomic<int> sleeping{0};
-  int tasks = 0;
+  std::vector<TaskRange> ranges;  // of the caller and the workers
   Body body = nullptr;
   void* data = nullptr;
   std::mutex mutex;
   std::condition_variable wake;
 
+  void share_out(int tasks) {
+    const auto threads = static_cast<int64_t>(ranges.size());
+    for (int64_t i = 0; i < threads; ++i)
+      ranges[static_cast<size_t>(i)].set(static_cast<int>(i * tasks / threads), static_cast<int>((i + 1) * tasks / threads));
+  }
+
   void take_tasks(int worker) {
     current_worker = worker;
-    for (int task = next.fetch_add(1, std::memory_order_relaxed); task < tasks;
-         task = next.fetch_add(1, std::memory_order_relaxed)) {
-      const int failed = body(data, task, worker);
-      int none = 0;
-      if (failed != 0) result.compare_exchange_strong(none, failed);
+    const auto own = static_cast<size_t>(worker);
+    for (int task = ranges[own].take_first(); task >= 0; task = ranges[own].take_first()) run_task(task, worker);
+    for (size_t i = 1; i < ranges.size(); ++i) {
+      TaskRange& other = ranges[(own + i) % ranges.size()];
+      for (int task = other.take_last(); task >= 0; task = other.take_last()) run_task(task, worker);
     }
     current_worker = -1;
+  }
+
+  void run_task(int task, int worker) {
+    const int failed = body(data, task, worker);
+    int none = 0;
+    if (failed != 0) result.compare_exchange_strong(none, failed);
   }
 
   /// Waits until the generation differs from `seen`: spins, then sleeps. Returns the new generation.
@@ -105,7 +149,7 @@ struct ThreadPool::Shared {
   }
 };
 
-ThreadPool::ThreadPool(int threads) : shared_(std::make_unique<Shared>()) {
+ThreadPool::ThreadPool(int threads) : shared_(std::make_unique<Shared>(std::max(threads, 1))) {
   for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { work(i); });
 }
 
@@ -141,11 +185,10 @@ int ThreadPool::parallel_for(int tasks, Body body, void* data) {
     return result;
   }
   Shared& shared = *shared_;
-  shared.tasks = tasks;
   shared.body = body;
   shared.data = data;
   shared.result.store(0, std::memory_order_relaxed);
-  shared.next.store(0, std::memory_order_relaxed);
+  shared.share_out(tasks);
   shared.publish();
   shared.take_tasks(0);
   shared.close();
