@@ -65,8 +65,8 @@ TEST_P(HalideKernels, AgreesWithReference) {
     Tuner tuner;
     tuner.costs = &costs;
     tuner.may_go_on = [] { return true; };
-    tuner.time_kernels = [random = std::mt19937(seed)](const CompiledRegion& region, int) mutable -> Result<std::vector<int64_t>> {
-      std::vector<int64_t> times(static_cast<size_t>(region.kernels));
+    tuner.time_kernels = [random = std::mt19937(seed)](const KernelBatch& batch, int) mutable -> Result<std::vector<int64_t>> {
+      std::vector<int64_t> times(batch.uses.size());
       for (int64_t& time : times) time = 1 + static_cast<int64_t>(random() % 1000);
       return times;
     };

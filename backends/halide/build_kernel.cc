@@ -29,7 +29,8 @@ BuiltKernel build_by_schedule(KernelBuilder& builder) {
     case ContractionSchedule::Algorithm::depthwise:
     case ContractionSchedule::Algorithm::depthwise_in_place:
       return build_depthwise(builder);
-    case ContractionSchedule::Algorithm::winograd:
+    case ContractionSchedule::Algorithm::winograd_2x2:
+    case ContractionSchedule::Algorithm::winograd_4x4:
       return build_winograd(builder);
     default:
       return build_contraction(builder);

@@ -1,8 +1,7 @@
-// 3x3 convolution by Winograd's minimal filtering F(4x4, 3x3): tiles of 4x4 outputs from 6x6 inputs, 36 small
-// matrix products instead of 9 multiply-adds an output, so a quarter of the arithmetic. Source: A. Lavin, S.
-// Gray, "Fast Algorithms for Convolutional Neural Networks", 2016. Weights are transformed at compile time.
+// 3x3 convolution by Winograd's minimal filtering F(m x m, 3x3): tiles of m x m outputs from (m+2) x (m+2) inputs, for each
+// of these one small matrix product instead of 9 multiply-adds an output. Source: A. Lavin, S. Gray, "Fast Algorithms for
+// Convolutional Neural Networks", 2016. Weights are transformed at compile time.
 #include <algorithm>
-#include <array>
 
 #include "backends/halide/build_kernel.h"
 #include "backends/halide/winograd.h"
@@ -12,13 +11,13 @@ namespace {
 
 using Halide::TailStrategy;
 
-/// Row `row` of a transform matrix times a column of expressions.
-template <size_t Rows, size_t Columns>
-Expr product(const std::array<std::array<float, Columns>, Rows>& matrix, size_t row,
-             const std::array<Expr, Columns>& column) {
+using Matrix = std::vector<std::vector<float>>;
+
+/// A row of a transform's matrix times a column of expressions.
+Expr product(const std::vector<float>& row, const Exprs& column) {
   Expr sum;
-  for (size_t i = 0; i < Columns; ++i) {
-    const float factor = matrix[row][i];
+  for (size_t i = 0; i < column.size(); ++i) {
+    const float factor = row[i];
     if (factor == 0) continue;
     Expr term = factor == 1 ? column[i] : factor == -1 ? -column[i] : column[i] * factor;
     sum = sum.defined() ? sum + term : term;
@@ -27,22 +26,27 @@ Expr product(const std::array<std::array<float, Columns>, Rows>& matrix, size_t 
 }
 
 /// One expression for each value of a variable that will be unrolled.
-template <size_t Rows, size_t Columns>
-Expr transformed(const std::array<std::array<float, Columns>, Rows>& matrix, Expr row,
-                 const std::array<Expr, Columns>& column) {
+Expr transformed(const Matrix& matrix, Expr row, const Exprs& column) {
   Exprs values;
-  for (size_t i = 0; i < Rows; ++i) values.push_back(product(matrix, i, column));
+  for (const std::vector<float>& factors : matrix) values.push_back(product(factors, column));
   return Halide::mux(row, values);
 }
 
 class WinogradBuilder {
  public:
   explicit WinogradBuilder(KernelBuilder& b)
-      : b_(b), node_(b.anchor()), out_(b.shape(node_.outputs[0])), in_(b.shape(node_.inputs[0])) {
-    tile_ = b.kernel().schedule.tile;
-    tiles_x_ = (out_[3] + winograd_tile - 1) / winograd_tile;
-    tiles_y_ = (out_[2] + winograd_tile - 1) / winograd_tile;
-    block_rows_ = winograd_block_rows(tiles_x_, tiles_y_, in_[1]);
+      : b_(b),
+        node_(b.anchor()),
+        out_(b.shape(node_.outputs[0])),
+        in_(b.shape(node_.inputs[0])),
+        winograd_(winograd_of(b.kernel().schedule.algorithm)),
+        tile_(b.kernel().schedule.tile),
+        outputs_(as_int(winograd_.outputs)),
+        points_(as_int(winograd_.points())),
+        tiles_x_(winograd_.tiles(out_[3])),
+        tiles_y_(winograd_.tiles(out_[2])) {
+    const ContractionSizes sizes{.depth = in_[1], .pixels = {out_[2], out_[3]}};
+    block_rows_ = winograd_block_rows(sizes, b.kernel().schedule, b.kernel().threads);
   }
 
   BuiltKernel build() {
@@ -65,13 +69,12 @@ class WinogradBuilder {
   }
 
   void transform_input() {
-    Expr first_x = t_ % as_int(tiles_x_) * as_int(winograd_tile),
-         first_y = t_ / as_int(tiles_x_) * as_int(winograd_tile);
-    std::array<Expr, 6> column, row;
-    for (int i = 0; i < 6; ++i) column[i] = padded_(c_, first_x + kx_, first_y + i, n_);
-    columns_(c_, kx_, ky_, t_, n_) = transformed(winograd_input, ky_, column);
-    for (int i = 0; i < 6; ++i) row[i] = columns_(c_, i, ky_, t_, n_);
-    input_(c_, t_, kx_, ky_, n_) = transformed(winograd_input, kx_, row);
+    Expr first_x = t_ % as_int(tiles_x_) * outputs_, first_y = t_ / as_int(tiles_x_) * outputs_;
+    Exprs column, row;
+    for (int i = 0; i < points_; ++i) column.push_back(padded_(c_, first_x + kx_, first_y + i, n_));
+    columns_(c_, kx_, ky_, t_, n_) = transformed(winograd_.input, ky_, column);
+    for (int i = 0; i < points_; ++i) row.push_back(columns_(c_, i, ky_, t_, n_));
+    input_(c_, t_, kx_, ky_, n_) = transformed(winograd_.input, kx_, row);
   }
 
   void multiply() {
@@ -84,13 +87,12 @@ class WinogradBuilder {
   }
 
   void transform_output() {
-    std::array<Expr, 6> column, row;
-    for (int i = 0; i < 6; ++i) column[i] = products_(ci_, t_, kx_, i, co_, n_);
-    rows_(ci_, kx_, dy_, t_, co_, n_) = transformed(winograd_output, dy_, column);
-    for (int i = 0; i < 6; ++i)
-      row[i] = rows_(ci_, i, y_ % as_int(winograd_tile),
-                     y_ / as_int(winograd_tile) * as_int(tiles_x_) + x_ / as_int(winograd_tile), co_, n_);
-    Expr value = transformed(winograd_output, x_ % as_int(winograd_tile), row);
+    Exprs column, row;
+    for (int i = 0; i < points_; ++i) column.push_back(products_(ci_, t_, kx_, i, co_, n_));
+    rows_(ci_, kx_, dy_, t_, co_, n_) = transformed(winograd_.output, dy_, column);
+    Expr tile = y_ / outputs_ * as_int(tiles_x_) + x_ / outputs_;
+    for (int i = 0; i < points_; ++i) row.push_back(rows_(ci_, i, y_ % outputs_, tile, co_, n_));
+    Expr value = transformed(winograd_.output, x_ % outputs_, row);
     Exprs at{n_, co_ * as_int(tile_.panel) + ci_, y_, x_};
     output_(n_, co_, y_, x_, ci_) = stored(b_.result_at(at, value));
   }
@@ -101,9 +103,9 @@ class WinogradBuilder {
     Var block("block"), rest("rest"), yt("yt"), yi("yi"), xt("xt"), xi("xi"), cv("cv"), cl("cl"), to("to"),
         ti("ti");
     output_.bound(ci_, 0, panel)
-        .split(y_, block, rest, as_int(block_rows_ * winograd_tile), TailStrategy::GuardWithIf)
-        .split(rest, yt, yi, as_int(winograd_tile), TailStrategy::GuardWithIf)
-        .split(x_, xt, xi, as_int(winograd_tile), TailStrategy::GuardWithIf)
+        .split(y_, block, rest, as_int(block_rows_) * outputs_, TailStrategy::GuardWithIf)
+        .split(rest, yt, yi, outputs_, TailStrategy::GuardWithIf)
+        .split(x_, xt, xi, outputs_, TailStrategy::GuardWithIf)
         .split(ci_, cv, cl, lanes)
         .reorder(cl, xi, yi, cv, xt, yt, co_, block, n_)
         .vectorize(cl)
@@ -112,7 +114,7 @@ class WinogradBuilder {
     rows_.compute_at(output_, cv).reorder_storage(ci_, kx_, dy_).vectorize(ci_, lanes).unroll(kx_).unroll(dy_);
 
     products_.compute_at(output_, co_).bound_extent(t_, block_tiles).bound_extent(ci_, panel);
-    products_.bound(kx_, 0, 6).bound(ky_, 0, 6);
+    products_.bound(kx_, 0, points_).bound(ky_, 0, points_);
     products_.split(t_, to, ti, as_int(tile_.pixels), TailStrategy::ShiftInwards)
         .reorder(ci_, ti, to, kx_, ky_)
         .vectorize(ci_, lanes)
@@ -120,24 +122,30 @@ class WinogradBuilder {
         .unroll(ti);
     acc_.compute_at(products_, to).reorder(ci_, t_).vectorize(ci_, lanes).unroll(ci_).unroll(t_);
     acc_.update().reorder(ci_, t_, depth_).vectorize(ci_, lanes).unroll(ci_).unroll(t_);
+    schedule_input(block, block_tiles);
+    if (b_.kernel().threads > 1) output_.parallel(tiles_y_ / block_rows_ >= b_.kernel().threads ? block : co_);
+  }
 
-    const int in_lanes = vector_factor(in_[1], lanes);
-    Var co("c_outer"), cin("c_inner");
-    input_.compute_at(output_, block).bound_extent(t_, block_tiles).bound(kx_, 0, 6).bound(ky_, 0, 6);
+  /// Where threads take panels, all of them transform the input first, a row of tiles at a time.
+  void schedule_input(const Var& block, int block_tiles) {
+    const int lanes = vector_factor(in_[1], as_int(tile_.lanes));
+    const bool threads_share_panels = b_.kernel().threads > 1 && block_rows_ == tiles_y_;
+    Var co("c_outer"), ci("c_inner"), row("tile_row"), column("tile_column");
+    input_.compute_at(output_, block).bound_extent(t_, block_tiles).bound(kx_, 0, points_).bound(ky_, 0, points_);
     input_.bound(c_, 0, as_int(in_[1]))
-        .split(c_, co, cin, in_lanes, TailStrategy::ShiftInwards)
-        .reorder(cin, kx_, ky_, co, t_)
-        .vectorize(cin)
+        .split(c_, co, ci, lanes, TailStrategy::ShiftInwards)
+        .split(t_, row, column, as_int(tiles_x_))
+        .reorder(ci, kx_, ky_, co, column, row)
+        .vectorize(ci)
         .unroll(kx_)
         .unroll(ky_);
-    columns_.compute_at(input_, co).vectorize(c_, in_lanes).unroll(kx_).unroll(ky_);
-    padded_.compute_at(output_, block).vectorize(c_, in_lanes, TailStrategy::ShiftInwards);
-
-    if (b_.kernel().threads < 2) return;
-    if (tiles_y_ / block_rows_ >= b_.kernel().threads)
-      output_.parallel(block);
+    if (threads_share_panels) input_.parallel(row);
+    columns_.compute_at(input_, co).vectorize(c_, lanes).unroll(kx_).unroll(ky_);
+    if (threads_share_panels)
+      padded_.compute_at(input_, row);
     else
-      output_.parallel(co_);
+      padded_.compute_at(output_, block);
+    padded_.vectorize(c_, lanes, TailStrategy::ShiftInwards);
   }
 
   /// The channel axis in panels, as the kernel's index space has it.
@@ -152,10 +160,12 @@ class WinogradBuilder {
   KernelBuilder& b_;
   const Node& node_;
   Shape out_, in_;
+  const Winograd& winograd_;
   ContractionTile tile_;
-  int64_t tiles_x_, tiles_y_, block_rows_;
+  int outputs_, points_;  // of a tile along an axis
+  int64_t tiles_x_, tiles_y_, block_rows_ = 1;
 
-  // Channel, pixel, batch; place in the 6x6 transform; tile; lane and panel of output channels; row in a tile.
+  // Channel, pixel, batch; place in the transform; tile; lane and panel of output channels; row in a tile.
   Var c_{"c"}, x_{"x"}, y_{"y"}, n_{"n"}, kx_{"kx"}, ky_{"ky"}, t_{"t"}, ci_{"ci"}, co_{"co"}, dy_{"dy"};
   RDom depth_;
   Func padded_{"padded"}, columns_{"columns"}, input_{"input"}, acc_{"acc"}, products_{"products"},

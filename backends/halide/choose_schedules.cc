@@ -32,8 +32,8 @@ Kernel with_schedule(Kernel kernel, const ContractionSchedule& schedule) {
   else
     kernel.packing = {sizes.channels, 1};
   Shape packed{depthwise ? 1 : sizes.group, kernel.packing.panels};
-  if (schedule.algorithm == Algorithm::winograd)
-    packed.insert(packed.end(), {winograd_points, winograd_points});
+  if (is_winograd(schedule.algorithm))
+    packed.insert(packed.end(), 2, winograd_of(schedule.algorithm).points());
   else
     packed.insert(packed.end(), sizes.kernel.begin(), sizes.kernel.end());
   packed.insert(packed.end(), {sizes.depth, kernel.packing.panel});
@@ -49,7 +49,7 @@ Kernel with_schedule(Kernel kernel, const ContractionSchedule& schedule) {
 std::vector<Kernel> kernel_variants(const Kernel& kernel, const Isa& isa, const CompileOptions& options) {
   std::vector<Kernel> variants{kernel};
   if (kernel.form == Form::contraction) {
-    const ScheduleSpace space{kernel.weights.has_value(), options.exact_math, most_tiles(options.tuner)};
+    const ScheduleSpace space{kernel.weights.has_value(), options.exact_math, most_tiles(options.tuner), kernel.threads};
     variants.clear();
     for (const ContractionSchedule& schedule :
          contraction_schedules(kernel.body, kernel.body.node(kernel.anchor), isa, space))
@@ -67,7 +67,9 @@ std::vector<Kernel> kernel_variants(const Kernel& kernel, const Isa& isa, const 
     variants.push_back(variants[i]);
     variants.back().threads = 1;
     const ContractionSchedule& schedule = variants[i].schedule;
-    if (kernel.form != Form::contraction || schedule.algorithm != Algorithm::direct) continue;
+    if (kernel.form != Form::contraction || schedule.algorithm == Algorithm::depthwise ||
+        schedule.algorithm == Algorithm::depthwise_in_place)
+      continue;
     variants.push_back(variants[i]);
     variants.back().schedule.threads_share_rows = false;
   }

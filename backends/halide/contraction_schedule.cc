@@ -24,12 +24,12 @@ double direct_cycles(const ContractionSizes& s, const ContractionTile& tile) {
 }
 
 /// Products at 85% of the direct rate, transforms at some six operations a vector of a point.
-double winograd_cycles(const ContractionSizes& s, const ContractionTile& tile) {
-  constexpr double points = winograd_points * winograd_points;
-  const auto tiles = static_cast<double>(s.batch * ((s.pixels[0] + winograd_tile - 1) / winograd_tile) *
-                                         ((s.pixels[1] + winograd_tile - 1) / winograd_tile));
+double winograd_cycles(const ContractionSizes& s, const ContractionSchedule& schedule) {
+  const Winograd& winograd = winograd_of(schedule.algorithm);
+  const auto points = static_cast<double>(winograd.points() * winograd.points());
+  const auto tiles = static_cast<double>(s.batch * winograd.tiles(s.pixels[0]) * winograd.tiles(s.pixels[1]));
   const auto depth = static_cast<double>(s.depth), channels = static_cast<double>(s.channels),
-             lanes = static_cast<double>(tile.lanes);
+             lanes = static_cast<double>(schedule.tile.lanes);
   const double products = tiles * points * depth * channels / lanes / 0.85;
   const double transforms = tiles * points * 6 * (depth + channels) / lanes;
   const double extra_bytes = (points - 9) * depth * channels * sizeof(float);
@@ -49,19 +49,28 @@ std::vector<ContractionSchedule> depthwise_schedules(const Node& conv, const Con
   return schedules;
 }
 
-std::vector<ContractionSchedule> winograd_schedules(const ContractionSizes& s, const Isa& isa, size_t most) {
-  const int64_t tiles_x = (s.pixels[1] + winograd_tile - 1) / winograd_tile,
-                tiles_y = (s.pixels[0] + winograd_tile - 1) / winograd_tile;
-  const int64_t tiles = tiles_x * winograd_block_rows(tiles_x, tiles_y, s.depth);
+std::vector<ContractionSchedule> winograd_schedules(Algorithm algorithm, const ContractionSizes& s, const Isa& isa,
+                                                    const ScheduleSpace& space) {
+  const int64_t tiles = winograd_of(algorithm).tiles(s.pixels[1]) * winograd_block_rows(s, {algorithm, {}}, space.threads);
   std::vector<ContractionTile> ranked = rank_contraction_tiles(isa, sizeof(float), s.channels, tiles);
   std::erase_if(ranked, [](const ContractionTile& tile) { return !tile.exact; });
-  return with_tiles(Algorithm::winograd, ranked, most);
+  return with_tiles(algorithm, ranked, std::max<size_t>(space.most_tiles / 4, 1));
+}
+
+/// The larger tile first; the smaller one, too, where its weights make up for its arithmetic.
+std::vector<ContractionSchedule> winograd_schedules(const ContractionSizes& s, const Isa& isa, const ScheduleSpace& space) {
+  std::vector<ContractionSchedule> large = winograd_schedules(Algorithm::winograd_4x4, s, isa, space),
+                                   small = winograd_schedules(Algorithm::winograd_2x2, s, isa, space);
+  if (large.empty() || small.empty() || winograd_cycles(s, small[0]) > winograd_cycles(s, large[0])) return large;
+  small.insert(small.end(), large.begin(), large.end());
+  return small;
 }
 
 }  // namespace
 
 std::string print_schedule(const ContractionSchedule& schedule) {
-  constexpr const char* names[] = {"direct", "depthwise", "winograd", "depthwise_in_place"};
+  constexpr const char* names[] = {"direct", "depthwise", "depthwise_in_place", "winograd_2x2",
+                                   "winograd_4x4"};
   return fmt::format("{} {} x {} of {}, threads by {}", names[static_cast<size_t>(schedule.algorithm)],
                      schedule.tile.pixels, schedule.tile.panel, schedule.tile.lanes,
                      schedule.threads_share_rows ? "rows" : "panels");
@@ -103,9 +112,9 @@ std::vector<ContractionSchedule> contraction_schedules(const Graph& body, const 
     return depthwise_schedules(anchor, tiles[0], space.most_tiles);
   std::vector<ContractionSchedule> direct = with_tiles(Algorithm::direct, tiles, space.most_tiles);
   if (!space.constant_weights || space.exact_math || !allows_winograd(body, anchor)) return direct;
-  std::vector<ContractionSchedule> winograd = winograd_schedules(sizes, isa, std::max<size_t>(space.most_tiles / 4, 1));
+  std::vector<ContractionSchedule> winograd = winograd_schedules(sizes, isa, space);
   const bool winograd_first =
-      !winograd.empty() && winograd_cycles(sizes, winograd[0].tile) < direct_cycles(sizes, direct[0].tile);
+      !winograd.empty() && winograd_cycles(sizes, winograd[0]) < direct_cycles(sizes, direct[0].tile);
   std::vector<ContractionSchedule>& first = winograd_first ? winograd : direct;
   std::vector<ContractionSchedule>& second = winograd_first ? direct : winograd;
   first.insert(first.end(), second.begin(), second.end());

@@ -13,12 +13,13 @@ struct ContractionSchedule {
   enum class Algorithm : uint8_t {
     direct,
     depthwise,  // one filter a channel, the input copied with its border, some rows at a time
-    winograd,   // F(4x4, 3x3): a quarter of the arithmetic, four times the weights
     depthwise_in_place,  // one filter a channel; loops of their own at the borders, where the input ends
+    winograd_2x2,        // F(2x2, 3x3): less than half the arithmetic, 1.8 times the weights
+    winograd_4x4,        // F(4x4, 3x3): a quarter of the arithmetic, four times the weights
   };
   Algorithm algorithm = Algorithm::direct;
   ContractionTile tile;
-  bool threads_share_rows = true;  // direct: each takes blocks of rows; false: each takes panels of all rows
+  bool threads_share_rows = true;  // each takes blocks of rows; false (not depthwise): each takes panels of all rows
   bool operator==(const ContractionSchedule&) const = default;
 };
 
@@ -42,6 +43,7 @@ struct ScheduleSpace {
   bool constant_weights = false;  // they are known now and can be packed or transformed
   bool exact_math = false;        // direct arithmetic only
   size_t most_tiles = 1;          // of each algorithm
+  int threads = 1;
 };
 
 /// The analytic choice first: least cycles by a model of arithmetic and of weights that come from memory.

@@ -66,8 +66,8 @@ Tensor gather_dense(const Tensor& tensor, const Storage& storage, const Shape& s
 Tensor pack_weights(const Tensor& tensor, const Storage& storage, const Shape& shape, const Node& node,
                     const Shape& packed, ContractionSchedule::Algorithm algorithm) {
   Tensor out(tensor.dtype(), packed);
-  if (algorithm == ContractionSchedule::Algorithm::winograd) {
-    const Tensor transformed = winograd_weights(gather_dense(tensor, storage, shape));
+  if (is_winograd(algorithm)) {
+    const Tensor transformed = winograd_weights(gather_dense(tensor, storage, shape), winograd_of(algorithm));
     const Storage dense{storage.root, 0, row_major_strides(transformed.shape())};
     pack_as<float>(transformed, dense, transformed.shape(), node, out);
     return out;

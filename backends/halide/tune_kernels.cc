@@ -21,10 +21,12 @@ constexpr size_t batch_bytes = size_t{512} << 20;
 constexpr int64_t timed_steps = 16;
 
 /// To be raised with every change of the code that is made for a kernel's text: times of other code are worth nothing.
-constexpr int code_generation = 4;
+constexpr int code_generation = 5;
 
-std::string key_of(const Kernel& kernel, const Isa& isa) {
-  return fmt::format("halide {} {} {} {}", INTARSIA_HALIDE_VERSION, code_generation, isa.level, kernel.text());
+/// A kernel that runs in one thread takes longer where others share the work, as it finds its inputs in their caches.
+std::string key_of(const Kernel& kernel, const Isa& isa, const CompileOptions& options) {
+  return fmt::format("halide {} {} {} threads {} {}", INTARSIA_HALIDE_VERSION, code_generation, isa.level, options.threads,
+                     kernel.text());
 }
 
 size_t bytes_of(const Argument& argument) {
@@ -45,12 +47,14 @@ class Batch {
     calls_.push_back(std::move(call));
     std::vector<Place> places;
     size_t inputs = 0;
+    std::vector<ByteRange>& read = uses_.emplace_back().read;
     for (size_t i = 0; i < kernel.inputs.size(); ++i) {
       const Argument& input = kernel.inputs[i];
       if (kernel.weights == i) {
         places.push_back({Where::constant, constant(input), 0});
       } else {
         places.push_back({Where::workspace, 0, inputs});
+        read.push_back({inputs, inputs + bytes_of(input)});
         inputs += rounded(bytes_of(input));
       }
     }
@@ -64,7 +68,10 @@ class Batch {
   bool is_empty() const { return calls_.empty(); }
 
   Result<std::vector<int64_t>> time(const Isa& isa, const CompileOptions& options) {
-    for (std::vector<Place>& places : memory_.places) places.back().offset = input_bytes_;
+    for (size_t i = 0; i < calls_.size(); ++i) {
+      memory_.places[i].back().offset = input_bytes_;
+      uses_[i].written = {input_bytes_, input_bytes_ + bytes_of(calls_[i].kernel.output)};
+    }
     memory_.workspace_bytes = input_bytes_ + output_bytes_;
     std::vector<const Kernel*> kernels;
     for (const Call& call : calls_) kernels.push_back(&call.kernel);
@@ -80,7 +87,7 @@ class Batch {
     for (const EmittedKernel& kernel : emitted) objects.emplace(kernel.symbol, &kernel.object_file);
     for (const auto& [symbol, object] : objects) region.object_files.push_back(*object);
     region.object_files.push_back(glue_object());
-    std::vector<int64_t> times = TRY(options.tuner->time_kernels(region, options.threads));
+    std::vector<int64_t> times = TRY(options.tuner->time_kernels({region, uses_}, options.threads));
     INTARSIA_CHECK(times.size() == calls_.size());
     return times;
   }
@@ -99,6 +106,7 @@ class Batch {
   }
 
   std::vector<Call> calls_;
+  std::vector<KernelBatch::Uses> uses_;  // of the calls
   MemoryPlan memory_;
   std::map<Shape, size_t> constants_;
   size_t constant_bytes_ = 0, input_bytes_ = 0, output_bytes_ = 0;
@@ -128,13 +136,13 @@ class Times {
   }
 
   std::optional<int64_t> of(const Kernel& kernel) const {
-    const auto at = times_.find(key_of(kernel, isa_));
+    const auto at = times_.find(key_of(kernel, isa_, options_));
     return at == times_.end() ? std::nullopt : std::optional(at->second);
   }
 
  private:
   bool recall(const Kernel& kernel) {
-    const std::string key = key_of(kernel, isa_);
+    const std::string key = key_of(kernel, isa_, options_);
     const std::optional<int64_t> known = tuner_.costs->find(key);
     if (known) times_[key] = *known, ++tuner_.remembered;
     return known.has_value();
@@ -142,7 +150,7 @@ class Times {
 
   Status remember(const std::vector<const Kernel*>& kernels, const std::vector<int64_t>& times) {
     std::vector<std::pair<std::string, int64_t>> entries;
-    for (size_t i = 0; i < kernels.size(); ++i) entries.emplace_back(key_of(*kernels[i], isa_), std::max<int64_t>(times[i], 1));
+    for (size_t i = 0; i < kernels.size(); ++i) entries.emplace_back(key_of(*kernels[i], isa_, options_), std::max<int64_t>(times[i], 1));
     tuner_.costs->add(entries);
     tuner_.measured += static_cast<int>(entries.size());
     times_.insert(entries.begin(), entries.end());

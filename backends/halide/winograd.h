@@ -1,31 +1,35 @@
-// What the compile-time and the run-time part of F(4x4, 3x3) share: its matrices (interpolation points 0, 1, -1,
-// 2, -2 and infinity; Lavin and Gray, 2016) and its blocking.
+// What the compile-time and the run-time part of Winograd's algorithm F(m x m, 3x3) share: its matrices (Lavin and Gray,
+// 2016) and its blocking.
 #pragma once
 
 #include <array>
-#include <cstdint>
+#include <vector>
 
+#include "backends/halide/contraction_schedule.h"
 #include "base/tensor_view.h"
 
 namespace intarsia::halide {
 
-constexpr int64_t winograd_tile = 4;   // outputs of a tile along an axis
-constexpr int64_t winograd_points = 6;  // inputs of a tile along an axis, and products
+/// F(m x m, 3x3), the same along both axes of a tile.
+struct Winograd {
+  int64_t outputs;                                // m: of a tile along an axis
+  std::vector<std::vector<float>> input, output;  // points x points; outputs x points
+  std::vector<std::array<double, 3>> weights;     // one row a point
 
-constexpr std::array<std::array<float, 6>, 6> winograd_input{{{4, 0, -5, 0, 1, 0},
-                                                              {0, -4, -4, 1, 1, 0},
-                                                              {0, 4, -4, -1, 1, 0},
-                                                              {0, -2, -1, 2, 1, 0},
-                                                              {0, 2, -1, -2, 1, 0},
-                                                              {0, 4, 0, -5, 0, 1}}};
-constexpr std::array<std::array<float, 6>, 4> winograd_output{
-    {{1, 1, 1, 1, 1, 0}, {0, 1, -1, 2, -2, 0}, {0, 1, 1, 4, 4, 0}, {0, 1, -1, 8, -8, 1}}};
+  /// Inputs of a tile along an axis, and products.
+  int64_t points() const { return outputs + 2; }
+  int64_t tiles(int64_t pixels) const { return (pixels + outputs - 1) / outputs; }
+};
 
-/// Rows of tiles that are transformed together: their transformed input stays in the second-level cache, and a
-/// weight that was loaded serves many tiles.
-int64_t winograd_block_rows(int64_t tiles_x, int64_t tiles_y, int64_t depth);
+bool is_winograd(ContractionSchedule::Algorithm algorithm);
+const Winograd& winograd_of(ContractionSchedule::Algorithm algorithm);
 
-/// Weights [outputs, inputs, 3, 3] (dense) as [outputs, inputs, 6, 6].
-Tensor winograd_weights(const Tensor& weights);
+/// Rows of tiles that are transformed together. Where threads share rows, their transformed input stays in the second-level
+/// cache, and each thread gets equally many blocks if that can be; else all rows, so that each thread reads its own panels
+/// of the weights once.
+int64_t winograd_block_rows(const ContractionSizes& sizes, const ContractionSchedule& schedule, int threads);
+
+/// Weights [outputs, inputs, 3, 3] (dense) as [outputs, inputs, points, points].
+Tensor winograd_weights(const Tensor& weights, const Winograd& algorithm);
 
 }  // namespace intarsia::halide

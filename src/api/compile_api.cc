@@ -26,10 +26,10 @@ Result<Toolbox> make_tools(const ReadRequest& read) {
   Toolbox tools = TRY(make_toolbox(read.request, read.kernels));
   tools.progress = read.progress;
   tools.print = read.print;
-  tools.time_kernels = [](const std::string& backend, const CompiledRegion& region,
+  tools.time_kernels = [](const std::string& backend, const KernelBatch& batch,
                           int threads) -> Result<std::vector<int64_t>> {
     for (const RunBackend& one : run_backends()) {
-      if (one.name == backend) return time_kernels(region, one, threads);
+      if (one.name == backend) return time_kernels(batch, one, threads);
     }
     return fail("no backend '{}' that runs", backend);
   };

@@ -76,8 +76,8 @@ struct Toolbox {
   TensorFlowSource tensorflow;                   // what the importer of TensorFlow models asks
   std::function<void(const std::string& text)> print;  // where --print-after goes
   Progress progress;
-  /// Times the kernels of a region (Tuner::time_kernels) that the named backend compiled; empty: nothing can be measured.
-  std::function<Result<std::vector<int64_t>>(const std::string& backend, const CompiledRegion& region, int threads)>
+  /// Times kernels (Tuner::time_kernels) that the named backend compiled; empty: nothing can be measured.
+  std::function<Result<std::vector<int64_t>>(const std::string& backend, const KernelBatch& batch, int threads)>
       time_kernels;
   /// Times runs of program files on filled inputs, in turns; they are removed as soon as they are open. One result a
   /// program. Rounds end when `may_go_on` says no. Empty: nothing can be measured.

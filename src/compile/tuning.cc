@@ -40,8 +40,8 @@ Tuning::Tuning(const CompileRequest& request, const Toolbox& tools)
 
 Tuner* Tuning::tuner_for(const std::string& backend) {
   if (!why_off_.empty()) return nullptr;
-  tuner_.time_kernels = [this, backend](const CompiledRegion& region, int threads) {
-    return tools_.time_kernels(backend, region, threads);
+  tuner_.time_kernels = [this, backend](const KernelBatch& batch, int threads) {
+    return tools_.time_kernels(backend, batch, threads);
   };
   return &tuner_;
 }

@@ -7,11 +7,12 @@
 #include "base/result.h"
 #include "device/executable.h"
 #include "target/target.h"
+#include "target/tuner.h"
 
 namespace intarsia {
 
-/// Nanoseconds of each kernel of `region`, which has no inputs and outputs, in the order of calls: the least of several
-/// rounds. In a round each kernel runs once, so that its constants are as cold as those of all the others make them.
-Result<std::vector<int64_t>> time_kernels(const CompiledRegion& region, const RunBackend& backend, int threads);
+/// Nanoseconds of each kernel of `batch`, which `backend` compiled, as Tuner::time_kernels says. In a round each kernel
+/// runs once, so that its constants are as cold as those of all the others make them.
+Result<std::vector<int64_t>> time_kernels(const KernelBatch& batch, const RunBackend& backend, int threads);
 
 }  // namespace intarsia

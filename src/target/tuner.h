@@ -15,13 +15,30 @@ struct CompiledRegion;
 /// How kernels are chosen: analytically, or by the measured times of few or of many variants.
 enum class Tune { off, fast, full };
 
+/// Bytes of a region's workspace.
+struct ByteRange {
+  size_t begin = 0, end = 0;
+};
+
+/// Kernels to time, as a region that has no inputs and outputs.
+struct KernelBatch {
+  struct Uses {
+    std::vector<ByteRange> read;  // but for constants
+    ByteRange written;
+  };
+  const CompiledRegion& region;
+  std::vector<Uses> uses;  // of each kernel, in the order of calls
+};
+
 /// Of one compile. Backends count what they did.
 struct Tuner {
   Tune effort = Tune::fast;
   CostDatabase* costs = nullptr;
-  /// Loads a region that has no inputs and outputs and gives the nanoseconds of each of its kernels, in the order of
-  /// calls: the least of several rounds, so that between two runs of a kernel all the others ran.
-  std::function<Result<std::vector<int64_t>>(const CompiledRegion& region, int threads)> time_kernels;
+  /// Loads the batch's region and gives the nanoseconds of each kernel, in the order of calls: the least of several
+  /// rounds, so that between two runs of a kernel all the others ran. With threads, each of them wrote its part of what
+  /// the kernel reads, and the time ends when each has read its part of what was written: as kernels before and behind
+  /// would do.
+  std::function<Result<std::vector<int64_t>>(const KernelBatch& batch, int threads)> time_kernels;
   /// Is there time left for another batch?
   std::function<bool()> may_go_on;
   std::function<void(int done, int total)> progress;
