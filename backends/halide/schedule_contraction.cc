@@ -50,7 +50,7 @@ void schedule_stage(ContractionParts& p, Halide::LoopLevel level, int lanes, int
 bool worth_threads(const ContractionParts& p) {
   return p.threads > 1 && element_count(p.batch_extents) * element_count(p.pixel_extents) * p.channels *
                                   p.group * p.taps * (p.depth / p.group) >
-                              500000;
+                              100000;
 }
 
 }  // namespace
