@@ -36,6 +36,13 @@ double winograd_cycles(const ContractionSizes& s, const ContractionSchedule& sch
   return products + transforms + extra_bytes / memory_bytes_per_cycle;
 }
 
+PixelRow pixel_row(const ContractionSizes& s, int bytes, int threads) {
+  return {.width = s.pixels.back(),
+          .in_blocks = element_count(s.pixels) == s.pixels.back(),
+          .pixel_bytes = s.depth * s.group * bytes,
+          .threads = threads};
+}
+
 std::vector<ContractionSchedule> with_tiles(Algorithm algorithm, const std::vector<ContractionTile>& tiles, size_t most) {
   std::vector<ContractionSchedule> schedules;
   for (size_t i = 0; i < std::min(tiles.size(), most); ++i) schedules.push_back({algorithm, tiles[i]});
@@ -52,7 +59,7 @@ std::vector<ContractionSchedule> depthwise_schedules(const Node& conv, const Con
 std::vector<ContractionSchedule> winograd_schedules(Algorithm algorithm, const ContractionSizes& s, const Isa& isa,
                                                     const ScheduleSpace& space) {
   const int64_t tiles = winograd_of(algorithm).tiles(s.pixels[1]) * winograd_block_rows(s, {algorithm, {}}, space.threads);
-  std::vector<ContractionTile> ranked = rank_contraction_tiles(isa, sizeof(float), s.channels, tiles);
+  std::vector<ContractionTile> ranked = rank_contraction_tiles(isa, sizeof(float), s.channels, {.width = tiles});
   std::erase_if(ranked, [](const ContractionTile& tile) { return !tile.exact; });
   return with_tiles(algorithm, ranked, std::max<size_t>(space.most_tiles / 4, 1));
 }
@@ -107,7 +114,7 @@ std::vector<ContractionSchedule> contraction_schedules(const Graph& body, const 
                                                        const ScheduleSpace& space) {
   const ContractionSizes sizes = contraction_sizes(body, anchor);
   const int bytes = dtype_bits(body.value(anchor.outputs[0]).type.dtype) / 8;
-  const std::vector<ContractionTile> tiles = rank_contraction_tiles(isa, bytes, sizes.channels, sizes.pixels.back());
+  const std::vector<ContractionTile> tiles = rank_contraction_tiles(isa, bytes, sizes.channels, pixel_row(sizes, bytes, space.threads));
   if (space.constant_weights && anchor.op == "Conv" && sizes.group > 1 && sizes.depth == 1 && sizes.channels == 1)
     return depthwise_schedules(anchor, tiles[0], space.most_tiles);
   std::vector<ContractionSchedule> direct = with_tiles(Algorithm::direct, tiles, space.most_tiles);

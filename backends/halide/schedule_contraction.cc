@@ -8,9 +8,6 @@ namespace {
 using Halide::TailStrategy;
 using Halide::VarOrRVar;
 
-/// Bytes of input that a block of rows may touch: half of a usual second-level cache.
-constexpr int64_t block_bytes = 512 * 1024;
-
 void vectorize_lanes(Halide::Stage stage, const ContractionParts& p) {
   if (p.tile.lanes > 1) stage.vectorize(p.ci, as_int(p.tile.lanes));
   if (p.tile.panel > p.tile.lanes) stage.unroll(p.ci);
@@ -26,17 +23,6 @@ void schedule_accumulators(ContractionParts& p) {
   p.acc.update().reorder(order);
   vectorize_lanes(p.acc.update(), p);
   p.acc.update().unroll(x);
-}
-
-/// Rows of the outer loop that one task (or one pass over the panels) takes.
-int64_t rows_of_block(const ContractionParts& p, int64_t rows, int64_t row_elements) {
-  int64_t fit = std::max<int64_t>(block_bytes / std::max<int64_t>(row_elements * p.depth_bytes, 1), 1);
-  int64_t blocks = (rows + fit - 1) / fit;
-  if (p.threads > 1 && p.threads_share_rows && rows >= 4 * p.threads) {
-    blocks = std::max<int64_t>(blocks, 2 * p.threads);
-    blocks = (blocks + p.threads - 1) / p.threads * p.threads;
-  }
-  return (rows + blocks - 1) / blocks;
 }
 
 void schedule_stage(ContractionParts& p, Halide::LoopLevel level, int lanes, int64_t channels) {
@@ -88,23 +74,23 @@ void schedule_contraction(ContractionParts& p) {
   }
   std::vector<VarOrRVar> order{p.ci, xi, xo};
   int64_t blocks = 1;
+  const int threads_of_rows = p.threads_share_rows ? p.threads : 1;
   size_t rows_axis = 0;
   while (rows_axis + 1 < p.pixels.size() && p.pixel_extents[rows_axis] == 1) ++rows_axis;
   if (rows_axis + 1 == p.pixels.size()) {
-    // Blocks of equal size: the last one, shifted inwards, repeats as little as can be.
-    int64_t tiles = (width + t - 1) / t, tiles_of_block = rows_of_block(p, tiles, t);
-    blocks = (tiles + tiles_of_block - 1) / tiles_of_block;
-    int64_t chunk = std::max((width + blocks - 1) / blocks, t);
-    p.out.split(x, block, rest, as_int(chunk), TailStrategy::ShiftInwards)
+    const PixelRow row{.width = width, .in_blocks = true, .pixel_bytes = p.depth_bytes, .threads = threads_of_rows};
+    const RowBlocks tiles = row.tile_blocks(t);
+    blocks = tiles.blocks;
+    p.out.split(x, block, rest, as_int(std::min(tiles.rows * t, width)), TailStrategy::ShiftInwards)
         .split(rest, xo, xi, as_int(t), TailStrategy::ShiftInwards);
     for (size_t i = 0; i < rows_axis; ++i) order.emplace_back(p.pixels[i]);
   } else {
     int64_t rows = p.pixel_extents[rows_axis], row_elements = 1;
     for (size_t i = rows_axis + 1; i < p.pixels.size(); ++i) row_elements *= p.pixel_extents[i];
-    int64_t chunk = rows_of_block(p, rows, row_elements);
-    blocks = (rows + chunk - 1) / chunk;
+    const RowBlocks chunks = choose_row_blocks(rows, row_elements * p.depth_bytes, threads_of_rows);
+    blocks = chunks.blocks;
     p.out.split(x, xo, xi, as_int(t), TailStrategy::ShiftInwards);
-    p.out.split(p.pixels[rows_axis], block, rest, as_int(chunk), TailStrategy::ShiftInwards);
+    p.out.split(p.pixels[rows_axis], block, rest, as_int(chunks.rows), TailStrategy::ShiftInwards);
     for (size_t i = p.pixels.size() - 1; i-- > 0;) order.emplace_back(i == rows_axis ? rest : p.pixels[i]);
   }
   order.emplace_back(p.co);
