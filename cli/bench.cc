@@ -188,11 +188,13 @@ Json bench(const Options& options, bool is_program,
     }
   }
   folder.reset();
-  measure(contenders, options.seconds, [&](double done) { progress("measuring", done); });
+  const double waited =
+      measure(contenders, subject.threads, options.seconds, [&](double done) { progress("measuring", done); });
   Json report{{"model", subject.model.empty() ? Json(nullptr) : Json(subject.model)},
               {"program", is_program ? Json(options.path) : Json(nullptr)},
               {"threads", subject.threads},
               {"inputs", values.notes()},
+              {"waited_s", waited},
               {"results", best_results(contenders, differences)}};
   report.update(compare_times(report["results"]));
   return report;
@@ -277,7 +279,7 @@ void add_bench_command(CLI::App& app) {
   command->footer(
       "Each runtime has a process of its own. They run in turn, at least 10 runs at a time with pauses of "
       "100 ms;\n"
-      "a turn counts only if the others were idle meanwhile.\n\n"
+      "a turn counts only if the others were idle meanwhile, and begins when each thread has a core of its own.\n\n"
       "Examples:\n"
       "  intarsia bench resnet.onnx --against onnxruntime,openvino --threads 2\n"
       "  intarsia bench resnet.so -i image=cat.npy --json\n"

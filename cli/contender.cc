@@ -107,6 +107,16 @@ double percentile(const std::vector<double>& sorted, double part) {
   return sorted[static_cast<size_t>(std::max(rank, 1.0)) - 1];
 }
 
+constexpr auto pause = std::chrono::milliseconds(100);
+
+/// Waits until each thread has a core of its own, but no longer than `most` seconds. Returns the seconds.
+double wait_for_cores(int threads, double most) {
+  const auto start = Clock::now();
+  while (!intarsia::Compiler::get().has_free_cores(threads) && seconds_since(start) < most)
+    std::this_thread::sleep_for(pause);
+  return seconds_since(start);
+}
+
 std::vector<double> sorted(std::vector<double> numbers) {
   std::sort(numbers.begin(), numbers.end());
   return numbers;
@@ -186,25 +196,26 @@ Json Contender::report() const {
           {"peak_rss_mb", worker_->peak_rss_mb()}};
 }
 
-void measure(const std::vector<std::unique_ptr<Contender>>& contenders, double seconds,
-             const std::function<void(double)>& progress) {
-  constexpr auto pause = std::chrono::milliseconds(100);
+double measure(const std::vector<std::unique_ptr<Contender>>& contenders, int threads, double seconds,
+               const std::function<void(double)>& progress) {
   constexpr size_t least_rounds = 3, most_turns_without = 10;
   const auto start = Clock::now();
+  double waited = 0;
   for (size_t turn = 0;; ++turn) {
     const auto fewest =
         std::min_element(contenders.begin(), contenders.end(),
                          [](const auto& a, const auto& b) { return a->rounds() < b->rounds(); });
     const size_t rounds = (*fewest)->rounds();
     const double by_rounds = static_cast<double>(rounds) / least_rounds;
-    const double done = std::min(seconds_since(start) / seconds, by_rounds);
+    const double done = std::min((seconds_since(start) - waited) / seconds, by_rounds);
     progress(std::min(done, 1.0));
-    if (done >= 1) return;
+    if (done >= 1) return waited;
     if (turn > most_turns_without + least_rounds * (rounds + 1)) {
       throw intarsia::Error(
           fmt::format("nothing to compare: {}, and so in all but {} of {} rounds; try again",
                       (*fewest)->disturber(), rounds, turn));
     }
+    waited += wait_for_cores(threads, 3 * seconds - waited);
     for (const auto& contender : contenders) {
       std::this_thread::sleep_for(pause);
       contender->run_round(contenders);

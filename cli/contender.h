@@ -46,6 +46,7 @@ class Contender {
 };
 
 /// Rounds in turn, for about `seconds`, at least three that count of each. Throws when the machine never gets
-/// quiet enough for that. `progress` is told the part that is done, 0 to 1.
-void measure(const std::vector<std::unique_ptr<Contender>>& contenders, double seconds,
-             const std::function<void(double)>& progress);
+/// quiet enough for that. Before a turn it waits until each of `threads` threads has a core of its own, in all for at most
+/// three times `seconds`; returns how many seconds that took. `progress` is told the part that is done, 0 to 1.
+double measure(const std::vector<std::unique_ptr<Contender>>& contenders, int threads, double seconds,
+               const std::function<void(double)>& progress);

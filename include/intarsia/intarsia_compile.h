@@ -94,6 +94,12 @@ INTARSIA_EXPORT intarsia_error* intarsia_check(const intarsia_check_request* req
 INTARSIA_EXPORT intarsia_error* intarsia_compare(const intarsia_tensor* actual, const intarsia_tensor* reference,
                                                  double rtol, double atol, int32_t* ok, char** report);
 
+/* ---- Measuring ---- */
+
+/* 1 when `threads` threads run side by side now, each on a core of its own, else 0. Other programs take cores away; those
+ * of a virtual machine may be hyperthreads of one for a while. Computes for up to a millisecond. */
+INTARSIA_EXPORT int32_t intarsia_has_free_cores(int32_t threads);
+
 /* ---- Peers: other runtimes, to compare speed with ----
  * A peer takes the cores and memory that it likes: open one in a process of its own. */
 

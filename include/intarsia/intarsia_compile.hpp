@@ -178,6 +178,9 @@ class Compiler {
     return {ok != 0, take(report)};
   }
 
+  /// Does each of `threads` threads have a core of its own now?
+  bool has_free_cores(int threads) const { return has_free_cores_(threads) != 0; }
+
   /// The inputs' data must outlive the peer.
   Peer open_peer(const std::string& runtime, const std::string& configuration, const std::string& model,
                  int threads, const std::vector<NamedView>& inputs, const std::string& signature = {},
@@ -200,6 +203,7 @@ class Compiler {
     find(library, "intarsia_explain", explain_);
     find(library, "intarsia_check", check_);
     find(library, "intarsia_compare", compare_);
+    find(library, "intarsia_has_free_cores", has_free_cores_);
     find(library, "intarsia_peer_open", peer_open_);
     find(library, "intarsia_peer_close", peer_close_);
     find(library, "intarsia_peer_version", peer_version_);
@@ -254,6 +258,7 @@ class Compiler {
   decltype(&intarsia_explain) explain_ = nullptr;
   decltype(&intarsia_check) check_ = nullptr;
   decltype(&intarsia_compare) compare_ = nullptr;
+  decltype(&intarsia_has_free_cores) has_free_cores_ = nullptr;
   decltype(&intarsia_peer_open) peer_open_ = nullptr;
   decltype(&intarsia_peer_close) peer_close_ = nullptr;
   decltype(&intarsia_peer_version) peer_version_ = nullptr;

@@ -1,10 +1,13 @@
-// The C API of the peers, and of comparing what they and we compute.
+// The C API of the peers, of comparing what they and we compute, and of what measuring asks about the machine.
+#include <thread>
+
 #include "api/external_tensor.h"
 #include "api/give_text.h"
 #include "api/handles.h"
 #include "api/peers.h"
 #include "api/read_request.h"
 #include "include/intarsia/intarsia_compile.h"
+#include "measure/free_cores.h"
 #include "measure/report_difference.h"
 
 struct intarsia_peer {
@@ -72,6 +75,12 @@ intarsia_error* intarsia_peer_open(const intarsia_peer_request* request, intarsi
     if (request == nullptr || peer == nullptr) return fail("intarsia_peer_open got a null pointer");
     return open(*request, peer);
   });
+}
+
+int32_t intarsia_has_free_cores(int32_t threads) {
+  if (threads > static_cast<int32_t>(std::thread::hardware_concurrency())) return 0;
+  intarsia::ThreadPool pool(threads);
+  return intarsia::has_free_cores(pool) ? 1 : 0;
 }
 
 const char* intarsia_peer_version(const intarsia_peer* peer) { return peer->open.version.c_str(); }

@@ -10,12 +10,16 @@
 #include <limits>
 
 #include "compile/link_objects.h"
+#include "measure/free_cores.h"
 
 namespace intarsia {
 namespace {
 
-constexpr int rounds = 6;        // after one that warms up
-constexpr int most_rounds = 24;  // where others take cores away in between
+constexpr int rounds = 6;  // after one that warms up
+
+/// How often a round is put off or repeated because cores are taken away, and for how long.
+constexpr int most_repeats = 40;
+constexpr std::chrono::milliseconds pause{50};
 
 /// Code in this process, from a file that has no name.
 class LoadedCode {
@@ -46,26 +50,6 @@ class LoadedCode {
 
   std::shared_ptr<void> handle_;
 };
-
-/// Arithmetic that needs nothing but a core, for some 50 microseconds.
-int spin(void*, int, int) {
-  volatile uint32_t state = 1;
-  for (int i = 0; i < 20000; ++i) state = state * 1664525u + 1013904223u;
-  return 0;
-}
-
-int64_t spin_nanoseconds(ThreadPool& pool, int tasks) {
-  const int64_t begin = clock_nanoseconds();
-  pool.parallel_for(tasks, spin, nullptr);
-  return clock_nanoseconds() - begin;
-}
-
-/// Is there a core for each thread now? Virtual machines and other programs take them away for seconds.
-bool has_all_cores(ThreadPool& pool) {
-  if (pool.size() < 2) return true;
-  spin_nanoseconds(pool, pool.size());  // wakes the workers
-  return 2 * spin_nanoseconds(pool, pool.size()) < 3 * spin_nanoseconds(pool, 1);
-}
 
 /// Passes a kernel's memory from and to its neighbours: each thread has its part of every tensor in its caches.
 class Neighbours {
@@ -145,13 +129,17 @@ Result<std::vector<int64_t>> time_kernels(const KernelBatch& batch, const RunBac
   TRY(executable->run(context));
   context.trace = &trace;
   std::vector<int64_t> least(times.size(), std::numeric_limits<int64_t>::max());
-  for (int round = 0, good = 0; good < rounds && round < most_rounds; ++round) {
-    const bool all_cores_before = has_all_cores(pool);
+  int repeats = 0;
+  for (int round = 0; round < rounds;) {
+    for (; repeats < most_repeats && !has_free_cores(pool); ++repeats) std::this_thread::sleep_for(pause);
     next = 0;
     write_inputs();
     TRY(executable->run(context));
-    if (all_cores_before && has_all_cores(pool)) ++good;
     for (size_t i = 0; i < times.size(); ++i) least[i] = std::min(least[i], times[i]);
+    if (repeats == most_repeats || has_free_cores(pool))
+      ++round;
+    else
+      ++repeats;
   }
   return least;
 }
