@@ -122,7 +122,7 @@ def measure_overheads() -> dict:
     worst: dict[int, float] = {}
     for result in partition["results"]:
         worst[result["nodes"]] = max(worst.get(result["nodes"], 0), result["seconds"])
-    return {"dispatch": json_of(BIN / "bench_dispatch"), "partition_worst_seconds_by_nodes": worst,
+    return {"dispatch": json_of(BIN / "bench_dispatch"), "parallel_loop": json_of(BIN / "bench_handover"), "partition_worst_seconds_by_nodes": worst,
             "onnxruntime_call": json_of(BIN / "bench_onnxruntime_call"),
             "resnet50_load_to_first_result_ms": round(first_result_ms(OUT / "resnet50.so"), 1)}
 
