@@ -1,4 +1,4 @@
-// Step 6: a kernel as a scheduled Halide pipeline. One build_<form>.cc for each form; schedules are in there
+// Part of step 9: a kernel as a scheduled Halide pipeline. One build_<form>.cc for each form; schedules are in there
 // or, where they have parameters to choose, in schedule_<form>.cc.
 #pragma once
 

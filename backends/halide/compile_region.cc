@@ -3,6 +3,7 @@
 #include <set>
 
 #include "backends/halide/canonicalise.h"
+#include "backends/halide/choose_in_place.h"
 #include "backends/halide/choose_layouts.h"
 #include "backends/halide/choose_schedules.h"
 #include "backends/halide/encode_plan.h"
@@ -65,6 +66,10 @@ Result<CompiledRegion> compile_region(const Graph& region, const CompileOptions&
   // A kernel's text decides its code; weights are packed as its schedule wants them.
   TRY(choose_schedules(calls, isa, options));
   print("choose_schedules", [&] { return print_calls(calls); });
+
+  // Outputs share memory with inputs that nothing reads any more.
+  choose_in_place(layouts, calls, isa);
+  print("choose_in_place", [&] { return print_calls(calls); });
 
   MemoryPlan memory = plan_memory(layouts, calls);
   TRY(verify_memory(layouts, calls, memory));

@@ -1,4 +1,4 @@
-// Step 7: machine code. Kernels with equal text are compiled once in a process, and their code is the same
+// Step 9: machine code. Kernels with equal text are compiled once in a process, and their code is the same
 // bytes wherever they appear.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Step 9: the blob for the run half.
+// Step 10: the blob for the run half.
 #pragma once
 
 #include <string>

@@ -35,6 +35,7 @@ struct Kernel {
   std::optional<size_t> weights;  // of a contraction: the input that holds weights known at compile time
   ContractionSchedule schedule;   // of a contraction or a recurrence
   Packing packing;                // of the weights
+  std::optional<size_t> in_place;  // the input that the output is written over; the same address
   int threads = 1;
   std::string text() const;  // the signature
 };

@@ -4,14 +4,11 @@
 #include <map>
 #include <tuple>
 
+#include "backends/halide/lifetimes.h"
 #include "backends/halide/pack_weights.h"
-#include "base/arena_plan.h"
 
 namespace intarsia::halide {
 namespace {
-
-/// Kernels may read up to a vector past the end of what they own.
-constexpr size_t slack = 64;
 
 class Planner {
  public:
@@ -37,29 +34,26 @@ class Planner {
     return static_cast<size_t>(dtype_bits(graph_.value(value).type.dtype)) / 8;
   }
 
-  /// A root lives from the first call that writes any part of it to the last that reads one.
   void place_workspace() {
-    std::map<ValueId, Lifetime> lifetimes;
-    auto touch = [&](ValueId value, size_t call) {
-      ValueId owner = root(value);
-      if (fixed_.contains(owner) || graph_.value(owner).constant) return;
-      auto step = static_cast<int>(call);
-      size_t bytes =
-          static_cast<size_t>(element_count(*graph_.value(owner).type.fixed_shape())) * element_bytes(owner) +
-          slack;
-      auto [at, made] = lifetimes.try_emplace(owner, Lifetime{bytes, step, step});
-      at->second.last = step;
+    std::map<ValueId, Lifetime> lifetimes = find_lifetimes(layouts_, calls_);
+    std::map<ValueId, ValueId> taken_over;  // by the output of a call, from its input
+    for (const Call& call : calls_)
+      if (call.kernel.in_place) taken_over[root(call.output)] = root(call.inputs[*call.kernel.in_place]);
+    auto owner = [&](ValueId root) {
+      for (auto at = taken_over.find(root); at != taken_over.end(); at = taken_over.find(root)) root = at->second;
+      return root;
     };
-    for (size_t c = 0; c < calls_.size(); ++c) {
-      for (ValueId input : calls_[c].inputs) touch(input, c);
-      touch(calls_[c].output, c);
+    for (const auto& [later, earlier] : taken_over) {
+      Lifetime& whole = lifetimes.at(owner(earlier));
+      whole.last = std::max(whole.last, lifetimes.at(later).last);
     }
+    std::vector<ValueId> owners;
     std::vector<Lifetime> buffers;
-    for (const auto& [owner, lifetime] : lifetimes) buffers.push_back(lifetime);
-    ArenaPlan arena = plan_arena(buffers);
-    size_t next = 0;
-    for (const auto& [owner, lifetime] : lifetimes)
-      fixed_[owner] = {Where::workspace, 0, arena.offsets[next++]};
+    for (const auto& [root, lifetime] : lifetimes)
+      if (!taken_over.contains(root)) owners.push_back(root), buffers.push_back(lifetime);
+    const ArenaPlan arena = plan_arena(buffers);
+    for (size_t i = 0; i < owners.size(); ++i) fixed_[owners[i]] = {Where::workspace, 0, arena.offsets[i]};
+    for (const auto& [later, earlier] : taken_over) fixed_[later] = fixed_.at(owner(earlier));
     plan_.workspace_bytes = arena.bytes;
   }
 

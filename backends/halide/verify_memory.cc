@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "backends/halide/choose_in_place.h"
+
 namespace intarsia::halide {
 namespace {
 
@@ -46,6 +48,7 @@ class Verifier {
 
   Status verify_call(const Call& call, const std::vector<Place>& places, size_t number) {
     if (!call.walks.empty()) TRY(verify_walks(call, number));
+    if (call.kernel.in_place) TRY(verify_in_place(call, places, number));
     for (size_t i = 0; i < call.inputs.size(); ++i) {
       if (places[i].where != Where::workspace) continue;
       const auto [begin, end] = range_of(call.inputs[i], places[i], call.walk(i));
@@ -58,7 +61,7 @@ class Verifier {
       return fail("halide: internal error: %{} ends at {} of {} bytes", name_of(call.output), end, plan_.workspace_bytes);
     if (!owners_.owns(root_of(call.output), begin, end)) owners_.claim(begin, end, root_of(call.output));
     for (size_t i = 0; i < call.inputs.size(); ++i) {
-      if (places[i].where != Where::workspace) continue;
+      if (places[i].where != Where::workspace || call.kernel.in_place == i) continue;
       const auto [from, to] = range_of(call.inputs[i], places[i], call.walk(i));
       if (!owners_.owns(root_of(call.inputs[i]), from, to))
         return fail("halide: internal error: kernel {} overwrites %{} while it reads it", number, name_of(call.inputs[i]));
@@ -69,6 +72,19 @@ class Verifier {
  private:
   ValueId root_of(ValueId value) const { return layouts_.storage[index(value)].root; }
   const std::string& name_of(ValueId value) const { return layouts_.graph.value(value).name; }
+
+  /// What may be overwritten while it is read: an input at the output's address, element for element, that fills the same
+  /// bytes, in a kernel that reads it in time. (Who reads it later finds it gone.)
+  Status verify_in_place(const Call& call, const std::vector<Place>& places, size_t number) const {
+    const size_t input = *call.kernel.in_place;
+    const Place &from = places[input], &to = places.back();
+    const bool one_place = from.where == Where::workspace && to.where == Where::workspace && from.offset == to.offset &&
+                           range_of(call.inputs[input], from, {}) == range_of(call.output, to, {});
+    if (!one_place || !call.walks.empty() || !reads_before_it_writes(call.kernel, input))
+      return fail("halide: internal error: kernel {} cannot write %{} over %{}", number, name_of(call.output),
+                  name_of(call.inputs[input]));
+    return {};
+  }
 
   /// Every time a repeated kernel runs, its arguments lie in the memory of their values' roots.
   Status verify_walks(const Call& call, size_t number) const {
