@@ -1,5 +1,5 @@
-// Kernels that write over an input: random nets whose residuals die in every form of kernel give what the reference gives,
-// and the verifier refuses plans in which a kernel would read what is overwritten.
+// Kernels that write over an input: random nets whose residuals die in every form of kernel give what the reference
+// gives, and the verifier refuses plans in which a kernel would read what is overwritten.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,7 +35,9 @@ class RandomNet {
     conv("last", r(), 3);
   }
 
-  std::string text() const { return fmt::format("graph \"net\" opsets {{\"\": 18}}\n{}{}output %last", inputs_, nodes_); }
+  std::string text() const {
+    return fmt::format("graph \"net\" opsets {{\"\": 18}}\n{}{}output %last", inputs_, nodes_);
+  }
 
  private:
   std::string r() const { return fmt::format("r{}", blocks_); }
@@ -50,8 +52,8 @@ class RandomNet {
 
   void conv(const std::string& to, const std::string& from, int taps, bool depthwise = false) {
     const std::string w = weight(fmt::format("{},{},{},{}", channels_, depthwise ? 1 : channels_, taps, taps));
-    node(fmt::format("%{} = Conv(%{}, %{}) {{pads=[{},{},{},{}], group={}}}", to, from, w, taps / 2, taps / 2, taps / 2, taps / 2,
-                     depthwise ? channels_ : 1));
+    node(fmt::format("%{} = Conv(%{}, %{}) {{pads=[{},{},{},{}], group={}}}", to, from, w, taps / 2, taps / 2, taps / 2,
+                     taps / 2, depthwise ? channels_ : 1));
   }
 
   void block() {
@@ -66,17 +68,20 @@ class RandomNet {
         break;
       case 3:  // behind a window
         conv("h" + id, from, 1);
-        node(fmt::format("%y{0} = MaxPool(%h{0}) {{kernel_shape=[3,3], pads=[1,1,1,1]}}\n%{2} = Sub(%{1}, %y{0})", id, from, to));
+        node(fmt::format("%y{0} = MaxPool(%h{0}) {{kernel_shape=[3,3], pads=[1,1,1,1]}}\n%{2} = Sub(%{1}, %y{0})", id,
+                         from, to));
         break;
       case 4:  // elementwise, behind what reads all of it
-        node(fmt::format("%m{0} = GlobalAveragePool(%{1})\n%g{0} = Sigmoid(%m{0})\n%{2} = Mul(%{1}, %g{0})", id, from, to));
+        node(fmt::format("%m{0} = GlobalAveragePool(%{1})\n%g{0} = Sigmoid(%m{0})\n%{2} = Mul(%{1}, %g{0})", id, from,
+                         to));
         break;
       case 5:  // rows, along the innermost axis in memory or another one
         node(fmt::format("%{} = Softmax(%{}) {{axis={}}}", to, from, 1 + random_() % 3));
         break;
       case 6:  // rows with a residual
         conv("h" + id, from, 3);
-        node(fmt::format("%m{0} = ReduceMean(%h{0}) {{axes=[1]}}\n%d{0} = Sub(%h{0}, %m{0})\n%{2} = Add(%d{0}, %{1})", id, from, to));
+        node(fmt::format("%m{0} = ReduceMean(%h{0}) {{axes=[1]}}\n%d{0} = Sub(%h{0}, %m{0})\n%{2} = Add(%d{0}, %{1})",
+                         id, from, to));
         break;
       case 7:  // never: the convolution reads it at other places
         conv("y" + id, from, 3);
@@ -84,7 +89,8 @@ class RandomNet {
         break;
       default:  // never where the sizes differ or the order does
         conv("h" + id, from, 1);
-        node(fmt::format("%t{0} = Transpose(%{1}) {{perm=[0,1,3,2]}}\n%m{0} = ReduceMax(%t{0}) {{axes=[2]}}", id, from));
+        node(
+            fmt::format("%t{0} = Transpose(%{1}) {{perm=[0,1,3,2]}}\n%m{0} = ReduceMax(%t{0}) {{axes=[2]}}", id, from));
         conv("y" + id, "h" + id, 1);
         node(fmt::format("%s{0} = Add(%y{0}, %{1})", id, height_ == width_ ? "t" + id : from));
         node(fmt::format("%{} = Add(%s{}, %{})", to, id, from));
@@ -101,7 +107,8 @@ Tuner random_tuner(CostDatabase& costs, uint32_t seed) {
   Tuner tuner;
   tuner.costs = &costs;
   tuner.may_go_on = [] { return true; };
-  tuner.time_kernels = [random = std::mt19937(seed)](const CompiledRegion& region, int) mutable -> Result<std::vector<int64_t>> {
+  tuner.time_kernels = [random = std::mt19937(seed)](const CompiledRegion& region,
+                                                     int) mutable -> Result<std::vector<int64_t>> {
     std::vector<int64_t> times(static_cast<size_t>(region.kernels));
     for (int64_t& time : times) time = 1 + static_cast<int64_t>(random() % 1000);
     return times;
@@ -119,7 +126,8 @@ TEST(HalideInPlace, RandomNetsAgreeWithReference) {
     const std::string text = RandomNet(seed).text();
     Result<Graph> graph = make_graph(text);
     ASSERT_TRUE(graph) << graph.error().message << text;
-    const std::vector<Tensor> inputs{random_tensor(DType::f32, *graph->value(graph->inputs[0]).type.fixed_shape(), seed)};
+    const std::vector<Tensor> inputs{
+        random_tensor(DType::f32, *graph->value(graph->inputs[0]).type.fixed_shape(), seed)};
     auto want = run_reference(*graph, inputs);
     ASSERT_TRUE(want) << want.error().message;
     CostDatabase costs("");
@@ -132,7 +140,8 @@ TEST(HalideInPlace, RandomNetsAgreeWithReference) {
       ASSERT_TRUE(loaded) << loaded.error().message << text;
       auto got = (*loaded)->run(inputs, &threads);
       ASSERT_TRUE(got) << got.error().message;
-      EXPECT_EQ(compare((*got)[0].view(), (*want)[0].view()), "") << number << " threads, seed " << seed << "\n" << text;
+      EXPECT_EQ(compare((*got)[0].view(), (*want)[0].view()), "") << number << " threads, seed " << seed << "\n"
+                                                                  << text;
     }
   }
   EXPECT_GT(in_place, 50u);
@@ -166,7 +175,8 @@ input %w3 : f32[16,16,3,3]
 %y = Conv(%h, %w3) {{pads=[1,1,1,1]}}
 %s = Add(%y, %r)
 %o = Conv(%s, %w1)
-output %o)", width);
+output %o)",
+                                       width);
   const auto graph = halide::canonicalise(*make_graph(text));
   Planned planned{halide::choose_layouts(*graph), {}};
   planned.calls = halide::make_kernels(planned.layouts, halide::fuse(planned.layouts), 1);

@@ -254,8 +254,8 @@ class RowsBuilder {
     out_.reorder(loops);
     if (!lanes_in_row_)
       out_.vectorize(lane_inner);
-    else if (full_output && factor > 1)
-      out_.vectorize(lane, factor, TailStrategy::ShiftInwards);
+    else if (full_output && factor > 1)  // in place, nothing may be written twice
+      out_.vectorize(lane, factor, b_.kernel().in_place ? TailStrategy::GuardWithIf : TailStrategy::ShiftInwards);
     for (Func f : value_funcs_) place(f, outer);
     for (Func f : partial_funcs_) place(f, outer);
     for (Func f : row_funcs_) {

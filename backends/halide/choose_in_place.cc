@@ -11,12 +11,14 @@ namespace {
 
 class Chooser {
  public:
-  Chooser(const Layouts& layouts, const std::vector<Call>& calls) : layouts_(layouts), lifetimes_(find_lifetimes(layouts, calls)) {}
+  Chooser(const Layouts& layouts, const std::vector<Call>& calls)
+      : layouts_(layouts), lifetimes_(find_lifetimes(layouts, calls)) {}
 
   std::optional<size_t> choose(const Call& call, int number) const {
     if (!call.walks.empty() || !is_born(call.output, number)) return std::nullopt;
     for (size_t i = 0; i < call.inputs.size(); ++i)
-      if (reads_before_it_writes(call.kernel, i) && dies(call, i, number) && have_equal_memory(call.inputs[i], call.output))
+      if (reads_before_it_writes(call.kernel, i) && dies(call, i, number) &&
+          have_equal_memory(call.inputs[i], call.output))
         return i;
     return std::nullopt;
   }
@@ -38,7 +40,8 @@ class Chooser {
   }
 
   bool have_equal_memory(ValueId a, ValueId b) const {
-    return lifetimes_.at(storage(a).root).bytes == lifetimes_.at(storage(b).root).bytes && storage(a).offset == storage(b).offset;
+    return lifetimes_.at(storage(a).root).bytes == lifetimes_.at(storage(b).root).bytes &&
+           storage(a).offset == storage(b).offset;
   }
 
   const Layouts& layouts_;
@@ -49,7 +52,8 @@ class Chooser {
 
 bool reads_before_it_writes(const Kernel& kernel, size_t input) {
   if (kernel.form == Form::recurrence || kernel.inputs[input] != kernel.output) return false;
-  return kernel.anchor == no_node || std::ranges::count(kernel.body.node(kernel.anchor).inputs, kernel.body.inputs[input]) == 0;
+  return kernel.anchor == no_node ||
+         std::ranges::count(kernel.body.node(kernel.anchor).inputs, kernel.body.inputs[input]) == 0;
 }
 
 void choose_in_place(const Layouts& layouts, std::vector<Call>& calls, const Isa& isa) {

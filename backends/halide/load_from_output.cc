@@ -16,8 +16,8 @@ class LoadFromOutput : public IRMutator {
 
   Expr visit(const Load* load) override {
     if (load->name != input_) return IRMutator::visit(load);
-    return Load::make(load->type, output_.name(), mutate(load->index), {}, output_.output_buffer().parameter(), mutate(load->predicate),
-                      load->alignment);
+    return Load::make(load->type, output_.name(), mutate(load->index), {}, output_.output_buffer().parameter(),
+                      mutate(load->predicate), load->alignment);
   }
 
   std::string input_;
