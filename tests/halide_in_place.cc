@@ -102,20 +102,6 @@ class RandomNet {
   std::string inputs_, nodes_;
 };
 
-/// Chooses variants at random.
-Tuner random_tuner(CostDatabase& costs, uint32_t seed) {
-  Tuner tuner;
-  tuner.costs = &costs;
-  tuner.may_go_on = [] { return true; };
-  tuner.time_kernels = [random = std::mt19937(seed)](const CompiledRegion& region,
-                                                     int) mutable -> Result<std::vector<int64_t>> {
-    std::vector<int64_t> times(static_cast<size_t>(region.kernels));
-    for (int64_t& time : times) time = 1 + static_cast<int64_t>(random() % 1000);
-    return times;
-  };
-  return tuner;
-}
-
 TEST(HalideInPlace, RandomNetsAgreeWithReference) {
   size_t in_place = 0, kernels = 0;
   halide::RegionOptions options;

@@ -62,14 +62,7 @@ TEST_P(HalideKernels, AgreesWithReference) {
   // Variants that the formula would not choose: made-up times choose at random.
   for (uint32_t seed : {1u, 2u}) {
     CostDatabase costs("");
-    Tuner tuner;
-    tuner.costs = &costs;
-    tuner.may_go_on = [] { return true; };
-    tuner.time_kernels = [random = std::mt19937(seed)](const KernelBatch& batch, int) mutable -> Result<std::vector<int64_t>> {
-      std::vector<int64_t> times(batch.uses.size());
-      for (int64_t& time : times) time = 1 + static_cast<int64_t>(random() % 1000);
-      return times;
-    };
+    Tuner tuner = random_tuner(costs, seed);
     CompileOptions tuned{static_cast<int>(seed), "native"};
     tuned.tuner = &tuner;
     loaded = LoadedRegion::make(*graph, tuned, {});

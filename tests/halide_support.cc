@@ -213,4 +213,16 @@ std::string compare(const TensorView& got, const TensorView& want, double relati
   return same_tensor(got, want) ? std::string() : "integers differ";
 }
 
+Tuner random_tuner(CostDatabase& costs, uint32_t seed) {
+  Tuner tuner;
+  tuner.costs = &costs;
+  tuner.may_go_on = [] { return true; };
+  tuner.time_kernels = [random = std::mt19937(seed)](const KernelBatch& batch, int) mutable -> Result<std::vector<int64_t>> {
+    std::vector<int64_t> times(batch.uses.size());
+    for (int64_t& time : times) time = 1 + static_cast<int64_t>(random() % 1000);
+    return times;
+  };
+  return tuner;
+}
+
 }  // namespace intarsia::test

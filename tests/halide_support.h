@@ -9,6 +9,7 @@
 
 #include "backends/halide/compile_region.h"
 #include "device/executable.h"
+#include "target/tuner.h"
 
 namespace intarsia::test {
 
@@ -18,6 +19,9 @@ Result<Graph> make_graph(std::string_view text);
 
 /// Seeded: floats in [-2, 2], integers in [0, 3], bool 0 and 1.
 Tensor random_tensor(DType dtype, const Shape& shape, uint64_t seed);
+
+/// Chooses variants at random, by made-up times.
+Tuner random_tuner(CostDatabase& costs, uint32_t seed);
 
 /// The outputs of a graph by the reference kernels, node by node.
 Result<std::vector<Tensor>> run_reference(const Graph& graph, const std::vector<Tensor>& inputs);
