@@ -111,6 +111,19 @@ KernelBuilder::KernelBuilder(const Kernel& kernel, const Isa& isa)
   for (size_t v = 0; v < kernel.body.values.size(); ++v)
     if (const auto& constant = kernel.body.values[v].constant)
       operands_[v] = {constant->shape(), [expr = scalar_expr(*constant)](const Exprs&) { return expr; }};
+  compute_in_front();
+}
+
+void KernelBuilder::compute_in_front() {
+  if (kernel_.form != Form::contraction) return;
+  for (size_t n = 0; n < static_cast<size_t>(index(kernel_.anchor)); ++n) {
+    const Node& node = kernel_.body.nodes[n];
+    operand(node.outputs[0]) = {shape(node.outputs[0]), [this, &node](const Exprs& at) {
+                                  Exprs inputs;
+                                  for (ValueId input : node.inputs) inputs.push_back(broadcast_at(input, at));
+                                  return build_elementwise(node, inputs, type(node.outputs[0]));
+                                }};
+  }
 }
 
 Halide::Type KernelBuilder::type(ValueId value) const {
@@ -137,8 +150,8 @@ Expr KernelBuilder::result_at(const Exprs& at, Expr anchor_value) {
   for (size_t n = 0; n < kernel_.body.nodes.size(); ++n) {
     const Node& node = kernel_.body.nodes[n];
     Expr& value = values[index(node.outputs[0])];
-    if (NodeId(n) == kernel_.anchor) {
-      value = anchor_value;
+    if (kernel_.anchor != no_node && NodeId(n) <= kernel_.anchor) {
+      value = anchor_value;  // the last one is the anchor
       continue;
     }
     Exprs inputs;

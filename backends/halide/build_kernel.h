@@ -55,6 +55,9 @@ class KernelBuilder {
   BuiltKernel finish(Func output, Argument argument);
 
  private:
+  /// Elementwise nodes in front of a contraction are computed where it reads them.
+  void compute_in_front();
+
   const Kernel& kernel_;
   const Isa& isa_;
   std::vector<Operand> operands_;  // of the body's values

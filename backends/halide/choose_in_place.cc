@@ -52,8 +52,10 @@ class Chooser {
 
 bool reads_before_it_writes(const Kernel& kernel, size_t input) {
   if (kernel.form == Form::recurrence || kernel.inputs[input] != kernel.output) return false;
-  return kernel.anchor == no_node ||
-         std::ranges::count(kernel.body.node(kernel.anchor).inputs, kernel.body.inputs[input]) == 0;
+  if (kernel.anchor == no_node) return true;
+  // What stands in front of the anchor is computed where that one reads it.
+  return std::ranges::none_of(std::span(kernel.body.nodes).first(static_cast<size_t>(index(kernel.anchor)) + 1),
+                              [&](const Node& node) { return std::ranges::count(node.inputs, kernel.body.inputs[input]) > 0; });
 }
 
 void choose_in_place(const Layouts& layouts, std::vector<Call>& calls, const Isa& isa) {

@@ -94,8 +94,12 @@ void coalesce_pointwise(Kernel& kernel) {
     for (Argument* argument : all) merge(*argument, outer, rank - 1);
   }
   set_shapes(kernel);
-  Shape out = kernel.output.shape;
-  for (const Node& each : kernel.body.nodes) kernel.body.value(each.outputs[0]).type.shape = to_symbolic(out);
+  Shape shape = kernel.output.shape;
+  shape[1] = (*kernel.body.value(node.inputs[0]).type.fixed_shape())[1];
+  for (size_t n = 0; n < kernel.body.nodes.size(); ++n) {
+    if (NodeId(n) == kernel.anchor) shape = kernel.output.shape;
+    kernel.body.value(kernel.body.nodes[n].outputs[0]).type.shape = to_symbolic(shape);
+  }
 }
 
 }  // namespace

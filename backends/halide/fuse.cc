@@ -60,6 +60,7 @@ class Fuser {
     if (form_of(node) == Form::elementwise)
       return rows ? out == rows->full || out == rows->reduced : out == shape(tail);
     if (group.form != Form::elementwise && group.form != Form::rows) return false;
+    if (takes_in_front(node, tail)) return group.form == Form::elementwise && !rows;
     std::optional<Rows> other = rows_of(node);
     if (!other || node.op == "ArgMax" || node.op == "ArgMin") return false;
     if (!rows && other->full == shape(tail)) {
@@ -67,6 +68,13 @@ class Fuser {
       return true;
     }
     return rows && other->full == rows->full && other->axes == rows->axes;
+  }
+
+  /// A convolution computes elementwise operators in front of it while it copies its input's rows.
+  bool takes_in_front(const Node& node, ValueId input) const {
+    return node.op == "Conv" && node.attributes.get_int("group", 1) == 1 && node.inputs[0] == input &&
+           std::ranges::count(node.inputs, input) == 1 && readers_[index(input)].size() == 1 &&
+           all_are(node.attributes.get_ints("spread", {1}), 1);
   }
 
   /// Adds the smallest set of readers after which again one value alone is read from outside, if all of them
@@ -99,6 +107,8 @@ class Fuser {
       return false;
     commit(group, added, *live.begin());
     if (grown_rows && !rows) group.form = Form::rows;
+    for (NodeId node : added)
+      if (form_of(graph_.node(node)) == Form::contraction) group.form = Form::contraction;
     rows = grown_rows;
     return true;
   }

@@ -1,5 +1,5 @@
 // Step 4: which nodes become one kernel: an anchor (contraction, window, reduction, movement) with the
-// elementwise nodes behind it; reductions over the same axes together with the elementwise nodes between
+// elementwise nodes behind it, for a convolution also those in front of it; reductions over the same axes together with the elementwise nodes between
 // them; chains of elementwise nodes alone; a recurrent node alone. Everything inside a group stays in registers
 // or small buffers.
 //   conv -> add -> relu, relu read twice        =>  one kernel [conv, add, relu]

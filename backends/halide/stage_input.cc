@@ -18,10 +18,11 @@ AxisBorder border_of(const Node& node, const Shape& in, const Shape& out, const 
   return {size, begin, spread, begin > 0, last > (size - 1) * spread};
 }
 
-int64_t channel_stride(const KernelBuilder& b, ValueId value) {
+/// Is it in memory with the channels of a pixel side by side?
+bool has_dense_pixels(const KernelBuilder& b, ValueId value) {
   for (size_t i = 0; i < b.body().inputs.size(); ++i)
-    if (b.body().inputs[i] == value) return b.kernel().inputs[i].strides[1];
-  return 1;
+    if (b.body().inputs[i] == value) return b.kernel().inputs[i].strides[1] == 1 || b.kernel().inputs[i].shape[1] == 1;
+  return false;
 }
 
 }  // namespace
@@ -50,7 +51,7 @@ StagedInput guard_conv_input(KernelBuilder& b, const Node& node, const Shape& ke
 StagedInput stage_conv_input(KernelBuilder& b, const Node& node, const Shape& kernel) {
   Shape in = b.shape(node.inputs[0]), out = b.shape(node.outputs[0]);
   std::vector<AxisBorder> borders;
-  bool plain = channel_stride(b, node.inputs[0]) == 1 || in[1] == 1;
+  bool plain = has_dense_pixels(b, node.inputs[0]);
   bool negative = false;
   for (size_t i = 0; i < kernel.size(); ++i) {
     borders.push_back(border_of(node, in, out, kernel, i));
