@@ -82,6 +82,34 @@ TEST_P(HalideKernels, AgreesWithReference) {
 INSTANTIATE_TEST_SUITE_P(Cases, HalideKernels, testing::ValuesIn(cases),
                          [](const auto& info) { return std::string(info.param.name); });
 
+/// The scores of an attention are in no tensor where nothing else reads them.
+TEST(HalideAttention, IsOneKernelWhereNothingElseReadsItsScores) {
+  const struct {
+    const char* output;
+    int kernels;
+  } outputs[] = {{"%y", 1}, {"%p", 3}, {"%t", 3}};
+  for (const auto& [output, kernels] : outputs) {
+    Result<Graph> graph = make_graph(fmt::format(R"(graph "attention" opsets {{"": 18}}
+input %q : f32[2,9,8]
+input %k : f32[2,8,17]
+input %v : f32[2,17,5]
+input %m : f32[9,17]
+input %b : bool[2,1,17]
+const %no : f32[] = {{-10000}}
+%s = MatMul(%q, %k)
+%t = Add(%m, %s)
+%u = Where(%b, %t, %no)
+%p = Softmax(%u)
+%y = MatMul(%p, %v)
+output %y
+{})", output == std::string("%y") ? "" : fmt::format("output {}", output)));
+    ASSERT_TRUE(graph) << graph.error().message;
+    auto region = halide::compile_region(*graph, {1, "native", {}}, {});
+    ASSERT_TRUE(region) << region.error().message;
+    EXPECT_EQ(region->kernels, kernels) << output;
+  }
+}
+
 /// Two values that live at once and share bytes, a value read after another took its place: both are found.
 TEST(HalideMemory, VerifierFindsWrongPlans) {
   Result<Graph> region = make_graph(R"(graph "two" opsets {"": 18}

@@ -157,6 +157,36 @@ output %r1
   }
 }
 
+/// Rows of scores that are all masked, in part, or hold what is no number; values that are none.
+TEST(HalideSpecialValues, OfAttention) {
+  constexpr int64_t rows = 8, keys = 37, depth = 3, channels = 5;
+  std::vector<Tensor> inputs{tensor_of(std::vector<float>(rows * keys, 0), {rows, keys}), random_tensor(DType::f32, {2, rows, depth}, 1),
+                             random_tensor(DType::f32, {2, depth, keys}, 2), random_tensor(DType::f32, {2, keys, channels}, 3)};
+  std::span<float> mask = inputs[0].as<float>();
+  for (size_t i = 0; i < keys; ++i) {
+    mask[i] = -infinity;
+    mask[keys + i] = i % 3 == 0 ? -infinity : 0;
+    mask[2 * keys + i] = i + 1 < keys ? -infinity : 0;
+    mask[3 * keys + i] = -1e30f;
+  }
+  mask[4 * keys + 36] = nan;
+  mask[5 * keys + 7] = infinity;
+  mask[6 * keys + 1] = largest;
+  inputs[3].as<float>()[36 * channels + 1] = infinity;
+  inputs[3].as<float>()[keys * channels + 2] = nan;
+  const std::string names[] = {"attention"};
+  expect_as_reference(R"(input %m : f32[8,37]
+input %q : f32[2,8,3]
+input %k : f32[2,3,37]
+input %v : f32[2,37,5]
+%s = MatMul(%q, %k)
+%t = Add(%s, %m)
+%p = Softmax(%t)
+%y = MatMul(%p, %v)
+output %y
+)", inputs, 1e-6, names);
+}
+
 TEST(HalideSpecialValues, OfWhatFollowsConvolutions) {
   Tensor x = random_tensor(DType::f32, {1, 3, 9, 9}, 5);
   x.as<float>()[100] = nan, x.as<float>()[7] = infinity;

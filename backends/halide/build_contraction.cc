@@ -108,13 +108,7 @@ class ContractionBuilder {
   Expr matrix_element(size_t input, const Exprs& row_and_column) {
     Exprs at = to_exprs(parts_.batch);
     at.insert(at.end(), row_and_column.begin(), row_and_column.end());
-    Operand& from = b_.operand(node_.inputs[input]);
-    Exprs used;
-    size_t rank = from.shape.size(), skipped = at.size() - rank;
-    // Only batch axes broadcast; the reduction's variable must stay, also where it has one value.
-    for (size_t i = 0; i < rank; ++i)
-      used.push_back(i + 2 < rank && from.shape[i] == 1 ? Expr(0) : at[i + skipped]);
-    return from.at(used);
+    return b_.matrix_at(node_.inputs[input], at);
   }
 
   /// A matrix computed at run time: read as it is when its rows are dense, else packed for each batch element.

@@ -146,20 +146,33 @@ Expr KernelBuilder::broadcast_at(ValueId value, const Exprs& index) {
 }
 
 Expr KernelBuilder::result_at(const Exprs& at, Expr anchor_value) {
+  return value_behind(kernel_.anchor, std::move(anchor_value), kernel_.body.outputs[0], at);
+}
+
+Expr KernelBuilder::value_behind(NodeId from, Expr from_value, ValueId wanted, const Exprs& at) {
   std::vector<Expr> values(kernel_.body.values.size());
-  for (size_t n = 0; n < kernel_.body.nodes.size(); ++n) {
-    const Node& node = kernel_.body.nodes[n];
-    Expr& value = values[index(node.outputs[0])];
-    if (kernel_.anchor != no_node && NodeId(n) <= kernel_.anchor) {
-      value = anchor_value;  // the last one is the anchor
-      continue;
-    }
+  size_t next = 0;
+  if (from != no_node) {
+    values[index(kernel_.body.node(from).outputs[0])] = std::move(from_value);
+    next = static_cast<size_t>(index(from)) + 1;
+  }
+  for (; !values[index(wanted)].defined(); ++next) {
+    const Node& node = kernel_.body.nodes[next];
     Exprs inputs;
     for (ValueId input : node.inputs)
       inputs.push_back(values[index(input)].defined() ? values[index(input)] : broadcast_at(input, at));
-    value = build_elementwise(node, inputs, type(node.outputs[0]));
+    values[index(node.outputs[0])] = build_elementwise(node, inputs, type(node.outputs[0]));
   }
-  return values[index(kernel_.body.outputs[0])];
+  return values[index(wanted)];
+}
+
+Expr KernelBuilder::matrix_at(ValueId value, const Exprs& at) {
+  const Operand& from = operand(value);
+  const size_t rank = from.shape.size(), skipped = at.size() - rank;
+  Exprs used;
+  // Only batch axes broadcast: the variable of a reduction must stay, also where it has one value.
+  for (size_t i = 0; i < rank; ++i) used.push_back(i + 2 < rank && from.shape[i] == 1 ? Expr(0) : at[i + skipped]);
+  return from.at(used);
 }
 
 BuiltKernel KernelBuilder::finish(Func output, Argument argument) {
@@ -180,6 +193,8 @@ BuiltKernel build_kernel(const Kernel& kernel, const Isa& isa) {
       return build_rows(builder);
     case Form::scan:
       return build_scan(builder);
+    case Form::attention:
+      return build_attention(builder);
     case Form::recurrence:
       return build_recurrence(builder);
     default:

@@ -50,6 +50,10 @@ class KernelBuilder {
   Expr broadcast_at(ValueId value, const Exprs& index);
   /// The kernel's result at `index` of the output, where the anchor's (if any) is `anchor_value`.
   Expr result_at(const Exprs& index, Expr anchor_value);
+  /// A value that elementwise nodes behind `from` (all where that is none) make, where that one's is `from_value`.
+  Expr value_behind(NodeId from, Expr from_value, ValueId wanted, const Exprs& index);
+  /// Element (batch..., row, column) of a matrix; its batch axes broadcast.
+  Expr matrix_at(ValueId value, const Exprs& index);
 
   /// Ends the building: `output` computes the result as the buffer stores it (see `stored`), over `argument`.
   BuiltKernel finish(Func output, Argument argument);
@@ -91,6 +95,7 @@ BuiltKernel build_winograd(KernelBuilder& builder);
 BuiltKernel build_window(KernelBuilder& builder);
 BuiltKernel build_rows(KernelBuilder& builder);
 BuiltKernel build_scan(KernelBuilder& builder);
+BuiltKernel build_attention(KernelBuilder& builder);
 BuiltKernel build_recurrence(KernelBuilder& builder);
 
 /// May throw Halide::Error.

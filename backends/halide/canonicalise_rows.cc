@@ -103,7 +103,8 @@ Status softmax(Rewriter& r) {
   if (r.rank(x) == 0) return fail("{} of a scalar", r.node().op);
   Axes axes = old ? all_axes(r.rank(x), axis) : Axes{axis};
   ValueId shifted = apply(r, "Sub", {x, largest_number(r, x, axes)});
-  ValueId exp = apply(r, "Exp", {shifted}), sum = reduce(r, "ReduceSum", exp, axes);
+  ValueId exp = r.emit_elementwise("Exp", {shifted}, make_attributes({{"nonpositive", int64_t{1}}}));
+  ValueId sum = reduce(r, "ReduceSum", exp, axes);
   r.set_output(0, r.node().op == "Softmax" ? apply(r, "Div", {exp, sum})
                                            : apply(r, "Sub", {shifted, apply(r, "Log", {sum})}));
   return {};

@@ -55,6 +55,15 @@ std::vector<Kernel> kernel_variants(const Kernel& kernel, const Isa& isa, const 
          contraction_schedules(kernel.body, kernel.body.node(kernel.anchor), isa, space))
       variants.push_back(with_schedule(kernel, schedule));
   }
+  if (kernel.form == Form::attention) {
+    const auto nodes = find_attention(kernel.body, find_readers(kernel.body), NodeId(0));
+    variants.clear();
+    for (const AttentionSchedule& schedule :
+         attention_schedules(attention_sizes(kernel.body, *nodes), isa, most_tiles(options.tuner))) {
+      variants.push_back(kernel);
+      variants.back().attention = schedule;
+    }
+  }
   if (kernel.form == Form::recurrence) {
     variants.clear();
     for (const ContractionSchedule& schedule :

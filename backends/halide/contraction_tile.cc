@@ -10,9 +10,17 @@ namespace {
 /// x 64 on 32 registers halves the speed).
 int64_t most_accumulators(const Isa& isa, int64_t vectors) { return isa.registers - vectors - 2; }
 
+/// Bytes of input that a block of rows may touch: half of a usual second-level cache.
+constexpr int64_t block_bytes = 512 * 1024;
+
+int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace
+
 /// Cycles over all tiles, for one step of the reduction: a multiply-add a cycle, at least 8 chains to hide
 /// its latency, and something for loads, more for weights, which stream from the second-level cache.
-double cost(const Isa& isa, int element_bytes, const ContractionTile& tile, int64_t channels, const PixelRow& row) {
+double contraction_tile_cycles(const Isa& isa, int element_bytes, const ContractionTile& tile, int64_t channels,
+                               const PixelRow& row) {
   auto t = static_cast<double>(tile.pixels), v = static_cast<double>(tile.panel / tile.lanes);
   double step = std::max(t * v, 8.0) + 0.5 * v + 0.1 * t;
   auto rounds = static_cast<double>((channels + tile.panel - 1) / tile.panel) *
@@ -20,13 +28,6 @@ double cost(const Isa& isa, int element_bytes, const ContractionTile& tile, int6
   double half_vectors = static_cast<double>(isa.lanes(element_bytes)) / static_cast<double>(tile.lanes);
   return rounds * step * (tile.exact ? 1.0 : 1.1) * (half_vectors > 1 ? 1.02 : 1.0);
 }
-
-/// Bytes of input that a block of rows may touch: half of a usual second-level cache.
-constexpr int64_t block_bytes = 512 * 1024;
-
-int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-}  // namespace
 
 RowBlocks choose_row_blocks(int64_t rows, int64_t row_bytes, int threads) {
   const int64_t most_rows = std::max<int64_t>(block_bytes / std::max<int64_t>(row_bytes, 1), 1),
@@ -64,7 +65,7 @@ std::vector<ContractionTile> rank_contraction_tiles(const Isa& isa, int element_
       std::pair<double, ContractionTile> best{-1, {}};
       for (int64_t pixels = 1; pixels <= std::min(row.width, most_accumulators(isa, vectors) / vectors); ++pixels) {
         const ContractionTile tile{lanes, panel, pixels, channels % panel == 0};
-        const double time = cost(isa, element_bytes, tile, channels, row);
+        const double time = contraction_tile_cycles(isa, element_bytes, tile, channels, row);
         if (best.first < 0 || time < best.first) best = {time, tile};
       }
       ranked.push_back(best);

@@ -42,4 +42,8 @@ struct PixelRow {
 /// The best tile of each width of panel for `channels` outputs (of a group); by an analytic estimate the fastest first.
 std::vector<ContractionTile> rank_contraction_tiles(const Isa& isa, int element_bytes, int64_t channels, const PixelRow& row);
 
+/// The estimate, for one step of the reduction.
+double contraction_tile_cycles(const Isa& isa, int element_bytes, const ContractionTile& tile, int64_t channels,
+                               const PixelRow& row);
+
 }  // namespace intarsia::halide

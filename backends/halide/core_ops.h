@@ -18,6 +18,7 @@ enum class Form {
   window,       // a small neighbourhood of each output element
   rows,         // reduction over some axes, which stay with size 1
   scan,         // each element depends on the one before it
+  attention,    // two products with a softmax between them
   recurrence,   // a kernel is one time step, which reads the state that the step before it wrote
 };
 

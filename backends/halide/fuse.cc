@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "backends/halide/attention.h"
+
 namespace intarsia::halide {
 namespace {
 
@@ -15,6 +17,10 @@ class Fuser {
         taken_(graph_.nodes.size(), false) {}
 
   std::vector<Group> run() {
+    // First, so that no other group takes their masks.
+    for (size_t n = 0; n < graph_.nodes.size(); ++n)
+      if (const auto attention = find_attention(graph_, readers_, NodeId(n)); attention && wins(*attention))
+        groups_.push_back(grow_attention(*attention));
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
       if (taken_[n] || layouts_.is_view[n] || form_of(graph_.nodes[n]) == Form::concat) continue;
       groups_.push_back(grow(NodeId(n)));
@@ -47,6 +53,27 @@ class Fuser {
     while (extend(group, rows)) {
     }
     std::ranges::sort(group.nodes);
+    return group;
+  }
+
+  /// One kernel beside three, in us, heads x length x channels of a head, on one thread of a Zen 4:
+  ///   12x64x64 135, 158    12x128x64 516, 533    12x197x64 1254, 1301    12x256x64 2064, 2105    12x512x64 8299, 9777
+  ///   8x128x32 192, 208    8x197x32 471, 507     6x64x128 126, 137       6x128x128 481, 489     6x1024x128 31463, 32542
+  /// and on two: 12x128x64 278, 321; 12x197x64 631, 701; 12x512x64 4284, 5325. So one wherever it may be. But constants
+  /// are better packed at compile time, and only a product of its own packs values whose channels lie apart.
+  bool wins(const AttentionNodes& attention) const {
+    const ValueId keys = graph_.node(attention.scores).inputs[1], values = graph_.node(attention.product).inputs[1];
+    return std::ranges::none_of(attention.all(), [&](NodeId node) { return taken_[index(node)]; }) &&
+           !graph_.value(keys).constant && !graph_.value(values).constant &&
+           layouts_.storage[index(values)].strides.back() == 1;
+  }
+
+  Group grow_attention(const AttentionNodes& attention) {
+    Group group{Form::attention, attention.all(), graph_.node(attention.product).outputs[0]};
+    for (NodeId node : group.nodes) taken_[index(node)] = true;
+    std::optional<Rows> rows;
+    while (extend(group, rows)) {
+    }
     return group;
   }
 

@@ -121,6 +121,7 @@ std::string Kernel::text() const {
   if (form == Form::recurrence) text += fmt::format("schedule {}\n", print_schedule(schedule));
   if (form == Form::contraction)
     text += fmt::format("schedule {} panels {}x{}\n", print_schedule(schedule), packing.panels, packing.panel);
+  if (form == Form::attention) text += fmt::format("schedule {}\n", print_schedule(attention));
   if (in_place) text += fmt::format("in place of {}\n", index(body.inputs[*in_place]));
   for (size_t i = 0; i < inputs.size(); ++i)
     text += fmt::format("in {} {}\n", index(body.inputs[i]), argument_text(inputs[i]));

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/halide/attention.h"
 #include "backends/halide/contraction_schedule.h"
 #include "backends/halide/fuse.h"
 
@@ -34,6 +35,7 @@ struct Kernel {
   Argument output;               // as the body has it
   std::optional<size_t> weights;  // of a contraction: the input that holds weights known at compile time
   ContractionSchedule schedule;   // of a contraction or a recurrence
+  AttentionSchedule attention;    // of an attention
   Packing packing;                // of the weights
   std::optional<size_t> in_place;  // the input that the output is written over; the same address
   int threads = 1;

@@ -164,6 +164,12 @@ Expr exp_of(Expr x) {
   return unless_nan(x, exp_of_finite(cut_for_exp(x)));
 }
 
+// NaN goes through: nothing here compares what comes of it.
+Expr exp_of_nonpositive(Expr x) {
+  if (is_f64(x)) return Halide::exp(x);
+  return exp_of_finite(strictly({x}, [](const Exprs& in) { return select(in[0] < -104.0f, -104.0f, in[0]); }));
+}
+
 // x = 2^k m with 2/3 <= m < 4/3; the polynomial is minimax for the relative error, 3e-8. What m is made of is in range
 // for any bits, those of NaN and infinity, too.
 Expr log_of(Expr x) {

@@ -64,6 +64,19 @@ std::vector<Var> ContractionParts::outer_first() const {
   return vars;
 }
 
+// Four elements a vector where they lie apart: wide gathers take several times as long, vectors along the depth and
+// single stores twice as long.
+void schedule_pack(PackedMatrix pack) {
+  Var outer("outer"), inner("inner"), steps("steps"), step("step");
+  const int lanes = pack.reads_along_depth ? std::min(pack.lanes, 4) : pack.lanes;
+  const int unrolled = vector_factor(pack.depth, 8);
+  pack.func.split(pack.lane, outer, inner, lanes, TailStrategy::ShiftInwards)
+      .split(pack.step, steps, step, unrolled, TailStrategy::ShiftInwards)
+      .reorder(inner, step, outer, steps)
+      .vectorize(inner)
+      .unroll(step);
+}
+
 void schedule_contraction(ContractionParts& p) {
   Var xi("xi"), xo("xo"), block("block"), rest("rest");
   Var x = p.pixels.back();
@@ -106,12 +119,7 @@ void schedule_contraction(ContractionParts& p) {
   Var task = block;
   bool packs_per_batch = p.pack.defined();
   if (packs_per_batch) {
-    // Loads in vectors and single stores are several times faster than gathers.
-    const int along = vector_factor(p.depth, as_int(p.tile.lanes));
-    if (p.pack_reads_along_depth && along > 1)
-      p.pack.reorder(p.pack_index, p.ci).vectorize(p.pack_index, along, TailStrategy::ShiftInwards);
-    else
-      p.pack.vectorize(p.ci, as_int(p.tile.lanes), TailStrategy::ShiftInwards);
+    schedule_pack({p.pack, p.ci, p.pack_index, p.depth, as_int(p.tile.lanes), p.pack_reads_along_depth});
     if (p.batch.empty())
       p.pack.compute_root();
     else

@@ -46,4 +46,14 @@ StagedInput guard_conv_input(KernelBuilder& builder, const Node& node, const Sha
 /// blocks of rows outside of panels, so that the input does. A last panel that would stick out begins earlier.
 void schedule_contraction(ContractionParts& parts);
 
+/// A matrix that is copied into panels: func(lane, step along the depth, panel, ...).
+struct PackedMatrix {
+  Func func;
+  Var lane, step;
+  int64_t depth = 1;
+  int lanes = 1;                  // a panel has this many columns or more
+  bool reads_along_depth = false;  // neighbours along the depth lie side by side in memory, not those along the lanes
+};
+void schedule_pack(PackedMatrix pack);
+
 }  // namespace intarsia::halide

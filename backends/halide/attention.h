@@ -1,0 +1,48 @@
+// Attention in one kernel: the scores of some rows of queries by all keys stay in a small buffer from the first product
+// over the softmax to the second one.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backends/halide/contraction_tile.h"
+#include "graph/graph.h"
+
+namespace intarsia::halide {
+
+/// The nodes of one attention in a canonical graph:
+///   scores -> between... -> largest -> shifted -> exponents -> sum -> probabilities -> product
+struct AttentionNodes {
+  NodeId scores;                // MatMul of queries by keys
+  std::vector<NodeId> between;  // elementwise: scale, mask
+  NodeId largest, shifted, exponents, sum, probabilities;  // the softmax along the last axis
+  NodeId product;               // MatMul of the probabilities by the values
+
+  std::vector<NodeId> all() const;
+};
+
+/// The attention of f32 that begins at this node, where nothing else reads what is inside.
+std::optional<AttentionNodes> find_attention(const Graph& graph, const std::vector<std::vector<NodeId>>& readers,
+                                             NodeId scores);
+
+struct AttentionSizes {
+  int64_t batch = 1, rows = 1, keys = 1;
+  int64_t depth = 1;     // of a query and a key
+  int64_t channels = 1;  // of a value
+};
+AttentionSizes attention_sizes(const Graph& graph, const AttentionNodes& nodes);
+
+/// How it is computed: both register tiles, and how many rows' scores are in the buffer.
+struct AttentionSchedule {
+  ContractionTile scores, product;  // panels of keys, of channels
+  int64_t rows = 1;
+  bool operator==(const AttentionSchedule&) const = default;
+};
+
+std::string print_schedule(const AttentionSchedule& schedule);
+
+/// The best first by an estimate of cycles.
+std::vector<AttentionSchedule> attention_schedules(const AttentionSizes& sizes, const Isa& isa, size_t most);
+
+}  // namespace intarsia::halide
