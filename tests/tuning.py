@@ -17,7 +17,7 @@ def model(tmp_path):
     weights = [numpy_helper.from_array(rng.standard_normal((32, 32, 3, 3)).astype(np.float32) / 17, name) for name in ("w1", "w2")]
     nodes = [helper.make_node("Conv", ["x", "w1"], ["a"], "conv1", pads=[1, 1, 1, 1]), helper.make_node("Relu", ["a"], ["b"], "relu"),
              helper.make_node("Conv", ["b", "w2"], ["y"], "conv2", strides=[2, 2])]
-    return save(tmp_path / "model.onnx", nodes, [("x", TensorProto.FLOAT, [1, 32, 20, 20])], [("y", TensorProto.FLOAT, [1, 32, 9, 9])], weights)
+    return save(tmp_path / "model.onnx", nodes, [("x", TensorProto.FLOAT, [1, 32, 40, 40])], [("y", TensorProto.FLOAT, [1, 32, 19, 19])], weights)
 
 
 def compile_tuned(model, name, cache, *options):
@@ -25,13 +25,14 @@ def compile_tuned(model, name, cache, *options):
     return program, call_json("compile", model, "-o", program, "--cache", cache, *options)
 
 
-def test_times_are_remembered_and_programs_the_same(model, tmp_path):
-    first, report = compile_tuned(model, "first.so", tmp_path / "cache")
+@pytest.mark.parametrize("threads", sorted({1, min(2, os.cpu_count())}))
+def test_times_are_remembered_and_programs_the_same(model, tmp_path, threads):
+    first, report = compile_tuned(model, "first.so", tmp_path / "cache", "--threads", threads)
     assert report["tuning"]["measured"] > 2 and report["tuning"]["why_off"] is None and report["tuning"]["warning"] is None
-    second, again = compile_tuned(model, "second.so", tmp_path / "cache")
+    second, again = compile_tuned(model, "second.so", tmp_path / "cache", "--threads", threads)
     assert again["tuning"]["measured"] == 0 and again["tuning"]["remembered"] == report["tuning"]["measured"]
-    third, _ = compile_tuned(model, "third.so", tmp_path / "cache")
-    assert second.read_bytes() == third.read_bytes()
+    third, _ = compile_tuned(model, "third.so", tmp_path / "cache", "--threads", threads)
+    assert first.read_bytes() == second.read_bytes() == third.read_bytes()
     assert call_json("check", first)["ok"] and call_json("check", second)["ok"]
 
 
