@@ -203,4 +203,10 @@ TEST(CompileApi, ErrorsNameTheOption) {
   EXPECT_EQ(message_of([&] { intarsia::detail::check(error); }).rfind("struct_size", 0), 0u);
 }
 
+TEST(Measuring, AsksForCoresThatAreThere) {
+  const auto& compiler = intarsia::Compiler::get();
+  EXPECT_TRUE(compiler.has_free_cores(1));
+  EXPECT_FALSE(compiler.has_free_cores(1'000'000));
+}
+
 }  // namespace
