@@ -63,9 +63,9 @@ Result<EmittedKernel> compile_kernel(const Kernel& kernel, const std::string& na
     BuiltKernel built = build_kernel(kernel, isa);
     Halide::Pipeline pipeline(built.output);
     if (kernel.in_place) load_from_output(pipeline, built.arguments[*kernel.in_place].name, built.output);
-    Halide::Module module = name_tasks(pipeline.compile_to_module(built.arguments, name, make_target(isa, options),
-                                                                  Halide::LinkageType::ExternalPlusArgv),
-                                       name);
+    Halide::Module module = pipeline.compile_to_module(built.arguments, name, make_target(isa, options),
+                                                       Halide::LinkageType::ExternalPlusArgv);
+    name_tasks(module, name);
     TemporaryFile file;
     if (file.path().empty()) return fail("halide: no temporary file can be made in /tmp");
     module.compile({{Halide::OutputFileType::object, file.path()}});

@@ -30,7 +30,7 @@ class Rename : public IRMutator {
 
 }  // namespace
 
-Halide::Module name_tasks(const Halide::Module& module, const std::string& kernel) {
+void name_tasks(Halide::Module& module, const std::string& kernel) {
   constexpr const char* address = "::";  // before a function's name where its address is taken
   std::map<std::string, std::string> names, addresses;
   for (const LoweredFunc& function : module.functions()) {
@@ -39,15 +39,11 @@ Halide::Module name_tasks(const Halide::Module& module, const std::string& kerne
     names.emplace(function.name, name);
     addresses.emplace(address + function.name, address + name);
   }
-  Halide::Module named(module.name(), module.target());
-  for (const Halide::Buffer<>& buffer : module.buffers()) named.append(buffer);
   Rename rename(addresses);
-  for (LoweredFunc function : module.functions()) {
+  for (LoweredFunc& function : module.functions()) {
     if (const auto at = names.find(function.name); at != names.end()) function.name = at->second;
     function.body = rename.mutate(function.body);
-    named.append(function);
   }
-  return named;
 }
 
 }  // namespace intarsia::halide
