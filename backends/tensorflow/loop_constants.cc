@@ -12,21 +12,6 @@ namespace {
 
 using namespace tensorflow;
 
-Result<std::optional<FunctionDef>> find_function(std::string_view library, const Attributes& attributes, const char* attribute) {
-  const AttributeValue* value = attributes.find(attribute);
-  const std::vector<std::string> names = value ? get_functions(*value) : std::vector<std::string>();
-  protozero::pbf_reader message = read_message(library);
-  while (names.size() == 1 && message.next()) {
-    if (message.tag() != function_library::function) {
-      message.skip();
-      continue;
-    }
-    FunctionDef function = TRY(read_function(read_bytes(message)));
-    if (function.signature.name == names[0]) return function;
-  }
-  return std::nullopt;
-}
-
 /// The argument that a value of the body is, also through Identity nodes; empty: it is made there.
 std::string argument_behind(const FunctionDef& body, std::string reference) {
   for (size_t steps = 0; steps <= body.nodes.size(); ++steps) {

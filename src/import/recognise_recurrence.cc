@@ -3,11 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "base/protobuf.h"
 #include "import/match_cell.h"
-#include "tensorflow/attributes.h"
 #include "tensorflow/composite.h"
-#include "tensorflow/fields.h"
 
 namespace intarsia {
 namespace {
@@ -15,22 +12,11 @@ namespace {
 using namespace tensorflow;
 
 /// The function that an attribute of the node names, out of the node's library.
-Result<std::optional<FunctionDef>> find_function(const Node& node, const char* attribute) {
-  const AttributeValue* value = node.attributes.find(attribute);
+Result<std::optional<FunctionDef>> find_function_of(const Node& node, const char* attribute) {
   const AttributeValue* library = node.attributes.find(library_attribute);
   const auto* encoded = library ? std::get_if<EncodedAttribute>(library) : nullptr;
-  const std::vector<std::string> names = value ? get_functions(*value) : std::vector<std::string>();
-  if (encoded == nullptr || names.size() != 1) return std::nullopt;
-  protozero::pbf_reader message = read_message(encoded->bytes);
-  while (message.next()) {
-    if (message.tag() != function_library::function) {
-      message.skip();
-      continue;
-    }
-    FunctionDef function = TRY(read_function(read_bytes(message)));
-    if (function.signature.name == names[0]) return function;
-  }
-  return std::nullopt;
+  if (encoded == nullptr) return std::nullopt;
+  return find_function(encoded->bytes, node.attributes, attribute);
 }
 
 /// A loop and the nodes that pack and unpack its lists.
@@ -54,7 +40,8 @@ class LoopFinder {
   Result<std::optional<Loop>> find(NodeId id) {
     const Node& node = graph_.node(id);
     if (node.op != "While" && node.op != "StatelessWhile") return std::nullopt;
-    const std::optional<FunctionDef> body = TRY(find_function(node, "body")), condition = TRY(find_function(node, "cond"));
+    const std::optional<FunctionDef> body = TRY(find_function_of(node, "body")),
+                                     condition = TRY(find_function_of(node, "cond"));
     if (!body || !condition || body->signature.inputs.size() != node.inputs.size() || body->signature.outputs.size() != node.inputs.size()) return std::nullopt;
     const FunctionMatcher body_matcher(*body), condition_matcher(*condition);
     const std::optional<CellMatch> cell = match_cell(body_matcher);

@@ -213,6 +213,22 @@ Result<FunctionDef> read_function(std::string_view bytes) {
   return function;
 }
 
+Result<std::optional<FunctionDef>> find_function(std::string_view library, const Attributes& attributes,
+                                                 const char* attribute) {
+  const AttributeValue* value = attributes.find(attribute);
+  const std::vector<std::string> names = value ? get_functions(*value) : std::vector<std::string>();
+  pbf_reader message = read_message(library);
+  while (names.size() == 1 && message.next()) {
+    if (message.tag() != function_library::function) {
+      message.skip();
+      continue;
+    }
+    FunctionDef function = TRY(read_function(read_bytes(message)));
+    if (function.signature.name == names[0]) return function;
+  }
+  return std::nullopt;
+}
+
 Result<std::string> write_function(const FunctionDef& function) {
   std::string bytes;
   pbf_writer out(bytes);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -64,6 +65,9 @@ Result<NodeDef> read_node(std::string_view bytes);
 std::string write_node(const NodeDef& node, const std::map<std::string, std::string>& encoded_attributes);
 Result<GraphDef> read_graph(std::string_view bytes);
 Result<FunctionDef> read_function(std::string_view bytes);
+/// The function of a FunctionDefLibrary (its bytes) that an attribute names; none where it names not one, or the library lacks it.
+Result<std::optional<FunctionDef>> find_function(std::string_view library, const Attributes& attributes,
+                                                 const char* attribute);
 /// With what `bytes`, if there are any, say beyond the fields of FunctionDef (results of control, statefulness).
 Result<std::string> write_function(const FunctionDef& function);
 OpDef read_op(std::string_view bytes);
