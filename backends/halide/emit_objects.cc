@@ -1,8 +1,6 @@
 #include "backends/halide/emit_objects.h"
 
 #define XXH_INLINE_ALL
-#include <stdlib.h>
-#include <unistd.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -17,6 +15,7 @@
 #include "backends/halide/load_from_output.h"
 #include "backends/halide/name_tasks.h"
 #include "backends/halide/scratch_bytes.h"
+#include "base/temporary_file.h"
 
 namespace intarsia::halide {
 namespace {
@@ -33,29 +32,11 @@ Target make_target(const Isa& isa, const EmitOptions& options) {
   return Target(Target::Linux, Target::X86, 64, features);
 }
 
-/// A file for Halide to write to; gone with the object.
-class TemporaryFile {
- public:
-  TemporaryFile() {
-    char name[] = "/tmp/intarsia-XXXXXX.o";
-    int descriptor = mkstemps(name, 2);
-    if (descriptor >= 0) close(descriptor), path_ = name;
-  }
-  ~TemporaryFile() {
-    if (!path_.empty()) unlink(path_.c_str());
-  }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  const std::string& path() const { return path_; }
-  std::string read() const {
-    std::ostringstream bytes;
-    bytes << std::ifstream(path_, std::ios::binary).rdbuf();
-    return std::move(bytes).str();
-  }
-
- private:
-  std::string path_;
-};
+std::string read_file(const std::string& path) {
+  std::ostringstream bytes;
+  bytes << std::ifstream(path, std::ios::binary).rdbuf();
+  return std::move(bytes).str();
+}
 
 Result<EmittedKernel> compile_kernel(const Kernel& kernel, const std::string& name, const Isa& isa,
                                      const EmitOptions& options) {
@@ -66,10 +47,9 @@ Result<EmittedKernel> compile_kernel(const Kernel& kernel, const std::string& na
     Halide::Module module = pipeline.compile_to_module(built.arguments, name, make_target(isa, options),
                                                        Halide::LinkageType::ExternalPlusArgv);
     name_tasks(module, name);
-    TemporaryFile file;
-    if (file.path().empty()) return fail("halide: no temporary file can be made in /tmp");
+    const TemporaryFile file = TRY(TemporaryFile::make("intarsia-kernel"));
     module.compile({{Halide::OutputFileType::object, file.path()}});
-    return EmittedKernel{name + "_argv", file.read(), built.output_argument, scratch_bytes(module)};
+    return EmittedKernel{name + "_argv", read_file(file.path()), built.output_argument, scratch_bytes(module)};
   } catch (const Halide::Error& error) {  // no std::exception
     return fail("halide: a kernel does not compile: {}; the kernel:\n{}", error.what(), kernel.text());
   }
