@@ -17,13 +17,16 @@ size_t most_tiles(const Tuner* tuner) {
   return tuner->effort == Tune::full ? 16 : 3;
 }
 
+bool is_depthwise(Algorithm algorithm) {
+  return algorithm == Algorithm::depthwise || algorithm == Algorithm::depthwise_in_place;
+}
+
 /// The kernel with its weights in panels as wide as the register tile, or in one where panels would overlap.
 Kernel with_schedule(Kernel kernel, const ContractionSchedule& schedule) {
   kernel.schedule = schedule;
   if (!kernel.weights) return kernel;
   const ContractionSizes sizes = contraction_sizes(kernel.body, kernel.body.node(kernel.anchor));
-  const bool depthwise =
-      schedule.algorithm == Algorithm::depthwise || schedule.algorithm == Algorithm::depthwise_in_place;
+  const bool depthwise = is_depthwise(schedule.algorithm);
   const int64_t panel = schedule.tile.panel;
   if (depthwise)
     kernel.packing = {sizes.group, 1};
@@ -76,9 +79,7 @@ std::vector<Kernel> kernel_variants(const Kernel& kernel, const Isa& isa, const 
     variants.push_back(variants[i]);
     variants.back().threads = 1;
     const ContractionSchedule& schedule = variants[i].schedule;
-    if (kernel.form != Form::contraction || schedule.algorithm == Algorithm::depthwise ||
-        schedule.algorithm == Algorithm::depthwise_in_place)
-      continue;
+    if (kernel.form != Form::contraction || is_depthwise(schedule.algorithm)) continue;
     variants.push_back(variants[i]);
     variants.back().schedule.threads_share_rows = false;
   }
