@@ -14,6 +14,9 @@ endforeach()
 
 install(TARGETS ${library_targets} EXPORT IntarsiaTargets COMPONENT development
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(TARGET intarsia_codegen)
+  install(TARGETS intarsia_codegen RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
+endif()
 install(DIRECTORY include/intarsia DESTINATION include COMPONENT development)
 if(INTARSIA_COMPILER)
   install(TARGETS intarsia_cli RUNTIME DESTINATION bin COMPONENT development)

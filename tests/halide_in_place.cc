@@ -106,7 +106,7 @@ TEST(HalideInPlace, RandomNetsAgreeWithReference) {
   size_t in_place = 0, kernels = 0;
   halide::RegionOptions options;
   options.printer = [&](const std::string& step, const std::string& text) {
-    if (step == "choose_in_place") in_place += count_in(text, "in place of"), kernels += count_in(text, "form ");
+    if (step == "emit_objects") in_place += count_in(text, "in place of"), kernels += count_in(text, "form ");
   };
   for (uint32_t seed = 0; seed < 40; ++seed) {
     const std::string text = RandomNet(seed).text();
@@ -165,12 +165,12 @@ output %o)",
                                        width);
   const auto graph = halide::canonicalise(*make_graph(text));
   Planned planned{halide::choose_layouts(*graph), {}};
-  planned.calls = halide::make_kernels(planned.layouts, halide::fuse(planned.layouts), 1);
-  const auto isa = halide::make_isa("x86-64-v3");
+  planned.calls = halide::make_kernels(planned.layouts, halide::fuse(planned.layouts), *halide::make_isa("x86-64-v3"), 1);
   CompileOptions direct{1, "x86-64-v3"};
   direct.exact_math = true;
-  EXPECT_TRUE(halide::choose_schedules(planned.calls, *isa, direct));
-  halide::choose_in_place(planned.layouts, planned.calls, *isa);
+  EXPECT_TRUE(halide::choose_schedules(planned.calls, test_emitter(), {}, direct));
+  halide::choose_in_place(planned.layouts, planned.calls);
+  EXPECT_TRUE(halide::emit_objects(planned.calls, test_emitter(), {}, direct));
   return planned;
 }
 

@@ -104,7 +104,7 @@ const %no : f32[] = {{-10000}}
 output %y
 {})", output == std::string("%y") ? "" : fmt::format("output {}", output)));
     ASSERT_TRUE(graph) << graph.error().message;
-    auto region = halide::compile_region(*graph, {1, "native", {}}, {});
+    auto region = halide::compile_region(*graph, test_emitter(), {1, "native", {}}, {});
     ASSERT_TRUE(region) << region.error().message;
     EXPECT_EQ(region->kernels, kernels) << output;
   }
@@ -125,8 +125,8 @@ output %d)");
   auto graph = halide::canonicalise(*region);
   ASSERT_TRUE(graph) << graph.error().message;
   const halide::Layouts layouts = halide::choose_layouts(*graph);
-  std::vector<halide::Call> calls = halide::make_kernels(layouts, halide::fuse(layouts), 1);
-  ASSERT_TRUE(halide::choose_schedules(calls, *isa, {}));
+  std::vector<halide::Call> calls = halide::make_kernels(layouts, halide::fuse(layouts), *isa, 1);
+  ASSERT_TRUE(halide::choose_schedules(calls, test_emitter(), {}, {}));
   const halide::MemoryPlan plan = halide::plan_memory(layouts, calls);
   EXPECT_TRUE(halide::verify_memory(layouts, calls, plan));
   int wrong = 0;
@@ -159,8 +159,8 @@ TEST(HalideMemory, VerifierFindsRecurrenceThatRunsTooFar) {
   auto graph = halide::canonicalise(*region);
   ASSERT_TRUE(graph) << graph.error().message;
   const halide::Layouts layouts = halide::choose_layouts(*graph);
-  std::vector<halide::Call> calls = halide::make_kernels(layouts, halide::fuse(layouts), 1);
-  ASSERT_TRUE(halide::choose_schedules(calls, *isa, {}));
+  std::vector<halide::Call> calls = halide::make_kernels(layouts, halide::fuse(layouts), *isa, 1);
+  ASSERT_TRUE(halide::choose_schedules(calls, test_emitter(), {}, {}));
   const halide::MemoryPlan plan = halide::plan_memory(layouts, calls);
   EXPECT_TRUE(halide::verify_memory(layouts, calls, plan));
   const auto repeated = std::ranges::find_if(calls, [](const halide::Call& call) { return call.times > 1; });
@@ -189,7 +189,7 @@ Result<std::unique_ptr<Executable>> load_blob(const std::string& blob, const std
 TEST(HalidePlan, StepsThatLeaveTheirTensorAreRefused) {
   Result<Graph> graph = make_graph(recurrent_text);
   ASSERT_TRUE(graph) << graph.error().message;
-  auto region = halide::compile_region(*graph, {1, "native", {}}, {});
+  auto region = halide::compile_region(*graph, test_emitter(), {1, "native", {}}, {});
   ASSERT_TRUE(region) << region.error().message;
   auto bytes = [](int64_t step) { return std::string(reinterpret_cast<const char*>(&step), sizeof step); };
   constexpr int64_t x_step = -2 * 32 * 4, state_step = -2 * 2 * 8 * 4;  // batch x columns; states x batch x units
@@ -212,7 +212,7 @@ TEST(HalidePlan, DamageNeverCrashesLoad) {
   for (const std::string& text : {std::string("graph \"case\" opsets {\"\": 18}\n") + cases[0].text, std::string(recurrent_text)}) {
     Result<Graph> graph = make_graph(text);
     ASSERT_TRUE(graph) << graph.error().message;
-    auto region = halide::compile_region(*graph, {1, "native", {}}, {});
+    auto region = halide::compile_region(*graph, test_emitter(), {1, "native", {}}, {});
     ASSERT_TRUE(region) << region.error().message;
     auto load = [&](const std::string& blob) { return load_blob(blob, region->constants).has_value(); };
     EXPECT_TRUE(load(region->blob));

@@ -62,6 +62,11 @@ Result<void*> load_code(const std::vector<std::string>& objects) {
 
 }  // namespace
 
+halide::Emitter& test_emitter() {
+  static halide::Emitter emitter;
+  return emitter;
+}
+
 Tensor random_tensor(DType dtype, const Shape& shape, uint64_t seed) {
   Tensor tensor(dtype, shape);
   std::uniform_real_distribution<double> real(-2, 2);
@@ -152,7 +157,7 @@ Result<std::unique_ptr<LoadedRegion>> LoadedRegion::make(const Graph& graph, con
                                                          const halide::RegionOptions& region_options) {
   auto loaded = std::make_unique<LoadedRegion>();
   loaded->graph_ = graph;
-  loaded->region_ = TRY(halide::compile_region(graph, options, region_options));
+  loaded->region_ = TRY(halide::compile_region(graph, test_emitter(), options, region_options));
   loaded->code_ = TRY(load_code(loaded->region_.object_files));
   for (const Tensor& constant : loaded->region_.constants) loaded->constants_.push_back(constant.view());
   LoadContext context;

@@ -29,6 +29,9 @@ Result<std::vector<Tensor>> run_reference(const Graph& graph, const std::vector<
 /// Memory for a tensor between two inaccessible pages, against the one behind it or the one before it.
 std::shared_ptr<void> guarded_memory(size_t bytes, bool at_end);
 
+/// Makes code for all tests of a program.
+halide::Emitter& test_emitter();
+
 /// A region compiled, linked, loaded with dlopen and ready to run.
 class LoadedRegion {
  public:

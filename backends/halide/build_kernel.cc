@@ -96,8 +96,7 @@ int vector_factor(int64_t extent, int lanes) {
   return factor;
 }
 
-KernelBuilder::KernelBuilder(const Kernel& kernel, const Isa& isa)
-    : kernel_(kernel), isa_(isa), operands_(kernel.body.values.size()) {
+KernelBuilder::KernelBuilder(const Kernel& kernel) : kernel_(kernel), operands_(kernel.body.values.size()) {
   for (size_t i = 0; i < kernel.inputs.size(); ++i) {
     const Argument& argument = kernel.inputs[i];
     Halide::ImageParam param(storage_type(argument.dtype), static_cast<int>(argument.shape.size()),
@@ -133,7 +132,7 @@ Halide::Type KernelBuilder::type(ValueId value) const {
 int KernelBuilder::lanes() const {
   int bytes = 1;
   for (const Value& value : kernel_.body.values) bytes = std::max(bytes, dtype_bits(value.type.dtype) / 8);
-  return isa_.lanes(bytes);
+  return isa().lanes(bytes);
 }
 
 Expr KernelBuilder::broadcast_at(ValueId value, const Exprs& index) {
@@ -182,8 +181,8 @@ BuiltKernel KernelBuilder::finish(Func output, Argument argument) {
   return built;
 }
 
-BuiltKernel build_kernel(const Kernel& kernel, const Isa& isa) {
-  KernelBuilder builder(kernel, isa);
+BuiltKernel build_kernel(const Kernel& kernel) {
+  KernelBuilder builder(kernel);
   switch (kernel.form) {
     case Form::contraction:
       return build_by_schedule(builder);

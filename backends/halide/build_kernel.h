@@ -34,10 +34,10 @@ struct Operand {
 /// What the build_<form> functions share.
 class KernelBuilder {
  public:
-  KernelBuilder(const Kernel& kernel, const Isa& isa);
+  explicit KernelBuilder(const Kernel& kernel);
 
   const Kernel& kernel() const { return kernel_; }
-  const Isa& isa() const { return isa_; }
+  const Isa& isa() const { return kernel_.isa; }
   const Graph& body() const { return kernel_.body; }
   const Node& anchor() const { return kernel_.body.node(kernel_.anchor); }
   Shape shape(ValueId value) const { return *kernel_.body.value(value).type.fixed_shape(); }
@@ -63,7 +63,6 @@ class KernelBuilder {
   void compute_in_front();
 
   const Kernel& kernel_;
-  const Isa& isa_;
   std::vector<Operand> operands_;  // of the body's values
   std::vector<Halide::ImageParam> params_;
 };
@@ -99,6 +98,6 @@ BuiltKernel build_attention(KernelBuilder& builder);
 BuiltKernel build_recurrence(KernelBuilder& builder);
 
 /// May throw Halide::Error.
-BuiltKernel build_kernel(const Kernel& kernel, const Isa& isa);
+BuiltKernel build_kernel(const Kernel& kernel);
 
 }  // namespace intarsia::halide

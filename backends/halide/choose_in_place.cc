@@ -4,7 +4,6 @@
 #include <map>
 
 #include "backends/halide/lifetimes.h"
-#include "backends/halide/writes_once.h"
 
 namespace intarsia::halide {
 namespace {
@@ -58,13 +57,9 @@ bool reads_before_it_writes(const Kernel& kernel, size_t input) {
                               [&](const Node& node) { return std::ranges::count(node.inputs, kernel.body.inputs[input]) > 0; });
 }
 
-void choose_in_place(const Layouts& layouts, std::vector<Call>& calls, const Isa& isa) {
+void choose_in_place(const Layouts& layouts, std::vector<Call>& calls) {
   const Chooser chooser(layouts, calls);
-  for (size_t c = 0; c < calls.size(); ++c) {
-    Kernel& kernel = calls[c].kernel;
-    kernel.in_place = chooser.choose(calls[c], static_cast<int>(c));
-    if (kernel.in_place && !writes_once(kernel, isa)) kernel.in_place.reset();
-  }
+  for (size_t c = 0; c < calls.size(); ++c) calls[c].kernel.in_place = chooser.choose(calls[c], static_cast<int>(c));
 }
 
 }  // namespace intarsia::halide

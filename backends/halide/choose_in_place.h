@@ -4,7 +4,6 @@
 #pragma once
 
 #include "backends/halide/choose_layouts.h"
-#include "backends/halide/isa.h"
 #include "backends/halide/kernel.h"
 
 namespace intarsia::halide {
@@ -13,7 +12,7 @@ namespace intarsia::halide {
 /// index that it writes, or reads a whole row before it writes that row.
 bool reads_before_it_writes(const Kernel& kernel, size_t input);
 
-/// Sets Kernel::in_place.
-void choose_in_place(const Layouts& layouts, std::vector<Call>& calls, const Isa& isa);
+/// Sets Kernel::in_place, also where the code would write some elements twice: emit_objects finds that out.
+void choose_in_place(const Layouts& layouts, std::vector<Call>& calls);
 
 }  // namespace intarsia::halide

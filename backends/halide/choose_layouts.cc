@@ -1,6 +1,7 @@
 #include "backends/halide/choose_layouts.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "backends/halide/core_ops.h"
@@ -67,7 +68,9 @@ std::vector<Order> wanted_orders(const Graph& graph) {
     const Node& node = graph.nodes[n];
     const Order& out = wanted[index(node.outputs[0])];
     size_t rank = graph.value(node.outputs[0]).type.shape->size();
-    if (node.op == "Reshape") {
+    if (node.op == "Conv") {
+      wanted[index(node.inputs[0])] = channels_last(rank);
+    } else if (node.op == "Reshape") {
       wanted[index(node.inputs[0])] = identity_order(graph.value(node.inputs[0]).type.shape->size());
     } else if (node.op == "Transpose" && !out.empty()) {
       std::vector<int64_t> perm = node.attributes.get_ints("perm");
@@ -106,7 +109,7 @@ Order own_order(const Graph& graph, const Node& node, const std::vector<Storage>
   size_t rank = graph.value(node.outputs[0]).type.shape->size();
   if (std::ranges::find(graph.outputs, node.outputs[0]) != graph.outputs.end()) return identity_order(rank);
   if (node.op == "Conv" || form_of(node) == Form::window) return channels_last(rank);
-  if (node.op == "MatMul") return wanted.empty() ? identity_order(rank) : wanted;
+  if (node.op == "MatMul" || (node.op == "Copy" && !wanted.empty())) return wanted.empty() ? identity_order(rank) : wanted;
   if (node.op == "Reshape" || form_of(node) == Form::recurrence) return identity_order(rank);
   ValueId leader = leading_input(graph, node);
   return leader == no_value ? identity_order(rank) : storage_order(storage[index(leader)].strides);
@@ -166,6 +169,77 @@ std::vector<Claim> find_claims(const Graph& graph) {
   }
   return claims;
 }
+
+/// Convolutions compute vectors of channels. Where the channels of a pixel lie apart, in a caller's tensor, each vector
+/// would be read or written element by element, for every tap: the code is many times as long, and slower than a Copy.
+class ChannelCopies {
+ public:
+  explicit ChannelCopies(const Layouts& layouts)
+      : layouts_(layouts), graph_(layouts.graph), readers_(find_readers(layouts.graph)), result_(layouts.graph) {}
+
+  Graph insert() {
+    result_.nodes.clear();
+    for (const Node& node : graph_.nodes) add(node);
+    return std::move(result_);
+  }
+
+ private:
+  /// Are there vectors of channels, and pixels that lie between their elements?
+  bool are_channels_apart(ValueId value) const {
+    constexpr int64_t least_channels = 8;
+    const Shape shape = shape_of(graph_, value);
+    return shape.size() >= 3 && shape[1] >= least_channels && layouts_.storage[index(value)].strides[1] != 1 &&
+           element_count(shape) > shape[0] * shape[1];
+  }
+
+  /// Is it computed where a convolution or window is, in vectors of channels?
+  bool is_made_by_channels(ValueId value) const {
+    while (graph_.value(value).producer != no_node) {
+      const Node& node = graph_.node(graph_.value(value).producer);
+      if (node.op == "Conv" || form_of(node) == Form::window) return true;
+      if (form_of(node) != Form::elementwise) return false;
+      value = leading_input(graph_, node);
+      if (value == no_value || readers_[index(value)].size() != 1) return false;
+    }
+    return false;
+  }
+
+  ValueId add_copy(ValueId from, ValueId to) {
+    const std::string name = fmt::format("channels{}", result_.nodes.size());
+    if (to == no_value) to = result_.add_value(name, graph_.value(from).type);
+    result_.add_node({name, "Copy", "", 0, {from}, {to}, {}, {}});
+    return to;
+  }
+
+  void add(Node node) {
+    for (ValueId& input : node.inputs)
+      if (const auto at = instead_.find(input); at != instead_.end()) input = at->second;
+    const ValueId from = node.op == "Conv" ? node.inputs[0] : no_value;
+    if (from != no_value && index(from) < graph_.values.size() && !graph_.value(from).constant && are_channels_apart(from)) {
+      auto [at, is_new] = copies_.try_emplace(from, no_value);
+      if (is_new) at->second = add_copy(from, no_value);
+      node.inputs[0] = at->second;
+    }
+    const ValueId output = node.outputs[0];
+    const bool leaves = std::ranges::find(graph_.outputs, output) != graph_.outputs.end();
+    if (!leaves || !are_channels_apart(output) || !is_made_by_channels(output)) {
+      result_.add_node(std::move(node));
+      return;
+    }
+    node.outputs[0] = result_.add_value(fmt::format("channels{}", result_.nodes.size()), graph_.value(output).type);
+    instead_[output] = node.outputs[0];
+    const ValueId made = node.outputs[0];
+    result_.add_node(std::move(node));
+    add_copy(made, output);
+  }
+
+  const Layouts& layouts_;
+  const Graph& graph_;
+  std::vector<std::vector<NodeId>> readers_;
+  Graph result_;
+  std::map<ValueId, ValueId> copies_;   // of what convolutions read
+  std::map<ValueId, ValueId> instead_;  // of outputs: what others in the region read
+};
 
 class Chooser {
  public:
@@ -264,7 +338,10 @@ std::optional<Shape> reshape_strides(const Shape& from, const Shape& strides, co
   return result;
 }
 
-Layouts choose_layouts(const Graph& graph) { return Chooser(graph).choose(); }
+Layouts choose_layouts(const Graph& graph) {
+  const Layouts layouts = Chooser(graph).choose();
+  return Chooser(ChannelCopies(layouts).insert()).choose();
+}
 
 std::string print_layouts(const Layouts& layouts) {
   std::string text;

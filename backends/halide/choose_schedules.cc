@@ -47,9 +47,25 @@ Kernel with_schedule(Kernel kernel, const ContractionSchedule& schedule) {
   return kernel;
 }
 
+/// Kernels that are tried one after the other, should code for them be too expensive to make.
+constexpr ptrdiff_t most_candidates = 3;
+
+/// What costs least to make: one thread, and vectors of four floats, which unroll to the least code. Nothing where the
+/// kernel is that already.
+std::optional<Kernel> plain_variant(const Kernel& kernel) {
+  Kernel plain = kernel;
+  plain.isa = *make_isa("x86-64-v2");
+  plain.threads = 1;
+  if (plain.isa.level == kernel.isa.level && kernel.threads == 1) return std::nullopt;
+  CompileOptions options;
+  options.exact_math = true;
+  return kernel_variants(plain, options).front();
+}
+
 }  // namespace
 
-std::vector<Kernel> kernel_variants(const Kernel& kernel, const Isa& isa, const CompileOptions& options) {
+std::vector<Kernel> kernel_variants(const Kernel& kernel, const CompileOptions& options) {
+  const Isa& isa = kernel.isa;
   std::vector<Kernel> variants{kernel};
   if (kernel.form == Form::contraction) {
     const ScheduleSpace space{kernel.weights.has_value(), options.exact_math, most_tiles(options.tuner), kernel.threads};
@@ -86,20 +102,28 @@ std::vector<Kernel> kernel_variants(const Kernel& kernel, const Isa& isa, const 
   return variants;
 }
 
-Status choose_schedules(std::vector<Call>& calls, const Isa& isa, const CompileOptions& options) {
+Status choose_schedules(std::vector<Call>& calls, Emitter& emitter, const EmitOptions& emit, const CompileOptions& options) {
   std::map<std::string, size_t> numbers;  // of distinct kernels
   std::vector<size_t> number_of_call;
   std::vector<std::vector<Kernel>> variants;
+  std::vector<std::optional<Kernel>> plain;
   for (const Call& call : calls) {
     auto [at, is_new] = numbers.try_emplace(call.kernel.text(), variants.size());
-    if (is_new) variants.push_back(kernel_variants(call.kernel, isa, options));
+    if (is_new) {
+      variants.push_back(kernel_variants(call.kernel, options));
+      plain.push_back(plain_variant(call.kernel));
+    }
     number_of_call.push_back(at->second);
   }
-  std::vector<size_t> chosen(variants.size(), 0);
-  if (options.tuner != nullptr) chosen = TRY(tune_kernels(variants, isa, options));
+  if (options.tuner != nullptr) TRY(tune_kernels(variants, emitter, emit, options));
+  for (size_t i = 0; i < variants.size(); ++i) {
+    if (std::ssize(variants[i]) > most_candidates) variants[i].erase(variants[i].begin() + most_candidates, variants[i].end());
+    if (plain[i]) variants[i].push_back(std::move(*plain[i]));
+  }
   for (size_t c = 0; c < calls.size(); ++c) {
-    const size_t number = number_of_call[c];
-    calls[c].kernel = variants[number][chosen[number]];
+    const std::vector<Kernel>& ranked = variants[number_of_call[c]];
+    calls[c].kernel = ranked.front();
+    calls[c].alternatives.assign(ranked.begin() + 1, ranked.end());
   }
   return {};
 }

@@ -4,16 +4,14 @@
 
 #include <vector>
 
-#include "backends/halide/isa.h"
-#include "backends/halide/kernel.h"
-#include "target/target.h"
+#include "backends/halide/emit_objects.h"
 
 namespace intarsia::halide {
 
-/// The ways to compute a kernel that are worth a try, the analytic choice first.
-std::vector<Kernel> kernel_variants(const Kernel& kernel, const Isa& isa, const CompileOptions& options);
+/// The ways to compute it that are worth a try, the analytic choice first.
+std::vector<Kernel> kernel_variants(const Kernel& kernel, const CompileOptions& options);
 
-/// Equal kernels get equal schedules. Error: a variant does not compile or cannot be measured.
-Status choose_schedules(std::vector<Call>& calls, const Isa& isa, const CompileOptions& options);
+/// Equal kernels get equal schedules, and alternatives. Error: a variant cannot be measured.
+Status choose_schedules(std::vector<Call>& calls, Emitter& emitter, const EmitOptions& emit, const CompileOptions& options);
 
 }  // namespace intarsia::halide

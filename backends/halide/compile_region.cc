@@ -36,12 +36,13 @@ std::vector<std::string> distinct_objects(const std::vector<EmittedKernel>& kern
 
 }  // namespace
 
-Result<CompiledRegion> compile_region(const Graph& region, const CompileOptions& options,
+Result<CompiledRegion> compile_region(const Graph& region, Emitter& emitter, const CompileOptions& options,
                                       const RegionOptions& region_options) {
   auto print = [&](const char* step, auto text) {
     if (region_options.printer) region_options.printer(step, text());
   };
-  Isa isa = TRY(make_isa(options.cpu));
+  const Isa isa = TRY(make_isa(options.cpu));
+  TRY(emitter.start());
 
   // Few core operators, all sizes numbers, parameters as attributes.
   Graph graph = TRY(canonicalise(region));
@@ -60,23 +61,22 @@ Result<CompiledRegion> compile_region(const Graph& region, const CompileOptions&
   print("fuse", [&] { return print_groups(layouts, groups); });
 
   // Equal text is an equal kernel.
-  std::vector<Call> calls = make_kernels(layouts, groups, options.threads);
+  std::vector<Call> calls = make_kernels(layouts, groups, isa, options.threads);
   print("make_kernels", [&] { return print_calls(calls); });
 
   // A kernel's text decides its code; weights are packed as its schedule wants them.
-  TRY(choose_schedules(calls, isa, options));
+  TRY(choose_schedules(calls, emitter, region_options.emit, options));
   print("choose_schedules", [&] { return print_calls(calls); });
 
   // Outputs share memory with inputs that nothing reads any more.
-  choose_in_place(layouts, calls, isa);
-  print("choose_in_place", [&] { return print_calls(calls); });
+  choose_in_place(layouts, calls);
+
+  // From here kernels and schedules are fixed: those whose code is too expensive to make were replaced.
+  const std::vector<EmittedKernel> emitted = TRY(emit_objects(calls, emitter, region_options.emit, options));
+  print("emit_objects", [&] { return print_calls(calls); });
 
   MemoryPlan memory = plan_memory(layouts, calls);
   TRY(verify_memory(layouts, calls, memory));
-
-  std::vector<const Kernel*> kernels;
-  for (const Call& call : calls) kernels.push_back(&call.kernel);
-  std::vector<EmittedKernel> emitted = TRY(emit_objects(kernels, isa, region_options.emit));
 
   CompiledRegion compiled;
   compiled.blob = encode_plan(layouts.graph, calls, emitted, options, memory);

@@ -17,7 +17,7 @@ struct RegionOptions {
   Printer printer;
 };
 
-Result<CompiledRegion> compile_region(const Graph& region, const CompileOptions& options,
+Result<CompiledRegion> compile_region(const Graph& region, Emitter& emitter, const CompileOptions& options,
                                       const RegionOptions& region_options);
 
 }  // namespace intarsia::halide

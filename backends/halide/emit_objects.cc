@@ -3,114 +3,123 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include <algorithm>
-#include <atomic>
-#include <fstream>
-#include <map>
-#include <mutex>
-#include <sstream>
-#include <thread>
-
-#include "backends/halide/build_kernel.h"
-#include "backends/halide/load_from_output.h"
-#include "backends/halide/name_tasks.h"
-#include "backends/halide/scratch_bytes.h"
-#include "base/temporary_file.h"
+#include "backends/halide/kernel_costs.h"
 
 namespace intarsia::halide {
 namespace {
 
-using Halide::Target;
+using Kind = CodegenOutcome::Kind;
 
-Target make_target(const Isa& isa, const EmitOptions& options) {
-  std::vector<Target::Feature> features{Target::SSE41, Target::UserContext};
-  if (isa.level != "x86-64-v2")
-    features.insert(features.end(), {Target::AVX, Target::AVX2, Target::FMA, Target::F16C});
-  if (isa.level == "x86-64-v4") features.insert(features.end(), {Target::AVX512, Target::AVX512_Skylake});
-  if (!options.checks)
-    features.insert(features.end(), {Target::NoRuntime, Target::NoAsserts, Target::NoBoundsQuery});
-  return Target(Target::Linux, Target::X86, 64, features);
-}
-
-std::string read_file(const std::string& path) {
-  std::ostringstream bytes;
-  bytes << std::ifstream(path, std::ios::binary).rdbuf();
-  return std::move(bytes).str();
-}
-
-Result<EmittedKernel> compile_kernel(const Kernel& kernel, const std::string& name, const Isa& isa,
-                                     const EmitOptions& options) {
-  try {
-    BuiltKernel built = build_kernel(kernel, isa);
-    Halide::Pipeline pipeline(built.output);
-    if (kernel.in_place) load_from_output(pipeline, built.arguments[*kernel.in_place].name, built.output);
-    Halide::Module module = pipeline.compile_to_module(built.arguments, name, make_target(isa, options),
-                                                       Halide::LinkageType::ExternalPlusArgv);
-    name_tasks(module, name);
-    const TemporaryFile file = TRY(TemporaryFile::make("intarsia-kernel"));
-    module.compile({{Halide::OutputFileType::object, file.path()}});
-    return EmittedKernel{name + "_argv", read_file(file.path()), built.output_argument, scratch_bytes(module)};
-  } catch (const Halide::Error& error) {  // no std::exception
-    return fail("halide: a kernel does not compile: {}; the kernel:\n{}", error.what(), kernel.text());
-  }
-}
-
-std::string name_of(const Kernel& kernel, const Isa& isa, const EmitOptions& options) {
-  std::string text = fmt::format("{}{}\n{}", isa.level, options.checks ? " checks" : "", kernel.text());
-  XXH128_hash_t digest = XXH3_128bits(text.data(), text.size());
+/// Of its function.
+std::string name_of(const Kernel& kernel, bool checks) {
+  const std::string text = fmt::format("{}{}", checks ? "checks\n" : "", kernel.text());
+  const XXH128_hash_t digest = XXH3_128bits(text.data(), text.size());
   return fmt::format("intarsia_{:016x}{:016x}", digest.high64, digest.low64);
 }
 
-/// Code that this process made before: a second compile of a kernel would differ in the names of local
-/// symbols.
-struct Cache {
-  std::mutex mutex;
-  std::map<std::string, EmittedKernel> kernels;
-};
-
-Cache& cache() {
-  static Cache cache;
-  return cache;
+/// What it computes, for people: "Conv Add Relu -> f32[1,64,56,56]".
+std::string describe(const Kernel& kernel) {
+  std::string text;
+  for (const Node& node : kernel.body.nodes) text += node.op + " ";
+  return fmt::format("{}-> {}[{}]", text, dtype_name(kernel.output.dtype), print_shape(kernel.output.shape));
 }
 
-Result<EmittedKernel> emit_kernel(const Kernel& kernel, const std::string& name, const Isa& isa,
-                                  const EmitOptions& options) {
-  {
-    std::lock_guard lock(cache().mutex);
-    if (auto at = cache().kernels.find(name); at != cache().kernels.end()) return at->second;
+void report(const Kernel& kernel, const CodegenOutcome& outcome, CodegenReport* to) {
+  if (to == nullptr) return;
+  if (outcome.kind == Kind::given_up) to->given_up.push_back(fmt::format("{}: {}", describe(kernel), outcome.why));
+  ++to->kernels;
+  to->cpu_seconds += outcome.cpu_seconds;
+  if (outcome.cpu_seconds <= to->slowest_seconds) return;
+  to->slowest_seconds = outcome.cpu_seconds;
+  to->slowest = describe(kernel);
+}
+
+/// Code that took too much time once is not tried again, so that the next compile gives the same program.
+bool was_given_up(const Kernel& kernel, const CompileOptions& options) {
+  return options.tuner != nullptr && options.tuner->costs->find(cost_key(kernel, options)) == never;
+}
+
+void remember_given_up(const Kernel& kernel, const CompileOptions& options) {
+  if (options.tuner == nullptr) return;
+  const std::pair<std::string, int64_t> entry(cost_key(kernel, options), never);
+  options.tuner->costs->add(std::span(&entry, 1));
+}
+
+/// The last way to compute it has more time: there is no other.
+double cpu_seconds_for(const Call& call, const EmitOptions& emit) {
+  return call.alternatives.empty() ? 6 * emit.cpu_seconds : emit.cpu_seconds;
+}
+
+/// What to try next for a call, after this outcome.
+Status take_alternative(Call& call, const CodegenOutcome& outcome) {
+  Kernel& kernel = call.kernel;
+  if (outcome.kind == Kind::repeats) {
+    kernel.in_place.reset();
+    return {};
   }
-  EmittedKernel made = TRY(compile_kernel(kernel, name, isa, options));
-  std::lock_guard lock(cache().mutex);
-  return cache().kernels.emplace(name, std::move(made)).first->second;
+  if (call.alternatives.empty())
+    return fail("halide: no code for the kernel {}: {}; run its operators elsewhere with --pin", describe(kernel), outcome.why);
+  const std::optional<size_t> in_place = kernel.in_place;
+  kernel = std::move(call.alternatives.front());
+  kernel.in_place = in_place;
+  call.alternatives.erase(call.alternatives.begin());
+  return {};
 }
 
 }  // namespace
 
-Result<std::vector<EmittedKernel>> emit_objects(const std::vector<const Kernel*>& kernels, const Isa& isa,
-                                                const EmitOptions& options) {
-  std::map<std::string, const Kernel*> distinct;
+Result<std::vector<const CodegenOutcome*>> Emitter::emit(std::span<const Kernel* const> kernels, const EmitOptions& emit,
+                                                         const CompileOptions& options) {
   std::vector<std::string> names;
+  std::vector<CodegenRequest> requests;
   for (const Kernel* kernel : kernels) {
-    names.push_back(name_of(*kernel, isa, options));
-    distinct.emplace(names.back(), kernel);
+    names.push_back(name_of(*kernel, emit.checks));
+    const auto [at, is_new] = made_.try_emplace(names.back());
+    if (!is_new) continue;
+    if (was_given_up(*kernel, options))
+      at->second.why = "making its code took too much time before";
+    else
+      requests.push_back({*kernel, names.back(), emit.checks, emit.cpu_seconds});
   }
-  std::vector<std::pair<std::string, const Kernel*>> work(distinct.begin(), distinct.end());
-  std::vector<Result<EmittedKernel>> results(work.size(), EmittedKernel{});
-  std::atomic<size_t> next{0};
-  auto run = [&] {
-    for (size_t i = next++; i < work.size(); i = next++)
-      results[i] = emit_kernel(*work[i].second, work[i].first, isa, options);
-  };
-  std::vector<std::thread> threads;
-  size_t count = std::min<size_t>(std::max(std::thread::hardware_concurrency(), 1u), work.size());
-  for (size_t i = 1; i < count; ++i) threads.emplace_back(run);
-  run();
-  for (std::thread& thread : threads) thread.join();
+  const CodegenPool::Watch watch{options.is_cancelled, options.progress};
+  auto outcomes = requests.empty() ? Result<std::vector<CodegenOutcome>>() : pool_.run(requests, watch);
+  if (!outcomes) {
+    for (const CodegenRequest& request : requests) made_.erase(request.name);
+    return tl::unexpected(outcomes.error());
+  }
+  for (size_t i = 0; i < requests.size(); ++i) {
+    report(requests[i].kernel, (*outcomes)[i], options.codegen);
+    if ((*outcomes)[i].kind == Kind::given_up) remember_given_up(requests[i].kernel, options);
+    made_[requests[i].name] = std::move((*outcomes)[i]);
+  }
+  std::vector<const CodegenOutcome*> all;
+  for (const std::string& name : names) all.push_back(&made_.at(name));
+  return all;
+}
 
-  std::map<std::string, EmittedKernel> made;
-  for (size_t i = 0; i < work.size(); ++i) made[work[i].first] = TRY(std::move(results[i]));
-  std::vector<EmittedKernel> emitted;
-  for (const std::string& name : names) emitted.push_back(made[name]);
+Result<std::vector<EmittedKernel>> emit_objects(std::vector<Call>& calls, Emitter& emitter, const EmitOptions& emit,
+                                                const CompileOptions& options) {
+  std::vector<EmittedKernel> emitted(calls.size());
+  std::vector<size_t> missing;
+  for (size_t c = 0; c < calls.size(); ++c) missing.push_back(c);
+  while (!missing.empty()) {
+    std::map<double, std::vector<size_t>> by_limit;
+    for (size_t c : missing) by_limit[cpu_seconds_for(calls[c], emit)].push_back(c);
+    missing.clear();
+    for (const auto& [seconds, some] : by_limit) {
+      std::vector<const Kernel*> kernels;
+      for (size_t c : some) kernels.push_back(&calls[c].kernel);
+      const auto outcomes = TRY(emitter.emit(kernels, {emit.checks, seconds}, options));
+      for (size_t i = 0; i < some.size(); ++i) {
+        if (outcomes[i]->kind == Kind::made) {
+          emitted[some[i]] = outcomes[i]->kernel;
+          continue;
+        }
+        TRY(take_alternative(calls[some[i]], *outcomes[i]));
+        missing.push_back(some[i]);
+      }
+    }
+  }
   return emitted;
 }
 

@@ -1,29 +1,38 @@
-// Step 9: machine code. Kernels with equal text are compiled once in a process, and their code is the same
-// bytes wherever they appear.
+// Step 9: machine code, made in worker processes. Kernels with equal text have equal code, byte for byte, wherever they
+// appear, and it is made once.
 #pragma once
 
-#include <string>
-#include <vector>
+#include <map>
+#include <span>
 
-#include "backends/halide/kernel.h"
+#include "backends/halide/codegen_pool.h"
+#include "target/target.h"
 
 namespace intarsia::halide {
 
-/// A kernel's code. It exports `intarsia_<digest>_argv`, which takes an array of pointers: to the user
-/// context, then to each buffer.
-struct EmittedKernel {
-  std::string symbol;        // with the _argv at its end
-  std::string object_file;   // ELF, relocatable
-  Argument output;           // the output buffer as the code sees it
-  size_t scratch_bytes = 0;  // most bytes that one task of it holds from halide_malloc at a time
-};
-
 struct EmitOptions {
-  bool checks = false;  // with Halide's asserts and bounds checks and its own runtime, for tests
+  bool checks = false;      // with Halide's asserts and bounds checks and its own runtime, for tests
+  double cpu_seconds = 10;  // for one kernel; the last alternative has six times as long
 };
 
-/// One result a kernel, in order. Compiles with as many threads as the machine has cores.
-Result<std::vector<EmittedKernel>> emit_objects(const std::vector<const Kernel*>& kernels, const Isa& isa,
-                                                const EmitOptions& options);
+/// Keeps what it made. Used by one thread.
+class Emitter {
+ public:
+  /// Starts the workers, so that they are ready when they are needed.
+  Status start() { return pool_.start(); }
+
+  /// One outcome a kernel, in order; they live as long as the emitter.
+  Result<std::vector<const CodegenOutcome*>> emit(std::span<const Kernel* const> kernels, const EmitOptions& emit,
+                                                  const CompileOptions& options);
+
+ private:
+  CodegenPool pool_;
+  std::map<std::string, CodegenOutcome> made_;  // by name
+};
+
+/// Code for each call: its kernel's or, where that is given up, its first alternative's that is not. A kernel whose code
+/// would write elements twice loses its `in_place`. Error: even the last alternative of a call was given up.
+Result<std::vector<EmittedKernel>> emit_objects(std::vector<Call>& calls, Emitter& emitter, const EmitOptions& emit,
+                                                const CompileOptions& options);
 
 }  // namespace intarsia::halide

@@ -117,7 +117,7 @@ std::string value_text(const Graph& body, ValueId id) {
 }  // namespace
 
 std::string Kernel::text() const {
-  std::string text = fmt::format("form {} threads {}\n", static_cast<int>(form), threads);
+  std::string text = fmt::format("form {} threads {} {}\n", static_cast<int>(form), threads, isa.level);
   if (form == Form::recurrence) text += fmt::format("schedule {}\n", print_schedule(schedule));
   if (form == Form::contraction)
     text += fmt::format("schedule {} panels {}x{}\n", print_schedule(schedule), packing.panels, packing.panel);
@@ -136,7 +136,7 @@ std::string Kernel::text() const {
   return text + fmt::format("out {} {}\n", index(body.outputs[0]), argument_text(output));
 }
 
-std::vector<Call> make_kernels(const Layouts& layouts, const std::vector<Group>& groups, int threads) {
+std::vector<Call> make_kernels(const Layouts& layouts, const std::vector<Group>& groups, const Isa& isa, int threads) {
   std::vector<Call> calls;
   for (const Group& group : groups) {
     if (group.form == Form::recurrence)
@@ -144,6 +144,7 @@ std::vector<Call> make_kernels(const Layouts& layouts, const std::vector<Group>&
     else
       calls.push_back(Maker(layouts, group).make(threads));
   }
+  for (Call& call : calls) call.kernel.isa = isa;
   return calls;
 }
 

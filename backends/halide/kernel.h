@@ -9,6 +9,7 @@
 #include "backends/halide/attention.h"
 #include "backends/halide/contraction_schedule.h"
 #include "backends/halide/fuse.h"
+#include "backends/halide/isa.h"
 
 namespace intarsia::halide {
 
@@ -29,6 +30,7 @@ struct Argument {
 
 struct Kernel {
   Form form = Form::elementwise;
+  Isa isa;                       // that the code is made for
   Graph body;                    // core operators; inputs v0, v1, ...; scalars are constants; one output
   NodeId anchor = no_node;       // the contraction, window, movement or scan
   std::vector<Argument> inputs;  // of the body's inputs
@@ -54,6 +56,8 @@ struct Call {
   std::string source;  // name of the source node that its anchor, or first node, comes from
   std::vector<ValueId> inputs;
   ValueId output = no_value;
+  /// Other ways to compute it, in order of preference, should code for the kernel be too expensive to make.
+  std::vector<Kernel> alternatives = {};
   int64_t times = 1;
   std::vector<Walk> walks = {};  // of the inputs, then of the output; none where every argument is its whole value
 
@@ -61,6 +65,6 @@ struct Call {
 };
 
 /// Step 5: the calls of a region in order.
-std::vector<Call> make_kernels(const Layouts& layouts, const std::vector<Group>& groups, int threads);
+std::vector<Call> make_kernels(const Layouts& layouts, const std::vector<Group>& groups, const Isa& isa, int threads);
 
 }  // namespace intarsia::halide

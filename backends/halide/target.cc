@@ -49,8 +49,11 @@ class HalideTarget : public Target {
   }
 
   Result<CompiledRegion> compile(const Graph& region, const CompileOptions& options) const override {
-    return compile_region(region, options, {});
+    return compile_region(region, emitter_, options, {});
   }
+
+ private:
+  mutable Emitter emitter_;  // what it made is good for all regions of a compile
 };
 
 }  // namespace

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <map>
 
-#include "backends/halide/emit_objects.h"
 #include "backends/halide/encode_plan.h"
 #include "backends/halide/glue_object.h"
+#include "backends/halide/kernel_costs.h"
 
 namespace intarsia::halide {
 namespace {
@@ -20,15 +20,6 @@ constexpr size_t batch_bytes = size_t{512} << 20;
 /// Steps of a recurrence that are timed together.
 constexpr int64_t timed_steps = 16;
 
-/// To be raised with every change of the code that is made for a kernel's text: times of other code are worth nothing.
-constexpr int code_generation = 8;
-
-/// A kernel that runs in one thread takes longer where others share the work, as it finds its inputs in their caches.
-std::string key_of(const Kernel& kernel, const Isa& isa, const CompileOptions& options) {
-  return fmt::format("halide {} {} {} threads {} {}", INTARSIA_HALIDE_VERSION, code_generation, isa.level, options.threads,
-                     kernel.text());
-}
-
 size_t bytes_of(const Argument& argument) {
   int64_t last = 0;
   for (size_t i = 0; i < argument.shape.size(); ++i) last += (argument.shape[i] - 1) * argument.strides[i];
@@ -39,7 +30,8 @@ size_t bytes_of(const Argument& argument) {
 /// else is read from one piece of memory and written to another.
 class Batch {
  public:
-  void add(const Kernel& kernel) {
+  void add(const Kernel& kernel, const EmittedKernel& code) {
+    emitted_.push_back(code);
     Call call;
     call.kernel = kernel;
     // A step finds its weights where the step before left them.
@@ -64,27 +56,25 @@ class Batch {
     output_bytes_ = std::max(output_bytes_, rounded(bytes_of(kernel.output)));
   }
 
-  bool is_full() const { return calls_.size() >= batch_variants || constant_bytes_ > batch_bytes; }
+  bool is_full() const { return constant_bytes_ > batch_bytes; }
   bool is_empty() const { return calls_.empty(); }
 
-  Result<std::vector<int64_t>> time(const Isa& isa, const CompileOptions& options) {
+  /// Nanoseconds of each kernel.
+  Result<std::vector<int64_t>> time(const CompileOptions& options) {
     for (size_t i = 0; i < calls_.size(); ++i) {
       memory_.places[i].back().offset = input_bytes_;
       uses_[i].written = {input_bytes_, input_bytes_ + bytes_of(calls_[i].kernel.output)};
     }
     memory_.workspace_bytes = input_bytes_ + output_bytes_;
-    std::vector<const Kernel*> kernels;
-    for (const Call& call : calls_) kernels.push_back(&call.kernel);
-    const std::vector<EmittedKernel> emitted = TRY(emit_objects(kernels, isa, {}));
     CompiledRegion region;
     CompileOptions nameless = options;
     nameless.keep_names = false;
-    region.blob = encode_plan({}, calls_, emitted, nameless, memory_);
+    region.blob = encode_plan({}, calls_, emitted_, nameless, memory_);
     region.constants = std::move(memory_.constants);
     region.workspace_bytes = memory_.workspace_bytes;
     region.kernels = static_cast<int>(calls_.size());
     std::map<std::string, const std::string*> objects;
-    for (const EmittedKernel& kernel : emitted) objects.emplace(kernel.symbol, &kernel.object_file);
+    for (const EmittedKernel& kernel : emitted_) objects.emplace(kernel.symbol, &kernel.object_file);
     for (const auto& [symbol, object] : objects) region.object_files.push_back(*object);
     region.object_files.push_back(glue_object());
     std::vector<int64_t> times = TRY(options.tuner->time_kernels({region, uses_}, options.threads));
@@ -106,6 +96,7 @@ class Batch {
   }
 
   std::vector<Call> calls_;
+  std::vector<EmittedKernel> emitted_;   // of the calls
   std::vector<KernelBatch::Uses> uses_;  // of the calls
   MemoryPlan memory_;
   std::map<Shape, size_t> constants_;
@@ -114,7 +105,8 @@ class Batch {
 
 class Times {
  public:
-  Times(const Isa& isa, const CompileOptions& options) : isa_(isa), options_(options), tuner_(*options.tuner) {}
+  Times(Emitter& emitter, const EmitOptions& emit, const CompileOptions& options)
+      : emitter_(emitter), emit_(emit), options_(options), tuner_(*options.tuner) {}
 
   /// First variants first, then the second ones: so those of one kernel lie far apart.
   Status measure(const std::vector<std::vector<Kernel>>& variants) {
@@ -126,64 +118,88 @@ class Times {
         if (kernel.size() > 1 && v < kernel.size() && !recall(kernel[v])) missing.push_back(&kernel[v]);
     for (size_t done = 0; done < missing.size() && tuner_.may_go_on();) {
       if (tuner_.progress) tuner_.progress(static_cast<int>(done), static_cast<int>(missing.size()));
-      Batch batch;
-      const size_t begin = done;
-      while (done < missing.size() && !batch.is_full()) batch.add(*missing[done++]);
-      TRY(remember({missing.begin() + static_cast<ptrdiff_t>(begin), missing.begin() + static_cast<ptrdiff_t>(done)},
-                   TRY(batch.time(isa_, options_))));
+      const size_t count = std::min(batch_variants, missing.size() - done);
+      TRY(measure_some(std::span(missing).subspan(done, count)));
+      done += count;
     }
     return {};
   }
 
   std::optional<int64_t> of(const Kernel& kernel) const {
-    const auto at = times_.find(key_of(kernel, isa_, options_));
+    const auto at = times_.find(cost_key(kernel, options_));
     return at == times_.end() ? std::nullopt : std::optional(at->second);
   }
 
  private:
   bool recall(const Kernel& kernel) {
-    const std::string key = key_of(kernel, isa_, options_);
+    const std::string key = cost_key(kernel, options_);
     const std::optional<int64_t> known = tuner_.costs->find(key);
     if (known) times_[key] = *known, ++tuner_.remembered;
     return known.has_value();
   }
 
+  Status measure_some(std::span<const Kernel* const> kernels) {
+    const auto outcomes = TRY(emitter_.emit(kernels, {false, emit_.cpu_seconds}, options_));
+    std::vector<const Kernel*> timed;
+    Batch batch;
+    for (size_t i = 0; i < kernels.size(); ++i) {
+      if (outcomes[i]->kind == CodegenOutcome::Kind::made) {
+        batch.add(*kernels[i], outcomes[i]->kernel);
+        timed.push_back(kernels[i]);
+      } else {
+        times_[cost_key(*kernels[i], options_)] = never;
+      }
+      if (batch.is_empty() || (!batch.is_full() && i + 1 < kernels.size())) continue;
+      TRY(remember(timed, TRY(batch.time(options_))));
+      batch = Batch();
+      timed.clear();
+    }
+    return {};
+  }
+
   Status remember(const std::vector<const Kernel*>& kernels, const std::vector<int64_t>& times) {
     std::vector<std::pair<std::string, int64_t>> entries;
-    for (size_t i = 0; i < kernels.size(); ++i) entries.emplace_back(key_of(*kernels[i], isa_, options_), std::max<int64_t>(times[i], 1));
+    for (size_t i = 0; i < kernels.size(); ++i) entries.emplace_back(cost_key(*kernels[i], options_), std::max<int64_t>(times[i], 1));
     tuner_.costs->add(entries);
     tuner_.measured += static_cast<int>(entries.size());
     times_.insert(entries.begin(), entries.end());
     return {};
   }
 
-  const Isa& isa_;
+  Emitter& emitter_;
+  const EmitOptions& emit_;
   const CompileOptions& options_;
   Tuner& tuner_;
   std::map<std::string, int64_t> times_;
 };
 
-size_t fastest(const std::vector<Kernel>& variants, const Times& times) {
-  const std::optional<int64_t> analytic = times.of(variants[0]);
-  if (!analytic) return 0;
-  size_t best = 0;
-  double least = static_cast<double>(*analytic) * noise;
-  for (size_t v = 1; v < variants.size(); ++v) {
-    const std::optional<int64_t> time = times.of(variants[v]);
-    if (time && static_cast<double>(*time) < least) best = v, least = static_cast<double>(*time);
-  }
-  return best;
+/// What counts when variants are compared: the analytic choice, which is the first, is ahead by the noise; a variant that
+/// was not measured comes after those that were.
+double rank_of(const std::vector<Kernel>& variants, size_t number, const Times& times) {
+  const std::optional<int64_t> time = times.of(variants[number]);
+  if (!time) return number == 0 ? 0 : static_cast<double>(never) / 2;
+  return static_cast<double>(*time) * (number == 0 ? noise : 1);
+}
+
+void sort_by_time(std::vector<Kernel>& variants, const Times& times) {
+  std::vector<std::pair<double, size_t>> order;
+  for (size_t v = 0; v < variants.size(); ++v)
+    if (times.of(variants[v]) != never) order.emplace_back(rank_of(variants, v, times), v);
+  if (order.empty()) return;
+  std::ranges::sort(order);
+  std::vector<Kernel> sorted;
+  for (const auto& [rank, v] : order) sorted.push_back(std::move(variants[v]));
+  variants = std::move(sorted);
 }
 
 }  // namespace
 
-Result<std::vector<size_t>> tune_kernels(const std::vector<std::vector<Kernel>>& variants, const Isa& isa,
-                                         const CompileOptions& options) {
-  Times times(isa, options);
+Status tune_kernels(std::vector<std::vector<Kernel>>& variants, Emitter& emitter, const EmitOptions& emit,
+                    const CompileOptions& options) {
+  Times times(emitter, emit, options);
   TRY(times.measure(variants));
-  std::vector<size_t> chosen;
-  for (const std::vector<Kernel>& kernel : variants) chosen.push_back(fastest(kernel, times));
-  return chosen;
+  for (std::vector<Kernel>& kernel : variants) sort_by_time(kernel, times);
+  return {};
 }
 
 }  // namespace intarsia::halide

@@ -3,15 +3,14 @@
 
 #include <vector>
 
-#include "backends/halide/isa.h"
-#include "backends/halide/kernel.h"
-#include "target/target.h"
+#include "backends/halide/emit_objects.h"
 
 namespace intarsia::halide {
 
-/// For each kernel the number of its fastest variant; 0, the analytic choice, where times are equal within noise or
-/// there is no time left to measure. The same database gives the same choice.
-Result<std::vector<size_t>> tune_kernels(const std::vector<std::vector<Kernel>>& variants, const Isa& isa,
-                                         const CompileOptions& options);
+/// Sorts each kernel's variants, the fastest first; the analytic choice stays first where times are equal within noise or
+/// there is no time left to measure. Variants whose code is too expensive to make are left out, unless that are all. The
+/// same database gives the same order.
+Status tune_kernels(std::vector<std::vector<Kernel>>& variants, Emitter& emitter, const EmitOptions& emit,
+                    const CompileOptions& options);
 
 }  // namespace intarsia::halide

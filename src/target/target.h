@@ -20,11 +20,23 @@ struct Support {
   static Support refused(std::string because) { return {false, std::move(because)}; }
 };
 
+/// What making code came to, over all regions of a compile.
+struct CodegenReport {
+  int kernels = 0;           // that code was made for, variants that were measured among them
+  double cpu_seconds = 0;    // of all
+  std::string slowest;       // the kernel that took longest
+  double slowest_seconds = 0;
+  std::vector<std::string> given_up;  // kernels that took too long, and why; another way to compute them was taken
+};
+
 struct CompileOptions {
   int threads = 1;             // threads that a run of the program will use
   std::string cpu = "native";  // CPU level: native, x86-64-v2, x86-64-v3, x86-64-v4
   bool exact_math = false;     // direct arithmetic only; else errors up to 1e-4 of the largest output are allowed
   Tuner* tuner = nullptr;      // null: analytic choices
+  CodegenReport* codegen = nullptr;        // filled in where it is given
+  std::function<bool()> is_cancelled;      // asked several times a second while code is made; empty: never
+  std::function<void(int done, int total)> progress;  // kernels whose code is made; may be empty
   bool keep_names = true;  // false: nothing that the run half gets tells names of the source
 };
 
