@@ -110,6 +110,31 @@ output %y
   }
 }
 
+/// Kernels that differ in numbers only are one where there are many; exponents and few numbers stay in the code.
+TEST(HalideKernelsShared, ManyNumbersAreRead) {
+  struct Case {
+    const char* op;
+    int nodes, kernels;
+  };
+  for (const auto& [op, nodes, kernels] : {Case{"Mul", 30, 1}, Case{"Mul", 3, 3}, Case{"Pow", 8, 8}}) {
+    std::string text = "graph \"fan\" opsets {\"\": 18}\ninput %x : f32[4,8]\n", outputs;
+    for (int i = 0; i < nodes; ++i) {
+      text += fmt::format("const %c{0} : f32[1,1] = {{{1}}}\n%y{0} = {2}(%x, %c{0})\n", i, 1.25 + 0.5 * i, op);
+      outputs += fmt::format("output %y{}\n", i);
+    }
+    Result<Graph> graph = make_graph(text + outputs);
+    ASSERT_TRUE(graph) << graph.error().message;
+    auto region = LoadedRegion::make(*graph, {1, "native", {}}, {});
+    ASSERT_TRUE(region) << region.error().message;
+    EXPECT_EQ((*region)->kernels(), kernels) << op << nodes;
+    Tensor x = random_tensor(DType::f32, {4, 8}, 1);
+    for (float& element : x.as<float>()) element = std::fabs(element);
+    const auto got = (*region)->run({x}, nullptr), want = run_reference(*graph, {x});
+    ASSERT_TRUE(got && want);
+    for (int i = 0; i < nodes; ++i) EXPECT_EQ(compare((*got)[i].view(), (*want)[i].view()), "") << op << i;
+  }
+}
+
 /// Two values that live at once and share bytes, a value read after another took its place: both are found.
 TEST(HalideMemory, VerifierFindsWrongPlans) {
   Result<Graph> region = make_graph(R"(graph "two" opsets {"": 18}

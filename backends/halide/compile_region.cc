@@ -11,6 +11,7 @@
 #include "backends/halide/glue_object.h"
 #include "backends/halide/kernel.h"
 #include "backends/halide/plan_memory.h"
+#include "backends/halide/share_kernels.h"
 #include "backends/halide/simplify.h"
 #include "backends/halide/verify_memory.h"
 #include "graph/print_graph.h"
@@ -62,6 +63,7 @@ Result<CompiledRegion> compile_region(const Graph& region, Emitter& emitter, con
 
   // Equal text is an equal kernel.
   std::vector<Call> calls = make_kernels(layouts, groups, isa, options.threads);
+  share_kernels(calls);
   print("make_kernels", [&] { return print_calls(calls); });
 
   // A kernel's text decides its code; weights are packed as its schedule wants them.

@@ -51,7 +51,7 @@ class Maker {
     if (anchor) call_.kernel.anchor = id;
   }
 
-  /// Scalars known now become part of the code, everything else an argument.
+  /// Numbers known now become part of the code, everything else an argument.
   ValueId use(ValueId id, bool anchor) {
     if (auto at = local_.find(id); at != local_.end()) return at->second;
     Graph& body = call_.kernel.body;
@@ -59,6 +59,7 @@ class Maker {
     ValueId made;
     if (value.constant && !anchor && element_count(value.constant->shape()) == 1) {
       made = body.add_constant(fmt::format("c{}", body.values.size()), *value.constant);
+      call_.numbers.emplace_back(made, id);
     } else {
       made = body.add_value(fmt::format("v{}", body.values.size()), value.type);
       body.inputs.push_back(made);

@@ -56,6 +56,7 @@ struct Call {
   std::string source;  // name of the source node that its anchor, or first node, comes from
   std::vector<ValueId> inputs;
   ValueId output = no_value;
+  std::vector<std::pair<ValueId, ValueId>> numbers = {};  // constants of the kernel's body, and where the region has them
   /// Other ways to compute it, in order of preference, should code for the kernel be too expensive to make.
   std::vector<Kernel> alternatives = {};
   int64_t times = 1;
