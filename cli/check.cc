@@ -6,6 +6,7 @@
 
 #include "commands.h"
 #include "compile_options.h"
+#include "interrupt.h"
 #include "inputs.h"
 #include "npy.h"
 #include "print.h"
@@ -67,6 +68,7 @@ void check(Options& options) {
       display->show(phase, done, total);
     };
   }
+  const InterruptGuard guard(options.check.compile);
   const intarsia::CheckReport report = intarsia::Compiler::get().check(options.path, options.check);
   display.reset();
   const Json json = Json::parse(report.json);

@@ -7,6 +7,7 @@
 
 #include "commands.h"
 #include "compile_options.h"
+#include "interrupt.h"
 #include "print.h"
 #include "progress.h"
 
@@ -84,6 +85,8 @@ void print_report(const Json& report) {
   else if (tuning["measured"].get<int>() + tuning["remembered"].get<int>() > 0)
     text += fmt::format("  kernels   chosen by the times of {} variants, {} of them measured now\n",
                         tuning["measured"].get<int>() + tuning["remembered"].get<int>(), tuning["measured"].get<int>());
+  for (const Json& kernel : report["code_generation"]["given_up"])
+    text += fmt::format("  warning   computed in another way: {}\n", kernel.get<std::string>());
   if (!tuning["warning"].is_null()) text += fmt::format("  warning   {}\n", tuning["warning"].get<std::string>());
   text += fmt::format("  took      {:.2f} s\n", report["compile_seconds"].get<double>());
   std::fputs(text.c_str(), stdout);
@@ -103,6 +106,7 @@ void compile(Options& options) {
     if (display) display->clear();
     std::fputs(text.c_str(), options.json ? stderr : stdout);
   };
+  const InterruptGuard guard(options.compile);
   const std::string report =
       intarsia::Compiler::get().compile(options.model, options.program, options.compile);
   display.reset();

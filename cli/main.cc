@@ -3,6 +3,7 @@
 #include <intarsia/intarsia.hpp>
 
 #include "commands.h"
+#include "interrupt.h"
 
 namespace {
 
@@ -53,6 +54,7 @@ int main(int argc, char** argv) {
   } catch (const UsageError& error) {
     return report(error.what(), wrong_usage);
   } catch (const intarsia::Error& error) {
+    InterruptGuard::end_if_interrupted();
     return report(error.what(), status_of(error.what()));
   } catch (const std::bad_alloc&) {
     return report("out of memory", work_failed);

@@ -18,14 +18,46 @@ namespace {
 
 using Progress = std::function<void(const std::string&, int, int)>;
 
-/// Calls back into Python from a call that has released the interpreter.
-Progress with_interpreter(std::optional<Progress> progress) {
-  if (!progress) return {};
-  return [callback = std::move(*progress)](const std::string& phase, int done, int total) {
-    const nb::gil_scoped_acquire acquire;
-    callback(phase, done, total);
-  };
-}
+/// Calls back into Python from work that has released the interpreter. An exception there, that of Ctrl-C among them,
+/// ends the work and is what the call raises.
+class Callbacks {
+ public:
+  Callbacks(std::optional<Progress> progress, intarsia::CompileOptions& options) {
+    options.is_cancelled = [this] {
+      if (exception_) return true;
+      const nb::gil_scoped_acquire acquire;
+      if (PyErr_CheckSignals() != 0) exception_.emplace();
+      return exception_.has_value();
+    };
+    if (!progress) return;
+    options.progress = [this, callback = std::move(*progress)](const std::string& phase, int done, int total) {
+      if (exception_) return;
+      const nb::gil_scoped_acquire acquire;
+      try {
+        callback(phase, done, total);
+      } catch (nb::python_error& error) {
+        exception_.emplace(std::move(error));
+      }
+    };
+  }
+  Callbacks(const Callbacks&) = delete;
+  Callbacks& operator=(const Callbacks&) = delete;
+
+  /// Does the work without the interpreter.
+  template <typename Work>
+  auto run(Work work) {
+    try {
+      const nb::gil_scoped_release release;
+      return work();
+    } catch (const intarsia::Error&) {
+      if (exception_) throw std::move(*exception_);
+      throw;
+    }
+  }
+
+ private:
+  std::optional<nb::python_error> exception_;
+};
 
 }  // namespace
 
@@ -49,13 +81,12 @@ void define_compile(nb::module_& module) {
       .def_rw("op_libraries", &CompileOptions::op_libraries)
       .def_rw("strip_names", &CompileOptions::strip_names);
   module.def("compile", [](const std::string& model, const std::string& program, CompileOptions options, std::optional<Progress> progress) {
-    options.progress = with_interpreter(std::move(progress));
-    const nb::gil_scoped_release release;
-    return intarsia::Compiler::get().compile(model, program, options);
+    Callbacks callbacks(std::move(progress), options);
+    return callbacks.run([&] { return intarsia::Compiler::get().compile(model, program, options); });
   }, nb::arg("model"), nb::arg("program"), nb::arg("options"), nb::arg("progress").none());
-  module.def("explain", [](const std::string& path, const CompileOptions& options) {
-    const nb::gil_scoped_release release;
-    return intarsia::Compiler::get().explain(path, options).json;
+  module.def("explain", [](const std::string& path, CompileOptions options) {
+    Callbacks callbacks(std::nullopt, options);
+    return callbacks.run([&] { return intarsia::Compiler::get().explain(path, options).json; });
   });
   module.def("check", [](const std::string& path, const CompileOptions& compile, const std::string& model, const std::string& against,
                          double rtol, double atol, bool bisect) {
@@ -66,8 +97,8 @@ void define_compile(nb::module_& module) {
     options.atol = atol;
     options.bisect = bisect;
     options.compile = compile;
-    const nb::gil_scoped_release release;
-    return intarsia::Compiler::get().check(path, options).json;
+    Callbacks callbacks(std::nullopt, options.compile);
+    return callbacks.run([&] { return intarsia::Compiler::get().check(path, options).json; });
   });
   module.def("backends", [] { return intarsia::Compiler::get().backends(); });
 }

@@ -53,10 +53,13 @@ typedef struct intarsia_compile_request {
                                   when there is no such signature */
   intarsia_strings op_libraries; /* paths of libraries with TensorFlow operators of your own */
 
-  /* Both are called from the thread of the call; NULL: not wanted. `user` is handed through. */
+  /* Called from the thread of the call; NULL: not wanted. `user` is handed through. */
   void (*progress)(void* user, const char* phase, int32_t done, int32_t total);
   void (*print)(void* user, const char* text);
   void* user;
+  /* Asked several times a second from the thread of the call: not 0 ends the work with the error "interrupted", and
+     nothing is left behind. NULL: never. */
+  int32_t (*is_cancelled)(void* user);
 } intarsia_compile_request;
 
 /* Compiles a model to a program. The program is written whole or not at all. `report` (may be NULL) is the object of

@@ -27,6 +27,7 @@ struct CompileOptions {
   bool strip_names = false, dry_run = false;
   std::function<void(const std::string& phase, int done, int total)> progress;
   std::function<void(const std::string& text)> print;
+  std::function<bool()> is_cancelled;  // true: compiling ends with the error "interrupted"
 };
 
 struct CheckOptions {
@@ -97,6 +98,7 @@ class RequestHolder {
     request_.user = const_cast<CompileOptions*>(&options);
     if (options.progress) request_.progress = forward_progress;
     if (options.print) request_.print = forward_print;
+    if (options.is_cancelled) request_.is_cancelled = forward_is_cancelled;
   }
   RequestHolder(const RequestHolder&) = delete;
   RequestHolder& operator=(const RequestHolder&) = delete;
@@ -109,6 +111,8 @@ class RequestHolder {
   static void forward_print(void* user, const char* text) {
     static_cast<const CompileOptions*>(user)->print(text);
   }
+
+  static int32_t forward_is_cancelled(void* user) { return static_cast<const CompileOptions*>(user)->is_cancelled() ? 1 : 0; }
 
   StringList devices_, backends_, shapes_, pins_, kernels_, print_after_, signatures_, op_libraries_;
   intarsia_compile_request request_{};

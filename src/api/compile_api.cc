@@ -26,10 +26,11 @@ Result<Toolbox> make_tools(const ReadRequest& read) {
   Toolbox tools = TRY(make_toolbox(read.request, read.kernels));
   tools.progress = read.progress;
   tools.print = read.print;
-  tools.time_kernels = [](const std::string& backend, const KernelBatch& batch,
-                          int threads) -> Result<std::vector<int64_t>> {
+  tools.is_cancelled = read.is_cancelled;
+  tools.time_kernels = [is_cancelled = read.is_cancelled](const std::string& backend, const KernelBatch& batch,
+                                                          int threads) -> Result<std::vector<int64_t>> {
     for (const RunBackend& one : run_backends()) {
-      if (one.name == backend) return time_kernels(batch, one, threads);
+      if (one.name == backend) return time_kernels(batch, one, threads, is_cancelled);
     }
     return fail("no backend '{}' that runs", backend);
   };
@@ -155,7 +156,7 @@ intarsia_error* intarsia_compile(const intarsia_compile_request* request, char**
 intarsia_error* intarsia_explain(const intarsia_compile_request* request, char** json, char** text,
                                  char** dot) {
   return guarded([&]() -> Status {
-    if (request == nullptr || request->struct_size < sizeof(*request) || request->model == nullptr)
+    if (request == nullptr || request->model == nullptr)
       return fail("no model or program to explain");
     return explain(*request, json, text, dot);
   });

@@ -3,6 +3,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstring>
 
 #include "base/cpu_level.h"
 #include "compile/compile_model.h"
@@ -88,9 +90,13 @@ Status read_options(const intarsia_compile_request& from, CompileRequest& to) {
 
 }  // namespace
 
-Result<ReadRequest> read_request(const intarsia_compile_request& from) {
-  if (from.struct_size < sizeof(from))
-    return fail("struct_size of the compile request is {}, want {}", from.struct_size, sizeof(from));
+Result<ReadRequest> read_request(const intarsia_compile_request& given) {
+  constexpr size_t first_version = offsetof(intarsia_compile_request, is_cancelled);
+  if (given.struct_size < first_version)
+    return fail("struct_size of the compile request is {}, want at least {}", given.struct_size, first_version);
+  // What the caller's header did not know is zero.
+  intarsia_compile_request from{};
+  std::memcpy(&from, &given, std::min(given.struct_size, sizeof(from)));
   ReadRequest to;
   if (from.model != nullptr) to.request.model_path = from.model;
   to.request.signatures = TRY(read_strings(from.signatures, "--signature"));
@@ -114,6 +120,8 @@ Result<ReadRequest> read_request(const intarsia_compile_request& from) {
   if (from.print != nullptr) {
     to.print = [print = from.print, user = from.user](const std::string& text) { print(user, text.c_str()); };
   }
+  if (from.is_cancelled != nullptr)
+    to.is_cancelled = [is_cancelled = from.is_cancelled, user = from.user] { return is_cancelled(user) != 0; };
   return to;
 }
 

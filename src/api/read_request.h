@@ -14,6 +14,7 @@ struct ReadRequest {
   std::vector<std::string> kernels;  // libraries
   Progress progress;
   std::function<void(const std::string&)> print;
+  std::function<bool()> is_cancelled;
 };
 
 /// Copies; an item that is null is an error of `option`.

@@ -186,6 +186,7 @@ Result<std::vector<CompileResult>> compile_model(const CompileRequest& request, 
     functions.push_back({std::move(result), std::move(regions)});
   }
   TRY(check_shapes_meant(functions, request));
+  TRY(check_not_cancelled(tools));
   if (!functions[0].plan.stopped) TRY(emit_program(functions, request));
   std::vector<CompileResult> results;
   for (CompiledPlan& function : functions) results.push_back(std::move(function.plan));

@@ -29,6 +29,7 @@ struct CompileResult {
   StepList steps;
   std::vector<int> kernels;              // one entry a region
   TuningReport tuning;
+  CodegenReport codegen;
   std::optional<PlanReport> plan;        // absent when all that runs is of one backend: there is nothing to choose
   uint64_t constants_bytes = 0;          // as stored in the program, of all functions
   uint64_t model_weights_bytes = 0;

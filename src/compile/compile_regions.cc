@@ -10,9 +10,12 @@ RegionCompiler::RegionCompiler(const CompileRequest& request, const Toolbox& too
   options_.cpu = request.cpu;
   options_.exact_math = request.exact_math;
   options_.keep_names = !request.strip_names;
+  options_.codegen = &codegen_;
+  options_.is_cancelled = tools.is_cancelled;
 }
 
 Result<const CompiledRegion*> RegionCompiler::compile_region(const CompileResult& plan, size_t number) {
+  TRY(check_not_cancelled(tools_));
   const Region& region = plan.partition.regions[number];
   const Key key{region.target, region.nodes};
   if (const auto known = compiled_.find(key); known != compiled_.end()) return &known->second;
@@ -49,6 +52,7 @@ Result<CompiledRegions> RegionCompiler::compile(CompileResult& plan) {
   }
   progress(count);
   plan.tuning = tuning_.report();
+  plan.codegen = codegen_;
   return compiled;
 }
 

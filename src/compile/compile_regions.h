@@ -29,6 +29,7 @@ class RegionCompiler {
   const CompileRequest& request_;
   const Toolbox& tools_;
   Tuning tuning_;
+  CodegenReport codegen_;
   CompileOptions options_;
   std::vector<std::vector<NodeId>> readers_;  // of the graph, once it is known
   std::map<Key, CompiledRegion> compiled_;

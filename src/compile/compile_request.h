@@ -76,6 +76,7 @@ struct Toolbox {
   TensorFlowSource tensorflow;                   // what the importer of TensorFlow models asks
   std::function<void(const std::string& text)> print;  // where --print-after goes
   Progress progress;
+  std::function<bool()> is_cancelled;  // asked several times a second; empty: never
   /// Times kernels (Tuner::time_kernels) that the named backend compiled; empty: nothing can be measured.
   std::function<Result<std::vector<int64_t>>(const std::string& backend, const KernelBatch& batch, int threads)>
       time_kernels;
@@ -85,5 +86,8 @@ struct Toolbox {
                                                const std::function<bool()>& may_go_on)>
       time_programs;
 };
+
+/// The error "interrupted" when the compile is cancelled.
+Status check_not_cancelled(const Toolbox& tools);
 
 }  // namespace intarsia

@@ -40,6 +40,8 @@ Result<std::vector<Result<PlanTimes>>> measure_plans(const std::vector<const Com
     compiled.push_back(regions ? Result<CompiledPlan>({std::move(copy), std::move(*regions)})
                                : tl::unexpected(regions.error()));
   }
+  // What is interrupted says nothing of a plan.
+  TRY(check_not_cancelled(tools));
   const auto may_go_on = [&] { return compiler.tuning().may_go_on(); };
   if (!may_go_on()) return fail("the time to measure is over (--tune-seconds)");
   std::vector<TemporaryFile> files = TRY(write_plans(compiled, request));

@@ -7,6 +7,10 @@
 
 namespace intarsia {
 
+Status check_not_cancelled(const Toolbox& tools) {
+  return tools.is_cancelled && tools.is_cancelled() ? fail("interrupted") : Status();
+}
+
 void PassRunner::report(const std::string& name) {
   if (tools_.progress && !quiet_) tools_.progress(name, passes_done_, static_cast<int>(pass_names().size()));
   ++passes_done_;

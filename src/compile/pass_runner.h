@@ -20,6 +20,7 @@ class PassRunner {
   template <typename Pass, typename Describe>
   Status run(const std::string& name, const Graph& graph, Pass pass, Describe describe) {
     if (stopped_) return {};
+    TRY(check_not_cancelled(tools_));
     report(name);
     TRY(pass());
     return finish(name, graph, describe());

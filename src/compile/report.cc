@@ -88,6 +88,13 @@ Json tuning_json(const CompileResult& result) {
           {"warning", tuning.warning.empty() ? Json(nullptr) : Json(tuning.warning)}};
 }
 
+Json codegen_json(const CodegenReport& codegen) {
+  return {{"kernels", codegen.kernels},
+          {"cpu_seconds", codegen.cpu_seconds},
+          {"slowest", codegen.kernels == 0 ? Json(nullptr) : Json{{"kernel", codegen.slowest}, {"cpu_seconds", codegen.slowest_seconds}}},
+          {"given_up", codegen.given_up}};
+}
+
 Json milliseconds_or_null(std::optional<int64_t> nanoseconds) {
   return nanoseconds ? Json(static_cast<double>(*nanoseconds) / 1e6) : Json(nullptr);
 }
@@ -132,6 +139,7 @@ Json function_json(const CompileResult& result) {
   json["kernels"] = result.stopped ? Json(nullptr) : Json(0);
   for (int kernels : result.kernels) json["kernels"] = json["kernels"].get<int>() + kernels;
   json["tuning"] = tuning_json(result);
+  json["code_generation"] = codegen_json(result.codegen);
   json["plan"] = result.plan ? plan_json(*result.plan) : Json(nullptr);
   json["predicted_ms"] = nullptr;
   json["measured_ms"] = result.plan ? milliseconds_or_null(result.plan->measured) : Json(nullptr);

@@ -32,6 +32,7 @@ Tuning::Tuning(const CompileRequest& request, const Toolbox& tools)
   tuner_.effort = request.tune;
   tuner_.costs = &*costs_;
   tuner_.may_go_on = [this] {
+    if (tools_.is_cancelled && tools_.is_cancelled()) return false;
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start_;
     return request_.tune_seconds == 0 || spent.count() < request_.tune_seconds;
   };

@@ -90,7 +90,8 @@ class Neighbours {
 
 }  // namespace
 
-Result<std::vector<int64_t>> time_kernels(const KernelBatch& batch, const RunBackend& backend, int threads) {
+Result<std::vector<int64_t>> time_kernels(const KernelBatch& batch, const RunBackend& backend, int threads,
+                                          const std::function<bool()>& is_cancelled) {
   const CompiledRegion& region = batch.region;
   const std::string library = TRY(link_objects(region.object_files, "x86_64"));
   const LoadedCode code = TRY(LoadedCode::load(library));
@@ -131,7 +132,11 @@ Result<std::vector<int64_t>> time_kernels(const KernelBatch& batch, const RunBac
   std::vector<int64_t> least(times.size(), std::numeric_limits<int64_t>::max());
   int repeats = 0;
   for (int round = 0; round < rounds;) {
-    for (; repeats < most_repeats && !has_free_cores(pool); ++repeats) std::this_thread::sleep_for(pause);
+    for (; repeats < most_repeats && !has_free_cores(pool); ++repeats) {
+      if (is_cancelled && is_cancelled()) break;
+      std::this_thread::sleep_for(pause);
+    }
+    if (is_cancelled && is_cancelled()) return fail("interrupted");
     next = 0;
     write_inputs();
     TRY(executable->run(context));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "base/result.h"
@@ -12,7 +13,9 @@
 namespace intarsia {
 
 /// Nanoseconds of each kernel of `batch`, which `backend` compiled, as Tuner::time_kernels says. In a round each kernel
-/// runs once, so that its constants are as cold as those of all the others make them.
-Result<std::vector<int64_t>> time_kernels(const KernelBatch& batch, const RunBackend& backend, int threads);
+/// runs once, so that its constants are as cold as those of all the others make them. `is_cancelled` (may be empty) is
+/// asked in each round, and ends the timing with an error.
+Result<std::vector<int64_t>> time_kernels(const KernelBatch& batch, const RunBackend& backend, int threads,
+                                          const std::function<bool()>& is_cancelled);
 
 }  // namespace intarsia

@@ -1,0 +1,17 @@
+// Ctrl-C and its like during work that can end early and clean up.
+#pragma once
+
+#include <intarsia/intarsia_compile.hpp>
+
+/// Makes options.is_cancelled tell of SIGINT, SIGTERM and SIGHUP, until it goes. A second such signal ends the process at
+/// once. One at a time.
+class InterruptGuard {
+ public:
+  explicit InterruptGuard(intarsia::CompileOptions& options);
+  ~InterruptGuard();
+  InterruptGuard(const InterruptGuard&) = delete;
+  InterruptGuard& operator=(const InterruptGuard&) = delete;
+
+  /// Ends the process by the signal that came, if one did: after the work has ended and cleaned up.
+  static void end_if_interrupted();
+};
