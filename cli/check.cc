@@ -108,7 +108,8 @@ void add_check_command(CLI::App& app) {
       ->check(CLI::NonNegativeNumber)
       ->type_name("A");
   command->add_flag("--bisect", options->check.bisect,
-                    "After a mismatch of a model, look for the first node whose value is wrong");
+                    "After a mismatch, look for the first node whose value is wrong (of a program: compile its "
+                    "model anew)");
   command->add_flag("--json", options->json, "One JSON object on standard output (docs/json.md)");
   add_compile_options(*command, options->check.compile);
   command->footer(

@@ -58,7 +58,8 @@ std::optional<BadNode> bisect(bool only_fused) {
   CheckRequest request;
   request.path = path;
   request.tolerance = {0, 1e-7};
-  const auto found = find_first_bad_node(request, {toolbox, {&backend, 1}, {}});
+  const Oracle oracle{"reference", {}, [](const Graph& graph, auto inputs) { return evaluate_graph(graph, inputs, reference::evaluate_node); }};
+  const auto found = find_first_bad_node(request, {toolbox, {&backend, 1}, oracle});
   std::filesystem::remove(path);
   EXPECT_TRUE(found) << found.error().message;
   return found ? *found : std::nullopt;

@@ -1,4 +1,4 @@
-// Runs a whole ONNX model file in ONNX Runtime: the oracle of `check --against onnxruntime`.
+// Runs a whole model in ONNX Runtime: the oracle of `check --against onnxruntime`.
 #pragma once
 
 #include <span>
@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "base/tensor_view.h"
+#include "graph/graph.h"
 
 namespace intarsia {
 
@@ -14,6 +15,11 @@ namespace intarsia {
 /// gives its elements as "NAME[0]", "NAME[1]"; an optional without a value gives nothing. Fails for inputs
 /// that are missing, unknown or no tensors, and with ONNX Runtime's own message.
 Result<std::vector<NamedValue>> evaluate_with_onnxruntime(const std::string& model_path,
+                                                          std::span<const NamedValue> inputs,
+                                                          int threads = 1);
+
+/// The same of a graph of ONNX operators, its own and foreign ones.
+Result<std::vector<NamedValue>> evaluate_with_onnxruntime(const Graph& graph,
                                                           std::span<const NamedValue> inputs,
                                                           int threads = 1);
 

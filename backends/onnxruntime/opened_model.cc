@@ -46,12 +46,22 @@ Status append_output(const ModelSession& session, const Port& port, OwnedValue v
 
 }  // namespace
 
-Result<OpenedModel> OpenedModel::open(const std::string& model_path, std::span<const NamedValue> inputs,
-                                      const SessionSettings& settings) {
+Result<OpenedModel> OpenedModel::open_session(std::shared_ptr<const ModelSession> session,
+                                              std::span<const NamedValue> inputs) {
   OpenedModel model;
-  model.session_ = TRY(ModelSession::from_file(model_path, settings));
+  model.session_ = std::move(session);
   model.inputs_ = TRY(wrap_inputs(*model.session_, inputs));
   return model;
+}
+
+Result<OpenedModel> OpenedModel::open(const std::string& model_path, std::span<const NamedValue> inputs,
+                                      const SessionSettings& settings) {
+  return open_session(TRY(ModelSession::from_file(model_path, settings)), inputs);
+}
+
+Result<OpenedModel> OpenedModel::open_bytes(std::string_view model, std::span<const NamedValue> inputs,
+                                            const SessionSettings& settings) {
+  return open_session(TRY(ModelSession::from_bytes(model, settings)), inputs);
 }
 
 Status OpenedModel::run() {

@@ -16,6 +16,9 @@ class OpenedModel {
   /// inputs that are missing, unknown or no tensors, and with ONNX Runtime's own message.
   static Result<OpenedModel> open(const std::string& model_path, std::span<const NamedValue> inputs,
                                   const SessionSettings& settings);
+  /// The same of a ModelProto in memory, which need not outlive the call; the constants of `settings` must.
+  static Result<OpenedModel> open_bytes(std::string_view model, std::span<const NamedValue> inputs,
+                                        const SessionSettings& settings);
 
   Status run();
 
@@ -27,6 +30,8 @@ class OpenedModel {
 
  private:
   OpenedModel() = default;
+  static Result<OpenedModel> open_session(std::shared_ptr<const ModelSession> session,
+                                          std::span<const NamedValue> inputs);
 
   std::shared_ptr<const ModelSession> session_;
   std::vector<OwnedValue> inputs_, outputs_;

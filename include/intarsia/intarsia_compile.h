@@ -84,8 +84,9 @@ typedef struct intarsia_check_request {
   const intarsia_compile_request* compile; /* how to compile a model (its paths are ignored); may be NULL */
   const intarsia_binding* bindings;        /* binding_count of them: of the slots */
   size_t binding_count;
-  int32_t bisect;                          /* not 0: after a mismatch of a model, look for the first node whose value is
-                                              wrong, by compiling parts of it */
+  int32_t bisect;                          /* not 0: after a mismatch, look for the first node whose value is wrong, by
+                                              compiling parts of the model (of a program: anew); what hinders that is
+                                              a warning in the report */
 } intarsia_check_request;
 
 /* Runs a model or program and another runtime on the same inputs and compares. `ok` becomes 1 or 0, `report` (may be

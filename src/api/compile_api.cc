@@ -79,19 +79,25 @@ Status explain(const intarsia_compile_request& from, char** json, char** text, c
 }
 
 Status bisect(const CheckRequest& request, const CheckTools& tools, CheckResult& result) {
-  if (TRY(is_program_file(request.path)))
-    return fail("compiles parts of a model: name the model, with the options the program was compiled with");
-  const std::optional<BadNode> bad = TRY(find_first_bad_node(request, tools));
-  if (!bad) {
-    result.warnings.push_back("every value within the model is right while it is an output: it goes wrong where operators are fused");
-    return {};
+  const bool is_program = TRY(is_program_file(request.path));
+  const CheckRequest model = is_program ? request_of_model(request, result) : request;
+  const std::optional<BadNode> bad = TRY(find_first_bad_node(model, tools));
+  if (!bad && is_program) {
+    return fail("the model '{}', compiled anew, is right in every value within it: name the model, with the options the program was compiled with", model.path);
   }
+  if (!bad) return fail("every value within the model is right while it is an output: it goes wrong where operators are fused, or where the model is read");
   result.first_bad_node = bad->name;
   if (!bad->exact) {
     result.warnings.push_back(fmt::format("'{}' is wrong, and the nodes between '{}' and it only where they are fused",
                                           bad->name, bad->after));
   }
   return {};
+}
+
+/// Adds what it finds; that nothing is found, and why, is a warning: the mismatch is what the user must see.
+void bisect_mismatch(const CheckRequest& request, const CheckTools& tools, CheckResult& result) {
+  const Status done = bisect(request, tools, result);
+  if (!done) result.warnings.push_back("--bisect found no node: " + done.error().message);
 }
 
 Status check(const intarsia_check_request& from, int32_t* ok, char** report) {
@@ -118,7 +124,7 @@ Status check(const intarsia_check_request& from, int32_t* ok, char** report) {
   const Toolbox tools = TRY(make_tools(read));
   const CheckTools check_tools{tools, run_backends(), oracle};
   CheckResult result = TRY(check_model(request, check_tools));
-  if (!result.ok && from.bisect != 0) TRY(with_context(bisect(request, check_tools, result), "--bisect"));
+  if (!result.ok && from.bisect != 0) bisect_mismatch(request, check_tools, result);
   if (ok != nullptr) *ok = result.ok ? 1 : 0;
   if (report != nullptr) give_text(report_check_json(result, request), report);
   return {};

@@ -1,8 +1,10 @@
 #include "measure/bisect_model.h"
 
 #include <algorithm>
+#include <set>
 
 #include "import/import_model.h"
+#include "passes/remove_dead_nodes.h"
 
 namespace intarsia {
 namespace {
@@ -14,8 +16,14 @@ struct Candidate {
   std::string value, node;
 };
 
-/// Of every node that depends on an input its first output that is a tensor, in order.
-std::vector<Candidate> find_candidates(const Graph& graph) {
+/// The model as it was read, and where a wrong value is looked for in it.
+struct Search {
+  Graph graph;
+  std::vector<Candidate> candidates;  // in order
+};
+
+/// Of every node that depends on an input its first output, if that is a tensor and one of `values`.
+std::vector<Candidate> find_candidates(const Graph& graph, const std::set<std::string>& values) {
   std::vector<bool> varies(graph.values.size(), false);
   for (ValueId input : graph.inputs) varies[index(input)] = true;
   std::vector<Candidate> candidates;
@@ -25,23 +33,40 @@ std::vector<Candidate> find_candidates(const Graph& graph) {
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       if (has_output(node, i)) varies[index(node.outputs[i])] = true;
     }
-    if (!has_output(node, 0) || graph.value(node.outputs[0]).type.opaque) continue;
-    const std::string& value = graph.value(node.outputs[0]).name;
-    candidates.push_back({value, node.name.empty() ? value : node.name});
+    if (!has_output(node, 0)) continue;
+    const Value& value = graph.value(node.outputs[0]);
+    if (value.type.opaque || value.type.dtype == DType::undefined || !values.contains(value.name)) continue;
+    candidates.push_back({value.name, node.name.empty() ? value.name : node.name});
   }
   return candidates;
 }
 
-/// The reference kernels' values of some values of the graph.
-Oracle reference_of(const Graph& graph, const std::vector<std::string>& values, const Evaluate& evaluate) {
-  return {"reference", [=](const std::string&, const std::string&, std::span<const NamedValue> inputs) {
+/// Which values are tensors is known once the model is planned; what was folded there is no place to look.
+Result<Search> prepare_search(const CheckRequest& request, const CheckTools& tools) {
+  CompileRequest plan = request.compile;
+  plan.model_path = request.path;
+  plan.print_after.clear();
+  plan.stop_after = "place_nodes";
+  const CompileResult planned = std::move(TRY(compile_model(plan, tools.compile))[0]);
+  const bool has_signatures = find_model_format(request.path) == ModelFormat::saved_model;
+  Search search{TRY(import_model(request.path, {has_signatures ? planned.function_name : "", tools.compile.tensorflow})), {}};
+  std::set<std::string> names;
+  for (const Value& value : search.graph.values) names.insert(value.name);
+  search.candidates = find_candidates(planned.graph, names);
+  return search;
+}
+
+/// The oracle's values of some values of the graph.
+Oracle oracle_of(const Graph& graph, const std::vector<std::string>& values, const Oracle& oracle) {
+  return {oracle.name, [&](const std::string&, const std::string&, std::span<const NamedValue> inputs) {
             Graph part = graph;
             part.outputs.clear();
             for (size_t v = 0; v < part.values.size(); ++v) {
               if (std::ranges::find(values, part.values[v].name) != values.end()) part.outputs.push_back(ValueId(v));
             }
-            return evaluate_graph(part, inputs, evaluate);
-          }};
+            remove_dead_nodes(part);
+            return oracle.run_graph(part, inputs);
+          }, {}};
 }
 
 /// Numbers between `begin` and `end`, evenly spread, the last one among them.
@@ -55,9 +80,7 @@ std::vector<size_t> choose_probes(size_t begin, size_t end) {
 }  // namespace
 
 Result<std::optional<BadNode>> find_first_bad_node(const CheckRequest& request, const CheckTools& tools) {
-  if (find_model_format(request.path) != ModelFormat::onnx) return fail("parts of a TensorFlow model cannot be compared yet; compare the ONNX form of it");
-  const Graph graph = TRY(import_model(request.path));
-  const std::vector<Candidate> candidates = find_candidates(graph);
+  const auto [graph, candidates] = TRY(prepare_search(request, tools));
   std::optional<BadNode> found;
   // The values before `begin` that were looked at are right, that of `end` - 1 is wrong once there is a `found`.
   size_t begin = 0, end = candidates.size();
@@ -65,9 +88,10 @@ Result<std::optional<BadNode>> find_first_bad_node(const CheckRequest& request, 
     const std::vector<size_t> probes = choose_probes(begin, end);
     CheckRequest part = request;
     part.compile.outputs.clear();
+    part.compile.print_after.clear();
     part.compile.keep_placement = true;  // a framework that is faster for this part would hide what is looked for
     for (size_t probe : probes) part.compile.outputs.push_back(candidates[probe].value);
-    const Oracle oracle = reference_of(graph, part.compile.outputs, tools.compile.evaluate);
+    const Oracle oracle = oracle_of(graph, part.compile.outputs, tools.oracle);
     const CheckResult result = TRY(check_model(part, {tools.compile, tools.backends, oracle}));
     const auto bad = std::ranges::find_if(probes, [&](size_t probe) {
       const auto output = std::ranges::find(result.outputs, candidates[probe].value, &CheckedOutput::name);
@@ -84,6 +108,16 @@ Result<std::optional<BadNode>> find_first_bad_node(const CheckRequest& request, 
     if (end - begin == 1) return found;
   }
   return found;
+}
+
+CheckRequest request_of_model(const CheckRequest& request, const CheckResult& result) {
+  CheckRequest model = request;
+  model.path = result.model_path;
+  model.model_path.clear();
+  model.bind.devices.clear();
+  for (const CheckedInput& input : result.inputs) model.compile.shapes[input.name] = input.shape;
+  if (find_model_format(model.path) == ModelFormat::saved_model) model.compile.signatures = {result.function};
+  return model;
 }
 
 }  // namespace intarsia

@@ -15,7 +15,11 @@ struct BadNode {
 };
 
 /// For a model (request.path) whose check failed. Compiles it a few times with values within it as outputs and compares
-/// them with the reference kernels'. Nothing: every value that can be compared is right.
+/// them with the oracle's (Oracle::run_graph). Nothing: every value that can be compared is right.
 Result<std::optional<BadNode>> find_first_bad_node(const CheckRequest& request, const CheckTools& tools);
+
+/// For a program whose check failed: the same check of its model, with the program's sizes and function. How the model was
+/// compiled beyond these (pins, devices, kernels) a program does not say.
+CheckRequest request_of_model(const CheckRequest& request, const CheckResult& result);
 
 }  // namespace intarsia

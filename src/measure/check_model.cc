@@ -181,6 +181,7 @@ Result<CheckResult> check_model(const CheckRequest& request, const CheckTools& t
   result.model_path = is_program ? TRY(find_model(request, *program)) : request.path;
   if (is_program) TRY(with_context(verify_constants(program->file()), "{}", request.path));
   const fbs::FunctionT& function = *TRY(with_context(only_function(*program), "{}", request.path));
+  result.function = function.name;
   const std::vector<NamedValue> inputs =
       TRY(with_context(gather_inputs(function, request, result.inputs), "{}", request.path));
   Session session = TRY(Session::create(TRY(bind_program(program, request.bind))));

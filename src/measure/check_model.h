@@ -21,6 +21,8 @@ struct Oracle {
   std::function<Result<std::vector<NamedValue>>(const std::string& model_path, const std::string& function,
                                                 std::span<const NamedValue> inputs)>
       run;
+  /// The same of a graph: what the values within an imported model should be.
+  std::function<Result<std::vector<NamedValue>>(const Graph& graph, std::span<const NamedValue> inputs)> run_graph;
 };
 
 struct CheckRequest {
@@ -52,6 +54,7 @@ struct CheckedOutput {
 struct CheckResult {
   bool ok = false;
   std::string model_path;
+  std::string function;  // that was run
   std::string against;
   std::vector<CheckedInput> inputs;
   std::vector<CheckedOutput> outputs;

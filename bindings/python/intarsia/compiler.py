@@ -116,8 +116,8 @@ def check(
 
     model: what a program is compared with (None: the model it was compiled from). against: "onnxruntime" or "tensorflow",
     each for its own models, or "reference" ("": the framework if it is there). rtol, atol: negative for the defaults.
-    bisect: after a mismatch of a model, look for the first node whose value is wrong (`first_bad_node`). options: as of
-    `compile`.
+    bisect: after a mismatch, look for the first node whose value is wrong (`first_bad_node`; of a program its model is
+    compiled anew). options: as of `compile`.
     """
     return json.loads(_intarsia.check(os.fspath(path), _options(**options), os.fspath(model or ""), against, rtol, atol, bisect))
 
