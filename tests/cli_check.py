@@ -2,6 +2,7 @@
 
 import subprocess
 
+import numpy as np
 import pytest
 from cli_models import SOURCE, call, call_json, save
 from onnx import TensorProto, helper
@@ -102,3 +103,40 @@ def test_a_mismatch_shows_when_bisect_cannot_finish(tmp_path):
     done = call("check", model, "--kernels", wrong_kernel(tmp_path, "com.microsoft", "Gelu"), "--bisect", status=1)
     assert "NOT OK" in done.stdout and "output 'y' is not that of onnxruntime" in done.stderr
     assert "warning: --bisect found no node: " in done.stdout and "one model has one version" in done.stdout
+
+
+def save_chaotic(path):
+    """x[64] through ten products with large weights, each into a sine: the last digits of x are the first of y."""
+    random = np.random.default_rng(3)
+    nodes, value = [], "x"
+    for i in range(10):
+        nodes += [helper.make_node("MatMul", [value, f"w{i}"], [f"a{i}"]), helper.make_node("Sin", [f"a{i}"], [f"b{i}"])]
+        value = f"b{i}"
+    nodes += [helper.make_node("Identity", [value], ["y"]), helper.make_node("ArgMax", [value], ["at"], axis=1)]
+    return save(path, nodes, [("x", TensorProto.FLOAT, [1, 64])], [("y", TensorProto.FLOAT, [1, 64]), ("at", TensorProto.INT64, [1, 1])],
+                [(f"w{i}", random.normal(size=(64, 64)).astype(np.float32)) for i in range(10)], checked=False)
+
+
+def test_an_ill_conditioned_model_is_told_from_a_wrong_program(tmp_path):
+    report = call_json("check", save_chaotic(tmp_path / "chaotic.onnx"), status=1)
+    y, at = report["outputs"]
+    assert at["sensitivity"] == {"max_abs": None, "max_rel": None, "ok": False}, "another element is the largest"
+    assert not y["ok"] and not y["sensitivity"]["ok"] and y["sensitivity"]["max_rel"] > 0.1
+    assert "onnxruntime itself changes it by" in y["why"] and "% of this difference) when the inputs change by one part in a million" in y["why"]
+    assert "the model is ill-conditioned" in y["why"]
+    assert "ill-conditioned" in call("check", tmp_path / "chaotic.onnx", status=1).stderr
+
+    report = call_json("check", save_chain(tmp_path / "chain.onnx"), "--kernels", wrong_kernel(tmp_path, "com.microsoft", "Gelu"), status=1)
+    y, = report["outputs"]
+    assert not y["ok"] and y["sensitivity"]["ok"] and 0 < y["sensitivity"]["max_rel"] < 1e-5
+    assert "the model does not make this difference" in y["why"]
+
+
+def test_sensitivity_is_not_measured_without_need(tmp_path):
+    """Where all is right, and where no input has floats."""
+    assert call_json("check", save_chain(tmp_path / "chain.onnx"))["outputs"][0]["sensitivity"] is None
+    same, other = (save(tmp_path / f"{op}.onnx", [helper.make_node(op, ["x"], ["y"])], [("x", TensorProto.INT32, [9])], [("y", TensorProto.INT32, [9])])
+                   for op in ("Identity", "Neg"))
+    call("compile", same, "-o", tmp_path / "same.so")
+    y, = call_json("check", tmp_path / "same.so", "--model", other, status=1)["outputs"]
+    assert y["sensitivity"] is None and y["why"].endswith("want equal")

@@ -1,10 +1,12 @@
 #include "measure/check_model.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/fill_tensor.h"
 #include "base/temporary_file.h"
 #include "compile/program_source.h"
+#include "measure/nudge_inputs.h"
 #include "runtime/session.h"
 
 namespace intarsia {
@@ -150,6 +152,33 @@ std::vector<CheckedOutput> compare_outputs(const std::vector<NamedValue>& actual
   return compared;
 }
 
+/// "; onnxruntime itself changes it by 0.5 (80% of this difference) when ...": so that a user knows whom to suspect.
+std::string describe_sensitivity(const Difference& difference, const Difference& sensitivity, const std::string& oracle) {
+  const bool has_number = std::isfinite(sensitivity.max_abs);
+  const std::string amount = has_number ? fmt::format(" by {:.3g}", sensitivity.max_abs) : "";
+  const bool has_part = has_number && std::isfinite(difference.max_abs) && difference.max_abs > 0;
+  const std::string part = has_part ? fmt::format(" ({:.2g}% of this difference)", 100 * sensitivity.max_abs / difference.max_abs) : "";
+  return fmt::format("; {} itself changes it{}{} when the inputs change by one part in a million: {}", oracle, amount, part,
+                     sensitivity.ok ? "the model does not make this difference"
+                                    : "the model is ill-conditioned, and rounding alone may make this difference");
+}
+
+/// For outputs that are not ok: how much the oracle's own answer depends on the last digits of the inputs.
+void measure_sensitivity(const CheckTools& tools, const std::vector<NamedValue>& inputs,
+                         const std::vector<NamedValue>& reference, const Tolerance& tolerance, CheckResult& result) {
+  const std::vector<NamedValue> nudged = nudge_inputs(inputs);
+  if (nudged.empty()) return;
+  const auto others = tools.oracle.run(result.model_path, result.function, nudged);
+  if (!others) return;  // values that are not valid ones for this model
+  const std::vector<CheckedOutput> changes = compare_outputs(*others, reference, tolerance);
+  for (CheckedOutput& output : result.outputs) {
+    const auto change = std::ranges::find(changes, output.name, &CheckedOutput::name);
+    if (output.difference.ok || change == changes.end()) continue;
+    output.sensitivity = change->difference;
+    output.difference.why += describe_sensitivity(output.difference, change->difference, tools.oracle.name);
+  }
+}
+
 /// A comparison says little about outputs that stay the same whatever the inputs are.
 std::vector<std::string> find_constant_outputs(Session& session, const fbs::FunctionT& function,
                                                const CheckRequest& request,
@@ -192,6 +221,7 @@ Result<CheckResult> check_model(const CheckRequest& request, const CheckTools& t
   result.outputs = compare_outputs(outputs, reference, request.tolerance);
   result.ok =
       std::ranges::all_of(result.outputs, [](const CheckedOutput& output) { return output.difference.ok; });
+  if (!result.ok) measure_sensitivity(tools, inputs, reference, request.tolerance, result);
   result.warnings = find_constant_outputs(session, function, request, inputs, outputs);
   return result;
 }

@@ -49,6 +49,9 @@ struct CheckedInput {
 struct CheckedOutput {
   std::string name;
   Difference difference;
+  /// Of an output that is not ok: what the oracle differs by from itself when the floats of the inputs change by a relative
+  /// `nudge` (nudge_inputs.h). Not ok itself: the model is ill-conditioned. None: not measured.
+  std::optional<Difference> sensitivity;
 };
 
 struct CheckResult {
