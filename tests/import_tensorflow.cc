@@ -8,6 +8,7 @@
 #include "tensorflow/attributes.h"
 #include "tensorflow/composite.h"
 #include "tensorflow/fields.h"
+#include "tensorflow/object_graph.h"
 
 namespace intarsia {
 namespace {
@@ -174,6 +175,34 @@ TEST(ImportTensorFlow, ALoopsVariablesBecomeValues) {
   EXPECT_EQ(get_types(flat->nodes[0].attributes, "T"), (std::vector<int32_t>{f32, f32}));
   EXPECT_TRUE(flat->value(flat->nodes[0].inputs[1]).constant);
   EXPECT_EQ(get_functions(*flat->nodes[0].attributes.find("body")), Lines{"body_frozen1"});
+}
+
+/// A SavedObjectGraph or TrackableObjectGraph: of each object its children, (name, number).
+std::string write_objects(const std::vector<std::vector<std::pair<std::string, int32_t>>>& objects) {
+  std::string bytes;
+  protozero::pbf_writer out(bytes);
+  for (const auto& children : objects) {
+    std::string object;
+    protozero::pbf_writer fields(object);
+    for (const auto& [name, number] : children) {
+      protozero::pbf_writer child(fields, object_node::children);
+      child.add_int32(object_reference::node_id, number);
+      child.add_string(object_reference::local_name, name);
+    }
+    out.add_message(object_graph::nodes, object);  // one without children, too
+  }
+  return bytes;
+}
+
+TEST(ImportTensorFlow, ObjectsAreFoundByTheNamesThatLeadToThem) {
+  const ObjectGraph graph = read_saved_objects(write_objects({{{"layer", 1}, {"wild", 99}, {"below", -1}}, {{"kernel", 2}, {"parent", 0}}, {}, {}}));
+  const auto paths = find_paths(graph);
+  EXPECT_EQ(paths[2], (ObjectPath{"layer", "kernel"}));
+  EXPECT_EQ(paths[3], std::nullopt);
+  EXPECT_EQ(find_object(graph, {"layer", "parent", "layer", "kernel"}), &graph.objects[2]);
+  EXPECT_EQ(find_object(graph, {"wild"}), nullptr);
+  EXPECT_EQ(find_object(graph, {"layer", "bias"}), nullptr);
+  EXPECT_EQ(find_object(read_saved_objects(""), {}), nullptr);
 }
 
 }  // namespace

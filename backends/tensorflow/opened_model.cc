@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "backends/tensorflow/restore_variables.h"
 #include "base/mapped_file.h"
 
 namespace intarsia::tf {
@@ -11,8 +12,8 @@ namespace {
 
 Result<std::unique_ptr<Session>> open_session(const Library& library, const ModelLocation& model, int threads) {
   const SessionSettings settings{threads, true};
-  if (!model.tags.empty()) return Session::from_saved_model(library, model.path, model.tags, settings);
-  const MappedFile file = TRY(map_file(model.path));
+  if (!model.files.tags.empty()) return open_saved_model(library, model.files, settings);
+  const MappedFile file = TRY(map_file(model.files.folder));
   return Session::from_graph(library, {reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size()}, settings);
 }
 

@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "backends/tensorflow/tf_session.h"
+#include "tensorflow/saved_model_source.h"
 
 namespace intarsia::tf {
 
 /// Where a model is and what its users see of it.
 struct ModelLocation {
-  std::string path;               // a SavedModel folder, or a frozen GraphDef
-  std::vector<std::string> tags;  // of a SavedModel; none: a GraphDef
+  SavedModelFiles files;  // without tags: the path of a frozen GraphDef alone
   std::vector<std::pair<std::string, std::string>> inputs, outputs;  // name to users, tensor in the graph
   std::vector<std::string> op_libraries;
 };

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "backends/tensorflow/op_registry.h"
+#include "backends/tensorflow/restore_variables.h"
 #include "backends/tensorflow/tf_session.h"
 #include "tensorflow/dtypes.h"
 
@@ -106,9 +107,9 @@ Result<const Library*> open_library(const std::vector<std::string>& op_libraries
   return library;
 }
 
-Result<SavedContents> read_contents(const Library& library, const std::string& folder, const std::vector<std::string>& tags,
+Result<SavedContents> read_contents(const Library& library, const SavedModelFiles& files,
                                     const std::vector<std::string>& variables, const std::vector<SavedTable>& tables) {
-  const std::unique_ptr<Session> session = TRY(Session::from_saved_model(library, folder, tags, {1, true}));
+  const std::unique_ptr<Session> session = TRY(open_saved_model(library, files, {1, true}));
   ContentsReader reader(*session);
   for (const std::string& variable : variables) TRY(with_context(reader.add_variable(variable), "variable '{}'", variable));
   for (const SavedTable& table : tables) TRY(with_context(reader.add_table(table), "table '{}'", table.node));
@@ -129,9 +130,9 @@ TensorFlowSource make_tensorflow_source(std::vector<std::string> op_libraries) {
     TRY(tf::open_library(op_libraries));
     return TRY(tf::op_registry())->find(op);
   };
-  source.read_saved_model = [op_libraries](const std::string& folder, const std::vector<std::string>& tags, const std::vector<std::string>& variables,
+  source.read_saved_model = [op_libraries](const SavedModelFiles& files, const std::vector<std::string>& variables,
                                            const std::vector<SavedTable>& tables) -> Result<SavedContents> {
-    return tf::read_contents(*TRY(tf::open_library(op_libraries)), folder, tags, variables, tables);
+    return tf::read_contents(*TRY(tf::open_library(op_libraries)), files, variables, tables);
   };
   return source;
 }

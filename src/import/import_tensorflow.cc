@@ -11,6 +11,7 @@
 #include "graph/verify_graph.h"
 #include "import/flatten_graph.h"
 #include "import/recognise_recurrence.h"
+#include "import/unrestored_variables.h"
 #include "tensorflow/attributes.h"
 #include "tensorflow/composite.h"
 #include "tensorflow/dtypes.h"
@@ -132,7 +133,7 @@ Result<std::vector<BorderTensor>> border_tensors(const std::map<std::string, Ten
 
 Result<ModelBorder> signature_border(const MetaGraph& meta, const std::string& name) {
   const SignatureDef& signature = meta.signatures.at(name);
-  return ModelBorder{meta.tags, TRY(border_tensors(signature.inputs, true)), TRY(border_tensors(signature.outputs, false))};
+  return ModelBorder{meta.tags, TRY(border_tensors(signature.inputs, true)), TRY(border_tensors(signature.outputs, false)), {}};
 }
 
 Result<Graph> import_signature(const MetaGraph& meta, const std::string& wanted, const TensorFlowSource& source, const std::string& folder) {
@@ -141,7 +142,9 @@ Result<Graph> import_signature(const MetaGraph& meta, const std::string& wanted,
   const GraphDef graph = TRY(read_graph(meta.graph));
   if (!source.read_saved_model) return fail("its variables are read by TensorFlow, which is not to be used here");
   const ReadSaved read_saved = [&](const std::vector<std::string>& variables, const std::vector<SavedTable>& tables) {
-    return source.read_saved_model(folder, meta.tags, variables, tables);
+    SavedModelFiles files{folder, meta.tags, find_unrestored_variables(meta, graph)};
+    std::erase_if(files.unrestored, [&](const SavedVariable& one) { return std::ranges::find(variables, one.handle.name) == variables.end(); });
+    return source.read_saved_model(files, variables, tables);
   };
   Graph flat = TRY(with_context(flatten_graph(graph, border.inputs, border.outputs, source, read_saved), "signature '{}'", name));
   flat.name = name;
@@ -180,7 +183,9 @@ Result<ModelBorder> read_saved_model_border(const std::string& folder, const std
   const MappedFile file = TRY(map_file(saved_model_file(folder)));
   return guarded("SavedModel", [&]() -> Result<ModelBorder> {
     const MetaGraph meta = TRY(read_serving_graph(text_of(file)));
-    return signature_border(meta, TRY(choose_signature(meta, signature)));
+    ModelBorder border = TRY(signature_border(meta, TRY(choose_signature(meta, signature))));
+    border.unrestored = find_unrestored_variables(meta, TRY(read_graph(meta.graph)));
+    return border;
   });
 }
 

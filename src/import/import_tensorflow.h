@@ -33,6 +33,7 @@ Result<Graph> import_saved_model_bytes(std::string_view bytes, const std::string
 struct ModelBorder {
   std::vector<std::string> tags;
   std::vector<BorderTensor> inputs, outputs;
+  std::vector<SavedVariable> unrestored;  // of a SavedModel, whatever the signature
 };
 Result<ModelBorder> read_graph_def_border(const std::string& path);
 Result<ModelBorder> read_saved_model_border(const std::string& folder, const std::string& signature);

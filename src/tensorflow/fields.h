@@ -1,5 +1,6 @@
 // Field numbers of TensorFlow's public schemas (graph.proto, node_def.proto, attr_value.proto, function.proto,
-// op_def.proto, tensor.proto, saved_model.proto, meta_graph.proto) that are read and written here.
+// op_def.proto, tensor.proto, saved_model.proto, meta_graph.proto, saver.proto, saved_object_graph.proto,
+// trackable_object_graph.proto) that are read and written here.
 #pragma once
 
 #include <cstdint>
@@ -55,10 +56,31 @@ namespace saved_model {
 enum : uint32_t { meta_graph = 2 };
 }
 namespace meta_graph {
-enum : uint32_t { meta_info = 1, graph_def = 2, signature_def = 5, asset_file_def = 6 };
+enum : uint32_t { meta_info = 1, graph_def = 2, saver_def = 3, signature_def = 5, asset_file_def = 6, object_graph_def = 7 };
 }
 namespace meta_info {
 enum : uint32_t { tags = 4 };
+}
+namespace saver_def {
+enum : uint32_t { restore_op_name = 3 };
+}
+namespace object_graph {  // SavedObjectGraph and TrackableObjectGraph
+enum : uint32_t { nodes = 1, concrete_functions = 2 };
+}
+namespace object_node {  // SavedObject and TrackableObject
+enum : uint32_t { children = 1 };
+}
+namespace trackable_object {
+enum : uint32_t { attributes = 2 };
+}
+namespace object_reference {
+enum : uint32_t { node_id = 1, local_name = 2 };
+}
+namespace serialized_tensor {
+enum : uint32_t { name = 1, full_name = 2, checkpoint_key = 3 };
+}
+namespace concrete_function {
+enum : uint32_t { bound_inputs = 2 };
 }
 namespace signature_def {
 enum : uint32_t { inputs = 1, outputs = 2 };

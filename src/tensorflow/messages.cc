@@ -95,6 +95,14 @@ MetaGraph read_meta_graph(std::string_view bytes) {
     } else if (message.tag() == meta_graph::signature_def) {
       const auto [key, value] = read_entry(message.get_message());
       meta.signatures[key] = read_signature(value);
+    } else if (message.tag() == meta_graph::object_graph_def) {
+      meta.object_graph = read_bytes(message);
+    } else if (message.tag() == meta_graph::saver_def) {
+      pbf_reader saver = message.get_message();
+      while (saver.next()) {
+        if (saver.tag() == saver_def::restore_op_name) meta.restore_op = saver.get_string();
+        else saver.skip();
+      }
     } else if (message.tag() == meta_graph::meta_info) {
       pbf_reader info = message.get_message();
       while (info.next()) {

@@ -59,6 +59,8 @@ struct MetaGraph {
   std::vector<std::string> tags;
   std::string_view graph;
   std::map<std::string, SignatureDef> signatures;
+  std::string restore_op;          // node that sets the variables when the session loader is done
+  std::string_view object_graph;   // a SavedObjectGraph (object_graph.h); empty in models of TensorFlow 1
 };
 
 Result<NodeDef> read_node(std::string_view bytes);

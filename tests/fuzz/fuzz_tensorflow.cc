@@ -24,7 +24,7 @@ TensorFlowSource make_source() {
     one.outputs = {{"output", 0, {}, {}, {}}};
     return &one;
   };
-  source.read_saved_model = [](const std::string&, const std::vector<std::string>&, const std::vector<std::string>& variables,
+  source.read_saved_model = [](const SavedModelFiles&, const std::vector<std::string>& variables,
                                const std::vector<SavedTable>& tables) -> Result<SavedContents> {
     SavedContents contents;
     contents.variables.assign(variables.size(), Tensor(DType::f32, {2, 2}));

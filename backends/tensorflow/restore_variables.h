@@ -1,0 +1,13 @@
+// A SavedModel opened with all of its variables set, as tf.saved_model.load sets them.
+#pragma once
+
+#include "backends/tensorflow/tf_session.h"
+#include "tensorflow/saved_model_source.h"
+
+namespace intarsia::tf {
+
+/// TensorFlow's session loader, and then the variables that it leaves unset, from the checkpoint. Fails for a variable that
+/// the checkpoint has no value of, and names it.
+Result<std::unique_ptr<Session>> open_saved_model(const Library& library, const SavedModelFiles& files, const SessionSettings& settings);
+
+}  // namespace intarsia::tf
