@@ -24,6 +24,7 @@ class PricedTarget : public Target {
       : name_(std::move(name)), refused_(std::move(refused)), framework_(framework), users_(users) {}
   std::string name() const override { return name_; }
   std::string version() const override { return "1"; }
+  int code_generation() const override { return generation; }
   bool needs_framework() const override { return framework_; }
   bool is_users_own() const override { return users_; }
   bool supports_device(const std::string&) const override { return true; }
@@ -39,6 +40,7 @@ class PricedTarget : public Target {
   }
 
   size_t breaks_at = 1000;
+  int generation = 1;
 
  private:
   std::string name_;
@@ -217,6 +219,15 @@ TEST_F(PlanChoice, TheFrameworkAloneMayBeFasterThanTheSumOfItsParts) {
   const CompileResult result = compile();
   EXPECT_EQ(regions(result), "framework");
   EXPECT_EQ(result.placement.reason[0], "all in framework: 0.075 ms, as placed 0.15 ms");
+}
+
+TEST_F(PlanChoice, TimesOfOtherCodeAreNotUsed) {
+  write_chain({"Exp", "Relu", "Exp", "Sqrt"});
+  compile();
+  EXPECT_EQ(timed, 2);
+  framework->generation = 2;
+  compile();
+  EXPECT_EQ(timed, 4);
 }
 
 TEST_F(PlanChoice, TimesAreKept) {

@@ -4,13 +4,11 @@
 #include <limits>
 #include <string>
 
+#include "backends/halide/code_generation.h"
 #include "backends/halide/kernel.h"
 #include "target/target.h"
 
 namespace intarsia::halide {
-
-/// To be raised with every change of the code that is made for a kernel's text: times of other code are worth nothing.
-inline constexpr int code_generation = 9;
 
 /// Nanoseconds of a kernel whose code is too expensive to make.
 inline constexpr int64_t never = std::numeric_limits<int64_t>::max();

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "backends/halide/canonicalise.h"
+#include "backends/halide/code_generation.h"
 #include "backends/halide/compile_region.h"
 #include "graph/op_table.h"
 
@@ -39,6 +40,7 @@ class HalideTarget : public Target {
  public:
   std::string name() const override { return "halide"; }
   std::string version() const override { return INTARSIA_HALIDE_VERSION; }
+  int code_generation() const override { return halide::code_generation; }
   bool supports_device(const std::string& kind) const override { return kind == "cpu" || kind == "sim"; }
 
   /// The node is supported when the first step can rewrite it: the same code decides and does it.

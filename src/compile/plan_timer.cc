@@ -20,8 +20,10 @@ std::string describe_plan(const CompileResult& plan) {
     for (NodeId node : region.nodes) text += fmt::format(" {}", index(node));
     text += "\n";
   }
-  for (uint32_t target : used)
-    text += fmt::format("{} {}\n", plan.targets[target].name, plan.targets[target].backend->version());
+  for (uint32_t target : used) {
+    const Target& backend = *plan.targets[target].backend;
+    text += fmt::format("{} {} {}\n", plan.targets[target].name, backend.version(), backend.code_generation());
+  }
   return text;
 }
 

@@ -14,6 +14,7 @@ class TranslatingTarget : public Target {
 
   std::string name() const override { return target_->name(); }
   std::string version() const override { return target_->version(); }
+  int code_generation() const override { return target_->code_generation(); }
   bool needs_framework() const override { return target_->needs_framework(); }
   bool makes_outputs() const override { return target_->makes_outputs(); }
   bool is_users_own() const override { return target_->is_users_own(); }

@@ -57,6 +57,8 @@ class Target {
   virtual std::string name() const = 0;
   /// Version of the library behind it, for reports and cost keys.
   virtual std::string version() const { return {}; }
+  /// Number of the code that it makes with one version of that library; another number, and times of its code are worth nothing.
+  virtual int code_generation() const { return 0; }
   /// True: programs with regions of it need a framework of this name where they run.
   virtual bool needs_framework() const { return false; }
   /// True: its run half makes the memory of all its results itself, so they are adopted, not written in place.
