@@ -223,6 +223,14 @@ def test_explain_ranks_refused_operators(tmp_path):
     assert "my.ops.Strange" in call("compile", model, "-o", tmp_path / "x.so", status=1).stderr
 
 
+@pytest.mark.parametrize("device", ["a=cpu", "sim:0"])
+def test_explain_of_an_unknown_operator_on_a_slot_of_any_name(tmp_path, device):
+    model = save(tmp_path / "strange.onnx", [helper.make_node("Strange", ["x"], ["y"], "s", domain="my.ops")], [("x", TensorProto.FLOAT, [2])],
+                 [("y", TensorProto.FLOAT, [2])], opsets=[("", 18), ("my.ops", 1)], checked=False)
+    node, = call_json("explain", model, "-d", device)["nodes"]
+    assert node["target"].startswith("nobody@") and node["reason"] == "no backend runs it"
+
+
 @pytest.mark.skipif(shutil.which("dot") is None, reason="needs Graphviz")
 def test_picture(tmp_path):
     model = LIGHT_MODELS / "light_densenet121.onnx"

@@ -61,7 +61,7 @@ Result<Explanation> explain_model(ReadRequest read) {
   read.request.stop_after = pass_names().back();
   Explanation explanation = explain_result(TRY(compile_model(read.request, tools))[0]);
   for (ExplainedNode& node : explanation.nodes) {
-    if (explanation.regions[node.region].target == "nobody@cpu") node.reason = "no backend runs it";
+    if (explanation.regions[node.region].target.starts_with("nobody@")) node.reason = "no backend runs it";
   }
   return explanation;
 }
