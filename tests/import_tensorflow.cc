@@ -142,6 +142,7 @@ TEST(ImportTensorFlow, LoopsOfVersionOneAreOneNode) {
 }
 
 TEST(ImportTensorFlow, WhatCannotBeImportedSaysWhy) {
+  EXPECT_NE(error_of(write({placeholder("x\xff"), node("y", "Add", {"x\xff"})})).find("node 'x\\xff' is not UTF-8"), std::string::npos);
   EXPECT_NE(error_of("\xff\xff").find("damaged protobuf"), std::string::npos);
   EXPECT_NE(error_of("").find("no nodes"), std::string::npos);
   EXPECT_NE(error_of(write({placeholder("x"), node("y", "Add", {"x", "z"})})).find("reads 'z:0', which nothing makes"), std::string::npos);

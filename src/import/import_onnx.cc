@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "base/protobuf.h"
+#include "base/utf8.h"
 #include "graph/verify_graph.h"
 #include "import/onnx_attributes.h"
 #include "import/onnx_fields.h"
@@ -54,6 +55,7 @@ class Importer {
     graph_.opsets = model.opsets;
     const RawGraph raw = onnx::read_graph(model.graph);
     graph_.name = raw.name;
+    TRY(check_utf8(graph_.name, "the graph's name"));
     TRY(add_constants(raw));
     TRY(add_inputs(raw));
     Scope scope;
@@ -80,6 +82,23 @@ class Importer {
     return {};
   }
 
+  /// Before a text of the node is part of a message.
+  static Status check_names(const RawNode& raw, size_t number) {
+    const std::string node = fmt::format("node number {}", number);
+    TRY(check_utf8(raw.name, node + ": its name"));
+    for (const std::string& op : {raw.op, raw.domain, raw.overload}) TRY(check_utf8(op, node + ": its operator"));
+    for (const std::string& input : raw.inputs) TRY(check_utf8(input, node + ": its input"));
+    for (const std::string& output : raw.outputs) TRY(check_utf8(output, node + ": its output"));
+    return {};
+  }
+
+  static Status check_names(const onnx::NamedType& port, const char* what) {
+    TRY(check_utf8(port.name, what));
+    if (!port.type.shape) return {};
+    for (const Dim& dim : *port.type.shape) TRY(check_utf8(dim.symbol, fmt::format("{} '{}': its size", what, port.name)));
+    return {};
+  }
+
   ValueId find_or_add(const std::string& name) {
     auto [at, is_new] = ids_.try_emplace(name, no_value);
     if (is_new) at->second = graph_.add_value(name);
@@ -94,6 +113,7 @@ class Importer {
   }
 
   Status add_constant(const std::string& name, Tensor tensor) {
+    TRY(check_utf8(name, "constant"));
     const ValueId id = find_or_add(name);
     TRY(define(id, "constant"));
     graph_.value(id).type = ValueType{tensor.dtype(), to_symbolic(tensor.shape()), false, {}};
@@ -119,6 +139,7 @@ class Importer {
   Status add_inputs(const RawGraph& raw) {
     for (std::string_view bytes : raw.inputs) {
       onnx::NamedType input = onnx::read_value_info(bytes);
+      TRY(check_names(input, "input"));
       const ValueId id = find_or_add(input.name);
       if (graph_.value(id).constant) continue;
       TRY(define(id, "input"));
@@ -143,6 +164,7 @@ class Importer {
   Status add_outputs(const RawGraph& raw) {
     for (std::string_view bytes : raw.outputs) {
       onnx::NamedType output = onnx::read_value_info(bytes);
+      TRY(check_names(output, "output"));
       auto at = ids_.find(output.name);
       if (at == ids_.end()) return fail("output '{}' is made by no node", output.name);
       graph_.outputs.push_back(at->second);
@@ -155,7 +177,7 @@ class Importer {
   /// The model's own claim about a value's type, kept until shape inference knows better.
   void add_known_type(onnx::NamedType known) {
     auto at = ids_.find(known.name);
-    if (at == ids_.end()) return;
+    if (at == ids_.end() || !check_names(known, "value")) return;
     Value& value = graph_.value(at->second);
     if (value.constant || value.producer == no_node || value.type != ValueType{}) return;
     value.type = std::move(known.type);
@@ -176,6 +198,7 @@ class Importer {
 
   Status add_node(const RawNode& raw, const Scope& scope) {
     if (graph_.nodes.size() + calls_ > most_nodes) return fail("has over {} nodes after its functions are inlined", most_nodes);
+    TRY(check_names(raw, graph_.nodes.size()));
     const std::string name = scope.prefix + (!raw.name.empty() || raw.outputs.empty() ? raw.name : raw.outputs[0]);
     return with_context(add_named_node(raw, scope, name), "node '{}' ({})", name, raw.op);
   }
@@ -208,6 +231,7 @@ class Importer {
 
   Status add_attribute(std::string_view bytes, const Scope& scope, Node& node) {
     NamedAttribute attribute = TRY(read_onnx_attribute(bytes, source_));
+    TRY(check_utf8(attribute.name, "attribute"));
     std::string changed;
     if (!attribute.refers_to.empty()) {
       auto at = scope.call_attributes.find(attribute.refers_to);
@@ -222,6 +246,7 @@ class Importer {
         encoded->bytes = rewrite_subgraphs(encoded->bytes, changes);
       }
       for (const std::string& captured : find_captured_names(encoded->bytes)) {
+        TRY(check_utf8(captured, "its sub-graph's value"));
         const ValueId id = find_or_add(captured);
         if (std::ranges::find(node.captures, id) == node.captures.end()) node.captures.push_back(id);
       }

@@ -8,6 +8,7 @@
 
 #include "base/mapped_file.h"
 #include "base/protobuf.h"
+#include "base/utf8.h"
 #include "graph/verify_graph.h"
 #include "import/flatten_graph.h"
 #include "import/recognise_recurrence.h"
@@ -125,6 +126,7 @@ Result<std::string> choose_signature(const MetaGraph& meta, const std::string& w
 Result<std::vector<BorderTensor>> border_tensors(const std::map<std::string, TensorInfo>& infos, bool are_inputs) {
   std::vector<BorderTensor> tensors;
   for (const auto& [key, info] : infos) {
+    TRY(check_utf8(key, are_inputs ? "input" : "output"));
     if (!info.is_tensor) return fail("'{}' is a sparse or composite tensor; export a signature of plain tensors", key);
     tensors.push_back({info.name, key, are_inputs ? TRY(border_type(key, info.data_type, info.shape)) : ValueType{}});
   }

@@ -1,6 +1,7 @@
 #include "tensorflow/messages.h"
 
 #include "base/protobuf.h"
+#include "base/utf8.h"
 #include "tensorflow/attributes.h"
 #include "tensorflow/fields.h"
 #include "tensorflow/tensor_proto.h"
@@ -145,6 +146,9 @@ Result<NodeDef> read_node(std::string_view bytes) {
       default: message.skip();
     }
   }
+  TRY(check_utf8(node.name, "node"));
+  TRY(with_context(check_utf8(node.op, "operator"), "node '{}'", node.name));
+  for (const std::string& input : node.inputs) TRY(with_context(check_utf8(input, "input"), "node '{}'", node.name));
   for (const auto& [name, value] : attributes) {
     node.attributes.set(name, TRY(with_context(read_attribute(value), "node '{}' ({}): attribute '{}'", node.name, node.op, name)));
   }

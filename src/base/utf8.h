@@ -1,0 +1,20 @@
+// Text that came out of files: names are printed, written to JSON and become Python strings, which take UTF-8 alone.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace intarsia {
+
+/// Well-formed by Unicode's table 3-7: no overlong forms, no surrogates, nothing above U+10FFFF.
+bool is_utf8(std::string_view text);
+
+/// Bytes that are no part of a character become "\xff"; the result is UTF-8.
+std::string escape_text(std::string_view text);
+
+/// The error of a text that is not UTF-8: "WHAT 'a\xff' is not UTF-8, ...".
+Status check_utf8(std::string_view text, std::string_view what);
+
+}  // namespace intarsia
