@@ -124,6 +124,8 @@ TEST(ImportOnnx, StructureErrors) {
       "input 'x' has a negative size");
   expect_error(model_message({.inputs = {value_message("x")}, .outputs = {value_message("x")}}),
                "input 'x' has no known element type");
+  expect_error(model_message({.nodes = {node_message("Relu", {"x"}, {"y"})}, .inputs = {input_x}, .outputs = {output_y, output_y}}),
+               "output 'y' is listed twice");
 }
 
 TEST(ImportOnnx, NamesAreUtf8) {

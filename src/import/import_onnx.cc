@@ -167,6 +167,8 @@ class Importer {
       TRY(check_names(output, "output"));
       auto at = ids_.find(output.name);
       if (at == ids_.end()) return fail("output '{}' is made by no node", output.name);
+      if (std::ranges::find(graph_.outputs, at->second) != graph_.outputs.end())
+        return fail("output '{}' is listed twice; give each output a value of its own (an Identity of it)", output.name);
       graph_.outputs.push_back(at->second);
       add_known_type(std::move(output));
     }
