@@ -80,14 +80,12 @@ Result<SymbolicShape> transposed_sizes(const ShapeContext& context, const Symbol
   SymbolicShape result = unknown_dims(rank);
   for (size_t i = 0; i < rank; ++i) {
     if (!windows[i].is_number() || windows[i].value > most) continue;
-    if (read.auto_pad.starts_with("SAME")) {
-      result[i] = Dim::number(windows[i].value * read.strides[i]);
-      continue;
-    }
     if (!kernel[i].is_number() || kernel[i].value > most) continue;
     int64_t size =
         read.strides[i] * (windows[i].value - 1) + extra[i] + (kernel[i].value - 1) * read.dilations[i] + 1;
     if (read.auto_pad == "NOTSET") size -= read.pads[i] + read.pads[rank + i];
+    // Padding takes away what is more than the stride, but adds nothing where a kernel is smaller than it.
+    if (read.auto_pad.starts_with("SAME")) size = std::min(size, windows[i].value * read.strides[i]);
     if (size < 0) return fail("axis {} of the output would have size {}", i, size);
     result[i] = Dim::number(size);
   }

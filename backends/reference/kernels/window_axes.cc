@@ -99,7 +99,7 @@ Result<WindowAxes> transposed_window_axes(const KernelContext& context, const Sh
     axis.out = spatial[i];
     const int64_t full = axis.stride * (axis.out - 1) + extra[i] + (axis.kernel - 1) * axis.dilation + 1;
     if (given || same) {
-      axis.in = given ? wanted[i] : axis.out * axis.stride;
+      axis.in = given ? wanted[i] : std::min(axis.out * axis.stride, full);  // padding is never negative
       share_padding(axis, full - axis.in, read.auto_pad == "SAME_UPPER");
     } else {
       axis.in = full - axis.before - axis.after;
