@@ -40,38 +40,44 @@ class Compiled:
         return self.load()(**inputs)
 
 
+def _several(values: str | os.PathLike | Sequence[str | os.PathLike]) -> list[str]:
+    """One name or path, or several: a string alone is one, not its letters."""
+    one = isinstance(values, (str, os.PathLike))
+    return [os.fspath(value) for value in ([values] if one else values)]
+
+
 def _options(
-    devices: Sequence[str] = ("cpu",),
-    backends: Sequence[str] = (),
+    devices: str | Sequence[str] = ("cpu",),
+    backends: str | Sequence[str] = (),
     shapes: Mapping[str, Sequence[int]] | None = None,
     pins: Mapping[str, str] | None = None,
     fallback: str = "auto",
     threads: int = 1,
     cpu: str = "native",
-    kernels: Sequence[str | os.PathLike] = (),
+    kernels: str | os.PathLike | Sequence[str | os.PathLike] = (),
     math: str = "fast",
     tune: str = "fast",
     tune_seconds: float = 0,
     cache: str | os.PathLike = "",
     signature: str | Sequence[str] = (),
-    op_libraries: Sequence[str | os.PathLike] = (),
+    op_libraries: str | os.PathLike | Sequence[str | os.PathLike] = (),
     strip_names: bool = False,
 ) -> _intarsia.CompileOptions:
     options = _intarsia.CompileOptions()
-    options.devices = list(devices)
-    options.backends = list(backends)
+    options.devices = _several(devices)
+    options.backends = _several(backends)
     options.shapes = [f"{name}={'x'.join(map(str, shape)) or 'scalar'}" for name, shape in (shapes or {}).items()]
     options.pins = [f"{pattern}={target}" for pattern, target in (pins or {}).items()]
     options.fallback = fallback
     options.threads = threads
     options.cpu = cpu
-    options.kernels = [os.fspath(kernel) for kernel in kernels]
+    options.kernels = _several(kernels)
     options.math = math
     options.tune = tune
     options.tune_seconds = tune_seconds
     options.cache = os.fspath(cache)
-    options.signatures = [signature] if isinstance(signature, str) else list(signature)
-    options.op_libraries = [os.fspath(library) for library in op_libraries]
+    options.signatures = _several(signature)
+    options.op_libraries = _several(op_libraries)
     options.strip_names = strip_names
     return options
 
@@ -79,7 +85,7 @@ def _options(
 def compile(model: str | os.PathLike, *, progress: Callable[[str, int, int], None] | None = None, **options: object) -> Compiled:
     """Compiles a model: an ONNX file, a frozen GraphDef (.pb) or a SavedModel folder.
 
-    Options: devices: "cpu", "sim:0", or with a slot's name "accel=sim:0". backends: names in order of preference (none:
+    Options (a string where several are possible is one): devices: "cpu", "sim:0", or with a slot's name "accel=sim:0". backends: names in order of preference (none:
     all). shapes: {input: sizes} for inputs that the model leaves open (else 1). pins: {node name pattern:
     "backend@slot"}. fallback: "auto" lets frameworks run what our compiler lacks, "none" forbids it. threads: that a run
     will use. cpu: "native" or a level such as "x86-64-v3". kernels: libraries with operators of your own. math:
