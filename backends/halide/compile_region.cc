@@ -83,9 +83,10 @@ Result<CompiledRegion> compile_region(const Graph& region, Emitter& emitter, con
   CompiledRegion compiled;
   compiled.blob = encode_plan(layouts.graph, calls, emitted, options, memory);
   compiled.constants = std::move(memory.constants);
-  compiled.object_files = distinct_objects(emitted, !region_options.emit.checks && !emitted.empty());
+  const bool with_glue = !region_options.emit.checks && !emitted.empty();
+  compiled.object_files = distinct_objects(emitted, with_glue);
   compiled.workspace_bytes = memory.workspace_bytes;
-  compiled.kernels = static_cast<int>(compiled.object_files.size()) - (emitted.empty() ? 0 : 1);
+  compiled.kernels = static_cast<int>(compiled.object_files.size()) - (with_glue ? 1 : 0);
   return compiled;
 }
 
