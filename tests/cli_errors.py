@@ -322,3 +322,13 @@ def test_another_cpu(tmp_path):
     whole[-24:-16] = reseal(whole)
     program.write_bytes(whole)
     assert "sparc9" in error_of("run", program) and "x86_64" in error_of("run", program)
+
+
+def test_a_linker_that_writes_nothing(tmp_path):
+    (tmp_path / "bin").mkdir()
+    linker = tmp_path / "bin/ld.lld"
+    linker.write_text("#!/bin/sh\nexit 0\n")
+    linker.chmod(0o755)
+    path = {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
+    message = error_of("compile", save_relu(tmp_path / "relu.onnx"), "-o", tmp_path / "relu.so", env=path)
+    assert "which ld.lld should have written" in message and not (tmp_path / "relu.so").exists()

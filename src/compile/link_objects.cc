@@ -10,7 +10,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -60,11 +59,16 @@ Status write_file(const fs::path& path, std::string_view bytes) {
   return {};
 }
 
-std::string read_file(const fs::path& path) {
+/// What the linker wrote.
+Result<std::string> read_file(const fs::path& path) {
+  std::error_code error;
+  const auto size = fs::file_size(path, error);
+  if (error) return fail("cannot read '{}', which ld.lld should have written: {}", path.string(), error.message());
+  std::string bytes(size, '\0');
   std::ifstream file(path, std::ios::binary);
-  std::ostringstream bytes;
-  bytes << file.rdbuf();
-  return std::move(bytes).str();
+  if (!file.read(bytes.data(), static_cast<std::streamsize>(size)))
+    return fail("cannot read '{}', which ld.lld wrote: {}", path.string(), std::strerror(errno));
+  return bytes;
 }
 
 /// Runs a program found on PATH, no shell between; its messages go to `log`. Gives its exit status, 127 when
@@ -131,7 +135,7 @@ Result<std::string> link_objects(std::span<const std::string> objects, const std
   const int status = TRY(run_program(arguments, folder / "log"));
   if (status == 127)
     return fail("ld.lld is not on PATH; it links the program: install the package lld (apt install lld)");
-  if (status != 0) return fail("ld.lld failed with status {}: {}", status, read_file(folder / "log"));
+  if (status != 0) return fail("ld.lld failed with status {}: {}", status, read_file(folder / "log").value_or("(its messages are lost)"));
   return read_file(output);
 }
 
