@@ -204,7 +204,7 @@ void run(const Options& options) {
     throw UsageError("--dump writes files: name a folder with -o");
   Run run(options);
   Dump dump{options.dump, OutputWriter(options.folder), Json::array(), {}, {}};
-  if (!options.dump.empty()) intarsia_session_set_dump(run.session().get(), Dump::call, &dump);
+  if (!options.dump.empty()) intarsia::detail::check(intarsia_session_set_dump(run.session().get(), Dump::call, &dump));
   std::optional<Trace> trace;
   if (!options.trace.empty()) trace.emplace(run.session().get());
   std::vector<double> milliseconds;

@@ -9,10 +9,10 @@
 #include <map>
 
 Trace::Trace(intarsia_session* session) : session_(session) {
-  intarsia_session_set_trace(session, record, this);
+  intarsia::detail::check(intarsia_session_set_trace(session, record, this));
 }
 
-Trace::~Trace() { intarsia_session_set_trace(session_, nullptr, nullptr); }
+Trace::~Trace() { intarsia_error_release(intarsia_session_set_trace(session_, nullptr, nullptr)); }
 
 void Trace::record(void* user, const intarsia_trace_event* event) {
   auto& trace = *static_cast<Trace*>(user);

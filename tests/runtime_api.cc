@@ -1,6 +1,9 @@
 // The C API and its C++ wrapper, over the toy backend.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+
 #include "api/registry_run.h"
 #include "tests/runtime_support.h"
 
@@ -79,6 +82,69 @@ TEST_F(ApiTest, SessionsAndValuesOutliveTheProgram) {
     values = session.compute({{"x", {x.data(), {4}}}}, {"y"});
   }
   EXPECT_EQ(values[0].data<float>()[3], 9);
+}
+
+TEST_F(ApiTest, ManyThreadsRunOneProgram) {
+  const auto program = api::Program::load(write(small_program()));
+  std::atomic<int> right{0};
+  const auto work = [&](float number) {
+    for (int i = 0; i < 50; ++i, ++number) {
+      std::vector<float> x(4, number), y(4);
+      program.run({{"x", {x.data(), {4}}}}, {{"y", {y.data(), {4}}}});
+      const std::vector<api::Value> values = program.compute({{"x", {x.data(), {4}}}}, {"y"});
+      right += y[3] == 2 * number + 1 && values[0].data<float>()[0] == y[0];
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) threads.emplace_back(work, static_cast<float>(i * 1000));
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(right, 4 * 50);
+  EXPECT_THROW(program.run({}, {}), api::Error);
+}
+
+TEST_F(ApiTest, ASessionInUseIsAnError) {
+  auto session = api::Program::load(write(small_program())).bind();
+  struct Seen {
+    intarsia_session* session;
+    std::string run, trace, dump;
+  } seen{session.get(), "", "", ""};
+  const auto from_another_thread = [](void* user, const intarsia_tensor*) {
+    std::thread([&seen = *static_cast<Seen*>(user)] {
+      seen.run = message(intarsia_session_run(seen.session, nullptr, nullptr, 0, nullptr, 0));
+      seen.trace = message(intarsia_session_set_trace(seen.session, nullptr, nullptr));
+      seen.dump = message(intarsia_session_set_dump(seen.session, nullptr, nullptr));
+    }).join();
+  };
+  ASSERT_EQ(message(intarsia_session_set_dump(session.get(), from_another_thread, &seen)), "none");
+  std::vector<float> x = {1, 2, 3, 4}, y(4);
+  session.run({{"x", {x.data(), {4}}}}, {{"y", {y.data(), {4}}}});
+  EXPECT_EQ(y[3], 9);
+  for (const std::string& error : {seen.run, seen.trace, seen.dump})
+    EXPECT_HAS(error, "the session is in use by another thread");
+  EXPECT_EQ(message(intarsia_session_set_dump(session.get(), nullptr, nullptr)), "none");
+}
+
+TEST_F(ApiTest, TwoThreadsInOneSessionNeverMeet) {
+  auto session = api::Program::load(write(small_program())).bind();
+  std::atomic<int> wrong{0}, done{0};
+  const auto work = [&](float number) {
+    for (int i = 0; i < 300; ++i) {
+      std::vector<float> x(4, number), y(4);
+      try {
+        session.run({{"x", {x.data(), {4}}}}, {{"y", {y.data(), {4}}}});
+        wrong += y != std::vector<float>(4, 2 * number + 1);
+        ++done;
+      } catch (const api::Error& error) {
+        wrong += std::string_view(error.what()).find("the session is in use") == std::string_view::npos;
+      }
+      intarsia_error_release(intarsia_session_set_trace(session.get(), nullptr, nullptr));
+    }
+  };
+  std::thread one(work, 1.f), two(work, 2.f);
+  one.join();
+  two.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_GT(done, 0);
 }
 
 TEST_F(ApiTest, Describes) {
@@ -213,14 +279,12 @@ TEST_F(ApiTest, ALargerStructOfALaterHeaderWorks) {
 TEST_F(ApiTest, Dumps) {
   auto session = api::Program::load(write(small_program())).bind();
   std::string seen;
-  intarsia_session_set_dump(
-      session.get(),
-      [](void* user, const intarsia_tensor* value) { *static_cast<std::string*>(user) += value->name; },
-      &seen);
+  const auto dump = [](void* user, const intarsia_tensor* value) { *static_cast<std::string*>(user) += value->name; };
+  ASSERT_EQ(message(intarsia_session_set_dump(session.get(), dump, &seen)), "none");
   std::vector<float> x = {1, 2, 3, 4}, y(4);
   session.run({{"x", {x.data(), {4}}}}, {{"y", {y.data(), {4}}}});
   EXPECT_EQ(seen, "ty");
-  intarsia_session_set_dump(session.get(), nullptr, nullptr);
+  ASSERT_EQ(message(intarsia_session_set_dump(session.get(), nullptr, nullptr)), "none");
   session.run({{"x", {x.data(), {4}}}}, {{"y", {y.data(), {4}}}});
   EXPECT_EQ(seen, "ty");
 }

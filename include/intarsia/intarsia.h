@@ -8,7 +8,8 @@
  *  - Pointers given to a call are read (or written) until it returns, never kept.
  *  - Pointers got from a call belong to the object they came from and live as long as it, unless said otherwise.
  *  - Releasing NULL does nothing.
- *  - Programs may be used by any number of threads at once; a session by one thread at a time.
+ *  - Programs may be used by any number of threads at once; a session by one thread at a time: a call on a session that
+ *    another thread is using, or made from a callback of its own run, is an error that says so and changes nothing.
  */
 #ifndef INTARSIA_INTARSIA_H_
 #define INTARSIA_INTARSIA_H_
@@ -200,7 +201,7 @@ INTARSIA_EXPORT intarsia_error* intarsia_session_run(intarsia_session* session, 
  * to live until the call returns; values that are no tensors do not come. */
 typedef void (*intarsia_dump)(void* user, const intarsia_tensor* value);
 /* NULL switches it off. `user` is handed through. */
-INTARSIA_EXPORT void intarsia_session_set_dump(intarsia_session* session, intarsia_dump dump, void* user);
+INTARSIA_EXPORT intarsia_error* intarsia_session_set_dump(intarsia_session* session, intarsia_dump dump, void* user);
 
 /* One thing that a run did. */
 typedef struct intarsia_trace_event {
@@ -215,7 +216,7 @@ typedef struct intarsia_trace_event {
 /* Called within a run after each such thing; where devices overlap, from several threads at once. */
 typedef void (*intarsia_trace)(void* user, const intarsia_trace_event* event);
 /* NULL switches it off. `user` is handed through. */
-INTARSIA_EXPORT void intarsia_session_set_trace(intarsia_session* session, intarsia_trace trace, void* user);
+INTARSIA_EXPORT intarsia_error* intarsia_session_set_trace(intarsia_session* session, intarsia_trace trace, void* user);
 
 /* ---- Devices ---- */
 

@@ -4,6 +4,8 @@
 //   auto session = program.bind({{"accel", "sim:0"}});
 //   std::vector<float> image(1 * 3 * 224 * 224), scores(1000);
 //   session.run({{"image", {image.data(), {1, 3, 224, 224}}}}, {{"scores", {scores.data(), {1, 1000}}}});
+//
+// Or, from any number of threads at once, with sessions that the program keeps: program.run(inputs, outputs).
 #ifndef INTARSIA_INTARSIA_HPP_
 #define INTARSIA_INTARSIA_HPP_
 
@@ -12,6 +14,7 @@
 #include <complex>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -163,7 +166,8 @@ struct Function {
   std::vector<Argument> outputs;
 };
 
-/// Buffers and threads for runs, one at a time. Move-only; outlives its Program if need be.
+/// Buffers and threads for runs, one at a time: a call while another thread is in one throws. Move-only; outlives its
+/// Program if need be.
 class Session {
  public:
   explicit Session(intarsia_session* session) : session_(session, intarsia_session_release) {}
@@ -200,6 +204,16 @@ class Session {
   std::unique_ptr<intarsia_session, void (*)(intarsia_session*)> session_;
 };
 
+namespace detail {
+
+/// Sessions that no call is using.
+struct IdleSessions {
+  std::mutex mutex;
+  std::vector<Session> sessions;
+};
+
+}  // namespace detail
+
 /// A program file, loaded. Any number of threads may use it.
 class Program {
  public:
@@ -224,6 +238,19 @@ class Program {
     return Session(session);
   }
 
+  /// As Session::run and Session::compute, in a session of the program's own, bound as compiled. There are as many as
+  /// calls were ever at work at once, each with buffers and threads; they are kept for the next calls.
+  void run(const std::vector<NamedView>& inputs, const std::vector<NamedView>& outputs,
+           const std::string& function = {}) const {
+    with_session([&](Session& session) { session.run(inputs, outputs, function); });
+  }
+  std::vector<Value> compute(const std::vector<NamedView>& inputs, const std::vector<std::string>& outputs,
+                             const std::string& function = {}) const {
+    std::vector<Value> values;
+    with_session([&](Session& session) { values = session.compute(inputs, outputs, function); });
+    return values;
+  }
+
   std::vector<Function> functions() const {
     intarsia_program_info info{};
     info.struct_size = sizeof(info);
@@ -245,7 +272,29 @@ class Program {
   intarsia_program* get() const { return program_.get(); }
 
  private:
-  explicit Program(intarsia_program* program) : program_(program, intarsia_program_release) {}
+  explicit Program(intarsia_program* program)
+      : program_(program, intarsia_program_release), idle_(std::make_unique<detail::IdleSessions>()) {}
+
+  Session take_session() const {
+    {
+      const std::lock_guard<std::mutex> lock(idle_->mutex);
+      if (!idle_->sessions.empty()) {
+        Session session = std::move(idle_->sessions.back());
+        idle_->sessions.pop_back();
+        return session;
+      }
+    }
+    return bind();
+  }
+
+  /// A session whose run threw is not kept.
+  template <typename Body>
+  void with_session(Body body) const {
+    Session session = take_session();
+    body(session);
+    const std::lock_guard<std::mutex> lock(idle_->mutex);
+    idle_->sessions.push_back(std::move(session));
+  }
 
   using Describe = intarsia_error* (*)(const intarsia_program*, size_t, size_t, intarsia_argument*);
   std::vector<Argument> arguments(Describe describe, size_t function, size_t count) const {
@@ -265,6 +314,7 @@ class Program {
   }
 
   std::unique_ptr<intarsia_program, void (*)(intarsia_program*)> program_;
+  std::unique_ptr<detail::IdleSessions> idle_;  // behind a pointer, so that programs move
 };
 
 }  // namespace v1

@@ -1,5 +1,6 @@
 // The part of the C API that loads, binds and runs.
 #include <algorithm>
+#include <atomic>
 #include <thread>
 
 #include "api/external_tensor.h"
@@ -53,10 +54,34 @@ struct intarsia_session {
   std::vector<intarsia::NamedTensor> inputs;
   std::vector<intarsia::NamedTensor> outputs;
   std::vector<intarsia::Tensor> strings;
+  std::atomic_flag in_use;
 };
 
 namespace intarsia::api {
 namespace {
+
+/// One call at a time: whoever comes while another is at work gets an error and touches nothing.
+class SessionUse {
+ public:
+  static Result<SessionUse> begin(intarsia_session* session) {
+    if (session == nullptr) return fail("the session is a null pointer");
+    if (session->in_use.test_and_set(std::memory_order_acquire)) {
+      return fail("the session is in use by another thread, or by the run that this call comes from: a session runs once "
+                  "at a time; make one a thread with intarsia_program_bind");
+    }
+    return SessionUse(session);
+  }
+  SessionUse(SessionUse&& other) noexcept : session_(std::exchange(other.session_, nullptr)) {}
+  ~SessionUse() {
+    if (session_ != nullptr) session_->in_use.clear(std::memory_order_release);
+  }
+  intarsia_session* operator->() const { return session_; }
+  intarsia_session& operator*() const { return *session_; }
+
+ private:
+  explicit SessionUse(intarsia_session* session) : session_(session) {}
+  intarsia_session* session_;
+};
 
 /// Only opaque values need it; null when there is no such function, which the run reports.
 const FunctionBorder* find_border(const intarsia_session& session, std::string_view function) {
@@ -171,28 +196,40 @@ intarsia_error* intarsia_session_run(intarsia_session* session, const char* func
                                      const intarsia_tensor* inputs, size_t input_count,
                                      intarsia_tensor* outputs, size_t output_count) {
   return guarded([&]() -> Status {
-    if (session == nullptr) return fail("the session is a null pointer");
-    return run(*session, function == nullptr ? "" : function, inputs, input_count, outputs, output_count);
+    const SessionUse used = TRY(SessionUse::begin(session));
+    return run(*used, function == nullptr ? "" : function, inputs, input_count, outputs, output_count);
   });
 }
 
-void intarsia_session_set_trace(intarsia_session* session, intarsia_trace trace, void* user) {
-  if (session == nullptr) return;
-  if (trace == nullptr) return session->session.set_trace({});
-  session->session.set_trace([trace, user](const TraceEvent& event) {
-    const std::string name(event.name), kind(event.kind), device(event.device);
-    const intarsia_trace_event out{sizeof(out),    name.c_str(),   kind.c_str(),
-                                   device.c_str(), event.begin_ns, event.end_ns};
-    trace(user, &out);
+intarsia_error* intarsia_session_set_trace(intarsia_session* session, intarsia_trace trace, void* user) {
+  return guarded([&]() -> Status {
+    const SessionUse used = TRY(SessionUse::begin(session));
+    TraceCallback callback;
+    if (trace != nullptr) {
+      callback = [trace, user](const TraceEvent& event) {
+        const std::string name(event.name), kind(event.kind), device(event.device);
+        const intarsia_trace_event out{sizeof(out),    name.c_str(),   kind.c_str(),
+                                       device.c_str(), event.begin_ns, event.end_ns};
+        trace(user, &out);
+      };
+    }
+    used->session.set_trace(callback);
+    return {};
   });
 }
 
-void intarsia_session_set_dump(intarsia_session* session, intarsia_dump dump, void* user) {
-  if (session == nullptr) return;
-  if (dump == nullptr) return session->session.set_dump({});
-  session->session.set_dump([dump, user](const std::string& name, const TensorView& tensor) {
-    if (tensor.dtype == DType::string) return;  // intarsia_string and std::string lie differently
-    const intarsia_tensor view = view_tensor(name, tensor);
-    dump(user, &view);
+intarsia_error* intarsia_session_set_dump(intarsia_session* session, intarsia_dump dump, void* user) {
+  return guarded([&]() -> Status {
+    const SessionUse used = TRY(SessionUse::begin(session));
+    DumpHook hook;
+    if (dump != nullptr) {
+      hook = [dump, user](const std::string& name, const TensorView& tensor) {
+        if (tensor.dtype == DType::string) return;  // intarsia_string and std::string lie differently
+        const intarsia_tensor view = view_tensor(name, tensor);
+        dump(user, &view);
+      };
+    }
+    used->session.set_dump(hook);
+    return {};
   });
 }

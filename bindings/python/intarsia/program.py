@@ -27,19 +27,36 @@ def _argument(entry: tuple) -> Argument:
     return Argument(name, _KINDS[kind], DTYPE_NAMES[dtype], None if shape is None else tuple(shape))
 
 
+class Signatures:
+    """The functions of a program, with their arguments."""
+
+    def __init__(self, functions: list[tuple]):
+        self.functions = [
+            (name, [_argument(a) for a in inputs], [_argument(a) for a in outputs]) for name, inputs, outputs in functions
+        ]
+
+    def find(self, function: str | None) -> tuple[str, list[Argument], list[Argument]]:
+        """Name, inputs and outputs of a function (None: the first)."""
+        for entry in self.functions:
+            if function is None or entry[0] == function:
+                return entry
+        raise _intarsia.Error(f"the program has no function '{function}'; it has {[f[0] for f in self.functions]}")
+
+
 class Session:
     """All state of runs: buffers and threads. One run at a time; make one a thread with `Program.bind`."""
 
-    def __init__(self, session: _intarsia.Session, program: Program):
+    def __init__(self, session: _intarsia.Session, signatures: Signatures):
         self._session = session
-        self._program = program
+        self._signatures = signatures  # not the program, which keeps sessions: nothing here refers to itself
 
     def run(self, inputs: Mapping[str, object], function: str | None = None, outputs: Sequence[str] | None = None) -> dict:
         """Runs a function (None: the only one) on named inputs; gives the named outputs (None: all) as arrays.
 
-        Raises Error when an input is missing, unknown, or of the wrong dtype or shape, and when a step fails.
+        Raises Error when an input is missing, unknown, or of the wrong dtype or shape, when a step fails, and when another
+        thread is using the session.
         """
-        _, known_inputs, known_outputs = self._program.signature(function)
+        _, known_inputs, known_outputs = self._signatures.find(function)
         kinds = {argument.name: argument for argument in known_inputs}
         values = [(name, to_value(value, kinds.get(name))) for name, value in inputs.items()]
         wanted = list(outputs) if outputs is not None else [argument.name for argument in known_outputs]
@@ -52,22 +69,16 @@ class Program:
 
     def __init__(self, path: str | os.PathLike):
         self._program = _intarsia.Program(os.fspath(path))
-        self._functions = [
-            (name, [_argument(a) for a in inputs], [_argument(a) for a in outputs])
-            for name, inputs, outputs in self._program.functions()
-        ]
-        self._session: Session | None = None
+        self._signatures = Signatures(self._program.functions())
+        self._idle: list[Session] = []  # of calls that are done
 
     def signature(self, function: str | None = None) -> tuple[str, list[Argument], list[Argument]]:
         """Name, inputs and outputs of a function (None: the first)."""
-        for entry in self._functions:
-            if function is None or entry[0] == function:
-                return entry
-        raise _intarsia.Error(f"the program has no function '{function}'; it has {[f[0] for f in self._functions]}")
+        return self._signatures.find(function)
 
     @property
     def functions(self) -> list[str]:
-        return [entry[0] for entry in self._functions]
+        return [entry[0] for entry in self._signatures.functions]
 
     @property
     def inputs(self) -> list[Argument]:
@@ -79,13 +90,22 @@ class Program:
 
     def bind(self, devices: Mapping[str, str] | None = None, threads: int = 0) -> Session:
         """A session with slots bound to devices (`{"accel": "sim:1"}`; the rest as compiled). threads 0: as compiled."""
-        return Session(self._program.bind(list((devices or {}).items()), threads), self)
+        return Session(self._program.bind(list((devices or {}).items()), threads), self._signatures)
 
     def __call__(self, **inputs: object):
-        """Runs the only function in a session of the program's own. One output comes alone, several as a dict."""
-        if self._session is None:
-            self._session = self.bind()
-        results = self._session.run(inputs)
+        """Runs the only function. One output comes alone, several as a dict.
+
+        Any number of threads may call at once: each call has a session of the program's own to itself, of which there are
+        as many as calls were ever at work at once, each with its buffers and threads.
+        """
+        try:
+            session = self._idle.pop()
+        except IndexError:
+            session = self.bind()
+        try:
+            results = session.run(inputs)
+        finally:
+            self._idle.append(session)
         return next(iter(results.values())) if len(results) == 1 else results
 
     def verify(self) -> None:
