@@ -1,5 +1,7 @@
 """The Python package as a program uses it: threads, lifetimes, files that are replaced."""
 
+import gc
+import os
 import threading
 
 import intarsia
@@ -10,11 +12,12 @@ from cli_models import TensorProto, helper, save
 SHAPE = (1, 16, 48, 48)
 
 
-def save_convolution(path, seed=1):
+def save_convolution(path, window=3):
     """x -> y, some hundred microseconds long: runs of two threads overlap."""
-    weights = np.random.default_rng(seed).standard_normal((16, 16, 3, 3), "float32")
-    return save(path, [helper.make_node("Conv", ["x", "w"], ["c"], pads=[1, 1, 1, 1]),
-                       helper.make_node("Conv", ["c", "w"], ["y"], pads=[1, 1, 1, 1])],
+    weights = np.random.default_rng(1).standard_normal((16, 16, window, window), "float32")
+    pads = [window // 2] * 4
+    return save(path, [helper.make_node("Conv", ["x", "w"], ["c"], pads=pads),
+                       helper.make_node("Conv", ["c", "w"], ["y"], pads=pads)],
                 [("x", TensorProto.FLOAT, SHAPE)], [("y", TensorProto.FLOAT, SHAPE)], [("w", weights)])
 
 
@@ -68,3 +71,29 @@ def test_a_session_in_two_threads_is_an_error(convolution):
         return done + refused
 
     assert in_threads(2, work) == [300, 300]
+
+
+def test_programs_do_not_meet_whatever_the_order_of_loading(tmp_path):
+    files = [compile_to(tmp_path / f"{i}.so", save_convolution(tmp_path / f"{i}.onnx", window=i)) for i in (3, 5)]
+    x = np.ones(SHAPE, "float32")
+
+    def run(program):
+        return program.bind().run({"x": x})["y"]
+
+    wanted = [run(intarsia.load(file)) for file in files]
+    kept = intarsia.load(files[1])
+    intarsia.load(files[1])  # and goes: what the dynamic loader knew it by may be used again
+    for file, result in zip(files, wanted):
+        assert np.array_equal(run(intarsia.load(file)), result)
+    assert np.array_equal(run(kept), wanted[1])
+
+
+def test_a_program_that_was_called_goes_with_its_last_reference(convolution):
+    gc.disable()
+    try:
+        before = len(os.listdir("/proc/self/fd"))
+        for _ in range(20):
+            intarsia.load(convolution)(x=np.ones(SHAPE, "float32"))
+        assert len(os.listdir("/proc/self/fd")) == before
+    finally:
+        gc.enable()

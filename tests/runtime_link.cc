@@ -3,7 +3,12 @@
 
 #include <elf.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 
@@ -42,6 +47,70 @@ TEST(LinkObjects, CodeRunsAndOnlyItsExportsShow) {
   NamedTensor outputs[] = {{"y", {}, nullptr}};
   ASSERT_TRUE(session->run("", {}, outputs));
   EXPECT_EQ(outputs[0].tensor.as<float>()[0], 42);
+}
+
+/// A program whose output is `number`, which its code knows.
+ProgramMaker program_of(const TestFolder& folder, int number) {
+  ProgramMaker maker;
+  const std::string source = fmt::format("int intarsia_test_number(void) {{ return {}; }}", number);
+  maker.elf = link_objects(std::vector{compile_c(folder, source)}, machine_arch()).value();
+  maker.run("symbol", {}, {maker.output("y", {1})});
+  return maker;
+}
+
+Result<float> run_number(const std::shared_ptr<const LoadedProgram>& program) {
+  Session session = TRY(Session::create(TRY(bind_program(program, {}))));
+  NamedTensor outputs[] = {{"y", {}, nullptr}};
+  TRY(session.run("", {}, outputs));
+  return outputs[0].tensor.as<float>()[0];
+}
+
+float load_and_run(const std::string& path) {
+  const std::vector<RunBackend> backends = {toy_backend()};
+  const auto program = load_program(path, backends);
+  const Result<float> number = program ? run_number(*program) : tl::unexpected(program.error());
+  EXPECT_TRUE(number) << number.error().message;
+  return number.value_or(-1);
+}
+
+TEST(LoadedPrograms, EachHasItsOwnCodeInAnyOrderOfLoadingAndReleasing) {
+  const TestFolder folder;
+  ASSERT_TRUE(program_of(folder, 1).write(folder / "one.so"));
+  ASSERT_TRUE(program_of(folder, 2).write(folder / "two.so"));
+  const std::vector<RunBackend> backends = {toy_backend()};
+  const auto first = load_program(folder / "two.so", backends);
+  load_program(folder / "two.so", backends).value();  // and goes: what it was known by may be used again
+  EXPECT_EQ(load_and_run(folder / "one.so"), 1);
+  EXPECT_EQ(load_and_run(folder / "two.so"), 2);
+  EXPECT_EQ(run_number(*first), 2);
+}
+
+/// From now on the system refuses memory files to this process.
+void forbid_memory_files() {
+  sock_filter rules[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_memfd_create, 0, 1),
+                         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+                         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  const sock_fprog program{std::size(rules), rules};
+  INTARSIA_CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+  INTARSIA_CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+}
+
+TEST(LoadedPrograms, CodeComesFromATemporaryFileWhereMemoryFilesAreRefused) {
+  const TestFolder folder;
+  ASSERT_TRUE(program_of(folder, 7).write(folder / "p.so"));
+  EXPECT_EXIT(
+      {
+        forbid_memory_files();
+        const float number = load_and_run(folder / "p.so");
+        setenv("TMPDIR", "/nowhere", 1);
+        const std::vector<RunBackend> backends = {toy_backend()};
+        fmt::print(stderr, "{}\n", load_program(folder / "p.so", backends).error().message);
+        std::_Exit(static_cast<int>(number));
+      },
+      testing::ExitedWithCode(7),
+      "p.so': the system gives no memory for code: Operation not permitted; nor from a temporary file: cannot make a "
+      "temporary file .*set TMPDIR");
 }
 
 TEST(LinkObjects, NoObjectsForAnyArch) {

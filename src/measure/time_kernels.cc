@@ -1,14 +1,9 @@
 #include "measure/time_kernels.h"
 
-#include <dlfcn.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <limits>
 
+#include "base/loaded_code.h"
 #include "compile/link_objects.h"
 #include "measure/free_cores.h"
 
@@ -20,36 +15,6 @@ constexpr int rounds = 6;  // after one that warms up
 /// How often a round is put off or repeated because cores are taken away, and for how long.
 constexpr int most_repeats = 40;
 constexpr std::chrono::milliseconds pause{50};
-
-/// Code in this process, from a file that has no name.
-class LoadedCode {
- public:
-  static Result<LoadedCode> load(const std::string& library) {
-    const int file = memfd_create("intarsia-kernels", MFD_CLOEXEC);
-    if (file < 0) return fail("cannot make memory for code: {}", std::strerror(errno));
-    const bool written = write_all(file, library);
-    const std::string path = fmt::format("/proc/self/fd/{}", file);
-    void* handle = written ? dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
-    close(file);
-    if (handle == nullptr) return fail("cannot load kernels to time them: {}", written ? dlerror() : std::strerror(errno));
-    return LoadedCode(handle);
-  }
-  void* symbol(const std::string& name) const { return dlsym(handle_.get(), name.c_str()); }
-
- private:
-  explicit LoadedCode(void* handle) : handle_(handle, dlclose) {}
-
-  static bool write_all(int file, const std::string& bytes) {
-    for (size_t done = 0; done < bytes.size();) {
-      const ssize_t count = write(file, bytes.data() + done, bytes.size() - done);
-      if (count <= 0) return false;
-      done += static_cast<size_t>(count);
-    }
-    return true;
-  }
-
-  std::shared_ptr<void> handle_;
-};
 
 /// Passes a kernel's memory from and to its neighbours: each thread has its part of every tensor in its caches.
 class Neighbours {
@@ -94,7 +59,8 @@ Result<std::vector<int64_t>> time_kernels(const KernelBatch& batch, const RunBac
                                           const std::function<bool()>& is_cancelled) {
   const CompiledRegion& region = batch.region;
   const std::string library = TRY(link_objects(region.object_files, "x86_64"));
-  const LoadedCode code = TRY(LoadedCode::load(library));
+  const LoadedCode code = TRY(with_context(LoadedCode::load(std::as_bytes(std::span(library)), "intarsia-kernels"),
+                                           "timing kernels"));
   std::vector<TensorView> constants;
   for (const Tensor& constant : region.constants) constants.push_back(constant.view());
   const LoadContext load{.blob = std::as_bytes(std::span(region.blob)),

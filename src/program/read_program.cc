@@ -18,6 +18,7 @@ namespace {
 struct Parts {
   std::span<const std::byte> tail;
   std::span<const std::byte> description;
+  std::span<const std::byte> elf;
   uint64_t constants_bytes = 0;
   uint64_t digest = 0;
 };
@@ -66,7 +67,7 @@ Result<Parts> find_parts(std::span<const std::byte> file) {
     return fail("damaged: its digest does not match; compile the model again");
   const std::span<const std::byte> tail =
       file.subspan(tail_offset(footer), data_bytes + footer.description_bytes);
-  return Parts{tail.first(data_bytes), tail.subspan(data_bytes), footer.constants_bytes, footer.digest};
+  return Parts{tail.first(data_bytes), tail.subspan(data_bytes), file.first(footer.elf_bytes), footer.constants_bytes, footer.digest};
 }
 
 Result<fbs::ProgramT> unpack_description(std::span<const std::byte> bytes) {
@@ -102,6 +103,7 @@ Result<MappedProgram> parse(std::span<const std::byte> file,
   MappedProgram program;
   program.description = TRY(unpack_description(parts.description));
   program.digest = parts.digest;
+  program.elf = parts.elf;
   program.file = owner;
   TRY(with_context(verify_program(program.description, parts.constants_bytes, parts.tail.size()), "damaged"));
   for (const auto& constant : program.description.constants) {

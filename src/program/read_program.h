@@ -20,7 +20,6 @@ class ProgramFile {
   ProgramFile(const ProgramFile&) = delete;
   ProgramFile& operator=(const ProgramFile&) = delete;
 
-  int descriptor() const { return descriptor_; }
   std::span<const std::byte> bytes() const { return bytes_; }
 
  private:
@@ -36,6 +35,7 @@ struct MappedProgram {
   /// As in description.constants. Numbers lie in the mapping (read-only memory!), strings in memory of their
   /// own.
   std::vector<Tensor> constants;
+  std::span<const std::byte> elf;  // in the mapping
   /// One a region, in the mapping.
   std::vector<std::span<const std::byte>> blobs;
   uint64_t digest = 0;                      // of everything but the constants: the program's identity

@@ -1,22 +1,17 @@
 #include "runtime/load_program.h"
 
-#include <dlfcn.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "program/verify_machine.h"
 #include "runtime/region_text.h"
 
 namespace intarsia {
 
-LoadedProgram::~LoadedProgram() {
-  // Before the descriptor closes: the linker knows the library by /proc/self/fd/N, and N will be used again.
-  if (library_ != nullptr) dlclose(library_);
-}
-
 void* LoadedProgram::symbol(const std::string& name) const {
-  return library_ == nullptr ? nullptr : dlsym(library_, name.c_str());
+  return code_ ? code_->symbol(name) : nullptr;
 }
 
 Status LoadedProgram::find_backends(std::span<const RunBackend> known) {
@@ -43,12 +38,8 @@ Status LoadedProgram::find_backends(std::span<const RunBackend> known) {
   return {};
 }
 
-Status LoadedProgram::open_library() {
-  // By path, the linker would give the old library when the file was replaced; a descriptor names this very
-  // file.
-  const std::string path = fmt::format("/proc/self/fd/{}", file_.file->descriptor());
-  library_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library_ == nullptr) return fail("cannot load its code: {}", dlerror());
+Status LoadedProgram::load_code() {
+  code_ = TRY(LoadedCode::load(file_.elf, std::filesystem::path(file_.path).filename().string()));
   return {};
 }
 
@@ -59,7 +50,7 @@ Result<std::shared_ptr<const LoadedProgram>> load_program(const std::string& pat
   const auto load = [&]() -> Status {
     TRY(verify_machine(program->description()));
     TRY(program->find_backends(backends));
-    return program->open_library();
+    return program->load_code();
   };
   TRY(with_context(load(), "program '{}'", path));
   return program;

@@ -4,10 +4,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "base/loaded_code.h"
 #include "device/executable.h"
 #include "program/read_program.h"
 
@@ -18,7 +20,6 @@ struct BoundProgram;
 /// Immutable and shared by all sessions. The file stays open and mapped as long as it lives.
 class LoadedProgram {
  public:
-  ~LoadedProgram();
   LoadedProgram(const LoadedProgram&) = delete;
   LoadedProgram& operator=(const LoadedProgram&) = delete;
 
@@ -36,10 +37,10 @@ class LoadedProgram {
   friend Result<std::shared_ptr<const BoundProgram>> bind_program(const std::shared_ptr<const LoadedProgram>&,
                                                                   const struct BindOptions&);
   Status find_backends(std::span<const RunBackend> known);
-  Status open_library();
+  Status load_code();
 
   MappedProgram file_;
-  void* library_ = nullptr;
+  std::optional<LoadedCode> code_;
   std::vector<RunBackend> backends_;
   std::vector<size_t> backend_of_region_;
   // Sessions with the same binding share devices' constants and executables.

@@ -1,0 +1,80 @@
+#include "base/loaded_code.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/temporary_file.h"
+
+namespace intarsia {
+namespace {
+
+constexpr size_t most_name_bytes = 200;  // the system's limit for such a name is 249
+
+using Descriptor = std::shared_ptr<const int>;
+
+Descriptor close_later(int descriptor) {
+  return {new int(descriptor), [](const int* owned) {
+            close(*owned);
+            delete owned;
+          }};
+}
+
+Status write_all(int file, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = write(file, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return fail("cannot copy {} bytes of code: {}", bytes.size(), std::strerror(errno));
+    bytes = bytes.subspan(static_cast<size_t>(count));
+  }
+  return {};
+}
+
+Result<std::shared_ptr<void>> open_library(const std::string& path, Descriptor file) {
+  void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) return fail("cannot load its code: {}", dlerror());
+  return std::shared_ptr<void>(handle, [file = std::move(file)](void* library) { dlclose(library); });
+}
+
+/// The dynamic loader takes a file for a library that it has when the path, or device and inode, are those of one. Memory
+/// has an inode of its own, and its descriptor stays open until the library is gone, so that no other has its number.
+/// Others that load code in this way do not spell the path like this.
+Result<std::shared_ptr<void>> load_from_memory(std::span<const std::byte> library, const std::string& name) {
+  const int made = memfd_create(name.substr(0, most_name_bytes).c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (made < 0) return fail("the system gives no memory for code: {}", std::strerror(errno));
+  const Descriptor file = close_later(made);
+  TRY(write_all(*file, library));
+  fcntl(*file, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL);
+  return open_library(fmt::format("/proc/self/./fd/{}", *file), file);
+}
+
+/// For sandboxes that refuse memory files, or have no /proc. The name is gone once the code is loaded.
+Result<std::shared_ptr<void>> load_from_temporary_file(std::span<const std::byte> library) {
+  const TemporaryFile file = TRY(TemporaryFile::make("intarsia-code"));
+  const int opened = open(file.path().c_str(), O_WRONLY | O_CLOEXEC);
+  if (opened < 0) return fail("cannot open '{}': {}", file.path(), std::strerror(errno));
+  {
+    const Descriptor writer = close_later(opened);
+    TRY(with_context(write_all(*writer, library), "'{}'", file.path()));
+  }
+  return open_library(file.path(), nullptr);
+}
+
+}  // namespace
+
+Result<LoadedCode> LoadedCode::load(std::span<const std::byte> library, const std::string& name) {
+  Result<std::shared_ptr<void>> handle = load_from_memory(library, name);
+  if (!handle) {
+    const std::string why = handle.error().message;
+    handle = with_context(load_from_temporary_file(library), "{}; nor from a temporary file", why);
+  }
+  return LoadedCode(TRY(std::move(handle)));
+}
+
+void* LoadedCode::symbol(const std::string& name) const { return dlsym(handle_.get(), name.c_str()); }
+
+}  // namespace intarsia
