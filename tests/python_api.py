@@ -97,3 +97,20 @@ def test_a_program_that_was_called_goes_with_its_last_reference(convolution):
         assert len(os.listdir("/proc/self/fd")) == before
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("change", [lambda path: os.truncate(path, 0), lambda path: path.write_bytes(b"x" * path.stat().st_size)])
+def test_a_file_changed_in_place_does_not_end_the_process(tmp_path, change):
+    """A program without constants: all that runs is a copy."""
+    model = save(tmp_path / "relu.onnx", [helper.make_node("Relu", ["x"], ["y"])],
+                 [("x", TensorProto.FLOAT, [4096])], [("y", TensorProto.FLOAT, [4096])])
+    path = compile_to(tmp_path / "relu.so", model)
+    os.utime(path, (0, 0))
+    program = intarsia.load(path)
+    x = np.linspace(-1, 1, 4096, dtype="float32")
+    wanted = program(x=x)
+    change(path)
+    assert np.array_equal(program(x=x), wanted)
+    for use in (program.bind, program.verify):
+        with pytest.raises(intarsia.Error, match="changed in place"):
+            use()

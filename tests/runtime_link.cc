@@ -85,6 +85,18 @@ TEST(LoadedPrograms, EachHasItsOwnCodeInAnyOrderOfLoadingAndReleasing) {
   EXPECT_EQ(run_number(*first), 2);
 }
 
+TEST(LoadedPrograms, CodeStaysWhenTheFileIsCutOff) {
+  const TestFolder folder;
+  ASSERT_TRUE(program_of(folder, 5).write(folder / "p.so"));
+  const std::vector<RunBackend> backends = {toy_backend()};
+  const auto program = load_program(folder / "p.so", backends).value();
+  Session session = Session::create(bind_program(program, {}).value()).value();
+  std::filesystem::resize_file(folder / "p.so", 0);
+  NamedTensor outputs[] = {{"y", {}, nullptr}};
+  ASSERT_TRUE(session.run("", {}, outputs));
+  EXPECT_EQ(outputs[0].tensor.as<float>()[0], 5);
+}
+
 /// From now on the system refuses memory files to this process.
 void forbid_memory_files() {
   sock_filter rules[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),

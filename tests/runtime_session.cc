@@ -345,6 +345,21 @@ TEST_F(SessionTest, AReplacedFileIsTheNewProgramAndTheOldGoesOn) {
   EXPECT_EQ(y[0], 3);
 }
 
+TEST_F(SessionTest, AFileChangedInPlaceIsAnErrorAtTheNextBind) {
+  const auto program = load(small_program());
+  ASSERT_TRUE(program);
+  ASSERT_TRUE(bind_program(*program, {}));
+  const std::string bytes = read_bytes(folder_ / "p.so");
+  const std::string wanted = fmt::format(
+      "p.so': the file was changed in place after it was loaded (it had {} bytes, now it has {})", bytes.size(), 7);
+  write_bytes(folder_ / "p.so", "changed");
+  EXPECT_HAS(bind_program(*program, {}).error().message, wanted);
+  EXPECT_HAS(verify_constants((*program)->file()).error().message, wanted);
+  write_bytes(folder_ / "p.so", bytes);  // the same size, a later time
+  std::filesystem::last_write_time(folder_ / "p.so", std::filesystem::file_time_type::clock::now());
+  EXPECT_HAS(bind_program(*program, {}).error().message, "changed in place");
+}
+
 TEST_F(SessionTest, ThreadsShareOneProgram) {
   const auto program = load(two_devices());
   ASSERT_TRUE(program);

@@ -116,7 +116,11 @@ INTARSIA_EXPORT intarsia_error* intarsia_tensor_fill(const intarsia_tensor* tens
 typedef struct intarsia_program intarsia_program;
 typedef struct intarsia_session intarsia_session;
 
-/* Opens a program file, checks it and loads its code. Give it back with intarsia_program_release. */
+/* Opens a program file, checks it and loads its code. Give it back with intarsia_program_release.
+ * Code and description are copied; constants stay in the file, mapped. So replace a program's file by renaming another to
+ * its name, which leaves loaded programs alone. After a change in place (its size or time of change differs) the next bind
+ * is an error; what sessions that are bound already compute from changed constants is undefined, and where the file was
+ * cut off it ends the process (SIGBUS). */
 INTARSIA_EXPORT intarsia_error* intarsia_program_load(const char* path, intarsia_program** program);
 /* Sessions of the program keep what they need of it. */
 INTARSIA_EXPORT void intarsia_program_release(intarsia_program* program);

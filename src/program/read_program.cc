@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -15,20 +16,21 @@
 namespace intarsia {
 namespace {
 
-struct Parts {
-  std::span<const std::byte> tail;
-  std::span<const std::byte> description;
-  std::span<const std::byte> elf;
-  uint64_t constants_bytes = 0;
-  uint64_t digest = 0;
+/// What is looked at of a file's bytes: the same bytes are checked and used.
+struct Image {
+  std::span<const std::byte> head;       // up to the tail: the ELF image and zeros
+  std::span<const std::byte> constants;  // not looked at
+  std::span<const std::byte> rest;       // blobs, description, footer
 };
 
-Result<Footer> read_footer(std::span<const std::byte> file) {
+constexpr size_t ending_bytes = sizeof(Footer) - offsetof(Footer, format_version);
+
+/// `end` are the file's last bytes: a footer's, or all of a shorter file.
+Result<Footer> read_footer(std::span<const std::byte> end) {
   // Version and magic stand at the very end in every format version: judged before anything else.
   Footer footer;
-  constexpr size_t ending = sizeof(Footer) - offsetof(Footer, format_version);
-  if (file.size() < ending) return fail("no Intarsia program, or cut off: it has {} bytes", file.size());
-  std::memcpy(&footer.format_version, file.data() + file.size() - ending, ending);
+  if (end.size() < ending_bytes) return fail("no Intarsia program, or cut off: it has {} bytes", end.size());
+  std::memcpy(&footer.format_version, end.data() + end.size() - ending_bytes, ending_bytes);
   if (std::memcmp(footer.magic, program_magic, sizeof(program_magic)) != 0) {
     return fail("no Intarsia program, or cut off: its last 8 bytes are not INTARSIA");
   }
@@ -37,37 +39,34 @@ Result<Footer> read_footer(std::span<const std::byte> file) {
         "made by a newer Intarsia (format {}, this one reads {}): recompile the model or update Intarsia",
         footer.format_version, program_format_version);
   }
-  if (footer.format_version == 0 || footer.footer_bytes != sizeof(Footer) || file.size() < sizeof(Footer)) {
+  if (footer.format_version == 0 || footer.footer_bytes != sizeof(Footer) || end.size() < sizeof(Footer)) {
     return fail("damaged: its footer does not make sense; compile the model again");
   }
-  std::memcpy(&footer, file.data() + file.size() - sizeof(Footer), sizeof(Footer));
+  std::memcpy(&footer, end.data(), sizeof(Footer));
   return footer;
 }
 
-Result<Parts> find_parts(std::span<const std::byte> file) {
-  const Footer footer = TRY(read_footer(file));
+uint64_t rest_offset(const Footer& footer) { return tail_offset(footer) + footer.constants_bytes; }
+
+Status check_sizes(const Footer& footer, uint64_t file_bytes) {
   for (uint64_t part :
        {footer.elf_bytes, footer.constants_bytes, footer.blobs_bytes, footer.description_bytes}) {
-    if (part > file.size())
-      return fail("damaged or cut off: a part of {} bytes in a file of {}", part, file.size());
+    if (part > file_bytes) return fail("damaged or cut off: a part of {} bytes in a file of {}", part, file_bytes);
   }
-  const uint64_t data_bytes = footer.constants_bytes + footer.blobs_bytes;
-  const uint64_t total = tail_offset(footer) + data_bytes + footer.description_bytes + sizeof(Footer);
-  if (total != file.size() || footer.constants_bytes % tail_alignment != 0 ||
-      data_bytes % tail_alignment != 0 || footer.description_bytes % tail_alignment != 0) {
-    return fail("damaged or cut off: it has {} bytes, its parts {}; compile the model again", file.size(),
-                total);
+  const uint64_t total = rest_offset(footer) + footer.blobs_bytes + footer.description_bytes + sizeof(Footer);
+  if (total != file_bytes || footer.constants_bytes % tail_alignment != 0 ||
+      footer.blobs_bytes % tail_alignment != 0 || footer.description_bytes % tail_alignment != 0) {
+    return fail("damaged or cut off: it has {} bytes, its parts {}; compile the model again", file_bytes, total);
   }
+  return {};
+}
+
+Status check_digest(const Footer& footer, const Image& image) {
   Digest digest;
-  digest.add(file.first(tail_offset(footer)));
-  const uint64_t after_constants = tail_offset(footer) + footer.constants_bytes;
-  const uint64_t end = file.size() - sizeof(Footer) + offsetof(Footer, digest);
-  digest.add(file.subspan(after_constants, end - after_constants));
-  if (digest.value() != footer.digest)
-    return fail("damaged: its digest does not match; compile the model again");
-  const std::span<const std::byte> tail =
-      file.subspan(tail_offset(footer), data_bytes + footer.description_bytes);
-  return Parts{tail.first(data_bytes), tail.subspan(data_bytes), file.first(footer.elf_bytes), footer.constants_bytes, footer.digest};
+  digest.add(image.head);
+  digest.add(image.rest.first(image.rest.size() - sizeof(Footer) + offsetof(Footer, digest)));
+  if (digest.value() != footer.digest) return fail("damaged: its digest does not match; compile the model again");
+  return {};
 }
 
 Result<fbs::ProgramT> unpack_description(std::span<const std::byte> bytes) {
@@ -88,30 +87,48 @@ Result<fbs::ProgramT> unpack_description(std::span<const std::byte> bytes) {
 }
 
 /// A mapping cannot be written, but a TensorView has no const form: whoever gets constants only reads them.
-Result<Tensor> make_constant(const fbs::ConstantT& constant, std::span<const std::byte> tail,
+Result<Tensor> make_constant(const fbs::ConstantT& constant, std::span<const std::byte> constants,
                              const std::shared_ptr<const void>& owner) {
-  const std::span<const std::byte> bytes = tail.subspan(constant.offset, constant.bytes);
+  const std::span<const std::byte> bytes = constants.subspan(constant.offset, constant.bytes);
   const DType dtype = static_cast<DType>(constant.dtype);
   if (dtype == DType::string) return decode_strings(bytes, constant.dims);
   return Tensor(TensorView{const_cast<std::byte*>(bytes.data()), dtype, constant.dims},
                 std::const_pointer_cast<void>(owner));
 }
 
-Result<MappedProgram> parse(std::span<const std::byte> file,
+Result<MappedProgram> parse(const Footer& footer, const Image& image,
                             const std::shared_ptr<const ProgramFile>& owner) {
-  const Parts parts = TRY(find_parts(file));
+  TRY(check_digest(footer, image));
   MappedProgram program;
-  program.description = TRY(unpack_description(parts.description));
-  program.digest = parts.digest;
-  program.elf = parts.elf;
+  program.description = TRY(unpack_description(image.rest.subspan(footer.blobs_bytes, footer.description_bytes)));
+  program.digest = footer.digest;
+  program.elf = image.head.first(footer.elf_bytes);
   program.file = owner;
-  TRY(with_context(verify_program(program.description, parts.constants_bytes, parts.tail.size()), "damaged"));
+  TRY(with_context(verify_program(program.description, footer.constants_bytes, footer.constants_bytes + footer.blobs_bytes),
+                   "damaged"));
   for (const auto& constant : program.description.constants) {
-    program.constants.push_back(TRY(with_context(make_constant(*constant, parts.tail, owner), "damaged")));
+    program.constants.push_back(TRY(with_context(make_constant(*constant, image.constants, owner), "damaged")));
   }
   for (const auto& region : program.description.regions) {
-    program.blobs.push_back(parts.tail.subspan(region->blob_offset, region->blob_bytes));
+    program.blobs.push_back(image.rest.subspan(region->blob_offset - footer.constants_bytes, region->blob_bytes));
   }
+  return program;
+}
+
+Result<MappedProgram> parse_file(const std::shared_ptr<const ProgramFile>& file) {
+  const uint64_t size = file->bytes().size();
+  const size_t end_bytes = std::min(size, sizeof(Footer));
+  const std::shared_ptr<const std::byte> end = TRY(file->copy(size - end_bytes, end_bytes));
+  const Footer footer = TRY(read_footer({end.get(), end_bytes}));
+  TRY(check_sizes(footer, size));
+  const uint64_t head_bytes = tail_offset(footer), rest_bytes = size - rest_offset(footer);
+  const std::shared_ptr<const std::byte> head = TRY(file->copy(0, head_bytes));
+  const std::shared_ptr<const std::byte> rest = TRY(file->copy(rest_offset(footer), rest_bytes));
+  const Image image{
+      {head.get(), head_bytes}, file->bytes().subspan(head_bytes, footer.constants_bytes), {rest.get(), rest_bytes}};
+  MappedProgram program = TRY(parse(footer, image, file));
+  program.elf_owner = head;
+  program.blobs_owner = rest;
   return program;
 }
 
@@ -125,6 +142,7 @@ Result<std::shared_ptr<const ProgramFile>> ProgramFile::open(const std::string& 
   if (fstat(file->descriptor_, &facts) != 0) return fail("cannot read it: {}", std::strerror(errno));
   if (!S_ISREG(facts.st_mode))
     return fail("it is not a regular file; want a program made by 'intarsia compile'");
+  file->changed_ = facts.st_mtim;
   const auto size = static_cast<size_t>(facts.st_size);
   if (size == 0) return file;
   void* memory = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file->descriptor_, 0);
@@ -138,10 +156,34 @@ ProgramFile::~ProgramFile() {
   if (descriptor_ >= 0) close(descriptor_);
 }
 
+Result<std::shared_ptr<std::byte>> ProgramFile::copy(uint64_t offset, size_t bytes) const {
+  const std::shared_ptr<void> memory = allocate_aligned(bytes);
+  if (memory == nullptr) return fail("{} bytes of memory for it are not to be had", bytes);
+  std::shared_ptr<std::byte> copy(memory, static_cast<std::byte*>(memory.get()));
+  for (size_t done = 0; done < bytes;) {
+    const ssize_t count = pread(descriptor_, copy.get() + done, bytes - done, static_cast<off_t>(offset + done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return fail("cannot read it: {}", std::strerror(errno));
+    if (count == 0) return fail("it was cut off while it was read; write programs elsewhere and rename them");
+    done += static_cast<size_t>(count);
+  }
+  return copy;
+}
+
+Status ProgramFile::check_unchanged() const {
+  struct stat facts = {};
+  if (fstat(descriptor_, &facts) != 0) return fail("cannot look at it: {}", std::strerror(errno));
+  const bool same_time = facts.st_mtim.tv_sec == changed_.tv_sec && facts.st_mtim.tv_nsec == changed_.tv_nsec;
+  if (same_time && static_cast<size_t>(facts.st_size) == bytes_.size()) return {};
+  return fail(
+      "the file was changed in place after it was loaded (it had {} bytes, now it has {}): load it again, and replace "
+      "programs by renaming another file to their name",
+      bytes_.size(), facts.st_size);
+}
+
 Result<MappedProgram> read_program(const std::string& path) {
   const auto read = [&]() -> Result<MappedProgram> {
-    const std::shared_ptr<const ProgramFile> file = TRY(ProgramFile::open(path));
-    MappedProgram program = TRY(parse(file->bytes(), file));
+    MappedProgram program = TRY(parse_file(TRY(ProgramFile::open(path))));
     program.path = path;
     return program;
   };
@@ -150,10 +192,15 @@ Result<MappedProgram> read_program(const std::string& path) {
 
 Result<MappedProgram> parse_program(std::span<const std::byte> file) {
   INTARSIA_CHECK(reinterpret_cast<uintptr_t>(file.data()) % tail_alignment == 0);
-  return parse(file, nullptr);
+  const Footer footer = TRY(read_footer(file.last(std::min(file.size(), sizeof(Footer)))));
+  TRY(check_sizes(footer, file.size()));
+  const Image image{file.first(tail_offset(footer)), file.subspan(tail_offset(footer), footer.constants_bytes),
+                    file.subspan(rest_offset(footer))};
+  return parse(footer, image, nullptr);
 }
 
 Status verify_constants(const MappedProgram& program) {
+  if (program.file != nullptr) TRY(with_context(program.file->check_unchanged(), "program '{}'", program.path));
   for (size_t i = 0; i < program.constants.size(); ++i) {
     const Tensor& constant = program.constants[i];
     const bool text = constant.dtype() == DType::string;

@@ -117,6 +117,7 @@ Status load_regions(BoundProgram& bound) {
 
 Result<std::shared_ptr<const BoundProgram>> bind_program(const std::shared_ptr<const LoadedProgram>& program,
                                                          const BindOptions& options) {
+  TRY(with_context(program->file().file->check_unchanged(), "program '{}'", program->file().path));
   if (options.threads < 0)
     return fail("{} threads; want a positive number, or 0 for the compiled one", options.threads);
   const std::vector<std::string> names = TRY(choose_devices(program->description(), options));

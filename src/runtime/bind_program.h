@@ -33,7 +33,7 @@ struct BoundProgram {
 
 /// Bindings to the same devices with the same number of threads share one BoundProgram. Fails, naming slot,
 /// device or region, on an unknown or doubly named slot, a device that is not there or of another kind than
-/// the slot, and when a backend cannot load its part.
+/// the slot, when a backend cannot load its part, and when the program's file was changed in place.
 Result<std::shared_ptr<const BoundProgram>> bind_program(const std::shared_ptr<const LoadedProgram>& program,
                                                          const BindOptions& options);
 

@@ -40,6 +40,8 @@ Status LoadedProgram::find_backends(std::span<const RunBackend> known) {
 
 Status LoadedProgram::load_code() {
   code_ = TRY(LoadedCode::load(file_.elf, std::filesystem::path(file_.path).filename().string()));
+  file_.elf = {};
+  file_.elf_owner = nullptr;
   return {};
 }
 
