@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
+
+#include "files.h"
 
 namespace {
 const char* const names[] = {"--devices", "--backends", "--shape", "--threads",
@@ -78,7 +79,10 @@ void refuse_compile_options(const CLI::App& command, const std::vector<std::stri
 }
 
 bool is_program(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  char magic[4] = {};
-  return file.read(magic, sizeof(magic)) && std::memcmp(magic, "\177ELF", sizeof(magic)) == 0;
+  try {
+    const std::vector<char> magic = read_file(path, 4);
+    return magic.size() == 4 && std::memcmp(magic.data(), "\177ELF", 4) == 0;
+  } catch (const intarsia::Error&) {
+    return false;
+  }
 }

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "files.h"
 #include "npy_header.h"
 #include "print.h"
 
@@ -17,17 +18,6 @@ using intarsia::Error;
 bool is_packed(int32_t dtype) { return dtype_bits(dtype) > 0 && dtype_bits(dtype) < 8; }
 
 bool is_signed_packed(int32_t dtype) { return dtype == INTARSIA_I4 || dtype == INTARSIA_I2; }
-
-std::vector<char> read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file) throw Error(path + ": cannot be opened");
-  const std::streamoff size = file.tellg();
-  if (size < 0) throw Error(path + ": cannot be read");
-  std::vector<char> bytes(static_cast<size_t>(size));
-  file.seekg(0);
-  if (!file.read(bytes.data(), size)) throw Error(path + ": cannot be read");
-  return bytes;
-}
 
 /// -1 when it does not fit.
 int64_t bytes_of_data(const NpyHeader& header, const NpyType& type) {

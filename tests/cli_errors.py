@@ -70,6 +70,33 @@ def test_no_model(tmp_path):
             assert str(path) in error_of(command, path)
 
 
+def test_only_regular_files_are_read(tmp_path):
+    """A pipe that nobody writes to would be waited for."""
+    program = compile_small(tmp_path)
+    model, pipe, saved = tmp_path / "small.onnx", tmp_path / "pipe", tmp_path / "saved"
+    os.mkfifo(pipe)
+    os.mkfifo(tmp_path / "pipe.pb")
+    saved.mkdir()
+    os.mkfifo(saved / "saved_model.pb")
+    for arguments in (("compile", pipe), ("check", pipe), ("explain", pipe), ("bench", pipe), ("run", pipe),
+                      ("compile", tmp_path / "pipe.pb"), ("compile", saved), ("check", program, "--model", pipe),
+                      ("bench", program, "--model", pipe, "--against", "onnxruntime"),
+                      ("bench", program, "--model", pipe, "--against", "openvino"), ("run", program, "-i", f"x={pipe}"),
+                      ("check", program, "-i", f"x={pipe}"), ("compile", model, "--kernels", pipe),
+                      ("compile", tmp_path / "pipe.pb", "--op-library", pipe)):
+        assert "not a regular file" in error_of(*arguments, cwd=tmp_path, timeout=60), arguments
+    assert f"'{tmp_path}': it is a folder" in error_of("run", program, "-i", f"x={tmp_path}")
+
+
+def test_pipe_as_external_data(tmp_path):
+    os.mkfifo(tmp_path / "weights.bin")
+    tensor = onnx.TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[2], data_location=TensorProto.EXTERNAL)
+    tensor.external_data.add(key="location", value="weights.bin")
+    model = save(tmp_path / "external.onnx", [helper.make_node("Add", ["x", "w"], ["y"])], [("x", TensorProto.FLOAT, [2])],
+                 [("y", TensorProto.FLOAT, [2])], [tensor], checked=False)
+    assert "it is a pipe" in error_of("compile", model, cwd=tmp_path, timeout=60)
+
+
 def test_truncated_models(tmp_path):
     whole = save_small(tmp_path / "whole.onnx").read_bytes()
     model = tmp_path / "part.onnx"

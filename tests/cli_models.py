@@ -14,10 +14,10 @@ INTARSIA = os.environ.get("INTARSIA_CLI", str(SOURCE / "build/bin/intarsia"))
 LIGHT_MODELS = pathlib.Path(onnx.__file__).parent / "backend/test/data/light"
 
 
-def call(*arguments, status=0, env=None, **options):
+def call(*arguments, status=0, env=None, timeout=300, **options):
     """Runs a command. One that fails says why in exactly one line."""
     done = subprocess.run([INTARSIA, *map(str, arguments)], capture_output=True, text=True, errors="replace",
-                          env={**os.environ, **(env or {})}, timeout=300, **options)
+                          env={**os.environ, **(env or {})}, timeout=timeout, **options)
     assert done.returncode == status, f"{arguments}: status {done.returncode}\n{done.stdout}\n{done.stderr}"
     if status != 0:
         lines = done.stderr.splitlines()

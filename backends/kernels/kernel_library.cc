@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/regular_file.h"
 #include "base/shape.h"
 
 namespace intarsia::kernels {
@@ -35,6 +36,7 @@ tl::unexpected<Error> kernel_error(const intarsia_kernel& kernel, Message& messa
 Result<std::shared_ptr<const KernelLibrary>> KernelLibrary::open(const std::string& path) {
   // Without a slash the loader would search its own folders.
   const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
+  TRY(with_context(check_regular_file(file), "kernel library '{}'", path));
   void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return fail("kernel library '{}' cannot be loaded: {}", path, dlerror());
   auto library = std::make_shared<KernelLibrary>();

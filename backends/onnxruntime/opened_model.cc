@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backends/onnxruntime/opaque_values.h"
+#include "base/regular_file.h"
 
 namespace intarsia::ort {
 namespace {
@@ -56,6 +57,7 @@ Result<OpenedModel> OpenedModel::open_session(std::shared_ptr<const ModelSession
 
 Result<OpenedModel> OpenedModel::open(const std::string& model_path, std::span<const NamedValue> inputs,
                                       const SessionSettings& settings) {
+  TRY(check_regular_file(model_path));
   return open_session(TRY(ModelSession::from_file(model_path, settings)), inputs);
 }
 

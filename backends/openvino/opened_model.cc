@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/regular_file.h"
+
 namespace intarsia::openvino {
 namespace {
 
@@ -90,6 +92,7 @@ Status OpenedModel::set_inputs(std::span<const NamedValue> inputs) {
 
 Result<OpenedModel> OpenedModel::open(const std::string& model_path, std::span<const NamedValue> inputs,
                                       const ModelSettings& settings) {
+  TRY(check_regular_file(model_path));
   OpenedModel model(*TRY(Library::get()));
   TRY(model.read(model_path, inputs));
   TRY(model.compile(settings));

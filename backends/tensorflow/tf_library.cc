@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/regular_file.h"
+
 namespace intarsia::tf {
 namespace {
 
@@ -157,6 +159,7 @@ Result<const Library*> Library::get() {
 }
 
 Status Library::load_operators(const std::string& path) const {
+  TRY(with_context(check_regular_file(path), "library of operators '{}'", path));
   std::error_code error;
   const std::string whole = std::filesystem::weakly_canonical(path, error).string();
   std::lock_guard lock(mutex_);

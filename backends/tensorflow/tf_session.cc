@@ -1,6 +1,7 @@
 #include "backends/tensorflow/tf_session.h"
 
 #include "base/protobuf.h"
+#include "base/regular_file.h"
 #include "tensorflow/composite.h"
 
 namespace intarsia::tf {
@@ -78,6 +79,7 @@ Result<std::unique_ptr<Session>> Session::from_graph(const Library& library, std
 
 Result<std::unique_ptr<Session>> Session::from_saved_model(const Library& library, const std::string& folder,
                                                            const std::vector<std::string>& tags, const SessionSettings& settings) {
+  for (const char* part : {"", "/variables", "/assets"}) TRY(check_regular_files_in(folder + part));
   std::unique_ptr<Session> session(new Session(library));
   OwnedOptions options(library);
   TRY(options.configure(settings));

@@ -10,8 +10,10 @@
 #include "api/read_request.h"
 #include "api/registry_run.h"
 #include "api/toolbox.h"
+#include "base/regular_file.h"
 #include "compile/program_source.h"
 #include "compile/report.h"
+#include "import/import_model.h"
 #include "include/intarsia/intarsia_compile.h"
 #include "measure/bisect_model.h"
 #include "measure/check_model.h"
@@ -119,6 +121,7 @@ Status check(const intarsia_check_request& from, int32_t* ok, char** report) {
   request.bind.threads = from.compile == nullptr ? 0 : from.compile->threads;
   std::string& model = read.request.model_path;
   model = request.model_path.empty() ? request.path : request.model_path;
+  if (!request.model_path.empty()) TRY(check_regular_file(main_file(model)));
   if (request.model_path.empty() && TRY(is_program_file(request.path))) model = TRY(read_program(request.path)).description.model_path;
   const Oracle oracle = TRY(make_oracle(from.against == nullptr ? "" : from.against, model, read.request.allow_fallback, read.request.op_libraries));
   const Toolbox tools = TRY(make_tools(read));

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/regular_file.h"
+
 namespace intarsia {
 namespace {
 
@@ -29,6 +31,11 @@ OpenedLibrary entry_of(const ForeignLibrary& library, void* handle) {
 /// Opens one name; on failure the reason joins `tried`.
 OpenedLibrary try_open(const ForeignLibrary& library, const std::string& name, int flags,
                        std::vector<std::string>& tried) {
+  // A name alone is sought by the loader, which opens no pipes.
+  if (const Status regular = name.find('/') == std::string::npos ? Status() : check_regular_file(name); !regular) {
+    tried.push_back(regular.error().message);
+    return {};
+  }
   void* handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | flags);
   if (handle == nullptr) {
     if ((flags & RTLD_NOLOAD) == 0) tried.push_back(dlerror());

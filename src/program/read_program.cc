@@ -1,6 +1,5 @@
 #include "program/read_program.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -135,17 +134,14 @@ Result<MappedProgram> parse_file(const std::shared_ptr<const ProgramFile>& file)
 }  // namespace
 
 Result<std::shared_ptr<const ProgramFile>> ProgramFile::open(const std::string& path) {
-  std::shared_ptr<ProgramFile> file(new ProgramFile);
-  file->descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file->descriptor_ < 0) return fail("cannot open it: {}", std::strerror(errno));
+  RegularFile opened = TRY(with_context(RegularFile::open(path), "cannot open it"));
+  std::shared_ptr<ProgramFile> file(new ProgramFile(std::move(opened)));
   struct stat facts = {};
-  if (fstat(file->descriptor_, &facts) != 0) return fail("cannot read it: {}", std::strerror(errno));
-  if (!S_ISREG(facts.st_mode))
-    return fail("it is not a regular file; want a program made by 'intarsia compile'");
+  if (fstat(file->file_.descriptor(), &facts) != 0) return fail("cannot read it: {}", std::strerror(errno));
   file->changed_ = facts.st_mtim;
   const auto size = static_cast<size_t>(facts.st_size);
   if (size == 0) return file;
-  void* memory = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file->descriptor_, 0);
+  void* memory = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file->file_.descriptor(), 0);
   if (memory == MAP_FAILED) return fail("cannot map it: {}", std::strerror(errno));
   file->bytes_ = {static_cast<const std::byte*>(memory), size};
   return file;
@@ -153,7 +149,6 @@ Result<std::shared_ptr<const ProgramFile>> ProgramFile::open(const std::string& 
 
 ProgramFile::~ProgramFile() {
   if (!bytes_.empty()) munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
-  if (descriptor_ >= 0) close(descriptor_);
 }
 
 Result<std::shared_ptr<std::byte>> ProgramFile::copy(uint64_t offset, size_t bytes) const {
@@ -161,7 +156,7 @@ Result<std::shared_ptr<std::byte>> ProgramFile::copy(uint64_t offset, size_t byt
   if (memory == nullptr) return fail("{} bytes of memory for it are not to be had", bytes);
   std::shared_ptr<std::byte> copy(memory, static_cast<std::byte*>(memory.get()));
   for (size_t done = 0; done < bytes;) {
-    const ssize_t count = pread(descriptor_, copy.get() + done, bytes - done, static_cast<off_t>(offset + done));
+    const ssize_t count = pread(file_.descriptor(), copy.get() + done, bytes - done, static_cast<off_t>(offset + done));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return fail("cannot read it: {}", std::strerror(errno));
     if (count == 0) return fail("it was cut off while it was read; write programs elsewhere and rename them");
@@ -172,7 +167,7 @@ Result<std::shared_ptr<std::byte>> ProgramFile::copy(uint64_t offset, size_t byt
 
 Status ProgramFile::check_unchanged() const {
   struct stat facts = {};
-  if (fstat(descriptor_, &facts) != 0) return fail("cannot look at it: {}", std::strerror(errno));
+  if (fstat(file_.descriptor(), &facts) != 0) return fail("cannot look at it: {}", std::strerror(errno));
   const bool same_time = facts.st_mtim.tv_sec == changed_.tv_sec && facts.st_mtim.tv_nsec == changed_.tv_nsec;
   if (same_time && static_cast<size_t>(facts.st_size) == bytes_.size()) return {};
   return fail(

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/regular_file.h"
 #include "base/result.h"
 #include "base/tensor_view.h"
 #include "program/program.h"
@@ -29,8 +30,8 @@ class ProgramFile {
   Status check_unchanged() const;
 
  private:
-  ProgramFile() = default;
-  int descriptor_ = -1;
+  explicit ProgramFile(RegularFile file) : file_(std::move(file)) {}
+  RegularFile file_;
   struct timespec changed_ = {};
   std::span<const std::byte> bytes_;
 };

@@ -94,6 +94,19 @@ def test_missing_asset(damaged):
     assert asset.name in compile_error(path, *command_options("text_table", "serving_default"))
 
 
+@pytest.mark.parametrize("name,file,signature", (("two_signatures", "variables/variables.index", "classify"),
+                                                 ("text_table", "assets", "serving_default")))
+def test_pipes_in_a_saved_model(damaged, name, file, signature):
+    """TensorFlow would wait for whoever writes to them."""
+    file = damaged(name) / file
+    if file.is_dir():
+        file, = file.iterdir()
+    file.unlink()
+    os.mkfifo(file)
+    message = call("compile", file.parents[1], *command_options(name, signature), cwd=file.parents[2], status=1, timeout=60).stderr
+    assert file.name in message and "it is a pipe" in message
+
+
 def test_missing_signature(damaged):
     message = compile_error(damaged("two_signatures"), "--signature", "nothing")
     assert "nothing" in message and "encode" in message and "classify" in message
