@@ -78,6 +78,13 @@ void refuse_compile_options(const CLI::App& command, const std::vector<std::stri
   }
 }
 
+std::vector<std::string> inputs_of(const std::string& model, const intarsia::CompileOptions& options) {
+  std::vector<std::string> inputs{model};
+  inputs.insert(inputs.end(), options.kernels.begin(), options.kernels.end());
+  inputs.insert(inputs.end(), options.op_libraries.begin(), options.op_libraries.end());
+  return inputs;
+}
+
 bool is_program(const std::string& path) {
   try {
     const std::vector<char> magic = read_file(path, 4);

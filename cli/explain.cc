@@ -1,10 +1,10 @@
 // intarsia explain
 #include <cstdio>
-#include <fstream>
 #include <memory>
 
 #include "commands.h"
 #include "compile_options.h"
+#include "files.h"
 
 namespace {
 
@@ -14,16 +14,10 @@ struct Options {
   intarsia::CompileOptions compile;
 };
 
-void write_file(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  if (!file) throw intarsia::Error(path + ": cannot be written");
-}
-
 void explain(const Options& options) {
+  if (!options.dot.empty()) check_output(options.dot, inputs_of(options.path, options.compile));
   const intarsia::Explanation explanation = intarsia::Compiler::get().explain(options.path, options.compile);
-  if (!options.dot.empty()) write_file(options.dot, explanation.dot);
+  if (!options.dot.empty()) write_file(options.dot, {explanation.dot});
   std::fputs(options.json ? explanation.json.c_str() : explanation.text.c_str(), stdout);
   if (options.json) std::fputs("\n", stdout);
 }

@@ -32,3 +32,15 @@ std::vector<char> read_file(const std::string& path, size_t most) {
   }
   return bytes;
 }
+
+void check_output(const std::string& path, const std::vector<std::string>& inputs) {
+  std::vector<const char*> names;
+  for (const std::string& input : inputs) names.push_back(input.c_str());
+  intarsia::detail::check(intarsia_output_check(path.c_str(), names.data(), names.size()));
+}
+
+void write_file(const std::string& path, const std::vector<std::string_view>& pieces) {
+  std::vector<intarsia_string> parts;
+  for (const std::string_view piece : pieces) parts.push_back({piece.data(), piece.size()});
+  intarsia::detail::check(intarsia_output_write(path.c_str(), parts.data(), parts.size()));
+}

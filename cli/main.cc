@@ -1,5 +1,7 @@
 // The command line: a thin skin over include/intarsia.
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <intarsia/intarsia.hpp>
 
 #include "commands.h"
@@ -21,6 +23,21 @@ constexpr int wrong_usage = 2;
 
 /// The library's messages begin with the option that is wrong, if it is one.
 int status_of(const std::string& message) { return message.rfind("--", 0) == 0 ? wrong_usage : work_failed; }
+
+void parse_and_run(CLI::App& app, int argc, char** argv) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {  // --help and --version
+    app.exit(success);
+  }
+}
+
+/// A full disk behind standard output shows here, if not before.
+void check_printed() {
+  const int flushed = std::fflush(stdout);
+  const std::string why = flushed != 0 ? std::string(": ") + std::strerror(errno) : "";
+  if (flushed != 0 || std::ferror(stdout) != 0) throw intarsia::Error("cannot write to standard output" + why);
+}
 
 }  // namespace
 
@@ -46,9 +63,8 @@ int main(int argc, char** argv) {
   add_explain_command(app);
   add_devices_command(app);
   try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& success) {
-    return app.exit(success);
+    parse_and_run(app, argc, argv);
+    check_printed();
   } catch (const CLI::ParseError& error) {
     return report(std::string(error.what()) + "; see intarsia --help", wrong_usage);
   } catch (const UsageError& error) {

@@ -4,8 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 
 #include "files.h"
 #include "npy_header.h"
@@ -122,20 +120,6 @@ std::vector<char> pad_strings(const intarsia_string* strings, size_t count, size
   return bytes;
 }
 
-void write_file(const std::string& path, const std::string& header, const char* data, size_t size) {
-  const std::string partial = path + ".part";
-  std::ofstream file(partial, std::ios::binary);
-  file << header;
-  file.write(data, static_cast<std::streamsize>(size));
-  file.close();
-  std::error_code error;
-  if (file) std::filesystem::rename(partial, path, error);
-  if (file && !error) return;
-  std::error_code ignored;
-  std::filesystem::remove(partial, ignored);
-  throw Error(path + ": cannot be written");
-}
-
 }  // namespace
 
 int dtype_bits(int32_t dtype) {
@@ -203,5 +187,6 @@ void write_npy(const std::string& path, const intarsia_tensor& tensor) {
     data = converted.data();
     bytes = converted.size();
   }
-  write_file(path, make_npy_header(descr_of_dtype(tensor.dtype, width), shape), data, bytes);
+  const std::string header = make_npy_header(descr_of_dtype(tensor.dtype, width), shape);
+  write_file(path, {header, {data, bytes}});
 }

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "commands.h"
+#include "files.h"
 #include "inputs.h"
 #include "npy.h"
 #include "print.h"
@@ -57,7 +58,8 @@ std::string preview(const intarsia_tensor& tensor) {
 /// Writes outputs, and the elements of sequences one by one, and says so in JSON.
 class OutputWriter {
  public:
-  explicit OutputWriter(std::string folder) : folder_(std::move(folder)) {
+  /// No file of `inputs` is replaced.
+  OutputWriter(std::string folder, std::vector<std::string> inputs) : folder_(std::move(folder)), inputs_(std::move(inputs)) {
     std::error_code error;
     if (!folder_.empty()) std::filesystem::create_directories(folder_, error);
     if (error) throw intarsia::Error(folder_ + ": the folder cannot be made: " + error.message());
@@ -73,6 +75,7 @@ class OutputWriter {
         entry["items"].push_back(write(fmt::format("{}.{}", name, i), tensor.items[i]));
     } else if (!folder_.empty()) {
       const std::string file = (std::filesystem::path(folder_) / (names_.make(name) + ".npy")).string();
+      check_output(file, inputs_);
       write_npy(file, tensor);
       entry["file"] = file;
     }
@@ -81,6 +84,7 @@ class OutputWriter {
 
  private:
   std::string folder_;
+  std::vector<std::string> inputs_;
   FileNames names_;
 };
 
@@ -202,8 +206,11 @@ void print_run(const Options& options, const Json& report, const std::vector<int
 void run(const Options& options) {
   if (!options.dump.empty() && options.folder.empty())
     throw UsageError("--dump writes files: name a folder with -o");
+  std::vector<std::string> inputs{options.program};
+  for (const auto& [name, file] : parse_input_files(options.inputs)) inputs.push_back(file);
+  if (!options.trace.empty()) check_output(options.trace, inputs);
   Run run(options);
-  Dump dump{options.dump, OutputWriter(options.folder), Json::array(), {}, {}};
+  Dump dump{options.dump, OutputWriter(options.folder, inputs), Json::array(), {}, {}};
   if (!options.dump.empty()) intarsia::detail::check(intarsia_session_set_dump(run.session().get(), Dump::call, &dump));
   std::optional<Trace> trace;
   if (!options.trace.empty()) trace.emplace(run.session().get());

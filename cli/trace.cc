@@ -1,12 +1,9 @@
 #include "trace.h"
 
-#include <fmt/format.h>
-
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <intarsia/intarsia.hpp>
 #include <map>
+
+#include "files.h"
 
 Trace::Trace(intarsia_session* session) : session_(session) {
   intarsia::detail::check(intarsia_session_set_trace(session, record, this));
@@ -42,16 +39,6 @@ void Trace::write(const std::string& path) const {
     event["tid"] = row->second;
     rows.push_back(std::move(event));
   }
-  const std::string partial = path + ".partial";
-  std::ofstream file(partial);
-  file << Json{{"traceEvents", rows}, {"displayTimeUnit", "ms"}}.dump(1, ' ', false,
-                                                                      Json::error_handler_t::replace)
-       << "\n";
-  file.close();
-  std::error_code error;
-  if (file) std::filesystem::rename(partial, path, error);
-  if (!file || error) {
-    std::remove(partial.c_str());
-    throw intarsia::Error(fmt::format("{}: the trace cannot be written", path));
-  }
+  const Json trace{{"traceEvents", rows}, {"displayTimeUnit", "ms"}};
+  write_file(path, {trace.dump(1, ' ', false, Json::error_handler_t::replace), "\n"});
 }

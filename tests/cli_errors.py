@@ -7,11 +7,12 @@ import random
 import resource
 import signal
 import struct
+import subprocess
 
 import numpy as np
 import onnx
 import pytest
-from cli_models import TensorProto, call, call_json, compile_small, error_of, helper, numpy_helper, save, save_relu, save_small
+from cli_models import INTARSIA, LIGHT_MODELS, TensorProto, call, call_json, compile_small, error_of, helper, numpy_helper, save, save_relu, save_small
 
 XXHASH_NAME = ctypes.util.find_library("xxhash")
 XXHASH = ctypes.CDLL(XXHASH_NAME) if XXHASH_NAME else None
@@ -39,8 +40,7 @@ def compile_error(model, *options, status=1):
     ("compile", "a.onnx", "--print-after", "lunch")])
 def test_wrong_usage(tmp_path, arguments):
     (tmp_path / "a.so").write_bytes(b"")
-    status = 1 if arguments[:1] == ("run",) and arguments[-1:] == ("x",) else 2
-    error_of(*arguments, status=status, cwd=tmp_path)
+    error_of(*arguments, status=2, cwd=tmp_path)
 
 
 def test_unknown_names(tmp_path):
@@ -239,6 +239,65 @@ def test_unwritable_program(tmp_path):
     assert sorted(tmp_path.iterdir()) == before
 
 
+def test_outputs_are_regular_files(tmp_path):
+    """A pipe stays a pipe, a folder stays; nothing is left beside them."""
+    program = compile_small(tmp_path)
+    pipe, results = tmp_path / "pipe", tmp_path / "results"
+    os.mkfifo(pipe)
+    results.mkdir()
+    os.mkfifo(results / "y.npy")
+    before = sorted(tmp_path.rglob("*"))
+    for arguments in (("compile", tmp_path / "small.onnx", "-o", pipe, "--backends", "reference"), ("explain", program, "--dot", pipe),
+                      ("run", program, "--trace", pipe), ("run", program, "-o", results)):
+        assert "it is a pipe" in error_of(*arguments, timeout=60), arguments
+    for arguments in (("compile", tmp_path / "small.onnx", "-o", results), ("explain", program, "--dot", results), ("run", program, "--trace", results)):
+        assert "it is a folder" in error_of(*arguments), arguments
+    assert pipe.is_fifo() and (results / "y.npy").is_fifo() and sorted(tmp_path.rglob("*")) == before
+
+
+def test_inputs_are_not_replaced(tmp_path):
+    program = compile_small(tmp_path)
+    model, x, link = tmp_path / "small.onnx", tmp_path / "y.npy", tmp_path / "link"
+    np.save(x, np.zeros((2, 3, 8, 8), np.float32))
+    link.symlink_to(model)
+    saved = tmp_path / "saved"
+    saved.mkdir()
+    (saved / "saved_model.pb").write_bytes(b"")
+    contents = {path: path.read_bytes() for path in (model, program, x)}
+    for arguments in (("compile", model, "-o", model), ("compile", model, "-o", link), ("compile", link, "-o", model),
+                      ("compile", saved, "-o", saved / "saved_model.pb"), ("compile", model, "--kernels", program, "-o", program),
+                      ("explain", model, "--dot", model), ("explain", program, "--dot", program), ("run", program, "--trace", program),
+                      ("run", program, "-i", f"x={x}", "--trace", x), ("run", program, "-i", f"x={x}", "-o", tmp_path)):
+        assert "it is the input" in error_of(*arguments), arguments
+    assert contents == {path: path.read_bytes() for path in contents} and link.is_symlink()
+
+
+def test_links_are_followed(tmp_path):
+    """As by a shell's redirection: the target is replaced or made, with the mode that it has."""
+    program = compile_small(tmp_path)
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "old").write_text("old")
+    (folder / "old").chmod(0o640)
+    for name in ("old", "new"):
+        (tmp_path / name).symlink_to(f"folder/{name}")
+        for arguments in (("compile", tmp_path / "small.onnx", "-o", tmp_path / name, "--backends", "reference"),
+                          ("run", program, "--trace", tmp_path / name), ("explain", program, "--dot", tmp_path / name)):
+            call(*arguments)
+            assert (tmp_path / name).is_symlink() and len((folder / name).read_bytes()) > 100
+    assert (folder / "old").stat().st_mode & 0o777 == 0o640
+    assert sorted(path.name for path in folder.iterdir()) == ["new", "old"]
+
+
+def test_standard_output_on_a_full_disk(tmp_path):
+    program = compile_small(tmp_path)
+    for arguments in (("--help",), ("devices",), ("explain", program), ("explain", program, "--json"), ("run", program), ("check", program),
+                      ("compile", tmp_path / "small.onnx", "--dry-run"), ("bench", program, "-t", "0.1", "--json")):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([INTARSIA, *map(str, arguments)], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        assert done.returncode == 1 and done.stderr.startswith("error: cannot write to standard output"), (arguments, done)
+
+
 def small_files():
     """As a full disk: writing fails after some bytes."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -256,6 +315,10 @@ def test_disk_full(tmp_path):
     call("compile", wide, "-o", tmp_path / "wide.so", "--backends", "reference")
     error_of("run", tmp_path / "wide.so", "-o", tmp_path / "out", preexec_fn=small_files)
     assert list((tmp_path / "out").iterdir()) == []
+    error_of("run", tmp_path / "wide.so", "--runs", "100", "--trace", tmp_path / "trace.json", preexec_fn=small_files)
+    error_of("explain", LIGHT_MODELS / "light_squeezenet.onnx", "--dot", tmp_path / "model.dot", "-d", "cpu,accel=sim:0", "--pin", "n*[02468]=reference@accel",
+             preexec_fn=small_files)
+    assert not {"trace.json", "model.dot"} & {path.name for path in tmp_path.iterdir()}
 
 
 def test_model_of_a_program(tmp_path):

@@ -1,10 +1,11 @@
-"""What the Python package takes as arguments."""
+"""The Python package: what it takes as arguments, and the files it writes."""
 
+import os
 import pathlib
 
 import numpy as np
 import pytest
-from cli_models import save_relu
+from cli_models import save_relu, save_small
 
 import intarsia
 
@@ -24,3 +25,24 @@ def test_a_path_is_one_library(tmp_path, option):
         with pytest.raises(intarsia.Error, match="no/library.so"):
             options = {"backends": "tensorflow"} if option == "op_libraries" else {}
             intarsia.compile(save_relu(tmp_path / "relu.onnx"), **options, **{option: path})
+
+
+@pytest.fixture
+def compiled(tmp_path):
+    return intarsia.compile(save_small(tmp_path / "small.onnx"), backends=["reference"])
+
+
+def test_save_writes_whole_programs(compiled, tmp_path):
+    (tmp_path / "link.so").symlink_to("program.so")
+    assert compiled.save(tmp_path / "link.so").functions == ["main"]
+    assert (tmp_path / "link.so").is_symlink() and intarsia.load(tmp_path / "program.so").functions == ["main"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link.so", "program.so", "small.onnx"]
+
+
+def test_save_replaces_neither_pipes_nor_the_model(compiled, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    model = (tmp_path / "small.onnx").read_bytes()
+    for name, why in (("pipe", "it is a pipe"), ("small.onnx", "it is the input"), (".", "it is a folder"), ("none/x.so", "No such file")):
+        with pytest.raises(intarsia.Error, match=why):
+            compiled.save(tmp_path / name)
+    assert (tmp_path / "pipe").is_fifo() and (tmp_path / "small.onnx").read_bytes() == model

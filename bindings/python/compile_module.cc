@@ -1,5 +1,6 @@
 #include "compile_module.h"
 
+#include <nanobind/ndarray.h>
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -99,6 +100,15 @@ void define_compile(nb::module_& module) {
     options.compile = compile;
     Callbacks callbacks(std::nullopt, options.compile);
     return callbacks.run([&] { return intarsia::Compiler::get().check(path, options).json; });
+  });
+  module.def("write_output", [](const std::string& path, nb::ndarray<nb::ro, uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> bytes,
+                                const std::vector<std::string>& inputs) {
+    std::vector<const char*> names;
+    for (const std::string& input : inputs) names.push_back(input.c_str());
+    const intarsia_string piece{reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+    const nb::gil_scoped_release release;
+    intarsia::detail::check(intarsia_output_check(path.c_str(), names.data(), names.size()));
+    intarsia::detail::check(intarsia_output_write(path.c_str(), &piece, 1));
   });
   module.def("backends", [] { return intarsia::Compiler::get().backends(); });
 }

@@ -234,6 +234,17 @@ typedef struct intarsia_device {
 INTARSIA_EXPORT size_t intarsia_device_count(void);
 INTARSIA_EXPORT intarsia_error* intarsia_device_info(size_t index, intarsia_device* info);
 
+/* ---- Output files ----
+ * As the library writes programs, for results that go with them. Outputs are new files or replace regular ones; links are
+ * followed and stay. */
+
+/* An error when `path` cannot be an output: a folder, pipe or device is there, or one of the `input_count` files `inputs`,
+ * or a file in a folder of them. To be asked before work begins; nothing is changed. */
+INTARSIA_EXPORT intarsia_error* intarsia_output_check(const char* path, const char* const* inputs, size_t input_count);
+
+/* Writes the pieces one after the other, whole or not at all: what was there stays until all is on the disk. */
+INTARSIA_EXPORT intarsia_error* intarsia_output_write(const char* path, const intarsia_string* pieces, size_t piece_count);
+
 #ifdef __cplusplus
 } /* extern "C" */
 #endif

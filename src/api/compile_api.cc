@@ -10,6 +10,7 @@
 #include "api/read_request.h"
 #include "api/registry_run.h"
 #include "api/toolbox.h"
+#include "base/output_file.h"
 #include "base/regular_file.h"
 #include "compile/program_source.h"
 #include "compile/report.h"
@@ -43,12 +44,22 @@ Result<Toolbox> make_tools(const ReadRequest& read) {
   return tools;
 }
 
+/// The program shall not replace what it is made of.
+Status check_program_path(const ReadRequest& read) {
+  const CompileRequest& request = read.request;
+  if (request.dry_run || !request.stop_after.empty()) return {};
+  if (request.program_path.empty()) return fail("no program to write; name it with -o");
+  std::vector<std::string> inputs = read.kernels;
+  inputs.insert(inputs.end(), request.op_libraries.begin(), request.op_libraries.end());
+  inputs.push_back(request.model_path);
+  return check_output(request.program_path, inputs);
+}
+
 Status compile(const intarsia_compile_request& from, char** report) {
   const ReadRequest read = TRY(read_request(from));
   const CompileRequest& request = read.request;
   if (request.model_path.empty()) return fail("no model to compile");
-  if (request.program_path.empty() && !request.dry_run && request.stop_after.empty())
-    return fail("no program to write; name it with -o");
+  TRY(check_program_path(read));
   const Toolbox tools = TRY(make_tools(read));
   const std::vector<CompileResult> functions = TRY(compile_model(request, tools));
   give_text(report_compile_json(functions, request), report);

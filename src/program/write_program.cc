@@ -1,17 +1,12 @@
 #include "program/write_program.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
 #include <map>
 #include <unordered_map>
 #include <vector>
 
+#include "base/output_file.h"
 #include "program/digest.h"
 #include "program/string_constant.h"
 #include "program/verify_program.h"
@@ -22,56 +17,6 @@ namespace {
 std::span<const std::byte> as_bytes(std::string_view text) {
   return std::as_bytes(std::span<const char>(text.data(), text.size()));
 }
-
-/// A file that vanishes unless `commit` gave it its name.
-class TemporaryFile {
- public:
-  explicit TemporaryFile(std::string path) : path_(std::move(path)) {}
-  ~TemporaryFile() {
-    if (descriptor_ >= 0) close(descriptor_);
-    if (!name_.empty()) unlink(name_.c_str());
-  }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-
-  Status open() {
-    std::string name = path_ + ".XXXXXX";
-    descriptor_ = mkostemp(name.data(), O_CLOEXEC);
-    if (descriptor_ < 0) return failed("cannot create a file beside it");
-    name_ = std::move(name);
-    return {};
-  }
-
-  Status write(std::span<const std::byte> bytes) {
-    while (!bytes.empty()) {
-      const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
-      if (written < 0 && errno == EINTR) continue;
-      if (written <= 0) return failed("cannot write");
-      bytes = bytes.subspan(static_cast<size_t>(written));
-    }
-    return {};
-  }
-
-  Status commit() {
-    // mkostemp makes it 0600; a program is to be read by whoever may read what the user writes.
-    const mode_t mask = umask(0);
-    umask(mask);
-    if (fchmod(descriptor_, 0777 & ~mask) != 0) return failed("cannot set its mode");
-    if (fsync(descriptor_) != 0) return failed("cannot bring it to the disk");
-    if (rename(name_.c_str(), path_.c_str()) != 0) return failed("cannot rename the new file to it");
-    name_.clear();
-    return {};
-  }
-
- private:
-  tl::unexpected<Error> failed(std::string_view what) const {
-    return fail("cannot write program '{}': {}: {}", path_, what, std::strerror(errno));
-  }
-
-  std::string path_;
-  std::string name_;  // of the file as it is now; empty: none, or committed
-  int descriptor_ = -1;
-};
 
 /// Bytes of the tail in order, each piece followed by zeros up to 64.
 struct Pieces {
@@ -115,7 +60,7 @@ Pieces lay_out_constants(fbs::ProgramT& program, std::span<const TensorView> con
   return pieces;
 }
 
-Status write_pieces(TemporaryFile& file, const Pieces& pieces, Digest* digest) {
+Status write_pieces(OutputFile& file, const Pieces& pieces, Digest* digest) {
   static constexpr std::array<std::byte, tail_alignment> zeros = {};
   for (std::span<const std::byte> piece : pieces.spans) {
     const std::span<const std::byte> padding(zeros.data(),
@@ -154,8 +99,8 @@ Status write_program(const std::string& path, std::string_view elf, fbs::Program
                 .constants_bytes = constant_pieces.bytes,
                 .blobs_bytes = blob_pieces.bytes,
                 .description_bytes = description.bytes};
-  TemporaryFile file(path);
-  TRY(file.open());
+  constexpr mode_t executable = 0777;  // as linkers make libraries
+  OutputFile file = TRY(OutputFile::create(path, executable));
   Digest digest;
   const std::string padding(tail_offset(footer) - elf.size(), '\0');
   for (std::string_view part : {elf, std::string_view(padding)}) {

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
 
 from . import _intarsia
 from .program import Program, load
@@ -15,21 +16,18 @@ from .program import Program, load
 class Compiled:
     """A compiled model. `report` is what `intarsia compile --json` prints."""
 
-    def __init__(self, folder: tempfile.TemporaryDirectory, path: str, report: dict):
+    def __init__(self, folder: tempfile.TemporaryDirectory, path: str, inputs: Sequence[str], report: dict):
         self._folder = folder
         self._path = path
+        self._inputs = list(inputs)
         self.report = report
 
     def save(self, path: str | os.PathLike) -> Program:
-        """Writes the program to `path`, whole or not at all, and loads it."""
+        """Writes the program to `path`, whole or not at all, and loads it.
+
+        Raises Error for a place that is a folder, pipe or device, and for the files that the program was made from."""
         target = os.fspath(path)
-        part = f"{target}.part{os.getpid()}"
-        try:
-            shutil.copyfile(self._path, part)
-            os.replace(part, target)
-        finally:
-            if os.path.exists(part):
-                os.unlink(part)
+        _intarsia.write_output(target, np.memmap(self._path, np.uint8, "r"), self._inputs)
         return load(target)
 
     def load(self) -> Program:
@@ -99,8 +97,9 @@ def compile(model: str | os.PathLike, *, progress: Callable[[str, int, int], Non
     """
     folder = tempfile.TemporaryDirectory(prefix="intarsia-")
     path = os.path.join(folder.name, "program.so")
-    report = json.loads(_intarsia.compile(os.fspath(model), path, _options(**options), progress))
-    return Compiled(folder, path, report)
+    chosen = _options(**options)
+    report = json.loads(_intarsia.compile(os.fspath(model), path, chosen, progress))
+    return Compiled(folder, path, [os.fspath(model), *chosen.kernels, *chosen.op_libraries], report)
 
 
 def explain(model: str | os.PathLike, **options: object) -> dict:

@@ -1,0 +1,41 @@
+// Files that a user names for writing.
+#pragma once
+
+#include <sys/types.h>
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace intarsia {
+
+/// Error unless `path`, after links, is a regular file or none yet, and none of `inputs` or in a folder of them.
+Status check_output(const std::string& path, std::span<const std::string> inputs);
+
+/// A file that is written whole or not at all: it grows under a name of its own beside its place and takes it by
+/// `commit`; until then what was there stays. Links are followed, so that they stay links. Move-only.
+class OutputFile {
+ public:
+  /// `mode` is that of a new file, before the umask; a file that is replaced hands on its own. Errors name the path.
+  static Result<OutputFile> create(const std::string& path, mode_t mode = 0666);
+  OutputFile(OutputFile&& other) noexcept;
+  OutputFile& operator=(OutputFile&&) = delete;
+  ~OutputFile();
+
+  Status write(std::span<const std::byte> bytes);
+  /// On the disk under its name when this returns.
+  Status commit();
+
+ private:
+  explicit OutputFile(const std::string& path) : path_(path) {}
+  tl::unexpected<Error> failed(std::string_view what) const;
+
+  std::string path_;    // as the user named it
+  std::string target_;  // after links
+  std::string name_;    // as it is now; empty: none, or committed
+  int descriptor_ = -1;
+};
+
+}  // namespace intarsia
