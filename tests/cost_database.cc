@@ -1,10 +1,15 @@
-// Measured times survive the process, damage to their file and a folder that cannot be written.
+// Measured times survive the process, other formats, locks, a full disk, damage to their file and a folder that cannot be
+// written.
 #include "target/cost_database.h"
 
 #include <gtest/gtest.h>
+#include <sqlite3.h>
+#include <sys/resource.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <thread>
 
 namespace intarsia {
@@ -26,7 +31,44 @@ class CostDatabaseTest : public testing::Test {
     costs.add({&time, 1});
   }
 
+  std::string read(const std::string& name) const {
+    std::ifstream file(folder_ + "/" + name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  std::set<std::string> files() const {
+    std::set<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder_)) names.insert(entry.path().filename());
+    return names;
+  }
+
   std::string folder_;
+};
+
+/// Another process's.
+class Connection {
+ public:
+  explicit Connection(const std::string& path) { EXPECT_EQ(sqlite3_open(path.c_str(), &file_), SQLITE_OK); }
+  ~Connection() { sqlite3_close(file_); }
+  void run(const char* sql) { EXPECT_EQ(sqlite3_exec(file_, sql, nullptr, nullptr, nullptr), SQLITE_OK) << sql; }
+
+ private:
+  sqlite3* file_ = nullptr;
+};
+
+/// While it lives, no file of this process can be written.
+class FullDisk {
+ public:
+  FullDisk() {
+    std::signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit none{0, before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &none);
+  }
+  ~FullDisk() { setrlimit(RLIMIT_FSIZE, &before_); }
+
+ private:
+  rlimit before_{};
 };
 
 TEST_F(CostDatabaseTest, RemembersByKey) {
@@ -51,18 +93,63 @@ TEST_F(CostDatabaseTest, BeginsAnewAfterDamage) {
     EXPECT_NE(costs.warning().find("damaged"), std::string::npos) << costs.warning();
     add(costs, "conv", 5);
     EXPECT_EQ(CostDatabase(folder_).find("conv"), 5);
+    EXPECT_EQ(read("costs.sqlite.damaged"), bytes);
   }
 }
 
-TEST_F(CostDatabaseTest, AnotherFormatIsNotRead) {
+TEST_F(CostDatabaseTest, AnotherFormatIsLeftAlone) {
   { CostDatabase costs(folder_); add(costs, "conv", 5); }
   std::fstream file(folder_ + "/costs.sqlite", std::ios::in | std::ios::out | std::ios::binary);
   file.seekp(60);  // the user version in the header of the SQLite file format, big endian
   file.write("\0\0\0\x63", 4);
   file.close();
+  const std::string bytes = read("costs.sqlite");
+  {
+    CostDatabase costs(folder_);
+    EXPECT_EQ(costs.warning(), "");
+    EXPECT_EQ(costs.find("conv"), std::nullopt);
+    add(costs, "conv", 7);
+  }
+  EXPECT_EQ(CostDatabase(folder_).find("conv"), 7);
+  EXPECT_EQ(read("costs.sqlite"), bytes);
+  EXPECT_EQ(files(), (std::set<std::string>{"costs.sqlite", "costs.1.sqlite"}));
+}
+
+TEST_F(CostDatabaseTest, AFileThatIsHeldByAnotherIsLeftAlone) {
+  { CostDatabase costs(folder_); add(costs, "conv", 5); }
+  for (const char* journal : {"PRAGMA journal_mode = WAL", "PRAGMA journal_mode = DELETE"}) {
+    Connection other(folder_ + "/costs.sqlite");
+    other.run(journal);
+    other.run("BEGIN EXCLUSIVE");
+    CostDatabase costs(folder_, 20);
+    add(costs, "gemm", 7);
+    EXPECT_NE(costs.warning().find("locked"), std::string::npos) << journal << costs.warning();
+  }
+  EXPECT_EQ(files(), std::set<std::string>{"costs.sqlite"});
   CostDatabase costs(folder_);
-  EXPECT_NE(costs.warning(), "");
-  EXPECT_EQ(costs.find("conv"), std::nullopt);
+  EXPECT_EQ(costs.warning(), "");
+  EXPECT_EQ(costs.find("conv"), 5);
+  EXPECT_EQ(costs.find("gemm"), std::nullopt);
+}
+
+TEST_F(CostDatabaseTest, AFileWithoutRoomIsLeftAlone) {
+  { CostDatabase costs(folder_); add(costs, "conv", 5); }
+  {
+    CostDatabase costs(folder_);
+    const FullDisk full;
+    add(costs, "gemm", 7);
+    EXPECT_NE(costs.warning().find("--cache"), std::string::npos) << costs.warning();
+    EXPECT_EQ(costs.find("conv"), 5);
+    CostDatabase fresh(folder_ + "/new");
+    EXPECT_NE(fresh.warning().find("--cache"), std::string::npos) << fresh.warning();
+    CostDatabase second(folder_);
+  }
+  CostDatabase costs(folder_);
+  EXPECT_EQ(costs.find("conv"), 5);
+  EXPECT_EQ(costs.find("gemm"), std::nullopt);
+  add(costs, "gemm", 7);
+  EXPECT_EQ(costs.warning(), "");
+  EXPECT_FALSE(fs::exists(folder_ + "/costs.sqlite.damaged"));
 }
 
 TEST_F(CostDatabaseTest, WorksWithoutAFile) {

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <thread>
 
 namespace intarsia {
@@ -16,7 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int format_version = 1;
-constexpr int busy_milliseconds = 10000;  // another process holds the file for one short transaction at a time
 constexpr const char* schema =
     "CREATE TABLE IF NOT EXISTS times (machine TEXT, key TEXT, nanoseconds INTEGER, PRIMARY KEY (machine, key)) WITHOUT ROWID";
 
@@ -39,13 +39,28 @@ std::string digest(std::string_view key) {
 
 bool run(sqlite3* file, const char* sql) { return sqlite3_exec(file, sql, nullptr, nullptr, nullptr) == SQLITE_OK; }
 
-int read_version(sqlite3* file) {
-  int version = -1;
+/// Of the file's format; 0: of a file that is new. Nothing when it cannot be read.
+std::optional<int> read_version(sqlite3* file) {
+  int version = 0;
   auto read = [](void* to, int, char** columns, char**) {
-    *static_cast<int*>(to) = columns[0] == nullptr ? -1 : std::atoi(columns[0]);
+    *static_cast<int*>(to) = columns[0] == nullptr ? 0 : std::atoi(columns[0]);
     return 0;
   };
-  return sqlite3_exec(file, "PRAGMA user_version", read, &version, nullptr) == SQLITE_OK ? version : -1;
+  if (sqlite3_exec(file, "PRAGMA user_version", read, &version, nullptr) != SQLITE_OK) return std::nullopt;
+  return version;
+}
+
+bool make_tables(sqlite3* file) {
+  const std::string stamp = fmt::format("PRAGMA user_version = {}", format_version);
+  return run(file, "BEGIN IMMEDIATE") && run(file, schema) && run(file, stamp.c_str()) && run(file, "COMMIT");
+}
+
+/// With what is not yet written from its log into it, so that nothing is lost.
+void move_away(const std::string& path) {
+  std::error_code error;
+  fs::rename(path, path + ".damaged", error);
+  fs::rename(path + "-wal", path + ".damaged-wal", error);
+  fs::remove(path + "-shm", error);
 }
 
 /// A statement that is given back with it.
@@ -68,37 +83,51 @@ class Statement {
 
 }  // namespace
 
-CostDatabase::CostDatabase(const std::string& folder) : machine_(machine_name()) {
+CostDatabase::CostDatabase(const std::string& folder, int busy_milliseconds)
+    : busy_milliseconds_(busy_milliseconds), machine_(machine_name()) {
   std::error_code error;
   fs::create_directories(folder, error);
-  const std::string path = (fs::path(folder) / "costs.sqlite").string();
-  if (!folder.empty() && open(path)) return;
-  if (!folder.empty() && fs::exists(path, error)) {
-    // What SQLite cannot read is moved out of the way, whole: another process may have it open.
-    fs::rename(path, path + ".damaged", error);
-    for (const char* companion : {"-wal", "-shm"}) fs::remove(path + companion, error);
-    if (open(path)) {
-      warning_ = fmt::format("{}: the file of measured times was damaged and is begun anew", path);
-      return;
-    }
+  const std::string names[] = {"costs.sqlite", fmt::format("costs.{}.sqlite", format_version)};
+  for (const std::string& name : folder.empty() ? std::span<const std::string>() : names) {
+    if (open_or_replace((fs::path(folder) / name).string())) return;
   }
-  warning_ = fmt::format("{}: measured times cannot be kept there; name a folder that can be written with --cache",
-                         folder.empty() ? "no cache folder" : path);
+  if (folder.empty()) warning_ = "measured times are not kept: there is no cache folder; name one with --cache";
+  path_.clear();
   open(":memory:");
 }
 
-bool CostDatabase::open(const std::string& path) {
+/// False for a file of another format alone.
+bool CostDatabase::open_or_replace(const std::string& path) {
+  path_ = path;
+  Opened opened = open(path);
+  if (opened == Opened::damaged) {
+    move_away(path);
+    opened = open(path);
+    if (opened == Opened::ready) warning_ = fmt::format("{}: the file of measured times was damaged and is begun anew", path);
+  }
+  if (opened == Opened::ready || opened == Opened::other_format) return opened == Opened::ready;
+  warn(sqlite3_errmsg(file_.get()));
+  open(":memory:");
+  return true;
+}
+
+CostDatabase::Opened CostDatabase::open(const std::string& path) {
   sqlite3* file = nullptr;
-  const int status = sqlite3_open_v2(path.c_str(), &file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
+  sqlite3_open_v2(path.c_str(), &file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
   file_ = std::shared_ptr<sqlite3>(file, sqlite3_close_v2);
-  if (status != SQLITE_OK) return false;
-  sqlite3_busy_timeout(file, busy_milliseconds);
+  sqlite3_busy_timeout(file, busy_milliseconds_);
   run(file, "PRAGMA journal_mode = WAL");
   run(file, "PRAGMA synchronous = NORMAL");
-  const int version = read_version(file);
-  if (version != 0 && version != format_version) return false;
-  const std::string stamp = fmt::format("PRAGMA user_version = {}", format_version);
-  return run(file, "BEGIN IMMEDIATE") && run(file, schema) && run(file, stamp.c_str()) && run(file, "COMMIT");
+  const std::optional<int> version = read_version(file);
+  if (version == format_version || (version == 0 && make_tables(file))) return Opened::ready;
+  if (version && *version != 0) return Opened::other_format;
+  const int reason = sqlite3_errcode(file);
+  return reason == SQLITE_CORRUPT || reason == SQLITE_NOTADB ? Opened::damaged : Opened::unusable;
+}
+
+void CostDatabase::warn(const std::string& why) {
+  if (!warning_.empty()) return;
+  warning_ = fmt::format("{}: measured times are not kept this time ({}); name another folder with --cache", path_, why);
 }
 
 std::optional<int64_t> CostDatabase::find(std::string_view key) {
@@ -111,16 +140,20 @@ std::optional<int64_t> CostDatabase::find(std::string_view key) {
 }
 
 void CostDatabase::add(std::span<const std::pair<std::string, int64_t>> times) {
-  if (!run(file_.get(), "BEGIN IMMEDIATE")) return;
-  Statement insert(file_.get(), "INSERT OR REPLACE INTO times VALUES (?, ?, ?)");
-  for (const auto& [key, nanoseconds] : times) {
-    insert.bind(1, machine_);
-    insert.bind(2, digest(key));
-    insert.bind(3, nanoseconds);
-    insert.step();
-    insert.reset();
+  bool added = run(file_.get(), "BEGIN IMMEDIATE");
+  if (added) {
+    Statement insert(file_.get(), "INSERT OR REPLACE INTO times VALUES (?, ?, ?)");
+    for (const auto& [key, nanoseconds] : times) {
+      insert.bind(1, machine_);
+      insert.bind(2, digest(key));
+      insert.bind(3, nanoseconds);
+      added = added && insert.step() == SQLITE_DONE;
+      insert.reset();
+    }
   }
-  run(file_.get(), "COMMIT");
+  if (added && run(file_.get(), "COMMIT")) return;
+  warn(sqlite3_errmsg(file_.get()));
+  run(file_.get(), "ROLLBACK");
 }
 
 std::string user_cache_folder() {

@@ -17,20 +17,26 @@ namespace intarsia {
 
 class CostDatabase {
  public:
-  /// `folder`/costs.sqlite, made when absent. A file that is damaged or of another format is made anew; where there can
-  /// be none, times live as long as this object. `warning` then says why.
-  explicit CostDatabase(const std::string& folder);
+  /// `folder`/costs.sqlite, made when absent. A file of another format is left alone, and one of ours lies beside it. One
+  /// that is damaged is moved away and begun anew. One that cannot be used now (no room, no rights, held by another process
+  /// for more than `busy_milliseconds`) is left alone, and times live as long as this object. `warning` says so.
+  explicit CostDatabase(const std::string& folder, int busy_milliseconds = 10000);
 
   /// Nanoseconds of what `key` describes (any text; its digest is kept), or nothing.
   std::optional<int64_t> find(std::string_view key);
-  /// All or none of them; a key that is there is replaced.
+  /// All or none of them; a key that is there is replaced. Where they cannot be kept, `warning` says so.
   void add(std::span<const std::pair<std::string, int64_t>> times);
 
   const std::string& warning() const { return warning_; }
 
  private:
-  bool open(const std::string& path);
+  enum class Opened { ready, damaged, other_format, unusable };
+  Opened open(const std::string& path);
+  bool open_or_replace(const std::string& path);
+  void warn(const std::string& why);
 
+  int busy_milliseconds_;
+  std::string path_;  // of the file; empty: there is none
   std::shared_ptr<sqlite3> file_;
   std::string machine_;
   std::string warning_;
