@@ -1,0 +1,13 @@
+"""The command `intarsia`, also as `python -m intarsia`: becomes the executable that the package holds."""
+
+import os
+import pathlib
+import sys
+
+
+def main() -> None:
+    os.execv(pathlib.Path(__file__).parent / "bin" / "intarsia", ["intarsia", *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    main()
