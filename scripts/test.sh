@@ -13,8 +13,8 @@ cmake --build --preset runtime-only
 
 echo "test: many threads on one program, under ThreadSanitizer"
 cmake --preset tsan >build/configure.log
-cmake --build --preset tsan --target thread_pool runtime_session runtime_overlap runtime_api
-for name in thread_pool runtime_session runtime_overlap runtime_api; do build/tsan/bin/$name --gtest_brief=1; done
+cmake --build --preset tsan --target thread_pool runtime_session runtime_overlap runtime_api halide_host
+for name in thread_pool runtime_session runtime_overlap runtime_api halide_host; do build/tsan/bin/$name --gtest_brief=1; done
 
 scripts/fuzz.sh "${FUZZ_SECONDS:-20}"
 echo "test: all passed"

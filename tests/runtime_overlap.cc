@@ -68,6 +68,19 @@ TEST(Overlap, AFailureInOneLaneEndsTheRun) {
   }
 }
 
+TEST(Overlap, AnExceptionInOneLaneIsAnError) {
+  const TestFolder folder;
+  auto session = bind(folder, three_branches("throw"));
+  ASSERT_TRUE(session);
+  std::vector<float> x = {1, 2};
+  const NamedTensor inputs[] = {{"x", {x.data(), DType::f32, {2}}, nullptr}};
+  for (int i = 0; i < 3; ++i) {
+    const Status status = session->run("", inputs, {});
+    ASSERT_FALSE(status);
+    EXPECT_NE(status.error().message.find("): internal error: a bug"), std::string::npos) << status.error().message;
+  }
+}
+
 TEST(Overlap, AChainStaysInOneThread) {
   const TestFolder folder;
   ProgramMaker maker;

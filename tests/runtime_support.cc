@@ -6,6 +6,7 @@
 #include <cstring>
 #include <fstream>
 #include <sstream>
+#include <stdexcept>
 #include <thread>
 
 #include "compile/link_objects.h"
@@ -66,6 +67,8 @@ class ToyExecutable : public Executable {
       context.outputs[0].tensor.as<float>()[0] = static_cast<float>(reinterpret_cast<int (*)()>(symbol_)());
     } else if (blob_ == "wrong") {
       set_late(context.outputs[0], Tensor(DType::i64, {1}));
+    } else if (blob_ == "throw") {
+      throw std::runtime_error("a bug");
     } else if (blob_ == "slow") {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
       return add(context, constants_);

@@ -33,6 +33,7 @@ class TestFolder {
 ///   symbol    output = what the program's function intarsia_test_number gives
 ///   fail      fails with "on purpose"
 ///   wrong     late output of another dtype than declared
+///   throw     throws "a bug"
 ///   slow      sleeps 20 ms, then as add
 RunBackend toy_backend();
 

@@ -84,6 +84,7 @@ void Host::release(HalideHost* table, void* memory) {
 
 void Host::error(HalideHost* table, const char* message) {
   Host& host = self(table);
+  if (host.has_message_.test_and_set(std::memory_order_relaxed)) return;
   std::strncpy(host.message_.data(), message, host.message_.size() - 1);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <string>
 
 #include "backends/halide/halide_abi.h"
@@ -19,7 +20,7 @@ class Host {
   Host& operator=(const Host&) = delete;
 
   void* table() { return &table_; }
-  /// What the last failing kernel said.
+  /// What the first failing worker said. After a loop, not during one.
   const char* message() const { return message_.data(); }
 
  private:
@@ -41,6 +42,7 @@ class Host {
   std::byte* scratch_;
   size_t slice_bytes_, workers_;
   std::array<Slice, 128> slices_{};  // workers behind the last have none
+  std::atomic_flag has_message_;  // several workers may fail at once
   std::array<char, 256> message_{};
 };
 

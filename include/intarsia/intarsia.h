@@ -8,6 +8,7 @@
  *  - Pointers given to a call are read (or written) until it returns, never kept.
  *  - Pointers got from a call belong to the object they came from and live as long as it, unless said otherwise.
  *  - Releasing NULL does nothing.
+ *  - No exception leaves a call, and running out of memory is an error like others.
  *  - Programs may be used by any number of threads at once; a session by one thread at a time: a call on a session that
  *    another thread is using, or made from a callback of its own run, is an error that says so and changes nothing.
  */
@@ -172,7 +173,8 @@ INTARSIA_EXPORT intarsia_error* intarsia_program_slot(const intarsia_program* pr
 
 /* Reads all constants and compares them with their digests, which loading does not do. */
 INTARSIA_EXPORT intarsia_error* intarsia_program_verify(const intarsia_program* program);
-/* The program as text: slots, regions, steps, where each node runs and why. Lives as long as the program. */
+/* The program as text: slots, regions, steps, where each node runs and why. Lives as long as the program. Empty when
+ * there is no memory for it. */
 INTARSIA_EXPORT const char* intarsia_program_text(intarsia_program* program);
 
 /* ---- Sessions ---- */

@@ -79,8 +79,13 @@ intarsia_error* intarsia_peer_open(const intarsia_peer_request* request, intarsi
 
 int32_t intarsia_has_free_cores(int32_t threads) {
   if (threads > static_cast<int32_t>(std::thread::hardware_concurrency())) return 0;
-  intarsia::ThreadPool pool(threads);
-  return intarsia::has_free_cores(pool) ? 1 : 0;
+  bool are_free = false;
+  const Status asked = caught([&]() -> Status {
+    intarsia::ThreadPool pool(threads);
+    are_free = intarsia::has_free_cores(pool);
+    return {};
+  });
+  return asked && are_free ? 1 : 0;
 }
 
 const char* intarsia_peer_version(const intarsia_peer* peer) { return peer->open.version.c_str(); }

@@ -115,7 +115,7 @@ Status run(intarsia_session& session, std::string_view function, const intarsia_
   for (size_t i = 0; i < output_count; ++i) {
     intarsia_tensor& to = element(outputs, i);
     const Border at = known(false, to);
-    const Status written = write_output(session.outputs[i], at.backend, at.value, to);
+    const Status written = caught([&] { return write_output(session.outputs[i], at.backend, at.value, to); });
     session.outputs[i].owner = nullptr;
     if (written) continue;
     for (size_t made = 0; made < i; ++made) release_tensor(element(outputs, made));
@@ -136,7 +136,9 @@ uint32_t intarsia_api_version(void) { return INTARSIA_API_VERSION; }
 const char* intarsia_error_message(const intarsia_error* error) {
   return error == nullptr ? "" : error->message.c_str();
 }
-void intarsia_error_release(intarsia_error* error) { delete error; }
+void intarsia_error_release(intarsia_error* error) {
+  if (error != nullptr && !error->is_static) delete error;
+}
 void intarsia_tensor_release(intarsia_tensor* tensor) {
   if (tensor != nullptr) release_tensor(*tensor);
 }

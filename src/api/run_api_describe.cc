@@ -101,11 +101,22 @@ intarsia_error* intarsia_program_slot(const intarsia_program* program, size_t nu
 
 const char* intarsia_program_text(intarsia_program* program) {
   if (program == nullptr) return "";
-  std::call_once(program->text_made, [&] { program->text = print_program(program->loaded->description()); });
-  return program->text.c_str();
+  const Status made = caught([&]() -> Status {
+    const std::lock_guard lock(program->text_mutex);
+    if (program->text.empty()) program->text = print_program(program->loaded->description());
+    return {};
+  });
+  return made ? program->text.c_str() : "";
 }
 
-size_t intarsia_device_count(void) { return devices().size(); }
+size_t intarsia_device_count(void) {
+  size_t count = 0;
+  const Status counted = caught([&]() -> Status {
+    count = devices().size();
+    return {};
+  });
+  return counted ? count : 0;
+}
 
 intarsia_error* intarsia_device_info(size_t index, intarsia_device* info) {
   return guarded([&]() -> Status {

@@ -149,7 +149,10 @@ struct ThreadPool::Shared {
   }
 };
 
-ThreadPool::ThreadPool(int threads) : shared_(std::make_unique<Shared>(std::max(threads, 1))) {
+ThreadPool::ThreadPool(std::unique_ptr<Shared> shared) : shared_(std::move(shared)) {}
+
+// Through a constructor that is done before the first thread starts: where a later one cannot, the destructor ends the others.
+ThreadPool::ThreadPool(int threads) : ThreadPool(std::make_unique<Shared>(std::max(threads, 1))) {
   for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { work(i); });
 }
 

@@ -13,7 +13,7 @@ namespace intarsia {
 /// A fixed set of workers plus the calling thread. Waiting workers spin for some microseconds, then sleep.
 class ThreadPool {
  public:
-  /// `threads` counts the caller: 1 makes no workers.
+  /// `threads` counts the caller: 1 makes no workers. Throws std::system_error when the system gives no more threads.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -32,6 +32,7 @@ class ThreadPool {
 
  private:
   struct Shared;
+  explicit ThreadPool(std::unique_ptr<Shared> shared);
   void work(int worker);
 
   std::unique_ptr<Shared> shared_;

@@ -18,13 +18,16 @@ void announce(std::atomic<uint32_t>& flag, uint32_t number) {
 
 }  // namespace
 
-Lanes::Lanes(StepSchedule schedule, std::function<Status(uint32_t step)> run_step)
+Lanes::Lanes(NoThreads, StepSchedule schedule, RunStep run_step)
     : schedule_(std::move(schedule)),
       run_step_(std::move(run_step)),
       step_done_(schedule_.waits.size()),
       lane_done_(schedule_.lanes.size()),
       statuses_(schedule_.lanes.size()),
-      failed_steps_(schedule_.lanes.size()) {
+      failed_steps_(schedule_.lanes.size()) {}
+
+// Through a constructor that is done before the first thread starts: where a later one cannot, the destructor ends the others.
+Lanes::Lanes(StepSchedule schedule, RunStep run_step) : Lanes(NoThreads(), std::move(schedule), std::move(run_step)) {
   for (size_t lane = 1; lane < schedule_.lanes.size(); ++lane)
     threads_.emplace_back([this, lane] { work(lane); });
 }

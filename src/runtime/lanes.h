@@ -13,10 +13,12 @@
 namespace intarsia {
 
 /// Threads sleep between runs. One run at a time. `run_step` is called from several threads at once, for each
-/// step after all that it waits for; when a step fails, those not begun are left out.
+/// step after all that it waits for, and does not throw; when a step fails, those not begun are left out.
 class Lanes {
  public:
-  Lanes(StepSchedule schedule, std::function<Status(uint32_t step)> run_step);
+  using RunStep = std::function<Status(uint32_t step)>;
+  /// Throws std::system_error when the system gives no more threads.
+  Lanes(StepSchedule schedule, RunStep run_step);
   ~Lanes();
   Lanes(const Lanes&) = delete;
   Lanes& operator=(const Lanes&) = delete;
@@ -25,11 +27,13 @@ class Lanes {
   Status run();
 
  private:
+  struct NoThreads {};
+  Lanes(NoThreads, StepSchedule schedule, RunStep run_step);
   void work(size_t lane);
   void run_lane(size_t lane, uint32_t run);
 
   StepSchedule schedule_;
-  std::function<Status(uint32_t)> run_step_;
+  RunStep run_step_;
   // The number of the run in which a step (a lane) was done last; `run_` is the number of the run now.
   std::vector<std::atomic<uint32_t>> step_done_;
   std::vector<std::atomic<uint32_t>> lane_done_;

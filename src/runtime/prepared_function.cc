@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/caught.h"
 #include "runtime/bind_arguments.h"
 #include "runtime/region_text.h"
 
@@ -213,10 +214,15 @@ Status PreparedFunction::run_traced(PreparedStep& step) {
 }
 
 Status PreparedFunction::run_step(size_t number) {
+  return caught([&] { return do_step(number); });
+}
+
+Status PreparedFunction::do_step(size_t number) {
   PreparedStep& step = steps_[number];
-  const Status status = trace_                            ? run_traced(step)
-                        : step.kind == fbs::StepKind::run ? run_region(step)
-                                                          : run_copy(step);
+  const Status status = caught([&] {
+    if (trace_) return run_traced(step);
+    return step.kind == fbs::StepKind::run ? run_region(step) : run_copy(step);
+  });
   if (!status) return fail("{}: {}", step_text(step), status.error().message);
   if (dump_) dump_outputs(step);
   return {};
@@ -237,9 +243,11 @@ void PreparedFunction::drop_late_values() {
 }
 
 Status PreparedFunction::run(std::span<const NamedTensor> inputs, std::span<NamedTensor> outputs) {
-  Status status = binder_->bind(inputs, outputs);
-  if (status) status = run_steps();
-  if (status) status = binder_->hand_over(outputs);
+  const Status status = caught([&]() -> Status {
+    TRY(binder_->bind(inputs, outputs));
+    TRY(run_steps());
+    return binder_->hand_over(outputs);
+  });
   if (has_late_) drop_late_values();
   return status;
 }

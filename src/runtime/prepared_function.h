@@ -61,7 +61,8 @@ class PreparedFunction {
   void prepare_step(size_t number, std::span<std::byte* const> arenas);
   void share_threads(const StepSchedule& schedule, ThreadPool* threads);
   Status run_steps();
-  Status run_step(size_t number);
+  Status run_step(size_t number);  // throws nothing
+  Status do_step(size_t number);
   Status run_region(PreparedStep& step);
   Status run_copy(PreparedStep& step);
   Status take_late(uint32_t value);

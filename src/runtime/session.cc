@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <system_error>
 
 #include "runtime/prepared_function.h"
 
@@ -14,6 +15,17 @@ Session& Session::operator=(Session&&) noexcept = default;
 Session::~Session() = default;
 
 Result<Session> Session::create(std::shared_ptr<const BoundProgram> program) {
+  const int threads = program->threads;
+  try {
+    return prepare(std::move(program));
+  } catch (const std::system_error& error) {
+    return fail("cannot start the {} threads of a session: {}; allow more threads or memory (ulimit -u, -v), or bind with "
+                "fewer threads",
+                threads, error.code().message());
+  }
+}
+
+Result<Session> Session::prepare(std::shared_ptr<const BoundProgram> program) {
   Session session;
   session.program_ = std::move(program);
   const fbs::ProgramT& description = session.program_->description();

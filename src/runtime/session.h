@@ -32,6 +32,7 @@ using TraceCallback = std::function<void(const TraceEvent&)>;
 /// Move-only.
 class Session {
  public:
+  /// Fails when memory or threads are not to be had.
   static Result<Session> create(std::shared_ptr<const BoundProgram> program);
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
@@ -56,6 +57,7 @@ class Session {
 
  private:
   Session();
+  static Result<Session> prepare(std::shared_ptr<const BoundProgram> program);
   std::shared_ptr<const BoundProgram> program_;
   std::unique_ptr<ThreadPool> threads_;
   std::vector<Buffer> arenas_;  // one a slot, shared by all functions

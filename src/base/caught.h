@@ -1,0 +1,29 @@
+// Where exceptions end: at the border of the library and of its threads.
+#pragma once
+
+#include <exception>
+#include <new>
+
+#include "base/result.h"
+
+namespace intarsia {
+
+/// What `body` gives. An exception that leaves it becomes an error, for which no memory is needed when there is none.
+template <typename Body>
+Status caught(Body body) noexcept {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return tl::unexpected<Error>(Error{"out of memory"});  // short enough to lie within the string
+  } catch (const std::exception& error) {
+    try {
+      return fail("internal error: {}", error.what());
+    } catch (...) {
+      return tl::unexpected<Error>(Error{"out of memory"});
+    }
+  } catch (...) {
+    return tl::unexpected<Error>(Error{"internal error"});
+  }
+}
+
+}  // namespace intarsia
