@@ -24,6 +24,7 @@ struct Options {
   std::vector<std::string> inputs, against;
   double seconds = 10;
   bool json = false;
+  Verbosity verbosity = Verbosity::normal;
   intarsia::CompileOptions compile;
 };
 
@@ -87,9 +88,21 @@ struct Subject {
   std::vector<intarsia::Argument> inputs;
 };
 
-Subject prepare(const Options& options, bool is_program, const std::string& compiled) {
+/// Is told what goes on, and how much of it all is done.
+using ShowProgress = std::function<void(const std::string& phase, double part)>;
+
+/// Parts of a bench's time, by and large: until the model is compiled, until all runtimes have opened it.
+constexpr double compiled_at = 0.4, opened_at = 0.5;
+
+Subject prepare(const Options& options, bool is_program, const std::string& compiled, const ShowProgress& progress) {
   Subject subject{is_program ? options.path : compiled, options.model, options.compile.threads, {}, {}};
-  if (!is_program) intarsia::Compiler::get().compile(options.path, compiled, options.compile);
+  if (!is_program) {
+    intarsia::CompileOptions compile = options.compile;
+    compile.progress = [&](const std::string& phase, int done, int total) {
+      progress(phase, compiled_at * static_cast<double>(done) / total);
+    };
+    intarsia::Compiler::get().compile(options.path, compiled, compile);
+  }
   const auto program = intarsia::Program::load(subject.program);
   intarsia_program_info info{};
   info.struct_size = sizeof(info);
@@ -166,18 +179,17 @@ Json compare_times(const Json& results) {
           {"ratio_min", ratio("min_ms")}};
 }
 
-Json bench(const Options& options, bool is_program,
-           const std::function<void(const std::string&, double)>& progress) {
+Json bench(const Options& options, bool is_program, const ShowProgress& progress) {
   const Contenders contenders = start_contenders(options.against);
   auto folder = std::make_unique<TemporaryFolder>();
-  progress(is_program ? "opening the program" : "compiling", 0);
-  const Subject subject = prepare(options, is_program, *folder / "program.so");
+  const Subject subject = prepare(options, is_program, *folder / "program.so", progress);
   const InputValues values(subject.inputs, parse_input_files(options.inputs));
   Work work{subject.program, subject.threads, write_inputs(values, *folder), *folder / "outputs", subject.function, options.compile.op_libraries};
   Json ours;
   std::vector<Json> differences;
   for (const auto& contender : contenders) {
-    progress("opening " + contender->runtime(), static_cast<double>(differences.size()) / contenders.size());
+    const double opened = static_cast<double>(differences.size()) / static_cast<double>(contenders.size());
+    progress("opening " + contender->runtime(), compiled_at + (opened_at - compiled_at) * opened);
     const Json outputs = contender->open(work);
     if (differences.empty()) {
       ours = outputs;
@@ -189,7 +201,7 @@ Json bench(const Options& options, bool is_program,
   }
   folder.reset();
   const double waited =
-      measure(contenders, subject.threads, options.seconds, [&](double done) { progress("measuring", done); });
+      measure(contenders, subject.threads, options.seconds, [&](double done) { progress("measuring", opened_at + (1 - opened_at) * done); });
   Json report{{"model", subject.model.empty() ? Json(nullptr) : Json(subject.model)},
               {"program", is_program ? Json(options.path) : Json(nullptr)},
               {"threads", subject.threads},
@@ -240,11 +252,8 @@ void throw_mismatch(const Json& report, const std::string& path) {
 }
 
 void bench_and_print(const Options& options, bool is_program) {
-  auto display = options.json ? nullptr : std::make_unique<ProgressDisplay>();
-  const Json report = bench(options, is_program, [&](const std::string& phase, double done) {
-    constexpr int whole = 1000;
-    if (display) display->show(phase, static_cast<int>(done * whole), whole);
-  });
+  auto display = std::make_unique<ProgressDisplay>(options.verbosity);
+  const Json report = bench(options, is_program, [&](const std::string& phase, double part) { display->show(phase, part); });
   display.reset();
   if (options.json) {
     print_json(report);
@@ -275,6 +284,7 @@ void add_bench_command(CLI::App& app) {
       ->check(CLI::PositiveNumber)
       ->type_name("SECONDS");
   command->add_flag("--json", options->json, "One JSON object on standard output (docs/json.md)");
+  add_verbosity_options(*command, options->verbosity);
   add_compile_options(*command, options->compile);
   command->footer(
       "Each runtime has a process of its own. They run in turn, at least 10 runs at a time with pauses of "

@@ -18,6 +18,7 @@ struct Options {
   std::string path;
   std::vector<std::string> inputs;
   bool json = false;
+  Verbosity verbosity = Verbosity::normal;
   intarsia::CheckOptions check;
 };
 
@@ -62,12 +63,10 @@ void check(Options& options) {
     arrays.push_back(read_npy(file, INTARSIA_UNDEFINED));
     options.check.inputs.emplace_back(name, arrays.back().view());
   }
-  auto display = options.json ? nullptr : std::make_unique<ProgressDisplay>();
-  if (display) {
-    options.check.compile.progress = [&](const std::string& phase, int done, int total) {
-      display->show(phase, done, total);
-    };
-  }
+  auto display = std::make_unique<ProgressDisplay>(options.verbosity);
+  options.check.compile.progress = [&](const std::string& phase, int done, int total) {
+    display->show(phase, static_cast<double>(done) / total);
+  };
   const InterruptGuard guard(options.check.compile);
   const intarsia::CheckReport report = intarsia::Compiler::get().check(options.path, options.check);
   display.reset();
@@ -111,6 +110,7 @@ void add_check_command(CLI::App& app) {
                     "After a mismatch, look for the first node whose value is wrong (of a program: compile its "
                     "model anew)");
   command->add_flag("--json", options->json, "One JSON object on standard output (docs/json.md)");
+  add_verbosity_options(*command, options->verbosity);
   add_compile_options(*command, options->check.compile);
   command->footer(
       "Examples:\n"

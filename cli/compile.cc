@@ -16,6 +16,7 @@ namespace {
 struct Options {
   std::string model, program;
   bool json = false;
+  Verbosity verbosity = Verbosity::normal;
   intarsia::CompileOptions compile;
 };
 
@@ -95,15 +96,13 @@ void print_report(const Json& report) {
 void compile(Options& options) {
   if (options.program.empty())
     options.program = std::filesystem::path(options.model).filename().replace_extension(".so").string();
-  auto display = options.json ? nullptr : std::make_unique<ProgressDisplay>();
-  if (display) {
-    options.compile.progress = [&](const std::string& phase, int done, int total) {
-      display->show(phase, done, total);
-    };
-  }
+  auto display = std::make_unique<ProgressDisplay>(options.verbosity);
+  options.compile.progress = [&](const std::string& phase, int done, int total) {
+    display->show(phase, static_cast<double>(done) / total);
+  };
   // Standard output holds the object alone, if there is one.
   options.compile.print = [&](const std::string& text) {
-    if (display) display->clear();
+    display->clear();
     std::fputs(text.c_str(), options.json ? stderr : stdout);
   };
   const InterruptGuard guard(options.compile);
@@ -137,6 +136,7 @@ void add_compile_command(CLI::App& app) {
   command->add_option("--stop-after", options->compile.stop_after, "Stop after the pass, without a program")
       ->type_name("PASS");
   command->add_flag("--json", options->json, "One JSON object on standard output (docs/json.md)");
+  add_verbosity_options(*command, options->verbosity);
   command->footer(
       "Examples:\n"
       "  intarsia compile resnet.onnx -o resnet.so --threads 2\n"

@@ -6,32 +6,73 @@
 #include <algorithm>
 #include <cstdio>
 
-std::string ProgressDisplay::time_left(double part) const {
-  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start_;
-  if (spent.count() < 1 || part <= 0) return "";
-  return fmt::format(", {:.0f} s left", spent.count() * (1 - part) / part);
+namespace {
+
+double seconds(std::chrono::steady_clock::duration time) { return std::chrono::duration<double>(time).count(); }
+
+}  // namespace
+
+void add_verbosity_options(CLI::App& command, Verbosity& verbosity) {
+  CLI::Option* quiet = command.add_flag_callback(
+      "-q,--quiet", [&verbosity] { verbosity = Verbosity::quiet; }, "Show no progress: results and errors alone");
+  command
+      .add_flag_callback("-v,--verbose", [&verbosity] { verbosity = Verbosity::verbose; },
+                         "Tell on standard error how long each phase took")
+      ->excludes(quiet);
 }
 
-ProgressDisplay::ProgressDisplay() : terminal_(isatty(STDERR_FILENO) == 1) {}
-ProgressDisplay::~ProgressDisplay() { clear(); }
+ProgressDisplay::ProgressDisplay(Verbosity verbosity) : verbosity_(verbosity), terminal_(isatty(STDERR_FILENO) == 1) {}
 
-void ProgressDisplay::show(const std::string& phase, int done, int total) {
+ProgressDisplay::~ProgressDisplay() {
+  end_phase();
+  clear();
+}
+
+void ProgressDisplay::show(const std::string& phase, double part) {
+  if (verbosity_ == Verbosity::quiet) return;
   if (phase != phase_) {
+    end_phase();
     phase_ = phase;
-    start_ = std::chrono::steady_clock::now();
-    if (!terminal_) {
-      std::printf("%s\n", phase.c_str());
-      std::fflush(stdout);
-    }
+    phase_start_ = Clock::now();
   }
-  if (!terminal_) return;
+  part_ = std::clamp(part, part_, 1.0);
+  if (terminal_) {
+    draw_bar();
+  } else {
+    print_line();
+  }
+}
+
+void ProgressDisplay::end_phase() {
+  constexpr double least = 0.1;
+  const double took = seconds(Clock::now() - phase_start_);
+  if (verbosity_ != Verbosity::verbose || phase_.empty() || took < least) return;
+  clear();
+  std::fprintf(stderr, "progress: %s took %.1f s\n", phase_.c_str(), took);
+}
+
+void ProgressDisplay::draw_bar() {
   constexpr int width = 30;
-  const double part = total > 0 ? std::clamp(static_cast<double>(done) / total, 0.0, 1.0) : 0;
-  const std::string filled(static_cast<size_t>(part * width), '#');
-  std::fprintf(stderr, "\r\033[K[%-*s] %3.0f%% %s%s", width, filled.c_str(), part * 100, phase.c_str(),
-               time_left(part).c_str());
+  const std::string filled(static_cast<size_t>(part_ * width), '#');
+  std::fprintf(stderr, "\r\033[K[%-*s] %3.0f%% %s%s", width, filled.c_str(), part_ * 100, phase_.c_str(), time_left().c_str());
   std::fflush(stderr);
   drawn_ = true;
+}
+
+/// At most ten of them, and none for what is done in a moment.
+void ProgressDisplay::print_line() {
+  constexpr double pause = 3;
+  if (part_ < next_line_ || part_ >= 1 || seconds(Clock::now() - last_line_) < pause) return;
+  while (next_line_ <= part_) next_line_ += 0.1;
+  last_line_ = Clock::now();
+  std::fprintf(stderr, "progress: %.0f%%, %s%s\n", part_ * 100, phase_.c_str(), time_left().c_str());
+}
+
+std::string ProgressDisplay::time_left() const {
+  constexpr double least = 0.05;  // before that nothing can be said
+  const double spent = seconds(Clock::now() - start_);
+  if (spent < 1 || part_ < least) return "";
+  return fmt::format(", {:.0f} s left", spent * (1 - part_) / part_);
 }
 
 void ProgressDisplay::clear() {

@@ -1,26 +1,42 @@
-// Shows how far a compile is.
+// Shows how far a compile or a measurement is.
 #pragma once
 
 #include <chrono>
 #include <string>
 
-/// On a terminal a bar on standard error, with the time that is left where a phase takes long; otherwise a line a phase on standard output, so that standard error
-/// holds errors alone.
+#include "commands.h"
+
+enum class Verbosity { quiet, normal, verbose };
+
+/// Adds -q,--quiet and -v,--verbose. `verbosity` must outlive the command.
+void add_verbosity_options(CLI::App& command, Verbosity& verbosity);
+
+/// On standard error: on a terminal a bar with the time that is left, else a line now and then for work that takes seconds;
+/// verbose also a line for each phase that took a tenth of a second. Never goes back.
 class ProgressDisplay {
  public:
-  ProgressDisplay();
+  explicit ProgressDisplay(Verbosity verbosity);
   ~ProgressDisplay();  // wipes the bar
   ProgressDisplay(const ProgressDisplay&) = delete;
   ProgressDisplay& operator=(const ProgressDisplay&) = delete;
-  void show(const std::string& phase, int done, int total);
+  /// `part` of all work is done, and this phase goes on.
+  void show(const std::string& phase, double part);
   /// Wipes the bar, so that other output can follow.
   void clear();
 
  private:
-  std::string time_left(double part) const;
+  using Clock = std::chrono::steady_clock;
+  void end_phase();
+  void draw_bar();
+  void print_line();
+  std::string time_left() const;
 
-  bool terminal_;
+  const Verbosity verbosity_;
+  const bool terminal_;
   bool drawn_ = false;
+  double part_ = 0;
   std::string phase_;
-  std::chrono::steady_clock::time_point start_;  // of the phase
+  const Clock::time_point start_ = Clock::now();
+  Clock::time_point phase_start_ = start_, last_line_ = start_;
+  double next_line_ = 0.1;
 };

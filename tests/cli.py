@@ -1,6 +1,10 @@
 """Every command of the command line, as a user types it."""
 
+import contextlib
 import json
+import os
+import pty
+import re
 import shutil
 import subprocess
 
@@ -63,6 +67,61 @@ def test_json_alone_on_standard_output(tmp_path):
     done = call("compile", save_small(tmp_path / "small.onnx"), "--dry-run", "--json", "--print-after", "place_nodes")
     json.loads(done.stdout)
     assert "conv1 (Conv): " in done.stderr
+
+
+def percentages(*command):
+    """What the bar shows on a terminal."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen([INTARSIA, *map(str, command)], stdout=subprocess.PIPE, stderr=theirs) as process:
+        os.close(theirs)
+        shown = b""
+        with contextlib.suppress(OSError):  # the end of a terminal
+            while more := os.read(ours, 4096):
+                shown += more
+        os.close(ours)
+        assert b"%" not in process.stdout.read()
+    assert process.returncode == 0 and (shown == b"" or shown.endswith(b"\r\033[K"))
+    return [(int(number), phase.decode()) for number, phase in re.findall(rb"\] +(\d+)% (\w+)", shown)]
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("cache")
+
+
+def test_progress_counts_what_takes_the_time(tmp_path, cache):
+    """Passes are quick; kernels are made and timed in many small steps of the bar."""
+    shown = percentages("compile", LIGHT_MODELS / "light_squeezenet.onnx", "-o", tmp_path / "net.so", "--cache", cache)
+    passes = [number for number, phase in shown if phase == "import"]
+    making = [number for number, phase in shown if phase in ("generate_code", "tune")]
+    assert max(passes) < 10 and max(making) - min(making) > 50
+    assert max(b - a for a, b in zip(making, making[1:])) < 30, making
+
+
+def test_one_bar_that_never_goes_back(tmp_path, cache):
+    """Also where a model is compiled several times over, to compare plans."""
+    model, small = LIGHT_MODELS / "light_squeezenet.onnx", save_small(tmp_path / "small.onnx")
+    for command in (("compile", model, "-o", tmp_path / "net.so", "--cache", cache),
+                    ("compile", small, "-o", tmp_path / "small.so", "--backends", "onnxruntime,reference", "--pin", "relu1=reference@cpu"),
+                    ("check", small, "--cache", cache), ("bench", small, "-t", "0.5", "--cache", cache)):
+        shown = percentages(*command)
+        numbers = [number for number, _ in shown]
+        assert numbers == sorted(numbers) and len(set(numbers)) > 10, shown
+    assert percentages("compile", small, "-o", tmp_path / "small.so", "-q") == []
+
+
+def test_progress_is_no_output(tmp_path, cache):
+    """Standard output holds the report alone, and whoever reads it may end early."""
+    model, program = save_small(tmp_path / "small.onnx"), tmp_path / "small.so"
+    done = call("compile", model, "-o", program)
+    assert done.stdout.startswith(f"{model} -> {program}") and done.stderr == ""
+    done = call("compile", LIGHT_MODELS / "light_squeezenet.onnx", "-o", program, "--cache", cache, "-v")
+    assert "progress: generate_code took " in done.stderr and "progress: " not in done.stdout
+    program.unlink()
+    with subprocess.Popen([INTARSIA, "compile", model, "-o", program], stdout=subprocess.PIPE) as process:
+        process.stdout.close()
+    assert program.exists()
+    assert "excludes" in call("compile", model, "-q", "-v", status=2).stderr
 
 
 def test_copies_between_devices(tmp_path):

@@ -51,7 +51,7 @@ def test_program_with_threads(tmp_path):
 
 def test_integers_and_lines_for_people(tmp_path):
     text = call("bench", save_relu(tmp_path / "neg.onnx", dtype=7, op="Neg"), "--against", "onnxruntime,openvino", *QUICK).stdout
-    assert "compiling" in text and "measuring" in text and "times our time" in text
+    assert text.startswith(str(tmp_path / "neg.onnx")) and "times our time" in text
 
 
 @pytest.mark.parametrize("peer", PEERS)
@@ -89,8 +89,7 @@ def test_absent_runtime(tmp_path, peer):
 def test_a_runtime_that_dies(tmp_path):
     command = [INTARSIA, "bench", save_small(tmp_path / "small.onnx"), "-t", "60"]
     bench = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    while bench.stdout.readline().strip() != "measuring":
-        pass
+    assert any("measuring" in line for line in bench.stderr)  # from the first seconds on
     worker, = map(int, pathlib.Path(f"/proc/{bench.pid}/task/{bench.pid}/children").read_text().split())
     os.kill(worker, signal.SIGKILL)
     assert bench.communicate(timeout=60)[1] == "error: intarsia: its process ended by signal 9\n"

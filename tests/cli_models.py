@@ -20,7 +20,7 @@ def call(*arguments, status=0, env=None, timeout=300, **options):
                           env={**os.environ, **(env or {})}, timeout=timeout, **options)
     assert done.returncode == status, f"{arguments}: status {done.returncode}\n{done.stdout}\n{done.stderr}"
     if status != 0:
-        lines = done.stderr.splitlines()
+        lines = [line for line in done.stderr.splitlines() if not line.startswith("progress: ")]
         assert len(lines) == 1 and lines[0].startswith("error: "), done.stderr
     return done
 

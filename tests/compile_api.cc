@@ -111,14 +111,18 @@ TEST(CompileApi, TellsProgressAndPrints) {
   intarsia::CompileOptions options = reference();
   std::vector<std::string> phases;
   std::string printed;
+  int before = 0;
   options.progress = [&](const std::string& phase, int done, int total) {
+    EXPECT_LE(before, done);
     EXPECT_LE(done, total);
-    phases.push_back(phase);
+    before = done;
+    phases.push_back(done == total ? phase + " to the end" : phase);
   };
   options.print = [&](const std::string& text) { printed += text; };
   options.print_after = {"place_nodes"};
   intarsia::Compiler::get().compile(scale_model(-1), program("progress.so"), options);
   EXPECT_EQ(phases.front(), "import");
+  EXPECT_EQ(phases.back(), "emit_program to the end");
   EXPECT_NE(printed.find("reference@cpu"), std::string::npos);
 }
 

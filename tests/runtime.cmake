@@ -8,6 +8,7 @@ endforeach()
 target_compile_definitions(runtime_link PRIVATE INTARSIA_C_COMPILER="${CMAKE_C_COMPILER}")
 intarsia_test(thread_pool LIBRARIES intarsia_base)
 intarsia_test(halide_host LIBRARIES intarsia_halide_run)
+intarsia_test(progress LIBRARIES intarsia_base)
 intarsia_test(runtime_api LIBRARIES intarsia_run_api intarsia_runtime_support)
 # A sanitizer replaces malloc too.
 if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")

@@ -208,7 +208,7 @@ class Run {
       if (kernel) outcome.kernel = std::move(*kernel);
     }
     ++done_;
-    if (watch_.progress) watch_.progress(static_cast<int>(done_), static_cast<int>(requests_.size()));
+    watch_.progress.did("generate_code");
     return {};
   }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backends/halide/kernel_message.h"
+#include "base/progress.h"
 
 namespace intarsia::halide {
 
@@ -39,7 +40,7 @@ class CodegenPool {
 
   struct Watch {
     std::function<bool()> is_cancelled;                // asked several times a second; may be empty
-    std::function<void(int done, int total)> progress;  // may be empty
+    Progress progress;                   // a unit a request
   };
   /// One outcome a request, in order. Errors: a kernel is not valid (a fault of ours), or it was cancelled.
   Result<std::vector<CodegenOutcome>> run(const std::vector<CodegenRequest>& requests, const Watch& watch);

@@ -66,6 +66,7 @@ Result<CompiledRegion> compile_region(const Graph& region, Emitter& emitter, con
   share_kernels(calls);
   print("make_kernels", [&] { return print_calls(calls); });
 
+  options.progress.expect(static_cast<double>(calls.size()));  // what choosing takes comes to it
   // A kernel's text decides its code; weights are packed as its schedule wants them.
   TRY(choose_schedules(calls, emitter, region_options.emit, options));
   print("choose_schedules", [&] { return print_calls(calls); });
@@ -74,7 +75,9 @@ Result<CompiledRegion> compile_region(const Graph& region, Emitter& emitter, con
   choose_in_place(layouts, calls);
 
   // From here kernels and schedules are fixed: those whose code is too expensive to make were replaced.
-  const std::vector<EmittedKernel> emitted = TRY(emit_objects(calls, emitter, region_options.emit, options));
+  EmitOptions emit = region_options.emit;
+  emit.progress = options.progress.part(static_cast<double>(calls.size()));
+  const std::vector<EmittedKernel> emitted = TRY(emit_objects(calls, emitter, emit, options));
   print("emit_objects", [&] { return print_calls(calls); });
 
   MemoryPlan memory = plan_memory(layouts, calls);

@@ -81,7 +81,8 @@ Result<std::vector<const CodegenOutcome*>> Emitter::emit(std::span<const Kernel*
     else
       requests.push_back({*kernel, names.back(), emit.checks, emit.cpu_seconds});
   }
-  const CodegenPool::Watch watch{options.is_cancelled, options.progress};
+  emit.progress.expect(static_cast<double>(requests.size()));
+  const CodegenPool::Watch watch{options.is_cancelled, emit.progress};
   auto outcomes = requests.empty() ? Result<std::vector<CodegenOutcome>>() : pool_.run(requests, watch);
   if (!outcomes) {
     for (const CodegenRequest& request : requests) made_.erase(request.name);
@@ -109,7 +110,7 @@ Result<std::vector<EmittedKernel>> emit_objects(std::vector<Call>& calls, Emitte
     for (const auto& [seconds, some] : by_limit) {
       std::vector<const Kernel*> kernels;
       for (size_t c : some) kernels.push_back(&calls[c].kernel);
-      const auto outcomes = TRY(emitter.emit(kernels, {emit.checks, seconds}, options));
+      const auto outcomes = TRY(emitter.emit(kernels, {emit.checks, seconds, emit.progress}, options));
       for (size_t i = 0; i < some.size(); ++i) {
         if (outcomes[i]->kind == Kind::made) {
           emitted[some[i]] = outcomes[i]->kernel;

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "backends/halide/codegen_pool.h"
+#include "base/progress.h"
 #include "target/target.h"
 
 namespace intarsia::halide {
@@ -13,6 +14,7 @@ namespace intarsia::halide {
 struct EmitOptions {
   bool checks = false;      // with Halide's asserts and bounds checks and its own runtime, for tests
   double cpu_seconds = 10;  // for one kernel; the last alternative has six times as long
+  Progress progress = {};   // a unit a kernel
 };
 
 /// Keeps what it made. Used by one thread.

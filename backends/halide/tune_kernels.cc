@@ -116,8 +116,8 @@ class Times {
     for (size_t v = 0; v < most; ++v)
       for (const std::vector<Kernel>& kernel : variants)
         if (kernel.size() > 1 && v < kernel.size() && !recall(kernel[v])) missing.push_back(&kernel[v]);
+    options_.progress.expect(static_cast<double>(missing.size()));
     for (size_t done = 0; done < missing.size() && tuner_.may_go_on();) {
-      if (tuner_.progress) tuner_.progress(static_cast<int>(done), static_cast<int>(missing.size()));
       const size_t count = std::min(batch_variants, missing.size() - done);
       TRY(measure_some(std::span(missing).subspan(done, count)));
       done += count;
@@ -139,7 +139,9 @@ class Times {
   }
 
   Status measure_some(std::span<const Kernel* const> kernels) {
-    const auto outcomes = TRY(emitter_.emit(kernels, {false, emit_.cpu_seconds}, options_));
+    const Progress progress = options_.progress.part(static_cast<double>(kernels.size()));
+    progress.expect(4);  // making the code takes longer than timing it
+    const auto outcomes = TRY(emitter_.emit(kernels, {false, emit_.cpu_seconds, progress.part(3)}, options_));
     std::vector<const Kernel*> timed;
     Batch batch;
     for (size_t i = 0; i < kernels.size(); ++i) {
@@ -154,6 +156,7 @@ class Times {
       batch = Batch();
       timed.clear();
     }
+    progress.did("tune");
     return {};
   }
 

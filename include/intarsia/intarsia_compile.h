@@ -53,7 +53,8 @@ typedef struct intarsia_compile_request {
                                   when there is no such signature */
   intarsia_strings op_libraries; /* paths of libraries with TensorFlow operators of your own */
 
-  /* Called from the thread of the call; NULL: not wanted. `user` is handed through. */
+  /* Called from the thread of the call; NULL: not wanted. `user` is handed through. `phase` is what goes on,
+   * `done` of `total` is how much of the whole call is done by the time that it takes; it never goes back. */
   void (*progress)(void* user, const char* phase, int32_t done, int32_t total);
   void (*print)(void* user, const char* text);
   void* user;

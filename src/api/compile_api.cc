@@ -61,6 +61,7 @@ Status compile(const intarsia_compile_request& from, char** report) {
   if (request.model_path.empty()) return fail("no model to compile");
   TRY(check_program_path(read));
   const Toolbox tools = TRY(make_tools(read));
+  tools.progress.expect(1);
   const std::vector<CompileResult> functions = TRY(compile_model(request, tools));
   give_text(report_compile_json(functions, request), report);
   return {};
@@ -137,8 +138,11 @@ Status check(const intarsia_check_request& from, int32_t* ok, char** report) {
   const Oracle oracle = TRY(make_oracle(from.against == nullptr ? "" : from.against, model, read.request.allow_fallback, read.request.op_libraries));
   const Toolbox tools = TRY(make_tools(read));
   const CheckTools check_tools{tools, run_backends(), oracle};
+  constexpr double comparing_takes = 0.2;  // of the time of compiling
+  tools.progress.expect(1 + comparing_takes);
   CheckResult result = TRY(check_model(request, check_tools));
   if (!result.ok && from.bisect != 0) bisect_mismatch(request, check_tools, result);
+  tools.progress.did("compare_outputs", comparing_takes);
   if (ok != nullptr) *ok = result.ok ? 1 : 0;
   if (report != nullptr) give_text(report_check_json(result, request), report);
   return {};

@@ -112,10 +112,10 @@ Result<ReadRequest> read_request(const intarsia_compile_request& given) {
     backends.insert(backends.begin(), "kernels");
   }
   if (from.progress != nullptr) {
-    to.progress = [progress = from.progress, user = from.user](const std::string& phase, int done,
-                                                               int total) {
-      progress(user, phase.c_str(), done, total);
-    };
+    to.progress = Progress([progress = from.progress, user = from.user](const std::string& phase, double part) {
+      constexpr int32_t total = 1000;
+      progress(user, phase.c_str(), static_cast<int32_t>(part * total), total);
+    });
   }
   if (from.print != nullptr) {
     to.print = [print = from.print, user = from.user](const std::string& text) { print(user, text.c_str()); };

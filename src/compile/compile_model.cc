@@ -110,13 +110,13 @@ Status plan_regions(PassRunner& passes, CompileResult& result) {
   // From here every value is where it is read, once.
 }
 
-Result<CompileResult> run_passes(const std::string& function, const CompileRequest& request, const Toolbox& tools) {
+Result<CompileResult> run_passes(const std::string& function, const CompileRequest& request, const Toolbox& tools, const Progress& progress) {
   CompileResult result;
   Graph& graph = result.graph;
   result.slots = TRY(parse_slots(request.devices));
   result.targets = TRY(choose_targets(request, tools, result.slots));
   const InferForeign infer_foreign = infer_by(result.targets);
-  PassRunner passes(request, tools);
+  PassRunner passes(request, tools, progress);
   const auto print_model = [&] { return print_graph(graph); };
 
   TRY(passes.run("import", graph, [&]() -> Status {
@@ -157,12 +157,15 @@ CompileResult choose_measured_plan(CompileResult placed, RegionCompiler& compile
   }
   plan_tools.replan = [&](CompileResult plan, Placement placement) -> Result<CompileResult> {
     plan.placement = std::move(placement);
-    PassRunner quiet(request, tools, true);
+    PassRunner quiet = PassRunner::quiet(request, tools);
     TRY(plan_regions(quiet, plan));
     return plan;
   };
   return choose_plan(std::move(placed), plan_tools);
 }
+
+/// Parts of a compile's time, by and large.
+constexpr double passes_take = 1, regions_take = 15, emitting_takes = 0.5;
 
 }  // namespace
 
@@ -174,11 +177,15 @@ std::vector<std::string> pass_names() {
 Result<std::vector<CompileResult>> compile_model(const CompileRequest& request, const Toolbox& tools) {
   const auto start = std::chrono::steady_clock::now();
   std::vector<CompiledPlan> functions;
-  for (const std::string& function : TRY(choose_functions(request))) {
-    CompileResult result = TRY(run_passes(function, request, tools));
+  const std::vector<std::string> names = TRY(choose_functions(request));
+  const Progress progress = tools.progress.part(1);
+  progress.expect(static_cast<double>(names.size()) * (passes_take + regions_take) + emitting_takes);
+  for (const std::string& function : names) {
+    CompileResult result = TRY(run_passes(function, request, tools, progress.part(passes_take)));
+    const Progress compiling = progress.part(regions_take);
     CompiledRegions regions;
     if (!result.stopped) {
-      RegionCompiler compiler(request, tools);
+      RegionCompiler compiler(request, tools, compiling);
       result = choose_measured_plan(std::move(result), compiler, request, tools);
       // From here the plan is what ships.
       regions = TRY(compiler.compile(result));
@@ -187,7 +194,9 @@ Result<std::vector<CompileResult>> compile_model(const CompileRequest& request, 
   }
   TRY(check_shapes_meant(functions, request));
   TRY(check_not_cancelled(tools));
+  progress.begin("emit_program");
   if (!functions[0].plan.stopped) TRY(emit_program(functions, request));
+  progress.did("emit_program", emitting_takes);
   std::vector<CompileResult> results;
   for (CompiledPlan& function : functions) results.push_back(std::move(function.plan));
   results[0].compile_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -4,8 +4,8 @@
 
 namespace intarsia {
 
-RegionCompiler::RegionCompiler(const CompileRequest& request, const Toolbox& tools)
-    : request_(request), tools_(tools), tuning_(request, tools) {
+RegionCompiler::RegionCompiler(const CompileRequest& request, const Toolbox& tools, Progress progress)
+    : request_(request), progress_(std::move(progress)), tuning_(request, tools) {
   options_.threads = request.threads;
   options_.cpu = request.cpu;
   options_.exact_math = request.exact_math;
@@ -25,6 +25,8 @@ Result<const CompiledRegion*> RegionCompiler::compile_region(const CompileResult
   if (request_.strip_names) {
     for (Node& node : part.nodes) node.name.clear();
   }
+  options_.progress = progress_.part(static_cast<double>(region.nodes.size()));
+  options_.progress.begin("compile_regions");
   options_.tuner = tuning_.tuner_for(target.backend->name());
   CompiledRegion one =
       TRY(with_context(target.backend->compile(part, options_), "region {} on {} (from node '{}')", number,
@@ -36,12 +38,9 @@ Result<CompiledRegions> RegionCompiler::compile(CompileResult& plan) {
   CompiledRegions compiled;
   std::set<std::string> seen;
   plan.kernels.clear();
-  const size_t count = plan.partition.regions.size();
-  const auto progress = [&](size_t done) {
-    if (tools_.progress) tools_.progress("compile_regions", static_cast<int>(done), static_cast<int>(count));
-  };
-  for (size_t r = 0; r < count; ++r) {
-    progress(r);
+  for (const Region& region : plan.partition.regions)
+    if (!compiled_.contains({region.target, region.nodes})) progress_.expect(static_cast<double>(region.nodes.size()));
+  for (size_t r = 0; r < plan.partition.regions.size(); ++r) {
     CompiledRegion one = *TRY(compile_region(plan, r));
     for (std::string& object : one.object_files) {
       if (seen.insert(object).second) compiled.object_files.push_back(std::move(object));
@@ -50,7 +49,6 @@ Result<CompiledRegions> RegionCompiler::compile(CompileResult& plan) {
     plan.kernels.push_back(one.kernels);
     compiled.regions.push_back(std::move(one));
   }
-  progress(count);
   plan.tuning = tuning_.report();
   plan.codegen = codegen_;
   return compiled;

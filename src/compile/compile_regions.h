@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <utility>
 
 #include "compile/compile_model.h"
 #include "compile/tuning.h"
@@ -16,10 +17,13 @@ struct CompiledRegions {
 /// For all plans of one graph: a region that several plans share is compiled once.
 class RegionCompiler {
  public:
-  RegionCompiler(const CompileRequest& request, const Toolbox& tools);
+  RegionCompiler(const CompileRequest& request, const Toolbox& tools, Progress progress);
 
   /// Fills plan.kernels and plan.tuning. Errors name the region's target and its first source node.
   Result<CompiledRegions> compile(CompileResult& plan);
+  /// Compiling shows here from now on. Gives where it did.
+  Progress set_progress(Progress progress) { return std::exchange(progress_, std::move(progress)); }
+  const Progress& progress() const { return progress_; }
   Tuning& tuning() { return tuning_; }
 
  private:
@@ -27,7 +31,7 @@ class RegionCompiler {
   Result<const CompiledRegion*> compile_region(const CompileResult& plan, size_t region);
 
   const CompileRequest& request_;
-  const Toolbox& tools_;
+  Progress progress_;  // in nodes
   Tuning tuning_;
   CodegenReport codegen_;
   CompileOptions options_;

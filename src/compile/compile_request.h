@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/progress.h"
 #include "base/temporary_file.h"
 #include "import/import_model.h"
 #include "passes/fold_constants.h"
@@ -66,16 +67,13 @@ struct PlanReport {
   std::map<std::string, int64_t> single_backend;  // of everything in one framework, by its name
 };
 
-/// Called as work goes on: a phase's name, how much of it is done, how much there is.
-using Progress = std::function<void(const std::string& phase, int done, int total)>;
-
 /// What compiling is made with; wired together in src/api.
 struct Toolbox {
   std::vector<std::unique_ptr<Target>> targets;  // in order of preference
   Evaluate evaluate;                             // runs a node now, for constants
   TensorFlowSource tensorflow;                   // what the importer of TensorFlow models asks
   std::function<void(const std::string& text)> print;  // where --print-after goes
-  Progress progress;
+  Progress progress;                   // a compile is one unit of it
   std::function<bool()> is_cancelled;  // asked several times a second; empty: never
   /// Times kernels (Tuner::time_kernels) that the named backend compiled; empty: nothing can be measured.
   std::function<Result<std::vector<int64_t>>(const std::string& backend, const KernelBatch& batch, int threads)>

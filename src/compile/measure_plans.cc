@@ -28,14 +28,36 @@ Result<std::vector<TemporaryFile>> write_plans(const std::vector<Result<Compiled
   return files;
 }
 
+/// Shows how plans are compiled, each a part, and then compared. How often this happens is not known before: it takes half
+/// of what is left.
+class Measurement {
+ public:
+  Measurement(RegionCompiler& compiler, size_t plans) : compiler_(compiler), all_(compiler.progress()), own_(all_.part(1)) {
+    own_.expect(static_cast<double>(plans) + comparing_takes);
+  }
+  ~Measurement() { compiler_.set_progress(all_); }
+  Measurement(const Measurement&) = delete;
+  Measurement& operator=(const Measurement&) = delete;
+
+  void next_plan() const { compiler_.set_progress(own_.part(1)); }
+  void compare() const { own_.begin("compare_plans"); }
+
+ private:
+  static constexpr double comparing_takes = 2;  // as long as compiling two plans
+  RegionCompiler& compiler_;
+  Progress all_, own_;
+};
+
 }  // namespace
 
 Result<std::vector<Result<PlanTimes>>> measure_plans(const std::vector<const CompileResult*>& plans,
                                                      RegionCompiler& compiler, const CompileRequest& request,
                                                      const Toolbox& tools) {
+  const Measurement progress(compiler, plans.size());
   std::vector<Result<CompiledPlan>> compiled;
   for (const CompileResult* plan : plans) {
     CompileResult copy = *plan;
+    progress.next_plan();
     Result<CompiledRegions> regions = compiler.compile(copy);
     compiled.push_back(regions ? Result<CompiledPlan>({std::move(copy), std::move(*regions)})
                                : tl::unexpected(regions.error()));
@@ -45,9 +67,8 @@ Result<std::vector<Result<PlanTimes>>> measure_plans(const std::vector<const Com
   const auto may_go_on = [&] { return compiler.tuning().may_go_on(); };
   if (!may_go_on()) return fail("the time to measure is over (--tune-seconds)");
   std::vector<TemporaryFile> files = TRY(write_plans(compiled, request));
-  if (tools.progress) tools.progress("compare_plans", 0, 1);
+  progress.compare();
   std::vector<Result<PlanTimes>> timed = tools.time_programs(std::move(files), request.threads, may_go_on);
-  if (tools.progress) tools.progress("compare_plans", 1, 1);
   std::vector<Result<PlanTimes>> results;
   auto next = timed.begin();
   for (const Result<CompiledPlan>& one : compiled)

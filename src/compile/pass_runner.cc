@@ -11,13 +11,20 @@ Status check_not_cancelled(const Toolbox& tools) {
   return tools.is_cancelled && tools.is_cancelled() ? fail("interrupted") : Status();
 }
 
-void PassRunner::report(const std::string& name) {
-  if (tools_.progress && !quiet_) tools_.progress(name, passes_done_, static_cast<int>(pass_names().size()));
-  ++passes_done_;
+PassRunner::PassRunner(const CompileRequest& request, const Toolbox& tools, Progress progress)
+    : request_(request), tools_(tools), progress_(std::move(progress)) {
+  progress_.expect(static_cast<double>(pass_names().size()));
+}
+
+PassRunner PassRunner::quiet(const CompileRequest& request, const Toolbox& tools) {
+  PassRunner runner(request, tools, {});
+  runner.quiet_ = true;
+  return runner;
 }
 
 Status PassRunner::finish(const std::string& name, const Graph& graph, const std::string& text) {
   TRY(with_context(verify_graph(graph), "internal error: after {}", name));
+  progress_.did(name);
   if (quiet_) return {};
   if (tools_.print && std::ranges::find(request_.print_after, name) != request_.print_after.end()) {
     tools_.print(fmt::format("# after {}\n{}\n", name, text));

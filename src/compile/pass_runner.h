@@ -11,9 +11,9 @@ namespace intarsia {
 
 class PassRunner {
  public:
+  PassRunner(const CompileRequest& request, const Toolbox& tools, Progress progress);
   /// A quiet one verifies, but reports and prints nothing and never stops: for plans that are tried.
-  PassRunner(const CompileRequest& request, const Toolbox& tools, bool quiet = false)
-      : request_(request), tools_(tools), quiet_(quiet) {}
+  static PassRunner quiet(const CompileRequest& request, const Toolbox& tools);
 
   /// Runs `pass` (a callable that returns Status), then verifies the graph, then prints `describe()` if asked to.
   /// After the pass named by stop_after, stopped() is true and no further pass runs.
@@ -21,7 +21,7 @@ class PassRunner {
   Status run(const std::string& name, const Graph& graph, Pass pass, Describe describe) {
     if (stopped_) return {};
     TRY(check_not_cancelled(tools_));
-    report(name);
+    progress_.begin(name);
     TRY(pass());
     return finish(name, graph, describe());
   }
@@ -29,13 +29,12 @@ class PassRunner {
   bool stopped() const { return stopped_; }
 
  private:
-  void report(const std::string& name);
   Status finish(const std::string& name, const Graph& graph, const std::string& text);
 
   const CompileRequest& request_;
   const Toolbox& tools_;
-  const bool quiet_;
-  int passes_done_ = 0;
+  const Progress progress_;
+  bool quiet_ = false;
   bool stopped_ = false;
 };
 

@@ -36,7 +36,6 @@ Tuning::Tuning(const CompileRequest& request, const Toolbox& tools)
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start_;
     return request_.tune_seconds == 0 || spent.count() < request_.tune_seconds;
   };
-  if (tools.progress) tuner_.progress = [this](int done, int total) { tools_.progress("tune", done, total); };
 }
 
 Tuner* Tuning::tuner_for(const std::string& backend) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/progress.h"
 #include "graph/graph.h"
 #include "target/tuner.h"
 
@@ -34,9 +35,9 @@ struct CompileOptions {
   std::string cpu = "native";  // CPU level: native, x86-64-v2, x86-64-v3, x86-64-v4
   bool exact_math = false;     // direct arithmetic only; else errors up to 1e-4 of the largest output are allowed
   Tuner* tuner = nullptr;      // null: analytic choices
-  CodegenReport* codegen = nullptr;        // filled in where it is given
-  std::function<bool()> is_cancelled;      // asked several times a second while code is made; empty: never
-  std::function<void(int done, int total)> progress;  // kernels whose code is made; may be empty
+  CodegenReport* codegen = nullptr;    // filled in where it is given
+  std::function<bool()> is_cancelled;  // asked several times a second while code is made; empty: never
+  Progress progress;                   // of compiling this region
   bool keep_names = true;  // false: nothing that the run half gets tells names of the source
 };
 

@@ -41,7 +41,6 @@ struct Tuner {
   std::function<Result<std::vector<int64_t>>(const KernelBatch& batch, int threads)> time_kernels;
   /// Is there time left for another batch?
   std::function<bool()> may_go_on;
-  std::function<void(int done, int total)> progress;
 
   int measured = 0;    // variants that this compile timed
   int remembered = 0;  // variants whose times were known

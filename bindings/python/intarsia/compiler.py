@@ -93,7 +93,8 @@ def compile(model: str | os.PathLike, *, progress: Callable[[str, int, int], Non
     SavedModel, one name or several, each a function of the program (none: "serving_default", or else all). op_libraries:
     libraries with TensorFlow operators of your own. strip_names: leave node names out of the program.
 
-    progress is called with (phase, done, total). Raises Error: one line that says what, where and what to do.
+    progress is called with (phase, done, total): what goes on, and how much of the whole compile is done by the time that it
+    takes, which never goes back. Raises Error: one line that says what, where and what to do.
     """
     folder = tempfile.TemporaryDirectory(prefix="intarsia-")
     path = os.path.join(folder.name, "program.so")
