@@ -5,7 +5,7 @@
 namespace intarsia {
 
 RegionCompiler::RegionCompiler(const CompileRequest& request, const Toolbox& tools, Progress progress)
-    : request_(request), progress_(std::move(progress)), tuning_(request, tools) {
+    : request_(request), tools_(tools), progress_(std::move(progress)), tuning_(request, tools) {
   options_.threads = request.threads;
   options_.cpu = request.cpu;
   options_.exact_math = request.exact_math;

@@ -31,6 +31,7 @@ class RegionCompiler {
   Result<const CompiledRegion*> compile_region(const CompileResult& plan, size_t region);
 
   const CompileRequest& request_;
+  const Toolbox& tools_;
   Progress progress_;  // in nodes
   Tuning tuning_;
   CodegenReport codegen_;
