@@ -135,19 +135,19 @@ TEST(HalideKernelsShared, ManyNumbersAreRead) {
   }
 }
 
-/// Two values that live at once and share bytes, a value read after another took its place: both are found.
 TEST(HalideRegion, CountsKernelsWithAndWithoutTheGlue) {
   const Result<Graph> graph = make_graph("graph \"case\" opsets {\"\": 18}\ninput %x : f32[4]\n%y = Relu(%x)\noutput %y\n");
   ASSERT_TRUE(graph) << graph.error().message;
   for (bool checks : {false, true}) {
     halide::RegionOptions options;
     options.emit.checks = checks;
-    const auto compiled = halide::compile_region(*graph, {1, "native"}, options);
+    const auto compiled = halide::compile_region(*graph, test_emitter(), {1, "native"}, options);
     ASSERT_TRUE(compiled) << compiled.error().message;
     EXPECT_EQ(compiled->kernels, 1);
   }
 }
 
+/// Two values that live at once and share bytes, a value read after another took its place: both are found.
 TEST(HalideMemory, VerifierFindsWrongPlans) {
   Result<Graph> region = make_graph(R"(graph "two" opsets {"": 18}
 input %x : f32[64]

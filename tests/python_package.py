@@ -1,4 +1,4 @@
-"""The Python package: what it takes as arguments, and the files it writes."""
+"""The Python package: what it takes as arguments, the files it writes, its progress."""
 
 import os
 import pathlib
@@ -46,3 +46,11 @@ def test_save_replaces_neither_pipes_nor_the_model(compiled, tmp_path):
         with pytest.raises(intarsia.Error, match=why):
             compiled.save(tmp_path / name)
     assert (tmp_path / "pipe").is_fifo() and (tmp_path / "small.onnx").read_bytes() == model
+
+
+def test_progress_never_goes_back(tmp_path):
+    told = []
+    intarsia.compile(save_small(tmp_path / "small.onnx"), cache=tmp_path, progress=lambda *step: told.append(step))
+    done = [done for _, done, _ in told]
+    assert done == sorted(done) and told[0][0] == "import" and told[-1][0] == "emit_program"
+    assert {total for _, _, total in told} == {done[-1]}
