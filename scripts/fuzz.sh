@@ -5,7 +5,7 @@ set -eu
 cd "$(dirname "$0")/.."
 seconds=${1:?usage: scripts/fuzz.sh SECONDS [TARGET...]}
 shift
-targets=${*:-fuzz_onnx fuzz_graph_text fuzz_program fuzz_tensorflow}
+targets=${*:-fuzz_onnx fuzz_graph_text fuzz_program fuzz_halide_plan fuzz_tensorflow}
 folder=build/fuzz
 
 cmake -S . -B $folder -G Ninja -DINTARSIA_FUZZ=ON -DCMAKE_C_COMPILER=clang-19 -DCMAKE_CXX_COMPILER=clang++-19 \
@@ -17,7 +17,7 @@ cmake --build $folder --target print_seeds $targets
 # Seeds: the models of the ONNX node tests, their text forms, programs that a build left, graphs of single TensorFlow operators
 # and the smaller SavedModels.
 if [ ! -d $folder/corpus/fuzz_tensorflow ]; then
-  mkdir -p $folder/corpus/fuzz_onnx $folder/corpus/fuzz_graph_text $folder/corpus/fuzz_program $folder/corpus/fuzz_tensorflow
+  mkdir -p $folder/corpus/fuzz_onnx $folder/corpus/fuzz_graph_text $folder/corpus/fuzz_program $folder/corpus/fuzz_halide_plan $folder/corpus/fuzz_tensorflow
   build/venv/bin/python tests/conformance/tensorflow_operators.py $folder/corpus/fuzz_tensorflow >>build/fuzz.log 2>&1
   rm -f $folder/corpus/fuzz_tensorflow/cases.npz
   for model in build/models/tensorflow/*/saved_model.pb; do
@@ -26,7 +26,7 @@ if [ ! -d $folder/corpus/fuzz_tensorflow ]; then
   build/venv/bin/python tests/fuzz/make_onnx_seeds.py $folder/corpus/fuzz_onnx
   $folder/bin/print_seeds $folder/corpus/fuzz_graph_text $folder/corpus/fuzz_onnx/*.onnx
   programs=$(find build/programs examples -name '*.so' -size -4096k 2>/dev/null || true)
-  [ -z "$programs" ] || python3 tests/fuzz/make_seeds.py $folder/corpus/fuzz_program $programs
+  [ -z "$programs" ] || python3 tests/fuzz/make_seeds.py $folder/corpus/fuzz_program $folder/corpus/fuzz_halide_plan $programs
 fi
 
 mkdir -p $folder/found

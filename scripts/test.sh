@@ -1,6 +1,6 @@
 #!/bin/sh
 # Every test: the fast ones, the slow ones (real models, the ONNX cases, examples), the run half built alone, races, and
-# a bounded time of fuzzing under sanitizers. FUZZ_SECONDS=N is the time for each of the three fuzz targets (20).
+# a bounded time of fuzzing under sanitizers. FUZZ_SECONDS=N is the time for each fuzz target (20).
 set -eu
 cd "$(dirname "$0")/.."
 

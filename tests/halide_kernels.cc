@@ -210,7 +210,7 @@ TEST(HalideMemory, VerifierFindsRecurrenceThatRunsTooFar) {
 }
 
 /// What is loaded of a blob in guarded memory, with kernels that must not be called.
-Result<std::unique_ptr<Executable>> load_blob(const std::string& blob, const std::vector<Tensor>& constants) {
+Result<std::unique_ptr<Executable>> load_blob(const std::string& blob, const std::vector<Tensor>& constants, size_t workspace_bytes) {
   std::shared_ptr<void> memory = guarded_memory(blob.size(), true);
   std::memcpy(memory.get(), blob.data(), blob.size());
   std::vector<TensorView> views;
@@ -218,6 +218,7 @@ Result<std::unique_ptr<Executable>> load_blob(const std::string& blob, const std
   LoadContext context;
   context.blob = {static_cast<const std::byte*>(memory.get()), blob.size()};
   context.constants = views;
+  context.workspace_bytes = workspace_bytes;
   context.symbol = [](const std::string&) { return reinterpret_cast<void*>(1); };
   return halide::load(context);
 }
@@ -236,7 +237,7 @@ TEST(HalidePlan, StepsThatLeaveTheirTensorAreRefused) {
     for (int64_t wrong : {-1000 * step, 1000 * step, std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()}) {
       std::string damaged = region->blob;
       damaged.replace(at, sizeof step, bytes(wrong));
-      auto loaded = load_blob(damaged, region->constants);
+      auto loaded = load_blob(damaged, region->constants, region->workspace_bytes);
       ASSERT_FALSE(loaded) << wrong;
       EXPECT_NE(loaded.error().message.find("moves out of its tensor"), std::string::npos) << loaded.error().message;
     }
@@ -251,7 +252,7 @@ TEST(HalidePlan, DamageNeverCrashesLoad) {
     ASSERT_TRUE(graph) << graph.error().message;
     auto region = halide::compile_region(*graph, test_emitter(), {1, "native", {}}, {});
     ASSERT_TRUE(region) << region.error().message;
-    auto load = [&](const std::string& blob) { return load_blob(blob, region->constants).has_value(); };
+    auto load = [&](const std::string& blob) { return load_blob(blob, region->constants, region->workspace_bytes).has_value(); };
     EXPECT_TRUE(load(region->blob));
     for (size_t i = 0; i < region->blob.size(); ++i) {
       load(region->blob.substr(0, i));

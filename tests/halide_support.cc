@@ -163,6 +163,7 @@ Result<std::unique_ptr<LoadedRegion>> LoadedRegion::make(const Graph& graph, con
   LoadContext context;
   context.blob = std::as_bytes(std::span(loaded->region_.blob));
   context.constants = loaded->constants_;
+  context.workspace_bytes = loaded->region_.workspace_bytes;
   context.symbol = [code = loaded->code_](const std::string& name) { return dlsym(code, name.c_str()); };
   loaded->executable_ = TRY(halide::load(context));
   return loaded;

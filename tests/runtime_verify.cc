@@ -26,6 +26,8 @@ const Case cases[] = {
     {"bytes of workspace", [](auto& m) { m.program.regions[0]->workspace_bytes = 5; }},
     {"0 arenas for 1 slots", [](auto& m) { m.function().arena_bytes.clear(); }},
     {"an arena of", [](auto& m) { m.function().arena_bytes[0] = uint64_t{1} << 60; }},
+    {"an arena of 4294967296 bytes on slot 'cpu', of which 16 are used",
+     [](auto& m) { m.function().arena_bytes[0] = uint64_t{1} << 32; }},
     {"value 'x': unknown dtype 99", [](auto& m) { m.function().values[0]->dtype = 99; }},
     {"value 'x': slot 9 of 1", [](auto& m) { m.function().values[0]->slot = 9; }},
     {"value 'x': rank 65", [](auto& m) { m.function().values[0]->dims.assign(65, 1); }},

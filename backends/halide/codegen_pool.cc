@@ -203,7 +203,7 @@ class Run {
       outcome.why = worker->end();
       worker = TRY(CodegenWorker::start());
     } else {
-      std::optional<EmittedKernel> kernel = TRY(with_context(decode_reply(reply, requests_[number].name), "halide: a kernel does not compile"));
+      std::optional<EmittedKernel> kernel = TRY(with_context(decode_reply(reply), "halide: a kernel does not compile"));
       outcome.kind = kernel ? CodegenOutcome::Kind::made : CodegenOutcome::Kind::repeats;
       if (kernel) outcome.kernel = std::move(*kernel);
     }

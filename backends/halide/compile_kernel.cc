@@ -71,10 +71,12 @@ Result<std::optional<EmittedKernel>> compile_kernel(const Kernel& kernel, const 
     if (kernel.in_place && !writes_once(built)) return std::nullopt;
     Halide::Pipeline pipeline(built.output);
     if (kernel.in_place) load_from_output(pipeline, built.arguments[*kernel.in_place].name, built.output);
-    Halide::Module module = pipeline.compile_to_module(built.arguments, name, make_target(kernel.isa, checks),
+    const std::string symbol = name + symbol_ending(argument_forms(kernel, built.output_argument));
+    const std::string function = symbol.substr(0, symbol.size() - std::string_view("_argv").size());
+    Halide::Module module = pipeline.compile_to_module(built.arguments, function, make_target(kernel.isa, checks),
                                                        Halide::LinkageType::ExternalPlusArgv);
-    name_tasks(module, name);
-    return EmittedKernel{name + "_argv", TRY(make_object(module)), built.output_argument, scratch_bytes(module)};
+    name_tasks(module, function);
+    return EmittedKernel{symbol, TRY(make_object(module)), built.output_argument, scratch_bytes(module)};
   } catch (const Halide::Error& error) {  // not a std::exception
     return fail("{}; the kernel:\n{}", error.what(), kernel.text());
   }

@@ -11,24 +11,14 @@
 namespace intarsia::halide {
 namespace {
 
-template <typename T>
-std::vector<int32_t> narrow(const T& numbers) {
-  return {numbers.begin(), numbers.end()};
-}
-
 class Encoder {
  public:
   std::string encode(const Graph& graph, const std::vector<Call>& calls,
                      const std::vector<EmittedKernel>& kernels, const CompileOptions& options,
                      MemoryPlan& memory) {
     for (size_t c = 0; c < calls.size(); ++c) {
-      std::vector<uint32_t> arguments;
-      const std::vector<Place>& places = memory.places[c];
-      for (size_t i = 0; i < places.size(); ++i)
-        arguments.push_back(add_buffer(
-            places[i], i < calls[c].kernel.inputs.size() ? calls[c].kernel.inputs[i] : kernels[c].output));
-      calls_.push_back(fbs::CreateCall(builder_, add_symbol(kernels[c].symbol),
-                                       builder_.CreateVector(arguments),
+      const uint32_t kernel = add_kernel(calls[c].kernel, kernels[c]);
+      calls_.push_back(fbs::CreateCall(builder_, kernel, add_places(memory.places[c]),
                                        builder_.CreateString(label(calls[c], options.keep_names)),
                                        static_cast<uint32_t>(calls[c].times), steps(calls[c])));
     }
@@ -38,10 +28,10 @@ class Encoder {
     size_t arena = (memory.workspace_bytes + 63) / 64 * 64;
     uint32_t workers = scratch > 0 ? static_cast<uint32_t>(options.threads) : 0;
     memory.workspace_bytes = arena + scratch * workers;
-    builder_.Finish(fbs::CreateRegionPlan(builder_, 2, tensor_bytes(graph, graph.inputs),
+    builder_.Finish(fbs::CreateRegionPlan(builder_, 3, tensor_bytes(graph, graph.inputs),
                                           tensor_bytes(graph, graph.outputs), memory.workspace_bytes, arena,
-                                          scratch, workers, builder_.CreateVectorOfStrings(symbols_),
-                                          builder_.CreateVector(buffers_), builder_.CreateVector(calls_)));
+                                          scratch, workers, builder_.CreateVector(kernels_),
+                                          builder_.CreateVector(calls_)));
     return {reinterpret_cast<const char*>(builder_.GetBufferPointer()), builder_.GetSize()};
   }
 
@@ -64,18 +54,26 @@ class Encoder {
     return builder_.CreateVector(bytes);
   }
 
-  uint32_t add_symbol(const std::string& symbol) {
-    auto [at, made] = symbol_index_.try_emplace(symbol, static_cast<uint32_t>(symbols_.size()));
-    if (made) symbols_.push_back(symbol);
+  uint32_t add_kernel(const Kernel& kernel, const EmittedKernel& emitted) {
+    const auto [at, is_new] = kernel_index_.try_emplace(emitted.symbol, static_cast<uint32_t>(kernels_.size()));
+    if (!is_new) return at->second;
+    const std::vector<ArgumentForm> forms = argument_forms(kernel, emitted.output);
+    INTARSIA_CHECK(emitted.symbol.ends_with(symbol_ending(forms)));
+    std::vector<flatbuffers::Offset<fbs::Argument>> arguments;
+    for (const ArgumentForm& form : forms) {
+      arguments.push_back(fbs::CreateArgument(builder_, static_cast<uint8_t>(form.dtype), builder_.CreateVector(form.extents),
+                                              builder_.CreateVector(form.strides)));
+    }
+    const auto symbol = builder_.CreateString(emitted.symbol);
+    kernels_.push_back(fbs::CreateKernel(builder_, symbol, builder_.CreateVector(arguments)));
     return at->second;
   }
 
-  uint32_t add_buffer(const Place& place, const Argument& argument) {
-    buffers_.push_back(fbs::CreateBuffer(
-        builder_, static_cast<fbs::Where>(place.where), static_cast<uint32_t>(place.index), place.offset,
-        static_cast<uint8_t>(argument.dtype), builder_.CreateVector(narrow(argument.shape)),
-        builder_.CreateVector(narrow(argument.strides))));
-    return static_cast<uint32_t>(buffers_.size() - 1);
+  flatbuffers::Offset<flatbuffers::Vector<const fbs::Place*>> add_places(const std::vector<Place>& places) {
+    std::vector<fbs::Place> to;
+    for (const Place& place : places)
+      to.emplace_back(static_cast<fbs::Where>(place.where), static_cast<uint32_t>(place.index), place.offset);
+    return builder_.CreateVectorOfStructs(to);
   }
 
   flatbuffers::Offset<flatbuffers::Vector<uint64_t>> tensor_bytes(const Graph& graph,
@@ -89,9 +87,8 @@ class Encoder {
   }
 
   flatbuffers::FlatBufferBuilder builder_;
-  std::vector<std::string> symbols_;
-  std::map<std::string, uint32_t> symbol_index_;
-  std::vector<flatbuffers::Offset<fbs::Buffer>> buffers_;
+  std::map<std::string, uint32_t> kernel_index_;  // by symbol
+  std::vector<flatbuffers::Offset<fbs::Kernel>> kernels_;
   std::vector<flatbuffers::Offset<fbs::Call>> calls_;
 };
 

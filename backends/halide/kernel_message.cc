@@ -209,18 +209,19 @@ std::string encode_reply(const CodegenReply& reply) {
     to.object.assign(kernel.object_file.begin(), kernel.object_file.end());
     to.output = to_unique(encode(kernel.output));
     to.scratch_bytes = kernel.scratch_bytes;
+    to.symbol = kernel.symbol;
   }
   flatbuffers::FlatBufferBuilder builder;
   builder.Finish(msg::Reply::Pack(builder, &to));
   return finish(builder);
 }
 
-CodegenReply decode_reply(const std::string& bytes, const std::string& name) {
+CodegenReply decode_reply(const std::string& bytes) {
   msg::ReplyT from;
   flatbuffers::GetRoot<msg::Reply>(bytes.data())->UnPackTo(&from);
   if (!from.error.empty()) return fail("{}", from.error);
   if (from.repeats) return std::nullopt;
-  return EmittedKernel{name + "_argv", {from.object.begin(), from.object.end()}, decode(*from.output), from.scratch_bytes};
+  return EmittedKernel{from.symbol, {from.object.begin(), from.object.end()}, decode(*from.output), from.scratch_bytes};
 }
 
 }  // namespace intarsia::halide

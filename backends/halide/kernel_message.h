@@ -11,7 +11,7 @@ namespace intarsia::halide {
 /// What a worker is asked for.
 struct CodegenRequest {
   Kernel kernel;
-  std::string name;        // of the function, without "_argv"
+  std::string name;        // what its symbol begins with
   bool checks = false;     // with Halide's asserts and bounds checks and its own runtime
   double cpu_seconds = 0;  // the worker is ended by the kernel when it has computed for so long
 };
@@ -24,6 +24,6 @@ std::string encode_request(const CodegenRequest& request);
 Result<CodegenRequest> decode_request(const std::string& bytes);
 std::string encode_reply(const CodegenReply& reply);
 /// `name` is the request's.
-CodegenReply decode_reply(const std::string& bytes, const std::string& name);
+CodegenReply decode_reply(const std::string& bytes);
 
 }  // namespace intarsia::halide

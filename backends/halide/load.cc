@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backends/halide/kernel_symbol.h"
 #include "backends/halide/region_executable.h"
 #include "backends/halide/region_plan_generated.h"
 
@@ -10,6 +11,7 @@ namespace {
 
 constexpr size_t most_dimensions = 16;
 constexpr uint32_t most_workers = 1024;
+constexpr uint32_t most_symbol_bytes = 256;
 
 using Bytes = __int128;
 
@@ -36,29 +38,42 @@ std::optional<HalideType> halide_type(DType dtype) {
   }
 }
 
+/// A kernel, and its arguments as its code sees them.
+struct LoadedKernel {
+  KernelFunction function = nullptr;
+  std::vector<BufferPlan> arguments;  // without places
+};
+
 class Loader {
  public:
-  explicit Loader(const LoadContext& context) : context_(context) {}
+  explicit Loader(const LoadContext& context) : context_(context), unread_(context.blob.size()) {}
 
   Result<std::unique_ptr<Executable>> load() {
     auto bytes = reinterpret_cast<const uint8_t*>(context_.blob.data());
-    flatbuffers::Verifier verifier(bytes, context_.blob.size());
-    if (!verifier.VerifyBuffer<fbs::RegionPlan>(nullptr)) return fail("halide: the region's plan is damaged");
+    if (!flatbuffers::Verifier(bytes, context_.blob.size()).VerifyBuffer<fbs::AnyPlan>(nullptr)) return damaged();
+    const uint32_t version = flatbuffers::GetRoot<fbs::AnyPlan>(bytes)->version();
+    if (version != 3)
+      return fail("halide: the region's plan has version {}, this runtime reads 3; compile again", version);
+    if (!flatbuffers::Verifier(bytes, context_.blob.size()).VerifyBuffer<fbs::RegionPlan>(nullptr)) return damaged();
     plan_ = flatbuffers::GetRoot<fbs::RegionPlan>(bytes);
-    if (plan_->version() != 2)
-      return fail("halide: the region's plan has version {}, this runtime reads 2; compile again",
-                  plan_->version());
-    if (!plan_->input_bytes() || !plan_->output_bytes() || !plan_->symbols() || !plan_->buffers() ||
-        !plan_->calls())
-      return fail("halide: the region's plan is damaged");
+    if (!plan_->input_bytes() || !plan_->output_bytes() || !plan_->kernels() || !plan_->calls()) return damaged();
     TRY(load_sizes());
-    TRY(load_symbols());
-    for (uint32_t i = 0; i < plan_->buffers()->size(); ++i) TRY(load_buffer(*plan_->buffers()->Get(i)));
-    for (uint32_t i = 0; i < plan_->calls()->size(); ++i) TRY(load_call(*plan_->calls()->Get(i)));
+    for (uint32_t i = 0; i < plan_->kernels()->size(); ++i) TRY(load_kernel(*plan_->kernels()->Get(i)));
+    for (uint32_t i = 0; i < plan_->calls()->size(); ++i)
+      TRY(with_context(load_call(*plan_->calls()->Get(i)), "halide: call {} of the region's plan", i));
     return std::make_unique<RegionExecutable>(std::move(region_));
   }
 
  private:
+  static tl::unexpected<Error> damaged() { return fail("halide: the region's plan is damaged"); }
+
+  /// FlatBuffers data may refer to one part many times, our writer does not: parts that are more than the blob are damage.
+  bool read(size_t count, size_t size) {
+    if (count > unread_ / size) return false;
+    unread_ -= count * size;
+    return true;
+  }
+
   Status load_sizes() {
     region_.input_bytes.assign(plan_->input_bytes()->begin(), plan_->input_bytes()->end());
     region_.output_bytes.assign(plan_->output_bytes()->begin(), plan_->output_bytes()->end());
@@ -66,6 +81,8 @@ class Loader {
     region_.scratch_offset = plan_->scratch_offset();
     region_.scratch_bytes = plan_->scratch_bytes();
     uint64_t workspace = plan_->workspace_bytes();
+    if (workspace > context_.workspace_bytes)
+      return fail("halide: the region's plan uses {} bytes of workspace, it has {}", workspace, context_.workspace_bytes);
     bool fits = region_.workers <= most_workers && region_.scratch_offset % 64 == 0 &&
                 region_.scratch_bytes % 64 == 0 && region_.scratch_offset <= workspace &&
                 (region_.workers == 0 ||
@@ -74,29 +91,54 @@ class Loader {
     return {};
   }
 
-  Status load_symbols() {
-    for (uint32_t i = 0; i < plan_->symbols()->size(); ++i) {
-      std::string name = plan_->symbols()->Get(i)->str();
-      void* address = context_.symbol ? context_.symbol(name) : nullptr;
-      if (!address) return fail("halide: the program has no kernel '{}'", name);
-      kernels_.push_back(reinterpret_cast<KernelFunction>(address));
-    }
+  Status load_kernel(const fbs::Kernel& from) {
+    const auto* arguments = from.arguments();
+    if (!from.symbol() || from.symbol()->size() > most_symbol_bytes || !arguments || arguments->size() == 0 ||
+        arguments->size() > most_arguments || !read(arguments->size(), sizeof(flatbuffers::uoffset_t)))
+      return damaged();
+    LoadedKernel kernel;
+    std::vector<ArgumentForm> forms;
+    for (uint32_t i = 0; i < arguments->size(); ++i) TRY(load_argument(*arguments->Get(i), kernel, forms));
+    const std::string symbol = from.symbol()->str();
+    if (!symbol.ends_with(symbol_ending(forms)))
+      return fail("halide: the kernel '{}' was made for other arguments than the region's plan gives it", symbol);
+    void* address = context_.symbol ? context_.symbol(symbol) : nullptr;
+    if (!address) return fail("halide: the program has no kernel '{}'", symbol);
+    kernel.function = reinterpret_cast<KernelFunction>(address);
+    kernels_.push_back(std::move(kernel));
     return {};
   }
 
-  /// Bytes of what the buffer lies in, or nothing when there is no such tensor.
-  std::optional<uint64_t> container_bytes(const fbs::Buffer& buffer) const {
-    size_t index = buffer.index();
-    switch (buffer.where()) {
-      case fbs::Where::input:
+  Status load_argument(const fbs::Argument& from, LoadedKernel& kernel, std::vector<ArgumentForm>& forms) {
+    const auto dtype = static_cast<DType>(from.dtype());
+    const std::optional<HalideType> type = from.dtype() < dtype_count ? halide_type(dtype) : std::nullopt;
+    const auto *extents = from.extents(), *strides = from.strides();
+    if (!type || !extents || !strides || extents->size() != strides->size() || extents->size() > most_dimensions ||
+        !read(extents->size(), 2 * sizeof(int32_t)))
+      return damaged();
+    BufferPlan& to = kernel.arguments.emplace_back();
+    to.type = *type;
+    for (uint32_t i = 0; i < extents->size(); ++i) {
+      const int32_t extent = extents->Get(i), stride = strides->Get(i);
+      if (extent < 1 || stride < 0)
+        return fail("halide: an argument in the region's plan has extent {} and stride {}", extent, stride);
+      to.dimensions.push_back({0, extent, stride, 0});
+    }
+    forms.push_back({dtype, {extents->begin(), extents->end()}, {strides->begin(), strides->end()}});
+    return {};
+  }
+
+  /// Bytes of what an argument lies in, or nothing when there is no such tensor.
+  std::optional<uint64_t> container_bytes(const BufferPlan& buffer) const {
+    const size_t index = buffer.index;
+    switch (buffer.where) {
+      case BufferPlan::Where::input:
         return index < region_.input_bytes.size() ? std::optional(region_.input_bytes[index]) : std::nullopt;
-      case fbs::Where::output:
-        return index < region_.output_bytes.size() ? std::optional(region_.output_bytes[index])
-                                                   : std::nullopt;
-      case fbs::Where::constant:
-        return index < context_.constants.size() ? std::optional<uint64_t>(context_.constants[index].bytes())
-                                                 : std::nullopt;
-      case fbs::Where::workspace:
+      case BufferPlan::Where::output:
+        return index < region_.output_bytes.size() ? std::optional(region_.output_bytes[index]) : std::nullopt;
+      case BufferPlan::Where::constant:
+        return index < context_.constants.size() ? std::optional<uint64_t>(context_.constants[index].bytes()) : std::nullopt;
+      case BufferPlan::Where::workspace:
         return plan_->scratch_offset();
     }
     return std::nullopt;
@@ -109,59 +151,57 @@ class Loader {
     return reach * (buffer.type.bits / 8);
   }
 
-  /// The last place of a buffer that moves lies in its tensor; so do those between, since the first one does.
-  Status check_walk(uint32_t buffer, int64_t step, uint32_t times) const {
-    const BufferPlan& plan = region_.buffers[buffer];
-    const Bytes last = static_cast<Bytes>(plan.offset) + static_cast<Bytes>(step) * (times - 1);
-    const uint64_t container = container_bytes(*plan_->buffers()->Get(buffer)).value_or(0);
-    if (last >= 0 && last + reach_bytes(plan) <= container) return {};
-    return fail("halide: a buffer of the region's plan moves out of its tensor of {} bytes", container);
-  }
-
-  Status load_buffer(const fbs::Buffer& from) {
-    auto dtype = static_cast<DType>(from.dtype());
-    std::optional<HalideType> type = from.dtype() < dtype_count ? halide_type(dtype) : std::nullopt;
-    std::optional<uint64_t> container = container_bytes(from);
-    bool sized = from.extents() && from.strides() && from.extents()->size() == from.strides()->size() &&
-                 from.extents()->size() <= most_dimensions;
-    if (!type || !container || !sized) return fail("halide: a buffer of the region's plan is damaged");
-    BufferPlan to{static_cast<BufferPlan::Where>(from.where()), from.index(), from.offset(), *type, {}};
-    for (uint32_t i = 0; i < from.extents()->size(); ++i) {
-      int32_t extent = from.extents()->Get(i), stride = from.strides()->Get(i);
-      if (extent < 1 || stride < 0)
-        return fail("halide: a buffer of the region's plan has extent {} and stride {}", extent, stride);
-      to.dimensions.push_back({0, extent, stride, 0});
-    }
-    if (from.offset() > *container || reach_bytes(to) > *container - from.offset())
-      return fail("halide: a buffer of the region's plan lies outside of its tensor of {} bytes", *container);
-    if (to.where == BufferPlan::Where::constant)
-      to.constant = static_cast<uint8_t*>(context_.constants[to.index].data);
-    region_.buffers.push_back(std::move(to));
-    return {};
-  }
-
   Status load_call(const fbs::Call& from) {
-    if (from.symbol() >= kernels_.size() || !from.buffers() || from.buffers()->size() > most_arguments)
-      return fail("halide: a call of the region's plan is damaged");
-    CallPlan to{kernels_[from.symbol()], {}, from.label() ? from.label()->str() : "", from.times(), {}};
-    const size_t steps = from.steps() ? from.steps()->size() : 0;
-    if (to.times < 1 || (steps != 0 && steps != from.buffers()->size()))
-      return fail("halide: a call of the region's plan is damaged");
-    for (uint32_t i = 0; i < from.buffers()->size(); ++i) {
-      if (from.buffers()->Get(i) >= region_.buffers.size())
-        return fail("halide: a call of the region's plan is damaged");
-      to.buffers.push_back(from.buffers()->Get(i));
-      if (steps == 0) continue;
-      to.steps.push_back(from.steps()->Get(i));
-      TRY(check_walk(to.buffers.back(), to.steps.back(), to.times));
+    if (from.kernel() >= kernels_.size()) return fail("no kernel {}; there are {}", from.kernel(), kernels_.size());
+    const LoadedKernel& kernel = kernels_[from.kernel()];
+    const size_t count = kernel.arguments.size();
+    const size_t places = from.places() ? from.places()->size() : 0, steps = from.steps() ? from.steps()->size() : 0;
+    if (places != count || (steps != 0 && steps != count) || !read(count, sizeof(fbs::Place)))
+      return fail("{} places and {} steps for a kernel of {} arguments", places, steps, count);
+    CallPlan to{kernel.function, {}, from.label() ? from.label()->string_view() : "", from.times(), {}};
+    for (uint32_t i = 0; i < count; ++i) {
+      to.buffers.push_back(static_cast<uint32_t>(region_.buffers.size()));
+      const int64_t step = steps == 0 ? 0 : from.steps()->Get(i);
+      if (steps != 0) to.steps.push_back(step);
+      region_.buffers.push_back(TRY(with_context(place(kernel.arguments[i], *from.places()->Get(i), step, from.times()),
+                                                 "argument {}", i)));
     }
+    TRY(check_output(region_.buffers.back()));
+    // So many times that the output would leave its tensor are none that end.
+    if (to.times < 1 || (to.times > 1 && (steps == 0 || to.steps.back() == 0)))
+      return fail("it runs {} times, and its output does not move", to.times);
     region_.calls.push_back(std::move(to));
     return {};
   }
 
+  /// An argument where it lies in a tensor, the first time and, since it moves by equal steps, each time up to the last.
+  Result<BufferPlan> place(BufferPlan buffer, const fbs::Place& at, int64_t step, uint32_t times) const {
+    buffer.where = static_cast<BufferPlan::Where>(at.where());
+    buffer.index = at.index();
+    buffer.offset = at.offset();
+    const std::optional<uint64_t> container = container_bytes(buffer);
+    if (!container) return fail("there is no tensor {} of kind {}", at.index(), static_cast<int>(at.where()));
+    if (buffer.offset % (buffer.type.bits / 8) != 0 || step % (buffer.type.bits / 8) != 0)
+      return fail("it lies at byte {}, steps {}, between elements", buffer.offset, step);
+    if (buffer.offset > *container || reach_bytes(buffer) > *container - buffer.offset)
+      return fail("it lies outside of its tensor of {} bytes", *container);
+    const Bytes last = static_cast<Bytes>(buffer.offset) + static_cast<Bytes>(step) * (static_cast<Bytes>(times) - 1);
+    if (last < 0 || last + reach_bytes(buffer) > *container)
+      return fail("it moves out of its tensor of {} bytes", *container);
+    if (buffer.where == BufferPlan::Where::constant)
+      buffer.constant = static_cast<uint8_t*>(context_.constants[buffer.index].data);
+    return buffer;
+  }
+
+  static Status check_output(const BufferPlan& buffer) {
+    const bool writable = buffer.where == BufferPlan::Where::output || buffer.where == BufferPlan::Where::workspace;
+    return writable ? Status() : fail("its output lies in an input or a constant");
+  }
+
   const LoadContext& context_;
+  size_t unread_;  // bytes of the blob
   const fbs::RegionPlan* plan_ = nullptr;
-  std::vector<KernelFunction> kernels_;
+  std::vector<LoadedKernel> kernels_;
   RegionCode region_;
 };
 

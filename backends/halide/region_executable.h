@@ -13,10 +13,10 @@ constexpr size_t most_arguments = 96;  // of one kernel; they lie on the stack d
 
 struct BufferPlan {
   enum class Where : uint8_t { input, output, constant, workspace };
-  Where where;
-  uint32_t index;
-  uint64_t offset;  // bytes
-  HalideType type;
+  Where where = Where::workspace;
+  uint32_t index = 0;
+  uint64_t offset = 0;  // bytes
+  HalideType type{};
   std::vector<HalideDimension> dimensions;
   uint8_t* constant = nullptr;  // start of the constant
 };
@@ -24,7 +24,7 @@ struct BufferPlan {
 struct CallPlan {
   KernelFunction kernel;
   std::vector<uint32_t> buffers;
-  std::string label;  // for traces
+  std::string_view label;  // for traces; in the blob
   uint32_t times = 1;
   std::vector<int64_t> steps;  // bytes by which each buffer moves from each time to the next; empty: they stay
 };

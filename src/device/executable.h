@@ -63,6 +63,7 @@ struct LoadContext {
   std::function<void*(const std::string& name)> symbol;  // address of a symbol in the program's code, or null
   std::string program_folder;  // where the program lies: companion libraries are sought there
   int threads = 1;
+  size_t workspace_bytes = 0;  // of RunContext::workspace
 };
 
 /// An opaque value taken apart, as callers see it: an ONNX sequence, optional or map.

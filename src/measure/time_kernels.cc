@@ -67,7 +67,8 @@ Result<std::vector<int64_t>> time_kernels(const KernelBatch& batch, const RunBac
                          .constants = constants,
                          .symbol = [&](const std::string& name) { return code.symbol(name); },
                          .program_folder = {},
-                         .threads = threads};
+                         .threads = threads,
+                         .workspace_bytes = region.workspace_bytes};
   const std::unique_ptr<Executable> executable = TRY(backend.load(load));
   const std::shared_ptr<void> workspace = allocate_aligned(region.workspace_bytes);
   if (workspace == nullptr) return fail("{} bytes to time kernels in are not to be had", region.workspace_bytes);

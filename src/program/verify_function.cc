@@ -20,7 +20,10 @@ bool is_fixed(const fbs::ValueT& value) {
 class FunctionVerifier {
  public:
   FunctionVerifier(const fbs::ProgramT& program, const fbs::FunctionT& function)
-      : program_(program), function_(function), ready_(function.values.size(), false) {}
+      : program_(program),
+        function_(function),
+        ready_(function.values.size(), false),
+        arena_ends_(program.slots.size(), 0) {}
 
   Status verify() {
     TRY(verify_arenas());
@@ -37,13 +40,14 @@ class FunctionVerifier {
     for (uint32_t output : function_.outputs) {
       if (!ready_[output]) return fail("output '{}' is written by no step", function_.values[output]->name);
     }
-    return {};
+    return verify_arenas_are_used();
   }
 
  private:
   const fbs::ProgramT& program_;
   const fbs::FunctionT& function_;
   std::vector<bool> ready_;  // values that some step before has written, inputs and constants
+  std::vector<uint64_t> arena_ends_;  // one a slot: behind the last value or workspace
 
   bool on_host(const fbs::ValueT& value) const { return is_host_kind(program_.slots[value.slot]->kind); }
 
@@ -57,17 +61,28 @@ class FunctionVerifier {
     return {};
   }
 
-  Status verify_in_arena(uint32_t slot, uint64_t offset, uint64_t bytes) const {
+  /// No session takes more memory than its steps can use.
+  Status verify_arenas_are_used() const {
+    for (size_t slot = 0; slot < arena_ends_.size(); ++slot) {
+      const uint64_t arena = function_.arena_bytes[slot];
+      if (arena <= round_up(arena_ends_[slot], tail_alignment)) continue;
+      return fail("an arena of {} bytes on slot '{}', of which {} are used", arena, program_.slots[slot]->name, arena_ends_[slot]);
+    }
+    return {};
+  }
+
+  Status verify_in_arena(uint32_t slot, uint64_t offset, uint64_t bytes) {
     const uint64_t arena = function_.arena_bytes[slot];
     if (offset % tail_alignment != 0) return fail("offset {} is not a multiple of 64", offset);
     if (offset > arena || bytes > arena - offset) {
       return fail("{} bytes at {} do not fit in slot '{}''s arena of {} bytes", bytes, offset,
                   program_.slots[slot]->name, arena);
     }
+    arena_ends_[slot] = std::max(arena_ends_[slot], offset + bytes);
     return {};
   }
 
-  Status verify_value(const fbs::ValueT& value) const {
+  Status verify_value(const fbs::ValueT& value) {
     const DType dtype = static_cast<DType>(value.dtype);
     if (value.dtype >= dtype_count) return fail("unknown dtype {}", value.dtype);
     if (value.slot >= program_.slots.size()) return fail("slot {} of {}", value.slot, program_.slots.size());
@@ -166,7 +181,7 @@ class FunctionVerifier {
     return fail("unknown kind {}", static_cast<int>(step.kind));
   }
 
-  Status verify_run(const fbs::StepT& step) const {
+  Status verify_run(const fbs::StepT& step) {
     if (step.region >= program_.regions.size())
       return fail("region {} of {}", step.region, program_.regions.size());
     const fbs::RegionT& region = *program_.regions[step.region];

@@ -102,7 +102,8 @@ Status load_regions(BoundProgram& bound) {
                               .constants = bound.region_constants[i],
                               .symbol = [&program](const std::string& name) { return program.symbol(name); },
                               .program_folder = path.parent_path().string(),
-                              .threads = bound.threads};
+                              .threads = bound.threads,
+                              .workspace_bytes = region.workspace_bytes};
     auto executable = program.backend(i).load(context);
     if (!executable) {
       return fail("program '{}': {}: {}", program.file().path, region_text(program.description(), i),

@@ -1,10 +1,11 @@
 // Any bytes as a program file: reading ends in a program that verifies or in an error, never in a crash.
 //
-// The first byte of the input chooses what is fuzzed: the whole file, or the description alone, which is then
-// wrapped into a file with a right footer, since no fuzzer guesses a digest.
+// The first byte of the input chooses what is fuzzed: the description alone, which is then wrapped into a file with a right
+// footer, the whole file with its digest made right, since no fuzzer guesses a digest, or the file as it is.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -36,13 +37,36 @@ std::vector<std::byte> wrap(std::span<const std::byte> description) {
   return file;
 }
 
+/// Where its sizes make sense.
+void make_digest_right(std::vector<std::byte>& file) {
+  Footer footer;
+  if (file.size() < sizeof(footer)) return;
+  std::byte* const end = file.data() + file.size() - sizeof(footer);
+  std::memcpy(&footer, end, sizeof(footer));
+  for (uint64_t part : {footer.elf_bytes, footer.constants_bytes})
+    if (part > file.size()) return;
+  const uint64_t head = tail_offset(footer), rest = head + footer.constants_bytes;
+  if (rest > file.size() - sizeof(footer)) return;
+  Digest digest;
+  digest.add(std::span(file).first(head));
+  digest.add(std::span(file).subspan(rest, file.size() - sizeof(footer) + offsetof(Footer, digest) - rest));
+  footer.digest = digest.value();
+  std::memcpy(end, &footer, sizeof(footer));
+}
+
+std::vector<std::byte> make_file(int kind, std::span<const std::byte> input) {
+  if (kind == 0) return wrap(input);
+  std::vector<std::byte> file(input.begin(), input.end());
+  if (kind == 1) make_digest_right(file);
+  return file;
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const auto input = std::as_bytes(std::span(data + 1, size - 1));
-  const std::vector<std::byte> file =
-      data[0] % 2 == 0 ? wrap(input) : std::vector<std::byte>(input.begin(), input.end());
+  const std::vector<std::byte> file = make_file(data[0] % 3, input);
   const std::unique_ptr<std::byte, void (*)(void*)> aligned(
       static_cast<std::byte*>(std::aligned_alloc(64, round_up(file.size() + 1, 64))), std::free);
   std::byte* begin = aligned.get();

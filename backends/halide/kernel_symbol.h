@@ -1,0 +1,35 @@
+// The name of a kernel's code says what arguments it takes, so that no blob can call it with others.
+#pragma once
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/result.h"
+
+namespace intarsia::halide {
+
+/// What a kernel's code relies on: an argument's element type and where its elements lie.
+struct ArgumentForm {
+  DType dtype = DType::undefined;
+  std::vector<int32_t> extents, strides;  // strides in elements
+};
+
+/// "_<digest of the arguments>_argv": the end of the symbol of a kernel with these inputs and this output, the last one.
+inline std::string symbol_ending(std::span<const ArgumentForm> arguments) {
+  std::vector<int32_t> numbers;
+  for (const ArgumentForm& argument : arguments) {
+    numbers.push_back(static_cast<int32_t>(argument.dtype));
+    numbers.push_back(static_cast<int32_t>(argument.extents.size()));
+    numbers.insert(numbers.end(), argument.extents.begin(), argument.extents.end());
+    numbers.insert(numbers.end(), argument.strides.begin(), argument.strides.end());
+  }
+  return fmt::format("_{:016x}_argv", XXH3_64bits(numbers.data(), numbers.size() * sizeof(int32_t)));
+}
+
+}  // namespace intarsia::halide
