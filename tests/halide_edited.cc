@@ -228,6 +228,39 @@ TEST_P(EditedTest, IsRefusedOrStaysInItsMemory) {
   EXPECT_GT(ran, 20);
 }
 
+TEST_P(EditedTest, IsRefusedWithAReason) {
+  using Plan = fbs::RegionPlanT;
+  const struct {
+    const char* wanted;
+    std::function<void(Plan& plan)> edit;
+  } cases[] = {
+      {"was made for other arguments", [](Plan& plan) { std::swap(plan.kernels[0]->symbol, plan.kernels[1]->symbol); }},
+      {"was made for other arguments", [](Plan& plan) { plan.kernels[0]->arguments[0]->dtype = 11; }},
+      {"call 0 of the region's plan: no kernel 99", [](Plan& plan) { plan.calls[0]->kernel = 99; }},
+      {"0 places and ", [](Plan& plan) { plan.calls[0]->places.clear(); }},
+      {"its output lies in an input or a constant", [](Plan& plan) {
+         plan.input_bytes[0] = 1 << 20;
+         plan.calls[0]->places.back() = fbs::Place(fbs::Where::input, 0, 0);
+       }},
+      {"there is no tensor 77 of kind 0", [](Plan& plan) { plan.calls[0]->places[0] = fbs::Place(fbs::Where::input, 77, 0); }},
+      {"it lies outside of its tensor", [](Plan& plan) { plan.calls[0]->places[0] = fbs::Place(fbs::Where::input, 0, 1 << 20); }},
+      {"between elements", [](Plan& plan) {
+         plan.input_bytes[0] = 1 << 20;
+         plan.calls[0]->places[0] = fbs::Place(fbs::Where::input, 0, 1);
+       }},
+      {"its output does not move", [](Plan& plan) { plan.calls[0]->times = 1000; }},
+      {"bytes of workspace, it has ", [](Plan& plan) { plan.workspace_bytes += 64; }},
+      {"has version 2, this runtime reads 3", [](Plan& plan) { plan.version = 2; }},
+  };
+  for (const auto& one : cases) {
+    Plan edited = plan();
+    one.edit(edited);
+    const Status status = use(edited);
+    ASSERT_FALSE(status) << one.wanted;
+    EXPECT_NE(status.error().message.find(one.wanted), std::string::npos) << status.error().message;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Halide, EditedTest, testing::ValuesIn(texts));
 
 }  // namespace

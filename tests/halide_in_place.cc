@@ -153,14 +153,16 @@ struct Planned {
 /// %r dies where %s is made; so does %h, but the convolution reads it at other places.
 Planned plan_residual(int width) {
   const std::string text = fmt::format(R"(graph "residual" opsets {{"": 18}}
-input %x : f32[1,16,4,{}]
+input %x : f32[1,4,{},16]
 input %w1 : f32[16,16,1,1]
 input %w3 : f32[16,16,3,3]
-%r = Conv(%x, %w1)
+%t = Transpose(%x) {{perm=[0,3,1,2]}}
+%r = Conv(%t, %w1)
 %h = Conv(%r, %w1)
 %y = Conv(%h, %w3) {{pads=[1,1,1,1]}}
 %s = Add(%y, %r)
-%o = Conv(%s, %w1)
+%c = Conv(%s, %w1)
+%o = Transpose(%c) {{perm=[0,2,3,1]}}
 output %o)",
                                        width);
   const auto graph = halide::canonicalise(*make_graph(text));

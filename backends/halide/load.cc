@@ -56,7 +56,9 @@ class Loader {
       return fail("halide: the region's plan has version {}, this runtime reads 3; compile again", version);
     if (!flatbuffers::Verifier(bytes, context_.blob.size()).VerifyBuffer<fbs::RegionPlan>(nullptr)) return damaged();
     plan_ = flatbuffers::GetRoot<fbs::RegionPlan>(bytes);
-    if (!plan_->input_bytes() || !plan_->output_bytes() || !plan_->kernels() || !plan_->calls()) return damaged();
+    if (!read(plan_->input_bytes(), sizeof(uint64_t)) || !read(plan_->output_bytes(), sizeof(uint64_t)) ||
+        !read(plan_->kernels(), sizeof(flatbuffers::uoffset_t)) || !read(plan_->calls(), sizeof(flatbuffers::uoffset_t)))
+      return damaged();
     TRY(load_sizes());
     for (uint32_t i = 0; i < plan_->kernels()->size(); ++i) TRY(load_kernel(*plan_->kernels()->Get(i)));
     for (uint32_t i = 0; i < plan_->calls()->size(); ++i)
@@ -67,10 +69,14 @@ class Loader {
  private:
   static tl::unexpected<Error> damaged() { return fail("halide: the region's plan is damaged"); }
 
-  /// FlatBuffers data may refer to one part many times, our writer does not: parts that are more than the blob are damage.
-  bool read(size_t count, size_t size) {
-    if (count > unread_ / size) return false;
-    unread_ -= count * size;
+  /// False when it is missing or damaged. FlatBuffers data may refer to one part many times, which our writer does not do:
+  /// parts that are more than the blob are damage. Nor does the FlatBuffers verifier look whether large elements are aligned.
+  template <typename Vector>
+  bool read(const Vector* parts, size_t size) {
+    const size_t alignment = size % 8 == 0 ? 8 : 4;
+    if (parts == nullptr || reinterpret_cast<uintptr_t>(parts->Data()) % alignment != 0 || parts->size() > unread_ / size)
+      return false;
+    unread_ -= parts->size() * size;
     return true;
   }
 
@@ -93,8 +99,8 @@ class Loader {
 
   Status load_kernel(const fbs::Kernel& from) {
     const auto* arguments = from.arguments();
-    if (!from.symbol() || from.symbol()->size() > most_symbol_bytes || !arguments || arguments->size() == 0 ||
-        arguments->size() > most_arguments || !read(arguments->size(), sizeof(flatbuffers::uoffset_t)))
+    if (!from.symbol() || from.symbol()->size() > most_symbol_bytes || !read(arguments, sizeof(flatbuffers::uoffset_t)) ||
+        arguments->size() == 0 || arguments->size() > most_arguments)
       return damaged();
     LoadedKernel kernel;
     std::vector<ArgumentForm> forms;
@@ -113,8 +119,8 @@ class Loader {
     const auto dtype = static_cast<DType>(from.dtype());
     const std::optional<HalideType> type = from.dtype() < dtype_count ? halide_type(dtype) : std::nullopt;
     const auto *extents = from.extents(), *strides = from.strides();
-    if (!type || !extents || !strides || extents->size() != strides->size() || extents->size() > most_dimensions ||
-        !read(extents->size(), 2 * sizeof(int32_t)))
+    if (!type || !read(extents, sizeof(int32_t)) || !read(strides, sizeof(int32_t)) || extents->size() != strides->size() ||
+        extents->size() > most_dimensions)
       return damaged();
     BufferPlan& to = kernel.arguments.emplace_back();
     to.type = *type;
@@ -156,8 +162,9 @@ class Loader {
     const LoadedKernel& kernel = kernels_[from.kernel()];
     const size_t count = kernel.arguments.size();
     const size_t places = from.places() ? from.places()->size() : 0, steps = from.steps() ? from.steps()->size() : 0;
-    if (places != count || (steps != 0 && steps != count) || !read(count, sizeof(fbs::Place)))
+    if (places != count || (steps != 0 && steps != count))
       return fail("{} places and {} steps for a kernel of {} arguments", places, steps, count);
+    if (!read(from.places(), sizeof(fbs::Place)) || (steps != 0 && !read(from.steps(), sizeof(int64_t)))) return damaged();
     CallPlan to{kernel.function, {}, from.label() ? from.label()->string_view() : "", from.times(), {}};
     for (uint32_t i = 0; i < count; ++i) {
       to.buffers.push_back(static_cast<uint32_t>(region_.buffers.size()));
@@ -181,13 +188,13 @@ class Loader {
     buffer.offset = at.offset();
     const std::optional<uint64_t> container = container_bytes(buffer);
     if (!container) return fail("there is no tensor {} of kind {}", at.index(), static_cast<int>(at.where()));
-    if (buffer.offset % (buffer.type.bits / 8) != 0 || step % (buffer.type.bits / 8) != 0)
-      return fail("it lies at byte {}, steps {}, between elements", buffer.offset, step);
     if (buffer.offset > *container || reach_bytes(buffer) > *container - buffer.offset)
       return fail("it lies outside of its tensor of {} bytes", *container);
     const Bytes last = static_cast<Bytes>(buffer.offset) + static_cast<Bytes>(step) * (static_cast<Bytes>(times) - 1);
     if (last < 0 || last + reach_bytes(buffer) > *container)
       return fail("it moves out of its tensor of {} bytes", *container);
+    if (buffer.offset % (buffer.type.bits / 8) != 0 || step % (buffer.type.bits / 8) != 0)
+      return fail("it lies at byte {} and moves by {}: between elements", buffer.offset, step);
     if (buffer.where == BufferPlan::Where::constant)
       buffer.constant = static_cast<uint8_t*>(context_.constants[buffer.index].data);
     return buffer;

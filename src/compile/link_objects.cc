@@ -46,6 +46,7 @@ class TemporaryFolder {
     if (!path_.empty()) fs::remove_all(path_, ignored);
   }
   fs::path operator/(const std::string& name) const { return path_ / name; }
+  const fs::path& path() const { return path_; }
 
  private:
   fs::path path_;
@@ -69,6 +70,17 @@ Result<std::string> read_file(const fs::path& path) {
   if (!file.read(bytes.data(), static_cast<std::streamsize>(size)))
     return fail("cannot read '{}', which ld.lld wrote: {}", path.string(), std::strerror(errno));
   return bytes;
+}
+
+/// The line that tells of an error, where a linker that crashed also asks for bug reports and prints its stack.
+std::string telling_line(const std::string& log) {
+  std::istringstream lines(log);
+  std::string first, line;
+  while (std::getline(lines, line)) {
+    if (first.empty()) first = line;
+    if (line.find("error") != std::string::npos || line.find("ERROR") != std::string::npos) return line;
+  }
+  return first.empty() ? "nothing" : first;
 }
 
 /// Runs a program found on PATH, no shell between; its messages go to `log`. Gives its exit status, 127 when
@@ -135,7 +147,10 @@ Result<std::string> link_objects(std::span<const std::string> objects, const std
   const int status = TRY(run_program(arguments, folder / "log"));
   if (status == 127)
     return fail("ld.lld is not on PATH; it links the program: install the package lld (apt install lld)");
-  if (status != 0) return fail("ld.lld failed with status {}: {}", status, read_file(folder / "log").value_or("(its messages are lost)"));
+  if (status != 0) {
+    return fail("ld.lld failed with status {} in '{}'; is there room on its disk? It said: {}", status, folder.path().string(),
+                telling_line(read_file(folder / "log").value_or("nothing")));
+  }
   return read_file(output);
 }
 

@@ -44,7 +44,10 @@ halide::KernelFunction touch_of(size_t count, std::index_sequence<counts...>) {
 /// Signs its arguments in the name of each kernel, as no fuzzer can. Gives kernels by their numbers of arguments.
 std::vector<std::pair<std::string, size_t>> sign(std::vector<uint8_t>& blob) {
   std::vector<std::pair<std::string, size_t>> kernels;
-  if (!flatbuffers::Verifier(blob.data(), blob.size()).VerifyBuffer<halide::fbs::RegionPlan>(nullptr)) return kernels;
+  const auto is_valid = [&] {
+    return flatbuffers::Verifier(blob.data(), blob.size()).VerifyBuffer<halide::fbs::RegionPlan>(nullptr);
+  };
+  if (!is_valid()) return kernels;
   const auto* plan = flatbuffers::GetRoot<halide::fbs::RegionPlan>(blob.data());
   for (size_t k = 0; plan->kernels() != nullptr && k < std::min<size_t>(plan->kernels()->size(), 64); ++k) {
     const auto* kernel = plan->kernels()->Get(static_cast<flatbuffers::uoffset_t>(k));
@@ -63,6 +66,7 @@ std::vector<std::pair<std::string, size_t>> sign(std::vector<uint8_t>& blob) {
     if (kernel->symbol()->size() < ending.size()) continue;
     auto* text = const_cast<char*>(kernel->symbol()->c_str());
     std::memcpy(text + kernel->symbol()->size() - ending.size(), ending.data(), ending.size());
+    if (!is_valid()) return kernels;  // the text lay over something else
     kernels.emplace_back(kernel->symbol()->str(), count);
   }
   return kernels;
