@@ -219,11 +219,25 @@ std::string compare(const TensorView& got, const TensorView& want, double relati
   return same_tensor(got, want) ? std::string() : "integers differ";
 }
 
+/// Loads a region as whoever runs it would, with kernels that must not be called.
+Status load_uncalled(const CompiledRegion& region) {
+  std::vector<TensorView> constants;
+  for (const Tensor& constant : region.constants) constants.push_back(constant.view());
+  LoadContext context;
+  context.blob = std::as_bytes(std::span(region.blob));
+  context.constants = constants;
+  context.workspace_bytes = region.workspace_bytes;
+  context.symbol = [](const std::string&) { return reinterpret_cast<void*>(1); };
+  TRY(halide::load(context));
+  return {};
+}
+
 Tuner random_tuner(CostDatabase& costs, uint32_t seed) {
   Tuner tuner;
   tuner.costs = &costs;
   tuner.may_go_on = [] { return true; };
   tuner.time_kernels = [random = std::mt19937(seed)](const KernelBatch& batch, int) mutable -> Result<std::vector<int64_t>> {
+    TRY(load_uncalled(batch.region));
     std::vector<int64_t> times(batch.uses.size());
     for (int64_t& time : times) time = 1 + static_cast<int64_t>(random() % 1000);
     return times;

@@ -74,8 +74,8 @@ class Loader {
   template <typename Vector>
   bool read(const Vector* parts, size_t size) {
     const size_t alignment = size % 8 == 0 ? 8 : 4;
-    if (parts == nullptr || reinterpret_cast<uintptr_t>(parts->Data()) % alignment != 0 || parts->size() > unread_ / size)
-      return false;
+    if (parts == nullptr || parts->size() > unread_ / size) return false;
+    if (parts->size() > 0 && reinterpret_cast<uintptr_t>(parts->Data()) % alignment != 0) return false;  // empty ones may lie anywhere
     unread_ -= parts->size() * size;
     return true;
   }
