@@ -12,6 +12,7 @@ namespace {
 constexpr size_t most_dimensions = 16;
 constexpr uint32_t most_workers = 1024;
 constexpr uint32_t most_symbol_bytes = 256;
+constexpr uint32_t most_times_in_place = 64;  // the tuner lets a step write the same output a few times
 
 using Bytes = __int128;
 
@@ -175,7 +176,7 @@ class Loader {
     }
     TRY(check_output(region_.buffers.back()));
     // So many times that the output would leave its tensor are none that end.
-    if (to.times < 1 || (to.times > 1 && (steps == 0 || to.steps.back() == 0)))
+    if (to.times < 1 || (to.times > most_times_in_place && (steps == 0 || to.steps.back() == 0)))
       return fail("it runs {} times, and its output does not move", to.times);
     region_.calls.push_back(std::move(to));
     return {};
