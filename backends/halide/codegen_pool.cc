@@ -39,8 +39,10 @@ Result<std::string> find_worker() {
   return fail("halide: cannot find '{}', which makes the code of kernels; install Intarsia anew", worker.string());
 }
 
+bool is_out_of_time(int status) { return WIFSIGNALED(status) && WTERMSIG(status) == SIGPROF; }
+
 std::string describe_end(int status) {
-  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGPROF) return "making its code took too much time";
+  if (is_out_of_time(status)) return "making its code took too much time";
   if (WIFSIGNALED(status)) return fmt::format("making its code ended with signal {}", WTERMSIG(status));
   return fmt::format("making its code ended with status {}", WEXITSTATUS(status));
 }
@@ -65,7 +67,8 @@ class CodegenWorker {
   }
 
   ~CodegenWorker() {
-    if (process_ > 0) end();
+    CodegenOutcome ignored;
+    if (process_ > 0) end(ignored);
     close(socket_);
     if (messages_ >= 0) close(messages_);
   }
@@ -92,14 +95,15 @@ class CodegenWorker {
   }
 
   /// Why it died, in the words that it left.
-  std::string end() {
+  void end(CodegenOutcome& outcome) {
     kill(process_, SIGKILL);
     int status = 0;
     while (waitpid(process_, &status, 0) < 0 && errno == EINTR) {
     }
     process_ = 0;
     const std::string said = last_words();
-    return describe_end(status) + (said.empty() ? "" : ": " + said);
+    outcome.why = describe_end(status) + (said.empty() ? "" : ": " + said);
+    outcome.out_of_time = is_out_of_time(status);
   }
 
  private:
@@ -200,7 +204,7 @@ class Run {
     CodegenOutcome& outcome = outcomes_[number];
     outcome.cpu_seconds = worker->finish();
     if (state == MessageReader::State::closed) {
-      outcome.why = worker->end();
+      worker->end(outcome);
       worker = TRY(CodegenWorker::start());
     } else {
       std::optional<EmittedKernel> kernel = TRY(with_context(decode_reply(reply), "halide: a kernel does not compile"));

@@ -20,8 +20,9 @@ struct CodegenOutcome {
     given_up  // it took too much time, or its worker died
   };
   Kind kind = Kind::given_up;
-  EmittedKernel kernel;     // made
-  std::string why;          // given_up
+  EmittedKernel kernel;      // made
+  std::string why;           // given_up
+  bool out_of_time = false;  // given_up, as it would be again
   double cpu_seconds = 0;
 };
 

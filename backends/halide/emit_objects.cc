@@ -90,7 +90,7 @@ Result<std::vector<const CodegenOutcome*>> Emitter::emit(std::span<const Kernel*
   }
   for (size_t i = 0; i < requests.size(); ++i) {
     report(requests[i].kernel, (*outcomes)[i], options.codegen);
-    if ((*outcomes)[i].kind == Kind::given_up) remember_given_up(requests[i].kernel, options);
+    if ((*outcomes)[i].out_of_time) remember_given_up(requests[i].kernel, options);
     made_[requests[i].name] = std::move((*outcomes)[i]);
   }
   std::vector<const CodegenOutcome*> all;
