@@ -55,31 +55,23 @@ TEST(Overlap, UnlikeDevicesWorkAtOnce) {
   EXPECT_LT(best, 0.045) << "three times 20 ms, one after the other, are 60";
 }
 
-TEST(Overlap, AFailureInOneLaneEndsTheRun) {
+/// Three runs of branches with this blob fail, each with `message`.
+void expect_failures(const std::string& blob, const std::string& message) {
   const TestFolder folder;
-  auto session = bind(folder, three_branches("fail"));
+  auto session = bind(folder, three_branches(blob));
   ASSERT_TRUE(session);
   std::vector<float> x = {1, 2};
   const NamedTensor inputs[] = {{"x", {x.data(), DType::f32, {2}}, nullptr}};
   for (int i = 0; i < 3; ++i) {
     const Status status = session->run("", inputs, {});
     ASSERT_FALSE(status);
-    EXPECT_NE(status.error().message.find("(toy@sim:"), std::string::npos) << status.error().message;
+    EXPECT_NE(status.error().message.find(message), std::string::npos) << status.error().message;
   }
 }
 
-TEST(Overlap, AnExceptionInOneLaneIsAnError) {
-  const TestFolder folder;
-  auto session = bind(folder, three_branches("throw"));
-  ASSERT_TRUE(session);
-  std::vector<float> x = {1, 2};
-  const NamedTensor inputs[] = {{"x", {x.data(), DType::f32, {2}}, nullptr}};
-  for (int i = 0; i < 3; ++i) {
-    const Status status = session->run("", inputs, {});
-    ASSERT_FALSE(status);
-    EXPECT_NE(status.error().message.find("): internal error: a bug"), std::string::npos) << status.error().message;
-  }
-}
+TEST(Overlap, AFailureInOneLaneEndsTheRun) { expect_failures("fail", "(toy@sim:"); }
+
+TEST(Overlap, AnExceptionInOneLaneIsAnError) { expect_failures("throw", "): internal error: a bug"); }
 
 TEST(Overlap, AChainStaysInOneThread) {
   const TestFolder folder;

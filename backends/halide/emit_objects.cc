@@ -45,7 +45,7 @@ void remember_given_up(const Kernel& kernel, const CompileOptions& options) {
   options.tuner->costs->add(std::span(&entry, 1));
 }
 
-/// The last way to compute it has more time: there is no other.
+/// The last way to compute it has more time, because nothing could take its place.
 double cpu_seconds_for(const Call& call, const EmitOptions& emit) {
   return call.alternatives.empty() ? 6 * emit.cpu_seconds : emit.cpu_seconds;
 }

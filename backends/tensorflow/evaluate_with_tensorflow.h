@@ -10,7 +10,7 @@
 namespace intarsia {
 
 /// The graph's outputs, in its order, for one tensor per input (any order). `op_libraries` are loaded before. Fails for an
-/// input that is missing, an output that is no tensor, and with TensorFlow's own message.
+/// input that is missing, an output that is not a tensor, and with TensorFlow's own message.
 Result<std::vector<NamedValue>> evaluate_with_tensorflow(const Graph& graph, std::span<const NamedValue> inputs,
                                                          const std::vector<std::string>& op_libraries);
 

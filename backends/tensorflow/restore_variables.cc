@@ -64,7 +64,7 @@ Result<ObjectGraph> read_objects(const Library& library, const std::string& chec
   TF_Tensor* made = nullptr;
   TRY(session->run({}, {}, {&output, 1}, {&made, 1}));
   const Tensor tensor = TRY(adopt_tensor(library, OwnedTensor(made, DeleteTensor{&library})));
-  if (tensor.as<std::string>().size() != 1) return fail("'{}' is no single string", checkpoint_graph_key);
+  if (tensor.as<std::string>().size() != 1) return fail("'{}' is not a single string", checkpoint_graph_key);
   try {
     return read_checkpoint_objects(tensor.as<std::string>()[0]);
   } catch (const protozero::exception& error) {
