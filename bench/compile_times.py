@@ -20,33 +20,55 @@ MODELS = ROOT / "build/models"
 
 def find_models() -> list[pathlib.Path]:
     onnx = sorted(MODELS.glob("*.onnx")) + sorted(MODELS.glob("torch_like/*.onnx"))
-    return onnx + sorted(MODELS.glob("tensorflow/*.pb")) + sorted(path.parent for path in MODELS.glob("tensorflow/*/saved_model.pb"))
+    return (
+        onnx
+        + sorted(MODELS.glob("tensorflow/*.pb"))
+        + sorted(path.parent for path in MODELS.glob("tensorflow/*/saved_model.pb"))
+    )
 
 
 def compile_cold(model: pathlib.Path, threads: int) -> dict:
     libraries = sorted(model.parent.glob(f"{model.name}.so"))
     options = [word for library in libraries for word in ("--op-library", library)]
     with tempfile.TemporaryDirectory() as folder:
-        return json_of(BIN / "intarsia", "compile", model, "-o", f"{folder}/program.so", "--cache", f"{folder}/cache", "--threads", threads,
-                       "-q", "--json", *options)
+        return json_of(
+            BIN / "intarsia",
+            "compile",
+            model,
+            "-o",
+            f"{folder}/program.so",
+            "--cache",
+            f"{folder}/cache",
+            "--threads",
+            threads,
+            "-q",
+            "--json",
+            *options,
+        )
 
 
 def row(model: pathlib.Path, threads: int, report: dict) -> str:
     code = report["code_generation"]
     slowest = code["slowest"] or {"kernel": "-", "cpu_seconds": 0}
-    return (f"| {model.stem} | {threads} | {report['compile_seconds']:.1f} | {code['kernels']} | {code['cpu_seconds']:.1f} | "
-            f"{slowest['cpu_seconds']:.2f} | {slowest['kernel']} | {len(code['given_up'])} |")
+    return (
+        f"| {model.stem} | {threads} | {report['compile_seconds']:.1f} | {code['kernels']} | {code['cpu_seconds']:.1f} | "
+        f"{slowest['cpu_seconds']:.2f} | {slowest['kernel']} | {len(code['given_up'])} |"
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", default=[], metavar="MODEL")
     only = parser.parse_args().only
-    lines = ["# Compile times of the test models", "",
-             f"Written by `bench/compile_times.py` on {processor()}: compiles with `--tune fast` and no times known before. *Kernels* that code",
-             "was made for have the variants that were measured among them; the limit for one is 10 s of CPU time.", "",
-             "| model | threads | compile, s | kernels | code, CPU s | slowest, CPU s | slowest kernel | given up |",
-             "|---|---|---|---|---|---|---|---|"]
+    lines = [
+        "# Compile times of the test models",
+        "",
+        f"Written by `bench/compile_times.py` on {processor()}: compiles with `--tune fast` and no times known before. *Kernels* that code",
+        "was made for have the variants that were measured among them; the limit for one is 10 s of CPU time.",
+        "",
+        "| model | threads | compile, s | kernels | code, CPU s | slowest, CPU s | slowest kernel | given up |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
     for model in find_models():
         if only and model.stem not in only:
             continue

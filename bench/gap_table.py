@@ -35,13 +35,17 @@ def random_inputs(model: pathlib.Path) -> dict:
         tensor = value.type.tensor_type
         shape = [size.dim_value or 1 for size in tensor.shape.dim]
         dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
-        inputs[value.name] = (random.uniform(-1, 1, shape) if dtype.kind == "f" else random.integers(0, 2, shape)).astype(dtype)
+        inputs[value.name] = (
+            random.uniform(-1, 1, shape) if dtype.kind == "f" else random.integers(0, 2, shape)
+        ).astype(dtype)
     return inputs
 
 
 @dataclasses.dataclass
 class ProfiledNode:
-    source: list[str]  # names of nodes and values of the model that it stands for, as far as the runtime tells
+    source: list[
+        str
+    ]  # names of nodes and values of the model that it stands for, as far as the runtime tells
     milliseconds: float = float("inf")  # the least of all runs
 
 
@@ -74,17 +78,30 @@ def profile_openvino(model: pathlib.Path, threads: int) -> list[ProfiledNode]:
     inputs = random_inputs(model)
     read = core.read_model(model)
     read.reshape({name: value.shape for name, value in inputs.items()})
-    compiled = core.compile_model(read, "CPU", {"INFERENCE_PRECISION_HINT": "f32", "PERFORMANCE_HINT": "LATENCY",
-                                                "INFERENCE_NUM_THREADS": threads, "PERF_COUNT": True})
-    sources = {node.friendly_name: node.rt_info["originalLayersNames"].astype(str).split(",")
-               for node in compiled.get_runtime_model().get_ordered_ops() if "originalLayersNames" in node.rt_info}
+    compiled = core.compile_model(
+        read,
+        "CPU",
+        {
+            "INFERENCE_PRECISION_HINT": "f32",
+            "PERFORMANCE_HINT": "LATENCY",
+            "INFERENCE_NUM_THREADS": threads,
+            "PERF_COUNT": True,
+        },
+    )
+    sources = {
+        node.friendly_name: node.rt_info["originalLayersNames"].astype(str).split(",")
+        for node in compiled.get_runtime_model().get_ordered_ops()
+        if "originalLayersNames" in node.rt_info
+    }
     request = compiled.create_infer_request()
     nodes: dict[str, ProfiledNode] = {}
     for _ in range(WARM_UP + RUNS):
         request.infer(inputs)
         for info in request.profiling_info:
             if info.status == openvino.ProfilingInfo.Status.EXECUTED:
-                node = nodes.setdefault(info.node_name, ProfiledNode(sources.get(info.node_name, [info.node_name])))
+                node = nodes.setdefault(
+                    info.node_name, ProfiledNode(sources.get(info.node_name, [info.node_name]))
+                )
                 node.milliseconds = min(node.milliseconds, info.real_time.total_seconds() * 1000)
     return list(nodes.values())
 
@@ -102,10 +119,16 @@ def profile_peer(peer: str, model: pathlib.Path, threads: int) -> list[ProfiledN
 def profile_ours(model: pathlib.Path, threads: int) -> list[tuple[str, str, float]]:
     """(node of the model, operators, milliseconds) of each kernel."""
     program, trace = OUT / f"{model.stem}.so", OUT / f"{model.stem}.trace.json"
-    subprocess.run([BIN / "intarsia", "compile", model, "-o", program, "--fallback", "none", "--threads", str(threads)], check=True,
-                   stdout=subprocess.DEVNULL)
-    subprocess.run([BIN / "intarsia", "run", program, "--runs", str(WARM_UP + RUNS), "--trace", trace], check=True,
-                   stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [BIN / "intarsia", "compile", model, "-o", program, "--fallback", "none", "--threads", str(threads)],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    subprocess.run(
+        [BIN / "intarsia", "run", program, "--runs", str(WARM_UP + RUNS), "--trace", trace],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
     events = [event for event in json.loads(trace.read_text())["traceEvents"] if event.get("cat") == "kernel"]
     count = len(events) // (WARM_UP + RUNS)
     kernels = []
@@ -159,6 +182,7 @@ def sum_peer(work: ModelWork, nodes: list[ProfiledNode]) -> tuple[list[float], l
 @dataclasses.dataclass
 class Row:
     """Equal layers, or equal groups of layers that the peer fuses."""
+
     names: list[str]
     kernels: str
     multiply_adds: int = 0
@@ -166,7 +190,9 @@ class Row:
     peer: float = 0
 
 
-def join_rows(work: ModelWork, ours: list[float], kernels: list[list[str]], peer: tuple[list[float], list[int]]) -> dict[str, Row]:
+def join_rows(
+    work: ModelWork, ours: list[float], kernels: list[list[str]], peer: tuple[list[float], list[int]]
+) -> dict[str, Row]:
     """By what is computed, "Conv 1x64x56x56 by 64x64x3x3"."""
     times, joined = peer
     groups: dict[int, list[int]] = {}
@@ -175,7 +201,10 @@ def join_rows(work: ModelWork, ours: list[float], kernels: list[list[str]], peer
     rows: dict[str, Row] = {}
     for group in groups.values():
         layers = [work.layers[i] for i in group]
-        what = "<br>".join(f"{layer.operator} {'x'.join(map(str, layer.shape))} by {'x'.join(map(str, layer.weights))}" for layer in layers)
+        what = "<br>".join(
+            f"{layer.operator} {'x'.join(map(str, layer.shape))} by {'x'.join(map(str, layer.weights))}"
+            for layer in layers
+        )
         row = rows.setdefault(what, Row([], "; ".join(kernel for i in group for kernel in kernels[i])))
         row.names.append(layers[0].name)
         row.multiply_adds += sum(layer.multiply_adds for layer in layers)
@@ -189,8 +218,10 @@ def gap_rows(rows: dict[str, Row], gflops: float) -> list[str]:
     lines = []
     for what, row in sorted(rows.items(), key=lambda item: item[1].peer - item[1].ours):
         limit = 2 * row.multiply_adds / gflops / 1e6
-        lines.append(f"| {row.names[0]} | {len(row.names)} | {what} | {row.kernels} | {row.ours:.3f} | {row.peer:.3f} | {limit:.3f} |"
-                     f" {row.ours - row.peer:+.3f} |")
+        lines.append(
+            f"| {row.names[0]} | {len(row.names)} | {what} | {row.kernels} | {row.ours:.3f} | {row.peer:.3f} | {limit:.3f} |"
+            f" {row.ours - row.peer:+.3f} |"
+        )
     return lines
 
 
@@ -203,9 +234,16 @@ def model_section(name: str, threads: int, gflops: float) -> list[str]:
     theirs = sum(peers[best][0])
     limit = 2 * work.multiply_adds / gflops / 1e6
     print(f"{name}: {sum(ours):.2f} ms, {best} {theirs:.2f} ms, limit {limit:.2f} ms", flush=True)
-    return [f"## {name}", "", f"All layers: ours {sum(ours):.2f} ms, {PEERS[best]} {theirs:.2f} ms, limit {limit:.2f} ms.", "",
-            f"| first layer | layers | output by weights | our kernels | ours, ms | {PEERS[best]}, ms | limit, ms | gap, ms |", "|---" * 8 + "|",
-            *gap_rows(join_rows(work, ours, kernels, peers[best]), gflops), ""]
+    return [
+        f"## {name}",
+        "",
+        f"All layers: ours {sum(ours):.2f} ms, {PEERS[best]} {theirs:.2f} ms, limit {limit:.2f} ms.",
+        "",
+        f"| first layer | layers | output by weights | our kernels | ours, ms | {PEERS[best]}, ms | limit, ms | gap, ms |",
+        "|---" * 8 + "|",
+        *gap_rows(join_rows(work, ours, kernels, peers[best]), gflops),
+        "",
+    ]
 
 
 def main() -> None:
@@ -215,10 +253,16 @@ def main() -> None:
     arguments = parser.parse_args()
     OUT.mkdir(parents=True, exist_ok=True)
     (peak,) = json_of(BIN / "bench_fma_peak", arguments.threads)["results"]
-    text = ["# Gaps", "", f"Written by `bench/gap_table.py`: the layers of each model, {arguments.threads} thread(s), f32, batch 1; those that take us longest",
-            "beyond the best peer come first. A layer is a product or convolution with what follows it up to the next one; equal ones",
-            "are added up. The limit is their multiply-adds in direct arithmetic at " + f"{peak['gflops']:.0f} GFLOP/s. Times are the least of",
-            f"{RUNS} profiled runs. A peer may be below the limit: OpenVINO leaves out what no later layer reads.", ""]
+    text = [
+        "# Gaps",
+        "",
+        f"Written by `bench/gap_table.py`: the layers of each model, {arguments.threads} thread(s), f32, batch 1; those that take us longest",
+        "beyond the best peer come first. A layer is a product or convolution with what follows it up to the next one; equal ones",
+        "are added up. The limit is their multiply-adds in direct arithmetic at "
+        + f"{peak['gflops']:.0f} GFLOP/s. Times are the least of",
+        f"{RUNS} profiled runs. A peer may be below the limit: OpenVINO leaves out what no later layer reads.",
+        "",
+    ]
     for name in arguments.only:
         text += model_section(name, arguments.threads, peak["gflops"])
     (ROOT / "docs/gaps.md").write_text("\n".join(text))

@@ -1,5 +1,5 @@
-// What a parallel loop costs when every thread takes part: one task a thread, which waits until all the others have begun.
-// Prints one JSON object; aim: about a microsecond.
+// What a parallel loop costs when every thread takes part: one task a thread, which waits until all the
+// others have begun. Prints one JSON object; aim: about a microsecond.
 //
 //   build/bin/bench_handover [THREADS]
 #include <algorithm>
@@ -48,6 +48,6 @@ int main(int count, char** arguments) {
     nanoseconds.push_back(std::chrono::duration<double, std::nano>(Clock::now() - begin).count() / loops);
   }
   std::sort(nanoseconds.begin(), nanoseconds.end());
-  std::printf("{\"threads\": %d, \"loops\": %d, \"ns_a_loop_median\": %.0f, \"ns_a_loop_min\": %.0f}\n", threads,
-              batches * loops, nanoseconds[batches / 2], nanoseconds[0]);
+  std::printf("{\"threads\": %d, \"loops\": %d, \"ns_a_loop_median\": %.0f, \"ns_a_loop_min\": %.0f}\n",
+              threads, batches * loops, nanoseconds[batches / 2], nanoseconds[0]);
 }

@@ -16,7 +16,9 @@ THREADS = [count for count in (1, 2) if count <= len(os.sched_getaffinity(0))]
 
 
 def json_of(*command: object) -> dict:
-    return json.loads(subprocess.run([str(c) for c in command], check=True, stdout=subprocess.PIPE, text=True).stdout)
+    return json.loads(
+        subprocess.run([str(c) for c in command], check=True, stdout=subprocess.PIPE, text=True).stdout
+    )
 
 
 def processor() -> str:

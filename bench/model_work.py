@@ -38,10 +38,18 @@ class ModelWork:
         self.layers: list[Layer] = []
         self.layer_of: dict[str, int | None] = {}
         self.movement: set[str] = set()  # nodes that compute nothing
-        command = [INTARSIA, "compile", model, "--stop-after", "fold_constants", "--print-after", "fold_constants"]
+        command = [
+            INTARSIA,
+            "compile",
+            model,
+            "--stop-after",
+            "fold_constants",
+            "--print-after",
+            "fold_constants",
+        ]
         text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
         shapes: dict[str, list[int]] = {}
-        for line in text[text.index("# after fold_constants"):].splitlines():
+        for line in text[text.index("# after fold_constants") :].splitlines():
             for name, _, sizes in VALUE.findall(line.split(" = ")[0]):
                 shapes[unquote(name)] = [int(size) for size in sizes.split(",") if size]
             if node := NODE.match(line):

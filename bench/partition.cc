@@ -1,4 +1,5 @@
-// Time of keeping opaque values inside, of partitioning and of the copies, for graphs of up to 200,000 nodes. One JSON object on stdout.
+// Time of keeping opaque values inside, of partitioning and of the copies, for graphs of up to 200,000 nodes.
+// One JSON object on stdout.
 //
 //     build/bin/bench_partition [NODES]...
 #include <algorithm>
@@ -56,7 +57,8 @@ constexpr Pattern patterns[] = {
     {"random on 4 targets", [](size_t, std::mt19937& random) { return static_cast<uint32_t>(random() % 4); }},
 };
 
-/// One value in a hundred is a sequence, which a node up to 1000 further on reads, too. Targets 1 and up are frameworks.
+/// One value in a hundred is a sequence, which a node up to 1000 further on reads, too. Targets 1 and up are
+/// frameworks.
 void make_opaque(Graph& graph, Placement& placement) {
   std::mt19937 random(3);
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
@@ -71,8 +73,10 @@ void make_opaque(Graph& graph, Placement& placement) {
 
 const std::vector<PlacementTarget>& four_targets() {
   static const FakeTarget own("own", {"Foo"}), framework("framework", {"Foo"}, true);
-  static const std::vector<PlacementTarget> targets = {
-      {&own, 0, "own@a"}, {&framework, 0, "framework@a"}, {&framework, 1, "framework@b"}, {&framework, 2, "framework@c"}};
+  static const std::vector<PlacementTarget> targets = {{&own, 0, "own@a"},
+                                                       {&framework, 0, "framework@a"},
+                                                       {&framework, 1, "framework@b"},
+                                                       {&framework, 2, "framework@c"}};
   return targets;
 }
 
@@ -103,8 +107,8 @@ void measure(size_t nodes, size_t width, const Pattern& pattern, bool opaque, bo
   std::printf(
       "%s\n  {\"nodes\": %zu, \"width\": %zu, \"pattern\": \"%s\", \"opaque\": %s, \"regions\": %zu, "
       "\"steps\": %zu, \"opaque_seconds\": %.4f, \"partition_seconds\": %.4f, \"seconds\": %.4f}",
-      first ? "" : ",", nodes, width, pattern.name, opaque ? "true" : "false", partition.regions.size(), steps.size(),
-      opaque_seconds, partition_seconds, seconds);
+      first ? "" : ",", nodes, width, pattern.name, opaque ? "true" : "false", partition.regions.size(),
+      steps.size(), opaque_seconds, partition_seconds, seconds);
   std::fflush(stdout);
 }
 

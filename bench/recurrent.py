@@ -30,7 +30,9 @@ def make_model(path: pathlib.Path, op: str, units: int, steps: int, batch: int) 
     random = np.random.default_rng(1)
 
     def weights(name: str, *shape: int):
-        return numpy_helper.from_array((random.standard_normal(shape) / np.sqrt(units)).astype(np.float32), name)
+        return numpy_helper.from_array(
+            (random.standard_normal(shape) / np.sqrt(units)).astype(np.float32), name
+        )
 
     attributes = {"linear_before_reset": 1} if op == "GRU" else {}
     nodes = [
@@ -39,10 +41,19 @@ def make_model(path: pathlib.Path, op: str, units: int, steps: int, batch: int) 
         helper.make_node("Squeeze", ["h", "axis"], ["y"], "squeeze"),
     ]
     rows = GATES[op] * units
-    initializers = [weights("w", 1, rows, units), weights("r", 1, rows, units), weights("b", 1, 2 * rows),
-                    numpy_helper.from_array(np.array([0], np.int64), "axis")]
-    graph = helper.make_graph(nodes, "recurrent", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [batch, steps, units])],
-                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, [batch, units])], initializers)
+    initializers = [
+        weights("w", 1, rows, units),
+        weights("r", 1, rows, units),
+        weights("b", 1, 2 * rows),
+        numpy_helper.from_array(np.array([0], np.int64), "axis"),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "recurrent",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [batch, steps, units])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [batch, units])],
+        initializers,
+    )
     save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
 
 
@@ -79,24 +90,52 @@ def measure(op: str, units: int, steps: int, batch: int, options: argparse.Names
     with tempfile.TemporaryDirectory() as folder:
         model = pathlib.Path(folder) / "model.onnx"
         make_model(model, op, units, steps, batch)
-        run = json_of(BIN / "intarsia", "bench", model, "--fallback", "none", "--threads", 1, "-t", options.seconds,
-                      "--against", "onnxruntime", "--json")
+        run = json_of(
+            BIN / "intarsia",
+            "bench",
+            model,
+            "--fallback",
+            "none",
+            "--threads",
+            1,
+            "-t",
+            options.seconds,
+            "--against",
+            "onnxruntime",
+            "--json",
+        )
     times = [(result["min_ms"], result["median_ms"]) for result in run["results"]]
     if options.tensorflow:
         times.append(in_own_process(time_tensorflow, op, units, steps, batch, options.seconds))
-    cells = [op, str(units), str(steps), str(batch), *(f"{least:.3f} ({median:.3f})" for least, median in times),
-             *(f"{least / times[0][0]:.2f}" for least, _ in times[1:])]
+    cells = [
+        op,
+        str(units),
+        str(steps),
+        str(batch),
+        *(f"{least:.3f} ({median:.3f})" for least, median in times),
+        *(f"{least / times[0][0]:.2f}" for least, _ in times[1:]),
+    ]
     return "| " + " | ".join(cells) + " |"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seconds", type=float, default=3, help="for each model and runtime (3)")
     parser.add_argument("--full", action="store_true", help="more sizes, and batches of 8")
     parser.add_argument("--no-tensorflow", dest="tensorflow", action="store_false")
     options = parser.parse_args()
     peers = ["ONNX Runtime", "TensorFlow"][: 1 + options.tensorflow]
-    titles = ["layer", "units", "steps", "batch", "Intarsia, ms", *(f"{peer}, ms" for peer in peers), *(f"{peer} / ours" for peer in peers)]
+    titles = [
+        "layer",
+        "units",
+        "steps",
+        "batch",
+        "Intarsia, ms",
+        *(f"{peer}, ms" for peer in peers),
+        *(f"{peer} / ours" for peer in peers),
+    ]
     print("| " + " | ".join(titles) + " |\n" + "|---" * len(titles) + "|")
     units = (32, 64, 128, 256, 512) if options.full else (64, 128, 256)
     for op in GATES:

@@ -1,4 +1,5 @@
-// What a region in TensorFlow costs above the session's own call: one small addition, inputs in place, the output adopted.
+// What a region in TensorFlow costs above the session's own call: one small addition, inputs in place, the
+// output adopted.
 //
 // Prints one JSON object; times are nanoseconds a call, the median of rounds taken in turn.
 #include <algorithm>
@@ -33,7 +34,8 @@ double median(std::vector<double> times) {
 Graph make_graph() {
   Graph graph{.name = "add"};
   const ValueType type{DType::f32, to_symbolic({16}), false, {}};
-  const ValueId a = graph.add_value("a", type), b = graph.add_value("b", type), c = graph.add_value("c", type);
+  const ValueId a = graph.add_value("a", type), b = graph.add_value("b", type),
+                c = graph.add_value("c", type);
   Attributes attributes;
   attributes.set("T", tensorflow::encode_type(tensorflow::data_type_of(DType::f32)));
   graph.add_node({"add", "AddV2", "tensorflow", 1, {a, b}, {c}, {}, attributes});
@@ -50,7 +52,8 @@ class BareCall {
 
   bool operator()() {
     tf::TF_Tensor* made[] = {nullptr};
-    library_.api().run(*region_.session, nullptr, region_.inputs.data(), fed_, 2, region_.outputs.data(), made, 1, nullptr, 0, nullptr, status_);
+    library_.api().run(*region_.session, nullptr, region_.inputs.data(), fed_, 2, region_.outputs.data(),
+                       made, 1, nullptr, 0, nullptr, status_);
     if (made[0] == nullptr) return false;
     library_.api().delete_tensor(made[0]);
     return true;
@@ -72,7 +75,8 @@ Status measure() {
   const tf::RegionSession session = TRY(tf::open_region(library, tf::as_region(written), 1));
 
   const Tensor a(DType::f32, {16}), b(DType::f32, {16});
-  const tf::OwnedTensor wrapped_a = TRY(tf::wrap_tensor(library, a.view())), wrapped_b = TRY(tf::wrap_tensor(library, b.view()));
+  const tf::OwnedTensor wrapped_a = TRY(tf::wrap_tensor(library, a.view())),
+                        wrapped_b = TRY(tf::wrap_tensor(library, b.view()));
   BareCall bare_call(library, session, wrapped_a.get(), wrapped_b.get());
   const Input inputs[] = {{a.view(), nullptr}, {b.view(), nullptr}};
   Output outputs[] = {{{}, nullptr, true}};
@@ -85,8 +89,10 @@ Status measure() {
     whole.push_back(nanoseconds([&] { ok &= region->run(context).has_value(); }));
   }
   if (!ok) return fail("a run failed");
-  fmt::print("{{\"tensorflow\": \"{}\", \"bare_run_ns\": {:.0f}, \"region_run_ns\": {:.0f}, \"overhead_ns\": {:.0f}}}\n", library.version(),
-             median(bare), median(whole), median(whole) - median(bare));
+  fmt::print(
+      "{{\"tensorflow\": \"{}\", \"bare_run_ns\": {:.0f}, \"region_run_ns\": {:.0f}, \"overhead_ns\": "
+      "{:.0f}}}\n",
+      library.version(), median(bare), median(whole), median(whole) - median(bare));
   return {};
 }
 

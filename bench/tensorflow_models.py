@@ -24,9 +24,27 @@ CLASSIFIERS = ("resnet50", "mobilenetv2", "inceptionv3", "efficientnetb0", "dens
 NO_SLOWER = 1 / 1.02  # by more than the noise
 # Model -> the least ratio (TensorFlow's time / ours) at one thread that it is to have.
 GOALS = {
-    **dict.fromkeys(CLASSIFIERS, NO_SLOWER), "jpeg_classifier": 1.5, "text_classifier": 1.0, "text_table": 1.0, "fifty_islands": NO_SLOWER,
-    **dict.fromkeys(("keras_lstm", "keras_gru", "keras_lstm_steps", "keras_gru_steps", "keras_bidirectional"), 1.5),
-    **dict.fromkeys(("dynamic_rnn", "detector_head", "custom_op", "spectral", "unique_shapes", "ragged_sparse", "frozen", "frozen_v1"), NO_SLOWER),
+    **dict.fromkeys(CLASSIFIERS, NO_SLOWER),
+    "jpeg_classifier": 1.5,
+    "text_classifier": 1.0,
+    "text_table": 1.0,
+    "fifty_islands": NO_SLOWER,
+    **dict.fromkeys(
+        ("keras_lstm", "keras_gru", "keras_lstm_steps", "keras_gru_steps", "keras_bidirectional"), 1.5
+    ),
+    **dict.fromkeys(
+        (
+            "dynamic_rnn",
+            "detector_head",
+            "custom_op",
+            "spectral",
+            "unique_shapes",
+            "ragged_sparse",
+            "frozen",
+            "frozen_v1",
+        ),
+        NO_SLOWER,
+    ),
 }
 CALL_GOAL_NS = 5000
 
@@ -57,8 +75,28 @@ def measure_model(name: str, seconds: float) -> dict:
         with tempfile.TemporaryDirectory() as folder:
             compiling, running = options_of(name, pathlib.Path(folder))
             program = OUT / f"tensorflow_{name}.so"
-            compiled = json_of(BIN / "intarsia", "compile", model_path(name), *compiling, "--threads", threads, "-o", program, "--json")
-            run = json_of(BIN / "intarsia", "bench", program, *running, "--against", "tensorflow", "-t", seconds, "--json")
+            compiled = json_of(
+                BIN / "intarsia",
+                "compile",
+                model_path(name),
+                *compiling,
+                "--threads",
+                threads,
+                "-o",
+                program,
+                "--json",
+            )
+            run = json_of(
+                BIN / "intarsia",
+                "bench",
+                program,
+                *running,
+                "--against",
+                "tensorflow",
+                "-t",
+                seconds,
+                "--json",
+            )
         run["targets"] = [region["target"] for region in compiled["regions"]]
         run["plan"] = compiled["plan"]
         runs[threads] = run
@@ -69,18 +107,25 @@ def measure_model(name: str, seconds: float) -> dict:
 def measure(names: list[str] | tuple[str, ...], seconds: float) -> dict:
     load = os.getloadavg()[0]
     call = json_of(BIN / "bench_tensorflow_call")
-    return {"processor": processor(), "load_before": load, "call": call, "models": [measure_model(name, seconds) for name in names]}
+    return {
+        "processor": processor(),
+        "load_before": load,
+        "call": call,
+        "models": [measure_model(name, seconds) for name in names],
+    }
 
 
 def describe_regions(targets: list[str]) -> str:
-    """"1 halide, 2 tensorflow"."""
+    """ "1 halide, 2 tensorflow"."""
     backends = [target.split("@")[0] for target in targets]
     return ", ".join(f"{backends.count(backend)} {backend}" for backend in sorted(set(backends)))
 
 
 def table(models: list[dict], threads: int) -> list[str]:
-    lines = ["| model | regions | Intarsia, ms | TensorFlow, ms | ratio | of medians | goal | runs a second | CPU time of a run, ms | memory, MB |",
-             "|---" * 10 + "|"]
+    lines = [
+        "| model | regions | Intarsia, ms | TensorFlow, ms | ratio | of medians | goal | runs a second | CPU time of a run, ms | memory, MB |",
+        "|---" * 10 + "|",
+    ]
     for model in models:
         run = model["runs"][threads]
         ours, theirs = run["results"]
@@ -90,8 +135,17 @@ def table(models: list[dict], threads: int) -> list[str]:
 
         goal = f"{GOALS[model['model']]:.2f}" if threads == 1 else ""
         times = [f"{result['min_ms']:.3f} ({result['median_ms']:.3f})" for result in (ours, theirs)]
-        cells = [model["model"], describe_regions(run["targets"]), *times, f"{run['ratio_min']:.2f}", f"{run['ratio_median']:.2f}", goal,
-                 pair("throughput_per_s", 0), pair("cpu_ms", 2), pair("peak_rss_mb", 0)]
+        cells = [
+            model["model"],
+            describe_regions(run["targets"]),
+            *times,
+            f"{run['ratio_min']:.2f}",
+            f"{run['ratio_median']:.2f}",
+            goal,
+            pair("throughput_per_s", 0),
+            pair("cpu_ms", 2),
+            pair("peak_rss_mb", 0),
+        ]
         lines.append("| " + " | ".join(cells) + " |")
     return lines
 
@@ -104,7 +158,9 @@ def missed_goals(report: dict) -> list[str]:
         if min(ratios) < GOALS[model["model"]]:
             missed.append(f"{model['model']}: {min(ratios):.2f}, goal {GOALS[model['model']]:.2f}")
     if report["call"]["overhead_ns"] > CALL_GOAL_NS:
-        missed.append(f"a call of a region: {report['call']['overhead_ns']} ns above TensorFlow's own, goal {CALL_GOAL_NS}")
+        missed.append(
+            f"a call of a region: {report['call']['overhead_ns']} ns above TensorFlow's own, goal {CALL_GOAL_NS}"
+        )
     return missed
 
 
@@ -112,15 +168,29 @@ def section(report: dict) -> list[str]:
     """The lines of the document, from the title on."""
     version = report["models"][0]["runs"][THREADS[0]]["results"][1]["version"]
     call = report["call"]
-    lines = [TITLE, "", "SavedModels and frozen graphs of `scripts/make_tensorflow_models.py`, compiled with default options, against TensorFlow",
-             f"{version} on the same file, by the same protocol. Written by `bench/tensorflow_models.py`. Ratio = TensorFlow's time / ours.",
-             f"Load average before the measurement: {report['load_before']:.1f}. Pairs are ours / TensorFlow's.", ""]
+    lines = [
+        TITLE,
+        "",
+        "SavedModels and frozen graphs of `scripts/make_tensorflow_models.py`, compiled with default options, against TensorFlow",
+        f"{version} on the same file, by the same protocol. Written by `bench/tensorflow_models.py`. Ratio = TensorFlow's time / ours.",
+        f"Load average before the measurement: {report['load_before']:.1f}. Pairs are ours / TensorFlow's.",
+        "",
+    ]
     for threads in THREADS:
-        lines += [f"### {threads} thread{'s' if threads > 1 else ''}", "", *table(report["models"], threads), ""]
+        lines += [
+            f"### {threads} thread{'s' if threads > 1 else ''}",
+            "",
+            *table(report["models"], threads),
+            "",
+        ]
     missed = missed_goals(report)
-    lines += [f"A call of a framework region: {call['region_run_ns']} ns, of the session itself {call['bare_run_ns']} ns: {call['overhead_ns']} ns above",
-              f"it (goal: under {CALL_GOAL_NS}). Nothing is copied at its border (`tests/tensorflow_region.cc`).", "",
-              "Goals missed: " + ("; ".join(missed) if missed else "none") + ".", ""]
+    lines += [
+        f"A call of a framework region: {call['region_run_ns']} ns, of the session itself {call['bare_run_ns']} ns: {call['overhead_ns']} ns above",
+        f"it (goal: under {CALL_GOAL_NS}). Nothing is copied at its border (`tests/tensorflow_region.cc`).",
+        "",
+        "Goals missed: " + ("; ".join(missed) if missed else "none") + ".",
+        "",
+    ]
     return lines
 
 
@@ -131,13 +201,17 @@ def replace_section(document: pathlib.Path, lines: list[str]) -> None:
     end = text.find("\n## ", start + 1) + 1 if start >= 0 else 0
     if start < 0:
         start = end = text.find("## Overheads") if "## Overheads" in text else len(text)
-    document.write_text(text[:start] + "\n".join(lines) + "\n" + text[end or len(text):])
+    document.write_text(text[:start] + "\n".join(lines) + "\n" + text[end or len(text) :])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split(":", 1)[0])
-    parser.add_argument("--seconds", type=float, default=10, help="to measure each model at each number of threads")
-    parser.add_argument("--only", nargs="+", choices=GOALS, metavar="MODEL", help="measure these, write no document")
+    parser.add_argument(
+        "--seconds", type=float, default=10, help="to measure each model at each number of threads"
+    )
+    parser.add_argument(
+        "--only", nargs="+", choices=GOALS, metavar="MODEL", help="measure these, write no document"
+    )
     arguments = parser.parse_args()
     OUT.mkdir(parents=True, exist_ok=True)
     report = measure(arguments.only or list(GOALS), arguments.seconds)

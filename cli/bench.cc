@@ -94,7 +94,8 @@ using ShowProgress = std::function<void(const std::string& phase, double part)>;
 /// Parts of a bench's time, by and large: until the model is compiled, until all runtimes have opened it.
 constexpr double compiled_at = 0.4, opened_at = 0.5;
 
-Subject prepare(const Options& options, bool is_program, const std::string& compiled, const ShowProgress& progress) {
+Subject prepare(const Options& options, bool is_program, const std::string& compiled,
+                const ShowProgress& progress) {
   Subject subject{is_program ? options.path : compiled, options.model, options.compile.threads, {}, {}};
   if (!is_program) {
     intarsia::CompileOptions compile = options.compile;
@@ -184,7 +185,8 @@ Json bench(const Options& options, bool is_program, const ShowProgress& progress
   auto folder = std::make_unique<TemporaryFolder>();
   const Subject subject = prepare(options, is_program, *folder / "program.so", progress);
   const InputValues values(subject.inputs, parse_input_files(options.inputs));
-  Work work{subject.program, subject.threads, write_inputs(values, *folder), *folder / "outputs", subject.function, options.compile.op_libraries};
+  Work work{subject.program,     subject.threads,  write_inputs(values, *folder),
+            *folder / "outputs", subject.function, options.compile.op_libraries};
   Json ours;
   std::vector<Json> differences;
   for (const auto& contender : contenders) {
@@ -200,8 +202,9 @@ Json bench(const Options& options, bool is_program, const ShowProgress& progress
     }
   }
   folder.reset();
-  const double waited =
-      measure(contenders, subject.threads, options.seconds, [&](double done) { progress("measuring", opened_at + (1 - opened_at) * done); });
+  const double waited = measure(contenders, subject.threads, options.seconds, [&](double done) {
+    progress("measuring", opened_at + (1 - opened_at) * done);
+  });
   Json report{{"model", subject.model.empty() ? Json(nullptr) : Json(subject.model)},
               {"program", is_program ? Json(options.path) : Json(nullptr)},
               {"threads", subject.threads},
@@ -253,7 +256,8 @@ void throw_mismatch(const Json& report, const std::string& path) {
 
 void bench_and_print(const Options& options, bool is_program) {
   auto display = std::make_unique<ProgressDisplay>(options.verbosity);
-  const Json report = bench(options, is_program, [&](const std::string& phase, double part) { display->show(phase, part); });
+  const Json report =
+      bench(options, is_program, [&](const std::string& phase, double part) { display->show(phase, part); });
   display.reset();
   if (options.json) {
     print_json(report);
@@ -272,7 +276,8 @@ void add_bench_command(CLI::App& app) {
       ->required()
       ->type_name("MODEL|PROGRAM");
   add_input_option(*command, options->inputs);
-  command->add_option("--against", options->against, "Other runtimes to time: onnxruntime, openvino, tensorflow")
+  command
+      ->add_option("--against", options->against, "Other runtimes to time: onnxruntime, openvino, tensorflow")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("NAME,...");
@@ -289,14 +294,17 @@ void add_bench_command(CLI::App& app) {
   command->footer(
       "Each runtime has a process of its own. They run in turn, at least 10 runs at a time with pauses of "
       "100 ms;\n"
-      "a turn counts only if the others were idle meanwhile, and begins when each thread has a core of its own.\n\n"
+      "a turn counts only if the others were idle meanwhile, and begins when each thread has a core of its "
+      "own.\n\n"
       "Examples:\n"
       "  intarsia bench resnet.onnx --against onnxruntime,openvino --threads 2\n"
       "  intarsia bench resnet.so -i image=cat.npy --json\n"
       "  intarsia bench saved_model --shape image=1x224x224x3 --against tensorflow");
   command->callback([options, command] {
     const bool program = is_program(options->path);
-    if (program) refuse_compile_options(*command, {"--threads", "--signature", "--op-library"});  // the peers need them, too
+    if (program)
+      refuse_compile_options(*command,
+                             {"--threads", "--signature", "--op-library"});  // the peers need them, too
     check_usage(*options, program);
     bench_and_print(*options, program);
   });

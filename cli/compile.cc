@@ -29,7 +29,8 @@ std::string print_plan(const Json& report) {
   std::string text = shipped == "as_placed"   ? "as placed"
                      : shipped == "dissolved" ? count_of(plan["dissolved_regions"], "region") + " dissolved"
                                               : "all in " + plan["backend"].get<std::string>();
-  std::string others = shipped == "as_placed" ? "" : fmt::format("as placed {:.3g} ms", plan["as_placed_ms"].get<double>());
+  std::string others =
+      shipped == "as_placed" ? "" : fmt::format("as placed {:.3g} ms", plan["as_placed_ms"].get<double>());
   for (const auto& [backend, time] : report["single_backend_ms"].items()) {
     if (plan["backend"] != backend)
       others += fmt::format("{}all in {} {:.3g} ms", others.empty() ? "" : ", ", backend, time.get<double>());
@@ -59,7 +60,8 @@ std::string print_function(const Json& report) {
                         copy["from"].get<std::string>(), copy["to"].get<std::string>(),
                         copy["bytes"].is_null() ? "?" : print_bytes(copy["bytes"]));
   }
-  if (!report["plan"].is_null() && !report["kernels"].is_null()) text += fmt::format("  plan      {}\n", print_plan(report));
+  if (!report["plan"].is_null() && !report["kernels"].is_null())
+    text += fmt::format("  plan      {}\n", print_plan(report));
   return text;
 }
 
@@ -71,7 +73,8 @@ void print_report(const Json& report) {
                                        report["program"].get<std::string>());
   if (report.contains("functions")) {
     for (const Json& function : report["functions"])
-      text += fmt::format("function {}\n{}", function["function"].get<std::string>(), print_function(function));
+      text +=
+          fmt::format("function {}\n{}", function["function"].get<std::string>(), print_function(function));
   } else {
     text += print_function(report);
   }
@@ -85,10 +88,12 @@ void print_report(const Json& report) {
     text += fmt::format("  kernels   chosen by formula: {}\n", tuning["why_off"].get<std::string>());
   else if (tuning["measured"].get<int>() + tuning["remembered"].get<int>() > 0)
     text += fmt::format("  kernels   chosen by the times of {} variants, {} of them measured now\n",
-                        tuning["measured"].get<int>() + tuning["remembered"].get<int>(), tuning["measured"].get<int>());
+                        tuning["measured"].get<int>() + tuning["remembered"].get<int>(),
+                        tuning["measured"].get<int>());
   for (const Json& kernel : report["code_generation"]["given_up"])
     text += fmt::format("  warning   computed in another way: {}\n", kernel.get<std::string>());
-  if (!tuning["warning"].is_null()) text += fmt::format("  warning   {}\n", tuning["warning"].get<std::string>());
+  if (!tuning["warning"].is_null())
+    text += fmt::format("  warning   {}\n", tuning["warning"].get<std::string>());
   text += fmt::format("  took      {:.2f} s\n", report["compile_seconds"].get<double>());
   std::fputs(text.c_str(), stdout);
 }
@@ -121,7 +126,11 @@ void compile(Options& options) {
 void add_compile_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("compile", "Compile a model to a program");
   auto options = std::make_shared<Options>();
-  command->add_option("model", options->model, "The model: an ONNX file, a frozen GraphDef (.pb), a SavedModel folder")->required()->type_name("MODEL");
+  command
+      ->add_option("model", options->model,
+                   "The model: an ONNX file, a frozen GraphDef (.pb), a SavedModel folder")
+      ->required()
+      ->type_name("MODEL");
   command
       ->add_option("-o,--output", options->program,
                    "The program to write (default: the model's name with .so, here)")

@@ -6,10 +6,9 @@
 #include "files.h"
 
 namespace {
-const char* const names[] = {"--devices", "--backends", "--shape", "--threads",
-                             "--pin",     "--fallback", "--cpu",   "--kernels",
-                             "--math",    "--tune",     "--tune-seconds", "--cache",
-                             "--signature", "--op-library"};
+const char* const names[] = {"--devices",      "--backends", "--shape",     "--threads",   "--pin",
+                             "--fallback",     "--cpu",      "--kernels",   "--math",      "--tune",
+                             "--tune-seconds", "--cache",    "--signature", "--op-library"};
 }
 
 void add_compile_options(CLI::App& command, intarsia::CompileOptions& options) {
@@ -42,24 +41,29 @@ void add_compile_options(CLI::App& command, intarsia::CompileOptions& options) {
                   "Make code for native, x86-64-v2, x86-64-v3 or x86-64-v4 (default: native)")
       ->type_name("LEVEL");
   command
-      .add_option("--math", options.math,
-                  "exact: direct arithmetic only; fast: errors up to 1e-4 of the largest output (default: fast)")
+      .add_option(
+          "--math", options.math,
+          "exact: direct arithmetic only; fast: errors up to 1e-4 of the largest output (default: fast)")
       ->check(CLI::IsMember({"exact", "fast"}))
       ->type_name("exact|fast");
-  command.add_option("--tune", options.tune, "Choose kernels by measuring few or many variants, and what a framework runs by\n"
+  command
+      .add_option("--tune", options.tune,
+                  "Choose kernels by measuring few or many variants, and what a framework runs by\n"
                   "measuring whole plans (default: fast)")
       ->check(CLI::IsMember({"off", "fast", "full"}))
       ->type_name("off|fast|full");
   command.add_option("--tune-seconds", options.tune_seconds, "Measure for at most so long")
       ->check(CLI::Range(0.0, 1e9))
       ->type_name("S");
-  command.add_option("--cache", options.cache, "Folder of the measured times (default: the user's cache folder)")
+  command
+      .add_option("--cache", options.cache, "Folder of the measured times (default: the user's cache folder)")
       ->type_name("FOLDER");
-  command.add_option("--signature", options.signatures, "Signature of a SavedModel, a function of the program (default: serving_default, or all)")
+  command
+      .add_option("--signature", options.signatures,
+                  "Signature of a SavedModel, a function of the program (default: serving_default, or all)")
       ->type_name("NAME")
       ->allow_extra_args(false);
-  command
-      .add_option("--op-library", options.op_libraries, "Library with TensorFlow operators of your own")
+  command.add_option("--op-library", options.op_libraries, "Library with TensorFlow operators of your own")
       ->type_name("TF_OPS.so")
       ->allow_extra_args(false);
   command

@@ -78,8 +78,9 @@ class OpenedWork {
   }
 
   void open_peer(const std::string& runtime, const std::string& configuration, const Json& work) {
-    auto peer = std::make_shared<intarsia::Peer>(intarsia::Compiler::get().open_peer(
-        runtime, configuration, work["path"], work["threads"], inputs_, work["signature"], work["op_libraries"]));
+    auto peer = std::make_shared<intarsia::Peer>(
+        intarsia::Compiler::get().open_peer(runtime, configuration, work["path"], work["threads"], inputs_,
+                                            work["signature"], work["op_libraries"]));
     version_ = peer->version();
     run_ = [peer] { peer->run(); };
     outputs_ = [peer] { return peer->outputs(); };

@@ -12,8 +12,8 @@
 struct Work {
   std::string path;  // of the program (intarsia) or the model (all others)
   int threads = 1;
-  Json inputs;         // [{"name","dtype" (intarsia_dtype),"file"}]
-  std::string folder;  // where it may write its outputs
+  Json inputs;                            // [{"name","dtype" (intarsia_dtype),"file"}]
+  std::string folder;                     // where it may write its outputs
   std::string signature;                  // of a SavedModel
   std::vector<std::string> op_libraries;  // TensorFlow operators of the user's
 };
@@ -46,7 +46,8 @@ class Contender {
 };
 
 /// Rounds in turn, for about `seconds`, at least three that count of each. Throws when the machine never gets
-/// quiet enough for that. Before a turn it waits until each of `threads` threads has a core of its own, in all for at most
-/// three times `seconds`; returns how many seconds that took. `progress` is told the part that is done, 0 to 1.
+/// quiet enough for that. Before a turn it waits until each of `threads` threads has a core of its own, in
+/// all for at most three times `seconds`; returns how many seconds that took. `progress` is told the part
+/// that is done, 0 to 1.
 double measure(const std::vector<std::unique_ptr<Contender>>& contenders, int threads, double seconds,
                const std::function<void(double)>& progress);

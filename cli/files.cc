@@ -17,7 +17,8 @@ std::vector<char> read_file(const std::string& path, size_t most) {
   };
   const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (descriptor < 0) throw failed(std::strerror(errno));
-  const std::unique_ptr<const int, void (*)(const int*)> closer(&descriptor, [](const int* file) { close(*file); });
+  const std::unique_ptr<const int, void (*)(const int*)> closer(&descriptor,
+                                                                [](const int* file) { close(*file); });
   struct stat facts = {};
   if (fstat(descriptor, &facts) != 0) throw failed(std::strerror(errno));
   if (S_ISDIR(facts.st_mode)) throw failed("it is a folder, not a regular file");

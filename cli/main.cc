@@ -36,7 +36,8 @@ void parse_and_run(CLI::App& app, int argc, char** argv) {
 void check_printed() {
   const int flushed = std::fflush(stdout);
   const std::string why = flushed != 0 ? std::string(": ") + std::strerror(errno) : "";
-  if (flushed != 0 || std::ferror(stdout) != 0) throw intarsia::Error("cannot write to standard output" + why);
+  if (flushed != 0 || std::ferror(stdout) != 0)
+    throw intarsia::Error("cannot write to standard output" + why);
 }
 
 }  // namespace

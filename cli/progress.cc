@@ -8,20 +8,25 @@
 
 namespace {
 
-double seconds(std::chrono::steady_clock::duration time) { return std::chrono::duration<double>(time).count(); }
+double seconds(std::chrono::steady_clock::duration time) {
+  return std::chrono::duration<double>(time).count();
+}
 
 }  // namespace
 
 void add_verbosity_options(CLI::App& command, Verbosity& verbosity) {
   CLI::Option* quiet = command.add_flag_callback(
-      "-q,--quiet", [&verbosity] { verbosity = Verbosity::quiet; }, "Show no progress: results and errors alone");
+      "-q,--quiet", [&verbosity] { verbosity = Verbosity::quiet; },
+      "Show no progress: results and errors alone");
   command
-      .add_flag_callback("-v,--verbose", [&verbosity] { verbosity = Verbosity::verbose; },
-                         "Tell on standard error how long each phase took")
+      .add_flag_callback(
+          "-v,--verbose", [&verbosity] { verbosity = Verbosity::verbose; },
+          "Tell on standard error how long each phase took")
       ->excludes(quiet);
 }
 
-ProgressDisplay::ProgressDisplay(Verbosity verbosity) : verbosity_(verbosity), terminal_(isatty(STDERR_FILENO) == 1) {}
+ProgressDisplay::ProgressDisplay(Verbosity verbosity)
+    : verbosity_(verbosity), terminal_(isatty(STDERR_FILENO) == 1) {}
 
 ProgressDisplay::~ProgressDisplay() {
   end_phase();
@@ -54,7 +59,8 @@ void ProgressDisplay::end_phase() {
 void ProgressDisplay::draw_bar() {
   constexpr int width = 30;
   const std::string filled(static_cast<size_t>(part_ * width), '#');
-  std::fprintf(stderr, "\r\033[K[%-*s] %3.0f%% %s%s", width, filled.c_str(), part_ * 100, phase_.c_str(), time_left().c_str());
+  std::fprintf(stderr, "\r\033[K[%-*s] %3.0f%% %s%s", width, filled.c_str(), part_ * 100, phase_.c_str(),
+               time_left().c_str());
   std::fflush(stderr);
   drawn_ = true;
 }

@@ -11,8 +11,8 @@ enum class Verbosity { quiet, normal, verbose };
 /// Adds -q,--quiet and -v,--verbose. `verbosity` must outlive the command.
 void add_verbosity_options(CLI::App& command, Verbosity& verbosity);
 
-/// On standard error: on a terminal a bar with the time that is left, else a line now and then for work that takes seconds;
-/// verbose also a line for each phase that took a tenth of a second. Never goes back.
+/// On standard error: on a terminal a bar with the time that is left, else a line now and then for work that
+/// takes seconds; verbose also a line for each phase that took a tenth of a second. Never goes back.
 class ProgressDisplay {
  public:
   explicit ProgressDisplay(Verbosity verbosity);

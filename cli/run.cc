@@ -59,7 +59,8 @@ std::string preview(const intarsia_tensor& tensor) {
 class OutputWriter {
  public:
   /// No file of `inputs` is replaced.
-  OutputWriter(std::string folder, std::vector<std::string> inputs) : folder_(std::move(folder)), inputs_(std::move(inputs)) {
+  OutputWriter(std::string folder, std::vector<std::string> inputs)
+      : folder_(std::move(folder)), inputs_(std::move(inputs)) {
     std::error_code error;
     if (!folder_.empty()) std::filesystem::create_directories(folder_, error);
     if (error) throw intarsia::Error(folder_ + ": the folder cannot be made: " + error.message());
@@ -211,7 +212,8 @@ void run(const Options& options) {
   if (!options.trace.empty()) check_output(options.trace, inputs);
   Run run(options);
   Dump dump{options.dump, OutputWriter(options.folder, inputs), Json::array(), {}, {}};
-  if (!options.dump.empty()) intarsia::detail::check(intarsia_session_set_dump(run.session().get(), Dump::call, &dump));
+  if (!options.dump.empty())
+    intarsia::detail::check(intarsia_session_set_dump(run.session().get(), Dump::call, &dump));
   std::optional<Trace> trace;
   if (!options.trace.empty()) trace.emplace(run.session().get());
   std::vector<double> milliseconds;

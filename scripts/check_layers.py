@@ -4,6 +4,7 @@
     scripts/check_layers.py [ROOT]
 
 Prints one line a fault and fails when there is any."""
+
 import ast
 import pathlib
 import re
@@ -11,10 +12,18 @@ import sys
 
 # What a folder may include, beside itself; includes of those come along.
 LAYERS = {
-    "base": [], "graph": ["base"], "tensorflow": ["base"], "import": ["graph", "tensorflow"], "target": ["graph"],
-    "translate": ["graph", "tensorflow"], "passes": ["graph", "target", "translate"],
-    "program": ["base"], "compile": ["import", "passes", "target", "program"], "device": ["base"],
-    "runtime": ["program", "device"], "measure": ["compile", "runtime", "target"],
+    "base": [],
+    "graph": ["base"],
+    "tensorflow": ["base"],
+    "import": ["graph", "tensorflow"],
+    "target": ["graph"],
+    "translate": ["graph", "tensorflow"],
+    "passes": ["graph", "target", "translate"],
+    "program": ["base"],
+    "compile": ["import", "passes", "target", "program"],
+    "device": ["base"],
+    "runtime": ["program", "device"],
+    "measure": ["compile", "runtime", "target"],
     "api": ["measure", "backends", "include"],
 }
 EDGES = ("cli", "bindings")  # see include/intarsia alone
@@ -122,8 +131,14 @@ def check_transitive(includes):
                 yield f"{path}: reaches {name} of the compile half"
 
 
-NOISE = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<!\w)\'(?:\\.|[^\'\\])+\'|^[ \t]*#(?:\\\n|[^\n])*', re.S | re.M)
-SCOPE = re.compile(r"^(?:\[\[[^\]]*\]\]\s*)?(?:template\s*<.*>\s*)?(?:inline\s+)?(?:namespace|class|struct|enum|union|extern)\b", re.S)
+NOISE = re.compile(
+    r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<!\w)\'(?:\\.|[^\'\\])+\'|^[ \t]*#(?:\\\n|[^\n])*',
+    re.S | re.M,
+)
+SCOPE = re.compile(
+    r"^(?:\[\[[^\]]*\]\]\s*)?(?:template\s*<.*>\s*)?(?:inline\s+)?(?:namespace|class|struct|enum|union|extern)\b",
+    re.S,
+)
 
 
 def long_functions(text):
@@ -152,8 +167,11 @@ def check_size(root, path):
     if len(lines) > MOST_LINES:
         yield f"{path}: {len(lines)} lines, at most {MOST_LINES}"
     if path.endswith(".py"):
-        functions = [(node.lineno, node.end_lineno - node.lineno + 1) for node in ast.walk(ast.parse(text))
-                     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+        functions = [
+            (node.lineno, node.end_lineno - node.lineno + 1)
+            for node in ast.walk(ast.parse(text))
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        ]
         functions = [(line, size) for line, size in functions if size > MOST_FUNCTION_LINES]
     else:
         functions = long_functions(text)
@@ -165,15 +183,21 @@ def check_size(root, path):
 
 def find_files(root):
     folders = ("src", "backends", "include", "bindings", "cli", "tests", "examples", "bench", "scripts")
-    return sorted(path.relative_to(root).as_posix() for folder in folders for path in (root / folder).rglob("*")
-                  if path.is_file() and path.suffix in (*CODE, ".py"))
+    return sorted(
+        path.relative_to(root).as_posix()
+        for folder in folders
+        for path in (root / folder).rglob("*")
+        if path.is_file() and path.suffix in (*CODE, ".py")
+    )
 
 
 def check(root):
     files = find_files(root)
     includes = read_includes(root, set(path for path in files if not path.endswith(".py")))
     faults = [fault for path in files for fault in check_size(root, path)]
-    backends = {path.split("/")[1] for path in includes if path.startswith("backends/") and path.count("/") > 1}
+    backends = {
+        path.split("/")[1] for path in includes if path.startswith("backends/") and path.count("/") > 1
+    }
     halves = {backend: run_half(backend, includes) for backend in backends}
     for path, used in includes.items():
         if path.startswith("backends/") and path.count("/") > 1:
@@ -184,6 +208,8 @@ def check(root):
 
 
 if __name__ == "__main__":
-    faults, count = check(pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent))
+    faults, count = check(
+        pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent)
+    )
     print("\n".join(faults) if faults else f"{count} files keep to their layers and sizes")
     sys.exit(1 if faults else 0)

@@ -67,7 +67,11 @@ def token_samples(count, seed):
         return random.integers(0, end, (count, transformers.BERT_TOKENS), np.int32)
 
     everything = np.ones((count, transformers.BERT_TOKENS), np.int32)
-    return [[integers(end), mask] for end in (2, transformers.BERT_VOCABULARY) for mask in (everything, integers(2))]
+    return [
+        [integers(end), mask]
+        for end in (2, transformers.BERT_VOCABULARY)
+        for mask in (everything, integers(2))
+    ]
 
 
 def samples(name, count, seed):
@@ -131,13 +135,16 @@ def randomise(model):
     chaotic, and grows rounding errors a hundredfold.
     """
     import keras
+
     random = np.random.default_rng(SEED)
     for layer in model._flatten_layers():
         if isinstance(layer, keras.layers.BatchNormalization):
             gamma, beta = (0.5, 2), (0.5, 2)
         elif isinstance(layer, keras.layers.LayerNormalization):
             gamma, beta = (0.8, 1.25), (-0.2, 0.2)
-        elif type(layer).__name__ == "LayerScale":  # of ConvNeXt; Keras starts with 1e-6, which is as good as 0
+        elif (
+            type(layer).__name__ == "LayerScale"
+        ):  # of ConvNeXt; Keras starts with 1e-6, which is as good as 0
             layer.gamma.assign(random.uniform(0.5, 1, layer.gamma.shape))
             continue
         else:
@@ -212,13 +219,17 @@ def check_model(name, model, path):
         want = model.predict_on_batch(batch)
         (got,) = session.run(None, dict(zip(names, batch)))
         if got.shape != want.shape or not np.isfinite(got).all():
-            raise RuntimeError(f"{name}: ONNX Runtime gives {got.shape}, Keras {want.shape}, or not all are finite")
+            raise RuntimeError(
+                f"{name}: ONNX Runtime gives {got.shape}, Keras {want.shape}, or not all are finite"
+            )
         error = max(error, float(np.abs(got - want).max() / np.abs(want).max()))
         share = min(share, differing_share(want))
     if error > TOLERANCE:
         raise RuntimeError(f"{name}: ONNX Runtime differs from Keras by {error:.1e} of the largest output")
     if share < MIN_SHARE:
-        raise RuntimeError(f"{name}: only {share:.0%} of the outputs depend on the input, want {MIN_SHARE:.0%}")
+        raise RuntimeError(
+            f"{name}: only {share:.0%} of the outputs depend on the input, want {MIN_SHARE:.0%}"
+        )
     return error, share
 
 
@@ -258,7 +269,9 @@ def file_digest(path):
 
 def recipe_digest():
     """Changes when these scripts or a package that makes the models do."""
-    versions = [importlib.metadata.version(name) for name in ("tensorflow-cpu", "keras", "tf2onnx", "onnx", "numpy")]
+    versions = [
+        importlib.metadata.version(name) for name in ("tensorflow-cpu", "keras", "tf2onnx", "onnx", "numpy")
+    ]
     scripts = [pathlib.Path(path).read_bytes() for path in (__file__, transformers.__file__)]
     return hashlib.sha256(b"".join(scripts) + " ".join(versions).encode()).hexdigest()
 
@@ -297,7 +310,9 @@ def make_models(names, folder):
 def main():
     build = pathlib.Path(__file__).resolve().parent.parent / "build"
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", nargs="?", type=pathlib.Path, default=build / "models", help="default: build/models")
+    parser.add_argument(
+        "folder", nargs="?", type=pathlib.Path, default=build / "models", help="default: build/models"
+    )
     parser.add_argument("--only", nargs="+", choices=MODEL_NAMES, default=MODEL_NAMES, metavar="NAME")
     arguments = parser.parse_args()
     try:

@@ -37,10 +37,26 @@ CUSTOM_OP = pathlib.Path(__file__).resolve().parent.parent / "tests/conformance/
 
 # Name -> builder, the slowest first.
 NETWORKS = {
-    **dict.fromkeys(("inceptionv3", "densenet121", "resnet50", "efficientnetb0", "mobilenetv2"), "build_classifier"),
+    **dict.fromkeys(
+        ("inceptionv3", "densenet121", "resnet50", "efficientnetb0", "mobilenetv2"), "build_classifier"
+    ),
     "fifty_islands": "build_fifty_islands",
-    **dict.fromkeys(("keras_lstm", "keras_lstm_steps", "keras_gru", "keras_gru_steps", "keras_bidirectional"), "build_recurrent"),
-    **{name: f"build_{name}" for name in ("detector_head", "dynamic_rnn", "spectral", "unique_shapes", "ragged_sparse", "two_signatures", "stateful")},
+    **dict.fromkeys(
+        ("keras_lstm", "keras_lstm_steps", "keras_gru", "keras_gru_steps", "keras_bidirectional"),
+        "build_recurrent",
+    ),
+    **{
+        name: f"build_{name}"
+        for name in (
+            "detector_head",
+            "dynamic_rnn",
+            "spectral",
+            "unique_shapes",
+            "ragged_sparse",
+            "two_signatures",
+            "stateful",
+        )
+    },
 }
 SPECIAL = ("jpeg_classifier", "text_classifier", "text_table", "custom_op", "frozen", "frozen_v1")
 BUILDERS = {name: ("tensorflow_networks", function) for name, function in NETWORKS.items()}
@@ -76,7 +92,9 @@ def open_frozen_graph(path):
 
     def run(_, inputs):
         with tf.compat.v1.Session(graph=graph) as session:
-            values = session.run([f"{name}:0" for name in outputs], {f"{name}:0": value for name, value in inputs.items()})
+            values = session.run(
+                [f"{name}:0" for name in outputs], {f"{name}:0": value for name, value in inputs.items()}
+            )
         return dict(zip(outputs, values, strict=True))
 
     return run
@@ -92,7 +110,11 @@ def count_operators(path):
     from tensorflow.core.protobuf import saved_model_pb2
 
     if path.is_dir():
-        graph = saved_model_pb2.SavedModel.FromString((path / "saved_model.pb").read_bytes()).meta_graphs[0].graph_def
+        graph = (
+            saved_model_pb2.SavedModel.FromString((path / "saved_model.pb").read_bytes())
+            .meta_graphs[0]
+            .graph_def
+        )
     else:
         graph = graph_pb2.GraphDef.FromString(path.read_bytes())
     nodes = [*graph.node, *(node for function in graph.library.function for node in function.node_def)]
@@ -104,8 +126,13 @@ def count_operators(path):
 
 def blur(random, inputs):
     """The inputs with other last digits of floats."""
+
     def change(value):
-        return (value * (1 + LAST_DIGITS * random.standard_normal(value.shape))).astype(value.dtype) if value.dtype.kind == "f" else value
+        return (
+            (value * (1 + LAST_DIGITS * random.standard_normal(value.shape))).astype(value.dtype)
+            if value.dtype.kind == "f"
+            else value
+        )
 
     return {name: change(value) for name, value in inputs.items()}
 
@@ -118,7 +145,9 @@ def check_dependence(outputs, others):
             change = float(np.sqrt(np.mean((value - others[name]) ** 2) / np.mean(value**2)))
             least = min(least, change)
             if not change > MIN_CHANGE:
-                raise RuntimeError(f"output {name} hardly depends on the inputs: other ones change it by {change:.1%}")
+                raise RuntimeError(
+                    f"output {name} hardly depends on the inputs: other ones change it by {change:.1%}"
+                )
     return least
 
 
@@ -215,7 +244,9 @@ def recipe_digest():
     versions = [importlib.metadata.version(name) for name in ("tensorflow-cpu", "keras", "numpy")]
     here = pathlib.Path(__file__).resolve().parent
     scripts = [here / "make_models.py", *sorted(here.glob("*tensorflow*.py")), CUSTOM_OP]
-    return hashlib.sha256(b"".join(path.read_bytes() for path in scripts) + " ".join(versions).encode()).hexdigest()
+    return hashlib.sha256(
+        b"".join(path.read_bytes() for path in scripts) + " ".join(versions).encode()
+    ).hexdigest()
 
 
 def is_valid(name, folder):
@@ -249,14 +280,22 @@ def make_models(names, folder):
                 pool.shutdown(wait=False, cancel_futures=True)
                 log = folder / f"{name}.log"
                 raise RuntimeError(f"{name}: {failure} (what the libraries said is in {log})") from failure
-            print(f"{name}: {facts['bytes'] / 1e6:.1f} MB, {sum(facts['operators'].values())} nodes, {time.monotonic() - start:.0f} s", flush=True)
+            print(
+                f"{name}: {facts['bytes'] / 1e6:.1f} MB, {sum(facts['operators'].values())} nodes, {time.monotonic() - start:.0f} s",
+                flush=True,
+            )
 
 
 def main():
     build = pathlib.Path(__file__).resolve().parent.parent / "build"
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"default: all of {', '.join(BUILDERS)}")
-    parser.add_argument("--folder", type=pathlib.Path, default=build / "models/tensorflow", help="default: build/models/tensorflow")
+    parser.add_argument(
+        "--folder",
+        type=pathlib.Path,
+        default=build / "models/tensorflow",
+        help="default: build/models/tensorflow",
+    )
     arguments = parser.parse_args()
     if unknown := set(arguments.names) - set(BUILDERS):
         parser.error(f"no such model: {', '.join(sorted(unknown))}")

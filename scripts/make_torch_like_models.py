@@ -399,7 +399,9 @@ def check_model(path, model):
     random = np.random.default_rng(SEED)
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     for sizes in SIZES:
-        first, second = (session.run(None, random_inputs(session, sizes, model.ids, random)) for _ in range(2))
+        first, second = (
+            session.run(None, random_inputs(session, sizes, model.ids, random)) for _ in range(2)
+        )
         for value, a, b in zip(session.get_outputs(), first, second):
             want = tuple(sizes.get(dimension, dimension) for dimension in value.shape)
             if a.shape != want:

@@ -12,6 +12,7 @@ from keras import layers
 import make_models
 from tensorflow_layers import Convolution, Dense, batches, save, weight
 
+
 def build_classifier(path):
     """A keras.applications model with softmax, as `model.export` writes it."""
     model = make_models.build_model(path.name)
@@ -31,7 +32,9 @@ def build_detector_head(path):
         convolutions.append(Convolution(random, x, filters, stride=2))
         x = tf.nn.relu(convolutions[-1](x))
     to_boxes, to_scores = Convolution(random, x, 4 * 4, 1), Convolution(random, x, 4 * 5, 1)
-    centres = (np.stack(np.meshgrid(np.arange(8), np.arange(8), indexing="ij"), -1) + 0.5).reshape(8, 8, 1, 2) / 8
+    centres = (np.stack(np.meshgrid(np.arange(8), np.arange(8), indexing="ij"), -1) + 0.5).reshape(
+        8, 8, 1, 2
+    ) / 8
 
     @tf.function(input_signature=[tf.TensorSpec([None, 64, 64, 3], tf.float32, "image")])
     def detect(image):
@@ -43,7 +46,9 @@ def build_detector_head(path):
         half = 0.1 * tf.exp(0.3 * tf.tanh(offsets[..., 2:]))
         boxes = tf.reshape(tf.concat([centre - half, centre + half], -1), [-1, 256, 1, 4])
         scores = tf.reshape(tf.sigmoid(2 * to_scores(features) - 7), [-1, 256, 5])
-        found = tf.image.combined_non_max_suppression(boxes, scores, 5, 12, iou_threshold=0.4, score_threshold=0.2)
+        found = tf.image.combined_non_max_suppression(
+            boxes, scores, 5, 12, iou_threshold=0.4, score_threshold=0.2
+        )
         return {"boxes": found[0], "scores": found[1], "classes": found[2], "count": found[3]}
 
     save(path, {"serving_default": detect}, layers=[*convolutions, to_boxes, to_scores])
@@ -72,7 +77,12 @@ def build_dynamic_rnn(path):
     kernel, recurrent = tf.Variable(weight(random, 16, 48)), tf.Variable(weight(random, 48, 48))
     bias = tf.Variable(random.normal(0, 0.1, 48).astype(np.float32))
 
-    @tf.function(input_signature=[tf.TensorSpec([None, None, 16], tf.float32, "sequence"), tf.TensorSpec([None], tf.int32, "lengths")])
+    @tf.function(
+        input_signature=[
+            tf.TensorSpec([None, None, 16], tf.float32, "sequence"),
+            tf.TensorSpec([None], tf.int32, "lengths"),
+        ]
+    )
     def run(sequence, lengths):
         def step(i, state, steps):
             new = tf.tanh(sequence[:, i] @ kernel + state @ recurrent + bias)
@@ -86,7 +96,10 @@ def build_dynamic_rnn(path):
         return {"state": state, "steps": tf.transpose(steps.stack(), [1, 0, 2])}
 
     def draw(random):
-        return {"sequence": random.standard_normal((3, 20, 16), np.float32), "lengths": random.integers(2, 19, 3, np.int32)}
+        return {
+            "sequence": random.standard_normal((3, 20, 16), np.float32),
+            "lengths": random.integers(2, 19, 3, np.int32),
+        }
 
     save(path, {"serving_default": run}, weights=[kernel, recurrent, bias])
     return {"serving_default": draw}
@@ -124,14 +137,22 @@ def build_unique_shapes(path):
     table, kernel = tf.Variable(weight(random, 50, 16) * 7), tf.Variable(weight(random, 16, 24))
     narrow = tf.Variable(weight(random, 8, 12))
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.int64, "ids"), tf.TensorSpec([None, 8], tf.float32, "rows")])
+    @tf.function(
+        input_signature=[tf.TensorSpec([None], tf.int64, "ids"), tf.TensorSpec([None, 8], tf.float32, "rows")]
+    )
     def run(ids, rows):
         distinct, places, counts = tf.unique_with_counts(ids)
         shared = tf.nn.relu(tf.gather(table, distinct) @ kernel)
         kept = tf.tanh(tf.boolean_mask(rows, tf.reduce_sum(rows, 1) > 0) @ narrow)
         large = tf.where(tf.abs(rows) > 1)
-        return {"shared": shared, "each": tf.gather(shared, places), "counts": counts, "kept": kept,
-                "large": large, "large_values": tf.square(tf.gather_nd(rows, large))}
+        return {
+            "shared": shared,
+            "each": tf.gather(shared, places),
+            "counts": counts,
+            "kept": kept,
+            "large": large,
+            "large_values": tf.square(tf.gather_nd(rows, large)),
+        }
 
     def draw(random):
         return {"ids": random.integers(0, 50, 30), "rows": random.standard_normal((20, 8), np.float32)}
@@ -147,18 +168,34 @@ def build_ragged_sparse(path):
     last = tf.Variable(weight(random, 64, 6))
     spec = tf.TensorSpec
 
-    @tf.function(input_signature=[spec([None, 16], tf.float32, "values"), spec([None], tf.int64, "row_splits"), spec([None, 2], tf.int64, "indices"),
-                                  spec([None], tf.float32, "weights"), spec([2], tf.int64, "dense_shape")])
+    @tf.function(
+        input_signature=[
+            spec([None, 16], tf.float32, "values"),
+            spec([None], tf.int64, "row_splits"),
+            spec([None, 2], tf.int64, "indices"),
+            spec([None], tf.float32, "weights"),
+            spec([2], tf.int64, "dense_shape"),
+        ]
+    )
     def run(values, row_splits, indices, weights, dense_shape):
         ragged = tf.RaggedTensor.from_row_splits(tf.nn.relu(values @ kernel), row_splits)
         sparse = tf.sparse.reorder(tf.SparseTensor(indices, weights, dense_shape))
         mixed = tf.concat([tf.reduce_mean(ragged, 1), tf.sparse.sparse_dense_matmul(sparse, wide)], 1)
-        return {"labels": tf.nn.softmax(mixed @ last), "padded": ragged.to_tensor(-1.0), "largest": tf.sparse.reduce_max(sparse, 1)}
+        return {
+            "labels": tf.nn.softmax(mixed @ last),
+            "padded": ragged.to_tensor(-1.0),
+            "largest": tf.sparse.reduce_max(sparse, 1),
+        }
 
     def draw(random):
         cells = np.sort(random.choice(4 * 40, 30, False))
-        return {"values": random.standard_normal((10, 16), np.float32), "row_splits": np.array([0, 3, 4, 8, 10]),
-                "indices": np.stack([cells // 40, cells % 40], 1), "weights": random.random(30, np.float32), "dense_shape": np.array([4, 40])}
+        return {
+            "values": random.standard_normal((10, 16), np.float32),
+            "row_splits": np.array([0, 3, 4, 8, 10]),
+            "indices": np.stack([cells // 40, cells % 40], 1),
+            "weights": random.random(30, np.float32),
+            "dense_shape": np.array([4, 40]),
+        }
 
     save(path, {"serving_default": run}, weights=[kernel, wide, last])
     return {"serving_default": draw}
@@ -178,8 +215,13 @@ def build_two_signatures(path):
     last = Dense(random, features(x), 10)
     spec = [tf.TensorSpec([None, 16, 16, 3], tf.float32, "image")]
     encode = tf.function(lambda image: {"code": features(image)}, input_signature=spec)
-    classify = tf.function(lambda image: {"probabilities": tf.nn.softmax(last(features(image))), "label": tf.argmax(last(features(image)), 1)},
-                           input_signature=spec)
+    classify = tf.function(
+        lambda image: {
+            "probabilities": tf.nn.softmax(last(features(image))),
+            "label": tf.argmax(last(features(image)), 1),
+        },
+        input_signature=spec,
+    )
     save(path, {"encode": encode, "classify": classify}, layers=[first, second, last])
     return {"encode": draw, "classify": draw}
 

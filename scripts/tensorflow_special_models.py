@@ -15,7 +15,9 @@ from tensorflow.python.framework import convert_to_constants
 import make_models
 from tensorflow_layers import Convolution, Dense, batches, save, weight
 
-CUSTOM_OP_SOURCE = pathlib.Path(__file__).resolve().parent.parent / "tests/conformance/tensorflow_custom_op.cc"
+CUSTOM_OP_SOURCE = (
+    pathlib.Path(__file__).resolve().parent.parent / "tests/conformance/tensorflow_custom_op.cc"
+)
 WORDS = "the quick brown fox jumps over a lazy dog while seven old sailors count bright stars above calm water".split()
 
 
@@ -68,7 +70,12 @@ def build_text_classifier(path):
     vectorise.adapt(WORDS)
     text = keras.Input((), dtype="string", name="text")
     vectors = layers.Embedding(100, 32, keras.initializers.RandomNormal(stddev=1.0))(vectorise(text))
-    model = keras.Model(text, layers.Dense(6, "softmax", kernel_initializer=keras.initializers.VarianceScaling(9.0))(layers.LSTM(64)(vectors)))
+    model = keras.Model(
+        text,
+        layers.Dense(6, "softmax", kernel_initializer=keras.initializers.VarianceScaling(9.0))(
+            layers.LSTM(64)(vectors)
+        ),
+    )
     make_models.randomise(model)
     model.export(path, verbose=False)
     return {"serving_default": lambda random: {"text": draw_texts(random)}}
@@ -82,15 +89,24 @@ def build_text_table(path):
     whole_line, number = tf.lookup.TextFileIndex.WHOLE_LINE, tf.lookup.TextFileIndex.LINE_NUMBER
     file = tf.lookup.TextFileInitializer(str(vocabulary), tf.string, whole_line, tf.int64, number)
     table = tf.lookup.StaticVocabularyTable(file, num_oov_buckets=4)
-    vectors, kernel = tf.Variable(weight(random, len(WORDS) + 4, 32) * 5), tf.Variable(weight(random, 32, 6) * 3)
+    vectors, kernel = (
+        tf.Variable(weight(random, len(WORDS) + 4, 32) * 5),
+        tf.Variable(weight(random, 32, 6) * 3),
+    )
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "text")])
     def classify(text):
         words = tf.strings.split(tf.strings.lower(text))
         numbers = words.with_flat_values(table.lookup(words.flat_values))
-        means = tf.reduce_mean(tf.ragged.map_flat_values(lambda ids: tf.gather(vectors, ids), numbers), axis=1)
+        means = tf.reduce_mean(
+            tf.ragged.map_flat_values(lambda ids: tf.gather(vectors, ids), numbers), axis=1
+        )
         joined = tf.strings.reduce_join(words, 1, separator="_")
-        return {"probabilities": tf.nn.softmax(means @ kernel), "words": words.row_lengths(), "joined": joined}
+        return {
+            "probabilities": tf.nn.softmax(means @ kernel),
+            "words": words.row_lengths(),
+            "joined": joined,
+        }
 
     save(path, {"serving_default": classify}, table=table, weights=[vectors, kernel])
     vocabulary.unlink()
@@ -100,7 +116,16 @@ def build_text_table(path):
 def compile_custom_op(library):
     """The operator library of tests/conformance/tensorflow_custom_op.cc, against the wheel's headers."""
     include, framework = tf.sysconfig.get_include(), tf.sysconfig.get_lib()
-    flags = ["-std=c++17", "-O2", "-shared", "-fPIC", "-fvisibility=hidden", f"-I{include}", f"-L{framework}", "-l:libtensorflow_framework.so.2"]
+    flags = [
+        "-std=c++17",
+        "-O2",
+        "-shared",
+        "-fPIC",
+        "-fvisibility=hidden",
+        f"-I{include}",
+        f"-L{framework}",
+        "-l:libtensorflow_framework.so.2",
+    ]
     subprocess.run(["c++", str(CUSTOM_OP_SOURCE), "-o", str(library), *flags], check=True)
 
 
@@ -156,12 +181,23 @@ def build_frozen_v1(path):
             unit = v1.initializers.variance_scaling(1.0)
             recurrent = v1.get_variable("recurrent", [24, 24], initializer=unit, use_resource=False)
             kernel = v1.get_variable("kernel", [24, 8], initializer=unit, use_resource=False)
-            state = v1.while_loop(lambda i, _: i < turns, lambda i, s: (i + 1, tf.tanh(s @ recurrent + x)), [0, x])[1]
-            chosen = v1.cond(tf.reduce_mean(state) > 0, lambda: tf.nn.relu(state), lambda: tf.nn.sigmoid(state))
+            state = v1.while_loop(
+                lambda i, _: i < turns, lambda i, s: (i + 1, tf.tanh(s @ recurrent + x)), [0, x]
+            )[1]
+            chosen = v1.cond(
+                tf.reduce_mean(state) > 0, lambda: tf.nn.relu(state), lambda: tf.nn.sigmoid(state)
+            )
             tf.nn.softmax(chosen @ kernel, name="probabilities")
             session.run(v1.global_variables_initializer())
-            frozen = v1.graph_util.convert_variables_to_constants(session, graph.as_graph_def(), ["probabilities"])
+            frozen = v1.graph_util.convert_variables_to_constants(
+                session, graph.as_graph_def(), ["probabilities"]
+            )
     finally:
         v1.enable_control_flow_v2()
     path.write_bytes(frozen.SerializeToString())
-    return {"main": lambda random: {"x": random.standard_normal((3, 24), np.float32), "turns": np.array(random.integers(3, 9), np.int32)}}
+    return {
+        "main": lambda random: {
+            "x": random.standard_normal((3, 24), np.float32),
+            "turns": np.array(random.integers(3, 9), np.int32),
+        }
+    }

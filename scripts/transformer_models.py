@@ -122,7 +122,11 @@ def layer_classes():
         """Adds a vector per position to float[batch, token, channel]."""
 
         def build(self, input_shape):
-            self.positions = self.add_weight(shape=input_shape[1:], initializer=keras.initializers.RandomNormal(stddev=1.0), name="positions")
+            self.positions = self.add_weight(
+                shape=input_shape[1:],
+                initializer=keras.initializers.RandomNormal(stddev=1.0),
+                name="positions",
+            )
 
         def call(self, inputs):
             return inputs + self.positions
@@ -131,9 +135,15 @@ def layer_classes():
         """Puts one learned token before those of float[batch, token, channel]."""
 
         def build(self, input_shape):
-            self.token = self.add_weight(shape=(1, 1, input_shape[-1]), initializer=keras.initializers.RandomNormal(stddev=1.0), name="token")
+            self.token = self.add_weight(
+                shape=(1, 1, input_shape[-1]),
+                initializer=keras.initializers.RandomNormal(stddev=1.0),
+                name="token",
+            )
 
         def call(self, inputs):
             return ops.concatenate([ops.repeat(self.token, ops.shape(inputs)[0], axis=0), inputs], axis=1)
 
-    return types.SimpleNamespace(CentredDense=CentredDense, AddPositions=AddPositions, PrependToken=PrependToken)
+    return types.SimpleNamespace(
+        CentredDense=CentredDense, AddPositions=AddPositions, PrependToken=PrependToken
+    )

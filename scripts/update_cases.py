@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Writes what the passes answer now into the golden cases (tests/cases). Look at the difference before committing it.
 
-    scripts/update_cases.py [BUILD_FOLDER]"""
+scripts/update_cases.py [BUILD_FOLDER]"""
+
 import os
 import pathlib
 import subprocess
@@ -10,6 +11,10 @@ import sys
 root = pathlib.Path(__file__).resolve().parent.parent
 build = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else root / "build" / "release"
 subprocess.run(["cmake", "--build", build, "--target", "passes_cases"], check=True)
-program = next(folder / "bin" / "passes_cases" for folder in (build, build.parent) if (folder / "bin" / "passes_cases").exists())
+program = next(
+    folder / "bin" / "passes_cases"
+    for folder in (build, build.parent)
+    if (folder / "bin" / "passes_cases").exists()
+)
 subprocess.run([program, "--gtest_brief=1"], env={**os.environ, "INTARSIA_UPDATE_CASES": "1"})
 subprocess.run(["git", "-C", root, "diff", "--stat", "--", "tests/cases"])

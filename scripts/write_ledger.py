@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes docs/operators.md: which operator runs where, as the program, the pinned frameworks and the test cases tell it.
 
-    scripts/write_ledger.py [--build FOLDER] [--check]      --check: writes nothing and fails when the page is not what would be written"""
+scripts/write_ledger.py [--build FOLDER] [--check]      --check: writes nothing and fails when the page is not what would be written"""
 
 import argparse
 import collections
@@ -57,7 +57,9 @@ def run(*command):
 def make_graphs(build):
     """The folder with the graphs of the test cases, made again when these, or TensorFlow, are others."""
     sources = sorted((ROOT / "tests/conformance").glob("tensorflow_*.py"))
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources) + version_of("tensorflow-cpu").encode()).hexdigest()[:16]
+    digest = hashlib.sha256(
+        b"".join(path.read_bytes() for path in sources) + version_of("tensorflow-cpu").encode()
+    ).hexdigest()[:16]
     folder = build / "operator_graphs" / digest
     if not folder.exists():
         shutil.rmtree(folder.parent, ignore_errors=True)
@@ -71,7 +73,9 @@ def make_graphs(build):
 
 def ask_program(build):
     """The JSON of list_operators over the graphs of the test cases."""
-    program = next((path for folder in (build, build.parent) if (path := folder / "bin/list_operators").exists()), None)
+    program = next(
+        (path for folder in (build, build.parent) if (path := folder / "bin/list_operators").exists()), None
+    )
     if program is None:
         sys.exit(f"no bin/list_operators in {build} or above: build it first")
     return json.loads(run(program, make_graphs(build)))
@@ -112,7 +116,16 @@ def onnx_rows(known):
     for schema in sorted(onnx.defs.get_all_schemas(), key=lambda schema: (schema.domain, schema.name)):
         op = ours.get((schema.domain, schema.name), {"halide": False, "reference": False})
         since = f"{schema.since_version}, deprecated" if schema.deprecated else schema.since_version
-        rows.append([schema.domain, schema.name, since, word(op["halide"]), word(op["reference"]), onnxruntime_word(schema, kernels, schemas)])
+        rows.append(
+            [
+                schema.domain,
+                schema.name,
+                since,
+                word(op["halide"]),
+                word(op["reference"]),
+                onnxruntime_word(schema, kernels, schemas),
+            ]
+        )
     return rows
 
 
@@ -120,7 +133,10 @@ def onnx_text(rows):
     text = "## ONNX\n\n*by its parts*: ONNX Runtime has no kernel, but knows the function that the operator stands for.\n\n"
     for domain in sorted({row[0] for row in rows}):
         text += f"### {domain or 'ai.onnx'}\n\n"
-        text += table(["operator", "version", "halide", "reference", "ONNX Runtime"], [row[1:] for row in rows if row[0] == domain])
+        text += table(
+            ["operator", "version", "halide", "reference", "ONNX Runtime"],
+            [row[1:] for row in rows if row[0] == domain],
+        )
     return text
 
 
@@ -138,7 +154,11 @@ def read_families():
 
 
 def translation_row(entry, kernel):
-    targets = [word(entry[name], entry["nodes"]) for name in ("halide", "reference")] if entry["seen"] else ["?", "?"]
+    targets = (
+        [word(entry[name], entry["nodes"]) for name in ("halide", "reference")]
+        if entry["seen"]
+        else ["?", "?"]
+    )
     becomes = ", ".join(entry.get("becomes", []))
     if entry["seen"] and not entry["nodes"]:
         becomes, targets = becomes or "a constant", ["at compile time"] * 2
@@ -162,7 +182,9 @@ def imported_text(operators):
     for role, meaning in ROLES.items():
         names = [op["name"] for op in operators if op["role"] == role]
         rows.append([meaning, len(names), ", ".join(names)])
-    return "### Gone after import\n\n" + table(["what becomes of it", "", "operators"], rows), sum(row[1] for row in rows)
+    return "### Gone after import\n\n" + table(["what becomes of it", "", "operators"], rows), sum(
+        row[1] for row in rows
+    )
 
 
 def families_text(title, explanation, operators, families):
@@ -179,11 +201,23 @@ def summary_text(standard, translated, counts):
     lacks = [row for row in standard if row[3] == row[4] == "-"]
     nowhere = [row for row in lacks if row[5] == "-"]
     halide, reference = (sum(row[column] == "yes" for row in standard) for column in (3, 4))
-    text = table(["", "operators", "in halide", "in reference", "in ONNX Runtime alone", "nowhere"],
-                 [["ONNX", len(standard), halide, reference, len(lacks) - len(nowhere), len(nowhere)]])
+    text = table(
+        ["", "operators", "in halide", "in reference", "in ONNX Runtime alone", "nowhere"],
+        [["ONNX", len(standard), halide, reference, len(lacks) - len(nowhere), len(nowhere)]],
+    )
     halide = sum(row[2] in ("yes", "some") for row in translated)
-    return text + table(["", "operators", "translated", "of these in halide", "gone after import", "in TensorFlow alone", "nowhere"],
-                        [["TensorFlow", len(translated) + sum(counts), len(translated), halide, *counts]])
+    return text + table(
+        [
+            "",
+            "operators",
+            "translated",
+            "of these in halide",
+            "gone after import",
+            "in TensorFlow alone",
+            "nowhere",
+        ],
+        [["TensorFlow", len(translated) + sum(counts), len(translated), halide, *counts]],
+    )
 
 
 def write_page(facts):
@@ -195,12 +229,24 @@ def write_page(facts):
     rows = onnx_rows(facts["onnx"])
     translations, translated_rows = translated_text(facts["translations"], registry)
     imported, imported_count = imported_text(facts["tensorflow"])
-    text = HEAD.format(onnx=onnx.__version__, tensorflow=version_of("tensorflow-cpu"), onnxruntime=version_of("onnxruntime"))
+    text = HEAD.format(
+        onnx=onnx.__version__, tensorflow=version_of("tensorflow-cpu"), onnxruntime=version_of("onnxruntime")
+    )
     text += summary_text(rows, translated_rows, [imported_count, len(handed), len(nowhere)])
-    text += onnx_text(rows) + "## TensorFlow\n\nOperators whose names begin with `_` are TensorFlow's own, in no model.\n\n"
+    text += (
+        onnx_text(rows)
+        + "## TensorFlow\n\nOperators whose names begin with `_` are TensorFlow's own, in no model.\n\n"
+    )
     text += translations + imported
-    text += families_text("Handed to TensorFlow", "No translation; TensorFlow has a kernel for the CPU.", handed, families)
-    text += families_text("Nowhere", "TensorFlow itself has no kernel for the CPU: they belong to other devices, to compilers, or to a Python process.", nowhere, families)
+    text += families_text(
+        "Handed to TensorFlow", "No translation; TensorFlow has a kernel for the CPU.", handed, families
+    )
+    text += families_text(
+        "Nowhere",
+        "TensorFlow itself has no kernel for the CPU: they belong to other devices, to compilers, or to a Python process.",
+        nowhere,
+        families,
+    )
     return text.rstrip() + "\n"
 
 
@@ -214,7 +260,11 @@ def main():
         PAGE.write_text(text)
         return
     old = PAGE.read_text() if PAGE.exists() else ""
-    changes = list(difflib.unified_diff(old.splitlines(), text.splitlines(), "docs/operators.md", "what it should be", lineterm="", n=0))
+    changes = list(
+        difflib.unified_diff(
+            old.splitlines(), text.splitlines(), "docs/operators.md", "what it should be", lineterm="", n=0
+        )
+    )
     if changes:
         sys.exit("\n".join([*changes[:40], "docs/operators.md is out of date: run scripts/write_ledger.py"]))
 

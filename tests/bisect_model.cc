@@ -15,7 +15,8 @@
 namespace intarsia {
 namespace {
 
-/// The reference backend, but Softsign is Tanh; with `only_fused`, only in regions where its value is read again.
+/// The reference backend, but Softsign is Tanh; with `only_fused`, only in regions where its value is read
+/// again.
 class WrongTarget : public Target {
  public:
   explicit WrongTarget(bool only_fused) : only_fused_(only_fused) {}
@@ -41,15 +42,23 @@ std::string chain_model() {
   using namespace onnx;
   Messages nodes;
   for (int i = 0; i < 40; ++i) {
-    const std::string op = i < 10 ? "Abs" : i < 23 ? "Sqrt" : i == 23 ? "Softsign" : i % 2 == 0 ? "Sigmoid" : "Neg";
-    const auto value = [](int at) { return at == 0 ? std::string("x") : at == 40 ? std::string("y") : fmt::format("v{}", at); };
+    const std::string op = i < 10       ? "Abs"
+                           : i < 23     ? "Sqrt"
+                           : i == 23    ? "Softsign"
+                           : i % 2 == 0 ? "Sigmoid"
+                                        : "Neg";
+    const auto value = [](int at) {
+      return at == 0 ? std::string("x") : at == 40 ? std::string("y") : fmt::format("v{}", at);
+    };
     nodes.push_back(node_message(op, {value(i)}, {value(i + 1)}, {}, "", fmt::format("{}_{}", op, i)));
   }
-  return model_message({.nodes = nodes, .inputs = {value_message("x", DType::f32, {5})}, .outputs = {value_message("y")}});
+  return model_message(
+      {.nodes = nodes, .inputs = {value_message("x", DType::f32, {5})}, .outputs = {value_message("y")}});
 }
 
 std::optional<BadNode> bisect(bool only_fused) {
-  const std::string path = (std::filesystem::temp_directory_path() / fmt::format("intarsia-chain-{}.onnx", getpid())).string();
+  const std::string path =
+      (std::filesystem::temp_directory_path() / fmt::format("intarsia-chain-{}.onnx", getpid())).string();
   std::ofstream(path, std::ios::binary) << chain_model();
   Toolbox toolbox;
   toolbox.targets.push_back(std::make_unique<WrongTarget>(only_fused));
@@ -58,7 +67,9 @@ std::optional<BadNode> bisect(bool only_fused) {
   CheckRequest request;
   request.path = path;
   request.tolerance = {0, 1e-7};
-  const Oracle oracle{"reference", {}, [](const Graph& graph, auto inputs) { return evaluate_graph(graph, inputs, reference::evaluate_node); }};
+  const Oracle oracle{"reference", {}, [](const Graph& graph, auto inputs) {
+                        return evaluate_graph(graph, inputs, reference::evaluate_node);
+                      }};
   const auto found = find_first_bad_node(request, {toolbox, {&backend, 1}, oracle});
   std::filesystem::remove(path);
   EXPECT_TRUE(found) << found.error().message;

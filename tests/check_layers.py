@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The tree keeps to its layers, and scripts/check_layers.py finds each fault that it is there for."""
+
 import pathlib
 import sys
 import tempfile
@@ -15,9 +16,17 @@ CASES = [  # file, its text, what the fault says; None: no fault
     ("src/graph/a.cc", '#include "passes/b.h"\n', "graph may not include src/passes/b.h"),
     ("cli/a.cc", '#include "base/through.h"\n', "cli may not include src/base/through.h"),
     ("cli/a.cc", "#include <intarsia/intarsia.h>\n", None),
-    ("backends/x/load.cc", '#include "graph/graph.h"\n', "the run half of a backend may not include src/graph/graph.h"),
+    (
+        "backends/x/load.cc",
+        '#include "graph/graph.h"\n',
+        "the run half of a backend may not include src/graph/graph.h",
+    ),
     ("backends/x/target.cc", '#include "graph/graph.h"\n', None),
-    ("backends/x/target.cc", '#include "passes/b.h"\n', "the compile half of a backend may not include src/passes/b.h"),
+    (
+        "backends/x/target.cc",
+        '#include "passes/b.h"\n',
+        "the compile half of a backend may not include src/passes/b.h",
+    ),
     ("backends/x/target.cc", "#include <Halide.h>\n", "only the compile half of backends/halide"),
     ("backends/halide/build.cc", "#include <Halide.h>\n", None),
     ("src/base/a.h", "#pragma once\n", "has no head comment"),
@@ -29,8 +38,13 @@ CASES = [  # file, its text, what the fault says; None: no fault
 
 def faults_of(name, text):
     with tempfile.TemporaryDirectory() as folder:
-        tree = {"src/graph/graph.h": "// g\n", "src/passes/b.h": "// b\n", "include/intarsia/intarsia.h": "// i\n",
-                "src/base/through.h": '// t\n#include "graph/graph.h"\n', name: text}
+        tree = {
+            "src/graph/graph.h": "// g\n",
+            "src/passes/b.h": "// b\n",
+            "include/intarsia/intarsia.h": "// i\n",
+            "src/base/through.h": '// t\n#include "graph/graph.h"\n',
+            name: text,
+        }
         for path, content in tree.items():
             file = pathlib.Path(folder, path)
             file.parent.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """A library shows the C API and nothing else, and needs nothing but the C and C++ runtime.
 
-    tests/check_symbols.py build/lib/libintarsia.so
+tests/check_symbols.py build/lib/libintarsia.so
 """
+
 import re
 import subprocess
 import sys

@@ -62,9 +62,7 @@ class PlanChoice : public testing::Test {
     request.cache_folder = folder_;
     add_target("own", {"Exp"});
     framework = add_target("framework", {}, true);
-    tools.time_kernels = [](const std::string&, const KernelBatch&, int) {
-      return std::vector<int64_t>();
-    };
+    tools.time_kernels = [](const std::string&, const KernelBatch&, int) { return std::vector<int64_t>(); };
     tools.time_programs = [this](std::vector<TemporaryFile> programs, int, const std::function<bool()>&) {
       return time(programs);
     };

@@ -12,7 +12,20 @@ import subprocess
 import numpy as np
 import onnx
 import pytest
-from cli_models import INTARSIA, LIGHT_MODELS, TensorProto, call, call_json, compile_small, error_of, helper, numpy_helper, save, save_relu, save_small
+from cli_models import (
+    INTARSIA,
+    LIGHT_MODELS,
+    TensorProto,
+    call,
+    call_json,
+    compile_small,
+    error_of,
+    helper,
+    numpy_helper,
+    save,
+    save_relu,
+    save_small,
+)
 
 XXHASH_NAME = ctypes.util.find_library("xxhash")
 XXHASH = ctypes.CDLL(XXHASH_NAME) if XXHASH_NAME else None
@@ -24,20 +37,43 @@ if XXHASH:
 def compile_error(model, *options, status=1):
     """No file may be left behind."""
     before = sorted(model.parent.iterdir())
-    message = error_of("compile", model, "-o", model.parent / "out.so", "--backends", "reference", *options, status=status)
+    message = error_of(
+        "compile", model, "-o", model.parent / "out.so", "--backends", "reference", *options, status=status
+    )
     assert sorted(model.parent.iterdir()) == before
     return message
 
 
 # ---- Usage ----
 
-@pytest.mark.parametrize("arguments", [
-    (), ("nonsense",), ("compile",), ("run",), ("check",), ("explain",), ("compile", "a.onnx", "--nonsense"), ("compile", "a.onnx", "b.onnx"),
-    ("compile", "a.onnx", "--threads", "0"), ("compile", "a.onnx", "--threads", "x"), ("compile", "a.onnx", "--fallback", "maybe"),
-    ("run", "a.so", "-i", "x"), ("run", "a.so", "-i"), ("check", "a.onnx", "--against", "nobody"), ("check", "a.onnx", "--rtol", "-1"),
-    ("compile", "a.onnx", "--shape", "x"), ("compile", "a.onnx", "--shape", "x=1xtwo"), ("compile", "a.onnx", "--shape", "x=-1x2"),
-    ("compile", "a.onnx", "--pin", "x"), ("compile", "a.onnx", "--cpu", "pentium"), ("compile", "a.onnx", "--stop-after", "lunch"),
-    ("compile", "a.onnx", "--print-after", "lunch")])
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("nonsense",),
+        ("compile",),
+        ("run",),
+        ("check",),
+        ("explain",),
+        ("compile", "a.onnx", "--nonsense"),
+        ("compile", "a.onnx", "b.onnx"),
+        ("compile", "a.onnx", "--threads", "0"),
+        ("compile", "a.onnx", "--threads", "x"),
+        ("compile", "a.onnx", "--fallback", "maybe"),
+        ("run", "a.so", "-i", "x"),
+        ("run", "a.so", "-i"),
+        ("check", "a.onnx", "--against", "nobody"),
+        ("check", "a.onnx", "--rtol", "-1"),
+        ("compile", "a.onnx", "--shape", "x"),
+        ("compile", "a.onnx", "--shape", "x=1xtwo"),
+        ("compile", "a.onnx", "--shape", "x=-1x2"),
+        ("compile", "a.onnx", "--pin", "x"),
+        ("compile", "a.onnx", "--cpu", "pentium"),
+        ("compile", "a.onnx", "--stop-after", "lunch"),
+        ("compile", "a.onnx", "--print-after", "lunch"),
+    ],
+)
 def test_wrong_usage(tmp_path, arguments):
     (tmp_path / "a.so").write_bytes(b"")
     error_of(*arguments, status=2, cwd=tmp_path)
@@ -53,7 +89,9 @@ def test_unknown_names(tmp_path):
     assert "two slots" in compile_error(model, "-d", "a=cpu,a=sim:0", status=2)
     assert "import" in compile_error(model, "--stop-after", "lunch", status=2)
     assert "nothing" in compile_error(model, "--shape", "nothing=1x2", status=2)
-    assert "contradicts" in error_of("compile", model, "--backends", "onnxruntime", "--fallback", "none", "--dry-run", status=2)
+    assert "contradicts" in error_of(
+        "compile", model, "--backends", "onnxruntime", "--fallback", "none", "--dry-run", status=2
+    )
     program = compile_small(tmp_path)
     assert "nowhere" in error_of("run", program, "--bind", "nowhere=cpu")
     assert "abacus" in error_of("run", program, "--bind", "cpu=abacus")
@@ -63,6 +101,7 @@ def test_unknown_names(tmp_path):
 
 
 # ---- Models ----
+
 
 def test_no_model(tmp_path):
     for path in (tmp_path / "missing.onnx", tmp_path):
@@ -78,22 +117,40 @@ def test_only_regular_files_are_read(tmp_path):
     os.mkfifo(tmp_path / "pipe.pb")
     saved.mkdir()
     os.mkfifo(saved / "saved_model.pb")
-    for arguments in (("compile", pipe), ("check", pipe), ("explain", pipe), ("bench", pipe), ("run", pipe),
-                      ("compile", tmp_path / "pipe.pb"), ("compile", saved), ("check", program, "--model", pipe),
-                      ("bench", program, "--model", pipe, "--against", "onnxruntime"),
-                      ("bench", program, "--model", pipe, "--against", "openvino"), ("run", program, "-i", f"x={pipe}"),
-                      ("check", program, "-i", f"x={pipe}"), ("compile", model, "--kernels", pipe),
-                      ("compile", tmp_path / "pipe.pb", "--op-library", pipe)):
+    for arguments in (
+        ("compile", pipe),
+        ("check", pipe),
+        ("explain", pipe),
+        ("bench", pipe),
+        ("run", pipe),
+        ("compile", tmp_path / "pipe.pb"),
+        ("compile", saved),
+        ("check", program, "--model", pipe),
+        ("bench", program, "--model", pipe, "--against", "onnxruntime"),
+        ("bench", program, "--model", pipe, "--against", "openvino"),
+        ("run", program, "-i", f"x={pipe}"),
+        ("check", program, "-i", f"x={pipe}"),
+        ("compile", model, "--kernels", pipe),
+        ("compile", tmp_path / "pipe.pb", "--op-library", pipe),
+    ):
         assert "not a regular file" in error_of(*arguments, cwd=tmp_path, timeout=60), arguments
     assert f"'{tmp_path}': it is a folder" in error_of("run", program, "-i", f"x={tmp_path}")
 
 
 def test_pipe_as_external_data(tmp_path):
     os.mkfifo(tmp_path / "weights.bin")
-    tensor = onnx.TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[2], data_location=TensorProto.EXTERNAL)
+    tensor = onnx.TensorProto(
+        name="w", data_type=TensorProto.FLOAT, dims=[2], data_location=TensorProto.EXTERNAL
+    )
     tensor.external_data.add(key="location", value="weights.bin")
-    model = save(tmp_path / "external.onnx", [helper.make_node("Add", ["x", "w"], ["y"])], [("x", TensorProto.FLOAT, [2])],
-                 [("y", TensorProto.FLOAT, [2])], [tensor], checked=False)
+    model = save(
+        tmp_path / "external.onnx",
+        [helper.make_node("Add", ["x", "w"], ["y"])],
+        [("x", TensorProto.FLOAT, [2])],
+        [("y", TensorProto.FLOAT, [2])],
+        [tensor],
+        checked=False,
+    )
     assert "it is a pipe" in error_of("compile", model, cwd=tmp_path, timeout=60)
 
 
@@ -129,29 +186,49 @@ def flips_fail(*arguments):
 
 
 def test_cycle(tmp_path):
-    model = save(tmp_path / "cycle.onnx", [helper.make_node("Add", ["x", "b"], ["a"], "first"), helper.make_node("Relu", ["a"], ["b"], "second")],
-                 [("x", TensorProto.FLOAT, [2])], [("b", TensorProto.FLOAT, [2])], checked=False)
+    model = save(
+        tmp_path / "cycle.onnx",
+        [
+            helper.make_node("Add", ["x", "b"], ["a"], "first"),
+            helper.make_node("Relu", ["a"], ["b"], "second"),
+        ],
+        [("x", TensorProto.FLOAT, [2])],
+        [("b", TensorProto.FLOAT, [2])],
+        checked=False,
+    )
     message = compile_error(model)
     assert "cycle" in message and ("first" in message or "second" in message)
 
 
-@pytest.mark.parametrize("nodes,word", [
-    ([helper.make_node("MatMul", ["x", "w"], ["y"], "product")], "product"),
-    ([helper.make_node("Add", ["x", "i"], ["y"], "sum")], "sum"),
-    ([helper.make_node("Relu", ["nothing"], ["y"], "relu")], "nothing"),
-    ([helper.make_node("Relu", ["x", "x", "x"], ["y"], "relu")], "relu"),
-    ([helper.make_node("Relu", [], ["y"], "relu")], "relu"),
-    ([helper.make_node("Concat", ["x", "x"], ["y"], "join", axis=9)], "join"),
-    ([helper.make_node("Conv", ["x", "w"], ["y"], "conv")], "conv"),
-    ([helper.make_node("Relu", ["x"], ["z"], "relu")], "y"),
-    ([helper.make_node("Relu", ["x"], ["y"], "one"), helper.make_node("Relu", ["x"], ["y"], "two")], "y")])
+@pytest.mark.parametrize(
+    "nodes,word",
+    [
+        ([helper.make_node("MatMul", ["x", "w"], ["y"], "product")], "product"),
+        ([helper.make_node("Add", ["x", "i"], ["y"], "sum")], "sum"),
+        ([helper.make_node("Relu", ["nothing"], ["y"], "relu")], "nothing"),
+        ([helper.make_node("Relu", ["x", "x", "x"], ["y"], "relu")], "relu"),
+        ([helper.make_node("Relu", [], ["y"], "relu")], "relu"),
+        ([helper.make_node("Concat", ["x", "x"], ["y"], "join", axis=9)], "join"),
+        ([helper.make_node("Conv", ["x", "w"], ["y"], "conv")], "conv"),
+        ([helper.make_node("Relu", ["x"], ["z"], "relu")], "y"),
+        ([helper.make_node("Relu", ["x"], ["y"], "one"), helper.make_node("Relu", ["x"], ["y"], "two")], "y"),
+    ],
+)
 def test_wrong_shapes_types_and_edges(tmp_path, nodes, word):
-    model = save(tmp_path / "wrong.onnx", nodes, [("x", TensorProto.FLOAT, [2, 3])], [("y", TensorProto.FLOAT, None)],
-                 [("w", np.ones((5, 7), np.float32)), ("i", np.ones((2, 3), np.int64))], checked=False)
+    model = save(
+        tmp_path / "wrong.onnx",
+        nodes,
+        [("x", TensorProto.FLOAT, [2, 3])],
+        [("y", TensorProto.FLOAT, None)],
+        [("w", np.ones((5, 7), np.float32)), ("i", np.ones((2, 3), np.int64))],
+        checked=False,
+    )
     assert word in compile_error(model)
 
 
-@pytest.mark.parametrize("location", ["missing.bin", "../secret.bin", "/etc/passwd", "folder/../../secret.bin", "link.bin", ""])
+@pytest.mark.parametrize(
+    "location", ["missing.bin", "../secret.bin", "/etc/passwd", "folder/../../secret.bin", "link.bin", ""]
+)
 def test_external_data(tmp_path, location):
     """The data must lie in the model's folder."""
     (tmp_path / "secret.bin").write_bytes(bytes(4096))
@@ -159,12 +236,20 @@ def test_external_data(tmp_path, location):
     folder.mkdir()
     if location == "link.bin":
         os.symlink("../secret.bin", folder / "link.bin")
-    tensor = onnx.TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[2], data_location=TensorProto.EXTERNAL)
+    tensor = onnx.TensorProto(
+        name="w", data_type=TensorProto.FLOAT, dims=[2], data_location=TensorProto.EXTERNAL
+    )
     for key, value in (("location", location), ("length", "8")):
         entry = tensor.external_data.add()
         entry.key, entry.value = key, value
-    model = save(folder / "external.onnx", [helper.make_node("Add", ["x", "w"], ["y"])], [("x", TensorProto.FLOAT, [2])],
-                 [("y", TensorProto.FLOAT, [2])], [tensor], checked=False)
+    model = save(
+        folder / "external.onnx",
+        [helper.make_node("Add", ["x", "w"], ["y"])],
+        [("x", TensorProto.FLOAT, [2])],
+        [("y", TensorProto.FLOAT, [2])],
+        [tensor],
+        checked=False,
+    )
     assert "external" in compile_error(model) or location in compile_error(model)
 
 
@@ -174,15 +259,28 @@ def test_strange_sizes(tmp_path, sizes):
     tensor = numpy_helper.from_array(np.ones(2, np.float32), "w")
     del tensor.dims[:]
     tensor.dims.extend(sizes)
-    model = save(tmp_path / "strange.onnx", [helper.make_node("Add", ["w", "w"], ["y"])], [], [("y", TensorProto.FLOAT, None)], [tensor], checked=False)
+    model = save(
+        tmp_path / "strange.onnx",
+        [helper.make_node("Add", ["w", "w"], ["y"])],
+        [],
+        [("y", TensorProto.FLOAT, None)],
+        [tensor],
+        checked=False,
+    )
     assert "w" in compile_error(model)
     if sizes != [0]:
-        model = save(tmp_path / "input.onnx", [helper.make_node("Relu", ["x"], ["y"])], [("x", TensorProto.FLOAT, sizes)],
-                     [("y", TensorProto.FLOAT, sizes)], checked=False)
+        model = save(
+            tmp_path / "input.onnx",
+            [helper.make_node("Relu", ["x"], ["y"])],
+            [("x", TensorProto.FLOAT, sizes)],
+            [("y", TensorProto.FLOAT, sizes)],
+            checked=False,
+        )
         error_of("check", model, "--backends", "reference", "--against", "reference")
 
 
 # ---- Programs ----
+
 
 def test_truncated_programs(tmp_path):
     whole = compile_small(tmp_path).read_bytes()
@@ -206,8 +304,13 @@ def test_flipped_bits_in_programs(tmp_path):
 
 
 def test_damaged_constant(tmp_path):
-    model = save(tmp_path / "add.onnx", [helper.make_node("Add", ["x", "w"], ["y"])], [("x", TensorProto.FLOAT, [4])], [("y", TensorProto.FLOAT, [4])],
-                 [("w", np.array([1.25, 2.25, 3.25, 4.25], np.float32))])
+    model = save(
+        tmp_path / "add.onnx",
+        [helper.make_node("Add", ["x", "w"], ["y"])],
+        [("x", TensorProto.FLOAT, [4])],
+        [("y", TensorProto.FLOAT, [4])],
+        [("w", np.array([1.25, 2.25, 3.25, 4.25], np.float32))],
+    )
     program = tmp_path / "add.so"
     call("compile", model, "-o", program, "--backends", "reference")
     damaged = program.read_bytes().replace(struct.pack("<f", 3.25), struct.pack("<f", 3.5))
@@ -247,10 +350,18 @@ def test_outputs_are_regular_files(tmp_path):
     results.mkdir()
     os.mkfifo(results / "y.npy")
     before = sorted(tmp_path.rglob("*"))
-    for arguments in (("compile", tmp_path / "small.onnx", "-o", pipe, "--backends", "reference"), ("explain", program, "--dot", pipe),
-                      ("run", program, "--trace", pipe), ("run", program, "-o", results)):
+    for arguments in (
+        ("compile", tmp_path / "small.onnx", "-o", pipe, "--backends", "reference"),
+        ("explain", program, "--dot", pipe),
+        ("run", program, "--trace", pipe),
+        ("run", program, "-o", results),
+    ):
         assert "it is a pipe" in error_of(*arguments, timeout=60), arguments
-    for arguments in (("compile", tmp_path / "small.onnx", "-o", results), ("explain", program, "--dot", results), ("run", program, "--trace", results)):
+    for arguments in (
+        ("compile", tmp_path / "small.onnx", "-o", results),
+        ("explain", program, "--dot", results),
+        ("run", program, "--trace", results),
+    ):
         assert "it is a folder" in error_of(*arguments), arguments
     assert pipe.is_fifo() and (results / "y.npy").is_fifo() and sorted(tmp_path.rglob("*")) == before
 
@@ -264,10 +375,18 @@ def test_inputs_are_not_replaced(tmp_path):
     saved.mkdir()
     (saved / "saved_model.pb").write_bytes(b"")
     contents = {path: path.read_bytes() for path in (model, program, x)}
-    for arguments in (("compile", model, "-o", model), ("compile", model, "-o", link), ("compile", link, "-o", model),
-                      ("compile", saved, "-o", saved / "saved_model.pb"), ("compile", model, "--kernels", program, "-o", program),
-                      ("explain", model, "--dot", model), ("explain", program, "--dot", program), ("run", program, "--trace", program),
-                      ("run", program, "-i", f"x={x}", "--trace", x), ("run", program, "-i", f"x={x}", "-o", tmp_path)):
+    for arguments in (
+        ("compile", model, "-o", model),
+        ("compile", model, "-o", link),
+        ("compile", link, "-o", model),
+        ("compile", saved, "-o", saved / "saved_model.pb"),
+        ("compile", model, "--kernels", program, "-o", program),
+        ("explain", model, "--dot", model),
+        ("explain", program, "--dot", program),
+        ("run", program, "--trace", program),
+        ("run", program, "-i", f"x={x}", "--trace", x),
+        ("run", program, "-i", f"x={x}", "-o", tmp_path),
+    ):
         assert "it is the input" in error_of(*arguments), arguments
     assert contents == {path: path.read_bytes() for path in contents} and link.is_symlink()
 
@@ -281,8 +400,11 @@ def test_links_are_followed(tmp_path):
     (folder / "old").chmod(0o640)
     for name in ("old", "new"):
         (tmp_path / name).symlink_to(f"folder/{name}")
-        for arguments in (("compile", tmp_path / "small.onnx", "-o", tmp_path / name, "--backends", "reference"),
-                          ("run", program, "--trace", tmp_path / name), ("explain", program, "--dot", tmp_path / name)):
+        for arguments in (
+            ("compile", tmp_path / "small.onnx", "-o", tmp_path / name, "--backends", "reference"),
+            ("run", program, "--trace", tmp_path / name),
+            ("explain", program, "--dot", tmp_path / name),
+        ):
             call(*arguments)
             assert (tmp_path / name).is_symlink() and len((folder / name).read_bytes()) > 100
     assert (folder / "old").stat().st_mode & 0o777 == 0o640
@@ -291,11 +413,24 @@ def test_links_are_followed(tmp_path):
 
 def test_standard_output_on_a_full_disk(tmp_path):
     program = compile_small(tmp_path)
-    for arguments in (("--help",), ("devices",), ("explain", program), ("explain", program, "--json"), ("run", program), ("check", program),
-                      ("compile", tmp_path / "small.onnx", "--dry-run"), ("bench", program, "-t", "0.1", "--json")):
+    for arguments in (
+        ("--help",),
+        ("devices",),
+        ("explain", program),
+        ("explain", program, "--json"),
+        ("run", program),
+        ("check", program),
+        ("compile", tmp_path / "small.onnx", "--dry-run"),
+        ("bench", program, "-t", "0.1", "--json"),
+    ):
         with open("/dev/full", "w") as full:
-            done = subprocess.run([INTARSIA, *map(str, arguments)], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
-        assert done.returncode == 1 and done.stderr.startswith("error: cannot write to standard output"), (arguments, done)
+            done = subprocess.run(
+                [INTARSIA, *map(str, arguments)], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60
+            )
+        assert done.returncode == 1 and done.stderr.startswith("error: cannot write to standard output"), (
+            arguments,
+            done,
+        )
 
 
 def small_files():
@@ -309,15 +444,41 @@ def test_disk_full(tmp_path):
     whole = program.read_bytes()
     before = sorted(tmp_path.iterdir())
     environment = {"TMPDIR": str(tmp_path)}
-    error_of("compile", tmp_path / "small.onnx", "-o", program, "--backends", "reference", preexec_fn=small_files, env=environment)
+    error_of(
+        "compile",
+        tmp_path / "small.onnx",
+        "-o",
+        program,
+        "--backends",
+        "reference",
+        preexec_fn=small_files,
+        env=environment,
+    )
     assert program.read_bytes() == whole and sorted(tmp_path.iterdir()) == before
     wide = save_relu(tmp_path / "wide.onnx", shape=(2000,))
     call("compile", wide, "-o", tmp_path / "wide.so", "--backends", "reference")
     error_of("run", tmp_path / "wide.so", "-o", tmp_path / "out", preexec_fn=small_files)
     assert list((tmp_path / "out").iterdir()) == []
-    error_of("run", tmp_path / "wide.so", "--runs", "100", "--trace", tmp_path / "trace.json", preexec_fn=small_files)
-    error_of("explain", LIGHT_MODELS / "light_squeezenet.onnx", "--dot", tmp_path / "model.dot", "-d", "cpu,accel=sim:0", "--pin", "n*[02468]=reference@accel",
-             preexec_fn=small_files)
+    error_of(
+        "run",
+        tmp_path / "wide.so",
+        "--runs",
+        "100",
+        "--trace",
+        tmp_path / "trace.json",
+        preexec_fn=small_files,
+    )
+    error_of(
+        "explain",
+        LIGHT_MODELS / "light_squeezenet.onnx",
+        "--dot",
+        tmp_path / "model.dot",
+        "-d",
+        "cpu,accel=sim:0",
+        "--pin",
+        "n*[02468]=reference@accel",
+        preexec_fn=small_files,
+    )
     assert not {"trace.json", "model.dot"} & {path.name for path in tmp_path.iterdir()}
 
 
@@ -331,11 +492,17 @@ def test_model_of_a_program(tmp_path):
 
 # ---- Inputs ----
 
+
 def test_wrong_inputs(tmp_path):
     program = compile_small(tmp_path)
     good = np.zeros((2, 3, 8, 8), np.float32)
-    for array, words in ((good.astype(np.float64), ("f64", "f32")), (good[0], ("rank",)), (good[:1], ("1x3x8x8", "2x3x8x8")),
-                         (np.array(["a"]), ("string",)), (good.view(np.int32), ("i32",))):
+    for array, words in (
+        (good.astype(np.float64), ("f64", "f32")),
+        (good[0], ("rank",)),
+        (good[:1], ("1x3x8x8", "2x3x8x8")),
+        (np.array(["a"]), ("string",)),
+        (good.view(np.int32), ("i32",)),
+    ):
         np.save(tmp_path / "x.npy", array)
         for command in ("run", "check"):
             message = error_of(command, program, "-i", f"x={tmp_path / 'x.npy'}")
@@ -343,13 +510,22 @@ def test_wrong_inputs(tmp_path):
     np.save(tmp_path / "x.npy", good)
     assert "'z'" in error_of("run", program, "-i", f"z={tmp_path / 'x.npy'}")
     assert "'z'" in error_of("check", program, "-i", f"z={tmp_path / 'x.npy'}")
-    assert "twice" in error_of("run", program, "-i", f"x={tmp_path / 'x.npy'}", "-i", f"x={tmp_path / 'x.npy'}", status=2)
+    assert "twice" in error_of(
+        "run", program, "-i", f"x={tmp_path / 'x.npy'}", "-i", f"x={tmp_path / 'x.npy'}", status=2
+    )
     assert "missing.npy" in error_of("run", program, "-i", "x=missing.npy")
 
 
 def test_strings_must_be_given(tmp_path):
     program = tmp_path / "text.so"
-    call("compile", save_relu(tmp_path / "text.onnx", TensorProto.STRING, (2,), "Identity"), "-o", program, "--backends", "reference")
+    call(
+        "compile",
+        save_relu(tmp_path / "text.onnx", TensorProto.STRING, (2,), "Identity"),
+        "-o",
+        program,
+        "--backends",
+        "reference",
+    )
     assert "give it" in error_of("run", program)
     assert "give it" in error_of("check", program, "--against", "reference")
 
@@ -359,16 +535,34 @@ def npy(header, data=b"", version=1):
     return b"\x93NUMPY" + bytes([version, 0]) + length + header + data
 
 
-@pytest.mark.parametrize("file", [
-    b"", b"\x93NUMPY", b"\x93NUMPY\x01\x00", b"\x93NUMPY\x01\x00\xff\xff{", b"PK\x03\x04 a zip file", npy(b""), npy(b"{"), npy(b"{}"),
-    npy(b"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)}", bytes(23)), npy(b"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)}", bytes(25)),
-    npy(b"{'descr': '<f4', 'fortran_order': False, 'shape': (-2, 3)}", bytes(24)), npy(b"{'descr': '<f4', 'fortran_order': False, 'shape': (9999999999999, 9999999999999)}"),
-    npy(b"{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999999,)}"), npy(b"{'descr': '<f4', 'fortran_order': Maybe, 'shape': (2, 3)}", bytes(24)),
-    npy(b"{'descr': '>f4', 'fortran_order': False, 'shape': (2, 3)}", bytes(24)), npy(b"{'descr': '|O', 'fortran_order': False, 'shape': (2, 3)}", bytes(24)),
-    npy(b"{'descr': '<f99', 'fortran_order': False, 'shape': (2, 3)}", bytes(24)), npy(b"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2, 3)}", bytes(24)),
-    npy(b"{'descr': '<U1', 'fortran_order': False, 'shape': (1,)}", b"\xff\xff\xff\xff"), npy(b"{'descr': '|S0', 'fortran_order': False, 'shape': (99999999999999,)}"),
-    npy(b"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), 'more': 1}", bytes(24)), npy(b"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)}", bytes(24), 9),
-    npy(b"{'descr': '<f4', 'fortran_order': False, 'shape': (" + b"1," * 100 + b")}", bytes(4))])
+@pytest.mark.parametrize(
+    "file",
+    [
+        b"",
+        b"\x93NUMPY",
+        b"\x93NUMPY\x01\x00",
+        b"\x93NUMPY\x01\x00\xff\xff{",
+        b"PK\x03\x04 a zip file",
+        npy(b""),
+        npy(b"{"),
+        npy(b"{}"),
+        npy(b"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)}", bytes(23)),
+        npy(b"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)}", bytes(25)),
+        npy(b"{'descr': '<f4', 'fortran_order': False, 'shape': (-2, 3)}", bytes(24)),
+        npy(b"{'descr': '<f4', 'fortran_order': False, 'shape': (9999999999999, 9999999999999)}"),
+        npy(b"{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999999,)}"),
+        npy(b"{'descr': '<f4', 'fortran_order': Maybe, 'shape': (2, 3)}", bytes(24)),
+        npy(b"{'descr': '>f4', 'fortran_order': False, 'shape': (2, 3)}", bytes(24)),
+        npy(b"{'descr': '|O', 'fortran_order': False, 'shape': (2, 3)}", bytes(24)),
+        npy(b"{'descr': '<f99', 'fortran_order': False, 'shape': (2, 3)}", bytes(24)),
+        npy(b"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2, 3)}", bytes(24)),
+        npy(b"{'descr': '<U1', 'fortran_order': False, 'shape': (1,)}", b"\xff\xff\xff\xff"),
+        npy(b"{'descr': '|S0', 'fortran_order': False, 'shape': (99999999999999,)}"),
+        npy(b"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), 'more': 1}", bytes(24)),
+        npy(b"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)}", bytes(24), 9),
+        npy(b"{'descr': '<f4', 'fortran_order': False, 'shape': (" + b"1," * 100 + b")}", bytes(4)),
+    ],
+)
 def test_damaged_npy(tmp_path, file):
     program = tmp_path / "relu.so"
     call("compile", save_relu(tmp_path / "relu.onnx"), "-o", program, "--backends", "reference")
@@ -394,7 +588,7 @@ def reseal(whole):
     """The digest of everything but the constants, as the footer wants it (docs/format.md)."""
     sizes = struct.unpack("<4Q", whole[-56:-24])
     tail = -(-sizes[0] // 4096) * 4096
-    hashed = bytes(whole[:tail] + whole[tail + sizes[1]:-24])
+    hashed = bytes(whole[:tail] + whole[tail + sizes[1] : -24])
     return struct.pack("<Q", XXHASH.XXH3_64bits(hashed, len(hashed)))
 
 
@@ -408,7 +602,7 @@ def test_another_cpu(tmp_path):
     whole = bytearray(program.read_bytes())
     assert reseal(whole) == whole[-24:-16]
     at = whole.rindex(b"x86_64\0")
-    whole[at:at + 6] = b"sparc9"
+    whole[at : at + 6] = b"sparc9"
     whole[-24:-16] = reseal(whole)
     program.write_bytes(whole)
     assert "sparc9" in error_of("run", program) and "x86_64" in error_of("run", program)

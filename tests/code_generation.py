@@ -21,11 +21,22 @@ def model(tmp_path):
     nodes, weights, channels = [], [], 8
     for i in range(40):
         to = 16 + 4 * i
-        weights.append(numpy_helper.from_array(rng.standard_normal((to, channels, 3, 3)).astype(np.float32) / 50, f"w{i}"))
-        nodes.append(helper.make_node("Conv", [f"x{i}", f"w{i}"], [f"x{i + 1}"], f"conv{i}", pads=[1, 1, 1, 1]))
+        weights.append(
+            numpy_helper.from_array(
+                rng.standard_normal((to, channels, 3, 3)).astype(np.float32) / 50, f"w{i}"
+            )
+        )
+        nodes.append(
+            helper.make_node("Conv", [f"x{i}", f"w{i}"], [f"x{i + 1}"], f"conv{i}", pads=[1, 1, 1, 1])
+        )
         channels = to
-    return save(tmp_path / "model.onnx", nodes, [("x0", TensorProto.FLOAT, [1, 8, 20, 20])],
-                [(f"x{len(nodes)}", TensorProto.FLOAT, [1, channels, 20, 20])], weights)
+    return save(
+        tmp_path / "model.onnx",
+        nodes,
+        [("x0", TensorProto.FLOAT, [1, 8, 20, 20])],
+        [(f"x{len(nodes)}", TensorProto.FLOAT, [1, channels, 20, 20])],
+        weights,
+    )
 
 
 @pytest.fixture
@@ -66,8 +77,13 @@ def is_gone(process):
 
 
 def start_compile(model, environment, *options):
-    process = subprocess.Popen([INTARSIA, "compile", model, "-o", model.parent / "program.so", *options], env=environment,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [INTARSIA, "compile", model, "-o", model.parent / "program.so", *options],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     wait_for(lambda: workers_of(process.pid))
     time.sleep(0.3)  # until they are at work
     return process
@@ -105,9 +121,24 @@ def test_a_worker_that_dies_costs_one_kernel(model, environment):
 
 def test_where_no_code_can_be_written_is_an_error(model, environment):
     # Files may have 1 KB: LLVM ends its process when it cannot write.
-    command = ["sh", "-c", 'trap "" XFSZ; ulimit -f 2; exec "$@"', "sh", INTARSIA, "compile", model, "-o", model.parent / "program.so", "-q", "--tune", "off"]
+    command = [
+        "sh",
+        "-c",
+        'trap "" XFSZ; ulimit -f 2; exec "$@"',
+        "sh",
+        INTARSIA,
+        "compile",
+        model,
+        "-o",
+        model.parent / "program.so",
+        "-q",
+        "--tune",
+        "off",
+    ]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 1 and done.stderr.count("\n") == 1 and "no code for the kernel" in done.stderr, (done.returncode, done.stderr)
+    assert (
+        done.returncode == 1 and done.stderr.count("\n") == 1 and "no code for the kernel" in done.stderr
+    ), (done.returncode, done.stderr)
 
 
 PYTHON = """
@@ -128,8 +159,13 @@ except KeyboardInterrupt:
 
 @pytest.mark.parametrize("progress", ["None", "lambda phase, done, total: None"])
 def test_ctrl_c_in_python_is_keyboard_interrupt(model, environment, progress, tmp_path):
-    done = subprocess.run([sys.executable, "-c", PYTHON.format(progress=progress), model], env=environment, capture_output=True,
-                          text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", PYTHON.format(progress=progress), model],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert done.returncode == 0, done.stderr
     assert float(done.stdout) < 2
     assert not left_in(tmp_path)
@@ -137,5 +173,7 @@ def test_ctrl_c_in_python_is_keyboard_interrupt(model, environment, progress, tm
 
 def test_an_exception_of_a_progress_callback_comes_out(model, environment):
     code = "import sys, intarsia\ndef progress(phase, done, total): raise KeyError('mine')\nintarsia.compile(sys.argv[1], progress=progress)"
-    done = subprocess.run([sys.executable, "-c", code, model], env=environment, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", code, model], env=environment, capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 1 and done.stderr.rstrip().endswith("KeyError: 'mine'"), done.stderr

@@ -1,5 +1,5 @@
-// Measured times survive the process, other formats, locks, a full disk, damage to their file and a folder that cannot be
-// written.
+// Measured times survive the process, other formats, locks, a full disk, damage to their file and a folder
+// that cannot be written.
 #include "target/cost_database.h"
 
 #include <gtest/gtest.h>
@@ -50,7 +50,9 @@ class Connection {
  public:
   explicit Connection(const std::string& path) { EXPECT_EQ(sqlite3_open(path.c_str(), &file_), SQLITE_OK); }
   ~Connection() { sqlite3_close(file_); }
-  void run(const char* sql) { EXPECT_EQ(sqlite3_exec(file_, sql, nullptr, nullptr, nullptr), SQLITE_OK) << sql; }
+  void run(const char* sql) {
+    EXPECT_EQ(sqlite3_exec(file_, sql, nullptr, nullptr, nullptr), SQLITE_OK) << sql;
+  }
 
  private:
   sqlite3* file_ = nullptr;
@@ -87,7 +89,8 @@ TEST_F(CostDatabaseTest, RemembersByKey) {
 }
 
 TEST_F(CostDatabaseTest, BeginsAnewAfterDamage) {
-  for (const std::string& bytes : {std::string("no database at all"), std::string("SQLite format 3\0", 16) + std::string(4096, 'x')}) {
+  for (const std::string& bytes :
+       {std::string("no database at all"), std::string("SQLite format 3\0", 16) + std::string(4096, 'x')}) {
     std::ofstream(folder_ + "/costs.sqlite", std::ios::trunc) << bytes;
     CostDatabase costs(folder_);
     EXPECT_NE(costs.warning().find("damaged"), std::string::npos) << costs.warning();
@@ -98,7 +101,10 @@ TEST_F(CostDatabaseTest, BeginsAnewAfterDamage) {
 }
 
 TEST_F(CostDatabaseTest, AnotherFormatIsLeftAlone) {
-  { CostDatabase costs(folder_); add(costs, "conv", 5); }
+  {
+    CostDatabase costs(folder_);
+    add(costs, "conv", 5);
+  }
   std::fstream file(folder_ + "/costs.sqlite", std::ios::in | std::ios::out | std::ios::binary);
   file.seekp(60);  // the user version in the header of the SQLite file format, big endian
   file.write("\0\0\0\x63", 4);
@@ -116,7 +122,10 @@ TEST_F(CostDatabaseTest, AnotherFormatIsLeftAlone) {
 }
 
 TEST_F(CostDatabaseTest, AFileThatIsHeldByAnotherIsLeftAlone) {
-  { CostDatabase costs(folder_); add(costs, "conv", 5); }
+  {
+    CostDatabase costs(folder_);
+    add(costs, "conv", 5);
+  }
   for (const char* journal : {"PRAGMA journal_mode = WAL", "PRAGMA journal_mode = DELETE"}) {
     Connection other(folder_ + "/costs.sqlite");
     other.run(journal);
@@ -133,7 +142,10 @@ TEST_F(CostDatabaseTest, AFileThatIsHeldByAnotherIsLeftAlone) {
 }
 
 TEST_F(CostDatabaseTest, AFileWithoutRoomIsLeftAlone) {
-  { CostDatabase costs(folder_); add(costs, "conv", 5); }
+  {
+    CostDatabase costs(folder_);
+    add(costs, "conv", 5);
+  }
   {
     CostDatabase costs(folder_);
     const FullDisk full;

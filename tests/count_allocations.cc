@@ -16,11 +16,9 @@ thread_local uint64_t fail_from = UINT64_MAX;
 
 /// Counts; whether this one may succeed.
 bool may_allocate() { return count++ < fail_from; }
-}
+}  // namespace
 
-extern "C" void* malloc(size_t bytes) {
-  return !may_allocate() ? nullptr : __libc_malloc(bytes);
-}
+extern "C" void* malloc(size_t bytes) { return !may_allocate() ? nullptr : __libc_malloc(bytes); }
 extern "C" void* calloc(size_t items, size_t bytes) {
   return !may_allocate() ? nullptr : __libc_calloc(items, bytes);
 }

@@ -9,7 +9,8 @@ namespace intarsia::test {
 /// Allocations of the calling thread since it began.
 uint64_t allocation_count();
 
-/// From the calling thread's allocation number `count` on (from now, 0 the next), each of its allocations fails.
+/// From the calling thread's allocation number `count` on (from now, 0 the next), each of its allocations
+/// fails.
 void fail_allocations_from(uint64_t count);
 void allow_allocations();
 

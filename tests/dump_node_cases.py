@@ -31,7 +31,10 @@ def write_case(case, folder):
     for number, (inputs, outputs) in enumerate(case.data_sets):
         data = folder / f"test_data_set_{number}"
         data.mkdir(exist_ok=True)
-        for kind, values, infos in (("input", inputs, case.model.graph.input), ("output", outputs, case.model.graph.output)):
+        for kind, values, infos in (
+            ("input", inputs, case.model.graph.input),
+            ("output", outputs, case.model.graph.output),
+        ):
             for i, (value, info) in enumerate(zip(values, infos)):
                 (data / f"{kind}_{i}.pb").write_bytes(encode(value, info.type, info.name).SerializeToString())
 

@@ -1,4 +1,5 @@
-// Code made in worker processes: what goes there and back, limits, and what takes the place of code that is given up.
+// Code made in worker processes: what goes there and back, limits, and what takes the place of code that is
+// given up.
 #include <gtest/gtest.h>
 
 #include "backends/halide/canonicalise.h"
@@ -108,8 +109,8 @@ TEST(HalideCodegen, CancellingEndsIt) {
   EXPECT_EQ(emitted.error().message, "interrupted");
 }
 
-/// Tensors of a caller whose channels lie apart: no vector is put together from single elements for every tap, which
-/// made code that took minutes to optimize.
+/// Tensors of a caller whose channels lie apart: no vector is put together from single elements for every
+/// tap, which made code that took minutes to optimize.
 TEST(HalideCodegen, ChannelsThatLieApartAreCopied) {
   for (int64_t group : {1, 64}) {
     const auto graph = make_graph(fmt::format(R"(graph "apart" opsets {{"": 18}}

@@ -1,6 +1,6 @@
-// Programs whose halide blob was edited, with a right digest: each is refused, or runs and touches nothing but its own
-// memory. Every tensor, constant and workspace lies between pages that nobody may touch; constants and inputs cannot be
-// written either.
+// Programs whose halide blob was edited, with a right digest: each is refused, or runs and touches nothing
+// but its own memory. Every tensor, constant and workspace lies between pages that nobody may touch;
+// constants and inputs cannot be written either.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -66,8 +66,10 @@ class EditedTest : public testing::TestWithParam<const char*> {
     maker_.elf = link_objects(region->object_files, machine_arch()).value();
     maker_.constants = region->constants;
     std::vector<uint32_t> inputs, outputs, constants;
-    for (ValueId id : graph->inputs) inputs.push_back(maker_.input(graph->value(id).name, *graph->value(id).type.fixed_shape()));
-    for (ValueId id : graph->outputs) outputs.push_back(maker_.output(graph->value(id).name, *graph->value(id).type.fixed_shape()));
+    for (ValueId id : graph->inputs)
+      inputs.push_back(maker_.input(graph->value(id).name, *graph->value(id).type.fixed_shape()));
+    for (ValueId id : graph->outputs)
+      outputs.push_back(maker_.output(graph->value(id).name, *graph->value(id).type.fixed_shape()));
     for (size_t i = 0; i < region->constants.size(); ++i) constants.push_back(static_cast<uint32_t>(i));
     maker_.run(region->blob, inputs, outputs, 0, constants);
     maker_.program.regions[0]->backend = "halide";
@@ -100,7 +102,8 @@ class EditedTest : public testing::TestWithParam<const char*> {
     const size_t workspace_bytes = program.description().regions[0]->workspace_bytes;
     std::vector<std::shared_ptr<void>> memory;
     std::vector<TensorView> constants;
-    for (const Tensor& constant : program.file().constants) constants.push_back(copy_between_guards(constant.view(), memory));
+    for (const Tensor& constant : program.file().constants)
+      constants.push_back(copy_between_guards(constant.view(), memory));
     LoadContext context;
     context.blob = program.file().blobs[0];
     context.constants = constants;
@@ -111,9 +114,11 @@ class EditedTest : public testing::TestWithParam<const char*> {
     std::vector<Input> inputs;
     std::vector<Output> outputs;
     for (uint32_t id : function.inputs)
-      inputs.push_back({copy_between_guards(random_tensor(DType::f32, function.values[id]->dims, id).view(), memory), {}});
+      inputs.push_back(
+          {copy_between_guards(random_tensor(DType::f32, function.values[id]->dims, id).view(), memory), {}});
     for (uint32_t id : function.outputs)
-      outputs.push_back({copy_between_guards({nullptr, DType::f32, function.values[id]->dims}, memory), {}, false});
+      outputs.push_back(
+          {copy_between_guards({nullptr, DType::f32, function.values[id]->dims}, memory), {}, false});
     const std::shared_ptr<void> workspace = guarded_memory(workspace_bytes, true);
     return executable->run({inputs, outputs, static_cast<std::byte*>(workspace.get()), nullptr});
   }
@@ -128,7 +133,8 @@ class Editor {
 
   /// Changes one thing, and says what.
   std::string edit(fbs::RegionPlanT& plan) {
-    const auto call = pick(plan.calls.size()), kernel = pick(plan.kernels.size()), other = pick(plan.kernels.size());
+    const auto call = pick(plan.calls.size()), kernel = pick(plan.kernels.size()),
+               other = pick(plan.kernels.size());
     auto& arguments = plan.kernels[kernel]->arguments;
     auto& argument = *arguments[pick(arguments.size())];
     switch (pick(10)) {
@@ -148,17 +154,20 @@ class Editor {
         change_place(plan.calls[call]->places);
         return "another place";
       case 5:
-        if (!argument.extents.empty()) argument.extents[pick(argument.extents.size())] = static_cast<int32_t>(number());
+        if (!argument.extents.empty())
+          argument.extents[pick(argument.extents.size())] = static_cast<int32_t>(number());
         return "another extent";
       case 6:
-        if (!argument.strides.empty()) argument.strides[pick(argument.strides.size())] = static_cast<int32_t>(number());
+        if (!argument.strides.empty())
+          argument.strides[pick(argument.strides.size())] = static_cast<int32_t>(number());
         return "another stride";
       case 7:
         plan.calls[call]->times = static_cast<uint32_t>(number());
         return "another number of times";
       case 8:
         plan.calls[call]->steps.resize(pick(2) == 0 ? pick(5) : plan.calls[call]->places.size());
-        if (!plan.calls[call]->steps.empty()) plan.calls[call]->steps[pick(plan.calls[call]->steps.size())] = number();
+        if (!plan.calls[call]->steps.empty())
+          plan.calls[call]->steps[pick(plan.calls[call]->steps.size())] = number();
         return "other steps";
       default:
         change_sizes(plan);
@@ -169,7 +178,8 @@ class Editor {
  private:
   size_t pick(size_t below) { return below == 0 ? 0 : random_() % below; }
   int64_t number() {
-    const int64_t numbers[] = {-64, -1, 0, 1, 2, 3, 4, 5, 32, 64, 128, 4096, 1 << 20, INT32_MAX, int64_t{1} << 40, INT64_MIN};
+    const int64_t numbers[] = {
+        -64, -1, 0, 1, 2, 3, 4, 5, 32, 64, 128, 4096, 1 << 20, INT32_MAX, int64_t{1} << 40, INT64_MIN};
     return numbers[pick(std::size(numbers))];
   }
 
@@ -189,8 +199,8 @@ class Editor {
 
   void change_sizes(fbs::RegionPlanT& plan) {
     const auto size = static_cast<uint64_t>(number());
-    uint64_t* const sizes[] = {&plan.workspace_bytes, &plan.scratch_offset, &plan.scratch_bytes, &plan.input_bytes[0],
-                               &plan.output_bytes[0]};
+    uint64_t* const sizes[] = {&plan.workspace_bytes, &plan.scratch_offset, &plan.scratch_bytes,
+                               &plan.input_bytes[0], &plan.output_bytes[0]};
     const size_t which = pick(std::size(sizes) + 1);
     if (which == std::size(sizes))
       plan.workers = static_cast<uint32_t>(size);
@@ -234,17 +244,22 @@ TEST_P(EditedTest, IsRefusedWithAReason) {
     const char* wanted;
     std::function<void(Plan& plan)> edit;
   } cases[] = {
-      {"was made for other arguments", [](Plan& plan) { std::swap(plan.kernels[0]->symbol, plan.kernels[1]->symbol); }},
+      {"was made for other arguments",
+       [](Plan& plan) { std::swap(plan.kernels[0]->symbol, plan.kernels[1]->symbol); }},
       {"was made for other arguments", [](Plan& plan) { plan.kernels[0]->arguments[0]->dtype = 11; }},
       {"call 0 of the region's plan: no kernel 99", [](Plan& plan) { plan.calls[0]->kernel = 99; }},
       {"0 places and ", [](Plan& plan) { plan.calls[0]->places.clear(); }},
-      {"its output lies in an input or a constant", [](Plan& plan) {
+      {"its output lies in an input or a constant",
+       [](Plan& plan) {
          plan.input_bytes[0] = 1 << 20;
          plan.calls[0]->places.back() = fbs::Place(fbs::Where::input, 0, 0);
        }},
-      {"there is no tensor 77 of kind 0", [](Plan& plan) { plan.calls[0]->places[0] = fbs::Place(fbs::Where::input, 77, 0); }},
-      {"it lies outside of its tensor", [](Plan& plan) { plan.calls[0]->places[0] = fbs::Place(fbs::Where::input, 0, 1 << 20); }},
-      {"between elements", [](Plan& plan) {
+      {"there is no tensor 77 of kind 0",
+       [](Plan& plan) { plan.calls[0]->places[0] = fbs::Place(fbs::Where::input, 77, 0); }},
+      {"it lies outside of its tensor",
+       [](Plan& plan) { plan.calls[0]->places[0] = fbs::Place(fbs::Where::input, 0, 1 << 20); }},
+      {"between elements",
+       [](Plan& plan) {
          plan.input_bytes[0] = 1 << 20;
          plan.calls[0]->places[0] = fbs::Place(fbs::Where::input, 0, 1);
        }},

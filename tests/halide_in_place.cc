@@ -1,5 +1,5 @@
-// Kernels that write over an input: random nets whose residuals die in every form of kernel give what the reference
-// gives, and the verifier refuses plans in which a kernel would read what is overwritten.
+// Kernels that write over an input: random nets whose residuals die in every form of kernel give what the
+// reference gives, and the verifier refuses plans in which a kernel would read what is overwritten.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -51,15 +51,17 @@ class RandomNet {
   void node(const std::string& text) { nodes_ += text + "\n"; }
 
   void conv(const std::string& to, const std::string& from, int taps, bool depthwise = false) {
-    const std::string w = weight(fmt::format("{},{},{},{}", channels_, depthwise ? 1 : channels_, taps, taps));
-    node(fmt::format("%{} = Conv(%{}, %{}) {{pads=[{},{},{},{}], group={}}}", to, from, w, taps / 2, taps / 2, taps / 2,
-                     taps / 2, depthwise ? channels_ : 1));
+    const std::string w =
+        weight(fmt::format("{},{},{},{}", channels_, depthwise ? 1 : channels_, taps, taps));
+    node(fmt::format("%{} = Conv(%{}, %{}) {{pads=[{},{},{},{}], group={}}}", to, from, w, taps / 2, taps / 2,
+                     taps / 2, taps / 2, depthwise ? channels_ : 1));
   }
 
   void block() {
     const std::string from = r(), id = std::to_string(++blocks_), to = r();
     switch (random_() % 9) {
-      case 0:  // a residual behind a direct convolution, behind one that may be Winograd's, behind a depthwise one
+      case 0:  // a residual behind a direct convolution, behind one that may be Winograd's, behind a
+               // depthwise one
       case 1:
       case 2:
         conv("h" + id, from, 3);
@@ -68,20 +70,22 @@ class RandomNet {
         break;
       case 3:  // behind a window
         conv("h" + id, from, 1);
-        node(fmt::format("%y{0} = MaxPool(%h{0}) {{kernel_shape=[3,3], pads=[1,1,1,1]}}\n%{2} = Sub(%{1}, %y{0})", id,
-                         from, to));
+        node(fmt::format(
+            "%y{0} = MaxPool(%h{0}) {{kernel_shape=[3,3], pads=[1,1,1,1]}}\n%{2} = Sub(%{1}, %y{0})", id,
+            from, to));
         break;
       case 4:  // elementwise, behind what reads all of it
-        node(fmt::format("%m{0} = GlobalAveragePool(%{1})\n%g{0} = Sigmoid(%m{0})\n%{2} = Mul(%{1}, %g{0})", id, from,
-                         to));
+        node(fmt::format("%m{0} = GlobalAveragePool(%{1})\n%g{0} = Sigmoid(%m{0})\n%{2} = Mul(%{1}, %g{0})",
+                         id, from, to));
         break;
       case 5:  // rows, along the innermost axis in memory or another one
         node(fmt::format("%{} = Softmax(%{}) {{axis={}}}", to, from, 1 + random_() % 3));
         break;
       case 6:  // rows with a residual
         conv("h" + id, from, 3);
-        node(fmt::format("%m{0} = ReduceMean(%h{0}) {{axes=[1]}}\n%d{0} = Sub(%h{0}, %m{0})\n%{2} = Add(%d{0}, %{1})",
-                         id, from, to));
+        node(fmt::format(
+            "%m{0} = ReduceMean(%h{0}) {{axes=[1]}}\n%d{0} = Sub(%h{0}, %m{0})\n%{2} = Add(%d{0}, %{1})", id,
+            from, to));
         break;
       case 7:  // never: the convolution reads it at other places
         conv("y" + id, from, 3);
@@ -89,8 +93,8 @@ class RandomNet {
         break;
       default:  // never where the sizes differ or the order does
         conv("h" + id, from, 1);
-        node(
-            fmt::format("%t{0} = Transpose(%{1}) {{perm=[0,1,3,2]}}\n%m{0} = ReduceMax(%t{0}) {{axes=[2]}}", id, from));
+        node(fmt::format("%t{0} = Transpose(%{1}) {{perm=[0,1,3,2]}}\n%m{0} = ReduceMax(%t{0}) {{axes=[2]}}",
+                         id, from));
         conv("y" + id, "h" + id, 1);
         node(fmt::format("%s{0} = Add(%y{0}, %{1})", id, height_ == width_ ? "t" + id : from));
         node(fmt::format("%{} = Add(%s{}, %{})", to, id, from));
@@ -126,8 +130,9 @@ TEST(HalideInPlace, RandomNetsAgreeWithReference) {
       ASSERT_TRUE(loaded) << loaded.error().message << text;
       auto got = (*loaded)->run(inputs, &threads);
       ASSERT_TRUE(got) << got.error().message;
-      EXPECT_EQ(compare((*got)[0].view(), (*want)[0].view()), "") << number << " threads, seed " << seed << "\n"
-                                                                  << text;
+      EXPECT_EQ(compare((*got)[0].view(), (*want)[0].view()), "")
+          << number << " threads, seed " << seed << "\n"
+          << text;
     }
   }
   EXPECT_GT(in_place, 50u);
@@ -167,7 +172,8 @@ output %o)",
                                        width);
   const auto graph = halide::canonicalise(*make_graph(text));
   Planned planned{halide::choose_layouts(*graph), {}};
-  planned.calls = halide::make_kernels(planned.layouts, halide::fuse(planned.layouts), *halide::make_isa("x86-64-v3"), 1);
+  planned.calls =
+      halide::make_kernels(planned.layouts, halide::fuse(planned.layouts), *halide::make_isa("x86-64-v3"), 1);
   CompileOptions direct{1, "x86-64-v3"};
   direct.exact_math = true;
   EXPECT_TRUE(halide::choose_schedules(planned.calls, test_emitter(), {}, direct));

@@ -89,7 +89,8 @@ TEST(HalideAttention, IsOneKernelWhereNothingElseReadsItsScores) {
     int kernels;
   } outputs[] = {{"%y", 1}, {"%p", 3}, {"%t", 3}};
   for (const auto& [output, kernels] : outputs) {
-    Result<Graph> graph = make_graph(fmt::format(R"(graph "attention" opsets {{"": 18}}
+    Result<Graph> graph =
+        make_graph(fmt::format(R"(graph "attention" opsets {{"": 18}}
 input %q : f32[2,9,8]
 input %k : f32[2,8,17]
 input %v : f32[2,17,5]
@@ -102,7 +103,8 @@ const %no : f32[] = {{-10000}}
 %p = Softmax(%u)
 %y = MatMul(%p, %v)
 output %y
-{})", output == std::string("%y") ? "" : fmt::format("output {}", output)));
+{})",
+                               output == std::string("%y") ? "" : fmt::format("output {}", output)));
     ASSERT_TRUE(graph) << graph.error().message;
     auto region = halide::compile_region(*graph, test_emitter(), {1, "native", {}}, {});
     ASSERT_TRUE(region) << region.error().message;
@@ -110,7 +112,8 @@ output %y
   }
 }
 
-/// Kernels that differ in numbers only are one where there are many; exponents and few numbers stay in the code.
+/// Kernels that differ in numbers only are one where there are many; exponents and few numbers stay in the
+/// code.
 TEST(HalideKernelsShared, ManyNumbersAreRead) {
   struct Case {
     const char* op;
@@ -119,7 +122,8 @@ TEST(HalideKernelsShared, ManyNumbersAreRead) {
   for (const auto& [op, nodes, kernels] : {Case{"Mul", 30, 1}, Case{"Mul", 3, 3}, Case{"Pow", 8, 8}}) {
     std::string text = "graph \"fan\" opsets {\"\": 18}\ninput %x : f32[4,8]\n", outputs;
     for (int i = 0; i < nodes; ++i) {
-      text += fmt::format("const %c{0} : f32[1,1] = {{{1}}}\n%y{0} = {2}(%x, %c{0})\n", i, 1.25 + 0.5 * i, op);
+      text +=
+          fmt::format("const %c{0} : f32[1,1] = {{{1}}}\n%y{0} = {2}(%x, %c{0})\n", i, 1.25 + 0.5 * i, op);
       outputs += fmt::format("output %y{}\n", i);
     }
     Result<Graph> graph = make_graph(text + outputs);
@@ -136,7 +140,8 @@ TEST(HalideKernelsShared, ManyNumbersAreRead) {
 }
 
 TEST(HalideRegion, CountsKernelsWithAndWithoutTheGlue) {
-  const Result<Graph> graph = make_graph("graph \"case\" opsets {\"\": 18}\ninput %x : f32[4]\n%y = Relu(%x)\noutput %y\n");
+  const Result<Graph> graph =
+      make_graph("graph \"case\" opsets {\"\": 18}\ninput %x : f32[4]\n%y = Relu(%x)\noutput %y\n");
   ASSERT_TRUE(graph) << graph.error().message;
   for (bool checks : {false, true}) {
     halide::RegionOptions options;
@@ -210,7 +215,8 @@ TEST(HalideMemory, VerifierFindsRecurrenceThatRunsTooFar) {
 }
 
 /// What is loaded of a blob in guarded memory, with kernels that must not be called.
-Result<std::unique_ptr<Executable>> load_blob(const std::string& blob, const std::vector<Tensor>& constants, size_t workspace_bytes) {
+Result<std::unique_ptr<Executable>> load_blob(const std::string& blob, const std::vector<Tensor>& constants,
+                                              size_t workspace_bytes) {
   std::shared_ptr<void> memory = guarded_memory(blob.size(), true);
   std::memcpy(memory.get(), blob.data(), blob.size());
   std::vector<TensorView> views;
@@ -230,16 +236,19 @@ TEST(HalidePlan, StepsThatLeaveTheirTensorAreRefused) {
   auto region = halide::compile_region(*graph, test_emitter(), {1, "native", {}}, {});
   ASSERT_TRUE(region) << region.error().message;
   auto bytes = [](int64_t step) { return std::string(reinterpret_cast<const char*>(&step), sizeof step); };
-  constexpr int64_t x_step = -2 * 32 * 4, state_step = -2 * 2 * 8 * 4;  // batch x columns; states x batch x units
+  constexpr int64_t x_step = -2 * 32 * 4,
+                    state_step = -2 * 2 * 8 * 4;  // batch x columns; states x batch x units
   for (int64_t step : {x_step, state_step}) {
     const size_t at = region->blob.find(bytes(step));
     ASSERT_NE(at, std::string::npos);
-    for (int64_t wrong : {-1000 * step, 1000 * step, std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max() / 8 * 8}) {
+    for (int64_t wrong : {-1000 * step, 1000 * step, std::numeric_limits<int64_t>::min(),
+                          std::numeric_limits<int64_t>::max() / 8 * 8}) {
       std::string damaged = region->blob;
       damaged.replace(at, sizeof step, bytes(wrong));
       auto loaded = load_blob(damaged, region->constants, region->workspace_bytes);
       ASSERT_FALSE(loaded) << wrong;
-      EXPECT_NE(loaded.error().message.find("moves out of its tensor"), std::string::npos) << loaded.error().message;
+      EXPECT_NE(loaded.error().message.find("moves out of its tensor"), std::string::npos)
+          << loaded.error().message;
     }
   }
 }
@@ -247,12 +256,15 @@ TEST(HalidePlan, StepsThatLeaveTheirTensorAreRefused) {
 /// A plan whose bytes are damaged loads or is refused; its offsets never reach outside (load checks them),
 /// and loading reads nothing behind the blob.
 TEST(HalidePlan, DamageNeverCrashesLoad) {
-  for (const std::string& text : {std::string("graph \"case\" opsets {\"\": 18}\n") + cases[0].text, std::string(recurrent_text)}) {
+  for (const std::string& text :
+       {std::string("graph \"case\" opsets {\"\": 18}\n") + cases[0].text, std::string(recurrent_text)}) {
     Result<Graph> graph = make_graph(text);
     ASSERT_TRUE(graph) << graph.error().message;
     auto region = halide::compile_region(*graph, test_emitter(), {1, "native", {}}, {});
     ASSERT_TRUE(region) << region.error().message;
-    auto load = [&](const std::string& blob) { return load_blob(blob, region->constants, region->workspace_bytes).has_value(); };
+    auto load = [&](const std::string& blob) {
+      return load_blob(blob, region->constants, region->workspace_bytes).has_value();
+    };
     EXPECT_TRUE(load(region->blob));
     for (size_t i = 0; i < region->blob.size(); ++i) {
       load(region->blob.substr(0, i));
@@ -276,7 +288,8 @@ TEST(HalideRecurrent, RefusalsSayWhy) {
       {"%y = LSTM(%x, %w, %wr) {hidden_size=5, clip=3.0}", "LSTM with clip"},
       {"%y = LSTM(%x, %w, %wr) {hidden_size=5, input_forget=1}", "LSTM with input_forget"},
       {"%y = LSTM(%x, %w, %wr, _, _, _, _, %wp) {hidden_size=5}", "LSTM with peepholes"},
-      {"%y = LSTM(%x, %w, %wr) {hidden_size=5, activations=[\"Sigmoid\",\"Tanh\",\"Relu\"]}", "activation Relu in place of Tanh"},
+      {"%y = LSTM(%x, %w, %wr) {hidden_size=5, activations=[\"Sigmoid\",\"Tanh\",\"Relu\"]}",
+       "activation Relu in place of Tanh"},
       {"%y = LSTM(%x, %w, %wr, _, %short) {hidden_size=5}", "shorter than the 7 steps"},
       {"%y = LSTM(%x, %w, %wr, _, %lengths) {hidden_size=5}", "input 4 not known at compile time"},
       {"%y = LSTM(%x, %w, %r) {hidden_size=5}", "input 2 is not known at compile time"},
@@ -294,7 +307,8 @@ input %wd : f64[1,20,3]
 input %wdr : f64[1,20,5]
 const %short : i32[2] = {{7,6}}
 {}
-output %y)", refusal.node));
+output %y)",
+                                                       refusal.node));
     ASSERT_TRUE(graph) << graph.error().message;
     const std::string because = halide::make_target()->supports(*graph, NodeId(0)).because;
     EXPECT_NE(because.find(refusal.because), std::string::npos) << refusal.node << ": " << because;

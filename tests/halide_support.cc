@@ -236,7 +236,8 @@ Tuner random_tuner(CostDatabase& costs, uint32_t seed) {
   Tuner tuner;
   tuner.costs = &costs;
   tuner.may_go_on = [] { return true; };
-  tuner.time_kernels = [random = std::mt19937(seed)](const KernelBatch& batch, int) mutable -> Result<std::vector<int64_t>> {
+  tuner.time_kernels = [random = std::mt19937(seed)](const KernelBatch& batch,
+                                                     int) mutable -> Result<std::vector<int64_t>> {
     TRY(load_uncalled(batch.region));
     std::vector<int64_t> times(batch.uses.size());
     for (int64_t& time : times) time = 1 + static_cast<int64_t>(random() % 1000);

@@ -124,7 +124,9 @@ TEST(ImportOnnx, StructureErrors) {
       "input 'x' has a negative size");
   expect_error(model_message({.inputs = {value_message("x")}, .outputs = {value_message("x")}}),
                "input 'x' has no known element type");
-  expect_error(model_message({.nodes = {node_message("Relu", {"x"}, {"y"})}, .inputs = {input_x}, .outputs = {output_y, output_y}}),
+  expect_error(model_message({.nodes = {node_message("Relu", {"x"}, {"y"})},
+                              .inputs = {input_x},
+                              .outputs = {output_y, output_y}}),
                "output 'y' is listed twice");
 }
 
@@ -132,13 +134,20 @@ TEST(ImportOnnx, NamesAreUtf8) {
   const auto with_node = [](const std::string& node, const std::string& output = "y") {
     return model_message({.nodes = {node}, .inputs = {input_x}, .outputs = {value_message(output)}});
   };
-  expect_error(with_node(node_message("Relu", {"x"}, {"y"}, {}, "", "re\xfflu")), "node number 0: its name 're\\xfflu' is not UTF-8");
-  expect_error(with_node(node_message("Re\xc0\xaf", {"x"}, {"y"})), "node number 0: its operator 'Re\\xc0\\xaf' is not UTF-8");
-  expect_error(with_node(node_message("Relu", {"x"}, {"\xed\xa0\x80"}), "\xed\xa0\x80"), "its output '\\xed\\xa0\\x80' is not UTF-8");
-  expect_error(model_message({.inputs = {value_message("\xf5", DType::f32, {3})}, .outputs = {value_message("x")}}), "input '\\xf5' is not UTF-8");
-  expect_error(model_message({.initializers = {floats_message("w\xe2\x82", {1})}, .outputs = {value_message("w")}}),
-               "constant 'w\\xe2\\x82' is not UTF-8");
-  const Result<Graph> fine = import_onnx_bytes(with_node(node_message("Relu", {"x"}, {"y"}, {}, "", "größe é 漢 😀")));
+  expect_error(with_node(node_message("Relu", {"x"}, {"y"}, {}, "", "re\xfflu")),
+               "node number 0: its name 're\\xfflu' is not UTF-8");
+  expect_error(with_node(node_message("Re\xc0\xaf", {"x"}, {"y"})),
+               "node number 0: its operator 'Re\\xc0\\xaf' is not UTF-8");
+  expect_error(with_node(node_message("Relu", {"x"}, {"\xed\xa0\x80"}), "\xed\xa0\x80"),
+               "its output '\\xed\\xa0\\x80' is not UTF-8");
+  expect_error(
+      model_message({.inputs = {value_message("\xf5", DType::f32, {3})}, .outputs = {value_message("x")}}),
+      "input '\\xf5' is not UTF-8");
+  expect_error(
+      model_message({.initializers = {floats_message("w\xe2\x82", {1})}, .outputs = {value_message("w")}}),
+      "constant 'w\\xe2\\x82' is not UTF-8");
+  const Result<Graph> fine =
+      import_onnx_bytes(with_node(node_message("Relu", {"x"}, {"y"}, {}, "", "größe é 漢 😀")));
   ASSERT_TRUE(fine) << fine.error().message;
   EXPECT_EQ(fine->nodes[0].name, "größe é 漢 😀");
 }

@@ -17,13 +17,15 @@ using namespace tensorflow;
 
 constexpr int32_t f32 = 1, i32 = 3, resource = 20;
 
-NodeDef node(const std::string& name, const std::string& op, std::vector<std::string> inputs, std::vector<std::pair<std::string, AttributeValue>> attributes = {}) {
+NodeDef node(const std::string& name, const std::string& op, std::vector<std::string> inputs,
+             std::vector<std::pair<std::string, AttributeValue>> attributes = {}) {
   NodeDef def{name, op, {}, std::move(inputs), {}};
   for (auto& [key, value] : attributes) def.attributes.set(key, std::move(value));
   return def;
 }
 
-NodeDef placeholder(const std::string& name, std::optional<SymbolicShape> shape = SymbolicShape{Dim::unknown(), Dim::number(4)}) {
+NodeDef placeholder(const std::string& name,
+                    std::optional<SymbolicShape> shape = SymbolicShape{Dim::unknown(), Dim::number(4)}) {
   return node(name, "Placeholder", {}, {{"dtype", encode_type(f32)}, {"shape", encode_shape(shape)}});
 }
 
@@ -33,7 +35,8 @@ NodeDef scalar(const std::string& name, float value) {
   return node(name, "Const", {}, {{"dtype", encode_type(f32)}, {"value", tensor}});
 }
 
-FunctionDef function(const std::string& name, const std::vector<ArgDef>& inputs, const std::vector<ArgDef>& outputs, std::vector<NodeDef> nodes,
+FunctionDef function(const std::string& name, const std::vector<ArgDef>& inputs,
+                     const std::vector<ArgDef>& outputs, std::vector<NodeDef> nodes,
                      std::map<std::string, std::string> returns) {
   return {{name, inputs, outputs}, std::move(nodes), std::move(returns), {}};
 }
@@ -41,10 +44,12 @@ FunctionDef function(const std::string& name, const std::vector<ArgDef>& inputs,
 std::string write(const std::vector<NodeDef>& nodes, const std::vector<FunctionDef>& functions = {}) {
   std::string bytes;
   protozero::pbf_writer out(bytes);
-  for (const NodeDef& one : nodes) out.add_message(graph_def::node, write_node(one, *encode_attributes(one.attributes)));
+  for (const NodeDef& one : nodes)
+    out.add_message(graph_def::node, write_node(one, *encode_attributes(one.attributes)));
   if (functions.empty()) return bytes;
   protozero::pbf_writer library(out, graph_def::library);
-  for (const FunctionDef& one : functions) library.add_message(function_library::function, *write_function(one));
+  for (const FunctionDef& one : functions)
+    library.add_message(function_library::function, *write_function(one));
   return bytes;
 }
 
@@ -101,8 +106,9 @@ TEST(ImportTensorFlow, PlaceholdersAreInputsAndUnreadNodesOutputs) {
 }
 
 TEST(ImportTensorFlow, IdentitiesAndControlEdgesVanish) {
-  const Graph graph = import(write({placeholder("x"), node("same", "Identity", {"x"}), node("print", "Print", {"x"}),
-                                    node("y", "Add", {"same", "same", "^print"}), node("done", "NoOp", {"^print", "^y"})}));
+  const Graph graph =
+      import(write({placeholder("x"), node("same", "Identity", {"x"}), node("print", "Print", {"x"}),
+                    node("y", "Add", {"same", "same", "^print"}), node("done", "NoOp", {"^print", "^y"})}));
   EXPECT_EQ(describe(graph), Lines{"Add(x, x) -> y"});
   EXPECT_EQ(graph.outputs.size(), 1u);
 }
@@ -113,27 +119,34 @@ TEST(ImportTensorFlow, AnOutputThatIsAnInputIsCopied) {
 }
 
 TEST(ImportTensorFlow, CallsAreInlined) {
-  const FunctionDef twice = function("twice", {{"a", f32, {}, {}, {}}}, {{"r", f32, {}, {}, {}}}, {node("sum", "Add", {"a", "a"})}, {{"r", "sum:z:0"}});
-  const Graph graph = import(write({placeholder("x"), node("f", "PartitionedCall", {"x"}, {{"f", encode_function("twice")}}),
-                                    node("g", "StatefulPartitionedCall", {"f"}, {{"f", encode_function("twice")}})},
-                                   {twice}));
+  const FunctionDef twice = function("twice", {{"a", f32, {}, {}, {}}}, {{"r", f32, {}, {}, {}}},
+                                     {node("sum", "Add", {"a", "a"})}, {{"r", "sum:z:0"}});
+  const Graph graph =
+      import(write({placeholder("x"), node("f", "PartitionedCall", {"x"}, {{"f", encode_function("twice")}}),
+                    node("g", "StatefulPartitionedCall", {"f"}, {{"f", encode_function("twice")}})},
+                   {twice}));
   EXPECT_EQ(describe(graph), (Lines{"Add(x, x) -> sum:0", "Add(sum:0, sum:0) -> g"}));
   EXPECT_EQ(graph.nodes[1].name, "g/sum");  // the plain name is taken
 }
 
 TEST(ImportTensorFlow, OutputsInFunctionsAreCountedOverLists) {
-  const FunctionDef body = function("body", {{"a", f32, {}, {}, {}}}, {{"r", f32, {}, {}, {}}}, {node("t", "TwoLists", {"a"}, {{"N", int64_t{3}}})},
-                                    {{"r", "t:second:0"}});
-  const Graph graph = import(write({placeholder("x"), node("f", "PartitionedCall", {"x"}, {{"f", encode_function("body")}})}, {body}));
+  const FunctionDef body =
+      function("body", {{"a", f32, {}, {}, {}}}, {{"r", f32, {}, {}, {}}},
+               {node("t", "TwoLists", {"a"}, {{"N", int64_t{3}}})}, {{"r", "t:second:0"}});
+  const Graph graph = import(write(
+      {placeholder("x"), node("f", "PartitionedCall", {"x"}, {{"f", encode_function("body")}})}, {body}));
   EXPECT_EQ(describe(graph), Lines{"TwoLists(x) -> _, _, _, f"});
 }
 
 TEST(ImportTensorFlow, LoopsOfVersionOneAreOneNode) {
-  const Graph graph = import(write({
-      placeholder("x"), node("enter", "Enter", {"x"}, {{"frame_name", std::string("loop")}}), node("merge", "Merge", {"enter", "next"}),
-      node("limit", "Const", {"^merge"}, {{"dtype", encode_type(f32)}, {"value", Tensor(DType::f32, {})}}), node("less", "Less", {"merge", "limit"}),
-      node("cond", "LoopCond", {"less"}), node("switch", "Switch", {"merge", "cond"}), node("exit", "Exit", {"switch"}),
-      node("grow", "Add", {"switch:1", "limit"}), node("next", "NextIteration", {"grow"}), node("y", "Add", {"exit", "x"})}));
+  const Graph graph = import(write(
+      {placeholder("x"), node("enter", "Enter", {"x"}, {{"frame_name", std::string("loop")}}),
+       node("merge", "Merge", {"enter", "next"}),
+       node("limit", "Const", {"^merge"}, {{"dtype", encode_type(f32)}, {"value", Tensor(DType::f32, {})}}),
+       node("less", "Less", {"merge", "limit"}), node("cond", "LoopCond", {"less"}),
+       node("switch", "Switch", {"merge", "cond"}), node("exit", "Exit", {"switch"}),
+       node("grow", "Add", {"switch:1", "limit"}), node("next", "NextIteration", {"grow"}),
+       node("y", "Add", {"exit", "x"})}));
   EXPECT_EQ(describe(graph), (Lines{"ControlFlow(x) -> exit:0", "Add(exit:0, x) -> y"}));
   const auto composite = get_composite(graph.nodes[0].attributes);
   ASSERT_TRUE(composite && *composite);
@@ -142,35 +155,60 @@ TEST(ImportTensorFlow, LoopsOfVersionOneAreOneNode) {
 }
 
 TEST(ImportTensorFlow, WhatCannotBeImportedSaysWhy) {
-  EXPECT_NE(error_of(write({placeholder("x\xff"), node("y", "Add", {"x\xff"})})).find("node 'x\\xff' is not UTF-8"), std::string::npos);
+  EXPECT_NE(
+      error_of(write({placeholder("x\xff"), node("y", "Add", {"x\xff"})})).find("node 'x\\xff' is not UTF-8"),
+      std::string::npos);
   EXPECT_NE(error_of("\xff\xff").find("damaged protobuf"), std::string::npos);
   EXPECT_NE(error_of("").find("no nodes"), std::string::npos);
-  EXPECT_NE(error_of(write({placeholder("x"), node("y", "Add", {"x", "z"})})).find("reads 'z:0', which nothing makes"), std::string::npos);
-  EXPECT_NE(error_of(write({node("a", "Add", {"b"}), node("b", "Add", {"a"}), node("y", "Add", {"a"})})).find("cycle"), std::string::npos);
-  EXPECT_NE(error_of(write({placeholder("x"), placeholder("x"), node("y", "Add", {"x"})})).find("two nodes are named 'x'"), std::string::npos);
-  EXPECT_NE(error_of(write({node("v", "VarHandleOp", {}, {{"dtype", encode_type(f32)}}), node("y", "ReadVariableOp", {"v"})})).find("not frozen"), std::string::npos);
-  EXPECT_NE(error_of(write({placeholder("x"), node("y", "AssignAddVariableOp", {"x"})})).find("frozen"), std::string::npos);
-  EXPECT_NE(error_of(write({placeholder("x"), node("f", "PartitionedCall", {"x"}, {{"f", encode_function("f")}})},
-                           {function("f", {{"a", f32, {}, {}, {}}}, {{"r", f32, {}, {}, {}}}, {node("again", "PartitionedCall", {"a"}, {{"f", encode_function("f")}})},
-                                     {{"r", "again:output:0"}})}))
-                .find("functions call each other"),
+  EXPECT_NE(error_of(write({placeholder("x"), node("y", "Add", {"x", "z"})}))
+                .find("reads 'z:0', which nothing makes"),
             std::string::npos);
+  EXPECT_NE(error_of(write({node("a", "Add", {"b"}), node("b", "Add", {"a"}), node("y", "Add", {"a"})}))
+                .find("cycle"),
+            std::string::npos);
+  EXPECT_NE(error_of(write({placeholder("x"), placeholder("x"), node("y", "Add", {"x"})}))
+                .find("two nodes are named 'x'"),
+            std::string::npos);
+  EXPECT_NE(error_of(write({node("v", "VarHandleOp", {}, {{"dtype", encode_type(f32)}}),
+                            node("y", "ReadVariableOp", {"v"})}))
+                .find("not frozen"),
+            std::string::npos);
+  EXPECT_NE(error_of(write({placeholder("x"), node("y", "AssignAddVariableOp", {"x"})})).find("frozen"),
+            std::string::npos);
+  EXPECT_NE(
+      error_of(write({placeholder("x"), node("f", "PartitionedCall", {"x"}, {{"f", encode_function("f")}})},
+                     {function("f", {{"a", f32, {}, {}, {}}}, {{"r", f32, {}, {}, {}}},
+                               {node("again", "PartitionedCall", {"a"}, {{"f", encode_function("f")}})},
+                               {{"r", "again:output:0"}})}))
+          .find("functions call each other"),
+      std::string::npos);
 }
 
 TEST(ImportTensorFlow, ALoopsVariablesBecomeValues) {
   const ArgDef x{"x", f32, {}, {}, {}}, v{"v", resource, {}, {}, {}}, b{"b", 10, {}, {}, {}};
-  const FunctionDef condition = function("cond", {x, v}, {b}, {node("c", "Const", {}, {{"dtype", encode_type(10)}, {"value", Tensor(DType::boolean, {})}})}, {{"b", "c:output:0"}});
+  const FunctionDef condition =
+      function("cond", {x, v}, {b},
+               {node("c", "Const", {}, {{"dtype", encode_type(10)}, {"value", Tensor(DType::boolean, {})}})},
+               {{"b", "c:output:0"}});
   const FunctionDef body = function("body", {x, v}, {{"y", f32, {}, {}, {}}, {"w", resource, {}, {}, {}}},
-                                    {node("read", "ReadVariableOp", {"v"}, {{"dtype", encode_type(f32)}}), node("sum", "Add", {"x", "read:value:0"})}, {{"y", "sum:z:0"}, {"w", "v"}});
+                                    {node("read", "ReadVariableOp", {"v"}, {{"dtype", encode_type(f32)}}),
+                                     node("sum", "Add", {"x", "read:value:0"})},
+                                    {{"y", "sum:z:0"}, {"w", "v"}});
   GraphDef graph;
   graph.nodes = {placeholder("x"), node("var", "VarHandleOp", {}, {{"dtype", encode_type(f32)}}),
-                 node("loop", "While", {"x", "var"}, {{"cond", encode_function("cond")}, {"body", encode_function("body")}, {"T", encode_types({f32, resource})}})};
+                 node("loop", "While", {"x", "var"},
+                      {{"cond", encode_function("cond")},
+                       {"body", encode_function("body")},
+                       {"T", encode_types({f32, resource})}})};
   graph.functions = {{"cond", condition}, {"body", body}};
-  const ReadSaved read_saved = [](const std::vector<std::string>& variables, const std::vector<SavedTable>&) -> Result<SavedContents> {
+  const ReadSaved read_saved = [](const std::vector<std::string>& variables,
+                                  const std::vector<SavedTable>&) -> Result<SavedContents> {
     EXPECT_EQ(variables, Lines{"var"});
     return SavedContents{{Tensor(DType::f32, {4})}, {}};
   };
-  const Result<Graph> flat = flatten_graph(graph, {{"x:0", "x", {DType::f32, SymbolicShape{Dim::number(4)}, false, {}}}}, {{"loop:0", "y", {}}}, source(), read_saved);
+  const Result<Graph> flat =
+      flatten_graph(graph, {{"x:0", "x", {DType::f32, SymbolicShape{Dim::number(4)}, false, {}}}},
+                    {{"loop:0", "y", {}}}, source(), read_saved);
   ASSERT_TRUE(flat) << flat.error().message;
   EXPECT_EQ(describe(*flat), Lines{"While(x, var) -> y"});
   EXPECT_EQ(get_types(flat->nodes[0].attributes, "T"), (std::vector<int32_t>{f32, f32}));
@@ -196,7 +234,8 @@ std::string write_objects(const std::vector<std::vector<std::pair<std::string, i
 }
 
 TEST(ImportTensorFlow, ObjectsAreFoundByTheNamesThatLeadToThem) {
-  const ObjectGraph graph = read_saved_objects(write_objects({{{"layer", 1}, {"wild", 99}, {"below", -1}}, {{"kernel", 2}, {"parent", 0}}, {}, {}}));
+  const ObjectGraph graph = read_saved_objects(
+      write_objects({{{"layer", 1}, {"wild", 99}, {"below", -1}}, {{"kernel", 2}, {"parent", 0}}, {}, {}}));
   const auto paths = find_paths(graph);
   EXPECT_EQ(paths[2], (ObjectPath{"layer", "kernel"}));
   EXPECT_EQ(paths[3], std::nullopt);

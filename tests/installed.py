@@ -17,8 +17,14 @@ PACKAGES = pathlib.Path(sysconfig.get_path("purelib"))
 
 
 def run(*command, cwd, **environment):
-    done = subprocess.run([str(part) for part in command], cwd=cwd, capture_output=True, text=True, timeout=300,
-                          env={**os.environ, **environment})
+    done = subprocess.run(
+        [str(part) for part in command],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, **environment},
+    )
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
@@ -28,7 +34,11 @@ def run_installed(*command, cwd):
     log = cwd / "libraries"
     log.mkdir(exist_ok=True)
     run(*command, cwd=cwd, LD_DEBUG="files", LD_DEBUG_OUTPUT=str(log / "of"))
-    libraries = {os.path.normpath(path) for file in log.iterdir() for path in re.findall(r"calling init: (\S+)", file.read_text())}
+    libraries = {
+        os.path.normpath(path)
+        for file in log.iterdir()
+        for path in re.findall(r"calling init: (\S+)", file.read_text())
+    }
     shutil.rmtree(log)
     assert not [path for path in libraries if pathlib.Path(path).resolve().is_relative_to(BUILD)]
     return libraries
@@ -63,8 +73,25 @@ def test_command(prefix, tmp_path):
 def test_cpp_project(prefix, tmp_path):
     """examples/02_from_cpp, with a program that the installed command makes."""
     run(sys.executable, SOURCE / "examples/01_compile_and_run/make_model.py", "model.onnx", cwd=tmp_path)
-    run_installed(prefix / "bin/intarsia", "compile", "model.onnx", "-o", "model.so", "--shape", "image=2x3x32x32", cwd=tmp_path)
-    run("cmake", "-S", SOURCE / "examples/02_from_cpp", "-B", "build", f"-DCMAKE_PREFIX_PATH={prefix}", cwd=tmp_path)
+    run_installed(
+        prefix / "bin/intarsia",
+        "compile",
+        "model.onnx",
+        "-o",
+        "model.so",
+        "--shape",
+        "image=2x3x32x32",
+        cwd=tmp_path,
+    )
+    run(
+        "cmake",
+        "-S",
+        SOURCE / "examples/02_from_cpp",
+        "-B",
+        "build",
+        f"-DCMAKE_PREFIX_PATH={prefix}",
+        cwd=tmp_path,
+    )
     run("cmake", "--build", "build", cwd=tmp_path)
     libraries = run_installed("build/classify", "model.so", cwd=tmp_path)
     assert str(prefix / "lib/libintarsia.so.0") in libraries
@@ -74,18 +101,35 @@ def test_cpp_project(prefix, tmp_path):
 def wheel(tmp_path_factory):
     """As `pip wheel .` makes it, but for compiling: what it would build is taken from the build tree."""
     folder = tmp_path_factory.mktemp("wheel")
-    settings = {"build-dir": folder / "build", "cmake.source-dir": SOURCE / "tests/wheel", "build.targets": "all",
-                "cmake.define.INTARSIA_BUILD": BUILD}
-    run(sys.executable, "-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "--no-index", "--disable-pip-version-check", "-w", folder,
-        *(part for key, value in settings.items() for part in ("-C", f"{key}={value}")), SOURCE, cwd=folder)
-    wheel, = folder.glob("*.whl")
+    settings = {
+        "build-dir": folder / "build",
+        "cmake.source-dir": SOURCE / "tests/wheel",
+        "build.targets": "all",
+        "cmake.define.INTARSIA_BUILD": BUILD,
+    }
+    run(
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--no-build-isolation",
+        "--no-deps",
+        "--no-index",
+        "--disable-pip-version-check",
+        "-w",
+        folder,
+        *(part for key, value in settings.items() for part in ("-C", f"{key}={value}")),
+        SOURCE,
+        cwd=folder,
+    )
+    (wheel,) = folder.glob("*.whl")
     return wheel
 
 
 def wanted_packages(wheel):
     """Folders of the packages that the wheel's metadata asks for."""
     with zipfile.ZipFile(wheel) as archive:
-        name, = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+        (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
         metadata = archive.read(name).decode()
     packages = re.findall(r"^Requires-Dist: (\w+)[^;\n]*$", metadata, re.M)
     assert sorted(packages) == ["halide", "numpy"]
@@ -96,12 +140,28 @@ def test_wheel(wheel, tmp_path):
     """In an environment that has the packages that it asks for, as links to those of this one, and nothing else."""
     python = tmp_path / "venv/bin/python"
     run(sys.executable, "-m", "venv", "--without-pip", "venv", cwd=tmp_path)
-    run(sys.executable, "-m", "pip", "--python", python, "install", "--no-deps", "--no-index", "--disable-pip-version-check", wheel, cwd=tmp_path)
-    packages = pathlib.Path(run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=tmp_path).strip())
+    run(
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        python,
+        "install",
+        "--no-deps",
+        "--no-index",
+        "--disable-pip-version-check",
+        wheel,
+        cwd=tmp_path,
+    )
+    packages = pathlib.Path(
+        run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=tmp_path).strip()
+    )
     for package in wanted_packages(wheel):
         (packages / package.name).symlink_to(package)
     libraries = compile_run_check([tmp_path / "venv/bin/intarsia"], tmp_path)
-    assert {str(packages / "intarsia" / name) for name in ("libintarsia.so.0", "libintarsia_compile.so")} <= libraries
+    assert {
+        str(packages / "intarsia" / name) for name in ("libintarsia.so.0", "libintarsia_compile.so")
+    } <= libraries
     assert "libHalide.so" in {pathlib.Path(path).name for path in libraries}
     compile_run_check([python, "-m", "intarsia"], tmp_path)
     script = "import intarsia, numpy; print(intarsia.compile('small.onnx').load()(x=numpy.ones((2, 3, 8, 8), 'float32')).shape)"

@@ -1,7 +1,8 @@
 // What the program knows of operators, as one JSON object: list_operators FOLDER
 //
-// FOLDER holds frozen graphs of TensorFlow operators (tests/conformance/tensorflow_operators.py): what becomes of their nodes
-// tells what translations consist of and who takes them. scripts/write_ledger.py makes a page of it.
+// FOLDER holds frozen graphs of TensorFlow operators (tests/conformance/tensorflow_operators.py): what
+// becomes of their nodes tells what translations consist of and who takes them. scripts/write_ledger.py makes
+// a page of it.
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -34,7 +35,10 @@ Json list_standard_operators() {
   Json list = Json::array();
   for (const OpInfo& op : all_ops()) {
     const bool has_rule = op.domain.empty() && std::ranges::binary_search(rules, op.name);
-    list.push_back({{"domain", op.domain}, {"name", op.name}, {"halide", has_rule}, {"reference", reference::find_kernel(op.domain, op.name) != nullptr}});
+    list.push_back({{"domain", op.domain},
+                    {"name", op.name},
+                    {"halide", has_rule},
+                    {"reference", reference::find_kernel(op.domain, op.name) != nullptr}});
   }
   return list;
 }
@@ -69,7 +73,8 @@ class Cases {
   Status look_at(const std::string& path) {
     Graph graph = TRY(import_graph_def(path, make_tensorflow_source({})));
     TRY(bind_shapes(graph, {}));
-    TRY(fold_constants(graph, reference::evaluate_node, [&](Graph& g, NodeId node) { return tensorflow_->infer_types(g, node); }));
+    TRY(fold_constants(graph, reference::evaluate_node,
+                       [&](Graph& g, NodeId node) { return tensorflow_->infer_types(g, node); }));
     for (uint32_t i = 0; i < graph.nodes.size(); ++i) note_translation(graph, NodeId{i});
     remove_dead_nodes(graph);
     for (uint32_t i = 0; i < graph.nodes.size(); ++i) note_targets(graph, NodeId{i});
@@ -106,7 +111,10 @@ Json list_translations(const Cases& cases) {
     Json entry{{"name", name}, {"seen", at != cases.seen().end()}};
     if (at != cases.seen().end()) {
       const Seen& seen = at->second;
-      entry.update({{"becomes", seen.becomes}, {"nodes", seen.nodes}, {"halide", seen.by_halide}, {"reference", seen.by_reference}});
+      entry.update({{"becomes", seen.becomes},
+                    {"nodes", seen.nodes},
+                    {"halide", seen.by_halide},
+                    {"reference", seen.by_reference}});
     }
     list.push_back(std::move(entry));
   }
@@ -118,7 +126,9 @@ Result<Json> list_registry() {
   Json list = Json::array();
   for (const std::string& name : registry.names()) {
     if (name.starts_with('_')) continue;  // TensorFlow's own, in no model
-    list.push_back({{"name", name}, {"role", role_of(*TRY(registry.find(name)))}, {"kernel", registry.has_kernel(name, {}).yes}});
+    list.push_back({{"name", name},
+                    {"role", role_of(*TRY(registry.find(name)))},
+                    {"kernel", registry.has_kernel(name, {}).yes}});
   }
   return list;
 }
@@ -133,7 +143,9 @@ Result<Json> list_all(const std::string& folder) {
   }
   if (paths.empty()) return fail("no frozen graphs in '{}'", folder);
   for (const std::string& path : paths) TRY(with_context(cases.look_at(path), "{}", path));
-  return Json{{"onnx", list_standard_operators()}, {"tensorflow", TRY(list_registry())}, {"translations", list_translations(cases)}};
+  return Json{{"onnx", list_standard_operators()},
+              {"tensorflow", TRY(list_registry())},
+              {"translations", list_translations(cases)}};
 }
 
 }  // namespace

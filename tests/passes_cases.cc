@@ -95,8 +95,8 @@ std::string print_regions(const Graph& graph, const Partition& partition) {
   return text;
 }
 
-/// "target fast@cpu Conv Relu": a target and the operators that it supports; "framework ort@cpu Foo" the same of a
-/// framework; "pin PATTERN TARGET".
+/// "target fast@cpu Conv Relu": a target and the operators that it supports; "framework ort@cpu Foo" the same
+/// of a framework; "pin PATTERN TARGET".
 Result<std::string> run_place_nodes(Graph& graph, CaseFile& file, bool keep_inside) {
   std::map<std::string, FakeTarget> backends;
   std::vector<PlacementTarget> targets;

@@ -159,8 +159,10 @@ TEST(PartitionProperties, FewestRegionsOfTwoTargets) {
 struct FrameworkTargets {
   FakeTarget own{"own", {"Foo", "Own"}}, other{"other", {"Foo", "Own"}};
   FakeTarget framework{"framework", {"Foo"}, true}, second{"second", {"Foo"}, true};
-  std::vector<PlacementTarget> targets = {
-      {&own, 0, "own@cpu"}, {&other, 0, "other@cpu"}, {&framework, 0, "framework@cpu"}, {&second, 0, "second@cpu"}};
+  std::vector<PlacementTarget> targets = {{&own, 0, "own@cpu"},
+                                          {&other, 0, "other@cpu"},
+                                          {&framework, 0, "framework@cpu"},
+                                          {&second, 0, "second@cpu"}};
 };
 
 /// Some values become strings or sequences; with `own`, some nodes are refused by frameworks.
@@ -208,8 +210,8 @@ std::vector<std::pair<size_t, size_t>> opaque_edges(const Graph& graph, const Pl
   return edges;
 }
 
-/// The hull by its definition: pairs join, then what lies on a path from a group to itself through other nodes and
-/// groups, again and again. Gives the group of each node (any number).
+/// The hull by its definition: pairs join, then what lies on a path from a group to itself through other
+/// nodes and groups, again and again. Gives the group of each node (any number).
 std::vector<size_t> close_by_definition(const Graph& graph, const Placement& placement) {
   const size_t count = graph.nodes.size();
   std::vector<size_t> group(count);
@@ -222,11 +224,13 @@ std::vector<size_t> close_by_definition(const Graph& graph, const Placement& pla
   const std::vector<std::vector<bool>> leads = find_paths(graph);
   std::vector<std::vector<bool>> between(count, std::vector<bool>(count, false));
   for (size_t a = 0; a < count; ++a) {
-    for (size_t b = 0; b < count; ++b) between[group[a]][group[b]] = between[group[a]][group[b]] || leads[a][b];
+    for (size_t b = 0; b < count; ++b)
+      between[group[a]][group[b]] = between[group[a]][group[b]] || leads[a][b];
   }
   for (size_t via = 0; via < count; ++via) {
     for (size_t a = 0; a < count; ++a) {
-      for (size_t b = 0; b < count; ++b) between[a][b] = between[a][b] || (between[a][via] && between[via][b]);
+      for (size_t b = 0; b < count; ++b)
+        between[a][b] = between[a][b] || (between[a][via] && between[via][b]);
     }
   }
   const std::vector<size_t> first = group;
@@ -256,7 +260,8 @@ TEST(OpaqueProperties, EveryOpaqueValueStaysInOneRegion) {
     const std::vector<size_t> group = close_by_definition(graph, placement);
     for (size_t i = 0; i < graph.nodes.size(); ++i) {
       const bool alone = std::ranges::count(group, group[i]) == 1;
-      ASSERT_TRUE(!alone || placement.target[i] == before.target[i]) << "node " << i << " moved\n" << print_graph(graph);
+      ASSERT_TRUE(!alone || placement.target[i] == before.target[i]) << "node " << i << " moved\n"
+                                                                     << print_graph(graph);
       ASSERT_EQ(placement.target[i] == before.target[i], placement.reason[i] == "placed");
       ASSERT_TRUE(placement.group.empty() ? alone : placement.group[i] == group[i]) << print_graph(graph);
     }
@@ -279,7 +284,8 @@ TEST(OpaqueProperties, WhatIsRefusedLeavesHullsOpen) {
       ASSERT_FALSE(graph.nodes[i].op == "Own" && placement.target[i] >= 2) << "a refused node moved";
     for (const auto& [maker, reader] : opaque_edges(graph, placement)) {
       const bool together = partition.region_of[maker] == partition.region_of[reader];
-      ASSERT_TRUE(together || placement.reason[reader].find("may come from another region") != std::string::npos);
+      ASSERT_TRUE(together ||
+                  placement.reason[reader].find("may come from another region") != std::string::npos);
     }
   });
 }
@@ -297,7 +303,8 @@ TEST(OpaqueProperties, PinsStay) {
     errors += !kept;
     for (size_t i = 0; i < graph.nodes.size(); ++i)
       ASSERT_TRUE(!before.pinned[i] || placement.target[i] == before.target[i]);
-    ASSERT_TRUE(kept || kept.error().message.find("is pinned to") != std::string::npos) << kept.error().message;
+    ASSERT_TRUE(kept || kept.error().message.find("is pinned to") != std::string::npos)
+        << kept.error().message;
   });
   EXPECT_TRUE(std::getenv("INTARSIA_SEED") != nullptr || errors > 0);
 }

@@ -97,7 +97,9 @@ class RandomGraph:
         """Of the two results only the values are read: equal ones have no defined order."""
         value, (rows, columns) = self.pick()
         count = self.number(1, columns)
-        self.add("TopK", name, [value, self.constant(np.array([count], np.int64))], [(rows, count), None], axis=1)
+        self.add(
+            "TopK", name, [value, self.constant(np.array([count], np.int64))], [(rows, count), None], axis=1
+        )
         self.values.pop()
 
     def add_outputs(self):
@@ -112,7 +114,9 @@ class RandomGraph:
         def infos(values):
             return [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in values]
 
-        graph = helper.make_graph(self.nodes, "random", infos(self.inputs), infos(self.outputs), self.constants)
+        graph = helper.make_graph(
+            self.nodes, "random", infos(self.inputs), infos(self.outputs), self.constants
+        )
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
         onnx.checker.check_model(model)
         return model
@@ -140,8 +144,16 @@ def test_random_placement(seed, tmp_path):
     inputs = graph.feed()
     pins = random_pins(graph, path)
     want = intarsia.compile(path, backends=["reference"]).load().bind().run(inputs)
-    compiled = intarsia.compile(path, backends=["halide", "reference"], fallback="none", devices=DEVICES, pins=pins, tune="off")
+    compiled = intarsia.compile(
+        path, backends=["halide", "reference"], fallback="none", devices=DEVICES, pins=pins, tune="off"
+    )
     got = compiled.load().bind().run(inputs)
     assert set(got) == set(want) == {name for name, _ in graph.outputs}
     for name, expected in want.items():
-        np.testing.assert_allclose(got[name], expected, rtol=1e-4, atol=1e-4 * max(1, np.abs(expected).max()), err_msg=f"seed {seed}, {name}")
+        np.testing.assert_allclose(
+            got[name],
+            expected,
+            rtol=1e-4,
+            atol=1e-4 * max(1, np.abs(expected).max()),
+            err_msg=f"seed {seed}, {name}",
+        )

@@ -16,9 +16,16 @@ def save_convolution(path, window=3):
     """x -> y, some hundred microseconds long: runs of two threads overlap."""
     weights = np.random.default_rng(1).standard_normal((16, 16, window, window), "float32")
     pads = [window // 2] * 4
-    return save(path, [helper.make_node("Conv", ["x", "w"], ["c"], pads=pads),
-                       helper.make_node("Conv", ["c", "w"], ["y"], pads=pads)],
-                [("x", TensorProto.FLOAT, SHAPE)], [("y", TensorProto.FLOAT, SHAPE)], [("w", weights)])
+    return save(
+        path,
+        [
+            helper.make_node("Conv", ["x", "w"], ["c"], pads=pads),
+            helper.make_node("Conv", ["c", "w"], ["y"], pads=pads),
+        ],
+        [("x", TensorProto.FLOAT, SHAPE)],
+        [("y", TensorProto.FLOAT, SHAPE)],
+        [("w", weights)],
+    )
 
 
 @pytest.fixture
@@ -74,7 +81,9 @@ def test_a_session_in_two_threads_is_an_error(convolution):
 
 
 def test_programs_do_not_meet_whatever_the_order_of_loading(tmp_path):
-    files = [compile_to(tmp_path / f"{i}.so", save_convolution(tmp_path / f"{i}.onnx", window=i)) for i in (3, 5)]
+    files = [
+        compile_to(tmp_path / f"{i}.so", save_convolution(tmp_path / f"{i}.onnx", window=i)) for i in (3, 5)
+    ]
     x = np.ones(SHAPE, "float32")
 
     def run(program):
@@ -99,11 +108,17 @@ def test_a_program_that_was_called_goes_with_its_last_reference(convolution):
         gc.enable()
 
 
-@pytest.mark.parametrize("change", [lambda path: os.truncate(path, 0), lambda path: path.write_bytes(b"x" * path.stat().st_size)])
+@pytest.mark.parametrize(
+    "change", [lambda path: os.truncate(path, 0), lambda path: path.write_bytes(b"x" * path.stat().st_size)]
+)
 def test_a_file_changed_in_place_does_not_end_the_process(tmp_path, change):
     """A program without constants: all that runs is a copy."""
-    model = save(tmp_path / "relu.onnx", [helper.make_node("Relu", ["x"], ["y"])],
-                 [("x", TensorProto.FLOAT, [4096])], [("y", TensorProto.FLOAT, [4096])])
+    model = save(
+        tmp_path / "relu.onnx",
+        [helper.make_node("Relu", ["x"], ["y"])],
+        [("x", TensorProto.FLOAT, [4096])],
+        [("y", TensorProto.FLOAT, [4096])],
+    )
     path = compile_to(tmp_path / "relu.so", model)
     os.utime(path, (0, 0))
     program = intarsia.load(path)

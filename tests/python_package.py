@@ -35,14 +35,21 @@ def compiled(tmp_path):
 def test_save_writes_whole_programs(compiled, tmp_path):
     (tmp_path / "link.so").symlink_to("program.so")
     assert compiled.save(tmp_path / "link.so").functions == ["main"]
-    assert (tmp_path / "link.so").is_symlink() and intarsia.load(tmp_path / "program.so").functions == ["main"]
+    assert (tmp_path / "link.so").is_symlink() and intarsia.load(tmp_path / "program.so").functions == [
+        "main"
+    ]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link.so", "program.so", "small.onnx"]
 
 
 def test_save_replaces_neither_pipes_nor_the_model(compiled, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     model = (tmp_path / "small.onnx").read_bytes()
-    for name, why in (("pipe", "it is a pipe"), ("small.onnx", "it is the input"), (".", "it is a folder"), ("none/x.so", "No such file")):
+    for name, why in (
+        ("pipe", "it is a pipe"),
+        ("small.onnx", "it is the input"),
+        (".", "it is a folder"),
+        ("none/x.so", "No such file"),
+    ):
         with pytest.raises(intarsia.Error, match=why):
             compiled.save(tmp_path / name)
     assert (tmp_path / "pipe").is_fifo() and (tmp_path / "small.onnx").read_bytes() == model
@@ -50,7 +57,9 @@ def test_save_replaces_neither_pipes_nor_the_model(compiled, tmp_path):
 
 def test_progress_never_goes_back(tmp_path):
     told = []
-    intarsia.compile(save_small(tmp_path / "small.onnx"), cache=tmp_path, progress=lambda *step: told.append(step))
+    intarsia.compile(
+        save_small(tmp_path / "small.onnx"), cache=tmp_path, progress=lambda *step: told.append(step)
+    )
     done = [done for _, done, _ in told]
     assert done == sorted(done) and told[0][0] == "import" and told[-1][0] == "emit_program"
     assert {total for _, _, total in told} == {done[-1]}

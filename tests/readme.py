@@ -26,7 +26,10 @@ def run(command, folder, **options):
 def models_of_the_demo():
     """Files that scripts/demo.sh makes, from the models that it names."""
     demo = (SOURCE / "scripts/demo.sh").read_text()
-    for script, folder in (("make_models.py --only", "models"), ("make_tensorflow_models.py", "models/tensorflow")):
+    for script, folder in (
+        ("make_models.py --only", "models"),
+        ("make_tensorflow_models.py", "models/tensorflow"),
+    ):
         for names in re.findall(rf"{script} ([\w ]+)$", demo, re.M):
             for name in names.split():
                 yield from (path.relative_to(BUILD) for path in (BUILD / folder).glob(f"{name}*"))
@@ -58,11 +61,15 @@ def test_commands(after_demo):
     assert len(commands) >= 6 and all(line.startswith("build/bin/intarsia ") for line in commands)
     for command in commands:
         run(["sh", "-c", command], after_demo)
-    assert (after_demo / "results").is_dir() and (after_demo / "detector.so").exists() and (after_demo / "resnet50.dot").exists()
+    assert (
+        (after_demo / "results").is_dir()
+        and (after_demo / "detector.so").exists()
+        and (after_demo / "resnet50.dot").exists()
+    )
 
 
 def test_python(after_demo):
-    script, = blocks("python")
+    (script,) = blocks("python")
     assert run(["build/venv/bin/python", "-c", script + "print(scores.shape)"], after_demo) == "(1, 1000)\n"
 
 

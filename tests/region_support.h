@@ -49,15 +49,17 @@ struct GraphMaker {
   ValueId constant(std::string name, Tensor tensor) {
     return graph.add_constant(std::move(name), std::move(tensor));
   }
-  ValueId node(const std::string& op, std::vector<ValueId> inputs, ValueType type, Attributes attributes = {}) {
+  ValueId node(const std::string& op, std::vector<ValueId> inputs, ValueType type,
+               Attributes attributes = {}) {
     return multi_node(op, std::move(inputs), {std::move(type)}, std::move(attributes))[0];
   }
-  std::vector<ValueId> multi_node(const std::string& op, std::vector<ValueId> inputs, const std::vector<ValueType>& types,
-                                  Attributes attributes = {}) {
+  std::vector<ValueId> multi_node(const std::string& op, std::vector<ValueId> inputs,
+                                  const std::vector<ValueType>& types, Attributes attributes = {}) {
     const std::string name = fmt::format("{}_{}", op, graph.nodes.size());
     std::vector<ValueId> outputs;
     for (const ValueType& type : types) {
-      outputs.push_back(graph.add_value(outputs.empty() ? name + "_out" : fmt::format("{}_out{}", name, outputs.size()), type));
+      outputs.push_back(graph.add_value(
+          outputs.empty() ? name + "_out" : fmt::format("{}_out{}", name, outputs.size()), type));
     }
     graph.add_node(Node{name, op, domain, version, std::move(inputs), outputs, {}, std::move(attributes)});
     return outputs;
@@ -77,11 +79,13 @@ struct LoadedRegion {
   std::unique_ptr<Executable> executable;
 };
 
-inline Result<std::unique_ptr<LoadedRegion>> load_region(const Target& target, const RunBackend& backend, const Graph& graph, int threads = 1) {
+inline Result<std::unique_ptr<LoadedRegion>> load_region(const Target& target, const RunBackend& backend,
+                                                         const Graph& graph, int threads = 1) {
   auto region = std::make_unique<LoadedRegion>();
   region->compiled = TRY(target.compile(graph, {}));
   for (const Tensor& constant : region->compiled.constants) region->constants.push_back(constant.view());
-  LoadContext context{std::as_bytes(std::span(region->compiled.blob)), region->constants, nullptr, {}, threads};
+  LoadContext context{
+      std::as_bytes(std::span(region->compiled.blob)), region->constants, nullptr, {}, threads};
   region->executable = TRY(backend.load(context));
   return region;
 }

@@ -68,8 +68,8 @@ TEST(Allocations, NoneInARunThroughTheCApiAfterTheFirst) {
   intarsia_program_release(program);
 }
 
-/// Calls it with every allocation failing, then all but the first, and so on until it works: each time before, it must say
-/// that it failed, and nothing throws or aborts.
+/// Calls it with every allocation failing, then all but the first, and so on until it works: each time
+/// before, it must say that it failed, and nothing throws or aborts.
 template <typename Call>
 void fail_at_every_allocation(const char* what, Call call) {
   for (uint64_t from = 0;; ++from) {
@@ -110,7 +110,8 @@ TEST(OutOfMemory, IsAnErrorOfEveryCall) {
   const int64_t shape[] = {4};
   const intarsia_tensor input{
       .struct_size = sizeof(input), .name = "x", .dtype = INTARSIA_F32, .data = x, .rank = 1, .shape = shape};
-  intarsia_tensor outputs[] = {{.struct_size = sizeof(input), .name = "y"}, {.struct_size = sizeof(input), .name = "late"}};
+  intarsia_tensor outputs[] = {{.struct_size = sizeof(input), .name = "y"},
+                               {.struct_size = sizeof(input), .name = "late"}};
   fail_at_every_allocation("run", [&] {
     intarsia_error* error = intarsia_session_run(session, nullptr, &input, 1, outputs, 2);
     const bool has_owner = outputs[0].owner != nullptr || outputs[1].owner != nullptr;
@@ -144,7 +145,8 @@ TEST(OutOfMemory, ThreadsThatCannotStartAreAnError) {
         fmt::print(stderr, "{}\n", session ? "none" : session.error().message);
         std::_Exit(0);
       },
-      testing::ExitedWithCode(0), "cannot start the 8 threads of a session: Resource temporarily unavailable");
+      testing::ExitedWithCode(0),
+      "cannot start the 8 threads of a session: Resource temporarily unavailable");
 }
 
 }  // namespace

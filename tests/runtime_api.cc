@@ -279,7 +279,9 @@ TEST_F(ApiTest, ALargerStructOfALaterHeaderWorks) {
 TEST_F(ApiTest, Dumps) {
   auto session = api::Program::load(write(small_program())).bind();
   std::string seen;
-  const auto dump = [](void* user, const intarsia_tensor* value) { *static_cast<std::string*>(user) += value->name; };
+  const auto dump = [](void* user, const intarsia_tensor* value) {
+    *static_cast<std::string*>(user) += value->name;
+  };
   ASSERT_EQ(message(intarsia_session_set_dump(session.get(), dump, &seen)), "none");
   std::vector<float> x = {1, 2, 3, 4}, y(4);
   session.run({{"x", {x.data(), {4}}}}, {{"y", {y.data(), {4}}}});

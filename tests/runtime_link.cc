@@ -121,7 +121,8 @@ TEST(LoadedPrograms, CodeComesFromATemporaryFileWhereMemoryFilesAreRefused) {
         std::_Exit(static_cast<int>(number));
       },
       testing::ExitedWithCode(7),
-      "p.so': the system gives no memory for code: Operation not permitted; nor from a temporary file: cannot make a "
+      "p.so': the system gives no memory for code: Operation not permitted; nor from a temporary file: "
+      "cannot make a "
       "temporary file .*set TMPDIR");
 }
 

@@ -350,8 +350,9 @@ TEST_F(SessionTest, AFileChangedInPlaceIsAnErrorAtTheNextBind) {
   ASSERT_TRUE(program);
   ASSERT_TRUE(bind_program(*program, {}));
   const std::string bytes = read_bytes(folder_ / "p.so");
-  const std::string wanted = fmt::format(
-      "p.so': the file was changed in place after it was loaded (it had {} bytes, now it has {})", bytes.size(), 7);
+  const std::string wanted =
+      fmt::format("p.so': the file was changed in place after it was loaded (it had {} bytes, now it has {})",
+                  bytes.size(), 7);
   write_bytes(folder_ / "p.so", "changed");
   EXPECT_HAS(bind_program(*program, {}).error().message, wanted);
   EXPECT_HAS(verify_constants((*program)->file()).error().message, wanted);

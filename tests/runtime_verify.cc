@@ -32,10 +32,7 @@ const Case cases[] = {
     {"value 'x': slot 9 of 1", [](auto& m) { m.function().values[0]->slot = 9; }},
     {"value 'x': rank 65", [](auto& m) { m.function().values[0]->dims.assign(65, 1); }},
     {"value 'x': a size below -1", [](auto& m) { m.function().values[0]->dims[0] = -2; }},
-    {"too large for any memory",
-     [](auto& m) {
-       m.function().values[2]->dims = {1 << 30, 1 << 30, 1 << 30};
-     }},
+    {"too large for any memory", [](auto& m) { m.function().values[2]->dims = {1 << 30, 1 << 30, 1 << 30}; }},
     {"though its rank is unknown", [](auto& m) { m.function().values[0]->rank_unknown = true; }},
     {"value 'y': an output of unknown size", [](auto& m) { m.function().values[1]->dims[0] = -1; }},
     {"value 't': in the arena, though", [](auto& m) { m.function().values[2]->dims[0] = -1; }},

@@ -37,7 +37,8 @@ Result<std::unique_ptr<LoadedRegion>> load(const Graph& graph, int threads = 1) 
 }
 
 /// What a region makes of inputs, each output in memory of its own or TensorFlow's.
-Result<std::vector<Tensor>> run_late(const LoadedRegion& region, std::vector<Input> inputs, size_t count = 1) {
+Result<std::vector<Tensor>> run_late(const LoadedRegion& region, std::vector<Input> inputs,
+                                     size_t count = 1) {
   std::vector<Output> outputs(count, late());
   TRY(run_region(region, std::move(inputs), outputs));
   std::vector<Tensor> tensors;
@@ -53,8 +54,10 @@ Graph one_node(const std::string& op, DType dtype, const Shape& shape) {
 
 Graph add_one() {
   Maker g;
-  const ValueId x = g.input("x", tensor_type(DType::f32, Shape{2, 2})), one = g.constant("one:0", floats({1}, {1}));
-  return g.finish({g.node("AddV2", {x, one}, tensor_type(DType::f32, Shape{2, 2}), types({{"T", DType::f32}}))});
+  const ValueId x = g.input("x", tensor_type(DType::f32, Shape{2, 2})),
+                one = g.constant("one:0", floats({1}, {1}));
+  return g.finish(
+      {g.node("AddV2", {x, one}, tensor_type(DType::f32, Shape{2, 2}), types({{"T", DType::f32}}))});
 }
 
 /// Two outputs of one address: nothing copied them on their way out.
@@ -92,16 +95,19 @@ TEST(TensorFlowRegion, InputsAreReadInPlace) {
   EXPECT_EQ(library.api().tensor_data(owned.get()), x.data());
 }
 
-/// What TensorFlow was fed and gives back, whole or in part, is the caller's memory: the output gets memory of its own.
+/// What TensorFlow was fed and gives back, whole or in part, is the caller's memory: the output gets memory
+/// of its own.
 TEST(TensorFlowRegion, WhatPassesThroughIsCopied) {
   Maker g;
   const ValueType type = tensor_type(DType::f32, Shape{2, 16});
   const ValueId x = g.input("x", type);
   const ValueId same = g.node("Identity", {x}, type, types({{"T", DType::f32}}));
-  const ValueId flat = g.node("Reshape", {x, g.constant("shape:0", ints({32}))}, tensor_type(DType::f32, Shape{32}),
-                              types({{"T", DType::f32}, {"Tshape", DType::i64}}));
-  const ValueId rows = g.node("Slice", {x, g.constant("begin:0", ints({1, 0})), g.constant("size:0", ints({1, 16}))},
-                              tensor_type(DType::f32, Shape{1, 16}), types({{"T", DType::f32}, {"Index", DType::i64}}));
+  const ValueId flat =
+      g.node("Reshape", {x, g.constant("shape:0", ints({32}))}, tensor_type(DType::f32, Shape{32}),
+             types({{"T", DType::f32}, {"Tshape", DType::i64}}));
+  const ValueId rows =
+      g.node("Slice", {x, g.constant("begin:0", ints({1, 0})), g.constant("size:0", ints({1, 16}))},
+             tensor_type(DType::f32, Shape{1, 16}), types({{"T", DType::f32}, {"Index", DType::i64}}));
   auto region = load(g.finish({same, flat, rows, x}));
   ASSERT_TRUE(region) << error_of(region);
   Tensor in(DType::f32, {2, 16});
@@ -120,7 +126,8 @@ TEST(TensorFlowRegion, WritesTheCallersBuffersAlsoUnaligned) {
   auto region = load(add_one());
   ASSERT_TRUE(region) << error_of(region);
   const Tensor memory(DType::f32, {16});
-  const TensorView x{memory.as<float>().data() + 1, DType::f32, {2, 2}}, y{memory.as<float>().data() + 7, DType::f32, {2, 2}};
+  const TensorView x{memory.as<float>().data() + 1, DType::f32, {2, 2}},
+      y{memory.as<float>().data() + 7, DType::f32, {2, 2}};
   std::ranges::copy(std::vector<float>{1, 2, 3, 4}, x.as<float>().begin());
   std::vector<Output> outputs{{y, nullptr, false}};
   const Status ran = run_region(**region, {{x, nullptr}}, outputs);
@@ -132,7 +139,8 @@ TEST(TensorFlowRegion, ConvertsStringsBothWays) {
   Maker g;
   const ValueId x = g.input("x", tensor_type(DType::string, Shape{3}));
   const ValueId upper = g.node("StringUpper", {x}, tensor_type(DType::string, Shape{3}));
-  const ValueId same = g.node("Identity", {x}, tensor_type(DType::string, Shape{3}), types({{"T", DType::string}}));
+  const ValueId same =
+      g.node("Identity", {x}, tensor_type(DType::string, Shape{3}), types({{"T", DType::string}}));
   auto region = load(g.finish({upper, same}));
   ASSERT_TRUE(region) << error_of(region);
   const std::string with_zero("c\0d", 3), longer(100, 'e');
@@ -148,11 +156,13 @@ TEST(TensorFlowRegion, ConvertsStringsBothWays) {
 TEST(TensorFlowRegion, ShapesMayDependOnData) {
   Maker g;
   const ValueId x = g.input("x", tensor_type(DType::f32, Shape{5}));
-  const auto unique = g.multi_node("Unique", {x}, {tensor_type(DType::f32, {Dim::unknown()}), tensor_type(DType::i64, Shape{5})},
-                                   types({{"T", DType::f32}, {"out_idx", DType::i64}}));
+  const auto unique = g.multi_node(
+      "Unique", {x}, {tensor_type(DType::f32, {Dim::unknown()}), tensor_type(DType::i64, Shape{5})},
+      types({{"T", DType::f32}, {"out_idx", DType::i64}}));
   auto region = load(g.finish(unique));
   ASSERT_TRUE(region) << error_of(region);
-  for (const auto& [values, distinct] : {std::pair{std::vector<float>{3, 1, 3, 3, 1}, std::vector<float>{3, 1}}, {{7, 7, 7, 7, 7}, {7}}}) {
+  for (const auto& [values, distinct] :
+       {std::pair{std::vector<float>{3, 1, 3, 3, 1}, std::vector<float>{3, 1}}, {{7, 7, 7, 7, 7}, {7}}}) {
     auto out = run_late(**region, {as_input(floats({5}, values))}, 2);
     ASSERT_TRUE(out) << error_of(out);
     EXPECT_EQ((*out)[0], floats({static_cast<int64_t>(distinct.size())}, distinct));
@@ -162,10 +172,13 @@ TEST(TensorFlowRegion, ShapesMayDependOnData) {
 
 TEST(TensorFlowRegion, EmptyTensorsAndScalars) {
   Maker g;
-  const ValueId x = g.input("x", tensor_type(DType::f32, {Dim::named("n")})), s = g.input("s", tensor_type(DType::f32, Shape{}));
-  auto region = load(g.finish({g.node("AddV2", {x, s}, tensor_type(DType::f32, {Dim::named("n")}), types({{"T", DType::f32}}))}));
+  const ValueId x = g.input("x", tensor_type(DType::f32, {Dim::named("n")})),
+                s = g.input("s", tensor_type(DType::f32, Shape{}));
+  auto region = load(g.finish(
+      {g.node("AddV2", {x, s}, tensor_type(DType::f32, {Dim::named("n")}), types({{"T", DType::f32}}))}));
   ASSERT_TRUE(region) << error_of(region);
-  for (const auto& [values, want] : {std::pair{std::vector<float>{}, std::vector<float>{}}, {{1, 2}, {2, 3}}}) {
+  for (const auto& [values, want] :
+       {std::pair{std::vector<float>{}, std::vector<float>{}}, {{1, 2}, {2, 3}}}) {
     const Shape shape{static_cast<int64_t>(values.size())};
     auto out = run_late(**region, {as_input(floats(shape, values)), as_input(floats({}, {1}))});
     ASSERT_TRUE(out) << error_of(out);
@@ -188,8 +201,10 @@ TEST(TensorFlowRegion, TakesEveryDType) {
     auto region = load(one_node("Identity", dtype, {2, 3}));
     ASSERT_TRUE(region) << dtype_name(dtype) << ": " << error_of(region);
     const Tensor in(dtype, {2, 3}), out(dtype, {2, 3});
-    if (dtype == DType::string) in.as<std::string>()[5] = "x";
-    else std::memset(in.data(), 0x01, in.bytes());
+    if (dtype == DType::string)
+      in.as<std::string>()[5] = "x";
+    else
+      std::memset(in.data(), 0x01, in.bytes());
     std::vector<Output> outputs{into(out)};
     const Status ran = run_region(**region, {as_input(in)}, outputs);
     ASSERT_TRUE(ran) << dtype_name(dtype) << ": " << error_of(ran);
@@ -204,7 +219,8 @@ TEST(TensorFlowRegion, BigConstantsStayOutsideTheBlob) {
   Tensor weights(DType::f32, {256});
   std::ranges::fill(weights.as<float>(), 2.0f);
   const ValueId w = g.constant("weights:0", weights);
-  auto region = load(g.finish({g.node("Mul", {x, w}, tensor_type(DType::f32, Shape{256}), types({{"T", DType::f32}}))}));
+  auto region = load(
+      g.finish({g.node("Mul", {x, w}, tensor_type(DType::f32, Shape{256}), types({{"T", DType::f32}}))}));
   ASSERT_TRUE(region) << error_of(region);
   ASSERT_EQ((*region)->compiled.constants.size(), 1u);
   EXPECT_EQ((*region)->compiled.constants[0].data(), weights.data());
@@ -221,7 +237,8 @@ Graph look_up(const std::vector<std::string>& words, const std::vector<int64_t>&
   table.set(tensorflow::keys_attribute, strings(words));
   table.set(tensorflow::values_attribute, ints(numbers));
   const ValueId x = g.input("x", tensor_type(DType::string, Shape{2}));
-  const ValueId handle = g.node("HashTableV2", {}, ValueType{DType::undefined, std::nullopt, true, {}}, table);
+  const ValueId handle =
+      g.node("HashTableV2", {}, ValueType{DType::undefined, std::nullopt, true, {}}, table);
   const ValueId otherwise = g.constant("otherwise:0", make_tensor<int64_t>(DType::i64, {}, {-1}));
   return g.finish({g.node("LookupTableFindV2", {handle, x, otherwise}, tensor_type(DType::i64, Shape{2}),
                           types({{"Tin", DType::string}, {"Tout", DType::i64}}))});
@@ -244,24 +261,35 @@ TEST(TensorFlowRegion, TablesAreFilledOnceAndTheirExecutablesOwn) {
   EXPECT_EQ((*run_late(**first, {as_input(words)}))[0], ints({20, -1}));
 }
 
-tensorflow::NodeDef inner_node(std::string name, std::string op, std::vector<std::string> inputs, DType dtype) {
+tensorflow::NodeDef inner_node(std::string name, std::string op, std::vector<std::string> inputs,
+                               DType dtype) {
   return {std::move(name), std::move(op), {}, std::move(inputs), types({{"T", dtype}})};
 }
 
 /// `while (i < n) { i += 1; s *= w }` from i = 0 on: {i, w, s, n} after the last turn.
 Graph make_loop(const Tensor& w, const Tensor& n) {
   const int32_t i32 = data_type_of(DType::i32), f32 = data_type_of(DType::f32);
-  const std::vector<tensorflow::ArgDef> arguments{{"i", i32, {}, {}, {}}, {"w", f32, {}, {}, {}}, {"s", f32, {}, {}, {}}, {"n", i32, {}, {}, {}}};
-  tensorflow::FunctionDef condition{{"condition", arguments, {{"go", data_type_of(DType::boolean), {}, {}, {}}}}, {}, {{"go", "less:z:0"}}, {}};
+  const std::vector<tensorflow::ArgDef> arguments{
+      {"i", i32, {}, {}, {}}, {"w", f32, {}, {}, {}}, {"s", f32, {}, {}, {}}, {"n", i32, {}, {}, {}}};
+  tensorflow::FunctionDef condition{
+      {"condition", arguments, {{"go", data_type_of(DType::boolean), {}, {}, {}}}},
+      {},
+      {{"go", "less:z:0"}},
+      {}};
   condition.nodes = {inner_node("less", "Less", {"i", "n"}, DType::i32)};
-  tensorflow::FunctionDef body{{"body", arguments, arguments}, {}, {{"i", "next:z:0"}, {"w", "same:output:0"}, {"s", "product:z:0"}, {"n", "n"}}, {}};
+  tensorflow::FunctionDef body{{"body", arguments, arguments},
+                               {},
+                               {{"i", "next:z:0"}, {"w", "same:output:0"}, {"s", "product:z:0"}, {"n", "n"}},
+                               {}};
   tensorflow::NodeDef one{"one", "Const", {}, {}, types({{"dtype", DType::i32}})};
   one.attributes.set("value", make_tensor<int32_t>(DType::i32, {}, {1}));
-  body.nodes = {one, inner_node("next", "AddV2", {"i", "one:output:0"}, DType::i32), inner_node("same", "Identity", {"w"}, DType::f32),
+  body.nodes = {one, inner_node("next", "AddV2", {"i", "one:output:0"}, DType::i32),
+                inner_node("same", "Identity", {"w"}, DType::f32),
                 inner_node("product", "Mul", {"s", "same:output:0"}, DType::f32)};
   EncodedAttribute library;
   protozero::pbf_writer functions(library.bytes);
-  for (const auto& function : {condition, body}) functions.add_message(1, *tensorflow::write_function(function));
+  for (const auto& function : {condition, body})
+    functions.add_message(1, *tensorflow::write_function(function));
   Attributes attributes;
   attributes.set("T", tensorflow::encode_types({i32, f32, f32, i32}));
   attributes.set("cond", tensorflow::encode_function("condition"));
@@ -271,7 +299,9 @@ Graph make_loop(const Tensor& w, const Tensor& n) {
   Maker g;
   const ValueType scalar = tensor_type(DType::i32, Shape{}), vector = tensor_type(DType::f32, Shape{2});
   const ValueId zero = g.constant("zero:0", make_tensor<int32_t>(DType::i32, {}, {0}));
-  return g.finish(g.multi_node("While", {zero, g.constant("w:0", w), g.input("s", vector), g.constant("n:0", n)}, {scalar, vector, vector, scalar}, attributes));
+  return g.finish(g.multi_node("While",
+                               {zero, g.constant("w:0", w), g.input("s", vector), g.constant("n:0", n)},
+                               {scalar, vector, vector, scalar}, attributes));
 }
 
 /// Constants of a loop stay out of its turns, and all its outputs are there.
@@ -284,9 +314,11 @@ TEST(TensorFlowRegion, LoopsCarryNoConstants) {
   ASSERT_TRUE(read) << error_of(read);
   const auto loop = std::ranges::find(read->nodes, "While", &tensorflow::NodeDef::op);
   ASSERT_NE(loop, read->nodes.end());
-  EXPECT_EQ(tensorflow::get_types(loop->attributes, "T"), (std::vector<int32_t>{3, 20, 1}));  // i, the variable w, s
+  EXPECT_EQ(tensorflow::get_types(loop->attributes, "T"),
+            (std::vector<int32_t>{3, 20, 1}));  // i, the variable w, s
   EXPECT_EQ(written->initialisers.size(), 1u);
-  auto region = load(graph), other = load(make_loop(floats({2}, {1, 10}), number(2)));  // variables of one name
+  auto region = load(graph),
+       other = load(make_loop(floats({2}, {1, 10}), number(2)));  // variables of one name
   ASSERT_TRUE(region) << error_of(region);
   ASSERT_TRUE(other) << error_of(other);
   for (int i = 0; i < 2; ++i) {
@@ -323,11 +355,15 @@ TEST(TensorFlowRegion, ErrorsName) {
   ASSERT_TRUE(region) << error_of(region);
   const Tensor x = floats({2, 2}, {1, 2, 3, 4}), wrong(DType::f32, {3, 2});
   std::vector<Output> outputs{into(wrong)};
-  EXPECT_EQ(error_of(run_region(**region, {as_input(x)}, outputs)), "output 0: TensorFlow made f32 2x2, want f32 3x2");
-  EXPECT_TRUE(error_of(run_late(**region, {as_input(ints({1, 2}))})).ends_with("Expects arg[0] to be float but int64 is provided"));
-  EXPECT_EQ(error_of(run_late(**region, {})), "the TensorFlow region has 1 inputs and 1 outputs, got 0 and 1");
+  EXPECT_EQ(error_of(run_region(**region, {as_input(x)}, outputs)),
+            "output 0: TensorFlow made f32 2x2, want f32 3x2");
+  EXPECT_TRUE(error_of(run_late(**region, {as_input(ints({1, 2}))}))
+                  .ends_with("Expects arg[0] to be float but int64 is provided"));
+  EXPECT_EQ(error_of(run_late(**region, {})),
+            "the TensorFlow region has 1 inputs and 1 outputs, got 0 and 1");
   outputs = {};
-  EXPECT_EQ(error_of(run_region(**region, {as_input(x)}, outputs)), "the TensorFlow region has 1 inputs and 1 outputs, got 1 and 0");
+  EXPECT_EQ(error_of(run_region(**region, {as_input(x)}, outputs)),
+            "the TensorFlow region has 1 inputs and 1 outputs, got 1 and 0");
 }
 
 TEST(TensorFlowTarget, RefusesWhatTensorFlowLacks) {
@@ -347,14 +383,18 @@ TEST(InferTypes, RowsOfRaggedTensorsAreThoseOfTheirPartition) {
   const Tensor count = make_tensor<int64_t>(DType::i64, {}, {4});
   for (const bool is_count : {false, true}) {
     Maker g;
-    const ValueId shape = g.constant("shape:0", ints({-1, 12})), empty = g.constant("empty:0", make_tensor<int64_t>(DType::i64, {}, {0}));
+    const ValueId shape = g.constant("shape:0", ints({-1, 12})),
+                  empty = g.constant("empty:0", make_tensor<int64_t>(DType::i64, {}, {0}));
     const ValueId values = g.input("values", tensor_type(DType::i64, SymbolicShape{Dim::unknown()}));
     std::vector<ValueId> inputs{shape, values, empty};
     if (is_count) inputs.push_back(g.constant("count:0", count));
-    inputs.push_back(g.input("rows", tensor_type(DType::i64, is_count ? SymbolicShape{Dim::unknown()} : to_symbolic({5}))));
+    inputs.push_back(g.input(
+        "rows", tensor_type(DType::i64, is_count ? SymbolicShape{Dim::unknown()} : to_symbolic({5}))));
     Attributes attributes = types({{"T", DType::i64}, {"Tindex", DType::i64}, {"Tshape", DType::i64}});
     attributes.set("num_row_partition_tensors", int64_t{is_count ? 2 : 1});
-    attributes.set("row_partition_types", is_count ? std::vector<std::string>{"FIRST_DIM_SIZE", "VALUE_ROWIDS"} : std::vector<std::string>{"ROW_SPLITS"});
+    attributes.set("row_partition_types", is_count
+                                              ? std::vector<std::string>{"FIRST_DIM_SIZE", "VALUE_ROWIDS"}
+                                              : std::vector<std::string>{"ROW_SPLITS"});
     const ValueId dense = g.node("RaggedTensorToTensor", inputs, {}, attributes);
     Graph graph = g.finish({dense});
     const Status inferred = tf::infer_types(graph, NodeId{0});
@@ -364,8 +404,10 @@ TEST(InferTypes, RowsOfRaggedTensorsAreThoseOfTheirPartition) {
 }
 
 /// Loads the bytes and, if they make a region, runs it: whatever comes of it, the process lives on.
-void try_blob(const std::string& blob, const std::vector<TensorView>& constants, const std::vector<Input>& inputs, size_t outputs) {
-  const auto executable = tensorflow_run_backend().load({std::as_bytes(std::span(blob)), constants, nullptr, {}, 1});
+void try_blob(const std::string& blob, const std::vector<TensorView>& constants,
+              const std::vector<Input>& inputs, size_t outputs) {
+  const auto executable =
+      tensorflow_run_backend().load({std::as_bytes(std::span(blob)), constants, nullptr, {}, 1});
   if (!executable) return;
   for (const bool is_late : {true, false}) {
     const Tensor fixed(DType::f32, {2, 2});
@@ -390,11 +432,13 @@ TEST(TensorFlowRegion, DamagedBlobsDoNotCrash) {
   const auto target = make_tensorflow_target({});
   const Tensor x = floats({2, 2}, {1, 2, 3, 4}), words = strings({"a", "b"});
   for (const bool table : {false, true}) {
-    const CompiledRegion compiled = *(*target)->compile(table ? look_up({"a", "b"}, {10, 20}) : add_one(), {});
+    const CompiledRegion compiled =
+        *(*target)->compile(table ? look_up({"a", "b"}, {10, 20}) : add_one(), {});
     for (int i = 0; i < 600; ++i) {
       std::string blob = compiled.blob;
       const int changes = 1 + static_cast<int>(random() % 3);
-      for (int change = 0; change < changes; ++change) blob[random() % blob.size()] = static_cast<char>(random());
+      for (int change = 0; change < changes; ++change)
+        blob[random() % blob.size()] = static_cast<char>(random());
       try_blob(blob, {}, {as_input(table ? words : x)}, 1);
     }
   }

@@ -25,7 +25,8 @@ TEST(ThreadPool, RunsEveryTaskOnce) {
       Counts counts;
       const int tasks = job % 65;
       EXPECT_EQ(pool.parallel_for(tasks, count, &counts), 0);
-      for (int task = 0; task < 64; ++task) ASSERT_EQ(counts.of_task[static_cast<size_t>(task)], task < tasks ? 1 : 0);
+      for (int task = 0; task < 64; ++task)
+        ASSERT_EQ(counts.of_task[static_cast<size_t>(task)], task < tasks ? 1 : 0);
     }
   }
 }
@@ -52,7 +53,9 @@ TEST(ThreadPool, NestedCallsRunSerially) {
   ThreadPool pool(2);
   Counts counts;
   counts.nested = &pool;
-  auto outer = [](void* data, int, int) { return static_cast<Counts*>(data)->nested->parallel_for(64, count, data); };
+  auto outer = [](void* data, int, int) {
+    return static_cast<Counts*>(data)->nested->parallel_for(64, count, data);
+  };
   EXPECT_EQ(pool.parallel_for(5, outer, &counts), 0);
   for (const std::atomic<int>& times : counts.of_task) EXPECT_EQ(times, 5);
 }

@@ -1,5 +1,5 @@
-// Attention in one kernel: the scores of some rows of queries by all keys stay in a small buffer from the first product
-// over the softmax to the second one.
+// Attention in one kernel: the scores of some rows of queries by all keys stay in a small buffer from the
+// first product over the softmax to the second one.
 #pragma once
 
 #include <optional>
@@ -14,17 +14,17 @@ namespace intarsia::halide {
 /// The nodes of one attention in a canonical graph:
 ///   scores -> between... -> largest -> shifted -> exponents -> sum -> probabilities -> product
 struct AttentionNodes {
-  NodeId scores;                // MatMul of queries by keys
-  std::vector<NodeId> between;  // elementwise: scale, mask
+  NodeId scores;                                           // MatMul of queries by keys
+  std::vector<NodeId> between;                             // elementwise: scale, mask
   NodeId largest, shifted, exponents, sum, probabilities;  // the softmax along the last axis
-  NodeId product;               // MatMul of the probabilities by the values
+  NodeId product;                                          // MatMul of the probabilities by the values
 
   std::vector<NodeId> all() const;
 };
 
 /// The attention of f32 that begins at this node, where nothing else reads what is inside.
-std::optional<AttentionNodes> find_attention(const Graph& graph, const std::vector<std::vector<NodeId>>& readers,
-                                             NodeId scores);
+std::optional<AttentionNodes> find_attention(const Graph& graph,
+                                             const std::vector<std::vector<NodeId>>& readers, NodeId scores);
 
 struct AttentionSizes {
   int64_t batch = 1, rows = 1, keys = 1;

@@ -1,7 +1,7 @@
-// Attention for a block of rows at a time: the scores of its queries by all keys, the softmax of each row, the product
-// with the values. The keys are packed in panels for each batch element, rounded up to whole ones: what is there beyond
-// the last key is the last key again, which changes no maximum; its exponents are zeros. Rows are divided by their sums
-// behind the second product, which is shorter than the scores.
+// Attention for a block of rows at a time: the scores of its queries by all keys, the softmax of each row,
+// the product with the values. The keys are packed in panels for each batch element, rounded up to whole
+// ones: what is there beyond the last key is the last key again, which changes no maximum; its exponents are
+// zeros. Rows are divided by their sums behind the second product, which is shorter than the scores.
 #include <algorithm>
 
 #include "backends/halide/build_kernel.h"
@@ -71,8 +71,8 @@ class AttentionBuilder {
     Exprs at = to_exprs(batch_);
     at.insert(at.end(), {x_, key});
     const NodeId last = nodes_.between.empty() ? nodes_.scores : nodes_.between.back();
-    scores_(with_batch<Var>({ci_, co_, x_})) =
-        b_.value_behind(nodes_.scores, scores_acc_(with_batch<Expr>({ci_, x_, co_})), node(last).outputs[0], at);
+    scores_(with_batch<Var>({ci_, co_, x_})) = b_.value_behind(
+        nodes_.scores, scores_acc_(with_batch<Expr>({ci_, x_, co_})), node(last).outputs[0], at);
   }
 
   /// Lanes side by side, then the upper half onto the lower one until one is left.
@@ -115,7 +115,8 @@ class AttentionBuilder {
                largest = largest_(with_batch<Expr>({0, x_}));
     const Expr shifted = build_elementwise(node(nodes_.shifted), {score, largest}, Halide::Float(32));
     const Expr exponent = build_elementwise(node(nodes_.exponents), {shifted}, Halide::Float(32));
-    exponents_(with_batch<Var>({j_, x_})) = Halide::select(j_ < as_int(sizes_.keys), Halide::likely(exponent), 0.0f);
+    exponents_(with_batch<Var>({j_, x_})) =
+        Halide::select(j_ < as_int(sizes_.keys), Halide::likely(exponent), 0.0f);
     RDom r(0, as_int(panels_ * panel_ / lanes_), "r");
     Func partial("sum");
     partial(with_batch<Var>({ci_, x_})) = 0.0f;
@@ -166,7 +167,8 @@ class AttentionBuilder {
 
   void schedule_scores() {
     const ContractionTile& tile = schedule_.scores;
-    // An odd number of panels a row: rows that lie a power of two apart would take each other's place in the cache.
+    // An odd number of panels a row: rows that lie a power of two apart would take each other's place in the
+    // cache.
     scores_.compute_at(out_, block_)
         .align_storage(co_, as_int(panels_ | 1))
         .bound_extent(ci_, as_int(panel_))

@@ -80,7 +80,8 @@ class ContractionBuilder {
     return conv_ ? staged_conv_weight(r) : staged_matrix(r);
   }
 
-  /// The panel that acc's arguments name; there is one, as wide as all channels, where panels do not divide them.
+  /// The panel that acc's arguments name; there is one, as wide as all channels, where panels do not divide
+  /// them.
   Expr panel() const { return parts_.tile.exact ? Expr(parts_.co) : Expr(0); }
 
   /// The channel within its group that acc's arguments name.
@@ -111,7 +112,8 @@ class ContractionBuilder {
     return b_.matrix_at(node_.inputs[input], at);
   }
 
-  /// A matrix computed at run time: read as it is when its rows are dense, else packed for each batch element.
+  /// A matrix computed at run time: read as it is when its rows are dense, else packed for each batch
+  /// element.
   Expr staged_matrix(const RDom& r) {
     if (matrix_stride(0) == 1) return matrix_element(1, {r[0], channel()});
     Func pack("pack");
@@ -158,8 +160,8 @@ class ContractionBuilder {
     return at;
   }
 
-  /// The output's channel axis is seen as (group, panel, lane), or as (group, channel) where panels do not divide it, so
-  /// that no index needs a division.
+  /// The output's channel axis is seen as (group, panel, lane), or as (group, channel) where panels do not
+  /// divide it, so that no index needs a division.
   BuiltKernel finish() {
     ContractionParts& p = parts_;
     Expr channel = p.tile.exact ? p.co * as_int(p.tile.panel) + p.ci : Expr(p.channel);

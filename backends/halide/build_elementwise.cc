@@ -148,7 +148,10 @@ constexpr auto strict_rows = std::to_array<Row>({
 
 /// Of math.h, which says itself what is strict.
 constexpr auto functions = std::to_array<Row>({
-    {"Exp", [](C c) { return c.attributes.get_int("nonpositive", 0) ? exp_of_nonpositive(c.in[0]) : exp_of(c.in[0]); }},
+    {"Exp",
+     [](C c) {
+       return c.attributes.get_int("nonpositive", 0) ? exp_of_nonpositive(c.in[0]) : exp_of(c.in[0]);
+     }},
     {"Log", [](C c) { return log_of(c.in[0]); }},
     {"Tanh", [](C c) { return tanh_of(c.in[0]); }},
     {"Erf", [](C c) { return erf_of(c.in[0]); }},

@@ -170,7 +170,8 @@ Expr KernelBuilder::matrix_at(ValueId value, const Exprs& at) {
   const size_t rank = from.shape.size(), skipped = at.size() - rank;
   Exprs used;
   // Only batch axes broadcast: the variable of a reduction must stay, also where it has one value.
-  for (size_t i = 0; i < rank; ++i) used.push_back(i + 2 < rank && from.shape[i] == 1 ? Expr(0) : at[i + skipped]);
+  for (size_t i = 0; i < rank; ++i)
+    used.push_back(i + 2 < rank && from.shape[i] == 1 ? Expr(0) : at[i + skipped]);
   return from.at(used);
 }
 

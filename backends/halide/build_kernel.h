@@ -1,5 +1,5 @@
-// Part of step 9: a kernel as a scheduled Halide pipeline. One build_<form>.cc for each form; schedules are in there
-// or, where they have parameters to choose, in schedule_<form>.cc.
+// Part of step 9: a kernel as a scheduled Halide pipeline. One build_<form>.cc for each form; schedules are
+// in there or, where they have parameters to choose, in schedule_<form>.cc.
 #pragma once
 
 #include <Halide.h>
@@ -50,7 +50,8 @@ class KernelBuilder {
   Expr broadcast_at(ValueId value, const Exprs& index);
   /// The kernel's result at `index` of the output, where the anchor's (if any) is `anchor_value`.
   Expr result_at(const Exprs& index, Expr anchor_value);
-  /// A value that elementwise nodes behind `from` (all where that is none) make, where that one's is `from_value`.
+  /// A value that elementwise nodes behind `from` (all where that is none) make, where that one's is
+  /// `from_value`.
   Expr value_behind(NodeId from, Expr from_value, ValueId wanted, const Exprs& index);
   /// Element (batch..., row, column) of a matrix; its batch axes broadcast.
   Expr matrix_at(ValueId value, const Exprs& index);

@@ -1,7 +1,7 @@
-// One time step of an LSTM, GRU or RNN (recurrence.h says what its arguments are). Gates stand in the standard's order:
-// LSTM i, o, f, c; GRU z, r, h where linear_before_reset is set, with the bias of h's recurrent part as input 3; else z,
-// h, r, where R of z and h is input 2 and R of r input 3. The sums of all gates of a tile's units are in registers,
-// then their functions are taken.
+// One time step of an LSTM, GRU or RNN (recurrence.h says what its arguments are). Gates stand in the
+// standard's order: LSTM i, o, f, c; GRU z, r, h where linear_before_reset is set, with the bias of h's
+// recurrent part as input 3; else z, h, r, where R of z and h is input 2 and R of r input 3. The sums of all
+// gates of a tile's units are in registers, then their functions are taken.
 #include "backends/halide/build_kernel.h"
 #include "backends/halide/math.h"
 #include "backends/halide/recurrence.h"
@@ -39,7 +39,9 @@ class RecurrenceBuilder {
  private:
   Expr element(size_t input, const Exprs& at) const { return b_.operand(node_.inputs[input]).at(at); }
   Expr unit() const { return block_ * as_int(sizes_.lanes) + lane_; }
-  Expr x(Expr gate) const { return element(recurrent_x, {n_, (block_ * as_int(sizes_.gates) + gate) * as_int(sizes_.lanes) + lane_}); }
+  Expr x(Expr gate) const {
+    return element(recurrent_x, {n_, (block_ * as_int(sizes_.gates) + gate) * as_int(sizes_.lanes) + lane_});
+  }
   Expr before(int state, Expr unit) const { return element(recurrent_before, {state, n_, unit}); }
 
   /// start(gate) + weights * from(gate, unit): Func of (lane, gate, block, n).
@@ -54,15 +56,21 @@ class RecurrenceBuilder {
   Expr sum(int gate) const { return sums_(lane_, gate, block_, n_); }
 
   void lstm() {
-    sums_ = sums("sums", recurrent_weights, [&](Expr gate) { return x(gate); }, [&](Expr, Expr k) { return before(0, k); });
+    sums_ = sums(
+        "sums", recurrent_weights, [&](Expr gate) { return x(gate); },
+        [&](Expr, Expr k) { return before(0, k); });
     cell_ = Func("cell");
-    cell_(lane_, block_, n_) = divide(sigmoid_ratio(sum(2)) * before(1, unit()) + sigmoid_ratio(sum(0)) * tanh_ratio(sum(3)));
+    cell_(lane_, block_, n_) =
+        divide(sigmoid_ratio(sum(2)) * before(1, unit()) + sigmoid_ratio(sum(0)) * tanh_ratio(sum(3)));
     const Expr cell = cell_(lane_, block_, n_);
-    out_(state_, n_, block_, lane_) = Halide::select(state_ == 0, divide(sigmoid_ratio(sum(1)) * tanh_ratio(cell)), cell);
+    out_(state_, n_, block_, lane_) =
+        Halide::select(state_ == 0, divide(sigmoid_ratio(sum(1)) * tanh_ratio(cell)), cell);
   }
 
   void rnn() {
-    sums_ = sums("sums", recurrent_weights, [&](Expr gate) { return x(gate); }, [&](Expr, Expr k) { return before(0, k); });
+    sums_ = sums(
+        "sums", recurrent_weights, [&](Expr gate) { return x(gate); },
+        [&](Expr, Expr k) { return before(0, k); });
     const bool relu = node_.attributes.get_string("activation", "") == "Relu";
     out_(state_, n_, block_, lane_) = relu ? relu_of(sum(0)) : tanh_of(sum(0));
   }
@@ -76,27 +84,35 @@ class RecurrenceBuilder {
   /// Between what there was and the candidate, by the update gate.
   void blend(const Ratio& candidate) {
     const Ratio update = sigmoid_ratio(sum(0));
-    const Expr over = (update.under - update.over) * candidate.over + update.over * before(0, unit()) * candidate.under;
+    const Expr over =
+        (update.under - update.over) * candidate.over + update.over * before(0, unit()) * candidate.under;
     out_(state_, n_, block_, lane_) = over / (update.under * candidate.under);
   }
 
   void gru() {
     sums_ = sums(
-        "sums", recurrent_weights, [&](Expr gate) { return Halide::select(gate == 2, element(3, {unit()}), x(gate)); },
+        "sums", recurrent_weights,
+        [&](Expr gate) { return Halide::select(gate == 2, element(3, {unit()}), x(gate)); },
         [&](Expr, Expr k) { return before(0, k); });
     blend(tanh_ratio(x(2) + divide(sigmoid_ratio(sum(1)) * sum(2))));
   }
 
   void gru_that_resets_before() {
-    Func reset_sums = sums("reset_sums", 3, [&](Expr) { return x(2); }, [&](Expr, Expr k) { return before(0, k); });
+    Func reset_sums =
+        sums("reset_sums", 3, [&](Expr) { return x(2); }, [&](Expr, Expr k) { return before(0, k); });
     Func kept("kept");
     kept(lane_, block_, n_) = divide(sigmoid_ratio(reset_sums(lane_, 0, block_, n_)) * before(0, unit()));
-    kept.compute_root().bound(lane_, 0, as_int(sizes_.lanes)).bound(block_, 0, as_int(sizes_.blocks)).bound(n_, 0, as_int(sizes_.batch));
+    kept.compute_root()
+        .bound(lane_, 0, as_int(sizes_.lanes))
+        .bound(block_, 0, as_int(sizes_.blocks))
+        .bound(n_, 0, as_int(sizes_.batch));
     schedule_tiles(kept, reset_sums, false);
     const int lanes = as_int(sizes_.lanes);
     sums_ = sums(
         "sums", recurrent_weights, [&](Expr gate) { return x(gate); },
-        [&](Expr gate, Expr k) { return Halide::select(gate == 0, before(0, k), kept(k % lanes, k / lanes, n_)); });
+        [&](Expr gate, Expr k) {
+          return Halide::select(gate == 0, before(0, k), kept(k % lanes, k / lanes, n_));
+        });
     blend(tanh_ratio(sum(1)));
   }
 
@@ -141,7 +157,8 @@ class RecurrenceBuilder {
   }
 
   bool worth_threads() const {
-    const int64_t units = sizes_.blocks * sizes_.lanes, panels = (sizes_.blocks + blocks_of_tile() - 1) / blocks_of_tile();
+    const int64_t units = sizes_.blocks * sizes_.lanes,
+                  panels = (sizes_.blocks + blocks_of_tile() - 1) / blocks_of_tile();
     return b_.kernel().threads > 1 && panels >= b_.kernel().threads &&
            sizes_.batch * units * sizes_.gates * sizes_.hidden >= least_for_threads;
   }

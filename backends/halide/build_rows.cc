@@ -137,8 +137,8 @@ class RowsBuilder {
     return at;
   }
 
-  /// Ranges of the reduced axes, the last one innermost, without the lane axis when lanes run along it. They are made in the
-  /// order in which they run: loops of a strict maximum cannot be exchanged later.
+  /// Ranges of the reduced axes, the last one innermost, without the lane axis when lanes run along it. They
+  /// are made in the order in which they run: loops of a strict maximum cannot be exchanged later.
   Halide::Region row_region(bool without_lanes) const {
     Halide::Region region;
     for (size_t axis : std::views::reverse(reduced_axes_))
@@ -185,8 +185,8 @@ class RowsBuilder {
       Halide::Region left = row_region(true);
       left.insert(left.begin(), {as_int(rounds * width), as_int(extent % width)});
       RDom tail(left, "tail");
-      // Halide computes in the order of names: behind `folded` it would take over that one's memory, and each element
-      // would go through a vector.
+      // Halide computes in the order of names: behind `folded` it would take over that one's memory, and each
+      // element would go through a vector.
       Func rest("elements_left");
       rest(kept_) = identity;
       rest(kept_) = combine(node, rest(kept_), from.at(row_index(tail, 1, tail[0])));
@@ -196,7 +196,8 @@ class RowsBuilder {
     total(kept_) = result;
   }
 
-  /// The upper half of the lanes onto the lower one until one is left: a chain of 64 comparisons takes longer than a row.
+  /// The upper half of the lanes onto the lower one until one is left: a chain of 64 comparisons takes longer
+  /// than a row.
   Func fold_lanes(const Node& node, Func lanes, const std::vector<Var>& index, int width) {
     for (int half = width / 2; half >= 1; half /= 2) {
       Func folded("folded");
@@ -255,13 +256,13 @@ class RowsBuilder {
     if (!lanes_in_row_)
       out_.vectorize(lane_inner);
     else if (full_output && factor > 1)  // in place, nothing may be written twice
-      out_.vectorize(lane, factor, b_.kernel().in_place ? TailStrategy::GuardWithIf : TailStrategy::ShiftInwards);
+      out_.vectorize(lane, factor,
+                     b_.kernel().in_place ? TailStrategy::GuardWithIf : TailStrategy::ShiftInwards);
     for (Func f : value_funcs_) place(f, outer);
     for (Func f : partial_funcs_) place(f, outer);
     for (Func f : row_funcs_) {
       place(f, outer);
-      if (factor > 1)
-        store_lanes_innermost(f).vectorize(lane, factor, TailStrategy::ShiftInwards);
+      if (factor > 1) store_lanes_innermost(f).vectorize(lane, factor, TailStrategy::ShiftInwards);
     }
     for (Func f : vectorized_) {
       f.vectorize(lane, factor);

@@ -116,7 +116,8 @@ BuiltKernel build_window(KernelBuilder& b) {
   Halide::Type type = value.type();
   pool = Func("pool");
   Expr least = least_of(type), outside = least;
-  if (node.attributes.has("fill")) outside = Halide::Internal::make_const(type, node.attributes.get_float("fill", 0));
+  if (node.attributes.has("fill"))
+    outside = Halide::Internal::make_const(type, node.attributes.get_float("fill", 0));
   pool(vars) = average ? Halide::Internal::make_zero(type) : least;
   if (average)
     pool(vars) += Halide::select(inside, value, Halide::Internal::make_zero(type));

@@ -1,6 +1,7 @@
-// 3x3 convolution by Winograd's minimal filtering F(m x m, 3x3): tiles of m x m outputs from (m+2) x (m+2) inputs, for each
-// of these one small matrix product instead of 9 multiply-adds an output. Source: A. Lavin, S. Gray, "Fast Algorithms for
-// Convolutional Neural Networks", 2016. Weights are transformed at compile time.
+// 3x3 convolution by Winograd's minimal filtering F(m x m, 3x3): tiles of m x m outputs from (m+2) x (m+2)
+// inputs, for each of these one small matrix product instead of 9 multiply-adds an output. Source: A. Lavin,
+// S. Gray, "Fast Algorithms for Convolutional Neural Networks", 2016. Weights are transformed at compile
+// time.
 #include <algorithm>
 
 #include "backends/halide/build_kernel.h"
@@ -111,7 +112,11 @@ class WinogradBuilder {
         .vectorize(cl)
         .unroll(xi)
         .unroll(yi);
-    rows_.compute_at(output_, cv).reorder_storage(ci_, kx_, dy_).vectorize(ci_, lanes).unroll(kx_).unroll(dy_);
+    rows_.compute_at(output_, cv)
+        .reorder_storage(ci_, kx_, dy_)
+        .vectorize(ci_, lanes)
+        .unroll(kx_)
+        .unroll(dy_);
 
     products_.compute_at(output_, co_).bound_extent(t_, block_tiles).bound_extent(ci_, panel);
     products_.bound(kx_, 0, points_).bound(ky_, 0, points_);
@@ -123,7 +128,8 @@ class WinogradBuilder {
     acc_.compute_at(products_, to).reorder(ci_, t_).vectorize(ci_, lanes).unroll(ci_).unroll(t_);
     acc_.update().reorder(ci_, t_, depth_).vectorize(ci_, lanes).unroll(ci_).unroll(t_);
     schedule_input(block, block_tiles);
-    if (b_.kernel().threads > 1) output_.parallel(tiles_y_ / block_rows_ >= b_.kernel().threads ? block : co_);
+    if (b_.kernel().threads > 1)
+      output_.parallel(tiles_y_ / block_rows_ >= b_.kernel().threads ? block : co_);
   }
 
   /// Where threads take panels, all of them transform the input first, a row of tiles at a time.
@@ -131,7 +137,10 @@ class WinogradBuilder {
     const int lanes = vector_factor(in_[1], as_int(tile_.lanes));
     const bool threads_share_panels = b_.kernel().threads > 1 && block_rows_ == tiles_y_;
     Var co("c_outer"), ci("c_inner"), row("tile_row"), column("tile_column");
-    input_.compute_at(output_, block).bound_extent(t_, block_tiles).bound(kx_, 0, points_).bound(ky_, 0, points_);
+    input_.compute_at(output_, block)
+        .bound_extent(t_, block_tiles)
+        .bound(kx_, 0, points_)
+        .bound(ky_, 0, points_);
     input_.bound(c_, 0, as_int(in_[1]))
         .split(c_, co, ci, lanes, TailStrategy::ShiftInwards)
         .split(t_, row, column, as_int(tiles_x_))

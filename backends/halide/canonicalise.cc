@@ -9,7 +9,8 @@
 namespace intarsia::halide {
 namespace {
 
-constexpr std::array families{elementwise_rules, movement_rules, indexing_rules, window_rules, contraction_rules, row_rules, resize_rules, recurrent_rules};
+constexpr std::array families{elementwise_rules, movement_rules, indexing_rules, window_rules,
+                              contraction_rules, row_rules,      resize_rules,   recurrent_rules};
 
 Rewriter::Rule find_rule(const Node& node) {
   if (!node.domain.empty() && node.domain != "ai.onnx") return nullptr;
@@ -28,8 +29,7 @@ Status check_value(const Graph& graph, const Node& node, ValueId id) {
     return fail("{} on {} is not supported", node.op, print_type(value.type));
   std::optional<Shape> shape = value.type.fixed_shape();
   if (!shape) return fail("{} on {}: sizes must be numbers", node.op, print_type(value.type));
-  if (shape->size() > most_rank)
-    return fail("{} on rank {} is not supported", node.op, shape->size());
+  if (shape->size() > most_rank) return fail("{} on rank {} is not supported", node.op, shape->size());
   int64_t elements = TRY(checked_elements(*shape));
   if (elements > most_elements) return fail("{} on a tensor of {} elements", node.op, elements);
   if (elements == 0) return fail("{} on an empty tensor", node.op);

@@ -64,8 +64,7 @@ Status conv_transpose(Rewriter& r) {
     return fail("ConvTranspose with weights that are no f32 constant is not supported");
   if (in.size() < 3 || in.size() > 5 || weights.size() != in.size() || group < 1 || in[1] % group ||
       weights[0] != in[1])
-    return fail("ConvTranspose of {} by {} in {} groups", print_shape(in), print_shape(weights),
-                group);
+    return fail("ConvTranspose of {} by {} in {} groups", print_shape(in), print_shape(weights), group);
   size_t axes = in.size() - 2;
   std::vector<int64_t> ones(axes, 1), spread = r.attributes().get_ints("strides", ones);
   std::vector<int64_t> dilations = r.attributes().get_ints("dilations", ones), pads(2 * axes, 0);

@@ -42,8 +42,7 @@ Status mod(Rewriter& r) {
 /// Other operators of ONNX take mixed dtypes only here.
 Status pow(Rewriter& r) {
   ValueId exponent = r.in(1);
-  if (r.dtype(r.in(0)) != DType::f32)
-    return fail("Pow on {} is not supported", dtype_name(r.dtype(r.in(0))));
+  if (r.dtype(r.in(0)) != DType::f32) return fail("Pow on {} is not supported", dtype_name(r.dtype(r.in(0))));
   if (r.dtype(exponent) != DType::f32) {
     const Tensor* constant = r.constant(exponent);
     exponent = constant && element_count(constant->shape()) == 1

@@ -33,8 +33,7 @@ Status trilu(Rewriter& r) {
 Status one_hot(Rewriter& r) {
   int64_t axis = TRY(r.axis(r.attributes().get_int("axis", -1), static_cast<int64_t>(r.out_shape().size())));
   DType indices = r.dtype(r.in(0));
-  if (!is_integer(indices))
-    return fail("OneHot with {} indices is not supported", dtype_name(indices));
+  if (!is_integer(indices)) return fail("OneHot with {} indices is not supported", dtype_name(indices));
   r.set_output(0, r.emit("OneHot", {r.in(0), r.in(2)}, r.out_dtype(), r.out_shape(),
                          make_attributes({{"axis", axis}})));
   return {};

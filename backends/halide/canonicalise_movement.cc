@@ -80,8 +80,7 @@ Status pad(Rewriter& r) {
   std::vector<int64_t> given = TRY(r.ints("pads", 1, {})), axes(given.size() / 2);
   std::iota(axes.begin(), axes.end(), 0);
   axes = TRY(r.ints("", 3, axes));
-  if (given.size() != 2 * axes.size())
-    return fail("Pad with {} pads for {} axes", given.size(), axes.size());
+  if (given.size() != 2 * axes.size()) return fail("Pad with {} pads for {} axes", given.size(), axes.size());
   std::vector<int64_t> begin(from.size(), 0);
   for (size_t i = 0; i < axes.size(); ++i)
     begin[static_cast<size_t>(TRY(r.axis(axes[i], r.rank(r.in(0)))))] = given[i];
@@ -171,7 +170,8 @@ constexpr std::array rules = std::to_array<RuleEntry>({
 
 std::span<const RuleEntry> movement_rules() { return rules; }
 
-ValueId slice(Rewriter& r, ValueId from, std::vector<int64_t> starts, std::vector<int64_t> steps, Shape shape) {
+ValueId slice(Rewriter& r, ValueId from, std::vector<int64_t> starts, std::vector<int64_t> steps,
+              Shape shape) {
   Attributes attributes = make_attributes({{"starts", std::move(starts)}, {"steps", std::move(steps)}});
   return r.emit("Slice", {from}, r.dtype(from), std::move(shape), std::move(attributes));
 }

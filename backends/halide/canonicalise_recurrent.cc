@@ -1,5 +1,5 @@
-// LSTM, GRU and RNN: one matrix product takes the input of all time steps and directions to the gates, then a recurrent
-// core operator a direction (recurrence.h) runs over the steps. All weights are rearranged now.
+// LSTM, GRU and RNN: one matrix product takes the input of all time steps and directions to the gates, then a
+// recurrent core operator a direction (recurrence.h) runs over the steps. All weights are rearranged now.
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -18,12 +18,15 @@ constexpr int64_t most_lanes = 16;
 
 /// Names of activations are not case-sensitive.
 bool equal_words(const std::string& a, const std::string& b) {
-  return std::ranges::equal(a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
+  return std::ranges::equal(
+      a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
 }
 
 class Recurrent {
  public:
-  Recurrent(Rewriter& r, int64_t gates, int64_t states) : r_(r) { layer_.gates = gates, layer_.states = states; }
+  Recurrent(Rewriter& r, int64_t gates, int64_t states) : r_(r) {
+    layer_.gates = gates, layer_.states = states;
+  }
 
   Status rewrite(const std::vector<std::string>& activations) {
     TRY(check_attributes(activations));
@@ -37,7 +40,9 @@ class Recurrent {
   }
 
  private:
-  bool runs_backwards(int64_t d) const { return d == 1 || r_.attributes().get_string("direction", "forward") == "reverse"; }
+  bool runs_backwards(int64_t d) const {
+    return d == 1 || r_.attributes().get_string("direction", "forward") == "reverse";
+  }
 
   // ---- what is refused ----
 
@@ -51,14 +56,16 @@ class Recurrent {
     if (given.size() % wanted.size() != 0) return fail("{} with {} activations", op, given.size());
     for (size_t i = 0; i < given.size(); ++i)
       if (!equal_words(given[i], wanted[i % wanted.size()]))
-        return fail("{} with activation {} in place of {} is not supported", op, given[i], wanted[i % wanted.size()]);
+        return fail("{} with activation {} in place of {} is not supported", op, given[i],
+                    wanted[i % wanted.size()]);
     return {};
   }
 
   Status read_sizes() {
     const std::string& op = r_.node().op;
     for (size_t i : {in_x, in_w, in_r})
-      if (r_.rank(r_.in(i)) != 3 || r_.dtype(r_.in(i)) != DType::f32) return fail("{} wants f32 of rank 3 as input {}", op, i);
+      if (r_.rank(r_.in(i)) != 3 || r_.dtype(r_.in(i)) != DType::f32)
+        return fail("{} wants f32 of rank 3 as input {}", op, i);
     const Attributes& attributes = r_.attributes();
     const std::string direction = attributes.get_string("direction", "forward");
     if (direction != "forward" && direction != "reverse" && direction != "bidirectional")
@@ -69,7 +76,8 @@ class Recurrent {
     l.steps = x[l.batch_first ? 1 : 0], l.batch = x[l.batch_first ? 0 : 1], l.depth = x[2];
     l.hidden = r_.shape(r_.in(in_r))[2];
     if (l.hidden < 1 || attributes.get_int("hidden_size", l.hidden) != l.hidden)
-      return fail("{} with hidden_size {} and weights for {}", op, attributes.get_int("hidden_size", l.hidden), l.hidden);
+      return fail("{} with hidden_size {} and weights for {}", op,
+                  attributes.get_int("hidden_size", l.hidden), l.hidden);
     l.directions = direction == "bidirectional" ? 2 : 1;
     while (l.lanes < std::min(l.hidden, most_lanes)) l.lanes *= 2;
     l.blocks = (l.hidden + l.lanes - 1) / l.lanes;
@@ -79,16 +87,19 @@ class Recurrent {
 
   Status check_inputs() const {
     const RecurrentLayer& l = layer_;
-    const Shape state = l.batch_first ? Shape{l.batch, l.directions, l.hidden} : Shape{l.directions, l.batch, l.hidden};
+    const Shape state =
+        l.batch_first ? Shape{l.batch, l.directions, l.hidden} : Shape{l.directions, l.batch, l.hidden};
     TRY(check_input(in_w, {l.directions, l.gates * l.hidden, l.depth}, true));
     TRY(check_input(in_r, {l.directions, l.gates * l.hidden, l.hidden}, true));
     TRY(check_input(in_bias, {l.directions, 2 * l.gates * l.hidden}, true));
     TRY(check_input(in_h, state, false));
     if (l.states == 2) TRY(check_input(in_c, state, false));
     for (int64_t length : TRY(r_.ints("", in_lengths, {})))
-      if (length != l.steps) return fail("{} of sequences shorter than the {} steps is not supported", r_.node().op, l.steps);
+      if (length != l.steps)
+        return fail("{} of sequences shorter than the {} steps is not supported", r_.node().op, l.steps);
     const int64_t elements = TRY(checked_elements({l.steps, l.batch, l.directions, l.gates, l.units()}));
-    if (elements > most_elements) return fail("{} whose gates take {} elements is not supported", r_.node().op, elements);
+    if (elements > most_elements)
+      return fail("{} whose gates take {} elements is not supported", r_.node().op, elements);
     return {};
   }
 
@@ -97,8 +108,10 @@ class Recurrent {
     const std::string& op = r_.node().op;
     const Shape got = r_.shape(r_.in(i));
     if (got != want || r_.dtype(r_.in(i)) != DType::f32)
-      return fail("{} has {}[{}] as input {}, want f32[{}]", op, dtype_name(r_.dtype(r_.in(i))), print_shape(got), i, print_shape(want));
-    if (constant && !r_.constant(r_.in(i))) return fail("{} whose input {} is not known at compile time is not supported", op, i);
+      return fail("{} has {}[{}] as input {}, want f32[{}]", op, dtype_name(r_.dtype(r_.in(i))),
+                  print_shape(got), i, print_shape(want));
+    if (constant && !r_.constant(r_.in(i)))
+      return fail("{} whose input {} is not known at compile time is not supported", op, i);
     return {};
   }
 
@@ -116,21 +129,24 @@ class Recurrent {
     const ValueId rows = r_.reshape(r_.in(in_x), {l.steps * l.batch, l.depth});
     const ValueId weights = r_.add_constant(arrange_input_weights(l, numbers(in_w)));
     ValueId x = r_.emit("MatMul", {rows, weights}, DType::f32, {l.steps * l.batch, columns});
-    if (r_.has_input(in_bias)) x = r_.emit_elementwise("Add", {x, r_.add_constant(arrange_input_bias(l, numbers(in_bias)))});
+    if (r_.has_input(in_bias))
+      x = r_.emit_elementwise("Add", {x, r_.add_constant(arrange_input_bias(l, numbers(in_bias)))});
     if (l.batch_first) return r_.transpose(r_.reshape(x, {l.batch, l.steps, columns}), {1, 0, 2});
     return r_.reshape(x, {l.steps, l.batch, columns});
   }
 
   ValueId recurrence(ValueId x, int64_t d, const std::string& activation) {
     const RecurrentLayer& l = layer_;
-    if (l.directions > 1) x = slice(r_, x, {0, 0, d * l.columns()}, {1, 1, 1}, {l.steps, l.batch, l.columns()});
+    if (l.directions > 1)
+      x = slice(r_, x, {0, 0, d * l.columns()}, {1, 1, 1}, {l.steps, l.batch, l.columns()});
     const int64_t together = l.gates_together();
     auto weights = [&](int64_t first, int64_t count) {
       return r_.add_constant(arrange_recurrent_weights(l, numbers(in_r), d, first, count));
     };
     std::vector<ValueId> inputs{x, state_before(d), weights(0, together)};
     if (l.resets_before) inputs.push_back(weights(together, 1));
-    if (l.keeps_recurrent_bias()) inputs.push_back(r_.add_constant(arrange_recurrent_bias(l, numbers(in_bias), d)));
+    if (l.keeps_recurrent_bias())
+      inputs.push_back(r_.add_constant(arrange_recurrent_bias(l, numbers(in_bias), d)));
     Attributes attributes = make_attributes({{"reverse", int64_t{runs_backwards(d)}}});
     if (r_.node().op == "RNN") attributes.set("activation", activation);
     if (r_.node().op == "GRU") attributes.set("linear_before_reset", int64_t{!l.resets_before});
@@ -143,11 +159,13 @@ class Recurrent {
   ValueId state_before(int64_t d) {
     const bool has_c = layer_.states == 2;
     if (is_known(in_h) && (!has_c || is_known(in_c)))
-      return r_.add_constant(arrange_state(layer_, numbers(in_h), has_c ? numbers(in_c) : std::span<const float>(), d));
+      return r_.add_constant(
+          arrange_state(layer_, numbers(in_h), has_c ? numbers(in_c) : std::span<const float>(), d));
     const ValueId h = state_part(in_h, d);
     if (!has_c) return h;
     const Shape both{2, layer_.batch, layer_.units()};
-    return r_.emit("Concat", {h, state_part(in_c, d)}, DType::f32, both, make_attributes({{"axis", int64_t{0}}}));
+    return r_.emit("Concat", {h, state_part(in_c, d)}, DType::f32, both,
+                   make_attributes({{"axis", int64_t{0}}}));
   }
 
   ValueId state_part(size_t input, int64_t d) {
@@ -157,7 +175,8 @@ class Recurrent {
     ValueId part = l.batch_first ? r_.transpose(r_.in(input), {1, 0, 2}) : r_.in(input);
     if (l.directions > 1) part = slice(r_, part, {d, 0, 0}, {1, 1, 1}, {1, l.batch, l.hidden});
     if (l.units() == l.hidden) return part;
-    const Attributes padding = make_attributes({{"begin", std::vector<int64_t>(3, 0)}, {"mode", std::string("constant")}});
+    const Attributes padding =
+        make_attributes({{"begin", std::vector<int64_t>(3, 0)}, {"mode", std::string("constant")}});
     return r_.emit("Pad", {part, r_.add_scalar(0, DType::f32)}, DType::f32, whole, padding);
   }
 
@@ -167,7 +186,8 @@ class Recurrent {
       std::vector<ValueId> parts;
       for (int64_t d = 0; d < layer_.directions; ++d) {
         const ValueId all = states[static_cast<size_t>(d)];
-        parts.push_back(i == 0 ? part(all, 0, layer_.steps, 0) : last_state(all, d, static_cast<int64_t>(i) - 1));
+        parts.push_back(i == 0 ? part(all, 0, layer_.steps, 0)
+                               : last_state(all, d, static_cast<int64_t>(i) - 1));
       }
       r_.set_output(i, i == 0 ? together(parts, 1, {2, 0, 1, 3}) : together(parts, 0, {1, 0, 2}));
     }
@@ -180,7 +200,8 @@ class Recurrent {
   }
 
   ValueId last_state(ValueId states, int64_t d, int64_t state) {
-    return r_.reshape(part(states, runs_backwards(d) ? 0 : layer_.steps - 1, 1, state), {1, layer_.batch, layer_.hidden});
+    return r_.reshape(part(states, runs_backwards(d) ? 0 : layer_.steps - 1, 1, state),
+                      {1, layer_.batch, layer_.hidden});
   }
 
   /// All directions side by side along `axis`; in `order` where the layer has the batch first.

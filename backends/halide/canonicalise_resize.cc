@@ -99,8 +99,7 @@ Result<std::vector<double>> scales_of(Rewriter& r, const Shape& in, const Shape&
   for (size_t i = 0; i < given.size(); ++i) {
     auto axis =
         static_cast<size_t>(axes.empty() ? static_cast<int64_t>(i) : TRY(r.axis(axes[i], r.rank(r.in(0)))));
-    if (axis >= in.size() || !(given[i] > 0))
-      return fail("{} with {} scales", r.node().op, given.size());
+    if (axis >= in.size() || !(given[i] > 0)) return fail("{} with {} scales", r.node().op, given.size());
     scales[axis] = given[i];
   }
   return scales;
@@ -115,8 +114,7 @@ Status resize(Rewriter& r) {
   if (mode == "bilinear") mode = "linear";
   if (mode != "nearest" && mode != "linear" && mode != "cubic")
     return fail("Resize mode {} is not supported", mode);
-  if (transform == "tf_crop_and_resize")
-    return fail("Resize with tf_crop_and_resize is not supported");
+  if (transform == "tf_crop_and_resize") return fail("Resize with tf_crop_and_resize is not supported");
   if (r.attributes().get_int("antialias", 0)) return fail("Resize with antialias is not supported");
   if (r.attributes().get_string("keep_aspect_ratio_policy", "stretch") != "stretch")
     return fail("Resize that keeps the aspect ratio is not supported");

@@ -25,12 +25,13 @@ ValueId reduce(Rewriter& r, const char* op, ValueId x, const Axes& axes) {
   return r.emit(op, {x}, r.dtype(x), shape, make_attributes({{"axes", axes}}));
 }
 
-/// The largest number of each row, which may pass over NaN: its elements less the largest are NaN again. To look for NaN
-/// makes a Softmax slower by a third.
+/// The largest number of each row, which may pass over NaN: its elements less the largest are NaN again. To
+/// look for NaN makes a Softmax slower by a third.
 ValueId largest_number(Rewriter& r, ValueId x, const Axes& axes) {
   Shape shape = r.shape(x);
   for (int64_t axis : axes) shape[static_cast<size_t>(axis)] = 1;
-  return r.emit("ReduceMax", {x}, r.dtype(x), shape, make_attributes({{"axes", axes}, {"skip_nan", int64_t{1}}}));
+  return r.emit("ReduceMax", {x}, r.dtype(x), shape,
+                make_attributes({{"axes", axes}, {"skip_nan", int64_t{1}}}));
 }
 
 ValueId apply(Rewriter& r, const char* op, std::vector<ValueId> inputs) {
@@ -56,7 +57,8 @@ Result<Axes> axes_of(Rewriter& r) {
 ValueId log_sum_exp(Rewriter& r, ValueId x, const Axes& axes) {
   ValueId largest = largest_number(r, x, axes);
   ValueId infinite = r.emit("IsInf", {largest}, DType::boolean, r.shape(largest));
-  ValueId top = r.emit("Where", {infinite, r.add_scalar(0, r.dtype(x)), largest}, r.dtype(x), r.shape(largest));
+  ValueId top =
+      r.emit("Where", {infinite, r.add_scalar(0, r.dtype(x)), largest}, r.dtype(x), r.shape(largest));
   ValueId sum = reduce(r, "ReduceSum", apply(r, "Exp", {apply(r, "Sub", {x, top})}), axes);
   return apply(r, "Add", {apply(r, "Log", {sum}), top});
 }

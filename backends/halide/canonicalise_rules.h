@@ -28,7 +28,8 @@ inline Attributes make_attributes(std::initializer_list<std::pair<const char*, A
 }
 
 /// A core Slice: elements start, start + step, ... of each axis, as many as `shape` says.
-ValueId slice(Rewriter& rewriter, ValueId from, std::vector<int64_t> starts, std::vector<int64_t> steps, Shape shape);
+ValueId slice(Rewriter& rewriter, ValueId from, std::vector<int64_t> starts, std::vector<int64_t> steps,
+              Shape shape);
 
 /// Padding at the begin of each spatial axis, then at the end, from `pads` or `auto_pad`; output sizes are
 /// known.

@@ -57,14 +57,15 @@ Status global_pool(Rewriter& r) {
   if (mean && !is_float(r.dtype(r.in(0))))
     return fail("GlobalAveragePool on {}", dtype_name(r.dtype(r.in(0))));
   // As MaxPool, the largest passes over NaN.
-  const Attributes attributes = mean ? make_attributes({{"axes", axes}}) : make_attributes({{"axes", axes}, {"skip_nan", int64_t{1}}});
-  r.set_output(0, r.emit(mean ? "ReduceMean" : "ReduceMax", {r.in(0)}, r.out_dtype(), r.out_shape(), attributes));
+  const Attributes attributes =
+      mean ? make_attributes({{"axes", axes}}) : make_attributes({{"axes", axes}, {"skip_nan", int64_t{1}}});
+  r.set_output(
+      0, r.emit(mean ? "ReduceMean" : "ReduceMax", {r.in(0)}, r.out_dtype(), r.out_shape(), attributes));
   return {};
 }
 
 Status lrn(Rewriter& r) {
-  if (r.dtype(r.in(0)) != DType::f32)
-    return fail("LRN on {} is not supported", dtype_name(r.dtype(r.in(0))));
+  if (r.dtype(r.in(0)) != DType::f32) return fail("LRN on {} is not supported", dtype_name(r.dtype(r.in(0))));
   r.set_output(0, r.emit("LRN", {r.in(0)}, r.out_dtype(), r.out_shape(), r.attributes()));
   return {};
 }

@@ -53,13 +53,15 @@ bool reads_before_it_writes(const Kernel& kernel, size_t input) {
   if (kernel.form == Form::recurrence || kernel.inputs[input] != kernel.output) return false;
   if (kernel.anchor == no_node) return true;
   // What stands in front of the anchor is computed where that one reads it.
-  return std::ranges::none_of(std::span(kernel.body.nodes).first(static_cast<size_t>(index(kernel.anchor)) + 1),
-                              [&](const Node& node) { return std::ranges::count(node.inputs, kernel.body.inputs[input]) > 0; });
+  return std::ranges::none_of(
+      std::span(kernel.body.nodes).first(static_cast<size_t>(index(kernel.anchor)) + 1),
+      [&](const Node& node) { return std::ranges::count(node.inputs, kernel.body.inputs[input]) > 0; });
 }
 
 void choose_in_place(const Layouts& layouts, std::vector<Call>& calls) {
   const Chooser chooser(layouts, calls);
-  for (size_t c = 0; c < calls.size(); ++c) calls[c].kernel.in_place = chooser.choose(calls[c], static_cast<int>(c));
+  for (size_t c = 0; c < calls.size(); ++c)
+    calls[c].kernel.in_place = chooser.choose(calls[c], static_cast<int>(c));
 }
 
 }  // namespace intarsia::halide

@@ -109,7 +109,8 @@ Order own_order(const Graph& graph, const Node& node, const std::vector<Storage>
   size_t rank = graph.value(node.outputs[0]).type.shape->size();
   if (std::ranges::find(graph.outputs, node.outputs[0]) != graph.outputs.end()) return identity_order(rank);
   if (node.op == "Conv" || form_of(node) == Form::window) return channels_last(rank);
-  if (node.op == "MatMul" || (node.op == "Copy" && !wanted.empty())) return wanted.empty() ? identity_order(rank) : wanted;
+  if (node.op == "MatMul" || (node.op == "Copy" && !wanted.empty()))
+    return wanted.empty() ? identity_order(rank) : wanted;
   if (node.op == "Reshape" || form_of(node) == Form::recurrence) return identity_order(rank);
   ValueId leader = leading_input(graph, node);
   return leader == no_value ? identity_order(rank) : storage_order(storage[index(leader)].strides);
@@ -170,12 +171,16 @@ std::vector<Claim> find_claims(const Graph& graph) {
   return claims;
 }
 
-/// Convolutions compute vectors of channels. Where the channels of a pixel lie apart, in a caller's tensor, each vector
-/// would be read or written element by element, for every tap: the code is many times as long, and slower than a Copy.
+/// Convolutions compute vectors of channels. Where the channels of a pixel lie apart, in a caller's tensor,
+/// each vector would be read or written element by element, for every tap: the code is many times as long,
+/// and slower than a Copy.
 class ChannelCopies {
  public:
   explicit ChannelCopies(const Layouts& layouts)
-      : layouts_(layouts), graph_(layouts.graph), readers_(find_readers(layouts.graph)), result_(layouts.graph) {}
+      : layouts_(layouts),
+        graph_(layouts.graph),
+        readers_(find_readers(layouts.graph)),
+        result_(layouts.graph) {}
 
   Graph insert() {
     result_.nodes.clear();
@@ -188,8 +193,8 @@ class ChannelCopies {
   bool are_channels_apart(ValueId value) const {
     constexpr int64_t least_channels = 8;
     const Shape shape = shape_of(graph_, value);
-    return shape.size() >= 3 && shape[1] >= least_channels && layouts_.storage[index(value)].strides[1] != 1 &&
-           element_count(shape) > shape[0] * shape[1];
+    return shape.size() >= 3 && shape[1] >= least_channels &&
+           layouts_.storage[index(value)].strides[1] != 1 && element_count(shape) > shape[0] * shape[1];
   }
 
   /// Is it computed where a convolution or window is, in vectors of channels?
@@ -215,7 +220,8 @@ class ChannelCopies {
     for (ValueId& input : node.inputs)
       if (const auto at = instead_.find(input); at != instead_.end()) input = at->second;
     const ValueId from = node.op == "Conv" ? node.inputs[0] : no_value;
-    if (from != no_value && index(from) < graph_.values.size() && !graph_.value(from).constant && are_channels_apart(from)) {
+    if (from != no_value && index(from) < graph_.values.size() && !graph_.value(from).constant &&
+        are_channels_apart(from)) {
       auto [at, is_new] = copies_.try_emplace(from, no_value);
       if (is_new) at->second = add_copy(from, no_value);
       node.inputs[0] = at->second;
@@ -226,7 +232,8 @@ class ChannelCopies {
       result_.add_node(std::move(node));
       return;
     }
-    node.outputs[0] = result_.add_value(fmt::format("channels{}", result_.nodes.size()), graph_.value(output).type);
+    node.outputs[0] =
+        result_.add_value(fmt::format("channels{}", result_.nodes.size()), graph_.value(output).type);
     instead_[output] = node.outputs[0];
     const ValueId made = node.outputs[0];
     result_.add_node(std::move(node));

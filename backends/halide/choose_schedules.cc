@@ -50,8 +50,8 @@ Kernel with_schedule(Kernel kernel, const ContractionSchedule& schedule) {
 /// Kernels that are tried one after the other, should code for them be too expensive to make.
 constexpr ptrdiff_t most_candidates = 3;
 
-/// What costs least to make: one thread, and vectors of four floats, which unroll to the least code. Nothing where the
-/// kernel is that already.
+/// What costs least to make: one thread, and vectors of four floats, which unroll to the least code. Nothing
+/// where the kernel is that already.
 std::optional<Kernel> plain_variant(const Kernel& kernel) {
   Kernel plain = kernel;
   plain.isa = *make_isa("x86-64-v2");
@@ -68,7 +68,8 @@ std::vector<Kernel> kernel_variants(const Kernel& kernel, const CompileOptions& 
   const Isa& isa = kernel.isa;
   std::vector<Kernel> variants{kernel};
   if (kernel.form == Form::contraction) {
-    const ScheduleSpace space{kernel.weights.has_value(), options.exact_math, most_tiles(options.tuner), kernel.threads};
+    const ScheduleSpace space{kernel.weights.has_value(), options.exact_math, most_tiles(options.tuner),
+                              kernel.threads};
     variants.clear();
     for (const ContractionSchedule& schedule :
          contraction_schedules(kernel.body, kernel.body.node(kernel.anchor), isa, space))
@@ -102,7 +103,8 @@ std::vector<Kernel> kernel_variants(const Kernel& kernel, const CompileOptions& 
   return variants;
 }
 
-Status choose_schedules(std::vector<Call>& calls, Emitter& emitter, const EmitOptions& emit, const CompileOptions& options) {
+Status choose_schedules(std::vector<Call>& calls, Emitter& emitter, const EmitOptions& emit,
+                        const CompileOptions& options) {
   std::map<std::string, size_t> numbers;  // of distinct kernels
   std::vector<size_t> number_of_call;
   std::vector<std::vector<Kernel>> variants;
@@ -117,7 +119,8 @@ Status choose_schedules(std::vector<Call>& calls, Emitter& emitter, const EmitOp
   }
   if (options.tuner != nullptr) TRY(tune_kernels(variants, emitter, emit, options));
   for (size_t i = 0; i < variants.size(); ++i) {
-    if (std::ssize(variants[i]) > most_candidates) variants[i].erase(variants[i].begin() + most_candidates, variants[i].end());
+    if (std::ssize(variants[i]) > most_candidates)
+      variants[i].erase(variants[i].begin() + most_candidates, variants[i].end());
     if (plain[i]) variants[i].push_back(std::move(*plain[i]));
   }
   for (size_t c = 0; c < calls.size(); ++c) {

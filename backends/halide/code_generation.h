@@ -3,8 +3,8 @@
 
 namespace intarsia::halide {
 
-/// To be raised with every change of the code that is made for a kernel's text: times of other code, of kernels and of plans,
-/// are worth nothing.
+/// To be raised with every change of the code that is made for a kernel's text: times of other code, of
+/// kernels and of plans, are worth nothing.
 inline constexpr int code_generation = 9;
 
 }  // namespace intarsia::halide

@@ -33,10 +33,12 @@ Result<std::string> find_worker() {
   Dl_info here = {};
   dladdr(reinterpret_cast<void*>(&find_worker), &here);
   std::error_code error;
-  const std::filesystem::path file = std::filesystem::canonical(here.dli_fname == nullptr ? "" : here.dli_fname, error);
+  const std::filesystem::path file =
+      std::filesystem::canonical(here.dli_fname == nullptr ? "" : here.dli_fname, error);
   const std::filesystem::path worker = file.parent_path() / worker_name;
   if (!error && access(worker.c_str(), X_OK) == 0) return worker.string();
-  return fail("halide: cannot find '{}', which makes the code of kernels; install Intarsia anew", worker.string());
+  return fail("halide: cannot find '{}', which makes the code of kernels; install Intarsia anew",
+              worker.string());
 }
 
 bool is_out_of_time(int status) { return WIFSIGNALED(status) && WTERMSIG(status) == SIGPROF; }
@@ -124,7 +126,8 @@ class CodegenWorker {
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &all);
     posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+    posix_spawnattr_setflags(&attributes,
+                             POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
     std::array<char*, 2> arguments{const_cast<char*>(path.c_str()), nullptr};
     const int failed = posix_spawn(&process_, path.c_str(), &actions, &attributes, arguments.data(), environ);
     posix_spawnattr_destroy(&attributes);
@@ -173,7 +176,8 @@ class Run {
       for (std::unique_ptr<CodegenWorker>& worker : workers_) TRY(give_work(worker));
       if (watch_.is_cancelled && watch_.is_cancelled()) return cancel();
       std::vector<pollfd> sockets;
-      for (const std::unique_ptr<CodegenWorker>& worker : workers_) sockets.push_back({worker->socket(), POLLIN, 0});
+      for (const std::unique_ptr<CodegenWorker>& worker : workers_)
+        sockets.push_back({worker->socket(), POLLIN, 0});
       if (poll(sockets.data(), sockets.size(), poll_milliseconds) <= 0) continue;
       for (size_t w = 0; w < workers_.size(); ++w)
         if (sockets[w].revents != 0) TRY(take_reply(workers_[w]));
@@ -207,7 +211,8 @@ class Run {
       worker->end(outcome);
       worker = TRY(CodegenWorker::start());
     } else {
-      std::optional<EmittedKernel> kernel = TRY(with_context(decode_reply(reply), "halide: a kernel does not compile"));
+      std::optional<EmittedKernel> kernel =
+          TRY(with_context(decode_reply(reply), "halide: a kernel does not compile"));
       outcome.kind = kernel ? CodegenOutcome::Kind::made : CodegenOutcome::Kind::repeats;
       if (kernel) outcome.kernel = std::move(*kernel);
     }
@@ -240,7 +245,8 @@ Status CodegenPool::start() {
   return {};
 }
 
-Result<std::vector<CodegenOutcome>> CodegenPool::run(const std::vector<CodegenRequest>& requests, const Watch& watch) {
+Result<std::vector<CodegenOutcome>> CodegenPool::run(const std::vector<CodegenRequest>& requests,
+                                                     const Watch& watch) {
   TRY(start());
   Result<std::vector<CodegenOutcome>> outcomes = Run(workers_, requests, watch).run();
   // After an error some are in the midst of requests whose outcomes nobody takes.

@@ -1,5 +1,5 @@
-// Worker processes that make code. LLVM can neither be stopped nor survived in a thread: what it does there, it does to
-// a process that can be killed.
+// Worker processes that make code. LLVM can neither be stopped nor survived in a thread: what it does there,
+// it does to a process that can be killed.
 #pragma once
 
 #include <functional>
@@ -40,7 +40,7 @@ class CodegenPool {
   Status start();
 
   struct Watch {
-    std::function<bool()> is_cancelled;                // asked several times a second; may be empty
+    std::function<bool()> is_cancelled;  // asked several times a second; may be empty
     Progress progress;                   // a unit a request
   };
   /// One outcome a request, in order. Errors: a kernel is not valid (a fault of ours), or it was cancelled.

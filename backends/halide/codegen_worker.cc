@@ -1,5 +1,6 @@
-// A worker process of the compile half: makes the code of one kernel after the other, as it is asked over the socket that
-// is its standard input, until that closes. It may die at any time; whoever asked then goes on without it.
+// A worker process of the compile half: makes the code of one kernel after the other, as it is asked over the
+// socket that is its standard input, until that closes. It may die at any time; whoever asked then goes on
+// without it.
 #include <sys/prctl.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -42,6 +43,7 @@ int main() {
   while (true) {
     const MessageReader::State state = reader.read(STDIN_FILENO, message);
     if (state == MessageReader::State::closed) return 0;
-    if (state == MessageReader::State::complete && !send_message(STDIN_FILENO, encode_reply(answer(message)))) return 0;
+    if (state == MessageReader::State::complete && !send_message(STDIN_FILENO, encode_reply(answer(message))))
+      return 0;
   }
 }

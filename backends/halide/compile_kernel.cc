@@ -58,14 +58,16 @@ class MemoryFile {
 
 Result<std::string> make_object(Halide::Module& module) {
   const MemoryFile file;
-  if (!file.is_open()) return fail("cannot make a file in memory for a kernel's code: {}", std::strerror(errno));
+  if (!file.is_open())
+    return fail("cannot make a file in memory for a kernel's code: {}", std::strerror(errno));
   module.compile({{Halide::OutputFileType::object, file.path()}});
   return file.read_all();
 }
 
 }  // namespace
 
-Result<std::optional<EmittedKernel>> compile_kernel(const Kernel& kernel, const std::string& name, bool checks) {
+Result<std::optional<EmittedKernel>> compile_kernel(const Kernel& kernel, const std::string& name,
+                                                    bool checks) {
   try {
     BuiltKernel built = build_kernel(kernel);
     if (kernel.in_place && !writes_once(built)) return std::nullopt;
@@ -73,8 +75,8 @@ Result<std::optional<EmittedKernel>> compile_kernel(const Kernel& kernel, const 
     if (kernel.in_place) load_from_output(pipeline, built.arguments[*kernel.in_place].name, built.output);
     const std::string symbol = name + symbol_ending(argument_forms(kernel, built.output_argument));
     const std::string function = symbol.substr(0, symbol.size() - std::string_view("_argv").size());
-    Halide::Module module = pipeline.compile_to_module(built.arguments, function, make_target(kernel.isa, checks),
-                                                       Halide::LinkageType::ExternalPlusArgv);
+    Halide::Module module = pipeline.compile_to_module(
+        built.arguments, function, make_target(kernel.isa, checks), Halide::LinkageType::ExternalPlusArgv);
     name_tasks(module, function);
     return EmittedKernel{symbol, TRY(make_object(module)), built.output_argument, scratch_bytes(module)};
   } catch (const Halide::Error& error) {  // not a std::exception

@@ -1,5 +1,5 @@
-// How a contraction is computed: the algorithm and its register tile. A kernel carries its schedule, so that what
-// packs the weights and what builds the code agree.
+// How a contraction is computed: the algorithm and its register tile. A kernel carries its schedule, so that
+// what packs the weights and what builds the code agree.
 #pragma once
 
 #include <string>
@@ -12,14 +12,15 @@ namespace intarsia::halide {
 struct ContractionSchedule {
   enum class Algorithm : uint8_t {
     direct,
-    depthwise,  // one filter a channel, the input copied with its border, some rows at a time
+    depthwise,           // one filter a channel, the input copied with its border, some rows at a time
     depthwise_in_place,  // one filter a channel; loops of their own at the borders, where the input ends
     winograd_2x2,        // F(2x2, 3x3): less than half the arithmetic, 1.8 times the weights
     winograd_4x4,        // F(4x4, 3x3): a quarter of the arithmetic, four times the weights
   };
   Algorithm algorithm = Algorithm::direct;
   ContractionTile tile;
-  bool threads_share_rows = true;  // each takes blocks of rows; false (not depthwise): each takes panels of all rows
+  bool threads_share_rows =
+      true;  // each takes blocks of rows; false (not depthwise): each takes panels of all rows
   bool operator==(const ContractionSchedule&) const = default;
 };
 

@@ -19,8 +19,8 @@ int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// Cycles over all tiles, for one step of the reduction: a multiply-add a cycle, at least 8 chains to hide
 /// its latency, and something for loads, more for weights, which stream from the second-level cache.
-double contraction_tile_cycles(const Isa& isa, int element_bytes, const ContractionTile& tile, int64_t channels,
-                               const PixelRow& row) {
+double contraction_tile_cycles(const Isa& isa, int element_bytes, const ContractionTile& tile,
+                               int64_t channels, const PixelRow& row) {
   auto t = static_cast<double>(tile.pixels), v = static_cast<double>(tile.panel / tile.lanes);
   double step = std::max(t * v, 8.0) + 0.5 * v + 0.1 * t;
   auto rounds = static_cast<double>((channels + tile.panel - 1) / tile.panel) *
@@ -39,7 +39,8 @@ RowBlocks choose_row_blocks(int64_t rows, int64_t row_bytes, int threads) {
     RowBlocks blocks{0, divide_up(rows, wanted)};
     blocks.blocks = divide_up(rows, blocks.rows);
     // A thread that comes late leaves blocks to others if it has more than one; each block reads all weights.
-    const double alone = shares > 1 && wanted == shares ? 1.02 : 1, weights = 1 + 0.005 * static_cast<double>(wanted - fewest);
+    const double alone = shares > 1 && wanted == shares ? 1.02 : 1,
+                 weights = 1 + 0.005 * static_cast<double>(wanted - fewest);
     const double work = static_cast<double>(divide_up(blocks.blocks, shares) * blocks.rows) * alone * weights;
     if (best.blocks == 0 || work < least) best = blocks, least = work;
   }
@@ -63,7 +64,8 @@ std::vector<ContractionTile> rank_contraction_tiles(const Isa& isa, int element_
     for (int64_t vectors = 1; vectors <= 6 && lanes * vectors <= channels; ++vectors) {
       const int64_t panel = lanes * vectors;
       std::pair<double, ContractionTile> best{-1, {}};
-      for (int64_t pixels = 1; pixels <= std::min(row.width, most_accumulators(isa, vectors) / vectors); ++pixels) {
+      for (int64_t pixels = 1; pixels <= std::min(row.width, most_accumulators(isa, vectors) / vectors);
+           ++pixels) {
         const ContractionTile tile{lanes, panel, pixels, channels % panel == 0};
         const double time = contraction_tile_cycles(isa, element_bytes, tile, channels, row);
         if (best.first < 0 || time < best.first) best = {time, tile};

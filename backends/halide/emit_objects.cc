@@ -26,7 +26,8 @@ std::string describe(const Kernel& kernel) {
 
 void report(const Kernel& kernel, const CodegenOutcome& outcome, CodegenReport* to) {
   if (to == nullptr) return;
-  if (outcome.kind == Kind::given_up) to->given_up.push_back(fmt::format("{}: {}", describe(kernel), outcome.why));
+  if (outcome.kind == Kind::given_up)
+    to->given_up.push_back(fmt::format("{}: {}", describe(kernel), outcome.why));
   ++to->kernels;
   to->cpu_seconds += outcome.cpu_seconds;
   if (outcome.cpu_seconds <= to->slowest_seconds) return;
@@ -58,7 +59,8 @@ Status take_alternative(Call& call, const CodegenOutcome& outcome) {
     return {};
   }
   if (call.alternatives.empty())
-    return fail("halide: no code for the kernel {}: {}; run its operators elsewhere with --pin", describe(kernel), outcome.why);
+    return fail("halide: no code for the kernel {}: {}; run its operators elsewhere with --pin",
+                describe(kernel), outcome.why);
   const std::optional<size_t> in_place = kernel.in_place;
   kernel = std::move(call.alternatives.front());
   kernel.in_place = in_place;
@@ -68,7 +70,8 @@ Status take_alternative(Call& call, const CodegenOutcome& outcome) {
 
 }  // namespace
 
-Result<std::vector<const CodegenOutcome*>> Emitter::emit(std::span<const Kernel* const> kernels, const EmitOptions& emit,
+Result<std::vector<const CodegenOutcome*>> Emitter::emit(std::span<const Kernel* const> kernels,
+                                                         const EmitOptions& emit,
                                                          const CompileOptions& options) {
   std::vector<std::string> names;
   std::vector<CodegenRequest> requests;
@@ -98,8 +101,8 @@ Result<std::vector<const CodegenOutcome*>> Emitter::emit(std::span<const Kernel*
   return all;
 }
 
-Result<std::vector<EmittedKernel>> emit_objects(std::vector<Call>& calls, Emitter& emitter, const EmitOptions& emit,
-                                                const CompileOptions& options) {
+Result<std::vector<EmittedKernel>> emit_objects(std::vector<Call>& calls, Emitter& emitter,
+                                                const EmitOptions& emit, const CompileOptions& options) {
   std::vector<EmittedKernel> emitted(calls.size());
   std::vector<size_t> missing;
   for (size_t c = 0; c < calls.size(); ++c) missing.push_back(c);

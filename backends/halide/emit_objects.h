@@ -1,5 +1,5 @@
-// Step 9: machine code, made in worker processes. Kernels with equal text have equal code, byte for byte, wherever they
-// appear, and it is made once.
+// Step 9: machine code, made in worker processes. Kernels with equal text have equal code, byte for byte,
+// wherever they appear, and it is made once.
 #pragma once
 
 #include <map>
@@ -24,17 +24,18 @@ class Emitter {
   Status start() { return pool_.start(); }
 
   /// One outcome a kernel, in order; they live as long as the emitter.
-  Result<std::vector<const CodegenOutcome*>> emit(std::span<const Kernel* const> kernels, const EmitOptions& emit,
-                                                  const CompileOptions& options);
+  Result<std::vector<const CodegenOutcome*>> emit(std::span<const Kernel* const> kernels,
+                                                  const EmitOptions& emit, const CompileOptions& options);
 
  private:
   CodegenPool pool_;
   std::map<std::string, CodegenOutcome> made_;  // by name
 };
 
-/// Code for each call: its kernel's or, where that is given up, its first alternative's that is not. A kernel whose code
-/// would write elements twice loses its `in_place`. Error: even the last alternative of a call was given up.
-Result<std::vector<EmittedKernel>> emit_objects(std::vector<Call>& calls, Emitter& emitter, const EmitOptions& emit,
-                                                const CompileOptions& options);
+/// Code for each call: its kernel's or, where that is given up, its first alternative's that is not. A kernel
+/// whose code would write elements twice loses its `in_place`. Error: even the last alternative of a call was
+/// given up.
+Result<std::vector<EmittedKernel>> emit_objects(std::vector<Call>& calls, Emitter& emitter,
+                                                const EmitOptions& emit, const CompileOptions& options);
 
 }  // namespace intarsia::halide

@@ -9,8 +9,8 @@
 
 namespace intarsia::halide {
 
-/// Exports `intarsia_<digest of the kernel>_<digest of its arguments>_argv`, which takes an array of pointers: to the user
-/// context, then to each buffer.
+/// Exports `intarsia_<digest of the kernel>_<digest of its arguments>_argv`, which takes an array of
+/// pointers: to the user context, then to each buffer.
 struct EmittedKernel {
   std::string symbol;        // with the _argv at its end
   std::string object_file;   // ELF, relocatable

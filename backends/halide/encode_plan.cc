@@ -55,13 +55,15 @@ class Encoder {
   }
 
   uint32_t add_kernel(const Kernel& kernel, const EmittedKernel& emitted) {
-    const auto [at, is_new] = kernel_index_.try_emplace(emitted.symbol, static_cast<uint32_t>(kernels_.size()));
+    const auto [at, is_new] =
+        kernel_index_.try_emplace(emitted.symbol, static_cast<uint32_t>(kernels_.size()));
     if (!is_new) return at->second;
     const std::vector<ArgumentForm> forms = argument_forms(kernel, emitted.output);
     INTARSIA_CHECK(emitted.symbol.ends_with(symbol_ending(forms)));
     std::vector<flatbuffers::Offset<fbs::Argument>> arguments;
     for (const ArgumentForm& form : forms) {
-      arguments.push_back(fbs::CreateArgument(builder_, static_cast<uint8_t>(form.dtype), builder_.CreateVector(form.extents),
+      arguments.push_back(fbs::CreateArgument(builder_, static_cast<uint8_t>(form.dtype),
+                                              builder_.CreateVector(form.extents),
                                               builder_.CreateVector(form.strides)));
     }
     const auto symbol = builder_.CreateString(emitted.symbol);

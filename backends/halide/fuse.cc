@@ -57,12 +57,15 @@ class Fuser {
   }
 
   /// One kernel beside three, in us, heads x length x channels of a head, on one thread of a Zen 4:
-  ///   12x64x64 135, 158    12x128x64 516, 533    12x197x64 1254, 1301    12x256x64 2064, 2105    12x512x64 8299, 9777
-  ///   8x128x32 192, 208    8x197x32 471, 507     6x64x128 126, 137       6x128x128 481, 489     6x1024x128 31463, 32542
-  /// and on two: 12x128x64 278, 321; 12x197x64 631, 701; 12x512x64 4284, 5325. So one wherever it may be. But constants
-  /// are better packed at compile time, and only a product of its own packs values whose channels lie apart.
+  ///   12x64x64 135, 158    12x128x64 516, 533    12x197x64 1254, 1301    12x256x64 2064, 2105    12x512x64
+  ///   8299, 9777 8x128x32 192, 208    8x197x32 471, 507     6x64x128 126, 137       6x128x128 481, 489
+  ///   6x1024x128 31463, 32542
+  /// and on two: 12x128x64 278, 321; 12x197x64 631, 701; 12x512x64 4284, 5325. So one wherever it may be. But
+  /// constants are better packed at compile time, and only a product of its own packs values whose channels
+  /// lie apart.
   bool wins(const AttentionNodes& attention) const {
-    const ValueId keys = graph_.node(attention.scores).inputs[1], values = graph_.node(attention.product).inputs[1];
+    const ValueId keys = graph_.node(attention.scores).inputs[1],
+                  values = graph_.node(attention.product).inputs[1];
     return std::ranges::none_of(attention.all(), [&](NodeId node) { return taken_[index(node)]; }) &&
            !graph_.value(keys).constant && !graph_.value(values).constant &&
            layouts_.storage[index(values)].strides.back() == 1;
@@ -109,7 +112,8 @@ class Fuser {
   bool extend(Group& group, std::optional<Rows>& rows) {
     constexpr size_t most_nodes = 24;  // of one extension: keeps expressions small
     constexpr size_t most_group = 20;  // before one: a kernel has at most 96 buffers (region_executable.h)
-    if (group.form == Form::recurrence || is_region_output(group.output) || group.nodes.size() > most_group) return false;
+    if (group.form == Form::recurrence || is_region_output(group.output) || group.nodes.size() > most_group)
+      return false;
     std::set<ValueId> live{group.output};
     std::set<NodeId> added;
     std::optional<Rows> grown_rows = rows;

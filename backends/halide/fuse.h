@@ -1,7 +1,7 @@
-// Step 4: which nodes become one kernel: an attention; an anchor (contraction, window, reduction, movement) with the
-// elementwise nodes behind it, for a convolution also those in front of it; reductions over the same axes together with
-// the elementwise nodes between them; chains of elementwise nodes alone; a recurrent node alone. Everything inside a
-// group stays in registers or small buffers.
+// Step 4: which nodes become one kernel: an attention; an anchor (contraction, window, reduction, movement)
+// with the elementwise nodes behind it, for a convolution also those in front of it; reductions over the same
+// axes together with the elementwise nodes between them; chains of elementwise nodes alone; a recurrent node
+// alone. Everything inside a group stays in registers or small buffers.
 //   conv -> add -> relu, relu read twice        =>  one kernel [conv, add, relu]
 //   max -> sub -> exp -> sum -> div (a softmax)  =>  one kernel
 //   matmul -> mul -> add -> softmax -> matmul (an attention)  =>  one kernel

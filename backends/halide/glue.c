@@ -1,5 +1,5 @@
-/* The functions that kernels call, forwarded to the host's table. Linked once into every program that has kernels;
-   hidden there, so that programs side by side do not see each other's. Needs no library. */
+/* The functions that kernels call, forwarded to the host's table. Linked once into every program that has
+   kernels; hidden there, so that programs side by side do not see each other's. Needs no library. */
 #include "halide_abi.h"
 
 int halide_do_par_for(void* user_context, HalideTask task, int min, int size, uint8_t* closure) {

@@ -12,7 +12,8 @@ using Steps = std::vector<int64_t>;
 
 class StrideHoister {
  public:
-  explicit StrideHoister(Graph& graph) : graph_(graph), readers_(find_readers(graph)), steps_(graph.values.size()) {}
+  explicit StrideHoister(Graph& graph)
+      : graph_(graph), readers_(find_readers(graph)), steps_(graph.values.size()) {}
 
   void run() {
     for (size_t n = graph_.nodes.size(); n-- > 0;) find_steps(graph_.nodes[n].outputs[0]);
@@ -35,8 +36,10 @@ class StrideHoister {
     if (reader.op == "Conv") {
       const bool is_data = reader.inputs[0] == value && std::ranges::count(reader.inputs, value) == 1;
       const Shape weights = shape(reader.inputs[1]);
-      const bool pointwise = std::all_of(weights.begin() + 2, weights.end(), [](int64_t taps) { return taps == 1; });
-      const bool plain = all_are(reader.attributes.get_ints("pads"), 0) && all_are(reader.attributes.get_ints("spread"), 1);
+      const bool pointwise =
+          std::all_of(weights.begin() + 2, weights.end(), [](int64_t taps) { return taps == 1; });
+      const bool plain =
+          all_are(reader.attributes.get_ints("pads"), 0) && all_are(reader.attributes.get_ints("spread"), 1);
       return is_data && pointwise && plain ? reader.attributes.get_ints("strides") : ones(value);
     }
     return form_of(reader) == Form::elementwise && shape(value) == shape(reader.outputs[0])
@@ -52,7 +55,8 @@ class StrideHoister {
     return std::ranges::all_of(node.inputs, [&](ValueId input) {
       const Shape in = shape(input);
       const size_t spatial = std::min(out.size() - 2, in.size());
-      return in == out || std::all_of(in.end() - static_cast<ptrdiff_t>(spatial), in.end(), [](int64_t size) { return size == 1; });
+      return in == out || std::all_of(in.end() - static_cast<ptrdiff_t>(spatial), in.end(),
+                                      [](int64_t size) { return size == 1; });
     });
   }
 
@@ -61,7 +65,8 @@ class StrideHoister {
     steps = ones(value);
     const std::vector<NodeId>& readers = readers_[index(value)];
     const bool is_output = std::ranges::find(graph_.outputs, value) != graph_.outputs.end();
-    if (steps.empty() || is_output || readers.empty() || !can_skip(graph_.node(graph_.value(value).producer))) return;
+    if (steps.empty() || is_output || readers.empty() || !can_skip(graph_.node(graph_.value(value).producer)))
+      return;
     const Steps wanted = needed_by(graph_.node(readers[0]), value);
     const bool agreed = std::ranges::all_of(
         readers, [&](NodeId reader) { return needed_by(graph_.node(reader), value) == wanted; });
@@ -94,7 +99,8 @@ class StrideHoister {
     if (node.op == "Conv") {
       std::vector<int64_t> strides = node.attributes.get_ints("strides");
       const Steps& taken = steps_[index(node.inputs[0])];  // by the input already
-      for (size_t i = 0; i < strides.size(); ++i) strides[i] = strides[i] / (taken.empty() ? 1 : taken[i]) * steps[i];
+      for (size_t i = 0; i < strides.size(); ++i)
+        strides[i] = strides[i] / (taken.empty() ? 1 : taken[i]) * steps[i];
       node.attributes.set("strides", strides);
     } else if (!all_are(steps, 1)) {
       const Shape whole = shape(out);
@@ -107,7 +113,9 @@ class StrideHoister {
     graph_.add_node(std::move(node));
   }
 
-  Steps steps_of(ValueId value) const { return index(value) < steps_.size() ? steps_[index(value)] : ones(value); }
+  Steps steps_of(ValueId value) const {
+    return index(value) < steps_.size() ? steps_[index(value)] : ones(value);
+  }
 
   Graph& graph_;
   const std::vector<std::vector<NodeId>> readers_;

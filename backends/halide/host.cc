@@ -21,7 +21,8 @@ struct Host::Loop {
   uint8_t* closure;
 };
 
-/// Before each block of a slice. Kernels free early what they need no more, so not always the last block first.
+/// Before each block of a slice. Kernels free early what they need no more, so not always the last block
+/// first.
 struct alignas(64) Host::Block {
   Block* before;
   bool is_free;

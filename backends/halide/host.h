@@ -42,7 +42,7 @@ class Host {
   std::byte* scratch_;
   size_t slice_bytes_, workers_;
   std::array<Slice, 128> slices_{};  // workers behind the last have none
-  std::atomic_flag has_message_;  // several workers may fail at once
+  std::atomic_flag has_message_;     // several workers may fail at once
   std::array<char, 256> message_{};
 };
 

@@ -121,7 +121,8 @@ std::string Kernel::text() const {
   std::string text = fmt::format("form {} threads {} {}\n", static_cast<int>(form), threads, isa.level);
   if (form == Form::recurrence) text += fmt::format("schedule {}\n", print_schedule(schedule));
   if (form == Form::contraction)
-    text += fmt::format("schedule {} panels {}x{}\n", print_schedule(schedule), packing.panels, packing.panel);
+    text +=
+        fmt::format("schedule {} panels {}x{}\n", print_schedule(schedule), packing.panels, packing.panel);
   if (form == Form::attention) text += fmt::format("schedule {}\n", print_schedule(attention));
   if (in_place) text += fmt::format("in place of {}\n", index(body.inputs[*in_place]));
   for (size_t i = 0; i < inputs.size(); ++i)
@@ -137,11 +138,13 @@ std::string Kernel::text() const {
   return text + fmt::format("out {} {}\n", index(body.outputs[0]), argument_text(output));
 }
 
-std::vector<Call> make_kernels(const Layouts& layouts, const std::vector<Group>& groups, const Isa& isa, int threads) {
+std::vector<Call> make_kernels(const Layouts& layouts, const std::vector<Group>& groups, const Isa& isa,
+                               int threads) {
   std::vector<Call> calls;
   for (const Group& group : groups) {
     if (group.form == Form::recurrence)
-      std::ranges::move(make_recurrence(layouts, layouts.graph.node(group.nodes[0]), threads), std::back_inserter(calls));
+      std::ranges::move(make_recurrence(layouts, layouts.graph.node(group.nodes[0]), threads),
+                        std::back_inserter(calls));
     else
       calls.push_back(Maker(layouts, group).make(threads));
   }

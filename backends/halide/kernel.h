@@ -30,15 +30,15 @@ struct Argument {
 
 struct Kernel {
   Form form = Form::elementwise;
-  Isa isa;                       // that the code is made for
-  Graph body;                    // core operators; inputs v0, v1, ...; scalars are constants; one output
-  NodeId anchor = no_node;       // the contraction, window, movement or scan
-  std::vector<Argument> inputs;  // of the body's inputs
-  Argument output;               // as the body has it
-  std::optional<size_t> weights;  // of a contraction: the input that holds weights known at compile time
-  ContractionSchedule schedule;   // of a contraction or a recurrence
-  AttentionSchedule attention;    // of an attention
-  Packing packing;                // of the weights
+  Isa isa;                         // that the code is made for
+  Graph body;                      // core operators; inputs v0, v1, ...; scalars are constants; one output
+  NodeId anchor = no_node;         // the contraction, window, movement or scan
+  std::vector<Argument> inputs;    // of the body's inputs
+  Argument output;                 // as the body has it
+  std::optional<size_t> weights;   // of a contraction: the input that holds weights known at compile time
+  ContractionSchedule schedule;    // of a contraction or a recurrence
+  AttentionSchedule attention;     // of an attention
+  Packing packing;                 // of the weights
   std::optional<size_t> in_place;  // the input that the output is written over; the same address
   int threads = 1;
   std::string text() const;  // the signature
@@ -56,16 +56,19 @@ struct Call {
   std::string source;  // name of the source node that its anchor, or first node, comes from
   std::vector<ValueId> inputs;
   ValueId output = no_value;
-  std::vector<std::pair<ValueId, ValueId>> numbers = {};  // constants of the kernel's body, and where the region has them
+  std::vector<std::pair<ValueId, ValueId>> numbers =
+      {};  // constants of the kernel's body, and where the region has them
   /// Other ways to compute it, in order of preference, should code for the kernel be too expensive to make.
   std::vector<Kernel> alternatives = {};
   int64_t times = 1;
-  std::vector<Walk> walks = {};  // of the inputs, then of the output; none where every argument is its whole value
+  std::vector<Walk> walks =
+      {};  // of the inputs, then of the output; none where every argument is its whole value
 
   Walk walk(size_t argument) const { return walks.empty() ? Walk{} : walks[argument]; }
 };
 
 /// Step 5: the calls of a region in order.
-std::vector<Call> make_kernels(const Layouts& layouts, const std::vector<Group>& groups, const Isa& isa, int threads);
+std::vector<Call> make_kernels(const Layouts& layouts, const std::vector<Group>& groups, const Isa& isa,
+                               int threads);
 
 }  // namespace intarsia::halide

@@ -101,7 +101,14 @@ msg::NodeT encode(const Node& node) {
 }
 
 void decode(const msg::NodeT& from, Graph& body) {
-  Node node{fmt::format("n{}", body.nodes.size()), from.op, "", from.version, to_ids(from.inputs), to_ids(from.outputs), {}, {}};
+  Node node{fmt::format("n{}", body.nodes.size()),
+            from.op,
+            "",
+            from.version,
+            to_ids(from.inputs),
+            to_ids(from.outputs),
+            {},
+            {}};
   for (const auto& attribute : from.attributes) node.attributes.set(attribute->name, decode(*attribute));
   body.add_node(std::move(node));
 }
@@ -114,7 +121,9 @@ msg::ArgumentT encode(const Argument& argument) {
   return to;
 }
 
-Argument decode(const msg::ArgumentT& from) { return {static_cast<DType>(from.dtype), from.shape, from.strides}; }
+Argument decode(const msg::ArgumentT& from) {
+  return {static_cast<DType>(from.dtype), from.shape, from.strides};
+}
 
 std::unique_ptr<msg::TileT> encode(const ContractionTile& tile) {
   msg::TileT to;
@@ -171,7 +180,8 @@ Result<Kernel> decode(const msg::KernelT& from) {
   kernel.output = std::move(kernel.inputs.back());
   kernel.inputs.pop_back();
   kernel.weights = to_place(from.weights);
-  kernel.schedule = {static_cast<ContractionSchedule::Algorithm>(from.algorithm), decode(*from.tile), from.threads_share_rows};
+  kernel.schedule = {static_cast<ContractionSchedule::Algorithm>(from.algorithm), decode(*from.tile),
+                     from.threads_share_rows};
   kernel.attention = {decode(*from.scores), decode(*from.product), from.rows};
   kernel.packing = {from.panel, from.panels};
   kernel.in_place = to_place(from.in_place);
@@ -221,7 +231,8 @@ CodegenReply decode_reply(const std::string& bytes) {
   flatbuffers::GetRoot<msg::Reply>(bytes.data())->UnPackTo(&from);
   if (!from.error.empty()) return fail("{}", from.error);
   if (from.repeats) return std::nullopt;
-  return EmittedKernel{from.symbol, {from.object.begin(), from.object.end()}, decode(*from.output), from.scratch_bytes};
+  return EmittedKernel{
+      from.symbol, {from.object.begin(), from.object.end()}, decode(*from.output), from.scratch_bytes};
 }
 
 }  // namespace intarsia::halide

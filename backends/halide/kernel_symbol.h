@@ -20,7 +20,8 @@ struct ArgumentForm {
   std::vector<int32_t> extents, strides;  // strides in elements
 };
 
-/// "_<digest of the arguments>_argv": the end of the symbol of a kernel with these inputs and this output, the last one.
+/// "_<digest of the arguments>_argv": the end of the symbol of a kernel with these inputs and this output,
+/// the last one.
 inline std::string symbol_ending(std::span<const ArgumentForm> arguments) {
   std::vector<int32_t> numbers;
   for (const ArgumentForm& argument : arguments) {

@@ -10,8 +10,8 @@
 
 namespace intarsia::halide {
 
-/// Of each root that is neither the caller's nor a constant: from the first call that writes any part of it to the last
-/// that reads one, and how much memory it takes.
+/// Of each root that is neither the caller's nor a constant: from the first call that writes any part of it
+/// to the last that reads one, and how much memory it takes.
 std::map<ValueId, Lifetime> find_lifetimes(const Layouts& layouts, const std::vector<Call>& calls);
 
 }  // namespace intarsia::halide

@@ -51,14 +51,17 @@ class Loader {
 
   Result<std::unique_ptr<Executable>> load() {
     auto bytes = reinterpret_cast<const uint8_t*>(context_.blob.data());
-    if (!flatbuffers::Verifier(bytes, context_.blob.size()).VerifyBuffer<fbs::AnyPlan>(nullptr)) return damaged();
+    if (!flatbuffers::Verifier(bytes, context_.blob.size()).VerifyBuffer<fbs::AnyPlan>(nullptr))
+      return damaged();
     const uint32_t version = flatbuffers::GetRoot<fbs::AnyPlan>(bytes)->version();
     if (version != 3)
       return fail("halide: the region's plan has version {}, this runtime reads 3; compile again", version);
-    if (!flatbuffers::Verifier(bytes, context_.blob.size()).VerifyBuffer<fbs::RegionPlan>(nullptr)) return damaged();
+    if (!flatbuffers::Verifier(bytes, context_.blob.size()).VerifyBuffer<fbs::RegionPlan>(nullptr))
+      return damaged();
     plan_ = flatbuffers::GetRoot<fbs::RegionPlan>(bytes);
     if (!read(plan_->input_bytes(), sizeof(uint64_t)) || !read(plan_->output_bytes(), sizeof(uint64_t)) ||
-        !read(plan_->kernels(), sizeof(flatbuffers::uoffset_t)) || !read(plan_->calls(), sizeof(flatbuffers::uoffset_t)))
+        !read(plan_->kernels(), sizeof(flatbuffers::uoffset_t)) ||
+        !read(plan_->calls(), sizeof(flatbuffers::uoffset_t)))
       return damaged();
     TRY(load_sizes());
     for (uint32_t i = 0; i < plan_->kernels()->size(); ++i) TRY(load_kernel(*plan_->kernels()->Get(i)));
@@ -70,13 +73,15 @@ class Loader {
  private:
   static tl::unexpected<Error> damaged() { return fail("halide: the region's plan is damaged"); }
 
-  /// False when it is missing or damaged. FlatBuffers data may refer to one part many times, which our writer does not do:
-  /// parts that are more than the blob are damage. Nor does the FlatBuffers verifier look whether large elements are aligned.
+  /// False when it is missing or damaged. FlatBuffers data may refer to one part many times, which our writer
+  /// does not do: parts that are more than the blob are damage. Nor does the FlatBuffers verifier look
+  /// whether large elements are aligned.
   template <typename Vector>
   bool read(const Vector* parts, size_t size) {
     const size_t alignment = size % 8 == 0 ? 8 : 4;
     if (parts == nullptr || parts->size() > unread_ / size) return false;
-    if (parts->size() > 0 && reinterpret_cast<uintptr_t>(parts->Data()) % alignment != 0) return false;  // empty ones may lie anywhere
+    if (parts->size() > 0 && reinterpret_cast<uintptr_t>(parts->Data()) % alignment != 0)
+      return false;  // empty ones may lie anywhere
     unread_ -= parts->size() * size;
     return true;
   }
@@ -89,7 +94,8 @@ class Loader {
     region_.scratch_bytes = plan_->scratch_bytes();
     uint64_t workspace = plan_->workspace_bytes();
     if (workspace > context_.workspace_bytes)
-      return fail("halide: the region's plan uses {} bytes of workspace, it has {}", workspace, context_.workspace_bytes);
+      return fail("halide: the region's plan uses {} bytes of workspace, it has {}", workspace,
+                  context_.workspace_bytes);
     bool fits = region_.workers <= most_workers && region_.scratch_offset % 64 == 0 &&
                 region_.scratch_bytes % 64 == 0 && region_.scratch_offset <= workspace &&
                 (region_.workers == 0 ||
@@ -100,15 +106,17 @@ class Loader {
 
   Status load_kernel(const fbs::Kernel& from) {
     const auto* arguments = from.arguments();
-    if (!from.symbol() || from.symbol()->size() > most_symbol_bytes || !read(arguments, sizeof(flatbuffers::uoffset_t)) ||
-        arguments->size() == 0 || arguments->size() > most_arguments)
+    if (!from.symbol() || from.symbol()->size() > most_symbol_bytes ||
+        !read(arguments, sizeof(flatbuffers::uoffset_t)) || arguments->size() == 0 ||
+        arguments->size() > most_arguments)
       return damaged();
     LoadedKernel kernel;
     std::vector<ArgumentForm> forms;
     for (uint32_t i = 0; i < arguments->size(); ++i) TRY(load_argument(*arguments->Get(i), kernel, forms));
     const std::string symbol = from.symbol()->str();
     if (!symbol.ends_with(symbol_ending(forms)))
-      return fail("halide: the kernel '{}' was made for other arguments than the region's plan gives it", symbol);
+      return fail("halide: the kernel '{}' was made for other arguments than the region's plan gives it",
+                  symbol);
     void* address = context_.symbol ? context_.symbol(symbol) : nullptr;
     if (!address) return fail("halide: the program has no kernel '{}'", symbol);
     kernel.function = reinterpret_cast<KernelFunction>(address);
@@ -120,8 +128,8 @@ class Loader {
     const auto dtype = static_cast<DType>(from.dtype());
     const std::optional<HalideType> type = from.dtype() < dtype_count ? halide_type(dtype) : std::nullopt;
     const auto *extents = from.extents(), *strides = from.strides();
-    if (!type || !read(extents, sizeof(int32_t)) || !read(strides, sizeof(int32_t)) || extents->size() != strides->size() ||
-        extents->size() > most_dimensions)
+    if (!type || !read(extents, sizeof(int32_t)) || !read(strides, sizeof(int32_t)) ||
+        extents->size() != strides->size() || extents->size() > most_dimensions)
       return damaged();
     BufferPlan& to = kernel.arguments.emplace_back();
     to.type = *type;
@@ -142,37 +150,44 @@ class Loader {
       case BufferPlan::Where::input:
         return index < region_.input_bytes.size() ? std::optional(region_.input_bytes[index]) : std::nullopt;
       case BufferPlan::Where::output:
-        return index < region_.output_bytes.size() ? std::optional(region_.output_bytes[index]) : std::nullopt;
+        return index < region_.output_bytes.size() ? std::optional(region_.output_bytes[index])
+                                                   : std::nullopt;
       case BufferPlan::Where::constant:
-        return index < context_.constants.size() ? std::optional<uint64_t>(context_.constants[index].bytes()) : std::nullopt;
+        return index < context_.constants.size() ? std::optional<uint64_t>(context_.constants[index].bytes())
+                                                 : std::nullopt;
       case BufferPlan::Where::workspace:
         return plan_->scratch_offset();
     }
     return std::nullopt;
   }
 
-  /// From the first byte to behind the last. Sizes are below 2^31, so that the sum of 16 products stays below 2^66.
+  /// From the first byte to behind the last. Sizes are below 2^31, so that the sum of 16 products stays below
+  /// 2^66.
   static Bytes reach_bytes(const BufferPlan& buffer) {
     Bytes reach = 1;
-    for (const HalideDimension& dimension : buffer.dimensions) reach += static_cast<Bytes>(dimension.extent - 1) * dimension.stride;
+    for (const HalideDimension& dimension : buffer.dimensions)
+      reach += static_cast<Bytes>(dimension.extent - 1) * dimension.stride;
     return reach * (buffer.type.bits / 8);
   }
 
   Status load_call(const fbs::Call& from) {
-    if (from.kernel() >= kernels_.size()) return fail("no kernel {}; there are {}", from.kernel(), kernels_.size());
+    if (from.kernel() >= kernels_.size())
+      return fail("no kernel {}; there are {}", from.kernel(), kernels_.size());
     const LoadedKernel& kernel = kernels_[from.kernel()];
     const size_t count = kernel.arguments.size();
-    const size_t places = from.places() ? from.places()->size() : 0, steps = from.steps() ? from.steps()->size() : 0;
+    const size_t places = from.places() ? from.places()->size() : 0,
+                 steps = from.steps() ? from.steps()->size() : 0;
     if (places != count || (steps != 0 && steps != count))
       return fail("{} places and {} steps for a kernel of {} arguments", places, steps, count);
-    if (!read(from.places(), sizeof(fbs::Place)) || (steps != 0 && !read(from.steps(), sizeof(int64_t)))) return damaged();
+    if (!read(from.places(), sizeof(fbs::Place)) || (steps != 0 && !read(from.steps(), sizeof(int64_t))))
+      return damaged();
     CallPlan to{kernel.function, {}, from.label() ? from.label()->string_view() : "", from.times(), {}};
     for (uint32_t i = 0; i < count; ++i) {
       to.buffers.push_back(static_cast<uint32_t>(region_.buffers.size()));
       const int64_t step = steps == 0 ? 0 : from.steps()->Get(i);
       if (steps != 0) to.steps.push_back(step);
-      region_.buffers.push_back(TRY(with_context(place(kernel.arguments[i], *from.places()->Get(i), step, from.times()),
-                                                 "argument {}", i)));
+      region_.buffers.push_back(TRY(with_context(
+          place(kernel.arguments[i], *from.places()->Get(i), step, from.times()), "argument {}", i)));
     }
     TRY(check_output(region_.buffers.back()));
     // So many times that the output would leave its tensor are none that end.
@@ -182,7 +197,8 @@ class Loader {
     return {};
   }
 
-  /// An argument where it lies in a tensor, the first time and, since it moves by equal steps, each time up to the last.
+  /// An argument where it lies in a tensor, the first time and, since it moves by equal steps, each time up
+  /// to the last.
   Result<BufferPlan> place(BufferPlan buffer, const fbs::Place& at, int64_t step, uint32_t times) const {
     buffer.where = static_cast<BufferPlan::Where>(at.where());
     buffer.index = at.index();
@@ -191,7 +207,8 @@ class Loader {
     if (!container) return fail("there is no tensor {} of kind {}", at.index(), static_cast<int>(at.where()));
     if (buffer.offset > *container || reach_bytes(buffer) > *container - buffer.offset)
       return fail("it lies outside of its tensor of {} bytes", *container);
-    const Bytes last = static_cast<Bytes>(buffer.offset) + static_cast<Bytes>(step) * (static_cast<Bytes>(times) - 1);
+    const Bytes last =
+        static_cast<Bytes>(buffer.offset) + static_cast<Bytes>(step) * (static_cast<Bytes>(times) - 1);
     if (last < 0 || last + reach_bytes(buffer) > *container)
       return fail("it moves out of its tensor of {} bytes", *container);
     if (buffer.offset % (buffer.type.bits / 8) != 0 || step % (buffer.type.bits / 8) != 0)
@@ -202,7 +219,8 @@ class Loader {
   }
 
   static Status check_output(const BufferPlan& buffer) {
-    const bool writable = buffer.where == BufferPlan::Where::output || buffer.where == BufferPlan::Where::workspace;
+    const bool writable =
+        buffer.where == BufferPlan::Where::output || buffer.where == BufferPlan::Where::workspace;
     return writable ? Status() : fail("its output lies in an input or a constant");
   }
 

@@ -9,15 +9,16 @@ using Halide::Internal::Load;
 
 class LoadFromOutput : public IRMutator {
  public:
-  LoadFromOutput(std::string input, Halide::Func output) : input_(std::move(input)), output_(std::move(output)) {}
+  LoadFromOutput(std::string input, Halide::Func output)
+      : input_(std::move(input)), output_(std::move(output)) {}
 
  private:
   using IRMutator::visit;
 
   Expr visit(const Load* load) override {
     if (load->name != input_) return IRMutator::visit(load);
-    return Load::make(load->type, output_.name(), mutate(load->index), {}, output_.output_buffer().parameter(),
-                      mutate(load->predicate), load->alignment);
+    return Load::make(load->type, output_.name(), mutate(load->index), {},
+                      output_.output_buffer().parameter(), mutate(load->predicate), load->alignment);
   }
 
   std::string input_;

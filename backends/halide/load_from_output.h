@@ -1,5 +1,5 @@
-// Lets a pipeline read an input through its output's buffer. Halide tells LLVM that loads and stores of different
-// buffers never touch the same memory; where they do, only one name keeps them in order.
+// Lets a pipeline read an input through its output's buffer. Halide tells LLVM that loads and stores of
+// different buffers never touch the same memory; where they do, only one name keeps them in order.
 #pragma once
 
 #include <Halide.h>
@@ -8,7 +8,8 @@
 
 namespace intarsia::halide {
 
-/// Every load of `input` becomes one of `output` at the same address; both have the same type, sizes and strides.
+/// Every load of `input` becomes one of `output` at the same address; both have the same type, sizes and
+/// strides.
 void load_from_output(Halide::Pipeline& pipeline, const std::string& input, Halide::Func output);
 
 }  // namespace intarsia::halide

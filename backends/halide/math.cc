@@ -14,7 +14,8 @@ using Halide::Expr;
 using Halide::select;
 using Exprs = std::vector<Expr>;
 
-constexpr float infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+constexpr float infinity = std::numeric_limits<float>::infinity(),
+                nan = std::numeric_limits<float>::quiet_NaN();
 constexpr uint32_t infinity_bits = 0x7f800000, sign_bit = 0x80000000;
 
 bool is_f64(const Expr& x) { return x.type().bits() == 64; }
@@ -24,7 +25,9 @@ bool is_number(const Expr& x) {
   return number && !std::isnan(*number);
 }
 
-Expr nan_of(Halide::Type type) { return Halide::Internal::make_const(type, std::numeric_limits<double>::quiet_NaN()); }
+Expr nan_of(Halide::Type type) {
+  return Halide::Internal::make_const(type, std::numeric_limits<double>::quiet_NaN());
+}
 
 /// Horner's rule, highest power first.
 Expr polynomial(const Expr& x, std::initializer_list<float> coefficients) {
@@ -33,7 +36,8 @@ Expr polynomial(const Expr& x, std::initializer_list<float> coefficients) {
   return sum;
 }
 
-/// NaN becomes `low`: a comparison and the choice between its operands are one instruction, which gives the second.
+/// NaN becomes `low`: a comparison and the choice between its operands are one instruction, which gives the
+/// second.
 Expr cut_off(const Expr& x, float low, float high) {
   return strictly({x}, [=](const Exprs& in) {
     const Expr above = select(in[0] > low, in[0], low);
@@ -65,18 +69,20 @@ Expr divide(const Expr& a, const Expr& b) {
   return strictly({a, b}, [](const Exprs& in) { return in[0] / in[1]; });
 }
 
-/// exp of a finite x: 2^k exp(r) with x = k ln2 + r, |r| <= ln2 / 2. The result may be infinite, zero or denormal.
-/// Polynomial: minimax for the relative error, 3e-9.
+/// exp of a finite x: 2^k exp(r) with x = k ln2 + r, |r| <= ln2 / 2. The result may be infinite, zero or
+/// denormal. Polynomial: minimax for the relative error, 3e-9.
 Expr exp_of_finite(const Expr& x) {
   // Adding this rounds to whole numbers, and leaves k + 254 in the low 9 bits.
   constexpr float shifter = 12582912 + 254;
   const Expr shifted = strictly({x * 1.44269504f}, [](const Exprs& in) { return in[0] + shifter; });
   const Expr k = strictly({shifted}, [](const Exprs& in) { return in[0] - shifter; });
   const Expr r = x - k * 0.693147182f;
-  const Expr power = polynomial(r, {0.00138145406f, 0.00836874545f, 0.041668389f, 0.166665211f, 0.49999994f, 1.0f, 1.0f});
+  const Expr power =
+      polynomial(r, {0.00138145406f, 0.00836874545f, 0.041668389f, 0.166665211f, 0.49999994f, 1.0f, 1.0f});
   // 2^k has two factors, as it may be denormal or more than the largest number where the result is not.
   const Expr bits = bits_of(shifted), half = bits >> 1;
-  const Expr first = Halide::reinterpret<float>(half << 23), second = Halide::reinterpret<float>((bits - half) << 23);
+  const Expr first = Halide::reinterpret<float>(half << 23),
+             second = Halide::reinterpret<float>((bits - half) << 23);
   return multiply(multiply(power, first), second);
 }
 
@@ -85,12 +91,13 @@ Expr cut_for_exp(const Expr& x) { return cut_off(x, -104.0f, 89.0f); }
 
 /// log(1 + x) for 0 <= x <= 1. Minimax for the relative error, 3e-8.
 Expr log1p_of_unit(const Expr& x) {
-  return x * polynomial(x, {0.00523269502f, -0.0295052435f, 0.0782259628f, -0.136632472f, 0.191060081f, -0.24842982f,
-                            0.333190978f, -0.499994934f, 0.99999994f});
+  return x * polynomial(x, {0.00523269502f, -0.0295052435f, 0.0782259628f, -0.136632472f, 0.191060081f,
+                            -0.24842982f, 0.333190978f, -0.499994934f, 0.99999994f});
 }
 
-/// Of a number in [-4.1, 4.1]. Rational minimax approximation on [-4, 4]; coefficients as in Eigen and XLA (erf of f32).
-/// At 4.1 it has passed 1 by more than it may be off, so that the ends are exact: Gelu multiplies 1 + erf by large numbers.
+/// Of a number in [-4.1, 4.1]. Rational minimax approximation on [-4, 4]; coefficients as in Eigen and XLA
+/// (erf of f32). At 4.1 it has passed 1 by more than it may be off, so that the ends are exact: Gelu
+/// multiplies 1 + erf by large numbers.
 Expr erf_of_cut(const Expr& cut) {
   Expr square = cut * cut;
   Expr odd = cut * polynomial(square, {-2.72614225801306e-10f, 2.77068142495902e-08f, -2.10102402082508e-06f,
@@ -130,8 +137,8 @@ Expr strictly(const Exprs& inputs, const std::function<Expr(const Exprs&)>& f) {
   return Halide::Internal::substitute(values, Halide::strict_float(f(names)));
 }
 
-// A constant number is second in the comparison, where it costs nothing. Else NaN is a constant, too: with b in its place
-// LLVM makes one condition of two, and a reduction waits for both.
+// A constant number is second in the comparison, where it costs nothing. Else NaN is a constant, too: with b
+// in its place LLVM makes one condition of two, and a reduction waits for both.
 Expr larger(Expr a, Expr b) {
   if (!a.type().is_float()) return Halide::max(a, b);
   if (is_number(a) && !is_number(b)) return larger(b, a);
@@ -148,10 +155,15 @@ Expr smaller(Expr a, Expr b) {
 
 Ratio operator*(const Ratio& a, const Ratio& b) { return {a.over * b.over, a.under * b.under}; }
 Ratio operator*(const Ratio& a, Expr factor) { return {a.over * std::move(factor), a.under}; }
-Ratio operator+(const Ratio& a, const Ratio& b) { return {a.over * b.under + b.over * a.under, a.under * b.under}; }
+Ratio operator+(const Ratio& a, const Ratio& b) {
+  return {a.over * b.under + b.over * a.under, a.under * b.under};
+}
 
-// |x| is cut where the result is about one. NaN goes through the polynomials: nothing here compares what comes of it.
-Ratio tanh_ratio(Expr x) { return tanh_of_cut(cut_off_but_nan(x, -7.90531110763549805f, 7.90531110763549805f)); }
+// |x| is cut where the result is about one. NaN goes through the polynomials: nothing here compares what
+// comes of it.
+Ratio tanh_ratio(Expr x) {
+  return tanh_of_cut(cut_off_but_nan(x, -7.90531110763549805f, 7.90531110763549805f));
+}
 
 // (1 + tanh(x / 2)) / 2
 Ratio sigmoid_ratio(Expr x) {
@@ -167,11 +179,12 @@ Expr exp_of(Expr x) {
 // NaN goes through: nothing here compares what comes of it.
 Expr exp_of_nonpositive(Expr x) {
   if (is_f64(x)) return Halide::exp(x);
-  return exp_of_finite(strictly({x}, [](const Exprs& in) { return select(in[0] < -104.0f, -104.0f, in[0]); }));
+  return exp_of_finite(
+      strictly({x}, [](const Exprs& in) { return select(in[0] < -104.0f, -104.0f, in[0]); }));
 }
 
-// x = 2^k m with 2/3 <= m < 4/3; the polynomial is minimax for the relative error, 3e-8. What m is made of is in range
-// for any bits, those of NaN and infinity, too.
+// x = 2^k m with 2/3 <= m < 4/3; the polynomial is minimax for the relative error, 3e-8. What m is made of is
+// in range for any bits, those of NaN and infinity, too.
 Expr log_of(Expr x) {
   if (is_f64(x)) return Halide::log(x);
   const Expr x_bits = bits_of(x);
@@ -179,12 +192,13 @@ Expr log_of(Expr x) {
   const Expr bits = Halide::reinterpret<int32_t>(select(is_denormal, multiply(x, 8388608.0f), x));
   const Expr k = (bits - 0x3f2aaaab) >> 23;
   const Expr f = Halide::reinterpret<float>(bits - (k << 23)) - 1.0f;
-  const Expr tail = polynomial(f, {0.140263632f, -0.153885424f, 0.139958054f, -0.164159611f, 0.200111687f, -0.250078201f,
-                                   0.333331972f, -0.499999374f});
+  const Expr tail = polynomial(f, {0.140263632f, -0.153885424f, 0.139958054f, -0.164159611f, 0.200111687f,
+                                   -0.250078201f, 0.333331972f, -0.499999374f});
   const Expr exponent = Halide::cast<float>(k) - select(is_denormal, 23.0f, 0.0f);
   const Expr log = exponent * 0.693147182f + (f + f * f * tail);
   // Bits above infinity's are those of NaN and of negative numbers.
-  const Expr is_positive_and_finite = x_bits - word(1) < word(infinity_bits - 1), is_zero = size_bits(x) == word(0);
+  const Expr is_positive_and_finite = x_bits - word(1) < word(infinity_bits - 1),
+             is_zero = size_bits(x) == word(0);
   return select(is_positive_and_finite, log, is_zero, -infinity, x_bits > word(infinity_bits), nan, infinity);
 }
 
@@ -194,7 +208,8 @@ Expr tanh_of(Expr x) {
   constexpr uint32_t least_bits = 0x39d1b717;  // 0.0004
   // At 9.8 the ratio has passed 1.
   const Ratio ratio = tanh_of_cut(cut_off(x, -9.8f, 9.8f));
-  return select(size_bits(x) - word(least_bits) <= word(infinity_bits - least_bits), Halide::clamp(ratio.over / ratio.under, -1.0f, 1.0f), x);
+  return select(size_bits(x) - word(least_bits) <= word(infinity_bits - least_bits),
+                Halide::clamp(ratio.over / ratio.under, -1.0f, 1.0f), x);
 }
 
 Expr erf_of(Expr x) { return unless_nan(x, erf_of_cut(cut_off(x, -4.1f, 4.1f))); }
@@ -222,8 +237,11 @@ Expr mish_of(Expr x) {
 
 // (1 + tanh(u)) / 2 = 1 / (1 + exp(-2u))
 Expr gelu_of(Expr x, bool approximate) {
-  if (!approximate) return multiply(multiply(x, 0.5f), 1.0f + erf_of_cut(cut_off(multiply(x, 0.70710678118654752f), -4.1f, 4.1f)));
-  const Expr twice = strictly({x}, [](const Exprs& in) { return in[0] * (-1.59576912f - 0.0713548163f * (in[0] * in[0])); });
+  if (!approximate)
+    return multiply(multiply(x, 0.5f),
+                    1.0f + erf_of_cut(cut_off(multiply(x, 0.70710678118654752f), -4.1f, 4.1f)));
+  const Expr twice =
+      strictly({x}, [](const Exprs& in) { return in[0] * (-1.59576912f - 0.0713548163f * (in[0] * in[0])); });
   const Expr size = exp_of_finite(cut_for_exp(twice));
   return strictly({x, size}, [](const Exprs& in) { return in[0] / (1.0f + in[1]); });
 }
@@ -232,7 +250,8 @@ Expr elu_of(Expr x, Expr alpha, Expr steepness) {
   const Expr zero = Halide::Internal::make_zero(x.type()), one = Halide::Internal::make_one(x.type());
   const Expr scaled = strictly({x, steepness}, [&](const Exprs& in) { return in[0] / in[1]; });
   const Expr size = is_f64(x) ? Halide::exp(scaled) : exp_of_finite(cut_off(scaled, -104.0f, 89.0f));
-  return strictly({x, size, alpha}, [&](const Exprs& in) { return select(in[0] < zero, in[2] * (in[1] - one), in[0]); });
+  return strictly({x, size, alpha},
+                  [&](const Exprs& in) { return select(in[0] < zero, in[2] * (in[1] - one), in[0]); });
 }
 
 Expr pow_of(Expr x, Expr y) {
@@ -250,7 +269,8 @@ Expr pow_of(Expr x, Expr y) {
     const Expr size = select(Halide::abs(x) == 1.0f, 1.0f, in[2]);
     const Expr whole = Halide::floor(y) == y, odd = Halide::floor(y * 0.5f) * 2.0f != y;
     const Expr negative = select(whole, select(odd, -size, size), x == -infinity, size, nan);
-    const Expr zero = select(whole && odd, x, 0.0f), of_zero = select(y > 0.0f, zero, y < 0.0f, 1.0f / zero, y);
+    const Expr zero = select(whole && odd, x, 0.0f),
+               of_zero = select(y > 0.0f, zero, y < 0.0f, 1.0f / zero, y);
     return select(y == 0.0f, 1.0f, x == 0.0f, of_zero, x < 0.0f, negative, size);
   });
 }

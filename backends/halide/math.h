@@ -1,9 +1,10 @@
-// Functions of one f32 or f64 as expressions that vectorise. Halide's own tanh and erf are calls of the C library, one
-// element at a time; its exp and log lose NaN and infinity.
+// Functions of one f32 or f64 as expressions that vectorise. Halide's own tanh and erf are calls of the C
+// library, one element at a time; its exp and log lose NaN and infinity.
 //
-// LLVM may contract and reorder what is not strict (Halide::strict_float), and may assume that no NaN and no infinity is
-// among it. So the polynomials in here are not strict and get finite numbers only, and what tells NaN and infinity apart
-// is strict. A caller must not make the results strict: products and sums would no longer contract.
+// LLVM may contract and reorder what is not strict (Halide::strict_float), and may assume that no NaN and no
+// infinity is among it. So the polynomials in here are not strict and get finite numbers only, and what tells
+// NaN and infinity apart is strict. A caller must not make the results strict: products and sums would no
+// longer contract.
 #pragma once
 
 #include <Halide.h>

@@ -12,8 +12,8 @@ bool send_message(int socket, const std::string& message);
 class MessageReader {
  public:
   enum class State { incomplete, complete, closed };
-  /// Takes what the socket has: waits for something when it blocks. Complete: `message` holds one; there is at most one
-  /// under way at a time.
+  /// Takes what the socket has: waits for something when it blocks. Complete: `message` holds one; there is
+  /// at most one under way at a time.
   State read(int socket, std::string& message);
 
  private:

@@ -5,8 +5,8 @@
 
 namespace intarsia::halide {
 
-/// Halide numbers the functions of parallel loops through the whole process. Here they are numbered through `module`, whose
-/// kernel is called `kernel`: equal kernels have equal objects.
+/// Halide numbers the functions of parallel loops through the whole process. Here they are numbered through
+/// `module`, whose kernel is called `kernel`: equal kernels have equal objects.
 void name_tasks(Halide::Module& module, const std::string& kernel);
 
 }  // namespace intarsia::halide

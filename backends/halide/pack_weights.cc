@@ -55,7 +55,8 @@ Tensor gather_dense(const Tensor& tensor, const Storage& storage, const Shape& s
   for (size_t i = 0; i < to.size(); ++i) {
     int64_t offset = 0;
     auto rest = static_cast<int64_t>(i);
-    for (size_t axis = 0; axis < shape.size(); rest %= strides[axis], ++axis) offset += rest / strides[axis] * storage.strides[axis];
+    for (size_t axis = 0; axis < shape.size(); rest %= strides[axis], ++axis)
+      offset += rest / strides[axis] * storage.strides[axis];
     to[i] = from[offset];
   }
   return dense;

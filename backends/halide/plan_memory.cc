@@ -21,7 +21,8 @@ class Planner {
     place_workspace();
     for (const Call& call : calls_) {
       std::vector<Place>& places = plan_.places.emplace_back();
-      for (size_t i = 0; i < call.inputs.size(); ++i) places.push_back(walked(input_place(call, i), call, i, call.inputs[i]));
+      for (size_t i = 0; i < call.inputs.size(); ++i)
+        places.push_back(walked(input_place(call, i), call, i, call.inputs[i]));
       places.push_back(walked(place(call.output), call, call.inputs.size(), call.output));
     }
     return std::move(plan_);
@@ -40,7 +41,8 @@ class Planner {
     for (const Call& call : calls_)
       if (call.kernel.in_place) taken_over[root(call.output)] = root(call.inputs[*call.kernel.in_place]);
     auto owner = [&](ValueId root) {
-      for (auto at = taken_over.find(root); at != taken_over.end(); at = taken_over.find(root)) root = at->second;
+      for (auto at = taken_over.find(root); at != taken_over.end(); at = taken_over.find(root))
+        root = at->second;
       return root;
     };
     for (const auto& [later, earlier] : taken_over) {

@@ -23,7 +23,8 @@ template <typename F>
 void for_each_unit(const RecurrentLayer& layer, F f) {
   for (int64_t d = 0; d < layer.directions; ++d)
     for (int64_t gate = 0; gate < layer.gates; ++gate)
-      for (int64_t j = 0; j < layer.hidden; ++j) f(d, gate, j, static_cast<size_t>((d * layer.gates + gate) * layer.hidden + j));
+      for (int64_t j = 0; j < layer.hidden; ++j)
+        f(d, gate, j, static_cast<size_t>((d * layer.gates + gate) * layer.hidden + j));
 }
 
 }  // namespace
@@ -58,30 +59,33 @@ Tensor arrange_recurrent_bias(const RecurrentLayer& layer, std::span<const float
   return bias;
 }
 
-Tensor arrange_recurrent_weights(const RecurrentLayer& layer, std::span<const float> r, int64_t direction, int64_t first,
-                                 int64_t count) {
+Tensor arrange_recurrent_weights(const RecurrentLayer& layer, std::span<const float> r, int64_t direction,
+                                 int64_t first, int64_t count) {
   Tensor weights(DType::f32, {layer.blocks, layer.hidden, count, layer.lanes});
   const auto to = weights.as<float>();
   for_each_unit(layer, [&](int64_t d, int64_t gate, int64_t j, size_t row) {
     const int64_t place = place_of(layer, gate) - first;
     if (d != direction || place < 0 || place >= count) return;
     for (int64_t k = 0; k < layer.hidden; ++k) {
-      const int64_t at = ((j / layer.lanes * layer.hidden + k) * count + place) * layer.lanes + j % layer.lanes;
+      const int64_t at =
+          ((j / layer.lanes * layer.hidden + k) * count + place) * layer.lanes + j % layer.lanes;
       to[static_cast<size_t>(at)] = r[row * static_cast<size_t>(layer.hidden) + static_cast<size_t>(k)];
     }
   });
   return weights;
 }
 
-Tensor arrange_state(const RecurrentLayer& layer, std::span<const float> h, std::span<const float> c, int64_t direction) {
+Tensor arrange_state(const RecurrentLayer& layer, std::span<const float> h, std::span<const float> c,
+                     int64_t direction) {
   Tensor state(DType::f32, {layer.states, layer.batch, layer.units()});
   for (int64_t s = 0; s < layer.states; ++s) {
     const std::span<const float> from = s == 0 ? h : c;
     if (from.empty()) continue;
     for (int64_t n = 0; n < layer.batch; ++n) {
       const int64_t row = layer.batch_first ? n * layer.directions + direction : direction * layer.batch + n;
-      std::ranges::copy(from.subspan(static_cast<size_t>(row * layer.hidden), static_cast<size_t>(layer.hidden)),
-                        state.as<float>().begin() + (s * layer.batch + n) * layer.units());
+      std::ranges::copy(
+          from.subspan(static_cast<size_t>(row * layer.hidden), static_cast<size_t>(layer.hidden)),
+          state.as<float>().begin() + (s * layer.batch + n) * layer.units());
     }
   }
   return state;

@@ -18,9 +18,11 @@ struct RecurrentLayer {
 
   int64_t units() const { return blocks * lanes; }
   int64_t columns() const { return gates * units(); }  // that a direction has in x
-  /// The hidden gate of a GRU that resets behind the sums: what R adds to it, its bias included, is multiplied.
+  /// The hidden gate of a GRU that resets behind the sums: what R adds to it, its bias included, is
+  /// multiplied.
   bool keeps_recurrent_bias() const { return gates == 3 && !resets_before; }
-  /// Gates whose sums are computed side by side; the reset gate that comes before them stands behind them in x.
+  /// Gates whose sums are computed side by side; the reset gate that comes before them stands behind them in
+  /// x.
   int64_t gates_together() const { return resets_before ? 2 : gates; }
 };
 
@@ -33,12 +35,13 @@ Tensor arrange_input_bias(const RecurrentLayer& layer, std::span<const float> b)
 /// What B adds to the hidden gate within the product by the reset gate, [units]; zeros for no B.
 Tensor arrange_recurrent_bias(const RecurrentLayer& layer, std::span<const float> b, int64_t direction);
 
-/// R [directions, gates * hidden, hidden] of the gates at `count` places of x from `first` on, as [blocks, hidden,
-/// count, lanes].
-Tensor arrange_recurrent_weights(const RecurrentLayer& layer, std::span<const float> r, int64_t direction, int64_t first,
-                                 int64_t count);
+/// R [directions, gates * hidden, hidden] of the gates at `count` places of x from `first` on, as [blocks,
+/// hidden, count, lanes].
+Tensor arrange_recurrent_weights(const RecurrentLayer& layer, std::span<const float> r, int64_t direction,
+                                 int64_t first, int64_t count);
 
 /// [states, batch, units] of one direction from the source's h and c, each empty for zeros.
-Tensor arrange_state(const RecurrentLayer& layer, std::span<const float> h, std::span<const float> c, int64_t direction);
+Tensor arrange_state(const RecurrentLayer& layer, std::span<const float> h, std::span<const float> c,
+                     int64_t direction);
 
 }  // namespace intarsia::halide

@@ -26,7 +26,8 @@ struct CallPlan {
   std::vector<uint32_t> buffers;
   std::string_view label;  // for traces; in the blob
   uint32_t times = 1;
-  std::vector<int64_t> steps;  // bytes by which each buffer moves from each time to the next; empty: they stay
+  std::vector<int64_t>
+      steps;  // bytes by which each buffer moves from each time to the next; empty: they stay
 };
 
 /// What a blob says, checked.

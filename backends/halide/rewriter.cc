@@ -71,7 +71,8 @@ ValueId Rewriter::emit(std::string op, std::vector<ValueId> inputs, DType dtype,
                        Attributes attributes) {
   std::string name = fmt::format("t{}", names_++);
   ValueId out = graph_.add_value(name, {dtype, to_symbolic(shape)});
-  graph_.add_node({node_->name, std::move(op), "", version(), std::move(inputs), {out}, {}, std::move(attributes)});
+  graph_.add_node(
+      {node_->name, std::move(op), "", version(), std::move(inputs), {out}, {}, std::move(attributes)});
   return out;
 }
 

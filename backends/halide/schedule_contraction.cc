@@ -64,8 +64,8 @@ std::vector<Var> ContractionParts::outer_first() const {
   return vars;
 }
 
-// Four elements a vector where they lie apart: wide gathers take several times as long, vectors along the depth and
-// single stores twice as long.
+// Four elements a vector where they lie apart: wide gathers take several times as long, vectors along the
+// depth and single stores twice as long.
 void schedule_pack(PackedMatrix pack) {
   Var outer("outer"), inner("inner"), steps("steps"), step("step");
   const int lanes = pack.reads_along_depth ? std::min(pack.lanes, 4) : pack.lanes;
@@ -91,7 +91,8 @@ void schedule_contraction(ContractionParts& p) {
   size_t rows_axis = 0;
   while (rows_axis + 1 < p.pixels.size() && p.pixel_extents[rows_axis] == 1) ++rows_axis;
   if (rows_axis + 1 == p.pixels.size()) {
-    const PixelRow row{.width = width, .in_blocks = true, .pixel_bytes = p.depth_bytes, .threads = threads_of_rows};
+    const PixelRow row{
+        .width = width, .in_blocks = true, .pixel_bytes = p.depth_bytes, .threads = threads_of_rows};
     const RowBlocks tiles = row.tile_blocks(t);
     blocks = tiles.blocks;
     p.out.split(x, block, rest, as_int(std::min(tiles.rows * t, width)), TailStrategy::ShiftInwards)

@@ -17,8 +17,8 @@ struct ContractionParts {
 
   Var ci{"ci"}, co{"co"}, g{"g"};
   std::vector<Var> batch, pixels;
-  Func out, acc, stage, pack;  // stage and pack where they are needed
-  std::vector<Var> stage_vars;       // channel first
+  Func out, acc, stage, pack;   // stage and pack where they are needed
+  std::vector<Var> stage_vars;  // channel first
   Var pack_index{"k"};
   bool pack_reads_along_depth = false;  // neighbours along the depth lie side by side in memory
   RDom reduction;
@@ -26,7 +26,8 @@ struct ContractionParts {
   Var channel{"channel"};  // of the output where panels do not divide the channels
 
   void name_vars();
-  /// Arguments of acc; where panels do not divide the channels there is no panel, and the lane counts all channels.
+  /// Arguments of acc; where panels do not divide the channels there is no panel, and the lane counts all
+  /// channels.
   std::vector<Var> inner_first() const;
   std::vector<Var> outer_first() const;  // arguments of out
 };
@@ -39,11 +40,13 @@ struct StagedInput {
   std::function<Expr(const Exprs& at)> at;
 };
 StagedInput stage_conv_input(KernelBuilder& builder, const Node& node, const Shape& kernel);
-/// Never a copy: elements outside of the tensor by a condition that Halide takes out of the loops over the inside.
+/// Never a copy: elements outside of the tensor by a condition that Halide takes out of the loops over the
+/// inside.
 StagedInput guard_conv_input(KernelBuilder& builder, const Node& node, const Shape& kernel);
 
 /// Tiles of pixels x panel in registers; panels outside of pixels, so that a panel's weights stay in cache;
-/// blocks of rows outside of panels, so that the input does. A last panel that would stick out begins earlier.
+/// blocks of rows outside of panels, so that the input does. A last panel that would stick out begins
+/// earlier.
 void schedule_contraction(ContractionParts& parts);
 
 /// A matrix that is copied into panels: func(lane, step along the depth, panel, ...).
@@ -51,8 +54,9 @@ struct PackedMatrix {
   Func func;
   Var lane, step;
   int64_t depth = 1;
-  int lanes = 1;                  // a panel has this many columns or more
-  bool reads_along_depth = false;  // neighbours along the depth lie side by side in memory, not those along the lanes
+  int lanes = 1;  // a panel has this many columns or more
+  bool reads_along_depth =
+      false;  // neighbours along the depth lie side by side in memory, not those along the lanes
 };
 void schedule_pack(PackedMatrix pack);
 

@@ -179,7 +179,8 @@ bool take_into_conv(Node& conv, const Frame& frame) {
 
 /// A pooling that adds nothing of its own and whose last window ends inside what the Pad made.
 bool take_into_pool(Node& pool, const Frame& frame, const Shape& padded, const Shape& out) {
-  const std::vector<int64_t> kernel = pool.attributes.get_ints("kernel"), strides = pool.attributes.get_ints("strides"),
+  const std::vector<int64_t> kernel = pool.attributes.get_ints("kernel"),
+                             strides = pool.attributes.get_ints("strides"),
                              dilations = pool.attributes.get_ints("dilations");
   if (!all_are(pool.attributes.get_ints("pads"), 0) || pool.attributes.has("fill")) return false;
   for (size_t i = 0; i < kernel.size(); ++i) {

@@ -21,7 +21,8 @@ AxisBorder border_of(const Node& node, const Shape& in, const Shape& out, const 
 /// Is it in memory with the channels of a pixel side by side?
 bool has_dense_pixels(const KernelBuilder& b, ValueId value) {
   for (size_t i = 0; i < b.body().inputs.size(); ++i)
-    if (b.body().inputs[i] == value) return b.kernel().inputs[i].strides[1] == 1 || b.kernel().inputs[i].shape[1] == 1;
+    if (b.body().inputs[i] == value)
+      return b.kernel().inputs[i].strides[1] == 1 || b.kernel().inputs[i].shape[1] == 1;
   return false;
 }
 

@@ -45,7 +45,8 @@ class HalideTarget : public Target {
 
   /// The node is supported when the first step can rewrite it: the same code decides and does it.
   Support supports(const Graph& graph, NodeId node) const override {
-    if (find_op(graph.node(node)) == nullptr) return Support::refused(fmt::format("no kernel for {}", graph.node(node).op));
+    if (find_op(graph.node(node)) == nullptr)
+      return Support::refused(fmt::format("no kernel for {}", graph.node(node).op));
     Result<Graph> canonical = canonicalise(node_alone(graph, node));
     return canonical ? Support::supported() : Support::refused(canonical.error().message);
   }

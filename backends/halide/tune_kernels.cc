@@ -26,8 +26,8 @@ size_t bytes_of(const Argument& argument) {
   return dtype_bytes(argument.dtype, static_cast<size_t>(last + 1));
 }
 
-/// Kernels one after the other as a region of its own. Weights are constants that variants of equal shape share; all
-/// else is read from one piece of memory and written to another.
+/// Kernels one after the other as a region of its own. Weights are constants that variants of equal shape
+/// share; all else is read from one piece of memory and written to another.
 class Batch {
  public:
   void add(const Kernel& kernel, const EmittedKernel& code) {
@@ -162,7 +162,8 @@ class Times {
 
   Status remember(const std::vector<const Kernel*>& kernels, const std::vector<int64_t>& times) {
     std::vector<std::pair<std::string, int64_t>> entries;
-    for (size_t i = 0; i < kernels.size(); ++i) entries.emplace_back(cost_key(*kernels[i], options_), std::max<int64_t>(times[i], 1));
+    for (size_t i = 0; i < kernels.size(); ++i)
+      entries.emplace_back(cost_key(*kernels[i], options_), std::max<int64_t>(times[i], 1));
     tuner_.costs->add(entries);
     tuner_.measured += static_cast<int>(entries.size());
     times_.insert(entries.begin(), entries.end());
@@ -176,8 +177,8 @@ class Times {
   std::map<std::string, int64_t> times_;
 };
 
-/// What counts when variants are compared: the analytic choice, which is the first, is ahead by the noise; a variant that
-/// was not measured comes after those that were.
+/// What counts when variants are compared: the analytic choice, which is the first, is ahead by the noise; a
+/// variant that was not measured comes after those that were.
 double rank_of(const std::vector<Kernel>& variants, size_t number, const Times& times) {
   const std::optional<int64_t> time = times.of(variants[number]);
   if (!time) return number == 0 ? 0 : static_cast<double>(never) / 2;

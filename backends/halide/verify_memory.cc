@@ -53,18 +53,21 @@ class Verifier {
       if (places[i].where != Where::workspace) continue;
       const auto [begin, end] = range_of(call.inputs[i], places[i], call.walk(i));
       if (!owners_.owns(root_of(call.inputs[i]), begin, end))
-        return fail("halide: internal error: kernel {} reads %{} where it no longer is", number, name_of(call.inputs[i]));
+        return fail("halide: internal error: kernel {} reads %{} where it no longer is", number,
+                    name_of(call.inputs[i]));
     }
     if (places.back().where != Where::workspace) return {};
     const auto [begin, end] = range_of(call.output, places.back(), call.walk(call.inputs.size()));
     if (end > plan_.workspace_bytes)
-      return fail("halide: internal error: %{} ends at {} of {} bytes", name_of(call.output), end, plan_.workspace_bytes);
+      return fail("halide: internal error: %{} ends at {} of {} bytes", name_of(call.output), end,
+                  plan_.workspace_bytes);
     if (!owners_.owns(root_of(call.output), begin, end)) owners_.claim(begin, end, root_of(call.output));
     for (size_t i = 0; i < call.inputs.size(); ++i) {
       if (places[i].where != Where::workspace || call.kernel.in_place == i) continue;
       const auto [from, to] = range_of(call.inputs[i], places[i], call.walk(i));
       if (!owners_.owns(root_of(call.inputs[i]), from, to))
-        return fail("halide: internal error: kernel {} overwrites %{} while it reads it", number, name_of(call.inputs[i]));
+        return fail("halide: internal error: kernel {} overwrites %{} while it reads it", number,
+                    name_of(call.inputs[i]));
     }
     return {};
   }
@@ -73,12 +76,13 @@ class Verifier {
   ValueId root_of(ValueId value) const { return layouts_.storage[index(value)].root; }
   const std::string& name_of(ValueId value) const { return layouts_.graph.value(value).name; }
 
-  /// What may be overwritten while it is read: an input at the output's address, element for element, that fills the same
-  /// bytes, in a kernel that reads it in time. (Who reads it later finds it gone.)
+  /// What may be overwritten while it is read: an input at the output's address, element for element, that
+  /// fills the same bytes, in a kernel that reads it in time. (Who reads it later finds it gone.)
   Status verify_in_place(const Call& call, const std::vector<Place>& places, size_t number) const {
     const size_t input = *call.kernel.in_place;
     const Place &from = places[input], &to = places.back();
-    const bool one_place = from.where == Where::workspace && to.where == Where::workspace && from.offset == to.offset &&
+    const bool one_place = from.where == Where::workspace && to.where == Where::workspace &&
+                           from.offset == to.offset &&
                            range_of(call.inputs[input], from, {}) == range_of(call.output, to, {});
     if (!one_place || !call.walks.empty() || !reads_before_it_writes(call.kernel, input))
       return fail("halide: internal error: kernel {} cannot write %{} over %{}", number, name_of(call.output),
@@ -95,10 +99,12 @@ class Verifier {
       const int64_t first = layouts_.storage[index(value)].offset + call.walk(i).start,
                     last = first + call.walk(i).step * (call.times - 1);
       int64_t reach = 1;
-      for (size_t axis = 0; axis < argument.shape.size(); ++axis) reach += (argument.shape[axis] - 1) * argument.strides[axis];
+      for (size_t axis = 0; axis < argument.shape.size(); ++axis)
+        reach += (argument.shape[axis] - 1) * argument.strides[axis];
       const int64_t elements = element_count(*layouts_.graph.value(root_of(value)).type.fixed_shape());
       if (std::min(first, last) < 0 || std::max(first, last) + reach > elements)
-        return fail("halide: internal error: kernel {} leaves %{} while it is repeated", number, name_of(value));
+        return fail("halide: internal error: kernel {} leaves %{} while it is repeated", number,
+                    name_of(value));
     }
     return {};
   }

@@ -25,11 +25,10 @@ const Winograd four_by_four{
                 {0, 0, 1}}};
 
 /// Interpolation points 0, 1, -1 and infinity.
-const Winograd two_by_two{
-    .outputs = 2,
-    .input = {{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, 1, 0, -1}},
-    .output = {{1, 1, 1, 0}, {0, 1, -1, -1}},
-    .weights = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}}};
+const Winograd two_by_two{.outputs = 2,
+                          .input = {{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, 1, 0, -1}},
+                          .output = {{1, 1, 1, 0}, {0, 1, -1, -1}},
+                          .weights = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}}};
 
 /// Of one pair of channels: weights * from * transposed weights.
 void transform(const Winograd& algorithm, const float* from, float* to) {

@@ -1,5 +1,5 @@
-// What the compile-time and the run-time part of Winograd's algorithm F(m x m, 3x3) share: its matrices (Lavin and Gray,
-// 2016) and its blocking.
+// What the compile-time and the run-time part of Winograd's algorithm F(m x m, 3x3) share: its matrices
+// (Lavin and Gray, 2016) and its blocking.
 #pragma once
 
 #include <array>
@@ -24,9 +24,9 @@ struct Winograd {
 bool is_winograd(ContractionSchedule::Algorithm algorithm);
 const Winograd& winograd_of(ContractionSchedule::Algorithm algorithm);
 
-/// Rows of tiles that are transformed together. Where threads share rows, their transformed input stays in the second-level
-/// cache, and each thread gets equally many blocks if that can be; else all rows, so that each thread reads its own panels
-/// of the weights once.
+/// Rows of tiles that are transformed together. Where threads share rows, their transformed input stays in
+/// the second-level cache, and each thread gets equally many blocks if that can be; else all rows, so that
+/// each thread reads its own panels of the weights once.
 int64_t winograd_block_rows(const ContractionSizes& sizes, const ContractionSchedule& schedule, int threads);
 
 /// Weights [outputs, inputs, 3, 3] (dense) as [outputs, inputs, points, points].

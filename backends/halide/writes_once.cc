@@ -8,7 +8,9 @@ namespace {
 using Halide::TailStrategy;
 using Halide::Internal::Split;
 
-bool is_guarded(TailStrategy tail) { return tail == TailStrategy::GuardWithIf || tail == TailStrategy::Predicate; }
+bool is_guarded(TailStrategy tail) {
+  return tail == TailStrategy::GuardWithIf || tail == TailStrategy::Predicate;
+}
 
 }  // namespace
 

@@ -11,12 +11,15 @@ namespace intarsia::kernels {
 namespace {
 
 Status check_kernel(const intarsia_kernel* kernel) {
-  if (kernel == nullptr || kernel->struct_size < sizeof(intarsia_kernel)) return fail("an entry is too small: it was built for an older kernel.h");
-  if (kernel->op == nullptr || kernel->domain == nullptr || kernel->infer == nullptr || kernel->run == nullptr) {
+  if (kernel == nullptr || kernel->struct_size < sizeof(intarsia_kernel))
+    return fail("an entry is too small: it was built for an older kernel.h");
+  if (kernel->op == nullptr || kernel->domain == nullptr || kernel->infer == nullptr ||
+      kernel->run == nullptr) {
     return fail("an entry lacks its op, domain, infer or run");
   }
   const std::string domain = kernel->domain;
-  if (domain.empty() || domain == "ai.onnx") return fail("kernel '{}' is for the standard domain; give the operator a domain of its own", kernel->op);
+  if (domain.empty() || domain == "ai.onnx")
+    return fail("kernel '{}' is for the standard domain; give the operator a domain of its own", kernel->op);
   return {};
 }
 
@@ -28,7 +31,8 @@ struct Message {
 
 tl::unexpected<Error> kernel_error(const intarsia_kernel& kernel, Message& message, int code) {
   message.text[sizeof(message.text) - 1] = 0;
-  return fail("the user's kernel {}.{} failed: {} (code {})", kernel.domain, kernel.op, message.text[0] ? message.text : "no message", code);
+  return fail("the user's kernel {}.{} failed: {} (code {})", kernel.domain, kernel.op,
+              message.text[0] ? message.text : "no message", code);
 }
 
 }  // namespace
@@ -44,10 +48,13 @@ Result<std::shared_ptr<const KernelLibrary>> KernelLibrary::open(const std::stri
   library->handle_ = std::shared_ptr<void>(handle, dlclose);
   using Entry = const intarsia_kernel_library* (*)();
   const Entry entry = reinterpret_cast<Entry>(dlsym(handle, "intarsia_kernels"));
-  if (entry == nullptr) return fail("kernel library '{}' does not export intarsia_kernels (see intarsia/kernel.h)", path);
+  if (entry == nullptr)
+    return fail("kernel library '{}' does not export intarsia_kernels (see intarsia/kernel.h)", path);
   const intarsia_kernel_library* table = entry();
-  if (table == nullptr || table->struct_size < sizeof(intarsia_kernel_library) || table->abi != INTARSIA_KERNEL_ABI) {
-    return fail("kernel library '{}' has ABI {}, want {}: build it against this intarsia/kernel.h", path, table ? table->abi : 0, INTARSIA_KERNEL_ABI);
+  if (table == nullptr || table->struct_size < sizeof(intarsia_kernel_library) ||
+      table->abi != INTARSIA_KERNEL_ABI) {
+    return fail("kernel library '{}' has ABI {}, want {}: build it against this intarsia/kernel.h", path,
+                table ? table->abi : 0, INTARSIA_KERNEL_ABI);
   }
   for (size_t i = 0; i < table->kernel_count; ++i) {
     TRY(with_context(check_kernel(table->kernels[i]), "kernel library '{}'", path));
@@ -57,7 +64,8 @@ Result<std::shared_ptr<const KernelLibrary>> KernelLibrary::open(const std::stri
 }
 
 const intarsia_kernel* KernelLibrary::find(const std::string& domain, const std::string& op) const {
-  auto at = std::ranges::find_if(kernels_, [&](const intarsia_kernel* kernel) { return domain == kernel->domain && op == kernel->op; });
+  auto at = std::ranges::find_if(
+      kernels_, [&](const intarsia_kernel* kernel) { return domain == kernel->domain && op == kernel->op; });
   return at == kernels_.end() ? nullptr : *at;
 }
 
@@ -85,7 +93,8 @@ struct NodeDescription::Lists {
   }
 };
 
-NodeDescription::NodeDescription(const std::string& op, const std::string& domain, int version, const Attributes& attributes) {
+NodeDescription::NodeDescription(const std::string& op, const std::string& domain, int version,
+                                 const Attributes& attributes) {
   for (const Attributes::Entry& entry : attributes) {
     intarsia_kernel_attribute attribute{entry.name.c_str(), 0, nullptr, nullptr, nullptr};
     std::visit(Lists{*this, attribute}, entry.value);
@@ -95,37 +104,47 @@ NodeDescription::NodeDescription(const std::string& op, const std::string& domai
 }
 
 Result<intarsia_kernel_tensor> describe_tensor(DType dtype, const std::vector<int64_t>& sizes) {
-  if (sizes.size() > INTARSIA_MAX_RANK) return fail("rank {} is above the {} that kernels take", sizes.size(), INTARSIA_MAX_RANK);
+  if (sizes.size() > INTARSIA_MAX_RANK)
+    return fail("rank {} is above the {} that kernels take", sizes.size(), INTARSIA_MAX_RANK);
   if (dtype == DType::string) return fail("kernels take no strings");
   intarsia_kernel_tensor tensor{nullptr, static_cast<int32_t>(dtype), static_cast<int32_t>(sizes.size()), {}};
   std::ranges::copy(sizes, tensor.sizes);
   return tensor;
 }
 
-Status infer_outputs(const intarsia_kernel& kernel, const NodeDescription& node, const std::vector<intarsia_kernel_tensor>& inputs,
+Status infer_outputs(const intarsia_kernel& kernel, const NodeDescription& node,
+                     const std::vector<intarsia_kernel_tensor>& inputs,
                      std::vector<intarsia_kernel_tensor>& outputs) {
   Message message;
-  const int code = kernel.infer(node.get(), inputs.data(), inputs.size(), outputs.data(), outputs.size(), &message.out);
+  const int code =
+      kernel.infer(node.get(), inputs.data(), inputs.size(), outputs.data(), outputs.size(), &message.out);
   if (code != 0) return kernel_error(kernel, message, code);
   for (size_t i = 0; i < outputs.size(); ++i) {
     const intarsia_kernel_tensor& output = outputs[i];
-    if (output.dtype < 0 || output.dtype >= dtype_count || output.dtype == static_cast<int32_t>(DType::string)) {
-      return fail("the user's kernel {}.{} gave output {} the unknown dtype {}", kernel.domain, kernel.op, i, output.dtype);
+    if (output.dtype < 0 || output.dtype >= dtype_count ||
+        output.dtype == static_cast<int32_t>(DType::string)) {
+      return fail("the user's kernel {}.{} gave output {} the unknown dtype {}", kernel.domain, kernel.op, i,
+                  output.dtype);
     }
     if (output.rank < 0 || output.rank > INTARSIA_MAX_RANK) {
-      return fail("the user's kernel {}.{} gave output {} the rank {}", kernel.domain, kernel.op, i, output.rank);
+      return fail("the user's kernel {}.{} gave output {} the rank {}", kernel.domain, kernel.op, i,
+                  output.rank);
     }
     for (int axis = 0; axis < output.rank; ++axis) {
-      if (output.sizes[axis] < -1) return fail("the user's kernel {}.{} gave output {} the size {}", kernel.domain, kernel.op, i, output.sizes[axis]);
+      if (output.sizes[axis] < -1)
+        return fail("the user's kernel {}.{} gave output {} the size {}", kernel.domain, kernel.op, i,
+                    output.sizes[axis]);
     }
   }
   return {};
 }
 
-Status run_kernel(const intarsia_kernel& kernel, const NodeDescription& node, const std::vector<intarsia_kernel_tensor>& inputs,
+Status run_kernel(const intarsia_kernel& kernel, const NodeDescription& node,
+                  const std::vector<intarsia_kernel_tensor>& inputs,
                   const std::vector<intarsia_kernel_tensor>& outputs) {
   Message message;
-  const int code = kernel.run(node.get(), inputs.data(), inputs.size(), outputs.data(), outputs.size(), &message.out);
+  const int code =
+      kernel.run(node.get(), inputs.data(), inputs.size(), outputs.data(), outputs.size(), &message.out);
   if (code != 0) return kernel_error(kernel, message, code);
   return {};
 }

@@ -31,7 +31,8 @@ class KernelLibrary {
 /// What a library sees of a node. Refers to the attributes, which must outlive it.
 class NodeDescription {
  public:
-  NodeDescription(const std::string& op, const std::string& domain, int version, const Attributes& attributes);
+  NodeDescription(const std::string& op, const std::string& domain, int version,
+                  const Attributes& attributes);
   NodeDescription(const NodeDescription&) = delete;
   NodeDescription& operator=(const NodeDescription&) = delete;
   const intarsia_kernel_node* get() const { return &node_; }
@@ -46,13 +47,15 @@ class NodeDescription {
 /// A type with sizes, -1 where unknown. Data is null.
 Result<intarsia_kernel_tensor> describe_tensor(DType dtype, const std::vector<int64_t>& sizes);
 
-/// Asks the kernel for its outputs' types. `outputs` has one entry an output; dtype 0 on return for one that it did not
-/// set. Checks what comes back: dtype, rank, sizes.
-Status infer_outputs(const intarsia_kernel& kernel, const NodeDescription& node, const std::vector<intarsia_kernel_tensor>& inputs,
+/// Asks the kernel for its outputs' types. `outputs` has one entry an output; dtype 0 on return for one that
+/// it did not set. Checks what comes back: dtype, rank, sizes.
+Status infer_outputs(const intarsia_kernel& kernel, const NodeDescription& node,
+                     const std::vector<intarsia_kernel_tensor>& inputs,
                      std::vector<intarsia_kernel_tensor>& outputs);
 
 /// Runs the kernel on prepared tensors.
-Status run_kernel(const intarsia_kernel& kernel, const NodeDescription& node, const std::vector<intarsia_kernel_tensor>& inputs,
+Status run_kernel(const intarsia_kernel& kernel, const NodeDescription& node,
+                  const std::vector<intarsia_kernel_tensor>& inputs,
                   const std::vector<intarsia_kernel_tensor>& outputs);
 
 }  // namespace intarsia::kernels

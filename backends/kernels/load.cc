@@ -14,7 +14,8 @@ using reference::KernelContext;
 /// A user's kernel as the plan's executor calls it.
 class UserKernel {
  public:
-  UserKernel(std::shared_ptr<const KernelLibrary> library, const intarsia_kernel* kernel, std::string op, std::string domain)
+  UserKernel(std::shared_ptr<const KernelLibrary> library, const intarsia_kernel* kernel, std::string op,
+             std::string domain)
       : library_(std::move(library)), kernel_(kernel), op_(std::move(op)), domain_(std::move(domain)) {}
 
   Status operator()(KernelContext& context) const {
@@ -46,25 +47,33 @@ class UserKernel {
 };
 
 /// The library at its recorded path, or by its name next to the program.
-Result<std::shared_ptr<const KernelLibrary>> open_recorded(const std::string& path, const std::string& folder) {
-  const std::filesystem::path beside = std::filesystem::path(folder.empty() ? "." : folder) / std::filesystem::path(path).filename();
+Result<std::shared_ptr<const KernelLibrary>> open_recorded(const std::string& path,
+                                                           const std::string& folder) {
+  const std::filesystem::path beside =
+      std::filesystem::path(folder.empty() ? "." : folder) / std::filesystem::path(path).filename();
   std::error_code error;
   if (std::filesystem::exists(path, error)) return KernelLibrary::open(path);
   if (std::filesystem::exists(beside, error)) return KernelLibrary::open(beside.string());
-  return fail("the user's kernel library is neither at '{}' nor at '{}': copy it next to the program", path, beside.string());
+  return fail("the user's kernel library is neither at '{}' nor at '{}': copy it next to the program", path,
+              beside.string());
 }
 
 Result<std::unique_ptr<Executable>> load(const LoadContext& context) {
   reference::RegionPlan plan = TRY(reference::decode_plan(context.blob));
-  if (context.constants.size() != plan.constants) return fail("the region wants {} constants, got {}", plan.constants, context.constants.size());
+  if (context.constants.size() != plan.constants)
+    return fail("the region wants {} constants, got {}", plan.constants, context.constants.size());
   std::vector<reference::KernelFunction> functions;
   for (const reference::PlannedCall& call : plan.calls) {
-    auto library = TRY(with_context(open_recorded(call.library, context.program_folder), "node '{}'", call.name));
+    auto library =
+        TRY(with_context(open_recorded(call.library, context.program_folder), "node '{}'", call.name));
     const intarsia_kernel* kernel = library->find(call.domain, call.op);
-    if (kernel == nullptr) return fail("node '{}': '{}' has no kernel for {}.{} any more", call.name, library->path(), call.domain, call.op);
+    if (kernel == nullptr)
+      return fail("node '{}': '{}' has no kernel for {}.{} any more", call.name, library->path(), call.domain,
+                  call.op);
     functions.push_back(UserKernel(std::move(library), kernel, call.op, call.domain));
   }
-  return reference::make_plan_executable(std::move(plan), std::move(functions), {context.constants.begin(), context.constants.end()});
+  return reference::make_plan_executable(std::move(plan), std::move(functions),
+                                         {context.constants.begin(), context.constants.end()});
 }
 
 }  // namespace

@@ -26,8 +26,10 @@ Result<std::vector<intarsia_kernel_tensor>> describe_inputs(const Graph& graph, 
       continue;
     }
     const Value& value = graph.value(id);
-    if (value.type.opaque || !value.type.shape) return fail("the rank of '{}' is not known at compile time", value.name);
-    inputs.push_back(TRY(with_context(describe_tensor(value.type.dtype, sizes_of(value.type)), "input '{}'", value.name)));
+    if (value.type.opaque || !value.type.shape)
+      return fail("the rank of '{}' is not known at compile time", value.name);
+    inputs.push_back(
+        TRY(with_context(describe_tensor(value.type.dtype, sizes_of(value.type)), "input '{}'", value.name)));
     if (value.constant) inputs.back().data = value.constant->data();
   }
   return inputs;
@@ -43,7 +45,8 @@ class KernelsTarget : public Target {
 
   Support supports(const Graph& graph, NodeId id) const override {
     const Node& node = graph.node(id);
-    if (find(node).first == nullptr) return Support::refused(fmt::format("the given libraries have no {}", node.op));
+    if (find(node).first == nullptr)
+      return Support::refused(fmt::format("the given libraries have no {}", node.op));
     const auto outputs = infer(graph, node);
     return outputs ? Support::supported() : Support::refused(outputs.error().message);
   }
@@ -58,7 +61,8 @@ class KernelsTarget : public Target {
       for (int axis = 0; axis < outputs[i].rank; ++axis) {
         shape.push_back(outputs[i].sizes[axis] < 0 ? Dim::unknown() : Dim::number(outputs[i].sizes[axis]));
       }
-      graph.value(node.outputs[i]).type = ValueType{static_cast<DType>(outputs[i].dtype), std::move(shape), false, {}};
+      graph.value(node.outputs[i]).type =
+          ValueType{static_cast<DType>(outputs[i].dtype), std::move(shape), false, {}};
     }
     return {};
   }
@@ -67,7 +71,8 @@ class KernelsTarget : public Target {
     reference::PlannedRegion planned = TRY(reference::plan_region(region));
     for (reference::PlannedCall& call : planned.plan.calls) {
       for (const Library& library : libraries_) {
-        if (call.library.empty() && library->find(call.domain, call.op)) call.library = std::filesystem::absolute(library->path()).string();
+        if (call.library.empty() && library->find(call.domain, call.op))
+          call.library = std::filesystem::absolute(library->path()).string();
       }
     }
     CompiledRegion compiled;
@@ -92,7 +97,8 @@ class KernelsTarget : public Target {
     const NodeDescription description(node.op, node.domain, node.version, node.attributes);
     TRY(infer_outputs(*find(node).first, description, inputs, outputs));
     for (size_t i = 0; i < outputs.size(); ++i) {
-      if (node.outputs[i] != no_value && outputs[i].dtype == 0) return fail("the user's kernel {}.{} does not make output {}", node.domain, node.op, i);
+      if (node.outputs[i] != no_value && outputs[i].dtype == 0)
+        return fail("the user's kernel {}.{} does not make output {}", node.domain, node.op, i);
     }
     return outputs;
   }

@@ -31,9 +31,9 @@ Result<Tensor> view_tensor(const Library& library, const std::shared_ptr<void>& 
 Status copy_strings(const Library& library, const Value* value, const TensorView& to);
 
 struct SessionSettings {
-  int threads = 1;    // that one run uses, the caller's included
-  bool spin = false;  // workers wait for work without sleeping, as is the library's default: faster alone,
-                      // but they take the cores from others
+  int threads = 1;       // that one run uses, the caller's included
+  bool spin = false;     // workers wait for work without sleeping, as is the library's default: faster alone,
+                         // but they take the cores from others
   bool optimize = true;  // false: sessions that are made to see whether the model is accepted
   /// Initializers that the model declares as external data. Their memory must outlive the session.
   std::span<const std::string> constant_names = {};

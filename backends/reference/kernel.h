@@ -25,8 +25,9 @@ class KernelContext {
   bool wants_output(size_t i) const { return i < output_count_ && wanted_[i]; }
   const TensorView& input(size_t i) const { return *inputs_[i]; }
 
-  /// The memory of an output. Where it was planned, dtype and shape must be the planned ones (anything else is an
-  /// error); where the shape depends on data, memory is made now. To be called once for each wanted output.
+  /// The memory of an output. Where it was planned, dtype and shape must be the planned ones (anything else
+  /// is an error); where the shape depends on data, memory is made now. To be called once for each wanted
+  /// output.
   virtual Result<TensorView> output(size_t i, DType dtype, const Shape& shape) = 0;
 
   /// An integer input (i32 or i64) as numbers: axes, shapes, repeats.

@@ -82,8 +82,14 @@ Result<PlannedRegion> plan_region(const Graph& region) {
   TRY(place_border(region, planned.plan, planned.constants));
   TRY(place_results(region, planned.plan));
   for (const Node& node : region.nodes) {
-    planned.plan.calls.push_back({node.name, node.op, node.domain, node.version, value_numbers(node.inputs),
-                                  value_numbers(node.outputs), node.attributes, {}});
+    planned.plan.calls.push_back({node.name,
+                                  node.op,
+                                  node.domain,
+                                  node.version,
+                                  value_numbers(node.inputs),
+                                  value_numbers(node.outputs),
+                                  node.attributes,
+                                  {}});
   }
   return planned;
 }

@@ -20,7 +20,8 @@ class ReferenceTarget : public Target {
                                           node.domain.empty() ? "" : ".", node.op));
     }
     if (find_op(node) == nullptr) {
-      return Support::refused(fmt::format("{} of opset {} is older than the {} that its kernel knows", node.op, node.version, oldest_known_opset));
+      return Support::refused(fmt::format("{} of opset {} is older than the {} that its kernel knows",
+                                          node.op, node.version, oldest_known_opset));
     }
     if (!node.captures.empty()) return Support::refused("its sub-graphs read outer values");
     for (const auto& attribute : node.attributes) {

@@ -8,7 +8,8 @@ namespace intarsia {
 namespace tf {
 namespace {
 
-Result<std::vector<OwnedTensor>> wrap_inputs(const Library& library, const Graph& graph, std::span<const NamedValue> inputs) {
+Result<std::vector<OwnedTensor>> wrap_inputs(const Library& library, const Graph& graph,
+                                             std::span<const NamedValue> inputs) {
   std::vector<OwnedTensor> wrapped;
   for (ValueId id : graph.inputs) {
     const std::string& name = graph.value(id).name;
@@ -19,7 +20,8 @@ Result<std::vector<OwnedTensor>> wrap_inputs(const Library& library, const Graph
   return wrapped;
 }
 
-Result<std::vector<NamedValue>> evaluate(const Library& library, const Graph& graph, std::span<const NamedValue> inputs) {
+Result<std::vector<NamedValue>> evaluate(const Library& library, const Graph& graph,
+                                         std::span<const NamedValue> inputs) {
   const WrittenGraph written = TRY(write_graph_def(graph));
   const RegionSession region = TRY(open_region(library, as_region(written), 1));
   const std::vector<OwnedTensor> wrapped = TRY(wrap_inputs(library, graph, inputs));
@@ -31,7 +33,8 @@ Result<std::vector<NamedValue>> evaluate(const Library& library, const Graph& gr
   std::vector<NamedValue> outputs;
   for (size_t i = 0; i < owned.size(); ++i) {
     const std::string& name = graph.value(graph.outputs[i]).name;
-    outputs.push_back({name, TRY(with_context(adopt_tensor(library, std::move(owned[i])), "output '{}'", name))});
+    outputs.push_back(
+        {name, TRY(with_context(adopt_tensor(library, std::move(owned[i])), "output '{}'", name))});
   }
   return outputs;
 }
@@ -39,7 +42,8 @@ Result<std::vector<NamedValue>> evaluate(const Library& library, const Graph& gr
 }  // namespace
 }  // namespace tf
 
-Result<std::vector<NamedValue>> evaluate_with_tensorflow(const Graph& graph, std::span<const NamedValue> inputs,
+Result<std::vector<NamedValue>> evaluate_with_tensorflow(const Graph& graph,
+                                                         std::span<const NamedValue> inputs,
                                                          const std::vector<std::string>& op_libraries) {
   const tf::Library& library = *TRY(tf::Library::get());
   for (const std::string& path : op_libraries) TRY(library.load_operators(path));

@@ -1,4 +1,5 @@
-// Runs a graph of TensorFlow's operators in TensorFlow: what `check --bisect` compares values within a model with.
+// Runs a graph of TensorFlow's operators in TensorFlow: what `check --bisect` compares values within a model
+// with.
 #pragma once
 
 #include <span>
@@ -9,9 +10,10 @@
 
 namespace intarsia {
 
-/// The graph's outputs, in its order, for one tensor per input (any order). `op_libraries` are loaded before. Fails for an
-/// input that is missing, an output that is not a tensor, and with TensorFlow's own message.
-Result<std::vector<NamedValue>> evaluate_with_tensorflow(const Graph& graph, std::span<const NamedValue> inputs,
+/// The graph's outputs, in its order, for one tensor per input (any order). `op_libraries` are loaded before.
+/// Fails for an input that is missing, an output that is not a tensor, and with TensorFlow's own message.
+Result<std::vector<NamedValue>> evaluate_with_tensorflow(const Graph& graph,
+                                                         std::span<const NamedValue> inputs,
                                                          const std::vector<std::string>& op_libraries);
 
 }  // namespace intarsia

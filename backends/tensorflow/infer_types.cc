@@ -20,7 +20,8 @@ std::vector<NodeId> with_opaque_makers(const Graph& graph, NodeId node) {
     for (ValueId input : graph.node(at).inputs) {
       if (input == no_value) continue;
       const Value& value = graph.value(input);
-      if (value.type.opaque && value.producer != no_node && members.insert(value.producer).second) open.push_back(value.producer);
+      if (value.type.opaque && value.producer != no_node && members.insert(value.producer).second)
+        open.push_back(value.producer);
     }
   }
   return {members.begin(), members.end()};
@@ -57,20 +58,26 @@ Result<ValueType> read_type(const Library& library, SessionGraph& graph, TF_Outp
   return type;
 }
 
-/// TensorFlow leaves open how many rows a ragged tensor makes a dense one of, even when their number, or the number of the
-/// places where rows begin, is known.
+/// TensorFlow leaves open how many rows a ragged tensor makes a dense one of, even when their number, or the
+/// number of the places where rows begin, is known.
 void refine_rows(Graph& graph, const Node& node) {
   constexpr size_t first_partition = 3;
   const std::vector<std::string> kinds = node.attributes.get_strings("row_partition_types");
-  if (node.op != "RaggedTensorToTensor" || node.outputs.empty() || kinds.empty() || node.inputs.size() <= first_partition) return;
+  if (node.op != "RaggedTensorToTensor" || node.outputs.empty() || kinds.empty() ||
+      node.inputs.size() <= first_partition)
+    return;
   std::optional<SymbolicShape>& shape = graph.value(node.outputs[0]).type.shape;
   if (!shape || shape->empty() || shape->front().is_number()) return;
   const Value& partition = graph.value(node.inputs[first_partition]);
   const std::optional<Shape> sizes = partition.type.fixed_shape();
-  if (kinds[0] == "ROW_SPLITS" && sizes && sizes->size() == 1 && sizes->front() > 0) shape->front() = Dim::number(sizes->front() - 1);
-  if (kinds[0] != "FIRST_DIM_SIZE" || !partition.constant || element_count(partition.constant->shape()) != 1) return;
+  if (kinds[0] == "ROW_SPLITS" && sizes && sizes->size() == 1 && sizes->front() > 0)
+    shape->front() = Dim::number(sizes->front() - 1);
+  if (kinds[0] != "FIRST_DIM_SIZE" || !partition.constant || element_count(partition.constant->shape()) != 1)
+    return;
   const Tensor& count = *partition.constant;
-  const int64_t rows = count.dtype() == DType::i64 ? count.as<int64_t>()[0] : count.dtype() == DType::i32 ? count.as<int32_t>()[0] : -1;
+  const int64_t rows = count.dtype() == DType::i64   ? count.as<int64_t>()[0]
+                       : count.dtype() == DType::i32 ? count.as<int32_t>()[0]
+                                                     : -1;
   if (rows >= 0) shape->front() = Dim::number(rows);
 }
 

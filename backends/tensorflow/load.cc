@@ -15,12 +15,14 @@ namespace {
 /// Immutable; a call keeps its tensors on the stack.
 class SessionExecutable : public Executable {
  public:
-  SessionExecutable(const Library& library, RegionSession region) : library_(library), region_(std::move(region)) {}
+  SessionExecutable(const Library& library, RegionSession region)
+      : library_(library), region_(std::move(region)) {}
 
   Status run(const RunContext& context) const override {
     const size_t inputs = region_.inputs.size(), outputs = region_.outputs.size();
     if (context.inputs.size() != inputs || context.outputs.size() != outputs) {
-      return fail("the TensorFlow region has {} inputs and {} outputs, got {} and {}", inputs, outputs, context.inputs.size(), context.outputs.size());
+      return fail("the TensorFlow region has {} inputs and {} outputs, got {} and {}", inputs, outputs,
+                  context.inputs.size(), context.outputs.size());
     }
     if (context.threads != nullptr) context.threads->park();
     std::vector<OwnedTensor> fed(inputs);
@@ -29,10 +31,12 @@ class SessionExecutable : public Executable {
       fed[i] = TRY(with_context(wrap_tensor(library_, context.inputs[i].tensor), "input {}", i));
       values[i] = fed[i].get();
     }
-    TRY(with_context(region_.session->run(region_.inputs, values, region_.outputs, made), "TensorFlow {}", library_.version()));
+    TRY(with_context(region_.session->run(region_.inputs, values, region_.outputs, made), "TensorFlow {}",
+                     library_.version()));
     std::vector<OwnedTensor> owned;
     for (TF_Tensor* tensor : made) owned.emplace_back(tensor, DeleteTensor{&library_});
-    for (size_t i = 0; i < outputs; ++i) TRY(with_context(give(context, std::move(owned[i]), context.outputs[i]), "output {}", i));
+    for (size_t i = 0; i < outputs; ++i)
+      TRY(with_context(give(context, std::move(owned[i]), context.outputs[i]), "output {}", i));
     return {};
   }
 
@@ -50,18 +54,22 @@ class SessionExecutable : public Executable {
   static bool is_fed(const RunContext& context, const TensorView& tensor) {
     const auto* data = static_cast<const std::byte*>(tensor.data);
     return tensor.dtype != DType::string && std::ranges::any_of(context.inputs, [&](const Input& input) {
-      const auto* begin = static_cast<const std::byte*>(input.tensor.data);
-      return input.tensor.dtype != DType::string && data >= begin && data < begin + input.tensor.bytes();
-    });
+             const auto* begin = static_cast<const std::byte*>(input.tensor.data);
+             return input.tensor.dtype != DType::string && data >= begin &&
+                    data < begin + input.tensor.bytes();
+           });
   }
 
   Status copy_into(OwnedTensor made, const TensorView& to) const {
     const TensorView from = TRY(describe_tensor(library_, made.get()));
     if (from.dtype != to.dtype || from.shape != to.shape) {
-      return fail("TensorFlow made {} {}, want {} {}", dtype_name(from.dtype), print_shape(from.shape), dtype_name(to.dtype), print_shape(to.shape));
+      return fail("TensorFlow made {} {}, want {} {}", dtype_name(from.dtype), print_shape(from.shape),
+                  dtype_name(to.dtype), print_shape(to.shape));
     }
-    if (to.dtype == DType::string) copy_strings(library_, made.get(), to.as<std::string>());
-    else copy_elements(from, to);
+    if (to.dtype == DType::string)
+      copy_strings(library_, made.get(), to.as<std::string>());
+    else
+      copy_elements(from, to);
     return {};
   }
 
@@ -69,7 +77,8 @@ class SessionExecutable : public Executable {
   RegionSession region_;
 };
 
-std::vector<std::string> read_strings(const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* from) {
+std::vector<std::string> read_strings(
+    const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* from) {
   std::vector<std::string> strings;
   for (uint32_t i = 0; from != nullptr && i < from->size(); ++i) strings.push_back(from->Get(i)->str());
   return strings;
@@ -77,19 +86,23 @@ std::vector<std::string> read_strings(const flatbuffers::Vector<flatbuffers::Off
 
 /// The user's library of operators at its recorded path, or by its name next to the program.
 Status load_operators(const Library& library, const std::string& path, const std::string& folder) {
-  const std::filesystem::path beside = std::filesystem::path(folder.empty() ? "." : folder) / std::filesystem::path(path).filename();
+  const std::filesystem::path beside =
+      std::filesystem::path(folder.empty() ? "." : folder) / std::filesystem::path(path).filename();
   std::error_code error;
   if (std::filesystem::exists(path, error)) return library.load_operators(path);
   if (std::filesystem::exists(beside, error)) return library.load_operators(beside.string());
-  return fail("the library of operators is neither at '{}' nor at '{}': copy it next to the program", path, beside.string());
+  return fail("the library of operators is neither at '{}' nor at '{}': copy it next to the program", path,
+              beside.string());
 }
 
 Result<RegionGraph> read_region(const fbs::RegionBlob& blob, const LoadContext& context) {
   RegionGraph region;
-  if (blob.graph()) region.graph_def = {reinterpret_cast<const char*>(blob.graph()->data()), blob.graph()->size()};
+  if (blob.graph())
+    region.graph_def = {reinterpret_cast<const char*>(blob.graph()->data()), blob.graph()->size()};
   for (uint32_t i = 0; blob.constants() != nullptr && i < blob.constants()->size(); ++i) {
     const fbs::ConstantNode& node = *blob.constants()->Get(i);
-    if (node.name() == nullptr || node.constant() >= context.constants.size()) return fail("damaged TensorFlow region: constant {} is unknown", node.constant());
+    if (node.name() == nullptr || node.constant() >= context.constants.size())
+      return fail("damaged TensorFlow region: constant {} is unknown", node.constant());
     region.constant_names.push_back(node.name()->str());
     region.constants.push_back(context.constants[node.constant()]);
   }
@@ -104,15 +117,19 @@ Result<std::unique_ptr<Executable>> load(const LoadContext& context) {
   const auto* bytes = reinterpret_cast<const uint8_t*>(context.blob.data());
   const std::vector<uint8_t> aligned(bytes, bytes + context.blob.size());
   flatbuffers::Verifier verifier(aligned.data(), aligned.size());
-  if (aligned.size() < 8 || !fbs::VerifyRegionBlobBuffer(verifier)) return fail("damaged TensorFlow region: the bytes are no region blob");
+  if (aligned.size() < 8 || !fbs::VerifyRegionBlobBuffer(verifier))
+    return fail("damaged TensorFlow region: the bytes are no region blob");
   const fbs::RegionBlob& blob = *fbs::GetRegionBlob(aligned.data());
   const RegionGraph region = TRY(read_region(blob, context));
   const Result<const Library*> library = Library::get();
   if (!library) {
-    return fail("its operators run in TensorFlow alone: {}; {}", fmt::join(read_strings(blob.operators()), ", "), library.error().message);
+    return fail("its operators run in TensorFlow alone: {}; {}",
+                fmt::join(read_strings(blob.operators()), ", "), library.error().message);
   }
-  for (const std::string& path : read_strings(blob.op_libraries())) TRY(load_operators(**library, path, context.program_folder));
-  return std::make_unique<SessionExecutable>(**library, TRY(with_context(open_region(**library, region, context.threads), "TensorFlow region")));
+  for (const std::string& path : read_strings(blob.op_libraries()))
+    TRY(load_operators(**library, path, context.program_folder));
+  return std::make_unique<SessionExecutable>(
+      **library, TRY(with_context(open_region(**library, region, context.threads), "TensorFlow region")));
 }
 
 }  // namespace

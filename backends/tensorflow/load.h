@@ -1,5 +1,5 @@
-// The run half of the TensorFlow backend: a region is a session, called in the calling thread, that reads our buffers in
-// place and whose results are adopted.
+// The run half of the TensorFlow backend: a region is a session, called in the calling thread, that reads our
+// buffers in place and whose results are adopted.
 #pragma once
 
 #include "device/executable.h"

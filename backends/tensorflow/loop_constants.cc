@@ -26,14 +26,16 @@ std::string argument_behind(const FunctionDef& body, std::string reference) {
 
 bool is_given_back(const FunctionDef& body, size_t i) {
   const auto returned = body.returns.find(body.signature.outputs[i].name);
-  return returned != body.returns.end() && argument_behind(body, returned->second) == body.signature.inputs[i].name;
+  return returned != body.returns.end() &&
+         argument_behind(body, returned->second) == body.signature.inputs[i].name;
 }
 
 /// A name that no node and no argument has.
 std::string unused_name(const FunctionDef& function, std::string name) {
   const auto is_used = [&] {
     return std::ranges::find(function.nodes, name, &NodeDef::name) != function.nodes.end() ||
-           std::ranges::find(function.signature.inputs, name, &ArgDef::name) != function.signature.inputs.end();
+           std::ranges::find(function.signature.inputs, name, &ArgDef::name) !=
+               function.signature.inputs.end();
   };
   while (is_used()) name += "_";
   return name;
@@ -63,13 +65,14 @@ void drop_result(FunctionDef& body, size_t i) {
   body.signature.outputs.erase(body.signature.outputs.begin() + static_cast<ptrdiff_t>(i));
 }
 
-/// The argument becomes a variable's handle: an Identity of it, which reading the variable was made when the model was frozen,
-/// reads the variable again, and all else reads a new ReadVariableOp.
+/// The argument becomes a variable's handle: an Identity of it, which reading the variable was made when the
+/// model was frozen, reads the variable again, and all else reads a new ReadVariableOp.
 void take_handle(FunctionDef& function, size_t i, DType dtype) {
   ArgDef& argument = function.signature.inputs[i];
   Attributes attributes;
   attributes.set("dtype", encode_type(data_type_of(dtype)));
-  const NodeDef read{unused_name(function, argument.name + "_value"), "ReadVariableOp", {}, {argument.name}, attributes};
+  const NodeDef read{
+      unused_name(function, argument.name + "_value"), "ReadVariableOp", {}, {argument.name}, attributes};
   std::vector<std::string> identities;
   for (NodeDef& node : function.nodes) {
     if (node.op != "Identity" || node.inputs.empty() || node.inputs[0] != argument.name) continue;
@@ -78,7 +81,8 @@ void take_handle(FunctionDef& function, size_t i, DType dtype) {
     node.inputs[0].clear();  // until the rest is replaced
     identities.push_back(node.name);
   }
-  for (const std::string& name : identities) replace_reference(function, name + ":output:0", name + ":value:0");
+  for (const std::string& name : identities)
+    replace_reference(function, name + ":output:0", name + ":value:0");
   replace_reference(function, argument.name, read.name + ":value:0");
   for (NodeDef& node : function.nodes) {
     if (!node.inputs.empty() && node.inputs[0].empty()) node.inputs[0] = argument.name;
@@ -93,7 +97,8 @@ void give_handle_back(FunctionDef& body, size_t i) {
 }
 
 /// `output_shapes` for the values that stay; nothing when it has another length. Handles are scalars.
-std::optional<EncodedAttribute> keep_shapes(const Attributes& attributes, const LighterLoop& changes, size_t count) {
+std::optional<EncodedAttribute> keep_shapes(const Attributes& attributes, const LighterLoop& changes,
+                                            size_t count) {
   const AttributeValue* value = attributes.find("output_shapes");
   const auto* encoded = value ? std::get_if<EncodedAttribute>(value) : nullptr;
   if (encoded == nullptr) return std::nullopt;
@@ -129,8 +134,10 @@ void change_node(LighterLoop& changes) {
   loop.attributes.set("cond", encode_function(changes.functions[0].signature.name));
   loop.attributes.set("body", encode_function(changes.functions[1].signature.name));
   loop.attributes.erase("_num_original_outputs");
-  if (shapes) loop.attributes.set("output_shapes", std::move(*shapes));
-  else loop.attributes.erase("output_shapes");
+  if (shapes)
+    loop.attributes.set("output_shapes", std::move(*shapes));
+  else
+    loop.attributes.erase("output_shapes");
 }
 
 /// As many values as the node has, in both functions and the list of types?
@@ -144,9 +151,11 @@ bool agree(const NodeDef& loop, const FunctionDef& condition, const FunctionDef&
 
 bool is_loop(const std::string& op) { return op == "While" || op == "StatelessWhile"; }
 
-Result<std::optional<LighterLoop>> lighten_loop(const NodeDef& loop, const std::vector<const Tensor*>& constants, std::string_view library,
-                                                const std::string& suffix) {
-  const auto condition = TRY(find_function(library, loop.attributes, "cond")), body = TRY(find_function(library, loop.attributes, "body"));
+Result<std::optional<LighterLoop>> lighten_loop(const NodeDef& loop,
+                                                const std::vector<const Tensor*>& constants,
+                                                std::string_view library, const std::string& suffix) {
+  const auto condition = TRY(find_function(library, loop.attributes, "cond")),
+             body = TRY(find_function(library, loop.attributes, "body"));
   if (!condition || !body || !agree(loop, *condition, *body)) return std::nullopt;
   LighterLoop lighter{loop, {}, {}, {*condition, *body}};
   for (size_t i = constants.size(); i-- > 0;) {
@@ -156,8 +165,10 @@ Result<std::optional<LighterLoop>> lighten_loop(const NodeDef& loop, const std::
     (is_single ? lighter.dropped : lighter.handles).push_back(i);
     if (is_single) drop_result(lighter.functions[1], i);
     for (FunctionDef& function : lighter.functions) {
-      if (is_single) take_inside(function, i, *constants[i]);
-      else take_handle(function, i, constants[i]->dtype());
+      if (is_single)
+        take_inside(function, i, *constants[i]);
+      else
+        take_handle(function, i, constants[i]->dtype());
     }
     if (!is_single) give_handle_back(lighter.functions[1], i);
   }

@@ -22,7 +22,9 @@ namespace constraint {
 enum : uint32_t { name = 1, allowed_values = 2 };
 }
 
-std::string_view bytes_of(const TF_Buffer* buffer) { return {static_cast<const char*>(buffer->data), buffer->length}; }
+std::string_view bytes_of(const TF_Buffer* buffer) {
+  return {static_cast<const char*>(buffer->data), buffer->length};
+}
 
 }  // namespace
 
@@ -79,9 +81,12 @@ const std::vector<OpRegistry::Kernel>& OpRegistry::kernels_of(const std::string&
         std::string name;
         protozero::pbf_reader entry = def.get_message();
         while (entry.next()) {
-          if (entry.tag() == constraint::name) name = entry.get_string();
-          else if (entry.tag() == constraint::allowed_values) allowed.set("types", EncodedAttribute{std::string(read_bytes(entry))});
-          else entry.skip();
+          if (entry.tag() == constraint::name)
+            name = entry.get_string();
+          else if (entry.tag() == constraint::allowed_values)
+            allowed.set("types", EncodedAttribute{std::string(read_bytes(entry))});
+          else
+            entry.skip();
         }
         const std::vector<int32_t> types = get_types(allowed, "types");
         kernel.types[name].insert(types.begin(), types.end());
@@ -104,7 +109,9 @@ Support OpRegistry::has_kernel(const std::string& op, const Attributes& attribut
       return type == 0 || constraint.second.contains(type);
     });
   };
-  return std::ranges::any_of(kernels, takes) ? Support::supported() : Support::refused("TensorFlow has no kernel of it for these types on the CPU");
+  return std::ranges::any_of(kernels, takes)
+             ? Support::supported()
+             : Support::refused("TensorFlow has no kernel of it for these types on the CPU");
 }
 
 Result<const OpRegistry*> op_registry() {

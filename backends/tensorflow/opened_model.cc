@@ -10,11 +10,13 @@
 namespace intarsia::tf {
 namespace {
 
-Result<std::unique_ptr<Session>> open_session(const Library& library, const ModelLocation& model, int threads) {
+Result<std::unique_ptr<Session>> open_session(const Library& library, const ModelLocation& model,
+                                              int threads) {
   const SessionSettings settings{threads, true};
   if (!model.files.tags.empty()) return open_saved_model(library, model.files, settings);
   const MappedFile file = TRY(map_file(model.files.folder));
-  return Session::from_graph(library, {reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size()}, settings);
+  return Session::from_graph(library, {reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size()},
+                             settings);
 }
 
 }  // namespace
@@ -22,7 +24,9 @@ Result<std::unique_ptr<Session>> open_session(const Library& library, const Mode
 Status OpenedModel::set_inputs(const ModelLocation& model, std::span<const NamedValue> inputs) {
   given_.assign(inputs.begin(), inputs.end());
   for (const NamedValue& input : given_) {
-    if (std::ranges::find(model.inputs, input.name, &std::pair<std::string, std::string>::first) != model.inputs.end()) continue;
+    if (std::ranges::find(model.inputs, input.name, &std::pair<std::string, std::string>::first) !=
+        model.inputs.end())
+      continue;
     std::vector<std::string> names;
     for (const auto& [name, tensor] : model.inputs) names.push_back(name);
     return fail("the model has no input '{}'; its inputs are: {}", input.name, fmt::join(names, ", "));
@@ -31,12 +35,14 @@ Status OpenedModel::set_inputs(const ModelLocation& model, std::span<const Named
     const auto given = std::ranges::find(given_, name, &NamedValue::name);
     if (given == given_.end()) return fail("input '{}' is missing", name);
     inputs_.push_back(TRY(session_->graph().find(tensor)));
-    fed_.push_back(TRY(with_context(wrap_tensor(session_->library(), given->tensor.view()), "input '{}'", name)));
+    fed_.push_back(
+        TRY(with_context(wrap_tensor(session_->library(), given->tensor.view()), "input '{}'", name)));
   }
   return {};
 }
 
-Result<OpenedModel> OpenedModel::open(const ModelLocation& model, std::span<const NamedValue> inputs, int threads) {
+Result<OpenedModel> OpenedModel::open(const ModelLocation& model, std::span<const NamedValue> inputs,
+                                      int threads) {
   const Library& library = *TRY(Library::get());
   for (const std::string& path : model.op_libraries) TRY(library.load_operators(path));
   OpenedModel opened;
@@ -61,7 +67,9 @@ Status OpenedModel::run() {
 Result<std::vector<NamedValue>> OpenedModel::take_outputs() {
   std::vector<NamedValue> outputs;
   for (size_t i = 0; i < made_.size(); ++i) {
-    outputs.push_back({output_names_[i], TRY(with_context(adopt_tensor(session_->library(), std::move(made_[i])), "output '{}'", output_names_[i]))});
+    outputs.push_back(
+        {output_names_[i], TRY(with_context(adopt_tensor(session_->library(), std::move(made_[i])),
+                                            "output '{}'", output_names_[i]))});
   }
   made_.clear();
   return outputs;

@@ -20,9 +20,10 @@ struct ModelLocation {
 
 class OpenedModel {
  public:
-  /// One tensor for each of the model's inputs, in any order; no copy is made but of strings. Fails for inputs that are
-  /// missing or unknown, and with TensorFlow's own message.
-  static Result<OpenedModel> open(const ModelLocation& model, std::span<const NamedValue> inputs, int threads);
+  /// One tensor for each of the model's inputs, in any order; no copy is made but of strings. Fails for
+  /// inputs that are missing or unknown, and with TensorFlow's own message.
+  static Result<OpenedModel> open(const ModelLocation& model, std::span<const NamedValue> inputs,
+                                  int threads);
 
   Status run();
 

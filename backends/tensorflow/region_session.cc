@@ -21,7 +21,8 @@ Result<int32_t> graph_version(const Library& library) {
   CallStatus status(library);
   library.api().export_graph(graph, buffer, status);
   int32_t version = 0;
-  protozero::pbf_reader message = read_message({static_cast<const char*>(buffer->data), status.check() ? buffer->length : 0});
+  protozero::pbf_reader message =
+      read_message({static_cast<const char*>(buffer->data), status.check() ? buffer->length : 0});
   while (message.next()) {
     if (message.tag() != graph_def::versions) {
       message.skip();
@@ -39,11 +40,13 @@ Result<int32_t> graph_version(const Library& library) {
 
 Result<std::string> complete_graph(const Library& library, const RegionGraph& region) {
   if (region.constant_names.size() != region.constants.size()) {
-    return fail("the region wants {} constants, got {}", region.constant_names.size(), region.constants.size());
+    return fail("the region wants {} constants, got {}", region.constant_names.size(),
+                region.constants.size());
   }
   size_t bytes = region.graph_def.size();
   for (const TensorView& constant : region.constants) bytes += constant.bytes();
-  if (bytes > largest_message) return fail("the region's weights take {} bytes, TensorFlow takes graphs up to 2 GiB", bytes);
+  if (bytes > largest_message)
+    return fail("the region's weights take {} bytes, TensorFlow takes graphs up to 2 GiB", bytes);
   std::string graph;
   graph.reserve(bytes + 256 * region.constants.size() + 64);
   graph.append(region.graph_def);

@@ -17,7 +17,9 @@ namespace {
 using namespace tensorflow;
 
 /// Where TensorFlow keeps the variables of a SavedModel: the prefix of the checkpoint's files.
-std::string checkpoint_of(const std::string& folder) { return (std::filesystem::path(folder) / "variables/variables").string(); }
+std::string checkpoint_of(const std::string& folder) {
+  return (std::filesystem::path(folder) / "variables/variables").string();
+}
 
 NodeDef make_strings(const std::string& name, const std::vector<std::string>& texts, const Shape& shape) {
   Tensor tensor(DType::string, shape);
@@ -31,7 +33,8 @@ NodeDef make_strings(const std::string& name, const std::vector<std::string>& te
 constexpr const char* restore_name = "intarsia_restore";
 
 /// Nodes that read tensors of a checkpoint; the last one has them as outputs.
-std::vector<NodeDef> make_restore(const std::string& checkpoint, const std::vector<std::string>& keys, const std::vector<int32_t>& types) {
+std::vector<NodeDef> make_restore(const std::string& checkpoint, const std::vector<std::string>& keys,
+                                  const std::vector<int32_t>& types) {
   const std::string name = restore_name;
   const Shape all{static_cast<int64_t>(keys.size())};
   NodeDef restore{name, "RestoreV2", {}, {name + "/prefix", name + "/keys", name + "/slices"}, {}};
@@ -51,14 +54,16 @@ NodeDef make_handle(const NodeDef& handle, const std::string& name) {
 Result<std::string> write_nodes(const Library& library, const std::vector<NodeDef>& nodes) {
   std::string bytes;
   protozero::pbf_writer out(bytes);
-  for (const NodeDef& node : nodes) out.add_message(graph_def::node, write_node(node, TRY(encode_attributes(node.attributes))));
+  for (const NodeDef& node : nodes)
+    out.add_message(graph_def::node, write_node(node, TRY(encode_attributes(node.attributes))));
   RegionGraph graph;
   graph.graph_def = bytes;
   return complete_graph(library, graph);
 }
 
 Result<ObjectGraph> read_objects(const Library& library, const std::string& checkpoint) {
-  const std::string bytes = TRY(write_nodes(library, make_restore(checkpoint, {checkpoint_graph_key}, {data_type_of(DType::string)})));
+  const std::string bytes = TRY(
+      write_nodes(library, make_restore(checkpoint, {checkpoint_graph_key}, {data_type_of(DType::string)})));
   const std::unique_ptr<Session> session = TRY(Session::from_graph(library, bytes, {1, true}));
   const TF_Output output = TRY(session->graph().find(restore_name));
   TF_Tensor* made = nullptr;
@@ -72,41 +77,50 @@ Result<ObjectGraph> read_objects(const Library& library, const std::string& chec
   }
 }
 
-Result<std::vector<std::string>> find_keys(const ObjectGraph& objects, const std::vector<SavedVariable>& variables) {
+Result<std::vector<std::string>> find_keys(const ObjectGraph& objects,
+                                           const std::vector<SavedVariable>& variables) {
   std::vector<std::string> keys;
   for (const SavedVariable& variable : variables) {
     const TrackedObject* object = find_object(objects, variable.path);
     if (object == nullptr || object->variable_key.empty()) {
-      return fail("it has no value of the variable '{}' ({}); export the model again", variable.handle.name, fmt::join(variable.path, "."));
+      return fail("it has no value of the variable '{}' ({}); export the model again", variable.handle.name,
+                  fmt::join(variable.path, "."));
     }
     keys.push_back(object->variable_key);
   }
   return keys;
 }
 
-Status restore_variables(Session& session, const std::string& checkpoint, const std::vector<SavedVariable>& variables) {
-  const std::vector<std::string> keys = TRY(find_keys(TRY(read_objects(session.library(), checkpoint)), variables));
+Status restore_variables(Session& session, const std::string& checkpoint,
+                         const std::vector<SavedVariable>& variables) {
+  const std::vector<std::string> keys =
+      TRY(find_keys(TRY(read_objects(session.library(), checkpoint)), variables));
   std::vector<int32_t> types;
-  for (const SavedVariable& variable : variables) types.push_back(get_type(variable.handle.attributes, "dtype"));
+  for (const SavedVariable& variable : variables)
+    types.push_back(get_type(variable.handle.attributes, "dtype"));
   std::vector<NodeDef> nodes = make_restore(checkpoint, keys, types);
   std::vector<std::string> assigned;
   for (size_t i = 0; i < variables.size(); ++i) {
     const std::string handle = fmt::format("{}/handle_{}", restore_name, i);
     nodes.push_back(make_handle(variables[i].handle, handle));
     assigned.push_back(fmt::format("{}/assign_{}", restore_name, i));
-    nodes.push_back({assigned.back(), "AssignVariableOp", {}, {handle, fmt::format("{}:{}", restore_name, i)}, {}});
+    nodes.push_back(
+        {assigned.back(), "AssignVariableOp", {}, {handle, fmt::format("{}:{}", restore_name, i)}, {}});
     nodes.back().attributes.set("dtype", encode_type(types[i]));
   }
   TRY(session.graph().import(TRY(write_nodes(session.library(), nodes))));
   std::vector<const TF_Operation*> targets;
-  for (const std::string& name : assigned) targets.push_back(session.library().api().find_operation(session.graph(), name.c_str()));
+  for (const std::string& name : assigned)
+    targets.push_back(session.library().api().find_operation(session.graph(), name.c_str()));
   return session.run_targets(targets);
 }
 
 }  // namespace
 
-Result<std::unique_ptr<Session>> open_saved_model(const Library& library, const SavedModelFiles& files, const SessionSettings& settings) {
-  std::unique_ptr<Session> session = TRY(Session::from_saved_model(library, files.folder, files.tags, settings));
+Result<std::unique_ptr<Session>> open_saved_model(const Library& library, const SavedModelFiles& files,
+                                                  const SessionSettings& settings) {
+  std::unique_ptr<Session> session =
+      TRY(Session::from_saved_model(library, files.folder, files.tags, settings));
   if (files.unrestored.empty()) return session;
   const std::string checkpoint = checkpoint_of(files.folder);
   TRY(with_context(restore_variables(*session, checkpoint, files.unrestored), "checkpoint '{}'", checkpoint));

@@ -6,8 +6,9 @@
 
 namespace intarsia::tf {
 
-/// TensorFlow's session loader, and then the variables that it leaves unset, from the checkpoint. Fails for a variable that
-/// the checkpoint has no value of, and names it.
-Result<std::unique_ptr<Session>> open_saved_model(const Library& library, const SavedModelFiles& files, const SessionSettings& settings);
+/// TensorFlow's session loader, and then the variables that it leaves unset, from the checkpoint. Fails for a
+/// variable that the checkpoint has no value of, and names it.
+Result<std::unique_ptr<Session>> open_saved_model(const Library& library, const SavedModelFiles& files,
+                                                  const SessionSettings& settings);
 
 }  // namespace intarsia::tf

@@ -12,8 +12,8 @@ namespace intarsia {
 namespace tf {
 namespace {
 
-/// Adds nodes that read variables and tables, and fetches all of them in one run: each run that follows a change of the graph
-/// costs TensorFlow a second for a large model.
+/// Adds nodes that read variables and tables, and fetches all of them in one run: each run that follows a
+/// change of the graph costs TensorFlow a second for a large model.
 class ContentsReader {
  public:
   explicit ContentsReader(Session& session) : session_(session) {}
@@ -30,7 +30,8 @@ class ContentsReader {
   }
 
   Status add_table(const SavedTable& table) {
-    TF_OperationDescription* read = describe("LookupTableExportV2", TRY(session_.graph().find(table.node + ":0")));
+    TF_OperationDescription* read =
+        describe("LookupTableExportV2", TRY(session_.graph().find(table.node + ":0")));
     api().set_type(read, "Tkeys", tensorflow::data_type_of(table.key));
     api().set_type(read, "Tvalues", tensorflow::data_type_of(table.value));
     return finish(read, 2);
@@ -43,7 +44,8 @@ class ContentsReader {
     std::vector<OwnedTensor> owned;
     for (TF_Tensor* tensor : made) owned.emplace_back(tensor, DeleteTensor{&session_.library()});
     std::vector<Tensor> tensors;
-    for (OwnedTensor& tensor : owned) tensors.push_back(TRY(adopt_tensor(session_.library(), std::move(tensor))));
+    for (OwnedTensor& tensor : owned)
+      tensors.push_back(TRY(adopt_tensor(session_.library(), std::move(tensor))));
     return tensors;
   }
 
@@ -51,7 +53,8 @@ class ContentsReader {
   const Api& api() const { return session_.library().api(); }
 
   TF_OperationDescription* describe(const char* op, TF_Output handle) {
-    TF_OperationDescription* description = api().new_operation(session_.graph(), op, fmt::format("intarsia_read_{}", wanted_.size()).c_str());
+    TF_OperationDescription* description =
+        api().new_operation(session_.graph(), op, fmt::format("intarsia_read_{}", wanted_.size()).c_str());
     api().add_input(description, handle);
     return description;
   }
@@ -73,8 +76,10 @@ TensorView element(const Tensor& tensor, size_t i) {
   const Shape rest(tensor.shape().begin() + 1, tensor.shape().end());
   TensorView view{nullptr, tensor.dtype(), rest};
   const size_t offset = i * static_cast<size_t>(element_count(rest));
-  view.data = tensor.dtype() == DType::string ? static_cast<void*>(tensor.as<std::string>().data() + offset)
-                                              : static_cast<void*>(static_cast<std::byte*>(tensor.data()) + dtype_bytes(tensor.dtype(), offset));
+  view.data =
+      tensor.dtype() == DType::string
+          ? static_cast<void*>(tensor.as<std::string>().data() + offset)
+          : static_cast<void*>(static_cast<std::byte*>(tensor.data()) + dtype_bytes(tensor.dtype(), offset));
   return view;
 }
 
@@ -85,7 +90,8 @@ TableContents sort_by(const TableContents& table) {
   std::vector<size_t> order(keys.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::sort(order, {}, [&](size_t i) { return keys[i]; });
-  TableContents sorted{Tensor(table.keys.dtype(), table.keys.shape()), Tensor(table.values.dtype(), table.values.shape())};
+  TableContents sorted{Tensor(table.keys.dtype(), table.keys.shape()),
+                       Tensor(table.values.dtype(), table.values.shape())};
   for (size_t i = 0; i < order.size(); ++i) {
     sorted.keys.as<Key>()[i] = keys[order[i]];
     copy_elements(element(table.values, order[i]), element(sorted.values, i));
@@ -94,7 +100,8 @@ TableContents sort_by(const TableContents& table) {
 }
 
 TableContents sort_table(TableContents table) {
-  const bool is_map = table.keys.shape().size() == 1 && !table.values.shape().empty() && table.values.shape()[0] == table.keys.shape()[0];
+  const bool is_map = table.keys.shape().size() == 1 && !table.values.shape().empty() &&
+                      table.values.shape()[0] == table.keys.shape()[0];
   if (is_map && table.keys.dtype() == DType::string) return sort_by<std::string>(table);
   if (is_map && table.keys.dtype() == DType::i64) return sort_by<int64_t>(table);
   if (is_map && table.keys.dtype() == DType::i32) return sort_by<int32_t>(table);
@@ -108,16 +115,19 @@ Result<const Library*> open_library(const std::vector<std::string>& op_libraries
 }
 
 Result<SavedContents> read_contents(const Library& library, const SavedModelFiles& files,
-                                    const std::vector<std::string>& variables, const std::vector<SavedTable>& tables) {
+                                    const std::vector<std::string>& variables,
+                                    const std::vector<SavedTable>& tables) {
   const std::unique_ptr<Session> session = TRY(open_saved_model(library, files, {1, true}));
   ContentsReader reader(*session);
-  for (const std::string& variable : variables) TRY(with_context(reader.add_variable(variable), "variable '{}'", variable));
+  for (const std::string& variable : variables)
+    TRY(with_context(reader.add_variable(variable), "variable '{}'", variable));
   for (const SavedTable& table : tables) TRY(with_context(reader.add_table(table), "table '{}'", table.node));
   std::vector<Tensor> tensors = TRY(reader.read());
   SavedContents contents;
   auto next = tensors.begin();
   for (size_t i = 0; i < variables.size(); ++i) contents.variables.push_back(std::move(*next++));
-  for (size_t i = 0; i < tables.size(); ++i, next += 2) contents.tables.push_back(sort_table({std::move(next[0]), std::move(next[1])}));
+  for (size_t i = 0; i < tables.size(); ++i, next += 2)
+    contents.tables.push_back(sort_table({std::move(next[0]), std::move(next[1])}));
   return contents;
 }
 
@@ -130,7 +140,8 @@ TensorFlowSource make_tensorflow_source(std::vector<std::string> op_libraries) {
     TRY(tf::open_library(op_libraries));
     return TRY(tf::op_registry())->find(op);
   };
-  source.read_saved_model = [op_libraries](const SavedModelFiles& files, const std::vector<std::string>& variables,
+  source.read_saved_model = [op_libraries](const SavedModelFiles& files,
+                                           const std::vector<std::string>& variables,
                                            const std::vector<SavedTable>& tables) -> Result<SavedContents> {
     return tf::read_contents(*TRY(tf::open_library(op_libraries)), files, variables, tables);
   };

@@ -25,23 +25,30 @@ std::vector<std::string> list_operators(const Graph& region) {
   }
   std::vector<std::string> list;
   for (const auto& [op, uses] : kinds) {
-    list.push_back(uses.second == 0 ? fmt::format("{} (node '{}')", op, uses.first) : fmt::format("{} (node '{}', {} more)", op, uses.first, uses.second));
+    list.push_back(uses.second == 0 ? fmt::format("{} (node '{}')", op, uses.first)
+                                    : fmt::format("{} (node '{}', {} more)", op, uses.first, uses.second));
   }
   return list;
 }
 
-std::string encode_blob(const WrittenGraph& graph, const std::vector<std::string>& op_libraries, const Graph& region) {
+std::string encode_blob(const WrittenGraph& graph, const std::vector<std::string>& op_libraries,
+                        const Graph& region) {
   flatbuffers::FlatBufferBuilder builder;
   std::vector<flatbuffers::Offset<fbs::ConstantNode>> constants;
   for (uint32_t i = 0; i < graph.constant_names.size(); ++i) {
     constants.push_back(fbs::CreateConstantNode(builder, builder.CreateString(graph.constant_names[i]), i));
   }
-  const auto bytes = builder.CreateVector(reinterpret_cast<const uint8_t*>(graph.graph_def.data()), graph.graph_def.size());
+  const auto bytes =
+      builder.CreateVector(reinterpret_cast<const uint8_t*>(graph.graph_def.data()), graph.graph_def.size());
   const auto nodes = builder.CreateVector(constants);
-  const auto inputs = builder.CreateVectorOfStrings(graph.inputs), outputs = builder.CreateVectorOfStrings(graph.outputs);
-  const auto initialisers = builder.CreateVectorOfStrings(graph.initialisers), libraries = builder.CreateVectorOfStrings(op_libraries);
+  const auto inputs = builder.CreateVectorOfStrings(graph.inputs),
+             outputs = builder.CreateVectorOfStrings(graph.outputs);
+  const auto initialisers = builder.CreateVectorOfStrings(graph.initialisers),
+             libraries = builder.CreateVectorOfStrings(op_libraries);
   const auto operators = builder.CreateVectorOfStrings(list_operators(region));
-  fbs::FinishRegionBlobBuffer(builder, fbs::CreateRegionBlob(builder, bytes, nodes, inputs, outputs, initialisers, graph.has_control_flow, libraries, operators));
+  fbs::FinishRegionBlobBuffer(builder,
+                              fbs::CreateRegionBlob(builder, bytes, nodes, inputs, outputs, initialisers,
+                                                    graph.has_control_flow, libraries, operators));
   return {reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize()};
 }
 
@@ -74,7 +81,8 @@ class TensorFlowTarget : public Target {
     WrittenGraph written = TRY(write_graph_def(region));
     CompiledRegion compiled;
     compiled.blob = encode_blob(written, op_libraries_, region);
-    TRY(with_context(open_region(library_, as_region(written), options.threads), "TensorFlow {} refuses the region", version()));
+    TRY(with_context(open_region(library_, as_region(written), options.threads),
+                     "TensorFlow {} refuses the region", version()));
     compiled.constants = std::move(written.constants);
     compiled.kernels = static_cast<int>(region.nodes.size());
     return compiled;
@@ -84,7 +92,9 @@ class TensorFlowTarget : public Target {
   Support supports_one(const std::string& op, const Attributes& attributes) const {
     const Result<const tensorflow::OpDef*> found = registry_.find(op);
     if (!found) return Support::refused(found.error().message);
-    if (*found == nullptr) return Support::refused(fmt::format("TensorFlow has no operator {}; if it is your own, give its library with --op-library", op));
+    if (*found == nullptr)
+      return Support::refused(fmt::format(
+          "TensorFlow has no operator {}; if it is your own, give its library with --op-library", op));
     return registry_.has_kernel(op, attributes);
   }
 

@@ -9,8 +9,8 @@
 
 namespace intarsia {
 
-/// Takes nodes of TensorFlow models that the TensorFlow of this machine has kernels for. `op_libraries` hold the user's own
-/// operators. Fails without TensorFlow and for a library that does not load.
+/// Takes nodes of TensorFlow models that the TensorFlow of this machine has kernels for. `op_libraries` hold
+/// the user's own operators. Fails without TensorFlow and for a library that does not load.
 Result<std::unique_ptr<Target>> make_tensorflow_target(const std::vector<std::string>& op_libraries);
 
 }  // namespace intarsia

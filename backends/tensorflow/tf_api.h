@@ -1,4 +1,5 @@
-// The part of TensorFlow's C API (c_api.h, tf_tensor.h, tf_tstring.h) that is called, as pointers found at run time.
+// The part of TensorFlow's C API (c_api.h, tf_tensor.h, tf_tstring.h) that is called, as pointers found at
+// run time.
 #pragma once
 
 #include <cstddef>
@@ -79,12 +80,14 @@ struct Api {
   void (*delete_session_options)(TF_SessionOptions*);
   void (*set_config)(TF_SessionOptions*, const void* config, size_t bytes, TF_Status*);
   TF_Session* (*new_session)(TF_Graph*, const TF_SessionOptions*, TF_Status*);
-  TF_Session* (*load_saved_model)(const TF_SessionOptions*, const TF_Buffer* run_options, const char* folder, const char* const* tags,
-                                  int tag_count, TF_Graph*, TF_Buffer* meta_graph, TF_Status*);
+  TF_Session* (*load_saved_model)(const TF_SessionOptions*, const TF_Buffer* run_options, const char* folder,
+                                  const char* const* tags, int tag_count, TF_Graph*, TF_Buffer* meta_graph,
+                                  TF_Status*);
   void (*close_session)(TF_Session*, TF_Status*);
   void (*delete_session)(TF_Session*, TF_Status*);
-  void (*run)(TF_Session*, const TF_Buffer* run_options, const TF_Output* inputs, TF_Tensor* const* input_values, int input_count,
-              const TF_Output* outputs, TF_Tensor** output_values, int output_count, const TF_Operation* const* targets,
+  void (*run)(TF_Session*, const TF_Buffer* run_options, const TF_Output* inputs,
+              TF_Tensor* const* input_values, int input_count, const TF_Output* outputs,
+              TF_Tensor** output_values, int output_count, const TF_Operation* const* targets,
               int target_count, TF_Buffer* run_metadata, TF_Status*);
 
   TF_Buffer* (*all_ops)();

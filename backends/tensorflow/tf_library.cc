@@ -13,7 +13,8 @@
 namespace intarsia::tf {
 namespace {
 
-constexpr ForeignLibrary tensorflow{"TensorFlow", "TF_SessionRun", "libtensorflow_cc.so", "INTARSIA_TENSORFLOW", "tensorflow-cpu"};
+constexpr ForeignLibrary tensorflow{"TensorFlow", "TF_SessionRun", "libtensorflow_cc.so",
+                                    "INTARSIA_TENSORFLOW", "tensorflow-cpu"};
 
 bool is_version_in_range(std::string_view version) {
   int minor = 0;
@@ -99,8 +100,8 @@ void find_sessions(Finder& f, Api& api) {
   f.find("TF_SessionRun", api.run);
 }
 
-/// While it lives, what is written to standard error is lost: TensorFlow greets there while it is opened, whatever its
-/// settings, and an error of ours is one line.
+/// While it lives, what is written to standard error is lost: TensorFlow greets there while it is opened,
+/// whatever its settings, and an error of ours is one line.
 class QuietStandardError {
  public:
   QuietStandardError() : kept_(dup(STDERR_FILENO)) {
@@ -125,11 +126,13 @@ class QuietStandardError {
 
 Result<std::unique_ptr<Library>> Library::open() {
   constexpr int keep = 0;
-  setenv("TF_CPP_MIN_LOG_LEVEL", "3", keep);           // its notes on start-up are no business of our users
-  setenv("TF_OVERRIDE_GLOBAL_THREADPOOL", "1", keep);  // else the process's first session decides the threads of all
+  setenv("TF_CPP_MIN_LOG_LEVEL", "3", keep);  // its notes on start-up are no business of our users
+  setenv("TF_OVERRIDE_GLOBAL_THREADPOOL", "1",
+         keep);  // else the process's first session decides the threads of all
   const Result<OpenedLibrary> found = [] {
     const QuietStandardError quiet;
-    return open_foreign_library(tensorflow, search_for(tensorflow, "libtensorflow_cc.so.2", "tensorflow/libtensorflow_cc.so.2"));
+    return open_foreign_library(
+        tensorflow, search_for(tensorflow, "libtensorflow_cc.so.2", "tensorflow/libtensorflow_cc.so.2"));
   }();
   if (!found) return tl::unexpected(found.error());
   const OpenedLibrary& opened = *found;
@@ -139,13 +142,15 @@ Result<std::unique_ptr<Library>> Library::open() {
   library->path_ = opened.path;
   if (library->api_.version != nullptr) library->version_ = library->api_.version();
   if (!is_version_in_range(library->version_)) {
-    return fail("{} is TensorFlow {}, want 2.{} or newer of major version 2; {}", opened.path, library->version_, oldest_minor_version, tensorflow.remedy());
+    return fail("{} is TensorFlow {}, want 2.{} or newer of major version 2; {}", opened.path,
+                library->version_, oldest_minor_version, tensorflow.remedy());
   }
   find_tensors(finder, library->api_);
   find_graphs(finder, library->api_);
   find_sessions(finder, library->api_);
   if (!finder.missing.empty()) {
-    return fail("{} (TensorFlow {}) lacks {}; {}", opened.path, library->version_, fmt::join(finder.missing, ", "), tensorflow.remedy());
+    return fail("{} (TensorFlow {}) lacks {}; {}", opened.path, library->version_,
+                fmt::join(finder.missing, ", "), tensorflow.remedy());
   }
   return library;
 }

@@ -1,5 +1,5 @@
-// TensorFlow, found on the machine and opened once a process. Nothing of it is linked: a program that needs it and a
-// machine that lacks it give an error with a remedy.
+// TensorFlow, found on the machine and opened once a process. Nothing of it is linked: a program that needs
+// it and a machine that lacks it give an error with a remedy.
 #pragma once
 
 #include <map>
@@ -19,8 +19,8 @@ inline constexpr int oldest_minor_version = 15;
 
 class Library {
  public:
-  /// The process's library, opened on first use (or found, when Python imported it before). After a failure the next call
-  /// tries again. Thread-safe.
+  /// The process's library, opened on first use (or found, when Python imported it before). After a failure
+  /// the next call tries again. Thread-safe.
   static Result<const Library*> get();
 
   const Api& api() const { return api_; }

@@ -26,7 +26,8 @@ std::string write_config(const SessionSettings& settings) {
 
 class OwnedOptions {
  public:
-  explicit OwnedOptions(const Library& library) : library_(library), options_(library.api().new_session_options()) {}
+  explicit OwnedOptions(const Library& library)
+      : library_(library), options_(library.api().new_session_options()) {}
   ~OwnedOptions() { library_.api().delete_session_options(options_); }
   OwnedOptions(const OwnedOptions&) = delete;
   OwnedOptions& operator=(const OwnedOptions&) = delete;
@@ -61,12 +62,14 @@ Result<TF_Output> SessionGraph::find(const std::string& tensor) const {
   TF_Operation* operation = library_.api().find_operation(graph_, reference.node.c_str());
   if (operation == nullptr) return fail("TensorFlow's graph has no node '{}'", reference.node);
   if (reference.output < 0 || reference.output >= library_.api().output_count(operation)) {
-    return fail("node '{}' has {} outputs, want number {}", reference.node, library_.api().output_count(operation), reference.output);
+    return fail("node '{}' has {} outputs, want number {}", reference.node,
+                library_.api().output_count(operation), reference.output);
   }
   return TF_Output{operation, reference.output};
 }
 
-Result<std::unique_ptr<Session>> Session::from_graph(const Library& library, std::string_view graph_def, const SessionSettings& settings) {
+Result<std::unique_ptr<Session>> Session::from_graph(const Library& library, std::string_view graph_def,
+                                                     const SessionSettings& settings) {
   std::unique_ptr<Session> session(new Session(library));
   TRY(session->graph_.import(graph_def));
   OwnedOptions options(library);
@@ -78,7 +81,8 @@ Result<std::unique_ptr<Session>> Session::from_graph(const Library& library, std
 }
 
 Result<std::unique_ptr<Session>> Session::from_saved_model(const Library& library, const std::string& folder,
-                                                           const std::vector<std::string>& tags, const SessionSettings& settings) {
+                                                           const std::vector<std::string>& tags,
+                                                           const SessionSettings& settings) {
   for (const char* part : {"", "/variables", "/assets"}) TRY(check_regular_files_in(folder + part));
   std::unique_ptr<Session> session(new Session(library));
   OwnedOptions options(library);
@@ -86,8 +90,9 @@ Result<std::unique_ptr<Session>> Session::from_saved_model(const Library& librar
   std::vector<const char*> names;
   for (const std::string& tag : tags) names.push_back(tag.c_str());
   CallStatus status(library);
-  session->session_ = library.api().load_saved_model(options, nullptr, folder.c_str(), names.data(), static_cast<int>(names.size()),
-                                                     session->graph_, nullptr, status);
+  session->session_ =
+      library.api().load_saved_model(options, nullptr, folder.c_str(), names.data(),
+                                     static_cast<int>(names.size()), session->graph_, nullptr, status);
   TRY(status.check());
   return session;
 }
@@ -99,17 +104,19 @@ Session::~Session() {
   library_.api().delete_session(session_, status);
 }
 
-Status Session::run(std::span<const TF_Output> inputs, std::span<TF_Tensor* const> input_values, std::span<const TF_Output> outputs,
-                    std::span<TF_Tensor*> output_values) const {
+Status Session::run(std::span<const TF_Output> inputs, std::span<TF_Tensor* const> input_values,
+                    std::span<const TF_Output> outputs, std::span<TF_Tensor*> output_values) const {
   CallStatus status(library_);
-  library_.api().run(session_, nullptr, inputs.data(), input_values.data(), static_cast<int>(inputs.size()), outputs.data(),
-                     output_values.data(), static_cast<int>(outputs.size()), nullptr, 0, nullptr, status);
+  library_.api().run(session_, nullptr, inputs.data(), input_values.data(), static_cast<int>(inputs.size()),
+                     outputs.data(), output_values.data(), static_cast<int>(outputs.size()), nullptr, 0,
+                     nullptr, status);
   return status.check();
 }
 
 Status Session::run_targets(std::span<const TF_Operation* const> targets) const {
   CallStatus status(library_);
-  library_.api().run(session_, nullptr, nullptr, nullptr, 0, nullptr, nullptr, 0, targets.data(), static_cast<int>(targets.size()), nullptr, status);
+  library_.api().run(session_, nullptr, nullptr, nullptr, 0, nullptr, nullptr, 0, targets.data(),
+                     static_cast<int>(targets.size()), nullptr, status);
   return status.check();
 }
 

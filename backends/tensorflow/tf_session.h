@@ -30,7 +30,7 @@ class SessionGraph {
 };
 
 struct SessionSettings {
-  int threads = 1;          // of one operator, the caller's included
+  int threads = 1;                // of one operator, the caller's included
   bool has_control_flow = false;  // loops and branches, which the quickest executor cannot run
 };
 
@@ -38,10 +38,12 @@ struct SessionSettings {
 class Session {
  public:
   /// A session of the nodes of a serialised GraphDef.
-  static Result<std::unique_ptr<Session>> from_graph(const Library& library, std::string_view graph_def, const SessionSettings& settings);
+  static Result<std::unique_ptr<Session>> from_graph(const Library& library, std::string_view graph_def,
+                                                     const SessionSettings& settings);
   /// A SavedModel with its variables restored and its initialisers run.
   static Result<std::unique_ptr<Session>> from_saved_model(const Library& library, const std::string& folder,
-                                                           const std::vector<std::string>& tags, const SessionSettings& settings);
+                                                           const std::vector<std::string>& tags,
+                                                           const SessionSettings& settings);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -50,9 +52,10 @@ class Session {
   SessionGraph& graph() { return graph_; }
   operator TF_Session*() const { return session_; }
 
-  /// Runs in the calling thread. `outputs` gets one tensor an endpoint, which the caller owns; on failure none.
-  Status run(std::span<const TF_Output> inputs, std::span<TF_Tensor* const> input_values, std::span<const TF_Output> outputs,
-             std::span<TF_Tensor*> output_values) const;
+  /// Runs in the calling thread. `outputs` gets one tensor an endpoint, which the caller owns; on failure
+  /// none.
+  Status run(std::span<const TF_Output> inputs, std::span<TF_Tensor* const> input_values,
+             std::span<const TF_Output> outputs, std::span<TF_Tensor*> output_values) const;
   /// Runs nodes without outputs: initialisers.
   Status run_targets(std::span<const TF_Operation* const> targets) const;
 

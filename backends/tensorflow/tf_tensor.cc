@@ -23,8 +23,10 @@ OwnedTensor copy_string_tensor(const Library& library, const TensorView& tensor)
     api.string_init(&strings[i]);
     api.string_copy(&strings[i], texts[i].data(), texts[i].size());
   }
-  return {api.new_tensor(tensorflow::data_type_of(DType::string), tensor.shape.data(), static_cast<int>(tensor.shape.size()), strings,
-                         texts.size() * sizeof(TF_TString), release_strings, const_cast<Api*>(&api)), {&library}};
+  return {api.new_tensor(tensorflow::data_type_of(DType::string), tensor.shape.data(),
+                         static_cast<int>(tensor.shape.size()), strings, texts.size() * sizeof(TF_TString),
+                         release_strings, const_cast<Api*>(&api)),
+          {&library}};
 }
 
 }  // namespace
@@ -35,8 +37,11 @@ Result<OwnedTensor> wrap_tensor(const Library& library, const TensorView& tensor
   if (type == 0) return fail("TensorFlow has no type {}", dtype_name(tensor.dtype));
   alignas(64) static char nothing;  // an empty tensor may have no memory, TensorFlow wants an address
   TF_Tensor* made = library.api().new_tensor(type, tensor.shape.data(), static_cast<int>(tensor.shape.size()),
-                                             tensor.data ? tensor.data : &nothing, tensor.bytes(), release_nothing, nullptr);
-  if (made == nullptr) return fail("TensorFlow takes no {} {} of {} bytes", dtype_name(tensor.dtype), print_shape(tensor.shape), tensor.bytes());
+                                             tensor.data ? tensor.data : &nothing, tensor.bytes(),
+                                             release_nothing, nullptr);
+  if (made == nullptr)
+    return fail("TensorFlow takes no {} {} of {} bytes", dtype_name(tensor.dtype), print_shape(tensor.shape),
+                tensor.bytes());
   return OwnedTensor(made, {&library});
 }
 
@@ -44,7 +49,8 @@ Result<TensorView> describe_tensor(const Library& library, const TF_Tensor* tens
   const Api& api = library.api();
   TensorView view;
   view.dtype = tensorflow::dtype_of(api.tensor_type(tensor));
-  if (view.dtype == DType::undefined) return fail("TensorFlow made a tensor of its type {}, which cannot leave it", api.tensor_type(tensor));
+  if (view.dtype == DType::undefined)
+    return fail("TensorFlow made a tensor of its type {}, which cannot leave it", api.tensor_type(tensor));
   const int rank = api.rank(tensor);
   for (int axis = 0; axis < rank; ++axis) view.shape.push_back(api.size(tensor, axis));
   if (view.dtype != DType::string) view.data = api.tensor_data(tensor);
@@ -54,7 +60,8 @@ Result<TensorView> describe_tensor(const Library& library, const TF_Tensor* tens
 void copy_strings(const Library& library, const TF_Tensor* tensor, std::span<std::string> to) {
   const Api& api = library.api();
   const auto* strings = static_cast<const TF_TString*>(api.tensor_data(tensor));
-  for (size_t i = 0; i < to.size(); ++i) to[i].assign(api.string_data(&strings[i]), api.string_bytes(&strings[i]));
+  for (size_t i = 0; i < to.size(); ++i)
+    to[i].assign(api.string_data(&strings[i]), api.string_bytes(&strings[i]));
 }
 
 Result<Tensor> adopt_tensor(const Library& library, OwnedTensor tensor) {

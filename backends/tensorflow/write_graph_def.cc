@@ -20,8 +20,13 @@ using protozero::pbf_writer;
 /// What TensorFlow takes as a node's name.
 std::string legal_name(const std::string& name) {
   std::string legal;
-  for (char c : name) legal += std::isalnum(static_cast<unsigned char>(c)) || std::string_view("_./-").find(c) != std::string_view::npos ? c : '_';
-  if (legal.empty() || !(std::isalnum(static_cast<unsigned char>(legal[0])) || legal[0] == '.')) legal.insert(0, "n");
+  for (char c : name)
+    legal += std::isalnum(static_cast<unsigned char>(c)) ||
+                     std::string_view("_./-").find(c) != std::string_view::npos
+                 ? c
+                 : '_';
+  if (legal.empty() || !(std::isalnum(static_cast<unsigned char>(legal[0])) || legal[0] == '.'))
+    legal.insert(0, "n");
   return legal;
 }
 
@@ -31,7 +36,8 @@ class GraphWriter {
 
   Result<WrittenGraph> write() {
     for (ValueId input : region_.inputs) TRY(add_input(region_.value(input), input));
-    for (const Node& node : region_.nodes) TRY(with_context(add_node(node), "node '{}' ({})", node.name, node.op));
+    for (const Node& node : region_.nodes)
+      TRY(with_context(add_node(node), "node '{}' ({})", node.name, node.op));
     for (ValueId output : region_.outputs) written_.outputs.push_back(TRY(fetched_tensor(output)));
     write_library();
     return std::move(written_);
@@ -53,7 +59,8 @@ class GraphWriter {
     return {};
   }
 
-  /// The loop with fewer values and behind it a node of its name, which has all that it had. False: it stays as it is.
+  /// The loop with fewer values and behind it a node of its name, which has all that it had. False: it stays
+  /// as it is.
   Result<bool> put_lighter_loop(const NodeDef& node) {
     std::vector<const Tensor*> constants;
     for (const std::string& input : node.inputs) {
@@ -61,21 +68,25 @@ class GraphWriter {
       constants.push_back(known == known_.end() ? nullptr : &known->second);
     }
     const std::string name = unique_name(node.name + "/loop");
-    std::optional<LighterLoop> lighter = TRY(lighten_loop(node, constants, library_of(node.attributes), "/" + name));
+    std::optional<LighterLoop> lighter =
+        TRY(lighten_loop(node, constants, library_of(node.attributes), "/" + name));
     if (!lighter) return false;
     NodeDef outputs{node.name, "IdentityN", {}, node.inputs, {}};
     outputs.attributes.set("T", encode_types(get_types(node.attributes, "T")));
     for (size_t i = 0, place = 0; i < node.inputs.size(); ++i) {
       if (std::ranges::count(lighter->dropped, i) > 0) continue;
-      if (std::ranges::count(lighter->handles, i) > 0) lighter->loop.inputs[place] = TRY(put_variable(node.inputs[i], *constants[i]));
-      else outputs.inputs[i] = fmt::format("{}:{}", name, place);
+      if (std::ranges::count(lighter->handles, i) > 0)
+        lighter->loop.inputs[place] = TRY(put_variable(node.inputs[i], *constants[i]));
+      else
+        outputs.inputs[i] = fmt::format("{}:{}", name, place);
       ++place;
     }
     for (const FunctionDef& function : lighter->functions) functions_.insert(TRY(write_function(function)));
     collect_library(library_of(node.attributes));  // what the functions call
     lighter->loop.name = name;
     lighter->loop.attributes.erase(library_attribute);
-    out_.add_message(graph_def::node, write_node(lighter->loop, TRY(encode_attributes(lighter->loop.attributes))));
+    out_.add_message(graph_def::node,
+                     write_node(lighter->loop, TRY(encode_attributes(lighter->loop.attributes))));
     TRY(put(std::move(outputs)));
     return true;
   }
@@ -87,7 +98,8 @@ class GraphWriter {
     handle.attributes.set("dtype", encode_type(data_type_of(value.dtype())));
     handle.attributes.set("shape", encode_shape(to_symbolic(value.shape())));
     handle.attributes.set("shared_name", handle.name);
-    NodeDef fill{unique_name(handle.name + "/fill"), "AssignVariableOp", {}, {handle.name + ":0", tensor}, {}};
+    NodeDef fill{
+        unique_name(handle.name + "/fill"), "AssignVariableOp", {}, {handle.name + ":0", tensor}, {}};
     fill.attributes.set("dtype", encode_type(data_type_of(value.dtype())));
     written_.initialisers.push_back(fill.name);
     variables_[tensor] = handle.name + ":0";
@@ -97,10 +109,13 @@ class GraphWriter {
   }
 
   Status add_input(const Value& value, ValueId id) {
-    if (value.type.opaque) return fail("value '{}' is a resource or variant, which cannot enter a region", value.name);
+    if (value.type.opaque)
+      return fail("value '{}' is a resource or variant, which cannot enter a region", value.name);
     NodeDef node{unique_name("input_" + std::to_string(written_.inputs.size())), "Placeholder", {}, {}, {}};
     const int type = data_type_of(value.type.dtype);
-    if (type == 0) return fail("value '{}' is of type {}, which TensorFlow lacks", value.name, dtype_name(value.type.dtype));
+    if (type == 0)
+      return fail("value '{}' is of type {}, which TensorFlow lacks", value.name,
+                  dtype_name(value.type.dtype));
     node.attributes.set("dtype", encode_type(type));
     node.attributes.set("shape", encode_shape(value.type.shape));
     tensors_[id] = node.name + ":0";
@@ -120,7 +135,11 @@ class GraphWriter {
   Result<std::string> fetched_tensor(ValueId id) {
     std::string tensor = TRY(tensor_of(id));
     if (std::ranges::find(region_.inputs, id) == region_.inputs.end()) return tensor;
-    NodeDef node{unique_name("output_" + std::to_string(written_.outputs.size())), "Identity", {}, {std::move(tensor)}, {}};
+    NodeDef node{unique_name("output_" + std::to_string(written_.outputs.size())),
+                 "Identity",
+                 {},
+                 {std::move(tensor)},
+                 {}};
     node.attributes.set("T", encode_type(data_type_of(region_.value(id).type.dtype)));
     TRY(put(node));
     return node.name + ":0";
@@ -149,13 +168,15 @@ class GraphWriter {
     if (node.domain != "tensorflow") return fail("it is no operator of TensorFlow");
     std::vector<std::string> inputs;
     for (ValueId input : node.inputs) inputs.push_back(input == no_value ? "" : TRY(tensor_of(input)));
-    if (const std::optional<Composite> composite = TRY(get_composite(node.attributes))) return add_composite(node, *composite, inputs);
+    if (const std::optional<Composite> composite = TRY(get_composite(node.attributes)))
+      return add_composite(node, *composite, inputs);
     NodeDef def{unique_name(node.name), node.op, {}, std::move(inputs), node.attributes};
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i] != no_value) tensors_[node.outputs[i]] = fmt::format("{}:{}", def.name, i);
     }
     written_.has_control_flow |= node.attributes.has(library_attribute);
-    return node.attributes.has(keys_attribute) ? add_table(std::move(def), node.attributes) : put(std::move(def));
+    return node.attributes.has(keys_attribute) ? add_table(std::move(def), node.attributes)
+                                               : put(std::move(def));
   }
 
   /// The table under a name of its own, and a node that fills it.
@@ -215,8 +236,10 @@ class GraphWriter {
   void collect_library(std::string_view bytes) {
     protozero::pbf_reader library = read_message(bytes);
     while (library.next()) {
-      if (library.tag() == function_library::function) functions_.insert(std::string(read_bytes(library)));
-      else library.skip();
+      if (library.tag() == function_library::function)
+        functions_.insert(std::string(read_bytes(library)));
+      else
+        library.skip();
     }
   }
 
@@ -239,7 +262,8 @@ class GraphWriter {
 }  // namespace
 
 RegionGraph as_region(const WrittenGraph& written) {
-  RegionGraph region{written.graph_def, written.constant_names, {}, written.inputs, written.outputs, written.initialisers, written.has_control_flow};
+  RegionGraph region{written.graph_def,    written.constant_names,  {}, written.inputs, written.outputs,
+                     written.initialisers, written.has_control_flow};
   for (const Tensor& constant : written.constants) region.constants.push_back(constant.view());
   return region;
 }

@@ -24,8 +24,9 @@ struct WrittenGraph {
 /// To be opened; `written` must outlive it.
 RegionGraph as_region(const WrittenGraph& written);
 
-/// Nodes keep their names where they are legal and unique. Inputs become Placeholders with the types that are known. A node
-/// that stands for several is written as these, a loop so that it carries few constants (loop_constants.h). Fails for a node that is not TensorFlow's and for an opaque input.
+/// Nodes keep their names where they are legal and unique. Inputs become Placeholders with the types that are
+/// known. A node that stands for several is written as these, a loop so that it carries few constants
+/// (loop_constants.h). Fails for a node that is not TensorFlow's and for an opaque input.
 Result<WrittenGraph> write_graph_def(const Graph& region);
 
 }  // namespace intarsia::tf

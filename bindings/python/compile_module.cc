@@ -19,8 +19,8 @@ namespace {
 
 using Progress = std::function<void(const std::string&, int, int)>;
 
-/// Calls back into Python from work that has released the interpreter. An exception there, that of Ctrl-C among them,
-/// ends the work and is what the call raises.
+/// Calls back into Python from work that has released the interpreter. An exception there, that of Ctrl-C
+/// among them, ends the work and is what the call raises.
 class Callbacks {
  public:
   Callbacks(std::optional<Progress> progress, intarsia::CompileOptions& options) {
@@ -31,7 +31,8 @@ class Callbacks {
       return exception_.has_value();
     };
     if (!progress) return;
-    options.progress = [this, callback = std::move(*progress)](const std::string& phase, int done, int total) {
+    options.progress = [this, callback = std::move(*progress)](const std::string& phase, int done,
+                                                               int total) {
       if (exception_) return;
       const nb::gil_scoped_acquire acquire;
       try {
@@ -81,16 +82,20 @@ void define_compile(nb::module_& module) {
       .def_rw("signatures", &CompileOptions::signatures)
       .def_rw("op_libraries", &CompileOptions::op_libraries)
       .def_rw("strip_names", &CompileOptions::strip_names);
-  module.def("compile", [](const std::string& model, const std::string& program, CompileOptions options, std::optional<Progress> progress) {
-    Callbacks callbacks(std::move(progress), options);
-    return callbacks.run([&] { return intarsia::Compiler::get().compile(model, program, options); });
-  }, nb::arg("model"), nb::arg("program"), nb::arg("options"), nb::arg("progress").none());
+  module.def(
+      "compile",
+      [](const std::string& model, const std::string& program, CompileOptions options,
+         std::optional<Progress> progress) {
+        Callbacks callbacks(std::move(progress), options);
+        return callbacks.run([&] { return intarsia::Compiler::get().compile(model, program, options); });
+      },
+      nb::arg("model"), nb::arg("program"), nb::arg("options"), nb::arg("progress").none());
   module.def("explain", [](const std::string& path, CompileOptions options) {
     Callbacks callbacks(std::nullopt, options);
     return callbacks.run([&] { return intarsia::Compiler::get().explain(path, options).json; });
   });
-  module.def("check", [](const std::string& path, const CompileOptions& compile, const std::string& model, const std::string& against,
-                         double rtol, double atol, bool bisect) {
+  module.def("check", [](const std::string& path, const CompileOptions& compile, const std::string& model,
+                         const std::string& against, double rtol, double atol, bool bisect) {
     intarsia::CheckOptions options;
     options.model = model;
     options.against = against;
@@ -101,15 +106,17 @@ void define_compile(nb::module_& module) {
     Callbacks callbacks(std::nullopt, options.compile);
     return callbacks.run([&] { return intarsia::Compiler::get().check(path, options).json; });
   });
-  module.def("write_output", [](const std::string& path, nb::ndarray<nb::ro, uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> bytes,
-                                const std::vector<std::string>& inputs) {
-    std::vector<const char*> names;
-    for (const std::string& input : inputs) names.push_back(input.c_str());
-    const intarsia_string piece{reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-    const nb::gil_scoped_release release;
-    intarsia::detail::check(intarsia_output_check(path.c_str(), names.data(), names.size()));
-    intarsia::detail::check(intarsia_output_write(path.c_str(), &piece, 1));
-  });
+  module.def("write_output",
+             [](const std::string& path,
+                nb::ndarray<nb::ro, uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> bytes,
+                const std::vector<std::string>& inputs) {
+               std::vector<const char*> names;
+               for (const std::string& input : inputs) names.push_back(input.c_str());
+               const intarsia_string piece{reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+               const nb::gil_scoped_release release;
+               intarsia::detail::check(intarsia_output_check(path.c_str(), names.data(), names.size()));
+               intarsia::detail::check(intarsia_output_write(path.c_str(), &piece, 1));
+             });
   module.def("backends", [] { return intarsia::Compiler::get().backends(); });
 }
 

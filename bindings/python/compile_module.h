@@ -5,7 +5,8 @@
 
 namespace intarsia_python {
 
-/// Adds write_output, and compile, explain, check and backends, which open libintarsia_compile.so on first use.
+/// Adds write_output, and compile, explain, check and backends, which open libintarsia_compile.so on first
+/// use.
 void define_compile(nanobind::module_& module);
 
 }  // namespace intarsia_python

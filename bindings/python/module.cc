@@ -1,5 +1,5 @@
-// The extension module under the `intarsia` package: C API to Python objects, nothing else. Tensors cross as flat byte
-// arrays with a dtype number and a shape; the package makes numpy arrays of them without a copy.
+// The extension module under the `intarsia` package: C API to Python objects, nothing else. Tensors cross as
+// flat byte arrays with a dtype number and a shape; the package makes numpy arrays of them without a copy.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -84,12 +84,13 @@ Value make_items(int32_t kind, std::vector<Value> items) {
 using OutputOwner = std::shared_ptr<intarsia_tensor>;
 
 size_t element_bits(int32_t dtype) {
-  static constexpr size_t bits[] = {0,  32, 8,  8,  16, 16, 32, 64, 0, 8, 16, 64, 32, 64,
+  static constexpr size_t bits[] = {0,  32,  8,  8, 16, 16, 32, 64, 0, 8, 16, 64, 32, 64,
                                     64, 128, 16, 8, 8,  8,  8,  4,  4, 4, 8,  2,  2};
   return dtype >= 0 && dtype < 27 ? bits[dtype] : 0;
 }
 
-/// (kind, dtype, shape, payload): payload is a byte array, a list of bytes (strings) or a list of such tuples.
+/// (kind, dtype, shape, payload): payload is a byte array, a list of bytes (strings) or a list of such
+/// tuples.
 nb::tuple to_python(const intarsia_tensor& tensor, const OutputOwner& owner) {
   nb::list shape;
   size_t elements = 1;
@@ -117,7 +118,8 @@ class Session {
  public:
   explicit Session(intarsia_session* session) : session_(session, intarsia_session_release) {}
 
-  nb::dict run(const std::string& function, std::vector<std::pair<std::string, Value*>> inputs, const std::vector<std::string>& wanted) {
+  nb::dict run(const std::string& function, std::vector<std::pair<std::string, Value*>> inputs,
+               const std::vector<std::string>& wanted) {
     std::vector<intarsia_tensor> given;
     for (auto& [name, value] : inputs) given.push_back(value->describe(name.c_str()));
     std::vector<intarsia_tensor> outputs;
@@ -130,7 +132,8 @@ class Session {
     intarsia_error* error = nullptr;
     {
       nb::gil_scoped_release release;
-      error = intarsia_session_run(session_.get(), function.empty() ? nullptr : function.c_str(), given.data(), given.size(), outputs.data(), outputs.size());
+      error = intarsia_session_run(session_.get(), function.empty() ? nullptr : function.c_str(),
+                                   given.data(), given.size(), outputs.data(), outputs.size());
     }
     check(error);
     nb::dict results;
@@ -181,7 +184,8 @@ class Program {
       check(intarsia_program_function(program_.get(), f, &function));
       nb::list inputs, outputs;
       for (size_t i = 0; i < function.input_count; ++i) inputs.append(argument(intarsia_program_input, f, i));
-      for (size_t i = 0; i < function.output_count; ++i) outputs.append(argument(intarsia_program_output, f, i));
+      for (size_t i = 0; i < function.output_count; ++i)
+        outputs.append(argument(intarsia_program_output, f, i));
       functions.append(nb::make_tuple(std::string(function.name), inputs, outputs));
     }
     return functions;

@@ -16,7 +16,9 @@ def main(path: str) -> None:
     }
     graph = helper.make_graph(
         [
-            helper.make_node("Conv", ["image", "w1", "b1"], ["c"], name="conv", pads=[1, 1, 1, 1], strides=[2, 2]),
+            helper.make_node(
+                "Conv", ["image", "w1", "b1"], ["c"], name="conv", pads=[1, 1, 1, 1], strides=[2, 2]
+            ),
             helper.make_node("Relu", ["c"], ["r"], name="relu"),
             helper.make_node("GlobalAveragePool", ["r"], ["p"], name="pool"),
             helper.make_node("Flatten", ["p"], ["f"], name="flatten"),

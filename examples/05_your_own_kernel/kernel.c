@@ -1,4 +1,5 @@
-/* An operator of one's own: com.example.SoftThreshold(x) = sign(x) * max(|x| - lambda, 0), lambda an attribute. */
+/* An operator of one's own: com.example.SoftThreshold(x) = sign(x) * max(|x| - lambda, 0), lambda an
+ * attribute. */
 #include <intarsia/kernel.h>
 #include <math.h>
 #include <stdio.h>
@@ -37,8 +38,10 @@ static int run(const intarsia_kernel_node* node, const intarsia_kernel_tensor* i
   return 0;
 }
 
-static const intarsia_kernel soft_threshold = {sizeof(intarsia_kernel), "com.example", "SoftThreshold", infer, run};
+static const intarsia_kernel soft_threshold = {sizeof(intarsia_kernel), "com.example", "SoftThreshold", infer,
+                                               run};
 static const intarsia_kernel* const kernels[] = {&soft_threshold};
-static const intarsia_kernel_library library = {sizeof(intarsia_kernel_library), INTARSIA_KERNEL_ABI, 1, kernels};
+static const intarsia_kernel_library library = {sizeof(intarsia_kernel_library), INTARSIA_KERNEL_ABI, 1,
+                                                kernels};
 
 const intarsia_kernel_library* intarsia_kernels(void) { return &library; }

@@ -13,7 +13,9 @@ def main(path: str) -> None:
     graph = helper.make_graph(
         [
             helper.make_node("Conv", ["image", "w1"], ["a"], name="conv1", pads=[1, 1, 1, 1]),
-            helper.make_node("SoftThreshold", ["a"], ["b"], name="shrink", domain="com.example", **{"lambda": 0.25}),
+            helper.make_node(
+                "SoftThreshold", ["a"], ["b"], name="shrink", domain="com.example", **{"lambda": 0.25}
+            ),
             helper.make_node("Conv", ["b", "w2"], ["scores"], name="conv2", pads=[1, 1, 1, 1]),
         ],
         "with_an_operator_of_ones_own",

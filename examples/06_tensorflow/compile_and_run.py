@@ -9,7 +9,9 @@ import intarsia
 
 folder = pathlib.Path(sys.argv[1])
 images = np.load(folder / "image.npy")
-compiled = intarsia.compile(folder / "model", signature="serving_default", shapes={"image": images.shape}, tune="off")
+compiled = intarsia.compile(
+    folder / "model", signature="serving_default", shapes={"image": images.shape}, tune="off"
+)
 print("regions:", [(region["target"], region["nodes"]) for region in compiled.report["regions"]])
 
 scores = compiled(image=images)

@@ -166,8 +166,8 @@ struct Function {
   std::vector<Argument> outputs;
 };
 
-/// Buffers and threads for runs, one at a time: a call while another thread is in one throws. Move-only; outlives its
-/// Program if need be.
+/// Buffers and threads for runs, one at a time: a call while another thread is in one throws. Move-only;
+/// outlives its Program if need be.
 class Session {
  public:
   explicit Session(intarsia_session* session) : session_(session, intarsia_session_release) {}
@@ -238,8 +238,9 @@ class Program {
     return Session(session);
   }
 
-  /// As Session::run and Session::compute, in a session of the program's own, bound as compiled. There are as many as
-  /// calls were ever at work at once, each with buffers and threads; they are kept for the next calls.
+  /// As Session::run and Session::compute, in a session of the program's own, bound as compiled. There are as
+  /// many as calls were ever at work at once, each with buffers and threads; they are kept for the next
+  /// calls.
   void run(const std::vector<NamedView>& inputs, const std::vector<NamedView>& outputs,
            const std::string& function = {}) const {
     with_session([&](Session& session) { session.run(inputs, outputs, function); });

@@ -112,7 +112,9 @@ class RequestHolder {
     static_cast<const CompileOptions*>(user)->print(text);
   }
 
-  static int32_t forward_is_cancelled(void* user) { return static_cast<const CompileOptions*>(user)->is_cancelled() ? 1 : 0; }
+  static int32_t forward_is_cancelled(void* user) {
+    return static_cast<const CompileOptions*>(user)->is_cancelled() ? 1 : 0;
+  }
 
   StringList devices_, backends_, shapes_, pins_, kernels_, print_after_, signatures_, op_libraries_;
   intarsia_compile_request request_{};
@@ -304,8 +306,8 @@ class Peer {
 };
 
 inline Peer Compiler::open_peer(const std::string& runtime, const std::string& configuration,
-                                const std::string& model, int threads,
-                                const std::vector<NamedView>& inputs, const std::string& signature,
+                                const std::string& model, int threads, const std::vector<NamedView>& inputs,
+                                const std::string& signature,
                                 const std::vector<std::string>& op_libraries) const {
   const std::vector<intarsia_tensor> tensors = detail::tensors(inputs);
   const detail::StringList libraries(op_libraries);

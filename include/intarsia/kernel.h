@@ -1,11 +1,12 @@
 /* Your own kernels: what a library given to `intarsia compile --kernels LIB.so` exports.
  *
- * A kernel implements one operator of one domain. The library is opened when a model is compiled (to learn the types of
- * the outputs) and when the program is loaded (to run). It is found at run time by the path it was compiled with, or by
- * its file name next to the program.
+ * A kernel implements one operator of one domain. The library is opened when a model is compiled (to learn
+ * the types of the outputs) and when the program is loaded (to run). It is found at run time by the path it
+ * was compiled with, or by its file name next to the program.
  *
- * The calls below may come from several threads at once. All pointers are valid until the call returns and belong to
- * the caller; nothing is to be freed. Element types are the numbers of ONNX TensorProto.DataType (float 1, int64 7). */
+ * The calls below may come from several threads at once. All pointers are valid until the call returns and
+ * belong to the caller; nothing is to be freed. Element types are the numbers of ONNX TensorProto.DataType
+ * (float 1, int64 7). */
 #ifndef INTARSIA_KERNEL_H
 #define INTARSIA_KERNEL_H
 
@@ -23,9 +24,9 @@ extern "C" {
 typedef struct intarsia_kernel_attribute {
   const char* name;
   size_t count;
-  const int64_t* ints;         /* INT and INTS, else null */
-  const float* floats;         /* FLOAT and FLOATS, else null */
-  const char* const* strings;  /* STRING and STRINGS, zero-terminated, else null */
+  const int64_t* ints;        /* INT and INTS, else null */
+  const float* floats;        /* FLOAT and FLOATS, else null */
+  const char* const* strings; /* STRING and STRINGS, zero-terminated, else null */
 } intarsia_kernel_attribute;
 
 typedef struct intarsia_kernel_node {
@@ -37,8 +38,8 @@ typedef struct intarsia_kernel_node {
   const intarsia_kernel_attribute* attributes;
 } intarsia_kernel_node;
 
-/* A dense row-major tensor. `dtype` 0: the optional input or output is left out. In `infer`, `data` is null, except
- * for inputs whose value the model fixes. A size of -1 is not known before the run. */
+/* A dense row-major tensor. `dtype` 0: the optional input or output is left out. In `infer`, `data` is null,
+ * except for inputs whose value the model fixes. A size of -1 is not known before the run. */
 typedef struct intarsia_kernel_tensor {
   void* data;
   int32_t dtype;
@@ -56,12 +57,13 @@ typedef struct intarsia_kernel {
   size_t struct_size; /* sizeof(intarsia_kernel) */
   const char* domain; /* not "" and not "ai.onnx": standard operators keep their meaning */
   const char* op;
-  /* Sets dtype, rank and sizes of every output from the inputs' types. It is called again before every run with all
-   * sizes known and must then give known sizes. Returns 0, or anything else after writing a message: the node is
-   * invalid or not for this kernel. */
+  /* Sets dtype, rank and sizes of every output from the inputs' types. It is called again before every run
+   * with all sizes known and must then give known sizes. Returns 0, or anything else after writing a message:
+   * the node is invalid or not for this kernel. */
   int (*infer)(const intarsia_kernel_node* node, const intarsia_kernel_tensor* inputs, size_t input_count,
                intarsia_kernel_tensor* outputs, size_t output_count, intarsia_kernel_message* message);
-  /* Fills the outputs, whose memory, types and sizes are set. Returns 0, or anything else after writing a message. */
+  /* Fills the outputs, whose memory, types and sizes are set. Returns 0, or anything else after writing a
+   * message. */
   int (*run)(const intarsia_kernel_node* node, const intarsia_kernel_tensor* inputs, size_t input_count,
              const intarsia_kernel_tensor* outputs, size_t output_count, intarsia_kernel_message* message);
 } intarsia_kernel;

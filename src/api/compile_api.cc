@@ -30,7 +30,8 @@ Result<Toolbox> make_tools(const ReadRequest& read) {
   tools.progress = read.progress;
   tools.print = read.print;
   tools.is_cancelled = read.is_cancelled;
-  tools.time_kernels = [is_cancelled = read.is_cancelled](const std::string& backend, const KernelBatch& batch,
+  tools.time_kernels = [is_cancelled = read.is_cancelled](const std::string& backend,
+                                                          const KernelBatch& batch,
                                                           int threads) -> Result<std::vector<int64_t>> {
     for (const RunBackend& one : run_backends()) {
       if (one.name == backend) return time_kernels(batch, one, threads, is_cancelled);
@@ -97,13 +98,19 @@ Status bisect(const CheckRequest& request, const CheckTools& tools, CheckResult&
   const CheckRequest model = is_program ? request_of_model(request, result) : request;
   const std::optional<BadNode> bad = TRY(find_first_bad_node(model, tools));
   if (!bad && is_program) {
-    return fail("the model '{}', compiled anew, is right in every value within it: name the model, with the options the program was compiled with", model.path);
+    return fail(
+        "the model '{}', compiled anew, is right in every value within it: name the model, with the options "
+        "the program was compiled with",
+        model.path);
   }
-  if (!bad) return fail("every value within the model is right while it is an output: it goes wrong where operators are fused, or where the model is read");
+  if (!bad)
+    return fail(
+        "every value within the model is right while it is an output: it goes wrong where operators are "
+        "fused, or where the model is read");
   result.first_bad_node = bad->name;
   if (!bad->exact) {
-    result.warnings.push_back(fmt::format("'{}' is wrong, and the nodes between '{}' and it only where they are fused",
-                                          bad->name, bad->after));
+    result.warnings.push_back(fmt::format(
+        "'{}' is wrong, and the nodes between '{}' and it only where they are fused", bad->name, bad->after));
   }
   return {};
 }
@@ -134,8 +141,10 @@ Status check(const intarsia_check_request& from, int32_t* ok, char** report) {
   std::string& model = read.request.model_path;
   model = request.model_path.empty() ? request.path : request.model_path;
   if (!request.model_path.empty()) TRY(check_regular_file(main_file(model)));
-  if (request.model_path.empty() && TRY(is_program_file(request.path))) model = TRY(read_program(request.path)).description.model_path;
-  const Oracle oracle = TRY(make_oracle(from.against == nullptr ? "" : from.against, model, read.request.allow_fallback, read.request.op_libraries));
+  if (request.model_path.empty() && TRY(is_program_file(request.path)))
+    model = TRY(read_program(request.path)).description.model_path;
+  const Oracle oracle = TRY(make_oracle(from.against == nullptr ? "" : from.against, model,
+                                        read.request.allow_fallback, read.request.op_libraries));
   const Toolbox tools = TRY(make_tools(read));
   const CheckTools check_tools{tools, run_backends(), oracle};
   constexpr double comparing_takes = 0.2;  // of the time of compiling
@@ -180,8 +189,7 @@ intarsia_error* intarsia_compile(const intarsia_compile_request* request, char**
 intarsia_error* intarsia_explain(const intarsia_compile_request* request, char** json, char** text,
                                  char** dot) {
   return guarded([&]() -> Status {
-    if (request == nullptr || request->model == nullptr)
-      return fail("no model or program to explain");
+    if (request == nullptr || request->model == nullptr) return fail("no model or program to explain");
     return explain(*request, json, text, dot);
   });
 }

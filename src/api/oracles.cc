@@ -19,7 +19,9 @@ using Inputs = std::span<const NamedValue>;
 
 Oracle onnxruntime_oracle() {
   return {"onnxruntime",
-          [](const std::string& model_path, const std::string&, Inputs inputs) { return evaluate_with_onnxruntime(model_path, inputs); },
+          [](const std::string& model_path, const std::string&, Inputs inputs) {
+            return evaluate_with_onnxruntime(model_path, inputs);
+          },
           [](const Graph& graph, Inputs inputs) { return evaluate_with_onnxruntime(graph, inputs); }};
 }
 
@@ -28,7 +30,8 @@ std::string signature_of(const std::string& model_path, const std::string& funct
   return find_model_format(model_path) == ModelFormat::saved_model ? function : "";
 }
 
-Outputs run_tensorflow(const std::string& model_path, const std::string& signature, const std::vector<std::string>& op_libraries, Inputs inputs) {
+Outputs run_tensorflow(const std::string& model_path, const std::string& signature,
+                       const std::vector<std::string>& op_libraries, Inputs inputs) {
   tf::OpenedModel model = TRY(open_tensorflow_model(model_path, signature, op_libraries, inputs, 1));
   TRY(model.run());
   return model.take_outputs();
@@ -39,7 +42,9 @@ Oracle tensorflow_oracle(const std::vector<std::string>& op_libraries) {
           [op_libraries](const std::string& model_path, const std::string& function, Inputs inputs) {
             return run_tensorflow(model_path, signature_of(model_path, function), op_libraries, inputs);
           },
-          [op_libraries](const Graph& graph, Inputs inputs) { return evaluate_with_tensorflow(graph, inputs, op_libraries); }};
+          [op_libraries](const Graph& graph, Inputs inputs) {
+            return evaluate_with_tensorflow(graph, inputs, op_libraries);
+          }};
 }
 
 Outputs run_reference(const Graph& graph, Inputs inputs) {
@@ -48,16 +53,21 @@ Outputs run_reference(const Graph& graph, Inputs inputs) {
 }
 
 Oracle reference_oracle(const std::vector<std::string>& op_libraries) {
-  return {"reference",
-          [op_libraries](const std::string& model_path, const std::string& function, Inputs inputs) -> Outputs {
-            return run_reference(TRY(import_model(model_path, {signature_of(model_path, function), make_tensorflow_source(op_libraries)})), inputs);
-          },
-          run_reference};
+  return {
+      "reference",
+      [op_libraries](const std::string& model_path, const std::string& function, Inputs inputs) -> Outputs {
+        return run_reference(TRY(import_model(model_path, {signature_of(model_path, function),
+                                                           make_tensorflow_source(op_libraries)})),
+                             inputs);
+      },
+      run_reference};
 }
 
 Status find_framework(const std::string& name) {
-  if (name == "tensorflow") TRY(tf::Library::get());
-  else TRY(ort::Library::get());
+  if (name == "tensorflow")
+    TRY(tf::Library::get());
+  else
+    TRY(ort::Library::get());
   return {};
 }
 

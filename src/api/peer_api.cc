@@ -1,4 +1,5 @@
-// The C API of the peers, of comparing what they and we compute, and of what measuring asks about the machine.
+// The C API of the peers, of comparing what they and we compute, and of what measuring asks about the
+// machine.
 #include <thread>
 
 #include "api/external_tensor.h"

@@ -33,9 +33,12 @@ Result<OpenPeer> open_openvino(const PeerRequest& request) {
 }
 
 Result<OpenPeer> open_tensorflow(const PeerRequest& request) {
-  if (!request.configuration.empty()) return fail("tensorflow has no configuration '{}', it has one alone", request.configuration);
-  auto model = std::make_shared<tf::OpenedModel>(TRY(open_tensorflow_model(request.model_path, request.signature, request.op_libraries, request.inputs, request.threads)));
-  return OpenPeer{model->version(), [model] { return model->run(); }, [model] { return model->take_outputs(); }};
+  if (!request.configuration.empty())
+    return fail("tensorflow has no configuration '{}', it has one alone", request.configuration);
+  auto model = std::make_shared<tf::OpenedModel>(TRY(open_tensorflow_model(
+      request.model_path, request.signature, request.op_libraries, request.inputs, request.threads)));
+  return OpenPeer{model->version(), [model] { return model->run(); },
+                  [model] { return model->take_outputs(); }};
 }
 
 struct Entry {
@@ -43,7 +46,8 @@ struct Entry {
   Result<OpenPeer> (*open)(const PeerRequest&);
 };
 
-constexpr Entry peers[] = {{"onnxruntime", open_onnxruntime}, {"openvino", open_openvino}, {"tensorflow", open_tensorflow}};
+constexpr Entry peers[] = {
+    {"onnxruntime", open_onnxruntime}, {"openvino", open_openvino}, {"tensorflow", open_tensorflow}};
 
 }  // namespace
 

@@ -16,7 +16,7 @@ struct PeerRequest {
       configuration;  // "latency_hint", "one_stream" of openvino; empty: the runtime's first or only one
   std::string model_path;
   int threads = 1;
-  std::vector<NamedValue> inputs;  // all of them
+  std::vector<NamedValue> inputs;         // all of them
   std::string signature;                  // of a SavedModel; empty: its default
   std::vector<std::string> op_libraries;  // TensorFlow operators of the user's
 };

@@ -80,7 +80,8 @@ Status read_options(const intarsia_compile_request& from, CompileRequest& to) {
   to.exact_math = TRY(read_word(from.math, "--math", {"fast", "exact"})) == "exact";
   const std::string tune = TRY(read_word(from.tune, "--tune", {"fast", "off", "full"}));
   to.tune = tune == "off" ? Tune::off : tune == "full" ? Tune::full : Tune::fast;
-  if (!(from.tune_seconds >= 0)) return fail("--tune-seconds {}: want a time that is not negative", from.tune_seconds);
+  if (!(from.tune_seconds >= 0))
+    return fail("--tune-seconds {}: want a time that is not negative", from.tune_seconds);
   to.tune_seconds = from.tune_seconds;
   if (from.cache != nullptr) to.cache_folder = from.cache;
   to.strip_names = from.strip_names != 0;
@@ -93,7 +94,8 @@ Status read_options(const intarsia_compile_request& from, CompileRequest& to) {
 Result<ReadRequest> read_request(const intarsia_compile_request& given) {
   constexpr size_t first_version = offsetof(intarsia_compile_request, is_cancelled);
   if (given.struct_size < first_version)
-    return fail("struct_size of the compile request is {}, want at least {}", given.struct_size, first_version);
+    return fail("struct_size of the compile request is {}, want at least {}", given.struct_size,
+                first_version);
   // What the caller's header did not know is zero.
   intarsia_compile_request from{};
   std::memcpy(&from, &given, std::min(given.struct_size, sizeof(from)));
@@ -112,16 +114,19 @@ Result<ReadRequest> read_request(const intarsia_compile_request& given) {
     backends.insert(backends.begin(), "kernels");
   }
   if (from.progress != nullptr) {
-    to.progress = Progress([progress = from.progress, user = from.user](const std::string& phase, double part) {
-      constexpr int32_t total = 1000;
-      progress(user, phase.c_str(), static_cast<int32_t>(part * total), total);
-    });
+    to.progress =
+        Progress([progress = from.progress, user = from.user](const std::string& phase, double part) {
+          constexpr int32_t total = 1000;
+          progress(user, phase.c_str(), static_cast<int32_t>(part * total), total);
+        });
   }
   if (from.print != nullptr) {
     to.print = [print = from.print, user = from.user](const std::string& text) { print(user, text.c_str()); };
   }
   if (from.is_cancelled != nullptr)
-    to.is_cancelled = [is_cancelled = from.is_cancelled, user = from.user] { return is_cancelled(user) != 0; };
+    to.is_cancelled = [is_cancelled = from.is_cancelled, user = from.user] {
+      return is_cancelled(user) != 0;
+    };
   return to;
 }
 

@@ -66,8 +66,10 @@ class SessionUse {
   static Result<SessionUse> begin(intarsia_session* session) {
     if (session == nullptr) return fail("the session is a null pointer");
     if (session->in_use.test_and_set(std::memory_order_acquire)) {
-      return fail("the session is in use by another thread, or by the run that this call comes from: a session runs once "
-                  "at a time; make one a thread with intarsia_program_bind");
+      return fail(
+          "the session is in use by another thread, or by the run that this call comes from: a session runs "
+          "once "
+          "at a time; make one a thread with intarsia_program_bind");
     }
     return SessionUse(session);
   }
@@ -177,7 +179,8 @@ intarsia_error* intarsia_program_bind(const intarsia_program* program, const int
         bind.devices.emplace_back(binding.slot, binding.device);
       }
       const auto cores = static_cast<int>(std::max(std::thread::hardware_concurrency(), 1u));
-      if (options->threads > cores) return fail("--threads {}: this machine has {} cores", options->threads, cores);
+      if (options->threads > cores)
+        return fail("--threads {}: this machine has {} cores", options->threads, cores);
       bind.threads = options->threads;
     }
     const LoadedProgram& loaded = *program->loaded;

@@ -4,7 +4,8 @@
 
 namespace intarsia {
 
-Result<tf::OpenedModel> open_tensorflow_model(const std::string& path, const std::string& signature, const std::vector<std::string>& op_libraries,
+Result<tf::OpenedModel> open_tensorflow_model(const std::string& path, const std::string& signature,
+                                              const std::vector<std::string>& op_libraries,
                                               std::span<const NamedValue> inputs, int threads) {
   const ModelBorder border = TRY(read_border(path, signature));
   tf::ModelLocation location{{path, border.tags, border.unrestored}, {}, {}, op_libraries};

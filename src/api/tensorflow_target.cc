@@ -3,6 +3,8 @@
 
 namespace intarsia {
 
-TargetResult open_tensorflow_target(const CompileRequest& request) { return make_tensorflow_target(request.op_libraries); }
+TargetResult open_tensorflow_target(const CompileRequest& request) {
+  return make_tensorflow_target(request.op_libraries);
+}
 
 }  // namespace intarsia

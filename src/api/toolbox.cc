@@ -4,10 +4,10 @@
 
 #include "api/absent_target.h"
 #include "backends/kernels/target.h"
-#include "backends/tensorflow/saved_model.h"
-#include "compile/translating_target.h"
 #include "backends/reference/evaluate.h"
 #include "backends/reference/target.h"
+#include "backends/tensorflow/saved_model.h"
+#include "compile/translating_target.h"
 
 namespace intarsia {
 namespace {
@@ -25,12 +25,14 @@ constexpr Entry backends[] = {
     {"halide", Kind::native, open_halide_target},
     {"onnxruntime", Kind::of_onnx, open_onnxruntime_target},
     {"tensorflow", Kind::of_tensorflow, open_tensorflow_target},
-    {"reference", Kind::native, [](const CompileRequest&) -> TargetResult { return make_reference_target(); }},
+    {"reference", Kind::native,
+     [](const CompileRequest&) -> TargetResult { return make_reference_target(); }},
 };
 
 bool is_wanted(const Entry& entry, const CompileRequest& request) {
   if (entry.kind != Kind::native && !request.allow_fallback) return false;
-  if (!request.backends.empty()) return std::ranges::find(request.backends, entry.name) != request.backends.end();
+  if (!request.backends.empty())
+    return std::ranges::find(request.backends, entry.name) != request.backends.end();
   const bool is_onnx = find_model_format(request.model_path) == ModelFormat::onnx;
   return entry.kind == Kind::native || (entry.kind == Kind::of_onnx) == is_onnx;
 }
@@ -45,11 +47,13 @@ Result<Toolbox> make_toolbox(const CompileRequest& request,
   if (!kernel_libraries.empty()) tools.targets.push_back(TRY(make_kernels_target(kernel_libraries)));
   std::vector<std::unique_ptr<Target>> absent;
   for (const Entry& entry : backends) {
-    TargetResult target =
-        is_wanted(entry, request) ? entry.open(request) : fail("not wanted by --backends, --fallback or the kind of the model");
+    TargetResult target = is_wanted(entry, request)
+                              ? entry.open(request)
+                              : fail("not wanted by --backends, --fallback or the kind of the model");
     if (target) {
       const bool takes_ours = entry.kind != Kind::of_tensorflow;
-      tools.targets.push_back(takes_ours ? make_translating_target(std::move(*target), tools.evaluate) : std::move(*target));
+      tools.targets.push_back(takes_ours ? make_translating_target(std::move(*target), tools.evaluate)
+                                         : std::move(*target));
     } else {
       absent.push_back(make_absent_target(entry.name, target.error().message, entry.kind != Kind::native));
     }

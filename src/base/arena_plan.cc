@@ -18,7 +18,8 @@ struct Placed {
   size_t buffer;
 };
 
-/// Lowest offset with room for `bytes` between the placed buffers that live at the same time (sorted by offset).
+/// Lowest offset with room for `bytes` between the placed buffers that live at the same time (sorted by
+/// offset).
 size_t lowest_gap(const std::vector<Placed>& placed, const std::vector<Lifetime>& buffers, size_t buffer) {
   size_t offset = 0;
   const size_t bytes = round_up(buffers[buffer].bytes);
@@ -45,18 +46,23 @@ ArenaPlan plan_arena(const std::vector<Lifetime>& buffers) {
     const size_t offset = lowest_gap(placed, buffers, buffer);
     plan.offsets[buffer] = offset;
     plan.bytes = std::max(plan.bytes, offset + bytes);
-    placed.insert(std::ranges::upper_bound(placed, offset, {}, &Placed::begin), Placed{offset, offset + bytes, buffer});
+    placed.insert(std::ranges::upper_bound(placed, offset, {}, &Placed::begin),
+                  Placed{offset, offset + bytes, buffer});
   }
   return plan;
 }
 
 Status verify_arena(const std::vector<Lifetime>& buffers, const ArenaPlan& plan) {
-  if (plan.offsets.size() != buffers.size()) return fail("plan has {} offsets for {} buffers", plan.offsets.size(), buffers.size());
+  if (plan.offsets.size() != buffers.size())
+    return fail("plan has {} offsets for {} buffers", plan.offsets.size(), buffers.size());
   for (size_t i = 0; i < buffers.size(); ++i) {
-    if (plan.offsets[i] % alignment != 0) return fail("buffer {} lies at {}, not a multiple of {}", i, plan.offsets[i], alignment);
-    if (plan.offsets[i] + buffers[i].bytes > plan.bytes) return fail("buffer {} ends after the arena of {} bytes", i, plan.bytes);
+    if (plan.offsets[i] % alignment != 0)
+      return fail("buffer {} lies at {}, not a multiple of {}", i, plan.offsets[i], alignment);
+    if (plan.offsets[i] + buffers[i].bytes > plan.bytes)
+      return fail("buffer {} ends after the arena of {} bytes", i, plan.bytes);
     for (size_t j = 0; j < i; ++j) {
-      const bool apart = plan.offsets[i] + buffers[i].bytes <= plan.offsets[j] || plan.offsets[j] + buffers[j].bytes <= plan.offsets[i];
+      const bool apart = plan.offsets[i] + buffers[i].bytes <= plan.offsets[j] ||
+                         plan.offsets[j] + buffers[j].bytes <= plan.offsets[i];
       if (!apart && buffers[i].bytes > 0 && buffers[j].bytes > 0 && overlap_in_time(buffers[i], buffers[j])) {
         return fail("buffers {} and {} overlap while both live", j, i);
       }

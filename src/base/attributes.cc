@@ -40,12 +40,17 @@ void Attributes::erase(std::string_view name) {
 }
 
 const AttributeValue* Attributes::find(std::string_view name) const {
-  auto at = std::ranges::lower_bound(entries_, name, {}, [](const Entry& entry) -> std::string_view { return entry.name; });
+  auto at = std::ranges::lower_bound(entries_, name, {},
+                                     [](const Entry& entry) -> std::string_view { return entry.name; });
   return at != entries_.end() && at->name == name ? &at->value : nullptr;
 }
 
-int64_t Attributes::get_int(std::string_view name, int64_t otherwise) const { return get_or(*this, name, otherwise); }
-float Attributes::get_float(std::string_view name, float otherwise) const { return get_or(*this, name, otherwise); }
+int64_t Attributes::get_int(std::string_view name, int64_t otherwise) const {
+  return get_or(*this, name, otherwise);
+}
+float Attributes::get_float(std::string_view name, float otherwise) const {
+  return get_or(*this, name, otherwise);
+}
 std::string Attributes::get_string(std::string_view name, std::string_view otherwise) const {
   return get_or(*this, name, std::string(otherwise));
 }

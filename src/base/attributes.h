@@ -1,4 +1,5 @@
-// Attributes of an operator: names with typed values, as in ONNX. Shared by the graph and by the reference kernels.
+// Attributes of an operator: names with typed values, as in ONNX. Shared by the graph and by the reference
+// kernels.
 #pragma once
 
 #include <optional>
@@ -12,7 +13,8 @@
 
 namespace intarsia {
 
-/// An attribute that only a framework understands (a sub-graph, a type), kept as its serialised AttributeProto.
+/// An attribute that only a framework understands (a sub-graph, a type), kept as its serialised
+/// AttributeProto.
 struct EncodedAttribute {
   std::string bytes;
   bool operator==(const EncodedAttribute&) const = default;

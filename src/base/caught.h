@@ -8,7 +8,8 @@
 
 namespace intarsia {
 
-/// What `body` gives. An exception that leaves it becomes an error, for which no memory is needed when there is none.
+/// What `body` gives. An exception that leaves it becomes an error, for which no memory is needed when there
+/// is none.
 template <typename Body>
 Status caught(Body body) noexcept {
   try {

@@ -8,8 +8,8 @@
 
 namespace intarsia {
 
-/// "native" becomes the highest level that this machine has; the other names ("x86-64-v2", "x86-64-v3", "x86-64-v4")
-/// stay. On another architecture "native" is "generic", the only name there.
+/// "native" becomes the highest level that this machine has; the other names ("x86-64-v2", "x86-64-v3",
+/// "x86-64-v4") stay. On another architecture "native" is "generic", the only name there.
 Result<std::string> resolve_cpu_level(const std::string& name);
 
 /// What load demands of a machine for code of a resolved level, by GCC's feature names.

@@ -13,17 +13,20 @@ struct Row {
 };
 
 constexpr std::array<Row, dtype_count> table = {{
-    {"undefined", 0, '-'}, {"f32", 32, 'f'},        {"u8", 8, 'i'},       {"i8", 8, 'i'},
-    {"u16", 16, 'i'},      {"i16", 16, 'i'},        {"i32", 32, 'i'},     {"i64", 64, 'i'},
-    {"string", 8 * static_cast<int>(sizeof(std::string)), 's'},           {"bool", 8, 'b'},
-    {"f16", 16, 'f'},      {"f64", 64, 'f'},        {"u32", 32, 'i'},     {"u64", 64, 'i'},
-    {"c64", 64, 'c'},      {"c128", 128, 'c'},      {"bf16", 16, 'f'},    {"f8e4m3fn", 8, 'f'},
-    {"f8e4m3fnuz", 8, 'f'}, {"f8e5m2", 8, 'f'},     {"f8e5m2fnuz", 8, 'f'}, {"u4", 4, 'i'},
-    {"i4", 4, 'i'},        {"f4e2m1", 4, 'f'},      {"f8e8m0", 8, 'f'},   {"u2", 2, 'i'},
-    {"i2", 2, 'i'},
+    {"undefined", 0, '-'},  {"f32", 32, 'f'},   {"u8", 8, 'i'},
+    {"i8", 8, 'i'},         {"u16", 16, 'i'},   {"i16", 16, 'i'},
+    {"i32", 32, 'i'},       {"i64", 64, 'i'},   {"string", 8 * static_cast<int>(sizeof(std::string)), 's'},
+    {"bool", 8, 'b'},       {"f16", 16, 'f'},   {"f64", 64, 'f'},
+    {"u32", 32, 'i'},       {"u64", 64, 'i'},   {"c64", 64, 'c'},
+    {"c128", 128, 'c'},     {"bf16", 16, 'f'},  {"f8e4m3fn", 8, 'f'},
+    {"f8e4m3fnuz", 8, 'f'}, {"f8e5m2", 8, 'f'}, {"f8e5m2fnuz", 8, 'f'},
+    {"u4", 4, 'i'},         {"i4", 4, 'i'},     {"f4e2m1", 4, 'f'},
+    {"f8e8m0", 8, 'f'},     {"u2", 2, 'i'},     {"i2", 2, 'i'},
 }};
 
-const Row& row(DType dtype) { return table[static_cast<size_t>(dtype) < table.size() ? static_cast<size_t>(dtype) : 0]; }
+const Row& row(DType dtype) {
+  return table[static_cast<size_t>(dtype) < table.size() ? static_cast<size_t>(dtype) : 0];
+}
 
 }  // namespace
 

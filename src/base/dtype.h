@@ -1,4 +1,5 @@
-// Element types. The numbers are those of ONNX TensorProto.DataType, which every file format of ours uses too.
+// Element types. The numbers are those of ONNX TensorProto.DataType, which every file format of ours uses
+// too.
 #pragma once
 
 #include <cstddef>
@@ -43,7 +44,8 @@ inline constexpr int dtype_count = 27;
 std::string_view dtype_name(DType dtype);
 std::optional<DType> parse_dtype(std::string_view name);
 
-/// Size of one element in bits (4 for i4); 0 for undefined. A string element is a std::string (see tensor_view.h).
+/// Size of one element in bits (4 for i4); 0 for undefined. A string element is a std::string (see
+/// tensor_view.h).
 int dtype_bits(DType dtype);
 
 /// Bytes that `elements` elements take, packed types rounded up to whole bytes.

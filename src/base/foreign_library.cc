@@ -32,7 +32,8 @@ OpenedLibrary entry_of(const ForeignLibrary& library, void* handle) {
 OpenedLibrary try_open(const ForeignLibrary& library, const std::string& name, int flags,
                        std::vector<std::string>& tried) {
   // A name alone is sought by the loader, which opens no pipes.
-  if (const Status regular = name.find('/') == std::string::npos ? Status() : check_regular_file(name); !regular) {
+  if (const Status regular = name.find('/') == std::string::npos ? Status() : check_regular_file(name);
+      !regular) {
     tried.push_back(regular.error().message);
     return {};
   }

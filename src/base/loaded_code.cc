@@ -40,9 +40,9 @@ Result<std::shared_ptr<void>> open_library(const std::string& path, Descriptor f
   return std::shared_ptr<void>(handle, [file = std::move(file)](void* library) { dlclose(library); });
 }
 
-/// The dynamic loader takes a file for a library that it has when the path, or device and inode, are those of one. Memory
-/// has an inode of its own, and its descriptor stays open until the library is gone, so that no other has its number.
-/// Others that load code in this way do not spell the path like this.
+/// The dynamic loader takes a file for a library that it has when the path, or device and inode, are those of
+/// one. Memory has an inode of its own, and its descriptor stays open until the library is gone, so that no
+/// other has its number. Others that load code in this way do not spell the path like this.
 Result<std::shared_ptr<void>> load_from_memory(std::span<const std::byte> library, const std::string& name) {
   const int made = memfd_create(name.substr(0, most_name_bytes).c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (made < 0) return fail("the system gives no memory for code: {}", std::strerror(errno));

@@ -9,8 +9,8 @@
 
 namespace intarsia {
 
-/// The mapping lives as long as `owner`. An empty file has an empty span. A file that shrinks while it is mapped
-/// cannot be guarded against.
+/// The mapping lives as long as `owner`. An empty file has an empty span. A file that shrinks while it is
+/// mapped cannot be guarded against.
 struct MappedFile {
   std::span<const std::byte> bytes;
   std::shared_ptr<void> owner;

@@ -36,7 +36,8 @@ Result<std::optional<mode_t>> mode_of(const std::string& target, const std::stri
   struct stat facts = {};
   if (stat(target.c_str(), &facts) != 0) return std::nullopt;
   if (S_ISREG(facts.st_mode)) return facts.st_mode & 0777;
-  return fail("cannot write '{}': it is {}, not a regular file; name another file", path, kind_of_file(facts.st_mode));
+  return fail("cannot write '{}': it is {}, not a regular file; name another file", path,
+              kind_of_file(facts.st_mode));
 }
 
 bool is_below(const fs::path& folder, const fs::path& file) {

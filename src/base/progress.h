@@ -7,9 +7,9 @@
 
 namespace intarsia {
 
-/// A bar, or a part of one. Work is counted in units of about equal time. More of it may become known while it goes on: what
-/// is left of the part is divided among the units that are left, so that the bar gets slower but never shorter. A handle;
-/// one without a bar shows nothing. For one thread at a time.
+/// A bar, or a part of one. Work is counted in units of about equal time. More of it may become known while
+/// it goes on: what is left of the part is divided among the units that are left, so that the bar gets slower
+/// but never shorter. A handle; one without a bar shows nothing. For one thread at a time.
 ///
 ///   Progress all(show);               // 0 to 1
 ///   all.expect(4);

@@ -1,6 +1,6 @@
-// The reader and writer of protobuf messages (protozero). Include this and never protozero itself: what it asserts, that
-// a field has the wire type that the reader asks for, is up to whoever wrote the file, so it throws here like all other
-// damage does, in every build.
+// The reader and writer of protobuf messages (protozero). Include this and never protozero itself: what it
+// asserts, that a field has the wire type that the reader asks for, is up to whoever wrote the file, so it
+// throws here like all other damage does, in every build.
 #pragma once
 
 #include <protozero/exception.hpp>
@@ -33,9 +33,15 @@ inline std::string_view read_bytes(protozero::pbf_reader& message) {
 /// Copies the field that the reader stands at as it is.
 inline void copy_field(protozero::pbf_reader& message, protozero::pbf_writer& to) {
   switch (message.wire_type()) {
-    case protozero::pbf_wire_type::varint: to.add_uint64(message.tag(), message.get_uint64()); break;
-    case protozero::pbf_wire_type::fixed64: to.add_fixed64(message.tag(), message.get_fixed64()); break;
-    case protozero::pbf_wire_type::fixed32: to.add_fixed32(message.tag(), message.get_fixed32()); break;
+    case protozero::pbf_wire_type::varint:
+      to.add_uint64(message.tag(), message.get_uint64());
+      break;
+    case protozero::pbf_wire_type::fixed64:
+      to.add_fixed64(message.tag(), message.get_fixed64());
+      break;
+    case protozero::pbf_wire_type::fixed32:
+      to.add_fixed32(message.tag(), message.get_fixed32());
+      break;
     default: {
       const uint32_t tag = message.tag();
       to.add_bytes(tag, message.get_view());

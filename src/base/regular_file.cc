@@ -12,10 +12,14 @@ namespace intarsia {
 
 const char* kind_of_file(mode_t mode) {
   switch (mode & S_IFMT) {
-    case S_IFDIR: return "a folder";
-    case S_IFIFO: return "a pipe";
-    case S_IFSOCK: return "a socket";
-    default: return "a device";
+    case S_IFDIR:
+      return "a folder";
+    case S_IFIFO:
+      return "a pipe";
+    case S_IFSOCK:
+      return "a socket";
+    default:
+      return "a device";
   }
 }
 

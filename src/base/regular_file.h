@@ -1,5 +1,5 @@
-// Files that a user names for reading. Only regular ones are opened: opening a pipe waits for whoever writes to it, a
-// device may do anything.
+// Files that a user names for reading. Only regular ones are opened: opening a pipe waits for whoever writes
+// to it, a device may do anything.
 #pragma once
 
 #include <sys/types.h>
@@ -17,7 +17,8 @@ const char* kind_of_file(mode_t mode);
 /// A regular file, open for reading. Move-only.
 class RegularFile {
  public:
-  /// Follows links and never waits. Errors name no path: "No such file or directory", "it is a pipe, not a regular file".
+  /// Follows links and never waits. Errors name no path: "No such file or directory", "it is a pipe, not a
+  /// regular file".
   static Result<RegularFile> open(const std::string& path);
   RegularFile(RegularFile&& other) noexcept
       : descriptor_(std::exchange(other.descriptor_, -1)), bytes_(other.bytes_) {}
@@ -40,7 +41,8 @@ class RegularFile {
 /// For files that a loader or a framework opens by path.
 Status check_regular_file(const std::string& path);
 
-/// The same for all files that lie in a folder, none of them below another folder. A folder that there is not has none.
+/// The same for all files that lie in a folder, none of them below another folder. A folder that there is not
+/// has none.
 Status check_regular_files_in(const std::string& folder);
 
 }  // namespace intarsia

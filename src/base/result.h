@@ -1,5 +1,5 @@
-// Errors as values. A user's mistake is an Error with one message (what, where, got, want, remedy); a bug of ours is
-// INTARSIA_CHECK. Context is added on the way up with `with_context`.
+// Errors as values. A user's mistake is an Error with one message (what, where, got, want, remedy); a bug of
+// ours is INTARSIA_CHECK. Context is added on the way up with `with_context`.
 #pragma once
 
 #include <fmt/format.h>
@@ -27,7 +27,8 @@ template <typename... Args>
 /// Prefixes the message of a failed result: `with_context(load(path), "{}", path)` gives "<path>: <message>".
 template <typename T, typename... Args>
 [[nodiscard]] Result<T> with_context(Result<T> result, fmt::format_string<Args...> format, Args&&... args) {
-  if (!result) result.error().message = fmt::format(format, std::forward<Args>(args)...) + ": " + result.error().message;
+  if (!result)
+    result.error().message = fmt::format(format, std::forward<Args>(args)...) + ": " + result.error().message;
   return result;
 }
 
@@ -35,12 +36,13 @@ template <typename T, typename... Args>
 
 }  // namespace intarsia
 
-/// Value of a Result, or return its error from the enclosing function: `Graph graph = TRY(import_model(path));`
-#define TRY(...)                                                                          \
-  ({                                                                                      \
-    auto try_result_ = (__VA_ARGS__);                                                     \
+/// Value of a Result, or return its error from the enclosing function: `Graph graph =
+/// TRY(import_model(path));`
+#define TRY(...)                                                                                  \
+  ({                                                                                              \
+    auto try_result_ = (__VA_ARGS__);                                                             \
     if (!try_result_) return ::tl::unexpected<::intarsia::Error>(std::move(try_result_).error()); \
-    ::intarsia::internal::take(std::move(try_result_));                                   \
+    ::intarsia::internal::take(std::move(try_result_));                                           \
   })
 
 /// For invariants of our own code only, never for anything that input can cause.

@@ -15,7 +15,8 @@ int64_t element_count(const Shape& shape) {
 }
 
 Result<int64_t> checked_elements(const Shape& shape) {
-  // A tensor of more than 2^48 elements cannot exist in an address space; refusing it keeps all byte sums in range.
+  // A tensor of more than 2^48 elements cannot exist in an address space; refusing it keeps all byte sums in
+  // range.
   constexpr int64_t most = int64_t{1} << 48;
   int64_t count = 1;  // of the sizes that are not 0: strides too must stay in range
   bool has_zero = false;
@@ -62,7 +63,8 @@ Result<Shape> broadcast_shapes(const Shape& a, const Shape& b) {
   for (size_t i = 0; i < result.size(); ++i) {
     const int64_t x = i < a.size() ? a[a.size() - 1 - i] : 1;
     const int64_t y = i < b.size() ? b[b.size() - 1 - i] : 1;
-    if (x != y && x != 1 && y != 1) return fail("shapes {} and {} do not broadcast", print_shape(a), print_shape(b));
+    if (x != y && x != 1 && y != 1)
+      return fail("shapes {} and {} do not broadcast", print_shape(a), print_shape(b));
     result[result.size() - 1 - i] = x == 1 ? y : x;
   }
   return result;

@@ -1,5 +1,5 @@
-// Shapes. `Shape` is a list of numbers (run time); `SymbolicShape` (compile time) may hold named symbols and, for
-// sizes that only the data decides, unnamed unknowns.
+// Shapes. `Shape` is a list of numbers (run time); `SymbolicShape` (compile time) may hold named symbols and,
+// for sizes that only the data decides, unnamed unknowns.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,12 @@ namespace intarsia {
 
 using Shape = std::vector<int64_t>;
 
-/// Number of elements; 1 for a scalar, the largest number on overflow (see `checked_elements` for untrusted sizes).
+/// Number of elements; 1 for a scalar, the largest number on overflow (see `checked_elements` for untrusted
+/// sizes).
 int64_t element_count(const Shape& shape);
 
-/// Number of elements, or an error when a size is negative or the product does not fit (absurd sizes in a file).
+/// Number of elements, or an error when a size is negative or the product does not fit (absurd sizes in a
+/// file).
 Result<int64_t> checked_elements(const Shape& shape);
 
 /// Elements between neighbours along each axis of a dense row-major tensor.

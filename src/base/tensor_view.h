@@ -62,7 +62,8 @@ struct NamedValue {
 /// Same dtype, shape and bytes (strings: same text).
 bool same_tensor(const TensorView& a, const TensorView& b);
 
-/// False for a tensor of bools with a byte that is neither 0 nor 1: undefined behaviour for whoever reads it as a bool.
+/// False for a tensor of bools with a byte that is neither 0 nor 1: undefined behaviour for whoever reads it
+/// as a bool.
 bool has_legal_booleans(const TensorView& tensor);
 
 /// Copies the elements of `from` to `to`, which has the same dtype and number of elements.

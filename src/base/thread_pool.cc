@@ -35,14 +35,18 @@ class alignas(64) TaskRange {
 
   /// A task, or -1 when none is left.
   int take_first() {
-    return take([](int begin, int end) { return pack(begin + 1, end); }, [](int begin, int) { return begin; });
+    return take([](int begin, int end) { return pack(begin + 1, end); },
+                [](int begin, int) { return begin; });
   }
   int take_last() {
-    return take([](int begin, int end) { return pack(begin, end - 1); }, [](int, int end) { return end - 1; });
+    return take([](int begin, int end) { return pack(begin, end - 1); },
+                [](int, int end) { return end - 1; });
   }
 
  private:
-  static uint64_t pack(int begin, int end) { return static_cast<uint64_t>(begin) << 32 | static_cast<uint32_t>(end); }
+  static uint64_t pack(int begin, int end) {
+    return static_cast<uint64_t>(begin) << 32 | static_cast<uint32_t>(end);
+  }
 
   template <typename Rest, typename Taken>
   int take(Rest rest, Taken taken) {
@@ -50,18 +54,20 @@ class alignas(64) TaskRange {
     while (true) {
       const int begin = static_cast<int>(now >> 32), end = static_cast<int>(static_cast<uint32_t>(now));
       if (begin >= end) return -1;
-      if (ends_.compare_exchange_weak(now, rest(begin, end), std::memory_order_relaxed)) return taken(begin, end);
+      if (ends_.compare_exchange_weak(now, rest(begin, end), std::memory_order_relaxed))
+        return taken(begin, end);
     }
   }
 
   std::atomic<uint64_t> ends_{0};
 };
 
-// A job is published by raising the generation in `state`; workers that see it while it is open join, take tasks, and
-// leave. Each has a part of the tasks of its own, the same one in every job: kernels in a row write and read the same
-// part of a tensor from one core, whose caches hold it. Who has no task left takes the last ones of others. The caller
-// takes tasks, too, and when there are none it closes the job and waits only for those that joined: a worker that still
-// sleeps costs nothing. Lock order: `mutex` alone, for sleeping and waking.
+// A job is published by raising the generation in `state`; workers that see it while it is open join, take
+// tasks, and leave. Each has a part of the tasks of its own, the same one in every job: kernels in a row
+// write and read the same part of a tensor from one core, whose caches hold it. Who has no task left takes
+// the last ones of others. The caller takes tasks, too, and when there are none it closes the job and waits
+// only for those that joined: a worker that still sleeps costs nothing. Lock order: `mutex` alone, for
+// sleeping and waking.
 struct ThreadPool::Shared {
   explicit Shared(int threads) : ranges(static_cast<size_t>(threads)) {}
 
@@ -84,13 +90,15 @@ struct ThreadPool::Shared {
   void share_out(int tasks) {
     const auto threads = static_cast<int64_t>(ranges.size());
     for (int64_t i = 0; i < threads; ++i)
-      ranges[static_cast<size_t>(i)].set(static_cast<int>(i * tasks / threads), static_cast<int>((i + 1) * tasks / threads));
+      ranges[static_cast<size_t>(i)].set(static_cast<int>(i * tasks / threads),
+                                         static_cast<int>((i + 1) * tasks / threads));
   }
 
   void take_tasks(int worker) {
     current_worker = worker;
     const auto own = static_cast<size_t>(worker);
-    for (int task = ranges[own].take_first(); task >= 0; task = ranges[own].take_first()) run_task(task, worker);
+    for (int task = ranges[own].take_first(); task >= 0; task = ranges[own].take_first())
+      run_task(task, worker);
     for (size_t i = 1; i < ranges.size(); ++i) {
       TaskRange& other = ranges[(own + i) % ranges.size()];
       for (int task = other.take_last(); task >= 0; task = other.take_last()) run_task(task, worker);
@@ -151,7 +159,8 @@ struct ThreadPool::Shared {
 
 ThreadPool::ThreadPool(std::unique_ptr<Shared> shared) : shared_(std::move(shared)) {}
 
-// Through a constructor that is done before the first thread starts: where a later one cannot, the destructor ends the others.
+// Through a constructor that is done before the first thread starts: where a later one cannot, the destructor
+// ends the others.
 ThreadPool::ThreadPool(int threads) : ThreadPool(std::make_unique<Shared>(std::max(threads, 1))) {
   for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { work(i); });
 }

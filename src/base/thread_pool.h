@@ -1,4 +1,5 @@
-// The one owner of threads: a session (or stage) has one pool, and everything that runs in parallel runs on it.
+// The one owner of threads: a session (or stage) has one pool, and everything that runs in parallel runs on
+// it.
 #pragma once
 
 #include <atomic>
@@ -13,7 +14,8 @@ namespace intarsia {
 /// A fixed set of workers plus the calling thread. Waiting workers spin for some microseconds, then sleep.
 class ThreadPool {
  public:
-  /// `threads` counts the caller: 1 makes no workers. Throws std::system_error when the system gives no more threads.
+  /// `threads` counts the caller: 1 makes no workers. Throws std::system_error when the system gives no more
+  /// threads.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -21,9 +23,9 @@ class ThreadPool {
 
   int size() const { return static_cast<int>(workers_.size()) + 1; }
 
-  /// Calls `body(data, task, worker)` once for every task in [0, tasks), in any order, on the caller (worker 0) and the
-  /// workers; returns when all are done, with the first non-zero result, 0 if none. Allocates nothing. A call from
-  /// inside a task runs serially on that worker. One caller at a time.
+  /// Calls `body(data, task, worker)` once for every task in [0, tasks), in any order, on the caller (worker
+  /// 0) and the workers; returns when all are done, with the first non-zero result, 0 if none. Allocates
+  /// nothing. A call from inside a task runs serially on that worker. One caller at a time.
   using Body = int (*)(void* data, int task, int worker);
   int parallel_for(int tasks, Body body, void* data);
 

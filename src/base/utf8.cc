@@ -40,8 +40,10 @@ std::string escape_text(std::string_view text) {
   std::string escaped;
   while (!text.empty()) {
     const size_t bytes = character_bytes(text);
-    if (bytes == 0) escaped += fmt::format("\\x{:02x}", static_cast<uint8_t>(text[0]));
-    else escaped += text.substr(0, bytes);
+    if (bytes == 0)
+      escaped += fmt::format("\\x{:02x}", static_cast<uint8_t>(text[0]));
+    else
+      escaped += text.substr(0, bytes);
     text.remove_prefix(bytes == 0 ? 1 : bytes);
   }
   return escaped;
@@ -49,7 +51,9 @@ std::string escape_text(std::string_view text) {
 
 Status check_utf8(std::string_view text, std::string_view what) {
   if (is_utf8(text)) return {};
-  return fail("{} '{}' is not UTF-8, which names in model files must be; rename it where the model is written", what, escape_text(text));
+  return fail(
+      "{} '{}' is not UTF-8, which names in model files must be; rename it where the model is written", what,
+      escape_text(text));
 }
 
 }  // namespace intarsia

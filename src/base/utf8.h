@@ -1,4 +1,5 @@
-// Text that came out of files: names are printed, written to JSON and become Python strings, which take UTF-8 alone.
+// Text that came out of files: names are printed, written to JSON and become Python strings, which take UTF-8
+// alone.
 #pragma once
 
 #include <string>

@@ -10,14 +10,17 @@ namespace {
 
 /// Whether the value can lie in an arena: fixed size, plain bytes.
 bool is_plain(const ValueType& type) {
-  return !type.opaque && type.dtype != DType::undefined && type.dtype != DType::string && type.fixed_shape().has_value();
+  return !type.opaque && type.dtype != DType::undefined && type.dtype != DType::string &&
+         type.fixed_shape().has_value();
 }
 
 class FunctionBuilder {
  public:
-  FunctionBuilder(const CompileResult& result, const CompiledRegions& regions, uint32_t first_region, uint32_t first_constant)
+  FunctionBuilder(const CompileResult& result, const CompiledRegions& regions, uint32_t first_region,
+                  uint32_t first_constant)
       : result_(result), regions_(regions), first_region_(first_region), first_constant_(first_constant) {
-    const auto host = std::ranges::find_if(result.slots, [](const DeviceSlot& slot) { return is_host_kind(slot.kind); });
+    const auto host =
+        std::ranges::find_if(result.slots, [](const DeviceSlot& slot) { return is_host_kind(slot.kind); });
     host_ = static_cast<uint32_t>(host - result.slots.begin());
   }
 
@@ -90,8 +93,10 @@ class FunctionBuilder {
       const uint32_t slot = result_.targets[target].slot;
       const uint32_t memory = is_host_kind(result_.slots[slot].kind) ? host_slot : slot;
       const bool is_adopted = memory == host_slot && result_.targets[target].backend->makes_outputs();
-      for (ValueId input : result_.borders[step.region].inputs) entry->inputs.push_back(numbers_.at({input, memory}));
-      for (ValueId output : result_.borders[step.region].outputs) entry->outputs.push_back(make({output, memory}, is_adopted));
+      for (ValueId input : result_.borders[step.region].inputs)
+        entry->inputs.push_back(numbers_.at({input, memory}));
+      for (ValueId output : result_.borders[step.region].outputs)
+        entry->outputs.push_back(make({output, memory}, is_adopted));
     }
     function_.steps.push_back(std::move(entry));
   }
@@ -144,19 +149,23 @@ class FunctionBuilder {
       fbs::StepT& step = *function_.steps[s];
       const int now = static_cast<int>(s);
       for (uint32_t input : step.inputs) {
-        if (auto at = tenant_of_value.find(input); at != tenant_of_value.end()) tenants[at->second].lifetime.last = now;
+        if (auto at = tenant_of_value.find(input); at != tenant_of_value.end())
+          tenants[at->second].lifetime.last = now;
       }
       for (uint32_t output : step.outputs) {
         fbs::ValueT& value = *function_.values[output];
         if (value.storage != fbs::Storage::arena || value.slot != slot) continue;
-        const size_t bytes = dtype_bytes(static_cast<DType>(value.dtype), static_cast<size_t>(element_count(value.dims)));
+        const size_t bytes =
+            dtype_bytes(static_cast<DType>(value.dtype), static_cast<size_t>(element_count(value.dims)));
         tenant_of_value[output] = tenants.size();
         tenants.push_back({&value.offset, {bytes, now, now}});
       }
       if (step.kind != fbs::StepKind::run) continue;
-      const uint32_t region_slot = result_.targets[result_.partition.regions[step.region - first_region_].target].slot;
+      const uint32_t region_slot =
+          result_.targets[result_.partition.regions[step.region - first_region_].target].slot;
       const size_t workspace = regions_.regions[step.region - first_region_].workspace_bytes;
-      if (region_slot == slot && workspace > 0) tenants.push_back({&step.workspace_offset, {workspace, now, now}});
+      if (region_slot == slot && workspace > 0)
+        tenants.push_back({&step.workspace_offset, {workspace, now, now}});
     }
     return tenants;
   }
@@ -167,7 +176,8 @@ class FunctionBuilder {
       std::vector<Lifetime> lifetimes;
       for (const Tenant& tenant : tenants) lifetimes.push_back(tenant.lifetime);
       const ArenaPlan plan = plan_arena(lifetimes);
-      TRY(with_context(verify_arena(lifetimes, plan), "internal error: arena of slot '{}'", result_.slots[slot].name));
+      TRY(with_context(verify_arena(lifetimes, plan), "internal error: arena of slot '{}'",
+                       result_.slots[slot].name));
       for (size_t i = 0; i < tenants.size(); ++i) *tenants[i].offset = plan.offsets[i];
       function_.arena_bytes.push_back(plan.bytes);
     }
@@ -186,8 +196,8 @@ class FunctionBuilder {
 
 }  // namespace
 
-Result<BuiltFunction> build_function(const CompileResult& result, const CompiledRegions& regions, uint32_t first_region,
-                                     uint32_t first_constant) {
+Result<BuiltFunction> build_function(const CompileResult& result, const CompiledRegions& regions,
+                                     uint32_t first_region, uint32_t first_constant) {
   return FunctionBuilder(result, regions, first_region, first_constant).build();
 }
 

@@ -1,4 +1,5 @@
-// The steps of a placed graph become a function of the program: values with storage, arenas, run and copy steps.
+// The steps of a placed graph become a function of the program: values with storage, arenas, run and copy
+// steps.
 #pragma once
 
 #include "compile/compile_model.h"
@@ -9,12 +10,13 @@ namespace intarsia {
 
 struct BuiltFunction {
   fbs::FunctionT function;
-  std::vector<ValueId> constants;  // outputs that are constants: constant i of the function is program constant `first_constant + i`
+  std::vector<ValueId> constants;  // outputs that are constants: constant i of the function is program
+                                   // constant `first_constant + i`
 };
 
-/// `first_region` and `first_constant` are the numbers that its first region, and the first of its own constants, have in the
-/// program.
-Result<BuiltFunction> build_function(const CompileResult& result, const CompiledRegions& regions, uint32_t first_region,
-                                     uint32_t first_constant);
+/// `first_region` and `first_constant` are the numbers that its first region, and the first of its own
+/// constants, have in the program.
+Result<BuiltFunction> build_function(const CompileResult& result, const CompiledRegions& regions,
+                                     uint32_t first_region, uint32_t first_constant);
 
 }  // namespace intarsia

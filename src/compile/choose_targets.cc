@@ -17,11 +17,13 @@ std::string backend_names(const Toolbox& tools) {
 Result<std::vector<const Target*>> choose_backends(const CompileRequest& request, const Toolbox& tools) {
   std::vector<const Target*> chosen;
   for (const auto& target : tools.targets) {
-    if (request.backends.empty() && (request.allow_fallback || !target->needs_framework())) chosen.push_back(target.get());
+    if (request.backends.empty() && (request.allow_fallback || !target->needs_framework()))
+      chosen.push_back(target.get());
   }
   for (const std::string& name : request.backends) {
     auto at = std::ranges::find_if(tools.targets, [&](const auto& target) { return target->name() == name; });
-    if (at == tools.targets.end()) return fail("--backends {}: no such backend; there are {}", name, backend_names(tools));
+    if (at == tools.targets.end())
+      return fail("--backends {}: no such backend; there are {}", name, backend_names(tools));
     if (!request.allow_fallback && (*at)->needs_framework()) {
       return fail("--backends {} contradicts --fallback none: {} is a framework", name, name);
     }
@@ -42,8 +44,10 @@ Result<std::vector<DeviceSlot>> parse_slots(const std::vector<std::string>& devi
     slot.device = named ? text.substr(equals + 1) : text;
     slot.kind = slot.device.substr(0, slot.device.find_first_of(":?"));
     slot.name = named ? text.substr(0, equals) : slot.device.substr(0, slot.device.find('?'));
-    if (slot.name.empty() || slot.kind.empty()) return fail("--devices {}: want DEVICE or SLOT=DEVICE, as in cpu,accel=sim:0", text);
-    if (std::ranges::find(slots, slot.name, &DeviceSlot::name) != slots.end()) return fail("--devices: two slots are named '{}'", slot.name);
+    if (slot.name.empty() || slot.kind.empty())
+      return fail("--devices {}: want DEVICE or SLOT=DEVICE, as in cpu,accel=sim:0", text);
+    if (std::ranges::find(slots, slot.name, &DeviceSlot::name) != slots.end())
+      return fail("--devices: two slots are named '{}'", slot.name);
     slots.push_back(std::move(slot));
   }
   const auto is_host = [](const DeviceSlot& slot) { return is_host_kind(slot.kind); };
@@ -63,13 +67,17 @@ Result<std::vector<PlacementTarget>> choose_targets(const CompileRequest& reques
     }
   }
   for (uint32_t slot = 0; slot < slots.size(); ++slot) {
-    const bool driven = std::ranges::any_of(targets, [&](const PlacementTarget& target) { return target.slot == slot; });
-    if (!driven) return fail("--devices: no backend can drive '{}' (kind '{}'); `intarsia devices` lists what there is", slots[slot].device, slots[slot].kind);
+    const bool driven =
+        std::ranges::any_of(targets, [&](const PlacementTarget& target) { return target.slot == slot; });
+    if (!driven)
+      return fail("--devices: no backend can drive '{}' (kind '{}'); `intarsia devices` lists what there is",
+                  slots[slot].device, slots[slot].kind);
   }
   return targets;
 }
 
-std::vector<uint32_t> memories_of(const std::vector<PlacementTarget>& targets, const std::vector<DeviceSlot>& slots) {
+std::vector<uint32_t> memories_of(const std::vector<PlacementTarget>& targets,
+                                  const std::vector<DeviceSlot>& slots) {
   std::vector<uint32_t> memories;
   for (const PlacementTarget& target : targets) {
     memories.push_back(is_host_kind(slots[target.slot].kind) ? host_slot : target.slot);

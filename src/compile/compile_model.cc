@@ -53,13 +53,20 @@ uint64_t bytes_of_constants(const Graph& graph) {
 /// The signatures that become functions; one without a name for a model that has no signatures.
 Result<std::vector<std::string>> choose_functions(const CompileRequest& request) {
   if (find_model_format(request.model_path) != ModelFormat::saved_model) {
-    if (!request.signatures.empty()) return fail("--signature {}: model '{}' is no SavedModel folder and has no signatures", request.signatures[0], request.model_path);
+    if (!request.signatures.empty())
+      return fail("--signature {}: model '{}' is no SavedModel folder and has no signatures",
+                  request.signatures[0], request.model_path);
     return std::vector<std::string>{""};
   }
   if (!request.signatures.empty()) return request.signatures;
   std::vector<std::string> all = TRY(list_functions(request.model_path));
-  if (std::ranges::find(all, "serving_default") != all.end()) return std::vector<std::string>{"serving_default"};
-  if (all.empty()) return fail("model '{}' has no signatures; export it with signatures (model.export, or signatures= of tf.saved_model.save)", request.model_path);
+  if (std::ranges::find(all, "serving_default") != all.end())
+    return std::vector<std::string>{"serving_default"};
+  if (all.empty())
+    return fail(
+        "model '{}' has no signatures; export it with signatures (model.export, or signatures= of "
+        "tf.saved_model.save)",
+        request.model_path);
   return all;
 }
 
@@ -68,16 +75,21 @@ bool has_input(const Graph& graph, const std::string& name) {
 }
 
 /// A shape that is given may be meant for another signature.
-std::map<std::string, Shape> shapes_for(const std::string& function, const Graph& graph, const CompileRequest& request) {
+std::map<std::string, Shape> shapes_for(const std::string& function, const Graph& graph,
+                                        const CompileRequest& request) {
   std::map<std::string, Shape> shapes = request.shapes;
-  if (!function.empty()) std::erase_if(shapes, [&](const auto& entry) { return !has_input(graph, entry.first); });
+  if (!function.empty())
+    std::erase_if(shapes, [&](const auto& entry) { return !has_input(graph, entry.first); });
   return shapes;
 }
 
 Status check_shapes_meant(const std::vector<CompiledPlan>& functions, const CompileRequest& request) {
   for (const auto& [name, shape] : request.shapes) {
-    const bool known = std::ranges::any_of(functions, [&](const CompiledPlan& function) { return has_input(function.plan.graph, name); });
-    if (!known) return fail("--shape {}: no function of the model has such an input; `intarsia explain` lists them", name);
+    const bool known = std::ranges::any_of(
+        functions, [&](const CompiledPlan& function) { return has_input(function.plan.graph, name); });
+    if (!known)
+      return fail("--shape {}: no function of the model has such an input; `intarsia explain` lists them",
+                  name);
   }
   return {};
 }
@@ -88,29 +100,41 @@ Status plan_regions(PassRunner& passes, CompileResult& result) {
   const std::vector<uint32_t> memories = memories_of(result.targets, result.slots);
   const auto print_steps = [&] { return describe_steps(result); };
 
-  TRY(passes.run("keep_opaque_inside", graph, [&] { return keep_opaque_inside(graph, result.targets, result.placement); },
-                 [&] { return describe_placement(result); }));
+  TRY(passes.run(
+      "keep_opaque_inside", graph,
+      [&] { return keep_opaque_inside(graph, result.targets, result.placement); },
+      [&] { return describe_placement(result); }));
   // From here nodes that must share a region have one group.
 
-  TRY(passes.run("partition_graph", graph, [&]() -> Status {
-    result.partition = partition_graph(graph, result.placement);
-    result.borders = find_borders(graph, result.partition);
-    return verify_partition(graph, result.placement, result.partition);
-  }, [&] { return describe_partition(result); }));
+  TRY(passes.run(
+      "partition_graph", graph,
+      [&]() -> Status {
+        result.partition = partition_graph(graph, result.placement);
+        result.borders = find_borders(graph, result.partition);
+        return verify_partition(graph, result.placement, result.partition);
+      },
+      [&] { return describe_partition(result); }));
   // From here regions are fixed: each reads only from earlier ones.
 
-  TRY(passes.run("insert_copies", graph, [&]() -> Status {
-    result.steps = insert_copies(graph, result.partition, result.borders, memories);
-    return {};
-  }, print_steps));
-  return passes.run("elide_copies", graph, [&]() -> Status {
-    result.steps = elide_copies(result.steps);
-    return verify_steps(graph, result.partition, result.borders, memories, result.steps);
-  }, print_steps);
+  TRY(passes.run(
+      "insert_copies", graph,
+      [&]() -> Status {
+        result.steps = insert_copies(graph, result.partition, result.borders, memories);
+        return {};
+      },
+      print_steps));
+  return passes.run(
+      "elide_copies", graph,
+      [&]() -> Status {
+        result.steps = elide_copies(result.steps);
+        return verify_steps(graph, result.partition, result.borders, memories, result.steps);
+      },
+      print_steps);
   // From here every value is where it is read, once.
 }
 
-Result<CompileResult> run_passes(const std::string& function, const CompileRequest& request, const Toolbox& tools, const Progress& progress) {
+Result<CompileResult> run_passes(const std::string& function, const CompileRequest& request,
+                                 const Toolbox& tools, const Progress& progress) {
   CompileResult result;
   Graph& graph = result.graph;
   result.slots = TRY(parse_slots(request.devices));
@@ -119,25 +143,45 @@ Result<CompileResult> run_passes(const std::string& function, const CompileReque
   PassRunner passes(request, tools, progress);
   const auto print_model = [&] { return print_graph(graph); };
 
-  TRY(passes.run("import", graph, [&]() -> Status {
-    graph = TRY(import_model(request.model_path, {function, tools.tensorflow}));
-    result.function_name = function.empty() ? "main" : function;
-    return choose_outputs(graph, request.outputs);
-  }, print_model));
+  TRY(passes.run(
+      "import", graph,
+      [&]() -> Status {
+        graph = TRY(import_model(request.model_path, {function, tools.tensorflow}));
+        result.function_name = function.empty() ? "main" : function;
+        return choose_outputs(graph, request.outputs);
+      },
+      print_model));
   result.model_weights_bytes = bytes_of_constants(graph);
 
-  TRY(passes.run("bind_shapes", graph, [&]() -> Status { result.bindings = TRY(bind_shapes(graph, shapes_for(function, graph, request))); return {}; }, print_model));
+  TRY(passes.run(
+      "bind_shapes", graph,
+      [&]() -> Status {
+        result.bindings = TRY(bind_shapes(graph, shapes_for(function, graph, request)));
+        return {};
+      },
+      print_model));
   // From here every size is a number, or unknown until run time because it depends on data.
 
-  TRY(passes.run("fold_constants", graph, [&] { return fold_constants(graph, tools.evaluate, infer_foreign); }, print_model));
+  TRY(passes.run(
+      "fold_constants", graph, [&] { return fold_constants(graph, tools.evaluate, infer_foreign); },
+      print_model));
   // From here every value has a type, and shape arithmetic is gone.
 
-  TRY(passes.run("remove_dead_nodes", graph, [&]() -> Status { remove_dead_nodes(graph); return {}; }, print_model));
+  TRY(passes.run(
+      "remove_dead_nodes", graph,
+      [&]() -> Status {
+        remove_dead_nodes(graph);
+        return {};
+      },
+      print_model));
 
-  TRY(passes.run("place_nodes", graph, [&]() -> Status {
-    result.placement = TRY(place_nodes(graph, result.targets, request.pins));
-    return {};
-  }, [&] { return describe_placement(result); }));
+  TRY(passes.run(
+      "place_nodes", graph,
+      [&]() -> Status {
+        result.placement = TRY(place_nodes(graph, result.targets, request.pins));
+        return {};
+      },
+      [&] { return describe_placement(result); }));
   // From here every node has exactly one target. A pass that adds a node must place it.
 
   TRY(plan_regions(passes, result));
@@ -146,8 +190,8 @@ Result<CompileResult> run_passes(const std::string& function, const CompileReque
 }
 
 /// The faster of the plan as placed and what a framework could run of it.
-CompileResult choose_measured_plan(CompileResult placed, RegionCompiler& compiler, const CompileRequest& request,
-                                   const Toolbox& tools) {
+CompileResult choose_measured_plan(CompileResult placed, RegionCompiler& compiler,
+                                   const CompileRequest& request, const Toolbox& tools) {
   PlanTools plan_tools{.why_off = why_plans_are_not_measured(compiler, request, tools)};
   std::optional<PlanTimer> timer;
   if (plan_tools.why_off.empty()) {
@@ -170,8 +214,9 @@ constexpr double passes_take = 1, regions_take = 15, emitting_takes = 0.5;
 }  // namespace
 
 std::vector<std::string> pass_names() {
-  return {"import", "bind_shapes", "fold_constants", "remove_dead_nodes", "place_nodes", "keep_opaque_inside",
-          "partition_graph", "insert_copies", "elide_copies"};
+  return {"import",      "bind_shapes",        "fold_constants",  "remove_dead_nodes",
+          "place_nodes", "keep_opaque_inside", "partition_graph", "insert_copies",
+          "elide_copies"};
 }
 
 Result<std::vector<CompileResult>> compile_model(const CompileRequest& request, const Toolbox& tools) {
@@ -199,7 +244,8 @@ Result<std::vector<CompileResult>> compile_model(const CompileRequest& request, 
   progress.did("emit_program", emitting_takes);
   std::vector<CompileResult> results;
   for (CompiledPlan& function : functions) results.push_back(std::move(function.plan));
-  results[0].compile_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  results[0].compile_seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return results;
 }
 

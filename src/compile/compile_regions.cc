@@ -39,7 +39,8 @@ Result<CompiledRegions> RegionCompiler::compile(CompileResult& plan) {
   std::set<std::string> seen;
   plan.kernels.clear();
   for (const Region& region : plan.partition.regions)
-    if (!compiled_.contains({region.target, region.nodes})) progress_.expect(static_cast<double>(region.nodes.size()));
+    if (!compiled_.contains({region.target, region.nodes}))
+      progress_.expect(static_cast<double>(region.nodes.size()));
   for (size_t r = 0; r < plan.partition.regions.size(); ++r) {
     CompiledRegion one = *TRY(compile_region(plan, r));
     for (std::string& object : one.object_files) {

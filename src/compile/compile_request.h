@@ -19,26 +19,27 @@ namespace intarsia {
 
 struct CompileRequest {
   std::string model_path;
-  std::vector<std::string> signatures;     // of a SavedModel, each a function; empty: serving_default, or else all
-  std::vector<std::string> op_libraries;   // of TensorFlow: the user's own operators
-  std::string program_path;                // empty with dry_run or stop_after
+  std::vector<std::string>
+      signatures;  // of a SavedModel, each a function; empty: serving_default, or else all
+  std::vector<std::string> op_libraries;       // of TensorFlow: the user's own operators
+  std::string program_path;                    // empty with dry_run or stop_after
   std::vector<std::string> devices = {"cpu"};  // "cpu", "sim:0", "accel=sim:1"
-  std::vector<std::string> backends;       // names in order of preference; empty: all that there are
-  std::map<std::string, Shape> shapes;     // input -> shape
+  std::vector<std::string> backends;           // names in order of preference; empty: all that there are
+  std::map<std::string, Shape> shapes;         // input -> shape
   std::vector<Pin> pins;
-  std::vector<std::string> outputs;        // values that are the outputs instead of the model's own; empty: its own
-  bool allow_fallback = true;              // frameworks may run what no compiler of ours takes
+  std::vector<std::string> outputs;  // values that are the outputs instead of the model's own; empty: its own
+  bool allow_fallback = true;        // frameworks may run what no compiler of ours takes
   int threads = 1;
-  std::string cpu = "native";              // native, x86-64-v2, x86-64-v3, x86-64-v4
-  bool exact_math = false;                 // direct arithmetic only
+  std::string cpu = "native";  // native, x86-64-v2, x86-64-v3, x86-64-v4
+  bool exact_math = false;     // direct arithmetic only
   Tune tune = Tune::fast;
-  double tune_seconds = 0;                 // 0: as long as it takes
-  std::string cache_folder;                // of measured times; empty: the user's
-  bool strip_names = false;                // leave node names out of the program
-  bool keep_placement = false;             // ship the plan as placed, also when another is measured to be faster
-  bool dry_run = false;                    // everything but writing
-  std::vector<std::string> print_after;    // passes whose result goes to `print`
-  std::string stop_after;                  // pass after which the compile ends without a program
+  double tune_seconds = 0;      // 0: as long as it takes
+  std::string cache_folder;     // of measured times; empty: the user's
+  bool strip_names = false;     // leave node names out of the program
+  bool keep_placement = false;  // ship the plan as placed, also when another is measured to be faster
+  bool dry_run = false;         // everything but writing
+  std::vector<std::string> print_after;  // passes whose result goes to `print`
+  std::string stop_after;                // pass after which the compile ends without a program
 };
 
 /// What choosing kernels by measurement came to.
@@ -59,27 +60,28 @@ struct PlanTimes {
 struct PlanReport {
   enum class Shipped { as_placed, dissolved, single_backend };
   Shipped shipped = Shipped::as_placed;
-  std::string why_off;                            // why plans were not compared; empty: they were
-  int dissolved = 0;                              // regions of the plan as placed that a framework runs instead
-  std::string single;                             // the framework that runs all, when it does
-  std::optional<int64_t> measured;                // nanoseconds of the plan that ships
-  std::optional<int64_t> as_placed;               // of the plan as placed
+  std::string why_off;               // why plans were not compared; empty: they were
+  int dissolved = 0;                 // regions of the plan as placed that a framework runs instead
+  std::string single;                // the framework that runs all, when it does
+  std::optional<int64_t> measured;   // nanoseconds of the plan that ships
+  std::optional<int64_t> as_placed;  // of the plan as placed
   std::map<std::string, int64_t> single_backend;  // of everything in one framework, by its name
 };
 
 /// What compiling is made with; wired together in src/api.
 struct Toolbox {
-  std::vector<std::unique_ptr<Target>> targets;  // in order of preference
-  Evaluate evaluate;                             // runs a node now, for constants
-  TensorFlowSource tensorflow;                   // what the importer of TensorFlow models asks
+  std::vector<std::unique_ptr<Target>> targets;        // in order of preference
+  Evaluate evaluate;                                   // runs a node now, for constants
+  TensorFlowSource tensorflow;                         // what the importer of TensorFlow models asks
   std::function<void(const std::string& text)> print;  // where --print-after goes
-  Progress progress;                   // a compile is one unit of it
-  std::function<bool()> is_cancelled;  // asked several times a second; empty: never
+  Progress progress;                                   // a compile is one unit of it
+  std::function<bool()> is_cancelled;                  // asked several times a second; empty: never
   /// Times kernels (Tuner::time_kernels) that the named backend compiled; empty: nothing can be measured.
-  std::function<Result<std::vector<int64_t>>(const std::string& backend, const KernelBatch& batch, int threads)>
+  std::function<Result<std::vector<int64_t>>(const std::string& backend, const KernelBatch& batch,
+                                             int threads)>
       time_kernels;
-  /// Times runs of program files on filled inputs, in turns; they are removed as soon as they are open. One result a
-  /// program. Rounds end when `may_go_on` says no. Empty: nothing can be measured.
+  /// Times runs of program files on filled inputs, in turns; they are removed as soon as they are open. One
+  /// result a program. Rounds end when `may_go_on` says no. Empty: nothing can be measured.
   std::function<std::vector<Result<PlanTimes>>(std::vector<TemporaryFile> programs, int threads,
                                                const std::function<bool()>& may_go_on)>
       time_programs;

@@ -3,11 +3,11 @@
 #include <filesystem>
 #include <set>
 
+#include "base/cpu_level.h"
 #include "base/mapped_file.h"
 #include "compile/build_function.h"
 #include "compile/link_objects.h"
 #include "import/import_model.h"
-#include "base/cpu_level.h"
 #include "program/digest.h"
 #include "program/verify_machine.h"
 #include "program/write_program.h"
@@ -28,7 +28,8 @@ void describe_slots(const CompileResult& result, fbs::ProgramT& program) {
   }
 }
 
-void describe_nodes(const CompileResult& result, bool strip_names, uint32_t first_region, fbs::ProgramT& program) {
+void describe_nodes(const CompileResult& result, bool strip_names, uint32_t first_region,
+                    fbs::ProgramT& program) {
   for (uint32_t i = 0; i < result.graph.nodes.size(); ++i) {
     auto note = std::make_unique<fbs::NodeNoteT>();
     note->name = strip_names ? "" : result.graph.nodes[i].name;
@@ -41,7 +42,8 @@ void describe_nodes(const CompileResult& result, bool strip_names, uint32_t firs
 }
 
 /// Regions with their constants, which are appended to `constants`.
-void describe_regions(const CompileResult& result, const CompiledRegions& regions, fbs::ProgramT& program, std::vector<TensorView>& constants) {
+void describe_regions(const CompileResult& result, const CompiledRegions& regions, fbs::ProgramT& program,
+                      std::vector<TensorView>& constants) {
   std::set<std::string> requirements(program.requirements.begin(), program.requirements.end());
   for (size_t r = 0; r < regions.regions.size(); ++r) {
     const PlacementTarget& target = result.targets[result.partition.regions[r].target];
@@ -59,7 +61,8 @@ void describe_regions(const CompileResult& result, const CompiledRegions& region
   program.requirements.assign(requirements.begin(), requirements.end());
 }
 
-Status describe_source(const std::vector<CompiledPlan>& functions, const CompileRequest& request, fbs::ProgramT& program) {
+Status describe_source(const std::vector<CompiledPlan>& functions, const CompileRequest& request,
+                       fbs::ProgramT& program) {
   std::error_code error;
   program.model_path = std::filesystem::absolute(request.model_path, error).string();
   program.model_digest = digest_bytes(TRY(map_file(main_file(request.model_path))).bytes);
@@ -67,7 +70,8 @@ Status describe_source(const std::vector<CompiledPlan>& functions, const Compile
     const Graph& graph = function.plan.graph;
     for (ValueId input : graph.inputs) {
       const Value& value = graph.value(input);
-      if (std::optional<Shape> shape = value.type.fixed_shape()) program.shapes.push_back(value.name + "=" + print_shape(*shape));
+      if (std::optional<Shape> shape = value.type.fixed_shape())
+        program.shapes.push_back(value.name + "=" + print_shape(*shape));
     }
   }
   return {};
@@ -97,7 +101,8 @@ Status emit_program(std::vector<CompiledPlan>& functions, const CompileRequest& 
     const uint32_t first_region = region_count(program);
     describe_nodes(function.plan, request.strip_names, first_region, program);
     describe_regions(function.plan, function.regions, program, constants);
-    BuiltFunction built = TRY(build_function(function.plan, function.regions, first_region, static_cast<uint32_t>(constants.size())));
+    BuiltFunction built = TRY(build_function(function.plan, function.regions, first_region,
+                                             static_cast<uint32_t>(constants.size())));
     for (ValueId id : built.constants) constants.push_back(function.plan.graph.value(id).constant->view());
     for (uint64_t bytes : built.function.arena_bytes) function.plan.arena_bytes += bytes;
     program.functions.push_back(std::make_unique<fbs::FunctionT>(std::move(built.function)));
@@ -113,7 +118,8 @@ Status emit_program(std::vector<CompiledPlan>& functions, const CompileRequest& 
   }
   first.constants_bytes = total_bytes(constants);
   if (request.dry_run) return {};
-  const std::string elf = TRY(link_objects(std::vector<std::string>(objects.begin(), objects.end()), machine_arch()));
+  const std::string elf =
+      TRY(link_objects(std::vector<std::string>(objects.begin(), objects.end()), machine_arch()));
   return write_program(request.program_path, elf, std::move(program), constants, blobs);
 }
 

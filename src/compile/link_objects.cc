@@ -64,7 +64,8 @@ Status write_file(const fs::path& path, std::string_view bytes) {
 Result<std::string> read_file(const fs::path& path) {
   std::error_code error;
   const auto size = fs::file_size(path, error);
-  if (error) return fail("cannot read '{}', which ld.lld should have written: {}", path.string(), error.message());
+  if (error)
+    return fail("cannot read '{}', which ld.lld should have written: {}", path.string(), error.message());
   std::string bytes(size, '\0');
   std::ifstream file(path, std::ios::binary);
   if (!file.read(bytes.data(), static_cast<std::streamsize>(size)))
@@ -72,7 +73,8 @@ Result<std::string> read_file(const fs::path& path) {
   return bytes;
 }
 
-/// The line that tells of an error, where a linker that crashed also asks for bug reports and prints its stack.
+/// The line that tells of an error, where a linker that crashed also asks for bug reports and prints its
+/// stack.
 std::string telling_line(const std::string& log) {
   std::istringstream lines(log);
   std::string first, line;
@@ -148,8 +150,8 @@ Result<std::string> link_objects(std::span<const std::string> objects, const std
   if (status == 127)
     return fail("ld.lld is not on PATH; it links the program: install the package lld (apt install lld)");
   if (status != 0) {
-    return fail("ld.lld failed with status {} in '{}'; is there room on its disk? It said: {}", status, folder.path().string(),
-                telling_line(read_file(folder / "log").value_or("nothing")));
+    return fail("ld.lld failed with status {} in '{}'; is there room on its disk? It said: {}", status,
+                folder.path().string(), telling_line(read_file(folder / "log").value_or("nothing")));
   }
   return read_file(output);
 }

@@ -28,11 +28,12 @@ Result<std::vector<TemporaryFile>> write_plans(const std::vector<Result<Compiled
   return files;
 }
 
-/// Shows how plans are compiled, each a part, and then compared. How often this happens is not known before: it takes half
-/// of what is left.
+/// Shows how plans are compiled, each a part, and then compared. How often this happens is not known before:
+/// it takes half of what is left.
 class Measurement {
  public:
-  Measurement(RegionCompiler& compiler, size_t plans) : compiler_(compiler), all_(compiler.progress()), own_(all_.part(1)) {
+  Measurement(RegionCompiler& compiler, size_t plans)
+      : compiler_(compiler), all_(compiler.progress()), own_(all_.part(1)) {
     own_.expect(static_cast<double>(plans) + comparing_takes);
   }
   ~Measurement() { compiler_.set_progress(all_); }

@@ -15,8 +15,8 @@ class PassRunner {
   /// A quiet one verifies, but reports and prints nothing and never stops: for plans that are tried.
   static PassRunner quiet(const CompileRequest& request, const Toolbox& tools);
 
-  /// Runs `pass` (a callable that returns Status), then verifies the graph, then prints `describe()` if asked to.
-  /// After the pass named by stop_after, stopped() is true and no further pass runs.
+  /// Runs `pass` (a callable that returns Status), then verifies the graph, then prints `describe()` if asked
+  /// to. After the pass named by stop_after, stopped() is true and no further pass runs.
   template <typename Pass, typename Describe>
   Status run(const std::string& name, const Graph& graph, Pass pass, Describe describe) {
     if (stopped_) return {};

@@ -22,7 +22,8 @@ std::string describe_plan(const CompileResult& plan) {
   }
   for (uint32_t target : used) {
     const Target& backend = *plan.targets[target].backend;
-    text += fmt::format("{} {} {}\n", plan.targets[target].name, backend.version(), backend.code_generation());
+    text +=
+        fmt::format("{} {} {}\n", plan.targets[target].name, backend.version(), backend.code_generation());
   }
   return text;
 }

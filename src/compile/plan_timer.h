@@ -41,8 +41,8 @@ class PlanTimer {
   std::string graph_;  // digest of the graph that all plans are of; empty until it is needed
 };
 
-/// The targets and nodes of the regions, with the versions of backends and of their code, and the devices: equal for plans that
-/// run the same of one graph.
+/// The targets and nodes of the regions, with the versions of backends and of their code, and the devices:
+/// equal for plans that run the same of one graph.
 std::string describe_plan(const CompileResult& plan);
 
 }  // namespace intarsia

@@ -14,6 +14,8 @@ Result<bool> is_program_file(const std::string& path) {
   return file.bytes.size() >= 4 && std::memcmp(file.bytes.data(), "\177ELF", 4) == 0;
 }
 
-Result<uint64_t> digest_model(const std::string& path) { return digest_bytes(TRY(map_file(main_file(path))).bytes); }
+Result<uint64_t> digest_model(const std::string& path) {
+  return digest_bytes(TRY(map_file(main_file(path))).bytes);
+}
 
 }  // namespace intarsia

@@ -91,7 +91,9 @@ Json tuning_json(const CompileResult& result) {
 Json codegen_json(const CodegenReport& codegen) {
   return {{"kernels", codegen.kernels},
           {"cpu_seconds", codegen.cpu_seconds},
-          {"slowest", codegen.kernels == 0 ? Json(nullptr) : Json{{"kernel", codegen.slowest}, {"cpu_seconds", codegen.slowest_seconds}}},
+          {"slowest", codegen.kernels == 0
+                          ? Json(nullptr)
+                          : Json{{"kernel", codegen.slowest}, {"cpu_seconds", codegen.slowest_seconds}}},
           {"given_up", codegen.given_up}};
 }
 
@@ -110,7 +112,8 @@ Json plan_json(const PlanReport& plan) {
 
 Json single_backend_json(const PlanReport& plan) {
   Json json = Json::object();
-  for (const auto& [backend, nanoseconds] : plan.single_backend) json[backend] = milliseconds_or_null(nanoseconds);
+  for (const auto& [backend, nanoseconds] : plan.single_backend)
+    json[backend] = milliseconds_or_null(nanoseconds);
   return json;
 }
 
@@ -143,7 +146,8 @@ Json function_json(const CompileResult& result) {
   json["plan"] = result.plan ? plan_json(*result.plan) : Json(nullptr);
   json["predicted_ms"] = nullptr;
   json["measured_ms"] = result.plan ? milliseconds_or_null(result.plan->measured) : Json(nullptr);
-  json["single_backend_ms"] = result.plan && result.plan->measured ? single_backend_json(*result.plan) : Json(nullptr);
+  json["single_backend_ms"] =
+      result.plan && result.plan->measured ? single_backend_json(*result.plan) : Json(nullptr);
   json["model_weights_bytes"] = result.model_weights_bytes;
   json["arena_bytes"] = result.stopped ? Json(nullptr) : Json(result.arena_bytes);
   return json;

@@ -7,8 +7,8 @@
 
 namespace intarsia {
 
-/// The object of `compile --json`. What was not measured is null. Of several functions it tells of the first, and of all under
-/// "functions".
+/// The object of `compile --json`. What was not measured is null. Of several functions it tells of the first,
+/// and of all under "functions".
 std::string report_compile_json(const std::vector<CompileResult>& functions, const CompileRequest& request);
 
 /// The object of `explain --json`. `subject` is the model's or program's path.

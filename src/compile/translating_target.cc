@@ -10,7 +10,8 @@ namespace {
 
 class TranslatingTarget : public Target {
  public:
-  TranslatingTarget(std::unique_ptr<Target> target, Evaluate evaluate) : target_(std::move(target)), evaluate_(std::move(evaluate)) {}
+  TranslatingTarget(std::unique_ptr<Target> target, Evaluate evaluate)
+      : target_(std::move(target)), evaluate_(std::move(evaluate)) {}
 
   std::string name() const override { return target_->name(); }
   std::string version() const override { return target_->version(); }
@@ -35,7 +36,8 @@ class TranslatingTarget : public Target {
 
   Result<CompiledRegion> compile(const Graph& region, const CompileOptions& options) const override {
     const bool translate = std::ranges::any_of(region.nodes, is_tensorflow);
-    return translate ? target_->compile(TRY(simplify(translate_graph(region))), options) : target_->compile(region, options);
+    return translate ? target_->compile(TRY(simplify(translate_graph(region))), options)
+                     : target_->compile(region, options);
   }
 
  private:

@@ -8,8 +8,8 @@
 
 namespace intarsia {
 
-/// Asks `target` about translated nodes and hands it translated regions. Weights are moved round at compile time by
-/// `evaluate`.
+/// Asks `target` about translated nodes and hands it translated regions. Weights are moved round at compile
+/// time by `evaluate`.
 std::unique_ptr<Target> make_translating_target(std::unique_ptr<Target> target, Evaluate evaluate);
 
 }  // namespace intarsia

@@ -24,7 +24,8 @@ Tuning::Tuning(const CompileRequest& request, const Toolbox& tools)
   else if (!tools.time_kernels)
     why_off_ = "nothing here can measure";
   else if (request.threads > static_cast<int>(std::thread::hardware_concurrency()))
-    why_off_ = fmt::format("{} threads, this machine has {} cores", request.threads, std::thread::hardware_concurrency());
+    why_off_ = fmt::format("{} threads, this machine has {} cores", request.threads,
+                           std::thread::hardware_concurrency());
   else if (!runs_here(request.cpu))
     why_off_ = fmt::format("code for {} cannot run here", request.cpu);
   if (!why_off_.empty()) return;

@@ -17,7 +17,8 @@ ValueId Graph::add_value(std::string value_name, ValueType type) {
 }
 
 ValueId Graph::add_constant(std::string value_name, Tensor tensor) {
-  const ValueId id = add_value(std::move(value_name), ValueType{tensor.dtype(), to_symbolic(tensor.shape()), false, {}});
+  const ValueId id =
+      add_value(std::move(value_name), ValueType{tensor.dtype(), to_symbolic(tensor.shape()), false, {}});
   value(id).constant = std::move(tensor);
   return id;
 }
@@ -78,7 +79,8 @@ Status sort_nodes(Graph& graph) {
   }
   if (order.size() != graph.nodes.size()) {
     const size_t at = std::ranges::find_if(missing, [](size_t n) { return n > 0; }) - missing.begin();
-    return fail("node '{}' ({}) is on a cycle: it needs its own result", graph.nodes[at].name, graph.nodes[at].op);
+    return fail("node '{}' ({}) is on a cycle: it needs its own result", graph.nodes[at].name,
+                graph.nodes[at].op);
   }
   std::vector<Node> sorted;
   sorted.reserve(order.size());
@@ -136,7 +138,8 @@ Graph extract_subgraph(const Graph& graph, const std::vector<NodeId>& nodes,
     for (ValueId read : values_read(node)) {
       const Value& value = graph.value(read);
       const bool inside = value.producer != no_node && std::ranges::binary_search(nodes, value.producer);
-      if (!inside && !value.constant && border_inputs.insert(read).second) part.inputs.push_back(copier.copy(read));
+      if (!inside && !value.constant && border_inputs.insert(read).second)
+        part.inputs.push_back(copier.copy(read));
     }
   }
   std::vector<bool> is_output(graph.values.size(), false);

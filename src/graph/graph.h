@@ -1,5 +1,5 @@
-// The one intermediate representation: nodes and values in dense arrays, referred to by ids. A Graph is a value: it
-// copies, compares and prints. Nodes stand in topological order (verify_graph checks it).
+// The one intermediate representation: nodes and values in dense arrays, referred to by ids. A Graph is a
+// value: it copies, compares and prints. Nodes stand in topological order (verify_graph checks it).
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,9 @@ inline constexpr ValueId no_value{0xffffffff};  // an optional input or output t
 constexpr size_t index(NodeId id) { return static_cast<size_t>(id); }
 constexpr size_t index(ValueId id) { return static_cast<size_t>(id); }
 
-/// What is known of a value. `shape` is absent while not even the rank is known. An opaque value (sequence, optional,
-/// map) is no tensor: it only passes between nodes of one framework; `encoded` is its serialised ONNX TypeProto.
+/// What is known of a value. `shape` is absent while not even the rank is known. An opaque value (sequence,
+/// optional, map) is no tensor: it only passes between nodes of one framework; `encoded` is its serialised
+/// ONNX TypeProto.
 struct ValueType {
   DType dtype = DType::undefined;
   std::optional<SymbolicShape> shape;
@@ -64,8 +65,8 @@ struct Graph {
   std::vector<Node> nodes;
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
-  /// By names, not by ids: the same values (types, constants) in any order, and the same nodes in the same order,
-  /// connected by values of the same names.
+  /// By names, not by ids: the same values (types, constants) in any order, and the same nodes in the same
+  /// order, connected by values of the same names.
   bool operator==(const Graph&) const;
 
   Value& value(ValueId id) { return values[index(id)]; }
@@ -92,9 +93,9 @@ std::vector<std::vector<NodeId>> find_readers(const Graph& graph);
 /// Sorts the nodes topologically (stable: the lowest id first) or fails and names a node on a cycle.
 Status sort_nodes(Graph& graph);
 
-/// The graph of these nodes alone (ids ascending): its inputs are the values they read from outside, its outputs those
-/// that other nodes or the graph's outputs read; constants come along. Value and node names stay.
-/// `readers` is find_readers(graph), which serves many extractions.
+/// The graph of these nodes alone (ids ascending): its inputs are the values they read from outside, its
+/// outputs those that other nodes or the graph's outputs read; constants come along. Value and node names
+/// stay. `readers` is find_readers(graph), which serves many extractions.
 Graph extract_subgraph(const Graph& graph, const std::vector<NodeId>& nodes,
                        const std::vector<std::vector<NodeId>>& readers);
 

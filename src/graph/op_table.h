@@ -9,8 +9,8 @@
 
 namespace intarsia {
 
-/// What a shape rule sees of its node and what it sets. Input accessors may be called for any index: an absent input
-/// has no type and no constant.
+/// What a shape rule sees of its node and what it sets. Input accessors may be called for any index: an
+/// absent input has no type and no constant.
 class ShapeContext {
  public:
   ShapeContext(Graph& graph, const Node& node) : graph_(graph), node_(node) {}
@@ -43,8 +43,8 @@ class ShapeContext {
   const Node& node_;
 };
 
-/// Sets the types of all outputs from what is known of the inputs, or says why the node is invalid (a user's mistake).
-/// Unknown input ranks or sizes give unknown output ranks or sizes, never an error.
+/// Sets the types of all outputs from what is known of the inputs, or says why the node is invalid (a user's
+/// mistake). Unknown input ranks or sizes give unknown output ranks or sizes, never an error.
 using ShapeRule = Status (*)(ShapeContext&);
 
 struct OpInfo {

@@ -17,7 +17,9 @@ Status check_one_dtype(const ShapeContext& context) {
     const DType dtype = context.dtype(i);
     if (dtype == DType::undefined) continue;
     if (common == DType::undefined) common = dtype;
-    if (dtype != common) return fail("input {} is {}, want {} as the inputs before it", i, dtype_name(dtype), dtype_name(common));
+    if (dtype != common)
+      return fail("input {} is {}, want {} as the inputs before it", i, dtype_name(dtype),
+                  dtype_name(common));
   }
   return {};
 }

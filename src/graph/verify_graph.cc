@@ -7,10 +7,12 @@
 namespace intarsia {
 namespace {
 
-Status verify_ids(const Graph& graph, const std::vector<ValueId>& ids, const std::string& where, bool optional) {
+Status verify_ids(const Graph& graph, const std::vector<ValueId>& ids, const std::string& where,
+                  bool optional) {
   for (ValueId id : ids) {
     if (id == no_value && optional) continue;
-    if (index(id) >= graph.values.size()) return fail("{} refers to value {} of {}", where, index(id), graph.values.size());
+    if (index(id) >= graph.values.size())
+      return fail("{} refers to value {} of {}", where, index(id), graph.values.size());
   }
   return {};
 }
@@ -23,13 +25,16 @@ Status verify_arity(const Node& node) {
   const int inputs = static_cast<int>(node.inputs.size());
   const int outputs = static_cast<int>(node.outputs.size());
   if (inputs < info->min_inputs || (info->max_inputs >= 0 && inputs > info->max_inputs)) {
-    return fail("node '{}' ({}) has {} inputs, the operator takes {} to {}", node.name, node.op, inputs, info->min_inputs, info->max_inputs);
+    return fail("node '{}' ({}) has {} inputs, the operator takes {} to {}", node.name, node.op, inputs,
+                info->min_inputs, info->max_inputs);
   }
   if (outputs < info->min_outputs || (info->max_outputs >= 0 && outputs > info->max_outputs)) {
-    return fail("node '{}' ({}) has {} outputs, the operator gives {} to {}", node.name, node.op, outputs, info->min_outputs, info->max_outputs);
+    return fail("node '{}' ({}) has {} outputs, the operator gives {} to {}", node.name, node.op, outputs,
+                info->min_outputs, info->max_outputs);
   }
   for (int i = 0; i < info->min_inputs; ++i) {
-    if (!has_input(node, static_cast<size_t>(i))) return fail("node '{}' ({}) leaves out its input {}", node.name, node.op, i);
+    if (!has_input(node, static_cast<size_t>(i)))
+      return fail("node '{}' ({}) leaves out its input {}", node.name, node.op, i);
   }
   return {};
 }
@@ -51,7 +56,8 @@ Status verify_order(const Graph& graph) {
     }
     for (ValueId output : node.outputs) {
       if (output == no_value) continue;
-      if (graph.value(output).producer != NodeId{i} || made[index(output)]) return fail("{} and another both make '{}'", where, graph.value(output).name);
+      if (graph.value(output).producer != NodeId{i} || made[index(output)])
+        return fail("{} and another both make '{}'", where, graph.value(output).name);
       made[index(output)] = true;
     }
     TRY(verify_arity(node));
@@ -84,7 +90,8 @@ Status verify_graph(const Graph& graph) {
   std::vector<bool> is_input(graph.values.size(), false);
   for (ValueId input : graph.inputs) {
     const Value& value = graph.value(input);
-    if (value.constant || value.producer != no_node) return fail("input '{}' is also made inside", value.name);
+    if (value.constant || value.producer != no_node)
+      return fail("input '{}' is also made inside", value.name);
     if (is_input[index(input)]) return fail("input '{}' is listed twice", value.name);
     is_input[index(input)] = true;
   }

@@ -14,7 +14,9 @@ namespace {
 
 using tensorflow::NodeDef;
 
-bool is_one_of(const std::string& op, std::initializer_list<std::string_view> names) { return std::ranges::find(names, op) != names.end(); }
+bool is_one_of(const std::string& op, std::initializer_list<std::string_view> names) {
+  return std::ranges::find(names, op) != names.end();
+}
 bool opens(const std::string& op) { return is_one_of(op, {"Enter", "RefEnter", "Switch", "RefSwitch"}); }
 bool closes(const std::string& op) { return is_one_of(op, {"Exit", "RefExit", "Merge", "RefMerge"}); }
 
@@ -37,7 +39,8 @@ std::vector<bool> reach(const Edges& edges, std::vector<size_t> from) {
 
 }  // namespace
 
-std::vector<std::vector<size_t>> find_control_flow_groups(const std::vector<NodeDef>& nodes, const std::vector<bool>& needed) {
+std::vector<std::vector<size_t>> find_control_flow_groups(const std::vector<NodeDef>& nodes,
+                                                          const std::vector<bool>& needed) {
   std::vector<size_t> openers, closers;
   for (size_t i = 0; i < nodes.size(); ++i) {
     if (needed[i] && opens(nodes[i].op)) openers.push_back(i);

@@ -24,7 +24,11 @@ bool is_table(const std::string& op) { return op == "HashTableV2" || op == "Muta
 class Flattener {
  public:
   Flattener(const GraphDef& graph, const TensorFlowSource& source, const ReadSaved& read_saved)
-      : read_saved_(read_saved), model_(graph), functions_(graph.functions), resolver_(graph.functions, source), freezer_(graph.functions) {}
+      : read_saved_(read_saved),
+        model_(graph),
+        functions_(graph.functions),
+        resolver_(graph.functions, source),
+        freezer_(graph.functions) {}
 
   Result<Graph> run(const std::vector<BorderTensor>& inputs, const std::vector<BorderTensor>& outputs) {
     NameScope scope{model_.nodes};
@@ -39,7 +43,8 @@ class Flattener {
     for (const BorderTensor& output : outputs) wanted_.push_back(canonical_reference(output.tensor));
     TRY(flatten(scope, wanted_));
     TRY(check_state_changes(scope));
-    for (size_t i = 0; i < outputs.size(); ++i) TRY(add_output(outputs[i].name, TRY(value_of(scope, wanted_[i]))));
+    for (size_t i = 0; i < outputs.size(); ++i)
+      TRY(add_output(outputs[i].name, TRY(value_of(scope, wanted_[i]))));
     return std::move(graph_);
   }
 
@@ -50,7 +55,8 @@ class Flattener {
     if (!scope.in_function) TRY(read_contents(scope, needed.is_needed));
     for (const NodeUnit& unit : TRY(order_nodes(scope, needed))) {
       const NodeDef& node = scope.nodes[unit.nodes[0]];
-      TRY(with_context(unit.is_group ? emit_group(scope, unit.nodes, needed) : emit_node(scope, node, needed.inputs[unit.nodes[0]]),
+      TRY(with_context(unit.is_group ? emit_group(scope, unit.nodes, needed)
+                                     : emit_node(scope, node, needed.inputs[unit.nodes[0]]),
                        "node '{}' ({})", node.name, node.op));
     }
     return {};
@@ -63,17 +69,28 @@ class Flattener {
     for (size_t i = 0; i < scope.nodes.size(); ++i) {
       const NodeDef& node = scope.nodes[i];
       if (!needed[i] || (!is_variable(node.op) && !is_table(node.op))) continue;
-      if (!read_saved_) return fail("the graph is not frozen: '{}' is a variable or table, whose contents a SavedModel holds; give its folder", node.name);
+      if (!read_saved_)
+        return fail(
+            "the graph is not frozen: '{}' is a variable or table, whose contents a SavedModel holds; give "
+            "its folder",
+            node.name);
       if (is_reference_variable(node.op)) {
-        return fail("'{}' is a reference variable of TensorFlow 1, which is not read: export the model with resource variables "
-                    "(tf.compat.v1.enable_resource_variables) or freeze it to a .pb", node.name);
+        return fail(
+            "'{}' is a reference variable of TensorFlow 1, which is not read: export the model with resource "
+            "variables "
+            "(tf.compat.v1.enable_resource_variables) or freeze it to a .pb",
+            node.name);
       }
-      if (is_variable(node.op)) variables.push_back(node.name);
-      else tables.push_back({node.name, get_dtype(node.attributes, "key_dtype"), get_dtype(node.attributes, "value_dtype")});
+      if (is_variable(node.op))
+        variables.push_back(node.name);
+      else
+        tables.push_back(
+            {node.name, get_dtype(node.attributes, "key_dtype"), get_dtype(node.attributes, "value_dtype")});
     }
     if (!read_saved_) return {};
     SavedContents contents = TRY(read_saved_(variables, tables));
-    for (size_t i = 0; i < variables.size(); ++i) saved_variables_[variables[i]] = std::move(contents.variables[i]);
+    for (size_t i = 0; i < variables.size(); ++i)
+      saved_variables_[variables[i]] = std::move(contents.variables[i]);
     for (size_t i = 0; i < tables.size(); ++i) saved_tables_[tables[i].node] = std::move(contents.tables[i]);
     return {};
   }
@@ -89,11 +106,13 @@ class Flattener {
     if (auto at = scope.values.find(reference); at != scope.values.end()) return at->second;
     const TensorReference tensor = parse_reference(reference);
     const auto made = scope.made.find(tensor.node);
-    if (made == scope.made.end() || tensor.output < 0 || tensor.output > most_outputs_of_a_node) return fail("reads '{}', which nothing makes", reference);
+    if (made == scope.made.end() || tensor.output < 0 || tensor.output > most_outputs_of_a_node)
+      return fail("reads '{}', which nothing makes", reference);
     std::vector<ValueId>& outputs = graph_.node(made->second).outputs;
     const size_t number = static_cast<size_t>(tensor.output);
     if (outputs.size() <= number) outputs.resize(number + 1, no_value);
-    const ValueId value = graph_.add_value(unique_name(fmt::format("{}:{}", graph_.node(made->second).name, number), ""));
+    const ValueId value =
+        graph_.add_value(unique_name(fmt::format("{}:{}", graph_.node(made->second).name, number), ""));
     graph_.value(value).producer = made->second;
     graph_.node(made->second).outputs[number] = value;
     scope.values[reference] = value;
@@ -108,8 +127,10 @@ class Flattener {
   }
 
   Status emit_node(NameScope& scope, const NodeDef& node, const std::vector<std::string>& references) {
-    if (graph_.nodes.size() > most_nodes) return fail("the model has over {} nodes after its functions are inlined", most_nodes);
-    if (const FunctionDef* function = called_function(node)) return inline_call(scope, node, *function, references);
+    if (graph_.nodes.size() > most_nodes)
+      return fail("the model has over {} nodes after its functions are inlined", most_nodes);
+    if (const FunctionDef* function = called_function(node))
+      return inline_call(scope, node, *function, references);
     if (node.op == "Const") return emit_constant(scope, node);
     if (node.op == "Placeholder") return fail("it is no input of the signature, but the outputs need it");
     if (is_variable(node.op)) return emit_variable(scope, node);
@@ -129,21 +150,26 @@ class Flattener {
     std::string name = node.op;
     if (calls_function(node.op)) {
       const AttributeValue* attribute = node.attributes.find("f");
-      const std::vector<std::string> names = attribute ? get_functions(*attribute) : std::vector<std::string>();
+      const std::vector<std::string> names =
+          attribute ? get_functions(*attribute) : std::vector<std::string>();
       if (names.size() == 1) name = names[0];
     }
     const auto at = functions_.find(name);
     return at == functions_.end() ? nullptr : &at->second;
   }
 
-  Status inline_call(NameScope& caller, const NodeDef& call, const FunctionDef& function, const std::vector<std::string>& inputs) {
-    if (caller.depth >= deepest_call) return fail("functions call each other more than {} deep", deepest_call);
+  Status inline_call(NameScope& caller, const NodeDef& call, const FunctionDef& function,
+                     const std::vector<std::string>& inputs) {
+    if (caller.depth >= deepest_call)
+      return fail("functions call each other more than {} deep", deepest_call);
     if (++calls_ > most_calls) return fail("the model calls functions more than {} times", most_calls);
     if (inputs.size() != function.signature.inputs.size()) {
-      return fail("it calls '{}' with {} inputs, want {}", function.signature.name, inputs.size(), function.signature.inputs.size());
+      return fail("it calls '{}' with {} inputs, want {}", function.signature.name, inputs.size(),
+                  function.signature.inputs.size());
     }
     NameScope scope{function.nodes, true, caller.prefix + call.name + "/", caller.depth + 1};
-    for (size_t i = 0; i < inputs.size(); ++i) scope.values[function.signature.inputs[i].name] = TRY(value_of(caller, inputs[i]));
+    for (size_t i = 0; i < inputs.size(); ++i)
+      scope.values[function.signature.inputs[i].name] = TRY(value_of(caller, inputs[i]));
     TRY(index_nodes(scope));
     for (const NodeDef& node : function.nodes) {
       if (changes_state(node.op)) return frozen_error(node);
@@ -151,18 +177,22 @@ class Flattener {
     std::vector<std::string> wanted;
     for (const ArgDef& result : function.signature.outputs) {
       const auto from = function.returns.find(result.name);
-      if (from == function.returns.end()) return fail("function '{}' returns no '{}'", function.signature.name, result.name);
+      if (from == function.returns.end())
+        return fail("function '{}' returns no '{}'", function.signature.name, result.name);
       wanted.push_back(TRY(resolver_.resolve(scope, from->second)));
     }
     TRY(flatten(scope, wanted));
-    for (size_t i = 0; i < wanted.size(); ++i) caller.values[fmt::format("{}:{}", call.name, i)] = TRY(value_of(scope, wanted[i]));
+    for (size_t i = 0; i < wanted.size(); ++i)
+      caller.values[fmt::format("{}:{}", call.name, i)] = TRY(value_of(scope, wanted[i]));
     return {};
   }
 
   Status emit_constant(NameScope& scope, const NodeDef& node) {
     const Tensor* tensor = node.attributes.get_tensor("value");
-    if (tensor == nullptr) return add_node(scope, node.name, node, {});  // of a type that only TensorFlow can hold
-    scope.values[node.name + ":0"] = graph_.add_constant(unique_name(node.name + ":0", scope.prefix), *tensor);
+    if (tensor == nullptr)
+      return add_node(scope, node.name, node, {});  // of a type that only TensorFlow can hold
+    scope.values[node.name + ":0"] =
+        graph_.add_constant(unique_name(node.name + ":0", scope.prefix), *tensor);
     return {};
   }
 
@@ -171,10 +201,13 @@ class Flattener {
     return {};
   }
 
-  /// A variable's handle is a value without a producer, known by its variable; nothing of it is left in the end.
+  /// A variable's handle is a value without a producer, known by its variable; nothing of it is left in the
+  /// end.
   Status emit_variable(NameScope& scope, const NodeDef& node) {
-    if (!saved_variables_.contains(node.name)) return fail("the variable '{}' is made by a function; its contents are not saved", node.name);
-    const ValueId handle = graph_.add_value(unique_name(node.name + ":0", scope.prefix), ValueType{DType::undefined, std::nullopt, true, {}});
+    if (!saved_variables_.contains(node.name))
+      return fail("the variable '{}' is made by a function; its contents are not saved", node.name);
+    const ValueId handle = graph_.add_value(unique_name(node.name + ":0", scope.prefix),
+                                            ValueType{DType::undefined, std::nullopt, true, {}});
     variables_[handle] = {node.name, get_type(node.attributes, "dtype"), no_value};
     scope.values[node.name + ":0"] = handle;
     return {};
@@ -192,7 +225,8 @@ class Flattener {
   Result<ValueId> variable_value(ValueId handle) {
     Variable& variable = variables_.at(handle);
     if (variable.value == no_value) {
-      variable.value = graph_.add_constant(unique_name(variable.node, ""), saved_variables_.at(variable.node));
+      variable.value =
+          graph_.add_constant(unique_name(variable.node, ""), saved_variables_.at(variable.node));
     }
     return variable.value;
   }
@@ -206,8 +240,10 @@ class Flattener {
     const Tensor& tensor = *graph_.value(value).constant;
     if (node.op == "VariableShape") {
       Tensor shape(DType::i32, {static_cast<int64_t>(tensor.shape().size())});
-      std::ranges::transform(tensor.shape(), shape.as<int32_t>().begin(), [](int64_t size) { return static_cast<int32_t>(size); });
-      scope.values[node.name + ":0"] = graph_.add_constant(unique_name(node.name + ":0", scope.prefix), std::move(shape));
+      std::ranges::transform(tensor.shape(), shape.as<int32_t>().begin(),
+                             [](int64_t size) { return static_cast<int32_t>(size); });
+      scope.values[node.name + ":0"] =
+          graph_.add_constant(unique_name(node.name + ":0", scope.prefix), std::move(shape));
       return {};
     }
     NodeDef gather{node.name, "GatherV2", {}, {}, {}};
@@ -225,7 +261,8 @@ class Flattener {
 
   Status add_table_contents(const NodeDef& table, Attributes& attributes) {
     const auto contents = saved_tables_.find(table.name);
-    if (contents == saved_tables_.end()) return fail("the table '{}' is made by a function; its contents are not saved", table.name);
+    if (contents == saved_tables_.end())
+      return fail("the table '{}' is made by a function; its contents are not saved", table.name);
     attributes.set(keys_attribute, contents->second.keys);
     attributes.set(values_attribute, contents->second.values);
     return {};
@@ -236,7 +273,9 @@ class Flattener {
     if (is_table(def.op)) TRY(add_table_contents(def, def.attributes));
     std::string library = TRY(freezer_.write_library(def));
     if (!library.empty()) def.attributes.set(library_attribute, EncodedAttribute{std::move(library)});
-    for (const char* noise : {"_output_shapes", "_class", "_XlaMustCompile", "config_proto", "_read_only_resource_inputs", "_collective_manager_ids"}) def.attributes.erase(noise);
+    for (const char* noise : {"_output_shapes", "_class", "_XlaMustCompile", "config_proto",
+                              "_read_only_resource_inputs", "_collective_manager_ids"})
+      def.attributes.erase(noise);
     Node node;
     node.name = unique_name(name, scope.prefix);
     node.op = std::move(def.op);
@@ -265,7 +304,9 @@ class Flattener {
         }
         const auto at = std::ranges::find(outer, canonical_reference(input));
         input = fmt::format("@{}", at - outer.begin());
-        if (at == outer.end()) outer.push_back(canonical_reference(scope.nodes[member].inputs[static_cast<size_t>(&input - node.inputs.data())]));
+        if (at == outer.end())
+          outer.push_back(canonical_reference(
+              scope.nodes[member].inputs[static_cast<size_t>(&input - node.inputs.data())]));
       }
       std::erase(node.inputs, std::string());
       if (changes_state(node.op)) return frozen_error(node);
@@ -274,7 +315,8 @@ class Flattener {
     }
     for (size_t i = 0; i < needed.inputs.size(); ++i) {
       for (const std::string& input : needed.inputs[i]) {
-        if (!inside.contains(scope.nodes[i].name) && inside.contains(parse_reference(input).node)) add_once(composite.outputs, input);
+        if (!inside.contains(scope.nodes[i].name) && inside.contains(parse_reference(input).node))
+          add_once(composite.outputs, input);
       }
     }
     for (const std::string& wanted : wanted_) {
@@ -287,7 +329,8 @@ class Flattener {
     if (std::ranges::find(list, text) == list.end()) list.push_back(text);
   }
 
-  Status add_group(NameScope& scope, const std::string& name, Composite composite, std::vector<ValueId> inputs) {
+  Status add_group(NameScope& scope, const std::string& name, Composite composite,
+                   std::vector<ValueId> inputs) {
     Node node;
     node.name = unique_name(name, scope.prefix);
     node.op = "ControlFlow";
@@ -307,7 +350,8 @@ class Flattener {
     return {};
   }
 
-  /// A node that changes state may be reached by control edges alone: it was not made, but the model means it to run.
+  /// A node that changes state may be reached by control edges alone: it was not made, but the model means it
+  /// to run.
   Status check_state_changes(const NameScope& scope) const {
     std::set<std::string> seen;
     std::vector<std::string> open;
@@ -324,16 +368,25 @@ class Flattener {
     return {};
   }
 
-  /// The value gets the output's name. One that has another name to users, or none to give away, gets it by an Identity.
+  /// The value gets the output's name. One that has another name to users, or none to give away, gets it by
+  /// an Identity.
   Status add_output(const std::string& name, ValueId id) {
     if (variables_.contains(id)) return fail("output '{}' is a variable's handle", name);
-    const bool is_border = graph_.value(id).producer == no_node || std::ranges::find(graph_.outputs, id) != graph_.outputs.end();
+    const bool is_border =
+        graph_.value(id).producer == no_node || std::ranges::find(graph_.outputs, id) != graph_.outputs.end();
     if (!is_border) {
       graph_.value(id).name = name;
       graph_.outputs.push_back(id);
       return {};
     }
-    Node node{unique_name(name + "/identity", ""), "Identity", "tensorflow", 1, {id}, {graph_.add_value(name)}, {}, {}};
+    Node node{unique_name(name + "/identity", ""),
+              "Identity",
+              "tensorflow",
+              1,
+              {id},
+              {graph_.add_value(name)},
+              {},
+              {}};
     graph_.outputs.push_back(node.outputs[0]);
     graph_.add_node(std::move(node));
     return {};
@@ -361,8 +414,9 @@ class Flattener {
 
 }  // namespace
 
-Result<Graph> flatten_graph(const GraphDef& graph, const std::vector<BorderTensor>& inputs, const std::vector<BorderTensor>& outputs,
-                            const TensorFlowSource& source, const ReadSaved& read_saved) {
+Result<Graph> flatten_graph(const GraphDef& graph, const std::vector<BorderTensor>& inputs,
+                            const std::vector<BorderTensor>& outputs, const TensorFlowSource& source,
+                            const ReadSaved& read_saved) {
   return Flattener(graph, source, read_saved).run(inputs, outputs);
 }
 

@@ -16,10 +16,12 @@ struct BorderTensor {
 };
 
 /// Reads variables and tables of the SavedModel that the graph is from.
-using ReadSaved = std::function<Result<SavedContents>(const std::vector<std::string>& variables, const std::vector<SavedTable>& tables)>;
+using ReadSaved = std::function<Result<SavedContents>(const std::vector<std::string>& variables,
+                                                      const std::vector<SavedTable>& tables)>;
 
 /// `read_saved` may be empty: a frozen graph, which has no variables.
 Result<Graph> flatten_graph(const tensorflow::GraphDef& graph, const std::vector<BorderTensor>& inputs,
-                            const std::vector<BorderTensor>& outputs, const TensorFlowSource& source, const ReadSaved& read_saved);
+                            const std::vector<BorderTensor>& outputs, const TensorFlowSource& source,
+                            const ReadSaved& read_saved);
 
 }  // namespace intarsia

@@ -19,8 +19,8 @@ constexpr int deepest_call = 64;
 /// "node:output:0" -> "node"; an argument is itself.
 std::string source_of(const std::string& reference) { return reference.substr(0, reference.find(':')); }
 
-/// How a node calls functions: which attributes name them, the list of the types of their arguments, and the input that
-/// is their first argument.
+/// How a node calls functions: which attributes name them, the list of the types of their arguments, and the
+/// input that is their first argument.
 struct Call {
   std::vector<const char*> functions;
   const char* types;
@@ -37,7 +37,8 @@ std::optional<Call> find_call(const std::string& op) {
 /// Rewrites one function whose arguments were variables.
 class BodyFreezer {
  public:
-  BodyFreezer(FunctionFreezer& freezer, FunctionDef function) : freezer_(freezer), function_(std::move(function)) {}
+  BodyFreezer(FunctionFreezer& freezer, FunctionDef function)
+      : freezer_(freezer), function_(std::move(function)) {}
 
   Result<FunctionDef> freeze(const VariableInputs& arguments) {
     for (const auto& [argument, type] : arguments) {
@@ -135,14 +136,24 @@ class BodyFreezer {
 }  // namespace
 
 bool changes_state(const std::string& op) {
-  constexpr std::array starts{"Assign", "ResourceApply", "ResourceSparseApply", "ResourceScatter", "ResourceStridedSliceAssign",
-                              "ScatterUpdate", "LookupTableInsert", "LookupTableRemove", "LookupTableImport"};
+  constexpr std::array starts{"Assign",
+                              "ResourceApply",
+                              "ResourceSparseApply",
+                              "ResourceScatter",
+                              "ResourceStridedSliceAssign",
+                              "ScatterUpdate",
+                              "LookupTableInsert",
+                              "LookupTableRemove",
+                              "LookupTableImport"};
   return std::ranges::any_of(starts, [&](const char* start) { return op.starts_with(start); });
 }
 
 tl::unexpected<Error> frozen_error(const NodeDef& node) {
-  return fail("node '{}' ({}) changes a variable or table when the model runs, but a program is frozen: variables and tables keep "
-              "their saved contents. Export a signature that changes none", node.name, node.op);
+  return fail(
+      "node '{}' ({}) changes a variable or table when the model runs, but a program is frozen: variables "
+      "and tables keep "
+      "their saved contents. Export a signature that changes none",
+      node.name, node.op);
 }
 
 const FunctionDef* FunctionFreezer::find(const std::string& name) const {
@@ -157,7 +168,8 @@ Result<std::string> FunctionFreezer::freeze(const std::string& name, const Varia
   if (function == nullptr) return fail("calls the function '{}', which the model lacks", name);
   if (depth_ >= deepest_call) return fail("functions call each other more than {} deep", deepest_call);
   ++depth_;
-  Result<FunctionDef> frozen = with_context(BodyFreezer(*this, *function).freeze(arguments), "function '{}'", name);
+  Result<FunctionDef> frozen =
+      with_context(BodyFreezer(*this, *function).freeze(arguments), "function '{}'", name);
   --depth_;
   if (!frozen) return tl::unexpected(frozen.error());
   const std::string new_name = fmt::format("{}_frozen{}", name, frozen_.size());
@@ -168,11 +180,15 @@ Result<std::string> FunctionFreezer::freeze(const std::string& name, const Varia
 
 Status FunctionFreezer::freeze_call(NodeDef& node, const VariableInputs& inputs) {
   const std::optional<Call> call = find_call(node.op);
-  if (!call) return fail("it reads the handle of a variable, which a program does not have: variables are frozen to their saved values");
+  if (!call)
+    return fail(
+        "it reads the handle of a variable, which a program does not have: variables are frozen to their "
+        "saved values");
   VariableInputs arguments;
   std::vector<int32_t> types = get_types(node.attributes, call->types);
   for (const auto& [input, type] : inputs) {
-    if (input < call->first || input - call->first >= types.size()) return fail("input {} is a variable's handle", input);
+    if (input < call->first || input - call->first >= types.size())
+      return fail("input {} is a variable's handle", input);
     arguments[input - call->first] = type;
     types[input - call->first] = type;
   }
@@ -189,7 +205,8 @@ Status FunctionFreezer::freeze_call(NodeDef& node, const VariableInputs& inputs)
 Result<std::string> FunctionFreezer::write_library(const NodeDef& node) const {
   std::vector<std::string> open;
   const auto add_called = [&](const NodeDef& caller) {
-    for (const Attributes::Entry& entry : caller.attributes) std::ranges::move(get_functions(entry.value), std::back_inserter(open));
+    for (const Attributes::Entry& entry : caller.attributes)
+      std::ranges::move(get_functions(entry.value), std::back_inserter(open));
     if (functions_.contains(caller.op)) open.push_back(caller.op);
   };
   add_called(node);
@@ -202,7 +219,8 @@ Result<std::string> FunctionFreezer::write_library(const NodeDef& node) const {
     if (!seen.insert(name).second) continue;
     const FunctionDef* function = find(name);
     if (function == nullptr) return fail("calls the function '{}', which the model lacks", name);
-    const std::string bytes = function->bytes.empty() ? TRY(write_function(*function)) : std::string(function->bytes);
+    const std::string bytes =
+        function->bytes.empty() ? TRY(write_function(*function)) : std::string(function->bytes);
     out.add_message(function_library::function, bytes);
     for (const NodeDef& inner : function->nodes) {
       if (changes_state(inner.op)) return frozen_error(inner);

@@ -1,4 +1,5 @@
-// Functions that stay whole (bodies of While, branches of If) take variables by handle; frozen, they take values.
+// Functions that stay whole (bodies of While, branches of If) take variables by handle; frozen, they take
+// values.
 #pragma once
 
 #include <map>
@@ -14,10 +15,12 @@ using VariableInputs = std::map<size_t, int32_t>;
 
 class FunctionFreezer {
  public:
-  explicit FunctionFreezer(const std::map<std::string, tensorflow::FunctionDef>& functions) : functions_(functions) {}
+  explicit FunctionFreezer(const std::map<std::string, tensorflow::FunctionDef>& functions)
+      : functions_(functions) {}
 
-  /// Makes a node that calls functions (While, If, PartitionedCall) take values where it took variables: it calls new
-  /// functions, in which reading the variable is the value itself. Fails when a function changes a variable.
+  /// Makes a node that calls functions (While, If, PartitionedCall) take values where it took variables: it
+  /// calls new functions, in which reading the variable is the value itself. Fails when a function changes a
+  /// variable.
   ///   body(h: resource) { ReadVariableOp(h) }   ->   body_frozen0(h: float) { Identity(h) }
   Status freeze_call(tensorflow::NodeDef& node, const VariableInputs& inputs);
 

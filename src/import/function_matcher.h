@@ -39,7 +39,8 @@ class FunctionMatcher {
   /// The other operand of a commutative node one of whose operands is `known`; an empty term when neither is.
   Term other(const Term& term, const char* op, const Term& known) const;
   /// The operand of a node of two whose operator is `operand_op`, with the other one.
-  std::optional<std::pair<Term, Term>> operands(const Term& term, const char* op, const char* operand_op) const;
+  std::optional<std::pair<Term, Term>> operands(const Term& term, const char* op,
+                                                const char* operand_op) const;
 
  private:
   Term resolve(const std::string& reference) const;

@@ -14,7 +14,9 @@ ModelFormat find_model_format(const std::string& path) {
 }
 
 std::string main_file(const std::string& path) {
-  return find_model_format(path) == ModelFormat::saved_model ? (std::filesystem::path(path) / "saved_model.pb").string() : path;
+  return find_model_format(path) == ModelFormat::saved_model
+             ? (std::filesystem::path(path) / "saved_model.pb").string()
+             : path;
 }
 
 Result<std::vector<std::string>> list_functions(const std::string& path) {
@@ -24,9 +26,12 @@ Result<std::vector<std::string>> list_functions(const std::string& path) {
 
 Result<ModelBorder> read_border(const std::string& path, const std::string& signature) {
   switch (find_model_format(path)) {
-    case ModelFormat::onnx: return fail("model '{}' is no TensorFlow model", path);
-    case ModelFormat::graph_def: return with_context(read_graph_def_border(path), "model '{}'", path);
-    case ModelFormat::saved_model: break;
+    case ModelFormat::onnx:
+      return fail("model '{}' is no TensorFlow model", path);
+    case ModelFormat::graph_def:
+      return with_context(read_graph_def_border(path), "model '{}'", path);
+    case ModelFormat::saved_model:
+      break;
   }
   return with_context(read_saved_model_border(path, signature), "model '{}'", path);
 }
@@ -34,12 +39,16 @@ Result<ModelBorder> read_border(const std::string& path, const std::string& sign
 Result<Graph> import_model(const std::string& path, const ImportOptions& options) {
   const ModelFormat format = find_model_format(path);
   if (format != ModelFormat::saved_model && !options.signature.empty()) {
-    return fail("model '{}': --signature {}: only SavedModel folders have signatures", path, options.signature);
+    return fail("model '{}': --signature {}: only SavedModel folders have signatures", path,
+                options.signature);
   }
   switch (format) {
-    case ModelFormat::onnx: return import_onnx(path);
-    case ModelFormat::graph_def: return with_context(import_graph_def(path, options.source), "model '{}'", path);
-    case ModelFormat::saved_model: break;
+    case ModelFormat::onnx:
+      return import_onnx(path);
+    case ModelFormat::graph_def:
+      return with_context(import_graph_def(path, options.source), "model '{}'", path);
+    case ModelFormat::saved_model:
+      break;
   }
   return with_context(import_saved_model(path, options.signature, options.source), "model '{}'", path);
 }

@@ -17,8 +17,8 @@ ModelFormat find_model_format(const std::string& path);
 std::string main_file(const std::string& path);
 
 struct ImportOptions {
-  std::string signature;     // of a SavedModel; empty: "serving_default", or the only one
-  TensorFlowSource source;   // for TensorFlow models
+  std::string signature;    // of a SavedModel; empty: "serving_default", or the only one
+  TensorFlowSource source;  // for TensorFlow models
 };
 
 /// Names of a model's functions: a SavedModel's signatures, else "main" alone.

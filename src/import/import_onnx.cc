@@ -22,14 +22,14 @@ using onnx::RawGraph;
 using onnx::RawModel;
 using onnx::RawNode;
 
-constexpr int deepest_call = 32;              // functions that call functions
-constexpr size_t most_nodes = 1'000'000;      // with calls of functions: inlining must not explode
+constexpr int deepest_call = 32;          // functions that call functions
+constexpr size_t most_nodes = 1'000'000;  // with calls of functions: inlining must not explode
 
 /// What names mean where a node stands: in the model, or in the body of an inlined function.
 struct Scope {
-  std::string prefix;                                        // of names that the body makes
-  std::map<std::string, std::string> names;                  // formal inputs and outputs -> names of the call
-  std::map<std::string, std::string> call_attributes;        // what ref_attr_name may refer to
+  std::string prefix;                                  // of names that the body makes
+  std::map<std::string, std::string> names;            // formal inputs and outputs -> names of the call
+  std::map<std::string, std::string> call_attributes;  // what ref_attr_name may refer to
   const std::map<std::string, int>* opsets = nullptr;
   int depth = 0;
 
@@ -72,11 +72,13 @@ class Importer {
   static Status check_model(const RawModel& model) {
     if (!model.has_graph) return fail("is no ONNX model: it has no graph");
     if (model.ir_version > onnx::newest_ir_version) {
-      return fail("has ONNX IR version {}, this Intarsia reads up to {}", model.ir_version, onnx::newest_ir_version);
+      return fail("has ONNX IR version {}, this Intarsia reads up to {}", model.ir_version,
+                  onnx::newest_ir_version);
     }
     for (const auto& [domain, version] : model.opsets) {
       if (domain.empty() && (version < onnx::oldest_opset || version > onnx::newest_opset)) {
-        return fail("has opset {}, this Intarsia reads {} to {}; convert it with onnx.version_converter", version, onnx::oldest_opset, onnx::newest_opset);
+        return fail("has opset {}, this Intarsia reads {} to {}; convert it with onnx.version_converter",
+                    version, onnx::oldest_opset, onnx::newest_opset);
       }
     }
     return {};
@@ -86,7 +88,8 @@ class Importer {
   static Status check_names(const RawNode& raw, size_t number) {
     const std::string node = fmt::format("node number {}", number);
     TRY(check_utf8(raw.name, node + ": its name"));
-    for (const std::string& op : {raw.op, raw.domain, raw.overload}) TRY(check_utf8(op, node + ": its operator"));
+    for (const std::string& op : {raw.op, raw.domain, raw.overload})
+      TRY(check_utf8(op, node + ": its operator"));
     for (const std::string& input : raw.inputs) TRY(check_utf8(input, node + ": its input"));
     for (const std::string& output : raw.outputs) TRY(check_utf8(output, node + ": its output"));
     return {};
@@ -95,7 +98,8 @@ class Importer {
   static Status check_names(const onnx::NamedType& port, const char* what) {
     TRY(check_utf8(port.name, what));
     if (!port.type.shape) return {};
-    for (const Dim& dim : *port.type.shape) TRY(check_utf8(dim.symbol, fmt::format("{} '{}': its size", what, port.name)));
+    for (const Dim& dim : *port.type.shape)
+      TRY(check_utf8(dim.symbol, fmt::format("{} '{}': its size", what, port.name)));
     return {};
   }
 
@@ -144,8 +148,11 @@ class Importer {
       if (graph_.value(id).constant) continue;
       TRY(define(id, "input"));
       if (input.name.empty()) return fail("has an input without a name");
-      if (!input.type.opaque && input.type.dtype == DType::undefined) return fail("input '{}' has no known element type", input.name);
-      if (input.has_negative_size) return fail("input '{}' has a negative size in its shape {}", input.name, print_shape(*input.type.shape));
+      if (!input.type.opaque && input.type.dtype == DType::undefined)
+        return fail("input '{}' has no known element type", input.name);
+      if (input.has_negative_size)
+        return fail("input '{}' has a negative size in its shape {}", input.name,
+                    print_shape(*input.type.shape));
       name_open_sizes(input.name, input.type);
       graph_.value(id).type = std::move(input.type);
       graph_.inputs.push_back(id);
@@ -168,7 +175,8 @@ class Importer {
       auto at = ids_.find(output.name);
       if (at == ids_.end()) return fail("output '{}' is made by no node", output.name);
       if (std::ranges::find(graph_.outputs, at->second) != graph_.outputs.end())
-        return fail("output '{}' is listed twice; give each output a value of its own (an Identity of it)", output.name);
+        return fail("output '{}' is listed twice; give each output a value of its own (an Identity of it)",
+                    output.name);
       graph_.outputs.push_back(at->second);
       add_known_type(std::move(output));
     }
@@ -189,7 +197,9 @@ class Importer {
     defined_.resize(graph_.values.size(), false);
     for (const Node& node : graph_.nodes) {
       for (ValueId read : values_read(node)) {
-        if (!defined_[index(read)]) return fail("node '{}' ({}) reads '{}', which nothing makes", node.name, node.op, graph_.value(read).name);
+        if (!defined_[index(read)])
+          return fail("node '{}' ({}) reads '{}', which nothing makes", node.name, node.op,
+                      graph_.value(read).name);
       }
     }
     for (ValueId output : graph_.outputs) {
@@ -199,9 +209,11 @@ class Importer {
   }
 
   Status add_node(const RawNode& raw, const Scope& scope) {
-    if (graph_.nodes.size() + calls_ > most_nodes) return fail("has over {} nodes after its functions are inlined", most_nodes);
+    if (graph_.nodes.size() + calls_ > most_nodes)
+      return fail("has over {} nodes after its functions are inlined", most_nodes);
     TRY(check_names(raw, graph_.nodes.size()));
-    const std::string name = scope.prefix + (!raw.name.empty() || raw.outputs.empty() ? raw.name : raw.outputs[0]);
+    const std::string name =
+        scope.prefix + (!raw.name.empty() || raw.outputs.empty() ? raw.name : raw.outputs[0]);
     return with_context(add_named_node(raw, scope, name), "node '{}' ({})", name, raw.op);
   }
 
@@ -213,7 +225,8 @@ class Importer {
     node.op = raw.op;
     node.domain = raw.domain;
     auto opset = scope.opsets->find(raw.domain);
-    if (opset == scope.opsets->end() && raw.domain.empty()) return fail("the model imports no version of the standard operators");
+    if (opset == scope.opsets->end() && raw.domain.empty())
+      return fail("the model imports no version of the standard operators");
     node.version = opset == scope.opsets->end() ? 1 : opset->second;
     graph_.opsets.try_emplace(raw.domain, node.version);
     for (std::string_view bytes : raw.attributes) TRY(add_attribute(bytes, scope, node));
@@ -244,7 +257,8 @@ class Importer {
     if (auto* encoded = std::get_if<EncodedAttribute>(&attribute.value)) {
       if (scope.depth > 0) {
         SubgraphChanges changes{{}, scope.call_attributes};
-        for (const std::string& captured : find_captured_names(encoded->bytes)) changes.names[captured] = scope.resolve(captured);
+        for (const std::string& captured : find_captured_names(encoded->bytes))
+          changes.names[captured] = scope.resolve(captured);
         encoded->bytes = rewrite_subgraphs(encoded->bytes, changes);
       }
       for (const std::string& captured : find_captured_names(encoded->bytes)) {
@@ -258,7 +272,8 @@ class Importer {
   }
 
   Status add_constant_node(const Node& node, const RawNode& raw, const Scope& scope) {
-    if (raw.outputs.size() != 1 || node.attributes.size() != 1) return fail("wants one output and one attribute");
+    if (raw.outputs.size() != 1 || node.attributes.size() != 1)
+      return fail("wants one output and one attribute");
     return add_constant(scope.resolve(raw.outputs[0]), TRY(constant_of(*node.attributes.begin())));
   }
 
@@ -270,12 +285,18 @@ class Importer {
       return tensor;
     };
     if (auto* tensor = std::get_if<Tensor>(&entry.value)) return *tensor;
-    if (auto* list = std::get_if<std::vector<float>>(&entry.value)) return from_list(DType::f32, *list, false);
-    if (auto* list = std::get_if<std::vector<int64_t>>(&entry.value)) return from_list(DType::i64, *list, false);
-    if (auto* list = std::get_if<std::vector<std::string>>(&entry.value)) return from_list(DType::string, *list, false);
-    if (auto* one = std::get_if<float>(&entry.value)) return from_list(DType::f32, std::vector<float>{*one}, true);
-    if (auto* one = std::get_if<int64_t>(&entry.value)) return from_list(DType::i64, std::vector<int64_t>{*one}, true);
-    if (auto* one = std::get_if<std::string>(&entry.value)) return from_list(DType::string, std::vector<std::string>{*one}, true);
+    if (auto* list = std::get_if<std::vector<float>>(&entry.value))
+      return from_list(DType::f32, *list, false);
+    if (auto* list = std::get_if<std::vector<int64_t>>(&entry.value))
+      return from_list(DType::i64, *list, false);
+    if (auto* list = std::get_if<std::vector<std::string>>(&entry.value))
+      return from_list(DType::string, *list, false);
+    if (auto* one = std::get_if<float>(&entry.value))
+      return from_list(DType::f32, std::vector<float>{*one}, true);
+    if (auto* one = std::get_if<int64_t>(&entry.value))
+      return from_list(DType::i64, std::vector<int64_t>{*one}, true);
+    if (auto* one = std::get_if<std::string>(&entry.value))
+      return from_list(DType::string, std::vector<std::string>{*one}, true);
     return read_sparse_attribute(std::get<EncodedAttribute>(entry.value));
   }
 
@@ -286,8 +307,10 @@ class Importer {
     return read_onnx_sparse_tensor({view.data(), view.size()}, source_);
   }
 
-  Status inline_function(const RawNode& call, const RawFunction& function, const Scope& caller, const std::string& name) {
-    if (caller.depth >= deepest_call) return fail("functions call each other more than {} deep", deepest_call);
+  Status inline_function(const RawNode& call, const RawFunction& function, const Scope& caller,
+                         const std::string& name) {
+    if (caller.depth >= deepest_call)
+      return fail("functions call each other more than {} deep", deepest_call);
     Scope scope;
     scope.depth = caller.depth + 1;
     scope.prefix = fmt::format("{}#{}/", name, calls_++);
@@ -308,13 +331,16 @@ class Importer {
     return {};
   }
 
-  Status collect_call_attributes(const RawNode& call, const RawFunction& function, const Scope& caller, Scope& scope) {
-    for (const auto& [name, bytes] : function.default_attributes) scope.call_attributes[name] = std::string(bytes);
+  Status collect_call_attributes(const RawNode& call, const RawFunction& function, const Scope& caller,
+                                 Scope& scope) {
+    for (const auto& [name, bytes] : function.default_attributes)
+      scope.call_attributes[name] = std::string(bytes);
     for (std::string_view bytes : call.attributes) {
       const NamedAttribute attribute = TRY(read_onnx_attribute(bytes, source_));
       if (attribute.refers_to.empty()) {
         scope.call_attributes[attribute.name] = std::string(bytes);
-      } else if (auto at = caller.call_attributes.find(attribute.refers_to); at != caller.call_attributes.end()) {
+      } else if (auto at = caller.call_attributes.find(attribute.refers_to);
+                 at != caller.call_attributes.end()) {
         scope.call_attributes[attribute.name] = rename_attribute(at->second, attribute.name);
       }
     }
@@ -322,7 +348,10 @@ class Importer {
   }
 
   Status add_identity(const std::string& from, const std::string& to) {
-    Node node{to, "Identity", "", graph_.opsets.contains("") ? graph_.opsets[""] : static_cast<int>(onnx::newest_opset), {}, {}, {}, {}};
+    Node node{to, "Identity",
+              "", graph_.opsets.contains("") ? graph_.opsets[""] : static_cast<int>(onnx::newest_opset),
+              {}, {},
+              {}, {}};
     node.inputs = {find_or_add(from)};
     node.outputs = {find_or_add(to)};
     TRY(define(node.outputs[0], "value"));
@@ -362,6 +391,8 @@ Result<Graph> import_onnx(const std::string& path) {
   return with_context(import_bytes(bytes, std::move(source)), "model '{}'", path);
 }
 
-Result<Graph> import_onnx_bytes(std::string_view bytes) { return with_context(import_bytes(bytes, {}), "model"); }
+Result<Graph> import_onnx_bytes(std::string_view bytes) {
+  return with_context(import_bytes(bytes, {}), "model");
+}
 
 }  // namespace intarsia

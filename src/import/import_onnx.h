@@ -9,10 +9,11 @@
 
 namespace intarsia {
 
-/// Reads an ONNX model (opsets up to the newest of the pinned onnx wheel; operators older than opset 7 are foreign).
-/// Initializers are views of the mapped file where their alignment allows; model-local functions are inlined; Constant
-/// nodes become constants; an operator that the op table lacks stays as it is (foreign). Sizes that the model leaves
-/// open become symbols: their own name, or "<input>_dim<axis>". The nodes are sorted; the graph passes verify_graph.
+/// Reads an ONNX model (opsets up to the newest of the pinned onnx wheel; operators older than opset 7 are
+/// foreign). Initializers are views of the mapped file where their alignment allows; model-local functions
+/// are inlined; Constant nodes become constants; an operator that the op table lacks stays as it is
+/// (foreign). Sizes that the model leaves open become symbols: their own name, or "<input>_dim<axis>". The
+/// nodes are sorted; the graph passes verify_graph.
 Result<Graph> import_onnx(const std::string& path);
 
 /// The same from bytes in memory, which are copied; external data is an error.

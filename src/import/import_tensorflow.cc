@@ -37,10 +37,12 @@ auto guarded(const char* what, Read read) -> decltype(read()) {
 }
 
 /// Unknown sizes get a name of their own: "image_dim0".
-Result<ValueType> border_type(const std::string& name, int32_t data_type, std::optional<SymbolicShape> shape) {
+Result<ValueType> border_type(const std::string& name, int32_t data_type,
+                              std::optional<SymbolicShape> shape) {
   ValueType type;
   type.dtype = dtype_of(data_type);
-  if (type.dtype == DType::undefined) return fail("'{}' is of TensorFlow's type {}, which no program takes", name, data_type);
+  if (type.dtype == DType::undefined)
+    return fail("'{}' is of TensorFlow's type {}, which no program takes", name, data_type);
   type.shape = std::move(shape);
   for (size_t axis = 0; type.shape && axis < type.shape->size(); ++axis) {
     Dim& dim = (*type.shape)[axis];
@@ -76,7 +78,9 @@ Result<ModelBorder> find_border(const GraphDef& graph) {
   for (const NodeDef& node : graph.nodes) {
     if (node.op == "Placeholder") {
       std::optional<SymbolicShape> shape = get_shape(node.attributes, "shape").value_or(std::nullopt);
-      border.inputs.push_back({node.name + ":0", node.name, TRY(border_type(node.name, get_type(node.attributes, "dtype"), std::move(shape)))});
+      border.inputs.push_back(
+          {node.name + ":0", node.name,
+           TRY(border_type(node.name, get_type(node.attributes, "dtype"), std::move(shape)))});
     } else if (!read.contains(node.name) && !gives_nothing(node.op)) {
       border.outputs.push_back({node.name + ":0", node.name, {}});
     }
@@ -91,7 +95,9 @@ Result<Graph> import_graph_bytes(std::string_view bytes, const TensorFlowSource&
   return finish(TRY(flatten_graph(graph, border.inputs, border.outputs, source, {})));
 }
 
-std::string saved_model_file(const std::string& folder) { return (std::filesystem::path(folder) / "saved_model.pb").string(); }
+std::string saved_model_file(const std::string& folder) {
+  return (std::filesystem::path(folder) / "saved_model.pb").string();
+}
 
 /// The graph that is meant for serving.
 Result<MetaGraph> read_serving_graph(std::string_view bytes) {
@@ -118,42 +124,60 @@ Result<std::string> choose_signature(const MetaGraph& meta, const std::string& w
   if (!wanted.empty() && has(wanted)) return wanted;
   if (wanted.empty() && has("serving_default")) return "serving_default";
   if (wanted.empty() && names.size() == 1) return names[0];
-  if (names.empty()) return fail("has no signatures; export it with signatures (model.export, or signatures= of tf.saved_model.save)");
-  return fail("{}; it has: {}", wanted.empty() ? "has several signatures and none is 'serving_default': choose with --signature" : fmt::format("has no signature '{}'", wanted),
+  if (names.empty())
+    return fail(
+        "has no signatures; export it with signatures (model.export, or signatures= of tf.saved_model.save)");
+  return fail("{}; it has: {}",
+              wanted.empty() ? "has several signatures and none is 'serving_default': choose with --signature"
+                             : fmt::format("has no signature '{}'", wanted),
               fmt::join(names, ", "));
 }
 
-Result<std::vector<BorderTensor>> border_tensors(const std::map<std::string, TensorInfo>& infos, bool are_inputs) {
+Result<std::vector<BorderTensor>> border_tensors(const std::map<std::string, TensorInfo>& infos,
+                                                 bool are_inputs) {
   std::vector<BorderTensor> tensors;
   for (const auto& [key, info] : infos) {
     TRY(check_utf8(key, are_inputs ? "input" : "output"));
-    if (!info.is_tensor) return fail("'{}' is a sparse or composite tensor; export a signature of plain tensors", key);
-    tensors.push_back({info.name, key, are_inputs ? TRY(border_type(key, info.data_type, info.shape)) : ValueType{}});
+    if (!info.is_tensor)
+      return fail("'{}' is a sparse or composite tensor; export a signature of plain tensors", key);
+    tensors.push_back(
+        {info.name, key, are_inputs ? TRY(border_type(key, info.data_type, info.shape)) : ValueType{}});
   }
   return tensors;
 }
 
 Result<ModelBorder> signature_border(const MetaGraph& meta, const std::string& name) {
   const SignatureDef& signature = meta.signatures.at(name);
-  return ModelBorder{meta.tags, TRY(border_tensors(signature.inputs, true)), TRY(border_tensors(signature.outputs, false)), {}};
+  return ModelBorder{meta.tags,
+                     TRY(border_tensors(signature.inputs, true)),
+                     TRY(border_tensors(signature.outputs, false)),
+                     {}};
 }
 
-Result<Graph> import_signature(const MetaGraph& meta, const std::string& wanted, const TensorFlowSource& source, const std::string& folder) {
+Result<Graph> import_signature(const MetaGraph& meta, const std::string& wanted,
+                               const TensorFlowSource& source, const std::string& folder) {
   const std::string name = TRY(choose_signature(meta, wanted));
   const ModelBorder border = TRY(signature_border(meta, name));
   const GraphDef graph = TRY(read_graph(meta.graph));
-  if (!source.read_saved_model) return fail("its variables are read by TensorFlow, which is not to be used here");
-  const ReadSaved read_saved = [&](const std::vector<std::string>& variables, const std::vector<SavedTable>& tables) {
+  if (!source.read_saved_model)
+    return fail("its variables are read by TensorFlow, which is not to be used here");
+  const ReadSaved read_saved = [&](const std::vector<std::string>& variables,
+                                   const std::vector<SavedTable>& tables) {
     SavedModelFiles files{folder, meta.tags, find_unrestored_variables(meta, graph)};
-    std::erase_if(files.unrestored, [&](const SavedVariable& one) { return std::ranges::find(variables, one.handle.name) == variables.end(); });
+    std::erase_if(files.unrestored, [&](const SavedVariable& one) {
+      return std::ranges::find(variables, one.handle.name) == variables.end();
+    });
     return source.read_saved_model(files, variables, tables);
   };
-  Graph flat = TRY(with_context(flatten_graph(graph, border.inputs, border.outputs, source, read_saved), "signature '{}'", name));
+  Graph flat = TRY(with_context(flatten_graph(graph, border.inputs, border.outputs, source, read_saved),
+                                "signature '{}'", name));
   flat.name = name;
   return finish(std::move(flat));
 }
 
-std::string_view text_of(const MappedFile& file) { return {reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size()}; }
+std::string_view text_of(const MappedFile& file) {
+  return {reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size()};
+}
 
 }  // namespace
 
@@ -166,19 +190,23 @@ Result<Graph> import_graph_def(const std::string& path, const TensorFlowSource& 
   return import_graph_def_bytes(text_of(file), source);
 }
 
-Result<Graph> import_saved_model_bytes(std::string_view bytes, const std::string& signature, const TensorFlowSource& source,
-                                       const std::string& folder) {
-  return guarded("SavedModel", [&]() -> Result<Graph> { return import_signature(TRY(read_serving_graph(bytes)), signature, source, folder); });
+Result<Graph> import_saved_model_bytes(std::string_view bytes, const std::string& signature,
+                                       const TensorFlowSource& source, const std::string& folder) {
+  return guarded("SavedModel", [&]() -> Result<Graph> {
+    return import_signature(TRY(read_serving_graph(bytes)), signature, source, folder);
+  });
 }
 
-Result<Graph> import_saved_model(const std::string& folder, const std::string& signature, const TensorFlowSource& source) {
+Result<Graph> import_saved_model(const std::string& folder, const std::string& signature,
+                                 const TensorFlowSource& source) {
   const MappedFile file = TRY(map_file(saved_model_file(folder)));
   return import_saved_model_bytes(text_of(file), signature, source, folder);
 }
 
 Result<ModelBorder> read_graph_def_border(const std::string& path) {
   const MappedFile file = TRY(map_file(path));
-  return guarded("GraphDef", [&]() -> Result<ModelBorder> { return find_border(TRY(read_graph(text_of(file)))); });
+  return guarded("GraphDef",
+                 [&]() -> Result<ModelBorder> { return find_border(TRY(read_graph(text_of(file)))); });
 }
 
 Result<ModelBorder> read_saved_model_border(const std::string& folder, const std::string& signature) {

@@ -1,11 +1,13 @@
-// TensorFlow's files become a Graph of TensorFlow's own operators (domain "tensorflow"), one node for each NodeDef, so that
-// any set of nodes can be handed back to TensorFlow. What they mean in operators of ours: translate/translate_node.h.
+// TensorFlow's files become a Graph of TensorFlow's own operators (domain "tensorflow"), one node for each
+// NodeDef, so that any set of nodes can be handed back to TensorFlow. What they mean in operators of ours:
+// translate/translate_node.h.
 //
-// Calls of functions are inlined; variables become constants of their saved values (the model is frozen); Identity nodes
-// and nodes that exist for their side effects on logs (Assert, Print) are left out. Three kinds of nodes stand for several
-// NodeDefs: loops of TensorFlow 1 (op "ControlFlow"), and the loops of Keras' LSTM and GRU (ops "LSTM", "GRU"); their
-// attributes are described in tensorflow/composite.h. A lookup table carries its contents (`_keys`, `_values`); While, If and
-// others that call functions carry these (`_library`).
+// Calls of functions are inlined; variables become constants of their saved values (the model is frozen);
+// Identity nodes and nodes that exist for their side effects on logs (Assert, Print) are left out. Three
+// kinds of nodes stand for several NodeDefs: loops of TensorFlow 1 (op "ControlFlow"), and the loops of
+// Keras' LSTM and GRU (ops "LSTM", "GRU"); their attributes are described in tensorflow/composite.h. A lookup
+// table carries its contents (`_keys`, `_values`); While, If and others that call functions carry these
+// (`_library`).
 #pragma once
 
 #include <string>
@@ -17,17 +19,19 @@
 
 namespace intarsia {
 
-/// A frozen GraphDef: its Placeholders are the inputs, nodes that nobody reads the outputs (named like their nodes).
+/// A frozen GraphDef: its Placeholders are the inputs, nodes that nobody reads the outputs (named like their
+/// nodes).
 Result<Graph> import_graph_def(const std::string& path, const TensorFlowSource& source);
 Result<Graph> import_graph_def_bytes(std::string_view bytes, const TensorFlowSource& source);
 
-/// One signature of a SavedModel; inputs and outputs are named by its keys. Empty: "serving_default", or the only one.
-/// Errors: no such signature, damaged files, a model that changes variables or tables when it runs.
-Result<Graph> import_saved_model(const std::string& folder, const std::string& signature, const TensorFlowSource& source);
+/// One signature of a SavedModel; inputs and outputs are named by its keys. Empty: "serving_default", or the
+/// only one. Errors: no such signature, damaged files, a model that changes variables or tables when it runs.
+Result<Graph> import_saved_model(const std::string& folder, const std::string& signature,
+                                 const TensorFlowSource& source);
 
 /// The same of the bytes of a saved_model.pb; variables and tables are read by `source` from `folder`.
-Result<Graph> import_saved_model_bytes(std::string_view bytes, const std::string& signature, const TensorFlowSource& source,
-                                       const std::string& folder);
+Result<Graph> import_saved_model_bytes(std::string_view bytes, const std::string& signature,
+                                       const TensorFlowSource& source, const std::string& folder);
 
 /// A model's border as its users and its graph name it; tags are those of a SavedModel's serving graph.
 struct ModelBorder {

@@ -8,7 +8,8 @@ namespace intarsia {
 namespace {
 
 bool is_swapped(const Term& product) {
-  return tensorflow::get_bool(product.node->attributes, "transpose_a", false) || tensorflow::get_bool(product.node->attributes, "transpose_b", false);
+  return tensorflow::get_bool(product.node->attributes, "transpose_a", false) ||
+         tensorflow::get_bool(product.node->attributes, "transpose_b", false);
 }
 
 class CellMatcher {
@@ -26,7 +27,8 @@ class CellMatcher {
   bool find_list() {
     for (size_t i = 0; i < body_.result_count(); ++i) {
       const Term write = body_.result(i);
-      if (!write.is_op("TensorListSetItem") || body_.input(write, 0).argument != static_cast<int>(i)) continue;
+      if (!write.is_op("TensorListSetItem") || body_.input(write, 0).argument != static_cast<int>(i))
+        continue;
       cell_.list = static_cast<int>(i);
       const Term index = body_.input(write, 1);
       cell_.time = index.argument;
@@ -68,14 +70,17 @@ class CellMatcher {
 
   /// Output `gate` of a Split into `parts` along the last axis; gives what is split.
   Term split_of(const Term& part, int64_t parts, const std::string& gate) const {
-    if (!part.is_op("Split") || part.output != "output:" + gate || part.node->attributes.get_int("num_split", 0) != parts) return {};
+    if (!part.is_op("Split") || part.output != "output:" + gate ||
+        part.node->attributes.get_int("num_split", 0) != parts)
+      return {};
     const std::optional<int64_t> axis = body_.integer(body_.input(part, 0));
     return axis == 1 || axis == -1 ? body_.input(part, 1) : Term{};
   }
 
   /// A function of one gate.
   bool is_gate(const Term& term, const char* activation, const std::string& gate, const Term& gates) const {
-    return term.is_op(activation) && gates.node != nullptr && split_of(body_.input(term, 0), 4, gate) == gates;
+    return term.is_op(activation) && gates.node != nullptr &&
+           split_of(body_.input(term, 0), 4, gate) == gates;
   }
 
   bool match_lstm() {
@@ -93,8 +98,8 @@ class CellMatcher {
     const bool first = is_gate(body_.other(a, "Mul", old_c), "Sigmoid", "1", gates);
     const Term& forget = first ? a : b;
     const auto added = body_.operands(first ? b : a, "Mul", "Tanh");
-    if (cell_.c < 0 || !added || !is_gate(body_.other(forget, "Mul", old_c), "Sigmoid", "1", gates) || !is_gate(added->first, "Tanh", "2", gates) ||
-        !is_gate(added->second, "Sigmoid", "0", gates)) {
+    if (cell_.c < 0 || !added || !is_gate(body_.other(forget, "Mul", old_c), "Sigmoid", "1", gates) ||
+        !is_gate(added->first, "Tanh", "2", gates) || !is_gate(added->second, "Sigmoid", "0", gates)) {
       return false;
     }
     Term sum = gates;
@@ -110,9 +115,12 @@ class CellMatcher {
   /// Row `row` of the bias [2, 3 units]: Squeeze(Split(0, bias):row).
   bool is_bias_row(const Term& term, const std::string& row) {
     const Term part = term.is_op("Squeeze") ? body_.input(term, 0) : Term{};
-    if (!part.is_op("Split") || part.output != "output:" + row || part.node->attributes.get_int("num_split", 0) != 2) return false;
+    if (!part.is_op("Split") || part.output != "output:" + row ||
+        part.node->attributes.get_int("num_split", 0) != 2)
+      return false;
     const int bias = body_.input(part, 1).argument;
-    if (body_.integer(body_.input(part, 0)) != 0 || bias < 0 || (cell_.bias >= 0 && cell_.bias != bias)) return false;
+    if (body_.integer(body_.input(part, 0)) != 0 || bias < 0 || (cell_.bias >= 0 && cell_.bias != bias))
+      return false;
     cell_.bias = bias;
     return true;
   }
@@ -125,14 +133,19 @@ class CellMatcher {
 
   Columns read_columns(const Term& term) const {
     if (!term.is_op("StridedSlice")) return {};
-    const auto begin = body_.integers(body_.input(term, 1)), end = body_.integers(body_.input(term, 2)), step = body_.integers(body_.input(term, 3));
+    const auto begin = body_.integers(body_.input(term, 1)), end = body_.integers(body_.input(term, 2)),
+               step = body_.integers(body_.input(term, 3));
     const Attributes& a = term.node->attributes;
-    if (!begin || !end || !step || begin->size() != 2 || end->size() != 2 || *step != std::vector<int64_t>{1, 1}) return {};
-    if ((a.get_int("begin_mask", 0) & 1) == 0 || (a.get_int("end_mask", 0) & 1) == 0 || a.get_int("shrink_axis_mask", 0) != 0 ||
-        a.get_int("new_axis_mask", 0) != 0 || a.get_int("ellipsis_mask", 0) != 0) {
+    if (!begin || !end || !step || begin->size() != 2 || end->size() != 2 ||
+        *step != std::vector<int64_t>{1, 1})
+      return {};
+    if ((a.get_int("begin_mask", 0) & 1) == 0 || (a.get_int("end_mask", 0) & 1) == 0 ||
+        a.get_int("shrink_axis_mask", 0) != 0 || a.get_int("new_axis_mask", 0) != 0 ||
+        a.get_int("ellipsis_mask", 0) != 0) {
       return {};
     }
-    const bool from_start = (a.get_int("begin_mask", 0) & 2) != 0, to_end = (a.get_int("end_mask", 0) & 2) != 0;
+    const bool from_start = (a.get_int("begin_mask", 0) & 2) != 0,
+               to_end = (a.get_int("end_mask", 0) & 2) != 0;
     return {body_.input(term, 0), from_start ? 0 : (*begin)[1], to_end ? -1 : (*end)[1]};
   }
 
@@ -148,19 +161,23 @@ class CellMatcher {
   /// Gates [first, last) of the recurrent kernel.
   bool is_kernel_part(const Term& term, int64_t first, int64_t last) {
     const Columns columns = read_columns(term);
-    if (columns.matrix.argument < 0 || columns.begin != first * units_ || (last < 3 ? columns.end != last * units_ : columns.end != -1)) return false;
+    if (columns.matrix.argument < 0 || columns.begin != first * units_ ||
+        (last < 3 ? columns.end != last * units_ : columns.end != -1))
+      return false;
     cell_.recurrent_kernel = columns.matrix.argument;
     return true;
   }
 
   /// Activation(outer[gate] + inner), where `inner_of` checks the second summand.
   template <typename Inner>
-  bool is_sum_gate(const Term& term, const char* activation, const std::string& gate, const Term& outer, Inner inner_of) {
+  bool is_sum_gate(const Term& term, const char* activation, const std::string& gate, const Term& outer,
+                   Inner inner_of) {
     const Term sum = term.is_op(activation) ? body_.input(term, 0) : Term{};
     if (!sum.is_op("AddV2")) return false;
     for (size_t side : {0u, 1u}) {
       const Term part = body_.input(sum, side);
-      if (split_of(part, 3, gate) == outer && outer.node != nullptr) return inner_of(body_.input(sum, 1 - side));
+      if (split_of(part, 3, gate) == outer && outer.node != nullptr)
+        return inner_of(body_.input(sum, 1 - side));
     }
     return false;
   }
@@ -173,18 +190,21 @@ class CellMatcher {
     const Term z = body_.other(in_order ? first : second, "Mul", old_h);
     const auto mixed = body_.operands(in_order ? second : first, "Mul", "Tanh");
     if (z.node == nullptr || !mixed || !mixed->second.is_op("Sub")) return false;
-    if (body_.number(body_.input(mixed->second, 0)) != 1.0 || body_.input(mixed->second, 1) != z) return false;
+    if (body_.number(body_.input(mixed->second, 0)) != 1.0 || body_.input(mixed->second, 1) != z)
+      return false;
     const Term sum = body_.input(z, 0);
     const Term part = body_.input(sum, 0).is_op("Split") ? body_.input(sum, 0) : body_.input(sum, 1);
     const Term slice = body_.input(sum, 0).is_op("Split") ? body_.input(sum, 1) : body_.input(sum, 0);
     const Term outer = split_of(part, 3, "0"), inner = body_.input(slice, 0);
-    const bool z_fits = is_sum_gate(z, "Sigmoid", "0", outer, [&](const Term& t) { return is_inner(t, 0, inner); });
+    const bool z_fits =
+        is_sum_gate(z, "Sigmoid", "0", outer, [&](const Term& t) { return is_inner(t, 0, inner); });
     if (!z_fits || !outer.is_op("BiasAdd")) return false;
     cell_.op = "GRU";
     const auto is_reset = [&](const Term& r) {
       return is_sum_gate(r, "Sigmoid", "1", outer, [&](const Term& t) { return is_inner(t, 1, inner); });
     };
-    return inner.is_op("MatMul") ? match_reset_before(mixed->first, outer, inner, is_reset) : match_reset_after(mixed->first, outer, inner, is_reset);
+    return inner.is_op("MatMul") ? match_reset_before(mixed->first, outer, inner, is_reset)
+                                 : match_reset_after(mixed->first, outer, inner, is_reset);
   }
 
   /// n = tanh(outer[2] + r * inner[2]), inner = h R + b1
@@ -196,7 +216,8 @@ class CellMatcher {
     });
     if (!fits || !inner.is_op("AddV2")) return false;
     const auto recurrent = body_.operands(inner, "AddV2", "MatMul");
-    if (!recurrent || !is_bias_row(body_.input(outer, 1), "0") || !is_bias_row(recurrent->second, "1")) return false;
+    if (!recurrent || !is_bias_row(body_.input(outer, 1), "0") || !is_bias_row(recurrent->second, "1"))
+      return false;
     cell_.reset_after = true;
     return match_products(body_.input(outer, 0), recurrent->first);
   }
@@ -207,21 +228,25 @@ class CellMatcher {
     const Term old_h{cell_.h, nullptr, {}};
     cell_.bias = body_.input(outer, 1).argument;
     const bool fits = is_sum_gate(candidate, "Tanh", "2", outer, [&](const Term& t) {
-      return is_product(t) && is_reset(body_.other(body_.input(t, 0), "Mul", old_h)) && is_kernel_part(body_.input(t, 1), 2, 3);
+      return is_product(t) && is_reset(body_.other(body_.input(t, 0), "Mul", old_h)) &&
+             is_kernel_part(body_.input(t, 1), 2, 3);
     });
     const int kernel = cell_.recurrent_kernel;
-    return fits && cell_.bias >= 0 && is_product(inner) && is_h(body_.input(inner, 0)) && is_kernel_part(body_.input(inner, 1), 0, 2) &&
-           cell_.recurrent_kernel == kernel && match_input_product(body_.input(outer, 0));
+    return fits && cell_.bias >= 0 && is_product(inner) && is_h(body_.input(inner, 0)) &&
+           is_kernel_part(body_.input(inner, 1), 0, 2) && cell_.recurrent_kernel == kernel &&
+           match_input_product(body_.input(outer, 0));
   }
 
   bool is_invariant(int argument) const {
-    return argument >= 0 && static_cast<size_t>(argument) < body_.result_count() && body_.result(static_cast<size_t>(argument)).argument == argument;
+    return argument >= 0 && static_cast<size_t>(argument) < body_.result_count() &&
+           body_.result(static_cast<size_t>(argument)).argument == argument;
   }
 
   bool is_consistent() const {
     const std::vector<int> counters = find_counters(body_);
-    return is_invariant(cell_.kernel) && is_invariant(cell_.recurrent_kernel) && is_invariant(cell_.elements) &&
-           (cell_.bias < 0 || is_invariant(cell_.bias)) && std::ranges::find(counters, cell_.time) != counters.end();
+    return is_invariant(cell_.kernel) && is_invariant(cell_.recurrent_kernel) &&
+           is_invariant(cell_.elements) && (cell_.bias < 0 || is_invariant(cell_.bias)) &&
+           std::ranges::find(counters, cell_.time) != counters.end();
   }
 
   const FunctionMatcher& body_;
@@ -253,12 +278,14 @@ std::vector<int> find_counters(const FunctionMatcher& body) {
   return counters;
 }
 
-std::optional<std::vector<Term>> match_bounds(const FunctionMatcher& condition, const std::vector<int>& counters) {
+std::optional<std::vector<Term>> match_bounds(const FunctionMatcher& condition,
+                                              const std::vector<int>& counters) {
   if (condition.result_count() != 1) return std::nullopt;
   std::vector<Term> conditions, bounds;
   collect_conditions(condition, condition.result(0), conditions);
   for (const Term& one : conditions) {
-    if (!one.is_op("Less") || std::ranges::find(counters, condition.input(one, 0).argument) == counters.end()) return std::nullopt;
+    if (!one.is_op("Less") || std::ranges::find(counters, condition.input(one, 0).argument) == counters.end())
+      return std::nullopt;
     const Term bound = condition.input(one, 1);
     if (bound.argument < 0 && !condition.integer(bound)) return std::nullopt;
     bounds.push_back(bound);

@@ -9,27 +9,29 @@
 
 namespace intarsia {
 
-/// Which arguments of the loop's body are what. Everything but list, h and c does not change from step to step.
+/// Which arguments of the loop's body are what. Everything but list, h and c does not change from step to
+/// step.
 struct CellMatch {
-  std::string op;    // "LSTM" or "GRU"
-  int time = -1;     // counts the steps
-  int elements = -1; // list of inputs
-  int list = -1;     // list of outputs
+  std::string op;          // "LSTM" or "GRU"
+  int time = -1;           // counts the steps
+  int elements = -1;       // list of inputs
+  int list = -1;           // list of outputs
   bool last_only = false;  // each step writes element 0
   int h = -1, c = -1;
-  bool reset_after = false;  // of a GRU
+  bool reset_after = false;                           // of a GRU
   int kernel = -1, recurrent_kernel = -1, bias = -1;  // bias: -1 when the layer has none
 };
 
 /// i, f, g, o = split(x W + h R + b); c' = s(f) c + s(i) tanh(g); h' = s(o) tanh(c')            (LSTM)
-/// z, r, n = split(x W + b0) with split(h R + b1); h' = z h + (1 - z) tanh(n + r n')            (GRU, reset_after)
-/// z, r, n = split(x W + b), z and r with h R[0:2]; h' = z h + (1 - z) tanh(n + (r h) R[2])     (GRU)
-/// where s is the logistic function. Nothing when the body is anything else.
+/// z, r, n = split(x W + b0) with split(h R + b1); h' = z h + (1 - z) tanh(n + r n')            (GRU,
+/// reset_after) z, r, n = split(x W + b), z and r with h R[0:2]; h' = z h + (1 - z) tanh(n + (r h) R[2])
+/// (GRU) where s is the logistic function. Nothing when the body is anything else.
 std::optional<CellMatch> match_cell(const FunctionMatcher& body);
 
-/// The values that a loop's counters (arguments that start at zero and grow by one) must stay under, each a constant or an
-/// argument. Nothing when the condition asks anything else.
-std::optional<std::vector<Term>> match_bounds(const FunctionMatcher& condition, const std::vector<int>& counters);
+/// The values that a loop's counters (arguments that start at zero and grow by one) must stay under, each a
+/// constant or an argument. Nothing when the condition asks anything else.
+std::optional<std::vector<Term>> match_bounds(const FunctionMatcher& condition,
+                                              const std::vector<int>& counters);
 
 /// Arguments that grow by one in each step.
 std::vector<int> find_counters(const FunctionMatcher& body);

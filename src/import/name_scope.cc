@@ -13,7 +13,8 @@ using namespace tensorflow;
 
 Status index_nodes(NameScope& scope) {
   for (size_t i = 0; i < scope.nodes.size(); ++i) {
-    if (!scope.by_name.emplace(scope.nodes[i].name, i).second) return fail("two nodes are named '{}'", scope.nodes[i].name);
+    if (!scope.by_name.emplace(scope.nodes[i].name, i).second)
+      return fail("two nodes are named '{}'", scope.nodes[i].name);
   }
   return {};
 }
@@ -29,7 +30,8 @@ Result<std::string> ReferenceResolver::resolve(const NameScope& scope, const std
   if (first == std::string::npos) return reference;  // an argument
   const size_t second = reference.find(':', first + 1);
   if (second == std::string::npos) return canonical_reference(reference);
-  const std::string name = reference.substr(0, first), output = reference.substr(first + 1, second - first - 1);
+  const std::string name = reference.substr(0, first),
+                    output = reference.substr(first + 1, second - first - 1);
   const auto at = scope.by_name.find(name);
   if (at == scope.by_name.end()) return fail("reads '{}', which nothing makes", reference);
   const int start = TRY(first_output(scope.nodes[at->second], output));
@@ -41,20 +43,28 @@ Result<int> ReferenceResolver::first_output(const NodeDef& node, const std::stri
   const auto function = functions_.find(node.op);
   const OpDef* op = function != functions_.end() ? &function->second.signature : nullptr;
   if (op == nullptr && source_.find_op) op = TRY(source_.find_op(node.op));
-  if (op == nullptr) return fail("node '{}': TensorFlow has no operator {}; if it is your own, give its library with --op-library", node.name, node.op);
+  if (op == nullptr)
+    return fail(
+        "node '{}': TensorFlow has no operator {}; if it is your own, give its library with --op-library",
+        node.name, node.op);
   int64_t number = 0;
   for (const ArgDef& argument : op->outputs) {
     if (argument.name == output) return static_cast<int>(number);
-    if (!argument.number_attribute.empty()) number += node.attributes.get_int(argument.number_attribute, 0);
-    else if (!argument.type_list_attribute.empty()) number += static_cast<int64_t>(get_types(node.attributes, argument.type_list_attribute).size());
-    else ++number;
+    if (!argument.number_attribute.empty())
+      number += node.attributes.get_int(argument.number_attribute, 0);
+    else if (!argument.type_list_attribute.empty())
+      number += static_cast<int64_t>(get_types(node.attributes, argument.type_list_attribute).size());
+    else
+      ++number;
     if (number < 0 || number > most_outputs_of_a_node) break;
   }
   return fail("node '{}' ({}) has no output '{}'", node.name, node.op, output);
 }
 
-Result<NeededNodes> find_needed_nodes(const NameScope& scope, const std::vector<std::string>& wanted, const ReferenceResolver& resolver) {
-  NeededNodes needed{std::vector<bool>(scope.nodes.size(), false), std::vector<std::vector<std::string>>(scope.nodes.size())};
+Result<NeededNodes> find_needed_nodes(const NameScope& scope, const std::vector<std::string>& wanted,
+                                      const ReferenceResolver& resolver) {
+  NeededNodes needed{std::vector<bool>(scope.nodes.size(), false),
+                     std::vector<std::vector<std::string>>(scope.nodes.size())};
   std::vector<std::string> open = wanted;
   while (!open.empty()) {
     const std::string reference = std::move(open.back());
@@ -67,7 +77,8 @@ Result<NeededNodes> find_needed_nodes(const NameScope& scope, const std::vector<
     needed.is_needed[at->second] = true;
     for (const std::string& input : node.inputs) {
       if (input.starts_with('^')) continue;
-      needed.inputs[at->second].push_back(TRY(with_context(resolver.resolve(scope, input), "node '{}'", node.name)));
+      needed.inputs[at->second].push_back(
+          TRY(with_context(resolver.resolve(scope, input), "node '{}'", node.name)));
       open.push_back(needed.inputs[at->second].back());
     }
   }

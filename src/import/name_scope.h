@@ -1,4 +1,5 @@
-// Names of TensorFlow's tensors, and which nodes a tensor needs, in the model's own graph or in the body of a function.
+// Names of TensorFlow's tensors, and which nodes a tensor needs, in the model's own graph or in the body of a
+// function.
 #pragma once
 
 #include <map>
@@ -33,10 +34,12 @@ inline constexpr int most_outputs_of_a_node = 1 << 16;
 /// Turns references of a function's body, which name an operator's outputs, into numbers.
 class ReferenceResolver {
  public:
-  ReferenceResolver(const std::map<std::string, tensorflow::FunctionDef>& functions, const TensorFlowSource& source)
+  ReferenceResolver(const std::map<std::string, tensorflow::FunctionDef>& functions,
+                    const TensorFlowSource& source)
       : functions_(functions), source_(source) {}
 
-  /// "node:output:1" of a function's body -> "node:3", counted over all outputs of the node. An argument is itself.
+  /// "node:output:1" of a function's body -> "node:3", counted over all outputs of the node. An argument is
+  /// itself.
   Result<std::string> resolve(const NameScope& scope, const std::string& reference) const;
 
  private:
@@ -51,7 +54,8 @@ struct NeededNodes {
   std::vector<bool> is_needed;
   std::vector<std::vector<std::string>> inputs;  // resolved, control edges left out
 };
-Result<NeededNodes> find_needed_nodes(const NameScope& scope, const std::vector<std::string>& wanted, const ReferenceResolver& resolver);
+Result<NeededNodes> find_needed_nodes(const NameScope& scope, const std::vector<std::string>& wanted,
+                                      const ReferenceResolver& resolver);
 
 /// A node, or the nodes of a control flow group.
 struct NodeUnit {

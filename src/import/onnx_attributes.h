@@ -10,7 +10,8 @@
 
 namespace intarsia {
 
-/// One serialised AttributeProto, decoded. An attribute that is a sub-graph, a type or a list of those stays encoded.
+/// One serialised AttributeProto, decoded. An attribute that is a sub-graph, a type or a list of those stays
+/// encoded.
 struct NamedAttribute {
   std::string name;
   AttributeValue value;

@@ -15,9 +15,12 @@ void read_opset(std::string_view bytes, std::map<std::string, int>& opsets) {
   int64_t version = 0;
   pbf_reader message = read_message(bytes);
   while (message.next()) {
-    if (message.tag() == operator_set::domain) domain = message.get_string();
-    else if (message.tag() == operator_set::version) version = message.get_int64();
-    else message.skip();
+    if (message.tag() == operator_set::domain)
+      domain = message.get_string();
+    else if (message.tag() == operator_set::version)
+      version = message.get_int64();
+    else
+      message.skip();
   }
   opsets[domain == "ai.onnx" ? "" : domain] = static_cast<int>(std::clamp<int64_t>(version, 0, 1'000'000));
 }
@@ -82,14 +85,21 @@ RawModel read_model(std::string_view bytes) {
   pbf_reader message = read_message(bytes);
   while (message.next()) {
     switch (message.tag()) {
-      case model::ir_version: model.ir_version = message.get_int64(); break;
-      case model::opset_import: read_opset(read_bytes(message), model.opsets); break;
+      case model::ir_version:
+        model.ir_version = message.get_int64();
+        break;
+      case model::opset_import:
+        read_opset(read_bytes(message), model.opsets);
+        break;
       case model::graph:
         model.graph = read_bytes(message);
         model.has_graph = true;
         break;
-      case model::functions: model.functions.push_back(read_bytes(message)); break;
-      default: message.skip();
+      case model::functions:
+        model.functions.push_back(read_bytes(message));
+        break;
+      default:
+        message.skip();
     }
   }
   return model;
@@ -100,14 +110,29 @@ RawGraph read_graph(std::string_view bytes) {
   pbf_reader message = read_message(bytes);
   while (message.next()) {
     switch (message.tag()) {
-      case graph::name: graph.name = message.get_string(); break;
-      case graph::node: graph.nodes.push_back(read_bytes(message)); break;
-      case graph::initializer: graph.initializers.push_back(read_bytes(message)); break;
-      case graph::sparse_initializer: graph.sparse_initializers.push_back(read_bytes(message)); break;
-      case graph::input: graph.inputs.push_back(read_bytes(message)); break;
-      case graph::output: graph.outputs.push_back(read_bytes(message)); break;
-      case graph::value_info: graph.value_infos.push_back(read_bytes(message)); break;
-      default: message.skip();
+      case graph::name:
+        graph.name = message.get_string();
+        break;
+      case graph::node:
+        graph.nodes.push_back(read_bytes(message));
+        break;
+      case graph::initializer:
+        graph.initializers.push_back(read_bytes(message));
+        break;
+      case graph::sparse_initializer:
+        graph.sparse_initializers.push_back(read_bytes(message));
+        break;
+      case graph::input:
+        graph.inputs.push_back(read_bytes(message));
+        break;
+      case graph::output:
+        graph.outputs.push_back(read_bytes(message));
+        break;
+      case graph::value_info:
+        graph.value_infos.push_back(read_bytes(message));
+        break;
+      default:
+        message.skip();
     }
   }
   return graph;
@@ -118,14 +143,29 @@ RawNode read_node(std::string_view bytes) {
   pbf_reader message = read_message(bytes);
   while (message.next()) {
     switch (message.tag()) {
-      case node::input: node.inputs.push_back(message.get_string()); break;
-      case node::output: node.outputs.push_back(message.get_string()); break;
-      case node::name: node.name = message.get_string(); break;
-      case node::op_type: node.op = message.get_string(); break;
-      case node::domain: node.domain = message.get_string(); break;
-      case node::overload: node.overload = message.get_string(); break;
-      case node::attribute: node.attributes.push_back(read_bytes(message)); break;
-      default: message.skip();
+      case node::input:
+        node.inputs.push_back(message.get_string());
+        break;
+      case node::output:
+        node.outputs.push_back(message.get_string());
+        break;
+      case node::name:
+        node.name = message.get_string();
+        break;
+      case node::op_type:
+        node.op = message.get_string();
+        break;
+      case node::domain:
+        node.domain = message.get_string();
+        break;
+      case node::overload:
+        node.overload = message.get_string();
+        break;
+      case node::attribute:
+        node.attributes.push_back(read_bytes(message));
+        break;
+      default:
+        message.skip();
     }
   }
   if (node.domain == "ai.onnx") node.domain.clear();
@@ -137,19 +177,34 @@ RawFunction read_function(std::string_view bytes) {
   pbf_reader message = read_message(bytes);
   while (message.next()) {
     switch (message.tag()) {
-      case function::name: function.name = message.get_string(); break;
-      case function::domain: function.domain = message.get_string(); break;
-      case function::overload: function.overload = message.get_string(); break;
-      case function::input: function.inputs.push_back(message.get_string()); break;
-      case function::output: function.outputs.push_back(message.get_string()); break;
-      case function::node: function.nodes.push_back(read_bytes(message)); break;
-      case function::opset_import: read_opset(read_bytes(message), function.opsets); break;
+      case function::name:
+        function.name = message.get_string();
+        break;
+      case function::domain:
+        function.domain = message.get_string();
+        break;
+      case function::overload:
+        function.overload = message.get_string();
+        break;
+      case function::input:
+        function.inputs.push_back(message.get_string());
+        break;
+      case function::output:
+        function.outputs.push_back(message.get_string());
+        break;
+      case function::node:
+        function.nodes.push_back(read_bytes(message));
+        break;
+      case function::opset_import:
+        read_opset(read_bytes(message), function.opsets);
+        break;
       case function::attribute_proto: {
         const std::string_view attribute = read_bytes(message);
         function.default_attributes[attribute_name(attribute)] = attribute;
         break;
       }
-      default: message.skip();
+      default:
+        message.skip();
     }
   }
   return function;
@@ -159,9 +214,12 @@ NamedType read_value_info(std::string_view bytes) {
   NamedType result;
   pbf_reader message = read_message(bytes);
   while (message.next()) {
-    if (message.tag() == value_info::name) result.name = message.get_string();
-    else if (message.tag() == value_info::type) read_type(read_bytes(message), result);
-    else message.skip();
+    if (message.tag() == value_info::name)
+      result.name = message.get_string();
+    else if (message.tag() == value_info::type)
+      read_type(read_bytes(message), result);
+    else
+      message.skip();
   }
   return result;
 }

@@ -1,4 +1,5 @@
-// ONNX messages split into their fields, uninterpreted. Every reader throws protozero::exception on malformed bytes.
+// ONNX messages split into their fields, uninterpreted. Every reader throws protozero::exception on malformed
+// bytes.
 #pragma once
 
 #include <map>

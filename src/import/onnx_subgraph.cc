@@ -28,8 +28,10 @@ class CaptureFinder {
     pbf_reader message = read_message(bytes);
     while (message.next()) {
       const bool is_graph = message.tag() == onnx::attribute::g || message.tag() == onnx::attribute::graphs;
-      if (is_graph) visit_graph(read_bytes(message), known, depth);
-      else message.skip();
+      if (is_graph)
+        visit_graph(read_bytes(message), known, depth);
+      else
+        message.skip();
     }
   }
 
@@ -42,14 +44,24 @@ class CaptureFinder {
     pbf_reader message = read_message(bytes);
     while (message.next()) {
       switch (message.tag()) {
-        case onnx::graph::node: nodes.push_back(read_bytes(message)); break;
-        case onnx::graph::input: known.insert(name_field(read_bytes(message), onnx::value_info::name)); break;
-        case onnx::graph::output: outputs.push_back(name_field(read_bytes(message), onnx::value_info::name)); break;
-        case onnx::graph::initializer: known.insert(name_field(read_bytes(message), onnx::tensor::name)); break;
-        case onnx::graph::sparse_initializer:
-          known.insert(name_field(name_field(read_bytes(message), onnx::sparse_tensor::values), onnx::tensor::name));
+        case onnx::graph::node:
+          nodes.push_back(read_bytes(message));
           break;
-        default: message.skip();
+        case onnx::graph::input:
+          known.insert(name_field(read_bytes(message), onnx::value_info::name));
+          break;
+        case onnx::graph::output:
+          outputs.push_back(name_field(read_bytes(message), onnx::value_info::name));
+          break;
+        case onnx::graph::initializer:
+          known.insert(name_field(read_bytes(message), onnx::tensor::name));
+          break;
+        case onnx::graph::sparse_initializer:
+          known.insert(
+              name_field(name_field(read_bytes(message), onnx::sparse_tensor::values), onnx::tensor::name));
+          break;
+        default:
+          message.skip();
       }
     }
     for (std::string_view node : nodes) visit_node(node, known, depth);
@@ -61,10 +73,17 @@ class CaptureFinder {
     pbf_reader message = read_message(bytes);
     while (message.next()) {
       switch (message.tag()) {
-        case onnx::node::input: read(message.get_string(), known); break;
-        case onnx::node::output: outputs.push_back(message.get_string()); break;
-        case onnx::node::attribute: visit_attribute(read_bytes(message), known, depth + 1); break;
-        default: message.skip();
+        case onnx::node::input:
+          read(message.get_string(), known);
+          break;
+        case onnx::node::output:
+          outputs.push_back(message.get_string());
+          break;
+        case onnx::node::attribute:
+          visit_attribute(read_bytes(message), known, depth + 1);
+          break;
+        default:
+          message.skip();
       }
     }
     known.insert(outputs.begin(), outputs.end());
@@ -172,8 +191,10 @@ std::string rename_attribute(std::string_view attribute, std::string_view name) 
   out.add_string(onnx::attribute::name, name.data(), name.size());
   pbf_reader message = read_message(attribute);
   while (message.next()) {
-    if (message.tag() == onnx::attribute::name) message.skip();
-    else copy_field(message, out);
+    if (message.tag() == onnx::attribute::name)
+      message.skip();
+    else
+      copy_field(message, out);
   }
   return result;
 }

@@ -1,5 +1,5 @@
-// Sub-graphs inside attributes (If, Loop, Scan bodies) stay serialised; these are the two things that must be known or
-// changed in them.
+// Sub-graphs inside attributes (If, Loop, Scan bodies) stay serialised; these are the two things that must be
+// known or changed in them.
 #pragma once
 
 #include <map>
@@ -9,14 +9,16 @@
 
 namespace intarsia {
 
-/// Names that the sub-graphs of a serialised AttributeProto read from outside, each once, in order of first use.
-/// Throws protozero::exception on malformed bytes; std::length_error when nested too deeply.
+/// Names that the sub-graphs of a serialised AttributeProto read from outside, each once, in order of first
+/// use. Throws protozero::exception on malformed bytes; std::length_error when nested too deeply.
 std::vector<std::string> find_captured_names(std::string_view attribute);
 
-/// What an inlined function body changes in an attribute: outer names, and attributes that refer to the call's.
+/// What an inlined function body changes in an attribute: outer names, and attributes that refer to the
+/// call's.
 struct SubgraphChanges {
-  std::map<std::string, std::string> names;            // outer name -> new name
-  std::map<std::string, std::string> call_attributes;  // name -> serialised AttributeProto of the call (or default)
+  std::map<std::string, std::string> names;  // outer name -> new name
+  std::map<std::string, std::string>
+      call_attributes;  // name -> serialised AttributeProto of the call (or default)
 };
 
 /// The serialised AttributeProto with the changes made in all of its sub-graphs.

@@ -31,9 +31,12 @@ void append(const Range& range, List& list) {
 void read_entry(pbf_reader message, std::map<std::string, std::string>& entries) {
   std::string key, value;
   while (message.next()) {
-    if (message.tag() == onnx::entry::key) key = message.get_string();
-    else if (message.tag() == onnx::entry::value) value = message.get_string();
-    else message.skip();
+    if (message.tag() == onnx::entry::key)
+      key = message.get_string();
+    else if (message.tag() == onnx::entry::value)
+      value = message.get_string();
+    else
+      message.skip();
   }
   entries[key] = value;
 }
@@ -44,19 +47,30 @@ RawTensor read_fields(std::string_view bytes) {
   while (message.next()) {
     switch (message.tag()) {
       case onnx::tensor::dims:
-        if (message.wire_type() == protozero::pbf_wire_type::length_delimited) append(message.get_packed_int64(), raw.dims);
-        else raw.dims.push_back(message.get_int64());
+        if (message.wire_type() == protozero::pbf_wire_type::length_delimited)
+          append(message.get_packed_int64(), raw.dims);
+        else
+          raw.dims.push_back(message.get_int64());
         break;
-      case onnx::tensor::data_type: raw.data_type = message.get_int32(); break;
-      case onnx::tensor::name: raw.name = message.get_string(); break;
+      case onnx::tensor::data_type:
+        raw.data_type = message.get_int32();
+        break;
+      case onnx::tensor::name:
+        raw.name = message.get_string();
+        break;
       case onnx::tensor::raw_data: {
         const protozero::data_view view = message.get_view();
         raw.raw = std::string_view(view.data(), view.size());
         break;
       }
-      case onnx::tensor::external_data: read_entry(message.get_message(), raw.external); break;
-      case onnx::tensor::data_location: raw.is_external = message.get_enum() == 1; break;
-      default: message.skip();
+      case onnx::tensor::external_data:
+        read_entry(message.get_message(), raw.external);
+        break;
+      case onnx::tensor::data_location:
+        raw.is_external = message.get_enum() == 1;
+        break;
+      default:
+        message.skip();
     }
   }
   return raw;
@@ -75,7 +89,8 @@ void for_each_element(std::string_view bytes, uint32_t tag, Packed packed, Singl
   }
 }
 
-/// Stores integers from int32_data as `dtype`, which is at most 32 bits wide (floats of 16 and 8 bits as their bits).
+/// Stores integers from int32_data as `dtype`, which is at most 32 bits wide (floats of 16 and 8 bits as
+/// their bits).
 struct Storer {
   std::span<std::byte> memory;
   size_t width;  // bytes of a stored unit
@@ -97,30 +112,35 @@ void store_typed_data(std::string_view bytes, DType dtype, Storer& storer) {
     case DType::f32:
     case DType::c64:
       storer.width = sizeof(float);
-      for_each_element<float>(bytes, onnx::tensor::float_data, [](pbf_reader& m) { return m.get_packed_float(); },
-                              [](pbf_reader& m) { return m.get_float(); }, [&](float v) { storer.put(&v); });
+      for_each_element<float>(
+          bytes, onnx::tensor::float_data, [](pbf_reader& m) { return m.get_packed_float(); },
+          [](pbf_reader& m) { return m.get_float(); }, [&](float v) { storer.put(&v); });
       return;
     case DType::f64:
     case DType::c128:
       storer.width = sizeof(double);
-      for_each_element<double>(bytes, onnx::tensor::double_data, [](pbf_reader& m) { return m.get_packed_double(); },
-                               [](pbf_reader& m) { return m.get_double(); }, [&](double v) { storer.put(&v); });
+      for_each_element<double>(
+          bytes, onnx::tensor::double_data, [](pbf_reader& m) { return m.get_packed_double(); },
+          [](pbf_reader& m) { return m.get_double(); }, [&](double v) { storer.put(&v); });
       return;
     case DType::i64:
       storer.width = sizeof(int64_t);
-      for_each_element<int64_t>(bytes, onnx::tensor::int64_data, [](pbf_reader& m) { return m.get_packed_int64(); },
-                                [](pbf_reader& m) { return m.get_int64(); }, [&](int64_t v) { storer.put(&v); });
+      for_each_element<int64_t>(
+          bytes, onnx::tensor::int64_data, [](pbf_reader& m) { return m.get_packed_int64(); },
+          [](pbf_reader& m) { return m.get_int64(); }, [&](int64_t v) { storer.put(&v); });
       return;
     case DType::u64:
     case DType::u32:
       storer.width = dtype == DType::u64 ? 8 : 4;
-      for_each_element<uint64_t>(bytes, onnx::tensor::uint64_data, [](pbf_reader& m) { return m.get_packed_uint64(); },
-                                 [](pbf_reader& m) { return m.get_uint64(); }, [&](uint64_t v) { storer.put(&v); });
+      for_each_element<uint64_t>(
+          bytes, onnx::tensor::uint64_data, [](pbf_reader& m) { return m.get_packed_uint64(); },
+          [](pbf_reader& m) { return m.get_uint64(); }, [&](uint64_t v) { storer.put(&v); });
       return;
     default:
       storer.width = std::max<size_t>(1, static_cast<size_t>(dtype_bits(dtype)) / 8);
-      for_each_element<int32_t>(bytes, onnx::tensor::int32_data, [](pbf_reader& m) { return m.get_packed_int32(); },
-                                [](pbf_reader& m) { return m.get_int32(); }, [&](int32_t v) { storer.put(&v); });
+      for_each_element<int32_t>(
+          bytes, onnx::tensor::int32_data, [](pbf_reader& m) { return m.get_packed_int32(); },
+          [](pbf_reader& m) { return m.get_int32(); }, [&](int32_t v) { storer.put(&v); });
   }
 }
 
@@ -130,22 +150,27 @@ Result<Tensor> read_string_data(std::string_view bytes, const Shape& shape) {
   size_t count = 0;
   pbf_reader message(bytes.data(), bytes.size());
   while (message.next(onnx::tensor::string_data)) {
-    if (count < elements.size()) elements[count] = message.get_string();
-    else message.skip();
+    if (count < elements.size())
+      elements[count] = message.get_string();
+    else
+      message.skip();
     ++count;
   }
   if (count != elements.size()) return fail("has {} strings, its shape wants {}", count, elements.size());
   return tensor;
 }
 
-Result<Tensor> view_or_copy(std::span<const std::byte> data, DType dtype, Shape shape, const std::shared_ptr<void>& owner) {
+Result<Tensor> view_or_copy(std::span<const std::byte> data, DType dtype, Shape shape,
+                            const std::shared_ptr<void>& owner) {
   TensorView view{const_cast<std::byte*>(data.data()), dtype, std::move(shape)};
   const size_t width = std::max<size_t>(1, static_cast<size_t>(dtype_bits(dtype)) / 8);
-  if (owner != nullptr && reinterpret_cast<uintptr_t>(data.data()) % width == 0) return Tensor(std::move(view), owner);
+  if (owner != nullptr && reinterpret_cast<uintptr_t>(data.data()) % width == 0)
+    return Tensor(std::move(view), owner);
   return Tensor(view);
 }
 
-Result<uint64_t> number_entry(const std::map<std::string, std::string>& entries, const std::string& key, uint64_t otherwise) {
+Result<uint64_t> number_entry(const std::map<std::string, std::string>& entries, const std::string& key,
+                              uint64_t otherwise) {
   auto at = entries.find(key);
   if (at == entries.end()) return otherwise;
   uint64_t value = 0;
@@ -170,8 +195,10 @@ Result<MappedFile> open_external(const std::string& location, TensorSource& sour
   const fs::path file = fs::weakly_canonical(folder / relative, error);
   if (error) return fail("external data '{}': {}", location, error.message());
   auto [end, rest] = std::mismatch(folder.begin(), folder.end(), file.begin(), file.end());
-  if (end != folder.end()) return fail("external data '{}' lies outside of the model's folder '{}'", location, source.folder);
-  MappedFile mapped = TRY(with_context(map_file(file.string()), "external data '{}' of the model is missing", location));
+  if (end != folder.end())
+    return fail("external data '{}' lies outside of the model's folder '{}'", location, source.folder);
+  MappedFile mapped =
+      TRY(with_context(map_file(file.string()), "external data '{}' of the model is missing", location));
   source.files[location] = mapped;
   return mapped;
 }
@@ -182,33 +209,41 @@ Result<Tensor> read_external(const RawTensor& raw, DType dtype, size_t bytes, Te
   const MappedFile file = TRY(open_external(location->second, source));
   const uint64_t offset = TRY(number_entry(raw.external, "offset", 0));
   const uint64_t length = TRY(number_entry(raw.external, "length", bytes));
-  if (length != bytes) return fail("external data has length {}, its shape and dtype want {} bytes", length, bytes);
+  if (length != bytes)
+    return fail("external data has length {}, its shape and dtype want {} bytes", length, bytes);
   if (offset > file.bytes.size() || bytes > file.bytes.size() - offset) {
-    return fail("external data wants bytes {} to {} of '{}', which has {}", offset, offset + bytes, location->second, file.bytes.size());
+    return fail("external data wants bytes {} to {} of '{}', which has {}", offset, offset + bytes,
+                location->second, file.bytes.size());
   }
   return view_or_copy(file.bytes.subspan(offset, bytes), dtype, raw.dims, file.owner);
 }
 
 Result<Tensor> build_tensor(const RawTensor& raw, std::string_view bytes, TensorSource& source) {
-  if (raw.data_type <= 0 || raw.data_type >= dtype_count) return fail("has unknown data type {}", raw.data_type);
+  if (raw.data_type <= 0 || raw.data_type >= dtype_count)
+    return fail("has unknown data type {}", raw.data_type);
   const DType dtype = static_cast<DType>(raw.data_type);
   const int64_t elements = TRY(checked_elements(raw.dims));
   if (dtype == DType::string) {
-    if (raw.is_external || raw.raw || static_cast<size_t>(elements) > bytes.size()) return fail("holds strings in no legal form");
+    if (raw.is_external || raw.raw || static_cast<size_t>(elements) > bytes.size())
+      return fail("holds strings in no legal form");
     return read_string_data(bytes, raw.dims);
   }
   const size_t size = dtype_bytes(dtype, static_cast<size_t>(elements));
   if (raw.is_external) return read_external(raw, dtype, size, source);
   if (raw.raw) {
-    if (raw.raw->size() != size) return fail("has {} bytes, shape {} of {} wants {}", raw.raw->size(), print_shape(raw.dims), dtype_name(dtype), size);
-    return view_or_copy({reinterpret_cast<const std::byte*>(raw.raw->data()), size}, dtype, raw.dims, source.owner);
+    if (raw.raw->size() != size)
+      return fail("has {} bytes, shape {} of {} wants {}", raw.raw->size(), print_shape(raw.dims),
+                  dtype_name(dtype), size);
+    return view_or_copy({reinterpret_cast<const std::byte*>(raw.raw->data()), size}, dtype, raw.dims,
+                        source.owner);
   }
   // An element of a typed field takes at least one byte, four bits of packed types likewise.
   if (size > bytes.size() * 16) return fail("has fewer elements than shape {} wants", print_shape(raw.dims));
   Tensor tensor(dtype, raw.dims);
   Storer storer{{static_cast<std::byte*>(tensor.data()), size}, 1};
   store_typed_data(bytes, dtype, storer);
-  if (storer.overflow || storer.filled != size) return fail("has another number of elements than shape {} wants", print_shape(raw.dims));
+  if (storer.overflow || storer.filled != size)
+    return fail("has another number of elements than shape {} wants", print_shape(raw.dims));
   return tensor;
 }
 
@@ -229,7 +264,8 @@ Status scatter_sparse(const Tensor& values, const Tensor& indices, const Tensor&
   const size_t count = static_cast<size_t>(element_count(values.shape()));
   const size_t rank = dense.shape().size();
   const bool linear = indices.shape().size() == 1;
-  if (indices.dtype() != DType::i64 || element_count(indices.shape()) != static_cast<int64_t>(count * (linear ? 1 : rank))) {
+  if (indices.dtype() != DType::i64 ||
+      element_count(indices.shape()) != static_cast<int64_t>(count * (linear ? 1 : rank))) {
     return fail("sparse indices have shape {}", print_shape(indices.shape()));
   }
   for (size_t i = 0; i < count; ++i) {
@@ -240,7 +276,8 @@ Status scatter_sparse(const Tensor& values, const Tensor& indices, const Tensor&
       at += k * strides[axis];
     }
     if (at < 0 || at >= element_count(dense.shape())) return fail("sparse index {} is out of range", at);
-    std::memcpy(static_cast<std::byte*>(dense.data()) + at * width, static_cast<std::byte*>(values.data()) + i * width, width);
+    std::memcpy(static_cast<std::byte*>(dense.data()) + at * width,
+                static_cast<std::byte*>(values.data()) + i * width, width);
   }
   return {};
 }
@@ -266,9 +303,12 @@ Result<Tensor> read_onnx_sparse_tensor(std::string_view bytes, TensorSource& sou
     pbf_reader message(bytes.data(), bytes.size());
     while (message.next()) {
       if (message.tag() == onnx::sparse_tensor::dims) {
-        if (message.wire_type() == protozero::pbf_wire_type::length_delimited) append(message.get_packed_int64(), dims);
-        else dims.push_back(message.get_int64());
-      } else if (message.tag() == onnx::sparse_tensor::values || message.tag() == onnx::sparse_tensor::indices) {
+        if (message.wire_type() == protozero::pbf_wire_type::length_delimited)
+          append(message.get_packed_int64(), dims);
+        else
+          dims.push_back(message.get_int64());
+      } else if (message.tag() == onnx::sparse_tensor::values ||
+                 message.tag() == onnx::sparse_tensor::indices) {
         std::string_view& part = message.tag() == onnx::sparse_tensor::values ? values_bytes : indices_bytes;
         const protozero::data_view view = message.get_view();
         part = {view.data(), view.size()};
@@ -279,8 +319,10 @@ Result<Tensor> read_onnx_sparse_tensor(std::string_view bytes, TensorSource& sou
     const Tensor values = TRY(read_onnx_tensor(values_bytes, source, name));
     const Tensor indices = TRY(read_onnx_tensor(indices_bytes, source));
     const int64_t elements = TRY(checked_elements(dims));
-    if (values.dtype() == DType::string || dtype_bits(values.dtype()) % 8 != 0) return fail("sparse tensor of {}", dtype_name(values.dtype()));
-    if (elements > (int64_t{1} << 32)) return fail("sparse tensor of shape {} is too large to be made dense", print_shape(dims));
+    if (values.dtype() == DType::string || dtype_bits(values.dtype()) % 8 != 0)
+      return fail("sparse tensor of {}", dtype_name(values.dtype()));
+    if (elements > (int64_t{1} << 32))
+      return fail("sparse tensor of shape {} is too large to be made dense", print_shape(dims));
     Tensor dense(values.dtype(), dims);
     TRY(scatter_sparse(values, indices, dense));
     return dense;

@@ -21,9 +21,11 @@ Result<std::optional<FunctionDef>> find_function_of(const Node& node, const char
 
 /// A loop and the nodes that pack and unpack its lists.
 struct Loop {
-  NodeId loop = no_node, pack = no_node, reserve = no_node, unpack = no_node;  // unpack: none when nobody reads the list
+  NodeId loop = no_node, pack = no_node, reserve = no_node,
+         unpack = no_node;  // unpack: none when nobody reads the list
   CellMatch cell;
-  std::vector<ValueId> bounds;  // values that the number of steps must not exceed; constants were added to the graph
+  std::vector<ValueId>
+      bounds;  // values that the number of steps must not exceed; constants were added to the graph
   std::set<NodeId> members() const {
     std::set<NodeId> all{pack, reserve, loop};
     if (unpack != no_node) all.insert(unpack);
@@ -42,7 +44,9 @@ class LoopFinder {
     if (node.op != "While" && node.op != "StatelessWhile") return std::nullopt;
     const std::optional<FunctionDef> body = TRY(find_function_of(node, "body")),
                                      condition = TRY(find_function_of(node, "cond"));
-    if (!body || !condition || body->signature.inputs.size() != node.inputs.size() || body->signature.outputs.size() != node.inputs.size()) return std::nullopt;
+    if (!body || !condition || body->signature.inputs.size() != node.inputs.size() ||
+        body->signature.outputs.size() != node.inputs.size())
+      return std::nullopt;
     const FunctionMatcher body_matcher(*body), condition_matcher(*condition);
     const std::optional<CellMatch> cell = match_cell(body_matcher);
     if (!cell) return std::nullopt;
@@ -67,20 +71,27 @@ class LoopFinder {
     return maker != no_node && graph_.node(maker).op == op ? maker : no_node;
   }
 
-  bool has_one_reader(ValueId value) const { return readers_[index(value)].size() == 1 && !outputs_.contains(value); }
+  bool has_one_reader(ValueId value) const {
+    return readers_[index(value)].size() == 1 && !outputs_.contains(value);
+  }
 
   /// The lists come from and go to nodes that do nothing else; nobody reads what only the loop needs.
   bool find_lists(const Node& node, Loop& loop) const {
-    const ValueId elements = node.inputs[static_cast<size_t>(loop.cell.elements)], list = node.inputs[static_cast<size_t>(loop.cell.list)];
+    const ValueId elements = node.inputs[static_cast<size_t>(loop.cell.elements)],
+                  list = node.inputs[static_cast<size_t>(loop.cell.list)];
     loop.pack = producer(elements, "TensorListFromTensor");
     loop.reserve = producer(list, "TensorListReserve");
-    if (loop.pack == no_node || loop.reserve == no_node || !has_one_reader(elements) || !has_one_reader(list)) return false;
+    if (loop.pack == no_node || loop.reserve == no_node || !has_one_reader(elements) || !has_one_reader(list))
+      return false;
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       const ValueId output = node.outputs[i];
-      if (output == no_value || static_cast<int>(i) == loop.cell.h || static_cast<int>(i) == loop.cell.c) continue;
+      if (output == no_value || static_cast<int>(i) == loop.cell.h || static_cast<int>(i) == loop.cell.c)
+        continue;
       const auto& readers = readers_[index(output)];
       if (readers.empty() && !outputs_.contains(output)) continue;
-      if (static_cast<int>(i) != loop.cell.list || readers.size() != 1 || graph_.node(readers[0]).op != "TensorListStack") return false;
+      if (static_cast<int>(i) != loop.cell.list || readers.size() != 1 ||
+          graph_.node(readers[0]).op != "TensorListStack")
+        return false;
       loop.unpack = readers[0];
     }
     return true;
@@ -90,7 +101,8 @@ class LoopFinder {
     if (bound.argument >= 0) return node.inputs[static_cast<size_t>(bound.argument)];
     Tensor constant(DType::i64, {});
     constant.as<int64_t>()[0] = *condition.integer(bound);
-    return graph_.add_constant(fmt::format("{}/bound/{}", node.name, graph_.values.size()), std::move(constant));
+    return graph_.add_constant(fmt::format("{}/bound/{}", node.name, graph_.values.size()),
+                               std::move(constant));
   }
 
   Graph& graph_;
@@ -131,7 +143,9 @@ class LoopJoiner {
   }
 
  private:
-  static ValueId output_of(const Node& node, int i) { return has_output(node, static_cast<size_t>(i)) ? node.outputs[static_cast<size_t>(i)] : no_value; }
+  static ValueId output_of(const Node& node, int i) {
+    return has_output(node, static_cast<size_t>(i)) ? node.outputs[static_cast<size_t>(i)] : no_value;
+  }
 
   void add_input(ValueId value) { joined_.inputs.push_back(value); }
 
@@ -140,7 +154,8 @@ class LoopJoiner {
     const NodeId maker = graph_.value(value).producer;
     if (maker != no_node && loop_.members().contains(maker)) {
       const auto& outputs = graph_.node(maker).outputs;
-      return fmt::format("{}:{}", graph_.node(maker).name, std::ranges::find(outputs, value) - outputs.begin());
+      return fmt::format("{}:{}", graph_.node(maker).name,
+                         std::ranges::find(outputs, value) - outputs.begin());
     }
     const auto at = std::ranges::find(joined_.inputs, value);
     const auto number = at - joined_.inputs.begin();

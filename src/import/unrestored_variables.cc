@@ -21,7 +21,8 @@ std::map<std::string, const NodeDef*> find_candidates(const MetaGraph& meta, con
   }
   std::map<std::string, const NodeDef*> candidates;
   for (const NodeDef& node : graph.nodes) {
-    if (is_variable(node.op) && !is_reference_variable(node.op) && !restored.contains(node.name)) candidates[node.name] = &node;
+    if (is_variable(node.op) && !is_reference_variable(node.op) && !restored.contains(node.name))
+      candidates[node.name] = &node;
   }
   return candidates;
 }
@@ -46,7 +47,8 @@ std::vector<SavedVariable> find_unrestored_variables(const MetaGraph& meta, cons
     const std::vector<uint32_t>* captures = find_captures(objects, call);
     for (size_t i = 0; captures != nullptr && i < captures->size(); ++i) {
       const uint32_t object = (*captures)[i];
-      const auto variable = candidates.find(parse_reference(call.inputs[call.inputs.size() - captures->size() + i]).node);
+      const auto variable =
+          candidates.find(parse_reference(call.inputs[call.inputs.size() - captures->size() + i]).node);
       if (variable == candidates.end() || object >= paths.size() || !paths[object]) continue;
       found.push_back({*variable->second, *paths[object]});
       candidates.erase(variable);

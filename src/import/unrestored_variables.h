@@ -1,4 +1,5 @@
-// Which variables of a SavedModel TensorFlow's session loader leaves without a value, and where their values are.
+// Which variables of a SavedModel TensorFlow's session loader leaves without a value, and where their values
+// are.
 #pragma once
 
 #include <vector>
@@ -7,8 +8,9 @@
 
 namespace intarsia {
 
-/// Variables that are captured by a function of the model's objects, but are not handed to the node that restores. A model of
-/// TensorFlow 1 has no objects, so none. Throws protozero::exception on malformed bytes.
-std::vector<SavedVariable> find_unrestored_variables(const tensorflow::MetaGraph& meta, const tensorflow::GraphDef& graph);
+/// Variables that are captured by a function of the model's objects, but are not handed to the node that
+/// restores. A model of TensorFlow 1 has no objects, so none. Throws protozero::exception on malformed bytes.
+std::vector<SavedVariable> find_unrestored_variables(const tensorflow::MetaGraph& meta,
+                                                     const tensorflow::GraphDef& graph);
 
 }  // namespace intarsia

@@ -49,7 +49,9 @@ Result<Search> prepare_search(const CheckRequest& request, const CheckTools& too
   plan.stop_after = "place_nodes";
   const CompileResult planned = std::move(TRY(compile_model(plan, tools.compile))[0]);
   const bool has_signatures = find_model_format(request.path) == ModelFormat::saved_model;
-  Search search{TRY(import_model(request.path, {has_signatures ? planned.function_name : "", tools.compile.tensorflow})), {}};
+  Search search{TRY(import_model(request.path,
+                                 {has_signatures ? planned.function_name : "", tools.compile.tensorflow})),
+                {}};
   std::set<std::string> names;
   for (const Value& value : search.graph.values) names.insert(value.name);
   search.candidates = find_candidates(planned.graph, names);
@@ -58,15 +60,18 @@ Result<Search> prepare_search(const CheckRequest& request, const CheckTools& too
 
 /// The oracle's values of some values of the graph.
 Oracle oracle_of(const Graph& graph, const std::vector<std::string>& values, const Oracle& oracle) {
-  return {oracle.name, [&](const std::string&, const std::string&, std::span<const NamedValue> inputs) {
+  return {oracle.name,
+          [&](const std::string&, const std::string&, std::span<const NamedValue> inputs) {
             Graph part = graph;
             part.outputs.clear();
             for (size_t v = 0; v < part.values.size(); ++v) {
-              if (std::ranges::find(values, part.values[v].name) != values.end()) part.outputs.push_back(ValueId(v));
+              if (std::ranges::find(values, part.values[v].name) != values.end())
+                part.outputs.push_back(ValueId(v));
             }
             remove_dead_nodes(part);
             return oracle.run_graph(part, inputs);
-          }, {}};
+          },
+          {}};
 }
 
 /// Numbers between `begin` and `end`, evenly spread, the last one among them.
@@ -82,14 +87,16 @@ std::vector<size_t> choose_probes(size_t begin, size_t end) {
 Result<std::optional<BadNode>> find_first_bad_node(const CheckRequest& request, const CheckTools& tools) {
   const auto [graph, candidates] = TRY(prepare_search(request, tools));
   std::optional<BadNode> found;
-  // The values before `begin` that were looked at are right, that of `end` - 1 is wrong once there is a `found`.
+  // The values before `begin` that were looked at are right, that of `end` - 1 is wrong once there is a
+  // `found`.
   size_t begin = 0, end = candidates.size();
   while (begin < end) {
     const std::vector<size_t> probes = choose_probes(begin, end);
     CheckRequest part = request;
     part.compile.outputs.clear();
     part.compile.print_after.clear();
-    part.compile.keep_placement = true;  // a framework that is faster for this part would hide what is looked for
+    part.compile.keep_placement =
+        true;  // a framework that is faster for this part would hide what is looked for
     for (size_t probe : probes) part.compile.outputs.push_back(candidates[probe].value);
     const Oracle oracle = oracle_of(graph, part.compile.outputs, tools.oracle);
     const CheckResult result = TRY(check_model(part, {tools.compile, tools.backends, oracle}));
@@ -104,7 +111,8 @@ Result<std::optional<BadNode>> find_first_bad_node(const CheckRequest& request, 
     const auto output = std::ranges::find(result.outputs, candidates[*bad].value, &CheckedOutput::name);
     if (bad != probes.begin()) begin = *std::prev(bad) + 1;
     end = *bad + 1;
-    found = BadNode{candidates[*bad].node, output->difference.why, true, begin > 0 ? candidates[begin - 1].node : ""};
+    found = BadNode{candidates[*bad].node, output->difference.why, true,
+                    begin > 0 ? candidates[begin - 1].node : ""};
     if (end - begin == 1) return found;
   }
   return found;

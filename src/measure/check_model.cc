@@ -152,20 +152,26 @@ std::vector<CheckedOutput> compare_outputs(const std::vector<NamedValue>& actual
   return compared;
 }
 
-/// "; onnxruntime itself changes it by 0.5 (80% of this difference) when ...": so that a user knows whom to suspect.
-std::string describe_sensitivity(const Difference& difference, const Difference& sensitivity, const std::string& oracle) {
+/// "; onnxruntime itself changes it by 0.5 (80% of this difference) when ...": so that a user knows whom to
+/// suspect.
+std::string describe_sensitivity(const Difference& difference, const Difference& sensitivity,
+                                 const std::string& oracle) {
   const bool has_number = std::isfinite(sensitivity.max_abs);
   const std::string amount = has_number ? fmt::format(" by {:.3g}", sensitivity.max_abs) : "";
   const bool has_part = has_number && std::isfinite(difference.max_abs) && difference.max_abs > 0;
-  const std::string part = has_part ? fmt::format(" ({:.2g}% of this difference)", 100 * sensitivity.max_abs / difference.max_abs) : "";
-  return fmt::format("; {} itself changes it{}{} when the inputs change by one part in a million: {}", oracle, amount, part,
-                     sensitivity.ok ? "the model does not make this difference"
-                                    : "the model is ill-conditioned, and rounding alone may make this difference");
+  const std::string part =
+      has_part ? fmt::format(" ({:.2g}% of this difference)", 100 * sensitivity.max_abs / difference.max_abs)
+               : "";
+  return fmt::format(
+      "; {} itself changes it{}{} when the inputs change by one part in a million: {}", oracle, amount, part,
+      sensitivity.ok ? "the model does not make this difference"
+                     : "the model is ill-conditioned, and rounding alone may make this difference");
 }
 
 /// For outputs that are not ok: how much the oracle's own answer depends on the last digits of the inputs.
 void measure_sensitivity(const CheckTools& tools, const std::vector<NamedValue>& inputs,
-                         const std::vector<NamedValue>& reference, const Tolerance& tolerance, CheckResult& result) {
+                         const std::vector<NamedValue>& reference, const Tolerance& tolerance,
+                         CheckResult& result) {
   const std::vector<NamedValue> nudged = nudge_inputs(inputs);
   if (nudged.empty()) return;
   const auto others = tools.oracle.run(result.model_path, result.function, nudged);
@@ -216,8 +222,8 @@ Result<CheckResult> check_model(const CheckRequest& request, const CheckTools& t
   Session session = TRY(Session::create(TRY(bind_program(program, request.bind))));
   const std::vector<NamedValue> outputs =
       TRY(with_context(run_program(session, function, inputs), "{}", request.path));
-  const std::vector<NamedValue> reference =
-      TRY(with_context(tools.oracle.run(result.model_path, function.name, inputs), "--against {}", tools.oracle.name));
+  const std::vector<NamedValue> reference = TRY(with_context(
+      tools.oracle.run(result.model_path, function.name, inputs), "--against {}", tools.oracle.name));
   result.outputs = compare_outputs(outputs, reference, request.tolerance);
   result.ok =
       std::ranges::all_of(result.outputs, [](const CheckedOutput& output) { return output.difference.ok; });

@@ -14,15 +14,16 @@
 
 namespace intarsia {
 
-/// Runs a function of a whole model some other way (of a SavedModel: a signature). An output that is a sequence comes as its elements "NAME[0]",
-/// "NAME[1]".
+/// Runs a function of a whole model some other way (of a SavedModel: a signature). An output that is a
+/// sequence comes as its elements "NAME[0]", "NAME[1]".
 struct Oracle {
   std::string name;  // "onnxruntime"
   std::function<Result<std::vector<NamedValue>>(const std::string& model_path, const std::string& function,
                                                 std::span<const NamedValue> inputs)>
       run;
   /// The same of a graph: what the values within an imported model should be.
-  std::function<Result<std::vector<NamedValue>>(const Graph& graph, std::span<const NamedValue> inputs)> run_graph;
+  std::function<Result<std::vector<NamedValue>>(const Graph& graph, std::span<const NamedValue> inputs)>
+      run_graph;
 };
 
 struct CheckRequest {
@@ -49,8 +50,8 @@ struct CheckedInput {
 struct CheckedOutput {
   std::string name;
   Difference difference;
-  /// Of an output that is not ok: what the oracle differs by from itself when the floats of the inputs change by a relative
-  /// `nudge` (nudge_inputs.h). Not ok itself: the model is ill-conditioned. None: not measured.
+  /// Of an output that is not ok: what the oracle differs by from itself when the floats of the inputs change
+  /// by a relative `nudge` (nudge_inputs.h). Not ok itself: the model is ill-conditioned. None: not measured.
   std::optional<Difference> sensitivity;
 };
 

@@ -5,8 +5,8 @@
 
 namespace intarsia {
 
-/// Does each thread of the pool have a core of its own now? Other programs take cores away, and two cores of a virtual
-/// machine may be one core's two hyperthreads for a while. Takes up to a millisecond.
+/// Does each thread of the pool have a core of its own now? Other programs take cores away, and two cores of
+/// a virtual machine may be one core's two hyperthreads for a while. Takes up to a millisecond.
 bool has_free_cores(ThreadPool& pool);
 
 }  // namespace intarsia

@@ -11,7 +11,8 @@ template <typename Float>
 void nudge_elements(const TensorView& tensor, const TensorView& signs) {
   const auto elements = tensor.as<Float>();
   const auto random = signs.as<Float>();
-  for (size_t i = 0; i < elements.size(); ++i) elements[i] *= static_cast<Float>(1 + std::copysign(nudge, random[i]));
+  for (size_t i = 0; i < elements.size(); ++i)
+    elements[i] *= static_cast<Float>(1 + std::copysign(nudge, random[i]));
 }
 
 /// False for a tensor of other types, which stays as it is.
@@ -24,8 +25,10 @@ bool nudge_tensor(const TensorView& tensor, uint64_t seed) {
   if (reals.dtype != DType::f32 && reals.dtype != DType::f64) return false;
   const Tensor signs(reals.dtype, reals.shape);
   if (!fill_tensor(signs.view(), seed)) return false;
-  if (reals.dtype == DType::f32) nudge_elements<float>(reals, signs.view());
-  else nudge_elements<double>(reals, signs.view());
+  if (reals.dtype == DType::f32)
+    nudge_elements<float>(reals, signs.view());
+  else
+    nudge_elements<double>(reals, signs.view());
   return true;
 }
 

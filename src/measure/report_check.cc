@@ -22,7 +22,8 @@ std::string report_check_json(const CheckResult& result, const CheckRequest& req
     Json entry = report_difference(output.name, output.difference);
     const auto& change = output.sensitivity;
     entry["sensitivity"] =
-        change ? Json{{"max_abs", change->max_abs}, {"max_rel", change->max_rel}, {"ok", change->ok}} : Json(nullptr);
+        change ? Json{{"max_abs", change->max_abs}, {"max_rel", change->max_rel}, {"ok", change->ok}}
+               : Json(nullptr);
     json["outputs"].push_back(std::move(entry));
   }
   json["first_bad_node"] = result.first_bad_node.empty() ? Json(nullptr) : Json(result.first_bad_node);

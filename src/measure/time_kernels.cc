@@ -16,7 +16,8 @@ constexpr int rounds = 6;  // after one that warms up
 constexpr int most_repeats = 40;
 constexpr std::chrono::milliseconds pause{50};
 
-/// Passes a kernel's memory from and to its neighbours: each thread has its part of every tensor in its caches.
+/// Passes a kernel's memory from and to its neighbours: each thread has its part of every tensor in its
+/// caches.
 class Neighbours {
  public:
   Neighbours(ThreadPool& pool, std::byte* workspace) : pool_(pool), workspace_(workspace) {}
@@ -59,8 +60,8 @@ Result<std::vector<int64_t>> time_kernels(const KernelBatch& batch, const RunBac
                                           const std::function<bool()>& is_cancelled) {
   const CompiledRegion& region = batch.region;
   const std::string library = TRY(link_objects(region.object_files, "x86_64"));
-  const LoadedCode code = TRY(with_context(LoadedCode::load(std::as_bytes(std::span(library)), "intarsia-kernels"),
-                                           "timing kernels"));
+  const LoadedCode code = TRY(with_context(
+      LoadedCode::load(std::as_bytes(std::span(library)), "intarsia-kernels"), "timing kernels"));
   std::vector<TensorView> constants;
   for (const Tensor& constant : region.constants) constants.push_back(constant.view());
   const LoadContext load{.blob = std::as_bytes(std::span(region.blob)),
@@ -71,7 +72,8 @@ Result<std::vector<int64_t>> time_kernels(const KernelBatch& batch, const RunBac
                          .workspace_bytes = region.workspace_bytes};
   const std::unique_ptr<Executable> executable = TRY(backend.load(load));
   const std::shared_ptr<void> workspace = allocate_aligned(region.workspace_bytes);
-  if (workspace == nullptr) return fail("{} bytes to time kernels in are not to be had", region.workspace_bytes);
+  if (workspace == nullptr)
+    return fail("{} bytes to time kernels in are not to be had", region.workspace_bytes);
 
   ThreadPool pool(threads);
   Neighbours neighbours(pool, static_cast<std::byte*>(workspace.get()));
@@ -90,10 +92,8 @@ Result<std::vector<int64_t>> time_kernels(const KernelBatch& batch, const RunBac
     times[next++] = end - begin;
     write_inputs();
   };
-  RunContext context{.inputs = {},
-                     .outputs = {},
-                     .workspace = static_cast<std::byte*>(workspace.get()),
-                     .threads = &pool};
+  RunContext context{
+      .inputs = {}, .outputs = {}, .workspace = static_cast<std::byte*>(workspace.get()), .threads = &pool};
   TRY(executable->run(context));
   context.trace = &trace;
   std::vector<int64_t> least(times.size(), std::numeric_limits<int64_t>::max());

@@ -22,12 +22,14 @@ Status bind_input(Value& input, const Shape& given, Bindings& bindings) {
   }
   SymbolicShape& wanted = *input.type.shape;
   if (given.size() != wanted.size()) {
-    return fail("--shape {}={}: the model's shape {} has rank {}, not {}", input.name, print_shape(given), print_shape(wanted), wanted.size(), given.size());
+    return fail("--shape {}={}: the model's shape {} has rank {}, not {}", input.name, print_shape(given),
+                print_shape(wanted), wanted.size(), given.size());
   }
   for (size_t axis = 0; axis < given.size(); ++axis) {
     Dim& dim = wanted[axis];
     if (dim.is_number() && dim.value != given[axis]) {
-      return fail("--shape {}={}: the model fixes size {} to {}", input.name, print_shape(given), axis, dim.value);
+      return fail("--shape {}={}: the model fixes size {} to {}", input.name, print_shape(given), axis,
+                  dim.value);
     }
     if (!dim.is_named()) {
       dim = Dim::number(given[axis]);
@@ -35,7 +37,8 @@ Status bind_input(Value& input, const Shape& given, Bindings& bindings) {
     }
     auto [at, is_new] = bindings.try_emplace(dim.symbol, given[axis]);
     if (!is_new && at->second != given[axis]) {
-      return fail("--shape {}={}: '{}' is {} and {} at once", input.name, print_shape(given), dim.symbol, at->second, given[axis]);
+      return fail("--shape {}={}: '{}' is {} and {} at once", input.name, print_shape(given), dim.symbol,
+                  at->second, given[axis]);
     }
   }
   return {};
@@ -56,7 +59,8 @@ Result<std::vector<SymbolBinding>> bind_shapes(Graph& graph, const std::map<std:
   Bindings bindings;
   for (const auto& [name, shape] : given) {
     auto at = std::ranges::find_if(graph.inputs, [&](ValueId id) { return graph.value(id).name == name; });
-    if (at == graph.inputs.end()) return fail("--shape {}: the model has no such input; it has {}", name, input_names(graph));
+    if (at == graph.inputs.end())
+      return fail("--shape {}: the model has no such input; it has {}", name, input_names(graph));
     TRY(bind_input(graph.value(*at), shape, bindings));
   }
   std::vector<SymbolBinding> result;
@@ -64,7 +68,9 @@ Result<std::vector<SymbolBinding>> bind_shapes(Graph& graph, const std::map<std:
   for (ValueId id : graph.inputs) {
     const Value& input = graph.value(id);
     if (input.type.opaque) continue;
-    if (!input.type.shape) return fail("input '{}': the model does not tell its rank; give --shape {}=...", input.name, input.name);
+    if (!input.type.shape)
+      return fail("input '{}': the model does not tell its rank; give --shape {}=...", input.name,
+                  input.name);
     for (const Dim& dim : *input.type.shape) {
       if (!dim.is_named() || !bindings.try_emplace(dim.symbol, 1).second) continue;
       result.push_back({dim.symbol, 1, true});
@@ -75,7 +81,9 @@ Result<std::vector<SymbolBinding>> bind_shapes(Graph& graph, const std::map<std:
     const Value& input = graph.value(id);
     if (input.type.opaque) continue;
     const std::optional<Shape> shape = input.type.fixed_shape();
-    if (!shape) return fail("input '{}': its shape {} has a size without a name; give --shape {}=...", input.name, print_shape(*input.type.shape), input.name);
+    if (!shape)
+      return fail("input '{}': its shape {} has a size without a name; give --shape {}=...", input.name,
+                  print_shape(*input.type.shape), input.name);
     TRY(with_context(checked_elements(*shape), "input '{}'", input.name));
   }
   return result;

@@ -30,13 +30,15 @@ Status verify_steps(const Graph& graph, const Partition& partition, const std::v
     }
     const uint32_t memory = memory_of_target[partition.regions[step.region].target];
     for (ValueId input : borders[step.region].inputs) {
-      if (!present.contains({input, memory})) return fail("region {} reads '{}', which is not in its memory", step.region, graph.value(input).name);
+      if (!present.contains({input, memory}))
+        return fail("region {} reads '{}', which is not in its memory", step.region, graph.value(input).name);
     }
     for (ValueId output : borders[step.region].outputs) present.insert({output, memory});
   }
   for (ValueId output : graph.outputs) {
     const Value& value = graph.value(output);
-    if (!value.constant && !present.contains({output, host_slot})) return fail("output '{}' does not reach the host", value.name);
+    if (!value.constant && !present.contains({output, host_slot}))
+      return fail("output '{}' does not reach the host", value.name);
   }
   return {};
 }

@@ -24,7 +24,9 @@ std::optional<Tensor> value_of_shape(const Graph& graph, const Node& node) {
   }
   if (node.op != "Shape") return std::nullopt;
   const int64_t rank = static_cast<int64_t>(shape->size());
-  const auto clamp_axis = [&](int64_t axis) { return std::clamp<int64_t>(axis < 0 ? axis + rank : axis, 0, rank); };
+  const auto clamp_axis = [&](int64_t axis) {
+    return std::clamp<int64_t>(axis < 0 ? axis + rank : axis, 0, rank);
+  };
   const int64_t start = clamp_axis(node.attributes.get_int("start", 0));
   const int64_t end = std::max(start, clamp_axis(node.attributes.get_int("end", rank)));
   Tensor sizes(DType::i64, {end - start});
@@ -87,7 +89,8 @@ void forget_large_constants(Graph& graph) {
 std::optional<std::vector<Tensor>> compute(const Graph& graph, NodeId id, const Evaluate& evaluate) {
   if (!is_tensorflow(graph.node(id))) {
     const std::optional<std::vector<const Tensor*>> inputs = known_inputs(graph, graph.node(id));
-    Result<std::vector<Tensor>> outputs = inputs ? evaluate(graph.node(id), *inputs) : fail("an input is not known");
+    Result<std::vector<Tensor>> outputs =
+        inputs ? evaluate(graph.node(id), *inputs) : fail("an input is not known");
     return outputs ? std::optional(std::move(*outputs)) : std::nullopt;
   }
   Result<Graph> translated = translate_node(graph, id);
@@ -104,17 +107,20 @@ Tensor make_elements(DType dtype, const std::vector<std::optional<int64_t>>& ele
   Tensor tensor(dtype, {static_cast<int64_t>(elements.size())});
   for (size_t i = 0; i < elements.size(); ++i) {
     const int64_t element = elements[i].value_or(unknown);
-    if (dtype == DType::i64) tensor.as<int64_t>()[i] = element;
-    else tensor.as<int32_t>()[i] = static_cast<int32_t>(element);
+    if (dtype == DType::i64)
+      tensor.as<int64_t>()[i] = element;
+    else
+      tensor.as<int32_t>()[i] = static_cast<int32_t>(element);
   }
   return tensor;
 }
 
-/// The outputs of a node that takes elements of a shape which is known in part, when it takes none of the rest: then they are
-/// the same whatever stands there.   %n = Gather(Shape(%x : f32[4,?]), 0)   ->   4
+/// The outputs of a node that takes elements of a shape which is known in part, when it takes none of the
+/// rest: then they are the same whatever stands there.   %n = Gather(Shape(%x : f32[4,?]), 0)   ->   4
 std::optional<std::vector<Tensor>> compute_from_part(Graph& graph, NodeId id, const Evaluate& evaluate) {
   const Node& node = graph.node(id);
-  if (!only_moves_elements(node) || !has_input(node, 0) || graph.value(node.inputs[0]).constant) return std::nullopt;
+  if (!only_moves_elements(node) || !has_input(node, 0) || graph.value(node.inputs[0]).constant)
+    return std::nullopt;
   const auto elements = known_elements(graph, node.inputs[0]);
   Value& shape = graph.value(node.inputs[0]);
   if (!elements || (shape.type.dtype != DType::i32 && shape.type.dtype != DType::i64)) return std::nullopt;
@@ -128,8 +134,8 @@ std::optional<std::vector<Tensor>> compute_from_part(Graph& graph, NodeId id, co
   return outputs[0] == outputs[1] ? outputs[0] : std::nullopt;
 }
 
-/// The types of a TensorFlow node's outputs, and their values if they are known, are those of its translation. A node without
-/// one, or whose translation does not fit its inputs, is TensorFlow's own affair.
+/// The types of a TensorFlow node's outputs, and their values if they are known, are those of its
+/// translation. A node without one, or whose translation does not fit its inputs, is TensorFlow's own affair.
 Status fold_translated(Graph& graph, NodeId id, const Evaluate& evaluate, const InferForeign& infer_foreign) {
   Result<Graph> translated = translate_node(graph, id);
   if (translated) forget_large_constants(*translated);
@@ -154,7 +160,8 @@ Status fold_constants(Graph& graph, const Evaluate& evaluate, const InferForeign
     const NodeId id{i};
     if (is_tensorflow(graph.node(id))) {
       TRY(fold_translated(graph, id, evaluate, infer_foreign));
-      if (std::optional<std::vector<Tensor>> outputs = compute_from_part(graph, id, evaluate)) detach_outputs(graph, id, std::move(*outputs));
+      if (std::optional<std::vector<Tensor>> outputs = compute_from_part(graph, id, evaluate))
+        detach_outputs(graph, id, std::move(*outputs));
       continue;
     }
     TRY(infer_node(graph, id, infer_foreign));
@@ -170,7 +177,8 @@ Status fold_constants(Graph& graph, const Evaluate& evaluate, const InferForeign
     const std::optional<std::vector<const Tensor*>> inputs = known_inputs(graph, node);
     if (!inputs || !is_worth_folding(graph, node, *inputs)) continue;
     // A node that cannot be computed now is left to the backends: they decide whether it is an error.
-    if (Result<std::vector<Tensor>> outputs = evaluate(node, *inputs)) detach_outputs(graph, id, std::move(*outputs));
+    if (Result<std::vector<Tensor>> outputs = evaluate(node, *inputs))
+      detach_outputs(graph, id, std::move(*outputs));
   }
   return {};
 }

@@ -20,7 +20,8 @@ std::vector<RegionBorder> find_borders(const Graph& graph, const Partition& part
       }
       for (ValueId output : graph.node(node).outputs) {
         if (output == no_value) continue;
-        const bool read_outside = std::ranges::any_of(readers[index(output)], [&](NodeId reader) { return partition.region_of[index(reader)] != r; });
+        const bool read_outside = std::ranges::any_of(
+            readers[index(output)], [&](NodeId reader) { return partition.region_of[index(reader)] != r; });
         if (read_outside || is_output[index(output)]) borders[r].outputs.push_back(output);
       }
     }
@@ -28,7 +29,8 @@ std::vector<RegionBorder> find_borders(const Graph& graph, const Partition& part
   return borders;
 }
 
-StepList insert_copies(const Graph& graph, const Partition& partition, const std::vector<RegionBorder>& borders,
+StepList insert_copies(const Graph& graph, const Partition& partition,
+                       const std::vector<RegionBorder>& borders,
                        const std::vector<uint32_t>& memory_of_target) {
   std::vector<uint32_t> home(graph.values.size(), host_slot);
   StepList steps;

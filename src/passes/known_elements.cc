@@ -26,7 +26,8 @@ std::optional<Elements> known_elements(const Graph& graph, ValueId id) {
   const Elements sizes = sizes_of(*graph.value(node.inputs[0]).type.shape);
   const bool is_part = node.attributes.has("start") || node.attributes.has("end");
   if (node.op == "Shape" && (is_tensorflow(node) || node.domain.empty()) && !is_part) return sizes;
-  if (is_tensorflow(node) && node.op == "StringSplitV2" && node.outputs.size() > 2 && node.outputs[2] == id && sizes.size() == 1) {
+  if (is_tensorflow(node) && node.op == "StringSplitV2" && node.outputs.size() > 2 && node.outputs[2] == id &&
+      sizes.size() == 1) {
     return Elements{sizes[0], std::nullopt};
   }
   return std::nullopt;

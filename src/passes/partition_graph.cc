@@ -8,8 +8,8 @@
 namespace intarsia {
 namespace {
 
-/// Nodes that stay together are one atom; most are alone. Numbered by their first node. Until the end a region's
-/// `nodes` are atoms.
+/// Nodes that stay together are one atom; most are alone. Numbered by their first node. Until the end a
+/// region's `nodes` are atoms.
 struct Atoms {
   std::vector<uint32_t> of_node;
   std::vector<std::vector<uint32_t>> nodes;  // of each atom, ascending
@@ -62,8 +62,10 @@ Dependencies find_dependencies(const Graph& graph, const Atoms& atoms) {
 
 using Waves = std::vector<Region>;
 
-/// Grows waves, beginning with target `start`; each wave after it goes to the target with the most ready nodes.
-Waves grow_waves(const Dependencies& dependencies, const std::vector<uint32_t>& target_of, uint32_t targets, uint32_t start) {
+/// Grows waves, beginning with target `start`; each wave after it goes to the target with the most ready
+/// nodes.
+Waves grow_waves(const Dependencies& dependencies, const std::vector<uint32_t>& target_of, uint32_t targets,
+                 uint32_t start) {
   std::vector<uint32_t> missing = dependencies.missing;
   std::vector<std::vector<uint32_t>> ready(targets);
   for (uint32_t i = 0; i < missing.size(); ++i) {
@@ -134,7 +136,8 @@ std::vector<std::vector<uint32_t>> reverse(const std::vector<std::vector<uint32_
   return reads;
 }
 
-/// Regions so that each reads only from earlier ones; among the free ones that with the first node goes first.
+/// Regions so that each reads only from earlier ones; among the free ones that with the first node goes
+/// first.
 void sort_regions(Waves& waves, const Dependencies& dependencies) {
   const std::vector<std::vector<uint32_t>> next = contract(dependencies, waves);
   std::vector<uint32_t> missing(waves.size(), 0);
@@ -190,13 +193,17 @@ Status verify_partition(const Graph& graph, const Placement& placement, const Pa
     for (NodeId node : partition.regions[r].nodes) {
       if (seen[index(node)]) return fail("node '{}' is in two regions", graph.node(node).name);
       seen[index(node)] = true;
-      if (partition.region_of[index(node)] != r) return fail("node '{}' does not know its region", graph.node(node).name);
-      if (!placement.group.empty() && partition.region_of[placement.group[index(node)]] != r) return fail("node '{}' is torn from its group", graph.node(node).name);
-      if (placement.target[index(node)] != partition.regions[r].target) return fail("node '{}' is in a region of another target", graph.node(node).name);
+      if (partition.region_of[index(node)] != r)
+        return fail("node '{}' does not know its region", graph.node(node).name);
+      if (!placement.group.empty() && partition.region_of[placement.group[index(node)]] != r)
+        return fail("node '{}' is torn from its group", graph.node(node).name);
+      if (placement.target[index(node)] != partition.regions[r].target)
+        return fail("node '{}' is in a region of another target", graph.node(node).name);
       for (ValueId read : values_read(graph.node(node))) {
         const NodeId producer = graph.value(read).producer;
         if (producer != no_node && partition.region_of[index(producer)] > r) {
-          return fail("region {} reads '{}' from the later region {}", r, graph.value(read).name, partition.region_of[index(producer)]);
+          return fail("region {} reads '{}' from the later region {}", r, graph.value(read).name,
+                      partition.region_of[index(producer)]);
         }
       }
     }

@@ -18,18 +18,23 @@ std::string target_names(const std::vector<PlacementTarget>& targets) {
 }
 
 /// Index of the target that each node is pinned to, or no_target.
-Result<std::vector<uint32_t>> match_pins(const Graph& graph, const std::vector<PlacementTarget>& targets, const std::vector<Pin>& pins) {
+Result<std::vector<uint32_t>> match_pins(const Graph& graph, const std::vector<PlacementTarget>& targets,
+                                         const std::vector<Pin>& pins) {
   std::vector<uint32_t> pinned(graph.nodes.size(), no_target);
   for (const Pin& pin : pins) {
     auto target = std::ranges::find(targets, pin.target, &PlacementTarget::name);
-    if (target == targets.end()) return fail("--pin {}={}: no such target; there are {}", pin.pattern, pin.target, target_names(targets));
+    if (target == targets.end())
+      return fail("--pin {}={}: no such target; there are {}", pin.pattern, pin.target,
+                  target_names(targets));
     bool matched = false;
     for (size_t i = 0; i < graph.nodes.size(); ++i) {
       if (fnmatch(pin.pattern.c_str(), graph.nodes[i].name.c_str(), 0) != 0) continue;
       pinned[i] = static_cast<uint32_t>(target - targets.begin());
       matched = true;
     }
-    if (!matched) return fail("--pin {}={}: no node's name matches; `intarsia explain` lists them", pin.pattern, pin.target);
+    if (!matched)
+      return fail("--pin {}={}: no node's name matches; `intarsia explain` lists them", pin.pattern,
+                  pin.target);
   }
   return pinned;
 }
@@ -37,7 +42,8 @@ Result<std::vector<uint32_t>> match_pins(const Graph& graph, const std::vector<P
 /// Asks each backend once a node, however many slots it has.
 class SupportTable {
  public:
-  SupportTable(const Graph& graph, const std::vector<PlacementTarget>& targets) : graph_(graph), targets_(targets) {}
+  SupportTable(const Graph& graph, const std::vector<PlacementTarget>& targets)
+      : graph_(graph), targets_(targets) {}
 
   const Support& of(NodeId node, uint32_t target) {
     if (node != node_) answers_.clear();
@@ -71,25 +77,33 @@ tl::unexpected<Error> unsupported_error(const Graph& graph, const Placement& pla
   std::map<std::string, Entry> by_op;
   for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
     if (placement.target[i] != no_target) continue;
-    Entry& entry = by_op[graph.nodes[i].domain.empty() ? graph.nodes[i].op : graph.nodes[i].domain + "." + graph.nodes[i].op];
+    Entry& entry = by_op[graph.nodes[i].domain.empty() ? graph.nodes[i].op
+                                                       : graph.nodes[i].domain + "." + graph.nodes[i].op];
     if (entry.count++ == 0) entry.first = NodeId{i};
   }
   std::vector<std::string> lines;
   for (const auto& [op, entry] : by_op) {
-    lines.push_back(fmt::format("{} ({} node{}, first '{}': {})", op, entry.count, entry.count == 1 ? "" : "s",
-                                graph.node(entry.first).name, fmt::join(placement.refusals[index(entry.first)], "; ")));
+    lines.push_back(fmt::format("{} ({} node{}, first '{}': {})", op, entry.count,
+                                entry.count == 1 ? "" : "s", graph.node(entry.first).name,
+                                fmt::join(placement.refusals[index(entry.first)], "; ")));
   }
-  return fail("no backend runs these operators: {}. Allow more backends (--backends, --fallback auto) or bring kernels (--kernels)",
-              fmt::join(lines, ", "));
+  return fail(
+      "no backend runs these operators: {}. Allow more backends (--backends, --fallback auto) or bring "
+      "kernels (--kernels)",
+      fmt::join(lines, ", "));
 }
 
 }  // namespace
 
-Result<Placement> place_nodes(const Graph& graph, const std::vector<PlacementTarget>& targets, const std::vector<Pin>& pins) {
+Result<Placement> place_nodes(const Graph& graph, const std::vector<PlacementTarget>& targets,
+                              const std::vector<Pin>& pins) {
   const std::vector<uint32_t> pinned = TRY(match_pins(graph, targets, pins));
   const size_t count = graph.nodes.size();
-  Placement placement{std::vector<uint32_t>(count, no_target), std::vector<std::string>(count), std::vector<std::vector<std::string>>(count),
-                      std::vector<bool>(count, false), {}};
+  Placement placement{std::vector<uint32_t>(count, no_target),
+                      std::vector<std::string>(count),
+                      std::vector<std::vector<std::string>>(count),
+                      std::vector<bool>(count, false),
+                      {}};
   SupportTable support(graph, targets);
   for (uint32_t i = 0; i < count; ++i) {
     const NodeId id{i};
@@ -113,7 +127,8 @@ Result<Placement> place_nodes(const Graph& graph, const std::vector<PlacementTar
       }
     }
   }
-  if (std::ranges::find(placement.target, no_target) != placement.target.end()) return unsupported_error(graph, placement);
+  if (std::ranges::find(placement.target, no_target) != placement.target.end())
+    return unsupported_error(graph, placement);
   return placement;
 }
 

@@ -24,15 +24,18 @@ struct Pin {
 
 /// One entry a node.
 struct Placement {
-  std::vector<uint32_t> target;                     // index into the targets
-  std::vector<std::string> reason;                  // why there
-  std::vector<std::vector<std::string>> refusals;   // "halide: no kernel for Einsum"
-  std::vector<bool> pinned;                         // by the user: nobody moves it; empty: none is
-  std::vector<uint32_t> group;  // the lowest node of those that one region holds together; empty: each is alone
+  std::vector<uint32_t> target;                    // index into the targets
+  std::vector<std::string> reason;                 // why there
+  std::vector<std::vector<std::string>> refusals;  // "halide: no kernel for Einsum"
+  std::vector<bool> pinned;                        // by the user: nobody moves it; empty: none is
+  std::vector<uint32_t>
+      group;  // the lowest node of those that one region holds together; empty: each is alone
 };
 
-/// Each node goes to the target it is pinned to, else to the first that supports it. Errors: a node that no target
-/// supports (all such operators are listed), a pin that names no target or no node, a pin to a target that cannot.
-Result<Placement> place_nodes(const Graph& graph, const std::vector<PlacementTarget>& targets, const std::vector<Pin>& pins);
+/// Each node goes to the target it is pinned to, else to the first that supports it. Errors: a node that no
+/// target supports (all such operators are listed), a pin that names no target or no node, a pin to a target
+/// that cannot.
+Result<Placement> place_nodes(const Graph& graph, const std::vector<PlacementTarget>& targets,
+                              const std::vector<Pin>& pins);
 
 }  // namespace intarsia

@@ -8,7 +8,8 @@ std::vector<bool> find_needed_values(const Graph& graph, std::vector<bool>& need
   std::vector<bool> needed(graph.values.size(), false);
   for (ValueId output : graph.outputs) needed[index(output)] = true;
   for (size_t i = graph.nodes.size(); i-- > 0;) {
-    for (ValueId output : graph.nodes[i].outputs) needed_nodes[i] = needed_nodes[i] || (output != no_value && needed[index(output)]);
+    for (ValueId output : graph.nodes[i].outputs)
+      needed_nodes[i] = needed_nodes[i] || (output != no_value && needed[index(output)]);
     if (!needed_nodes[i]) continue;
     for (ValueId read : values_read(graph.nodes[i])) needed[index(read)] = true;
     for (ValueId output : graph.nodes[i].outputs) {

@@ -20,8 +20,8 @@ struct PlacedValue {
 
 struct ScheduleStep {
   enum class Kind { run, copy } kind = Kind::run;
-  uint32_t region = 0;                // run
-  PlacedValue from, to;               // copy: the same value on two slots
+  uint32_t region = 0;   // run
+  PlacedValue from, to;  // copy: the same value on two slots
   bool operator==(const ScheduleStep&) const = default;
 };
 

@@ -50,12 +50,14 @@ uint64_t rest_offset(const Footer& footer) { return tail_offset(footer) + footer
 Status check_sizes(const Footer& footer, uint64_t file_bytes) {
   for (uint64_t part :
        {footer.elf_bytes, footer.constants_bytes, footer.blobs_bytes, footer.description_bytes}) {
-    if (part > file_bytes) return fail("damaged or cut off: a part of {} bytes in a file of {}", part, file_bytes);
+    if (part > file_bytes)
+      return fail("damaged or cut off: a part of {} bytes in a file of {}", part, file_bytes);
   }
   const uint64_t total = rest_offset(footer) + footer.blobs_bytes + footer.description_bytes + sizeof(Footer);
   if (total != file_bytes || footer.constants_bytes % tail_alignment != 0 ||
       footer.blobs_bytes % tail_alignment != 0 || footer.description_bytes % tail_alignment != 0) {
-    return fail("damaged or cut off: it has {} bytes, its parts {}; compile the model again", file_bytes, total);
+    return fail("damaged or cut off: it has {} bytes, its parts {}; compile the model again", file_bytes,
+                total);
   }
   return {};
 }
@@ -64,7 +66,8 @@ Status check_digest(const Footer& footer, const Image& image) {
   Digest digest;
   digest.add(image.head);
   digest.add(image.rest.first(image.rest.size() - sizeof(Footer) + offsetof(Footer, digest)));
-  if (digest.value() != footer.digest) return fail("damaged: its digest does not match; compile the model again");
+  if (digest.value() != footer.digest)
+    return fail("damaged: its digest does not match; compile the model again");
   return {};
 }
 
@@ -99,17 +102,21 @@ Result<MappedProgram> parse(const Footer& footer, const Image& image,
                             const std::shared_ptr<const ProgramFile>& owner) {
   TRY(check_digest(footer, image));
   MappedProgram program;
-  program.description = TRY(unpack_description(image.rest.subspan(footer.blobs_bytes, footer.description_bytes)));
+  program.description =
+      TRY(unpack_description(image.rest.subspan(footer.blobs_bytes, footer.description_bytes)));
   program.digest = footer.digest;
   program.elf = image.head.first(footer.elf_bytes);
   program.file = owner;
-  TRY(with_context(verify_program(program.description, footer.constants_bytes, footer.constants_bytes + footer.blobs_bytes),
+  TRY(with_context(verify_program(program.description, footer.constants_bytes,
+                                  footer.constants_bytes + footer.blobs_bytes),
                    "damaged"));
   for (const auto& constant : program.description.constants) {
-    program.constants.push_back(TRY(with_context(make_constant(*constant, image.constants, owner), "damaged")));
+    program.constants.push_back(
+        TRY(with_context(make_constant(*constant, image.constants, owner), "damaged")));
   }
   for (const auto& region : program.description.regions) {
-    program.blobs.push_back(image.rest.subspan(region->blob_offset - footer.constants_bytes, region->blob_bytes));
+    program.blobs.push_back(
+        image.rest.subspan(region->blob_offset - footer.constants_bytes, region->blob_bytes));
   }
   return program;
 }
@@ -123,8 +130,9 @@ Result<MappedProgram> parse_file(const std::shared_ptr<const ProgramFile>& file)
   const uint64_t head_bytes = tail_offset(footer), rest_bytes = size - rest_offset(footer);
   const std::shared_ptr<const std::byte> head = TRY(file->copy(0, head_bytes));
   const std::shared_ptr<const std::byte> rest = TRY(file->copy(rest_offset(footer), rest_bytes));
-  const Image image{
-      {head.get(), head_bytes}, file->bytes().subspan(head_bytes, footer.constants_bytes), {rest.get(), rest_bytes}};
+  const Image image{{head.get(), head_bytes},
+                    file->bytes().subspan(head_bytes, footer.constants_bytes),
+                    {rest.get(), rest_bytes}};
   MappedProgram program = TRY(parse(footer, image, file));
   program.elf_owner = head;
   program.blobs_owner = rest;
@@ -156,7 +164,8 @@ Result<std::shared_ptr<std::byte>> ProgramFile::copy(uint64_t offset, size_t byt
   if (memory == nullptr) return fail("{} bytes of memory for it are not to be had", bytes);
   std::shared_ptr<std::byte> copy(memory, static_cast<std::byte*>(memory.get()));
   for (size_t done = 0; done < bytes;) {
-    const ssize_t count = pread(file_.descriptor(), copy.get() + done, bytes - done, static_cast<off_t>(offset + done));
+    const ssize_t count =
+        pread(file_.descriptor(), copy.get() + done, bytes - done, static_cast<off_t>(offset + done));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return fail("cannot read it: {}", std::strerror(errno));
     if (count == 0) return fail("it was cut off while it was read; write programs elsewhere and rename them");
@@ -171,7 +180,8 @@ Status ProgramFile::check_unchanged() const {
   const bool same_time = facts.st_mtim.tv_sec == changed_.tv_sec && facts.st_mtim.tv_nsec == changed_.tv_nsec;
   if (same_time && static_cast<size_t>(facts.st_size) == bytes_.size()) return {};
   return fail(
-      "the file was changed in place after it was loaded (it had {} bytes, now it has {}): load it again, and replace "
+      "the file was changed in place after it was loaded (it had {} bytes, now it has {}): load it again, "
+      "and replace "
       "programs by renaming another file to their name",
       bytes_.size(), facts.st_size);
 }
@@ -189,13 +199,15 @@ Result<MappedProgram> parse_program(std::span<const std::byte> file) {
   INTARSIA_CHECK(reinterpret_cast<uintptr_t>(file.data()) % tail_alignment == 0);
   const Footer footer = TRY(read_footer(file.last(std::min(file.size(), sizeof(Footer)))));
   TRY(check_sizes(footer, file.size()));
-  const Image image{file.first(tail_offset(footer)), file.subspan(tail_offset(footer), footer.constants_bytes),
+  const Image image{file.first(tail_offset(footer)),
+                    file.subspan(tail_offset(footer), footer.constants_bytes),
                     file.subspan(rest_offset(footer))};
   return parse(footer, image, nullptr);
 }
 
 Status verify_constants(const MappedProgram& program) {
-  if (program.file != nullptr) TRY(with_context(program.file->check_unchanged(), "program '{}'", program.path));
+  if (program.file != nullptr)
+    TRY(with_context(program.file->check_unchanged(), "program '{}'", program.path));
   for (size_t i = 0; i < program.constants.size(); ++i) {
     const Tensor& constant = program.constants[i];
     const bool text = constant.dtype() == DType::string;

@@ -14,8 +14,8 @@
 
 namespace intarsia {
 
-/// A file kept open and mapped read-only as a whole. Whoever changes it in place changes the mapping, so what is checked
-/// before it is used comes from `copy`.
+/// A file kept open and mapped read-only as a whole. Whoever changes it in place changes the mapping, so what
+/// is checked before it is used comes from `copy`.
 class ProgramFile {
  public:
   static Result<std::shared_ptr<const ProgramFile>> open(const std::string& path);
@@ -43,22 +43,22 @@ struct MappedProgram {
   /// As in description.constants. Numbers lie in the mapping (read-only memory!), strings in memory of their
   /// own.
   std::vector<Tensor> constants;
-  std::span<const std::byte> elf;                 // the ELF image
-  std::vector<std::span<const std::byte>> blobs;  // one a region
+  std::span<const std::byte> elf;                      // the ELF image
+  std::vector<std::span<const std::byte>> blobs;       // one a region
   std::shared_ptr<const void> elf_owner, blobs_owner;  // null when read from memory
   uint64_t digest = 0;                      // of everything but the constants: the program's identity
   std::shared_ptr<const ProgramFile> file;  // null when read from memory
 };
 
-/// Opens, checks footer, digest, description and every offset, and maps the constants; all else is copied. Runs nothing of
-/// it. Errors name the file and say what to do.
+/// Opens, checks footer, digest, description and every offset, and maps the constants; all else is copied.
+/// Runs nothing of it. Errors name the file and say what to do.
 Result<MappedProgram> read_program(const std::string& path);
 
 /// The same for a file's bytes in memory, 64-byte aligned, which must outlive the result. Survives any bytes.
 Result<MappedProgram> parse_program(std::span<const std::byte> file);
 
-/// Compares the constants' bytes with their digests: reads all of them, so loading does not do it. Fails when the file was
-/// changed in place.
+/// Compares the constants' bytes with their digests: reads all of them, so loading does not do it. Fails when
+/// the file was changed in place.
 Status verify_constants(const MappedProgram& program);
 
 }  // namespace intarsia

@@ -46,7 +46,7 @@ class FunctionVerifier {
  private:
   const fbs::ProgramT& program_;
   const fbs::FunctionT& function_;
-  std::vector<bool> ready_;  // values that some step before has written, inputs and constants
+  std::vector<bool> ready_;           // values that some step before has written, inputs and constants
   std::vector<uint64_t> arena_ends_;  // one a slot: behind the last value or workspace
 
   bool on_host(const fbs::ValueT& value) const { return is_host_kind(program_.slots[value.slot]->kind); }
@@ -66,7 +66,8 @@ class FunctionVerifier {
     for (size_t slot = 0; slot < arena_ends_.size(); ++slot) {
       const uint64_t arena = function_.arena_bytes[slot];
       if (arena <= round_up(arena_ends_[slot], tail_alignment)) continue;
-      return fail("an arena of {} bytes on slot '{}', of which {} are used", arena, program_.slots[slot]->name, arena_ends_[slot]);
+      return fail("an arena of {} bytes on slot '{}', of which {} are used", arena,
+                  program_.slots[slot]->name, arena_ends_[slot]);
     }
     return {};
   }

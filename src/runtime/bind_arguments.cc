@@ -84,8 +84,8 @@ Status ArgumentBinder::check_tensor(const Side& side, const NamedTensor& argumen
   }
   for (size_t i = 0; i < dims.size(); ++i) {
     if (dims[i] < 0 || dims[i] == tensor.shape[i]) continue;
-    return fail("{} '{}' has shape {}, want {}: compile the model again for another shape (--shape)", side.what, argument.name,
-                print_shape(tensor.shape), print_dims(dims));
+    return fail("{} '{}' has shape {}, want {}: compile the model again for another shape (--shape)",
+                side.what, argument.name, print_shape(tensor.shape), print_dims(dims));
   }
   TRY(with_context(checked_elements(tensor.shape), "{} '{}'", side.what, argument.name));
   return {};

@@ -10,9 +10,7 @@
 
 namespace intarsia {
 
-void* LoadedProgram::symbol(const std::string& name) const {
-  return code_ ? code_->symbol(name) : nullptr;
-}
+void* LoadedProgram::symbol(const std::string& name) const { return code_ ? code_->symbol(name) : nullptr; }
 
 Status LoadedProgram::find_backends(std::span<const RunBackend> known) {
   backends_.assign(known.begin(), known.end());

@@ -17,8 +17,8 @@ namespace intarsia {
 
 struct BoundProgram;
 
-/// Immutable and shared by all sessions. Its file stays open, and its constants mapped, as long as it lives; all else
-/// of it is a copy.
+/// Immutable and shared by all sessions. Its file stays open, and its constants mapped, as long as it lives;
+/// all else of it is a copy.
 class LoadedProgram {
  public:
   LoadedProgram(const LoadedProgram&) = delete;

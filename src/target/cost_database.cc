@@ -18,7 +18,8 @@ namespace fs = std::filesystem;
 
 constexpr int format_version = 1;
 constexpr const char* schema =
-    "CREATE TABLE IF NOT EXISTS times (machine TEXT, key TEXT, nanoseconds INTEGER, PRIMARY KEY (machine, key)) WITHOUT ROWID";
+    "CREATE TABLE IF NOT EXISTS times (machine TEXT, key TEXT, nanoseconds INTEGER, PRIMARY KEY (machine, "
+    "key)) WITHOUT ROWID";
 
 std::string machine_name() {
   std::ifstream file("/proc/cpuinfo");
@@ -37,7 +38,9 @@ std::string digest(std::string_view key) {
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }
 
-bool run(sqlite3* file, const char* sql) { return sqlite3_exec(file, sql, nullptr, nullptr, nullptr) == SQLITE_OK; }
+bool run(sqlite3* file, const char* sql) {
+  return sqlite3_exec(file, sql, nullptr, nullptr, nullptr) == SQLITE_OK;
+}
 
 /// Of the file's format; 0: of a file that is new. Nothing when it cannot be read.
 std::optional<int> read_version(sqlite3* file) {
@@ -71,7 +74,9 @@ class Statement {
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
 
-  void bind(int at, const std::string& text) { sqlite3_bind_text(statement_, at, text.data(), static_cast<int>(text.size()), SQLITE_TRANSIENT); }
+  void bind(int at, const std::string& text) {
+    sqlite3_bind_text(statement_, at, text.data(), static_cast<int>(text.size()), SQLITE_TRANSIENT);
+  }
   void bind(int at, int64_t number) { sqlite3_bind_int64(statement_, at, number); }
   int step() { return statement_ == nullptr ? SQLITE_ERROR : sqlite3_step(statement_); }
   int64_t number() { return sqlite3_column_int64(statement_, 0); }
@@ -91,7 +96,8 @@ CostDatabase::CostDatabase(const std::string& folder, int busy_milliseconds)
   for (const std::string& name : folder.empty() ? std::span<const std::string>() : names) {
     if (open_or_replace((fs::path(folder) / name).string())) return;
   }
-  if (folder.empty()) warning_ = "measured times are not kept: there is no cache folder; name one with --cache";
+  if (folder.empty())
+    warning_ = "measured times are not kept: there is no cache folder; name one with --cache";
   path_.clear();
   open(":memory:");
 }
@@ -103,7 +109,8 @@ bool CostDatabase::open_or_replace(const std::string& path) {
   if (opened == Opened::damaged) {
     move_away(path);
     opened = open(path);
-    if (opened == Opened::ready) warning_ = fmt::format("{}: the file of measured times was damaged and is begun anew", path);
+    if (opened == Opened::ready)
+      warning_ = fmt::format("{}: the file of measured times was damaged and is begun anew", path);
   }
   if (opened == Opened::ready || opened == Opened::other_format) return opened == Opened::ready;
   warn(sqlite3_errmsg(file_.get()));
@@ -127,7 +134,8 @@ CostDatabase::Opened CostDatabase::open(const std::string& path) {
 
 void CostDatabase::warn(const std::string& why) {
   if (!warning_.empty()) return;
-  warning_ = fmt::format("{}: measured times are not kept this time ({}); name another folder with --cache", path_, why);
+  warning_ = fmt::format("{}: measured times are not kept this time ({}); name another folder with --cache",
+                         path_, why);
 }
 
 std::optional<int64_t> CostDatabase::find(std::string_view key) {
@@ -157,8 +165,10 @@ void CostDatabase::add(std::span<const std::pair<std::string, int64_t>> times) {
 }
 
 std::string user_cache_folder() {
-  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache != 0) return std::string(cache) + "/intarsia";
-  if (const char* home = std::getenv("HOME"); home != nullptr && *home != 0) return std::string(home) + "/.cache/intarsia";
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache != 0)
+    return std::string(cache) + "/intarsia";
+  if (const char* home = std::getenv("HOME"); home != nullptr && *home != 0)
+    return std::string(home) + "/.cache/intarsia";
   return {};
 }
 

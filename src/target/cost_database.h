@@ -1,6 +1,6 @@
-// Measured times, kept between compiles: an SQLite file that processes share. A time belongs to a machine (its CPU
-// and number of cores); those of other machines are left alone. Losing it costs time, never correctness, so that
-// trouble with the file is a warning.
+// Measured times, kept between compiles: an SQLite file that processes share. A time belongs to a machine
+// (its CPU and number of cores); those of other machines are left alone. Losing it costs time, never
+// correctness, so that trouble with the file is a warning.
 #pragma once
 
 #include <memory>
@@ -17,9 +17,10 @@ namespace intarsia {
 
 class CostDatabase {
  public:
-  /// `folder`/costs.sqlite, made when absent. A file of another format is left alone, and one of ours lies beside it. One
-  /// that is damaged is moved away and begun anew. One that cannot be used now (no room, no rights, held by another process
-  /// for more than `busy_milliseconds`) is left alone, and times live as long as this object. `warning` says so.
+  /// `folder`/costs.sqlite, made when absent. A file of another format is left alone, and one of ours lies
+  /// beside it. One that is damaged is moved away and begun anew. One that cannot be used now (no room, no
+  /// rights, held by another process for more than `busy_milliseconds`) is left alone, and times live as long
+  /// as this object. `warning` says so.
   explicit CostDatabase(const std::string& folder, int busy_milliseconds = 10000);
 
   /// Nanoseconds of what `key` describes (any text; its digest is kept), or nothing.

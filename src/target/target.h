@@ -23,22 +23,24 @@ struct Support {
 
 /// What making code came to, over all regions of a compile.
 struct CodegenReport {
-  int kernels = 0;           // that code was made for, variants that were measured among them
-  double cpu_seconds = 0;    // of all
-  std::string slowest;       // the kernel that took longest
+  int kernels = 0;         // that code was made for, variants that were measured among them
+  double cpu_seconds = 0;  // of all
+  std::string slowest;     // the kernel that took longest
   double slowest_seconds = 0;
-  std::vector<std::string> given_up;  // kernels that took too long, and why; another way to compute them was taken
+  std::vector<std::string>
+      given_up;  // kernels that took too long, and why; another way to compute them was taken
 };
 
 struct CompileOptions {
   int threads = 1;             // threads that a run of the program will use
   std::string cpu = "native";  // CPU level: native, x86-64-v2, x86-64-v3, x86-64-v4
-  bool exact_math = false;     // direct arithmetic only; else errors up to 1e-4 of the largest output are allowed
-  Tuner* tuner = nullptr;      // null: analytic choices
+  bool exact_math =
+      false;               // direct arithmetic only; else errors up to 1e-4 of the largest output are allowed
+  Tuner* tuner = nullptr;  // null: analytic choices
   CodegenReport* codegen = nullptr;    // filled in where it is given
   std::function<bool()> is_cancelled;  // asked several times a second while code is made; empty: never
   Progress progress;                   // of compiling this region
-  bool keep_names = true;  // false: nothing that the run half gets tells names of the source
+  bool keep_names = true;              // false: nothing that the run half gets tells names of the source
 };
 
 /// What a region becomes.
@@ -58,11 +60,13 @@ class Target {
   virtual std::string name() const = 0;
   /// Version of the library behind it, for reports and cost keys.
   virtual std::string version() const { return {}; }
-  /// Number of the code that it makes with one version of that library; another number, and times of its code are worth nothing.
+  /// Number of the code that it makes with one version of that library; another number, and times of its code
+  /// are worth nothing.
   virtual int code_generation() const { return 0; }
   /// True: programs with regions of it need a framework of this name where they run.
   virtual bool needs_framework() const { return false; }
-  /// True: its run half makes the memory of all its results itself, so they are adopted, not written in place.
+  /// True: its run half makes the memory of all its results itself, so they are adopted, not written in
+  /// place.
   virtual bool makes_outputs() const { return false; }
   /// True: the user brought its kernels, so that nodes stay with it even where another backend is faster.
   virtual bool is_users_own() const { return false; }

@@ -34,10 +34,10 @@ struct KernelBatch {
 struct Tuner {
   Tune effort = Tune::fast;
   CostDatabase* costs = nullptr;
-  /// Loads the batch's region and gives the nanoseconds of each kernel, in the order of calls: the least of several
-  /// rounds, so that between two runs of a kernel all the others ran. With threads, each of them wrote its part of what
-  /// the kernel reads, and the time ends when each has read its part of what was written: as kernels before and behind
-  /// would do.
+  /// Loads the batch's region and gives the nanoseconds of each kernel, in the order of calls: the least of
+  /// several rounds, so that between two runs of a kernel all the others ran. With threads, each of them
+  /// wrote its part of what the kernel reads, and the time ends when each has read its part of what was
+  /// written: as kernels before and behind would do.
   std::function<Result<std::vector<int64_t>>(const KernelBatch& batch, int threads)> time_kernels;
   /// Is there time left for another batch?
   std::function<bool()> may_go_on;

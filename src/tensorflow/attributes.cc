@@ -21,15 +21,22 @@ AttributeValue read_list(std::string_view list, std::string_view whole) {
     const bool packed = message.wire_type() == protozero::pbf_wire_type::length_delimited;
     switch (message.tag()) {
       case list_value::i:
-        if (!packed) integers.push_back(message.get_int64());
-        else for (int64_t value : message.get_packed_int64()) integers.push_back(value);
+        if (!packed)
+          integers.push_back(message.get_int64());
+        else
+          for (int64_t value : message.get_packed_int64()) integers.push_back(value);
         break;
       case list_value::f:
-        if (!packed) floats.push_back(message.get_float());
-        else for (float value : message.get_packed_float()) floats.push_back(value);
+        if (!packed)
+          floats.push_back(message.get_float());
+        else
+          for (float value : message.get_packed_float()) floats.push_back(value);
         break;
-      case list_value::s: strings.push_back(message.get_string()); break;
-      default: return EncodedAttribute{std::string(whole)};
+      case list_value::s:
+        strings.push_back(message.get_string());
+        break;
+      default:
+        return EncodedAttribute{std::string(whole)};
     }
   }
   const int kinds = !integers.empty() + !floats.empty() + !strings.empty();
@@ -52,7 +59,8 @@ std::string encode_list(Write write) {
   return encode([&](pbf_writer& out) {
            pbf_writer list(out, attr_value::list);
            write(list);
-         }).bytes;
+         })
+      .bytes;
 }
 
 /// The bytes of an encoded attribute, or nothing.
@@ -65,8 +73,10 @@ std::string_view encoded_bytes(const Attributes& attributes, std::string_view na
 std::string read_function_name(pbf_reader message) {
   std::string name;
   while (message.next()) {
-    if (message.tag() == name_attr_list::name) name = message.get_string();
-    else message.skip();
+    if (message.tag() == name_attr_list::name)
+      name = message.get_string();
+    else
+      message.skip();
   }
   return name;
 }
@@ -78,16 +88,25 @@ Result<AttributeValue> read_attribute(std::string_view bytes) {
   pbf_reader message = read_message(bytes);
   while (message.next()) {
     switch (message.tag()) {
-      case attr_value::s: result = message.get_string(); break;
-      case attr_value::i: result = message.get_int64(); break;
-      case attr_value::f: result = message.get_float(); break;
-      case attr_value::list: result = read_list(read_bytes(message), bytes); break;
+      case attr_value::s:
+        result = message.get_string();
+        break;
+      case attr_value::i:
+        result = message.get_int64();
+        break;
+      case attr_value::f:
+        result = message.get_float();
+        break;
+      case attr_value::list:
+        result = read_list(read_bytes(message), bytes);
+        break;
       case attr_value::tensor: {
         const std::string_view tensor = read_bytes(message);
         if (Result<Tensor> read = read_tensor(tensor)) result = std::move(*read);
         break;  // one that we cannot hold (a quantised type) stays encoded
       }
-      default: message.skip();
+      default:
+        message.skip();
     }
   }
   return result;
@@ -99,13 +118,21 @@ Result<std::string> write_attribute(const AttributeValue& value) {
     const std::string bytes = TRY(write_tensor(tensor->view()));
     return encode([&](pbf_writer& out) { out.add_message(attr_value::tensor, bytes); }).bytes;
   }
-  if (auto* text = std::get_if<std::string>(&value)) return encode([&](pbf_writer& out) { out.add_bytes(attr_value::s, *text); }).bytes;
-  if (auto* number = std::get_if<int64_t>(&value)) return encode([&](pbf_writer& out) { out.add_int64(attr_value::i, *number); }).bytes;
-  if (auto* number = std::get_if<float>(&value)) return encode([&](pbf_writer& out) { out.add_float(attr_value::f, *number); }).bytes;
-  if (auto* list = std::get_if<std::vector<int64_t>>(&value)) return encode_list([&](pbf_writer& out) { out.add_packed_int64(list_value::i, list->begin(), list->end()); });
-  if (auto* list = std::get_if<std::vector<float>>(&value)) return encode_list([&](pbf_writer& out) { out.add_packed_float(list_value::f, list->begin(), list->end()); });
+  if (auto* text = std::get_if<std::string>(&value))
+    return encode([&](pbf_writer& out) { out.add_bytes(attr_value::s, *text); }).bytes;
+  if (auto* number = std::get_if<int64_t>(&value))
+    return encode([&](pbf_writer& out) { out.add_int64(attr_value::i, *number); }).bytes;
+  if (auto* number = std::get_if<float>(&value))
+    return encode([&](pbf_writer& out) { out.add_float(attr_value::f, *number); }).bytes;
+  if (auto* list = std::get_if<std::vector<int64_t>>(&value))
+    return encode_list(
+        [&](pbf_writer& out) { out.add_packed_int64(list_value::i, list->begin(), list->end()); });
+  if (auto* list = std::get_if<std::vector<float>>(&value))
+    return encode_list(
+        [&](pbf_writer& out) { out.add_packed_float(list_value::f, list->begin(), list->end()); });
   return encode_list([&](pbf_writer& out) {
-    for (const std::string& text : std::get<std::vector<std::string>>(value)) out.add_bytes(list_value::s, text);
+    for (const std::string& text : std::get<std::vector<std::string>>(value))
+      out.add_bytes(list_value::s, text);
   });
 }
 
@@ -118,7 +145,9 @@ EncodedAttribute encode_type(int32_t data_type) {
 }
 
 EncodedAttribute encode_types(const std::vector<int32_t>& data_types) {
-  return {encode_list([&](pbf_writer& out) { out.add_packed_int32(list_value::type, data_types.begin(), data_types.end()); })};
+  return {encode_list([&](pbf_writer& out) {
+    out.add_packed_int32(list_value::type, data_types.begin(), data_types.end());
+  })};
 }
 
 EncodedAttribute encode_shape(const std::optional<SymbolicShape>& shape) {
@@ -136,8 +165,10 @@ bool get_bool(const Attributes& attributes, std::string_view name, bool otherwis
   pbf_reader message = read_message(encoded_bytes(attributes, name));
   bool value = otherwise;
   while (message.next()) {
-    if (message.tag() == attr_value::b) value = message.get_bool();
-    else message.skip();
+    if (message.tag() == attr_value::b)
+      value = message.get_bool();
+    else
+      message.skip();
   }
   return value;
 }
@@ -146,8 +177,10 @@ int32_t get_type(const Attributes& attributes, std::string_view name) {
   pbf_reader message = read_message(encoded_bytes(attributes, name));
   int32_t value = 0;
   while (message.next()) {
-    if (message.tag() == attr_value::type) value = message.get_int32();
-    else message.skip();
+    if (message.tag() == attr_value::type)
+      value = message.get_int32();
+    else
+      message.skip();
   }
   return value;
 }
@@ -162,9 +195,12 @@ std::vector<int32_t> get_types(const Attributes& attributes, std::string_view na
   while (message.next(attr_value::list)) {
     pbf_reader list = message.get_message();
     while (list.next()) {
-      if (list.tag() != list_value::type) list.skip();
-      else if (list.wire_type() != protozero::pbf_wire_type::length_delimited) types.push_back(list.get_int32());
-      else for (int32_t type : list.get_packed_int32()) types.push_back(type);
+      if (list.tag() != list_value::type)
+        list.skip();
+      else if (list.wire_type() != protozero::pbf_wire_type::length_delimited)
+        types.push_back(list.get_int32());
+      else
+        for (int32_t type : list.get_packed_int32()) types.push_back(type);
     }
   }
   return types;
@@ -187,8 +223,10 @@ std::vector<std::string> get_functions(const AttributeValue& value) {
     } else if (message.tag() == attr_value::list) {
       pbf_reader list = message.get_message();
       while (list.next()) {
-        if (list.tag() == list_value::func) names.push_back(read_function_name(list.get_message()));
-        else list.skip();
+        if (list.tag() == list_value::func)
+          names.push_back(read_function_name(list.get_message()));
+        else
+          list.skip();
       }
     } else {
       message.skip();

@@ -1,6 +1,6 @@
-// AttrValue and the attributes of a node. What has a typed form of ours (integers, floats, strings, tensors, lists of the
-// first three) gets it; booleans, types, shapes, functions and other lists stay encoded, so that writing what was read
-// gives the same meaning.
+// AttrValue and the attributes of a node. What has a typed form of ours (integers, floats, strings, tensors,
+// lists of the first three) gets it; booleans, types, shapes, functions and other lists stay encoded, so that
+// writing what was read gives the same meaning.
 #pragma once
 
 #include <optional>

@@ -11,7 +11,8 @@ namespace {
 std::optional<int> parse_number(std::string_view text) {
   int number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size() || number < 0) return std::nullopt;
+  if (text.empty() || error != std::errc() || end != text.data() + text.size() || number < 0)
+    return std::nullopt;
   return number;
 }
 

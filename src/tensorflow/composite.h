@@ -1,5 +1,5 @@
-// A graph node that stands for several NodeDefs: attribute `_nodes` holds them as a GraphDef, in which "@2" is the node's
-// input 2; `_outputs` lists the tensors ("while/Exit:0") that are its outputs.
+// A graph node that stands for several NodeDefs: attribute `_nodes` holds them as a GraphDef, in which "@2"
+// is the node's input 2; `_outputs` lists the tensors ("while/Exit:0") that are its outputs.
 #pragma once
 
 #include <optional>

@@ -10,9 +10,9 @@ constexpr struct {
   int32_t number;
   DType dtype;
 } table[] = {
-    {1, DType::f32},   {2, DType::f64},    {3, DType::i32},     {4, DType::u8},        {5, DType::i16},
-    {6, DType::i8},    {7, DType::string}, {8, DType::c64},     {9, DType::i64},       {10, DType::boolean},
-    {14, DType::bf16}, {17, DType::u16},   {18, DType::c128},   {19, DType::f16},      {22, DType::u32},
+    {1, DType::f32},   {2, DType::f64},     {3, DType::i32},       {4, DType::u8},   {5, DType::i16},
+    {6, DType::i8},    {7, DType::string},  {8, DType::c64},       {9, DType::i64},  {10, DType::boolean},
+    {14, DType::bf16}, {17, DType::u16},    {18, DType::c128},     {19, DType::f16}, {22, DType::u32},
     {23, DType::u64},  {24, DType::f8e5m2}, {25, DType::f8e4m3fn},
 };
 
@@ -37,7 +37,8 @@ int32_t data_type_of(DType dtype) {
 }
 
 bool is_opaque_type(int32_t data_type) {
-  return data_type == resource_type || data_type == variant_type || data_type == int4_type || data_type == uint4_type;
+  return data_type == resource_type || data_type == variant_type || data_type == int4_type ||
+         data_type == uint4_type;
 }
 
 }  // namespace intarsia::tensorflow

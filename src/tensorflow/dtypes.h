@@ -13,7 +13,8 @@ DType dtype_of(int32_t data_type);
 /// 0 for types that TensorFlow lacks.
 int32_t data_type_of(DType dtype);
 
-/// Resources, variants and 4-bit integers (which TensorFlow keeps in another form): values that only it can hold.
+/// Resources, variants and 4-bit integers (which TensorFlow keeps in another form): values that only it can
+/// hold.
 bool is_opaque_type(int32_t data_type);
 
 }  // namespace intarsia::tensorflow

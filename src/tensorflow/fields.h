@@ -1,6 +1,6 @@
-// Field numbers of TensorFlow's public schemas (graph.proto, node_def.proto, attr_value.proto, function.proto,
-// op_def.proto, tensor.proto, saved_model.proto, meta_graph.proto, saver.proto, saved_object_graph.proto,
-// trackable_object_graph.proto) that are read and written here.
+// Field numbers of TensorFlow's public schemas (graph.proto, node_def.proto, attr_value.proto,
+// function.proto, op_def.proto, tensor.proto, saved_model.proto, meta_graph.proto, saver.proto,
+// saved_object_graph.proto, trackable_object_graph.proto) that are read and written here.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,18 @@ namespace node_def {
 enum : uint32_t { name = 1, op = 2, input = 3, device = 4, attr = 5 };
 }
 namespace attr_value {
-enum : uint32_t { list = 1, s = 2, i = 3, f = 4, b = 5, type = 6, shape = 7, tensor = 8, placeholder = 9, func = 10 };
+enum : uint32_t {
+  list = 1,
+  s = 2,
+  i = 3,
+  f = 4,
+  b = 5,
+  type = 6,
+  shape = 7,
+  tensor = 8,
+  placeholder = 9,
+  func = 10
+};
 }
 namespace list_value {
 enum : uint32_t { s = 2, i = 3, f = 4, b = 5, type = 6, shape = 7, tensor = 8, func = 9 };
@@ -42,8 +53,20 @@ enum : uint32_t { name = 1, type = 3, type_attr = 4, number_attr = 5, type_list_
 }
 namespace tensor_proto {
 enum : uint32_t {
-  dtype = 1, tensor_shape = 2, tensor_content = 4, float_val = 5, double_val = 6, int_val = 7, string_val = 8,
-  scomplex_val = 9, int64_val = 10, bool_val = 11, dcomplex_val = 12, half_val = 13, uint32_val = 16, uint64_val = 17
+  dtype = 1,
+  tensor_shape = 2,
+  tensor_content = 4,
+  float_val = 5,
+  double_val = 6,
+  int_val = 7,
+  string_val = 8,
+  scomplex_val = 9,
+  int64_val = 10,
+  bool_val = 11,
+  dcomplex_val = 12,
+  half_val = 13,
+  uint32_val = 16,
+  uint64_val = 17
 };
 }
 namespace tensor_shape {
@@ -56,7 +79,14 @@ namespace saved_model {
 enum : uint32_t { meta_graph = 2 };
 }
 namespace meta_graph {
-enum : uint32_t { meta_info = 1, graph_def = 2, saver_def = 3, signature_def = 5, asset_file_def = 6, object_graph_def = 7 };
+enum : uint32_t {
+  meta_info = 1,
+  graph_def = 2,
+  saver_def = 3,
+  signature_def = 5,
+  asset_file_def = 6,
+  object_graph_def = 7
+};
 }
 namespace meta_info {
 enum : uint32_t { tags = 4 };

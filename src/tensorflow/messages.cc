@@ -16,9 +16,12 @@ using protozero::pbf_writer;
 std::pair<std::string, std::string_view> read_entry(pbf_reader message) {
   std::pair<std::string, std::string_view> entry;
   while (message.next()) {
-    if (message.tag() == map_entry::key) entry.first = message.get_string();
-    else if (message.tag() == map_entry::value) entry.second = read_bytes(message);
-    else message.skip();
+    if (message.tag() == map_entry::key)
+      entry.first = message.get_string();
+    else if (message.tag() == map_entry::value)
+      entry.second = read_bytes(message);
+    else
+      message.skip();
   }
   return entry;
 }
@@ -33,12 +36,23 @@ ArgDef read_argument(pbf_reader message) {
   ArgDef argument;
   while (message.next()) {
     switch (message.tag()) {
-      case arg_def::name: argument.name = message.get_string(); break;
-      case arg_def::type: argument.type = message.get_int32(); break;
-      case arg_def::type_attr: argument.type_attribute = message.get_string(); break;
-      case arg_def::number_attr: argument.number_attribute = message.get_string(); break;
-      case arg_def::type_list_attr: argument.type_list_attribute = message.get_string(); break;
-      default: message.skip();
+      case arg_def::name:
+        argument.name = message.get_string();
+        break;
+      case arg_def::type:
+        argument.type = message.get_int32();
+        break;
+      case arg_def::type_attr:
+        argument.type_attribute = message.get_string();
+        break;
+      case arg_def::number_attr:
+        argument.number_attribute = message.get_string();
+        break;
+      case arg_def::type_list_attr:
+        argument.type_list_attribute = message.get_string();
+        break;
+      default:
+        message.skip();
     }
   }
   return argument;
@@ -50,7 +64,8 @@ void write_argument(pbf_writer& out, uint32_t tag, const ArgDef& argument) {
   if (argument.type != 0) message.add_int32(arg_def::type, argument.type);
   if (!argument.type_attribute.empty()) message.add_string(arg_def::type_attr, argument.type_attribute);
   if (!argument.number_attribute.empty()) message.add_string(arg_def::number_attr, argument.number_attribute);
-  if (!argument.type_list_attribute.empty()) message.add_string(arg_def::type_list_attr, argument.type_list_attribute);
+  if (!argument.type_list_attribute.empty())
+    message.add_string(arg_def::type_list_attr, argument.type_list_attribute);
 }
 
 TensorInfo read_tensor_info(std::string_view bytes) {
@@ -58,15 +73,22 @@ TensorInfo read_tensor_info(std::string_view bytes) {
   pbf_reader message = read_message(bytes);
   while (message.next()) {
     switch (message.tag()) {
-      case tensor_info::name: info.name = message.get_string(); break;
-      case tensor_info::dtype: info.data_type = message.get_int32(); break;
-      case tensor_info::tensor_shape: info.shape = read_shape(read_bytes(message)); break;
+      case tensor_info::name:
+        info.name = message.get_string();
+        break;
+      case tensor_info::dtype:
+        info.data_type = message.get_int32();
+        break;
+      case tensor_info::tensor_shape:
+        info.shape = read_shape(read_bytes(message));
+        break;
       case tensor_info::coo_sparse:
       case tensor_info::composite:
         info.is_tensor = false;
         message.skip();
         break;
-      default: message.skip();
+      default:
+        message.skip();
     }
   }
   return info;
@@ -101,14 +123,18 @@ MetaGraph read_meta_graph(std::string_view bytes) {
     } else if (message.tag() == meta_graph::saver_def) {
       pbf_reader saver = message.get_message();
       while (saver.next()) {
-        if (saver.tag() == saver_def::restore_op_name) meta.restore_op = saver.get_string();
-        else saver.skip();
+        if (saver.tag() == saver_def::restore_op_name)
+          meta.restore_op = saver.get_string();
+        else
+          saver.skip();
       }
     } else if (message.tag() == meta_graph::meta_info) {
       pbf_reader info = message.get_message();
       while (info.next()) {
-        if (info.tag() == meta_info::tags) meta.tags.push_back(info.get_string());
-        else info.skip();
+        if (info.tag() == meta_info::tags)
+          meta.tags.push_back(info.get_string());
+        else
+          info.skip();
       }
     } else {
       message.skip();
@@ -138,19 +164,32 @@ Result<NodeDef> read_node(std::string_view bytes) {
   pbf_reader message = read_message(bytes);
   while (message.next()) {
     switch (message.tag()) {
-      case node_def::name: node.name = message.get_string(); break;
-      case node_def::op: node.op = message.get_string(); break;
-      case node_def::device: node.device = message.get_string(); break;
-      case node_def::input: node.inputs.push_back(message.get_string()); break;
-      case node_def::attr: attributes.push_back(read_entry(message.get_message())); break;
-      default: message.skip();
+      case node_def::name:
+        node.name = message.get_string();
+        break;
+      case node_def::op:
+        node.op = message.get_string();
+        break;
+      case node_def::device:
+        node.device = message.get_string();
+        break;
+      case node_def::input:
+        node.inputs.push_back(message.get_string());
+        break;
+      case node_def::attr:
+        attributes.push_back(read_entry(message.get_message()));
+        break;
+      default:
+        message.skip();
     }
   }
   TRY(check_utf8(node.name, "node"));
   TRY(with_context(check_utf8(node.op, "operator"), "node '{}'", node.name));
-  for (const std::string& input : node.inputs) TRY(with_context(check_utf8(input, "input"), "node '{}'", node.name));
+  for (const std::string& input : node.inputs)
+    TRY(with_context(check_utf8(input, "input"), "node '{}'", node.name));
   for (const auto& [name, value] : attributes) {
-    node.attributes.set(name, TRY(with_context(read_attribute(value), "node '{}' ({}): attribute '{}'", node.name, node.op, name)));
+    node.attributes.set(name, TRY(with_context(read_attribute(value), "node '{}' ({}): attribute '{}'",
+                                               node.name, node.op, name)));
   }
   return node;
 }
@@ -182,8 +221,10 @@ Result<GraphDef> read_graph(std::string_view bytes) {
     } else if (message.tag() == graph_def::versions) {
       pbf_reader versions = message.get_message();
       while (versions.next()) {
-        if (versions.tag() == versions::producer) graph.producer = versions.get_int32();
-        else versions.skip();
+        if (versions.tag() == versions::producer)
+          graph.producer = versions.get_int32();
+        else
+          versions.skip();
       }
     } else {
       message.skip();
@@ -197,10 +238,17 @@ OpDef read_op(std::string_view bytes) {
   pbf_reader message = read_message(bytes);
   while (message.next()) {
     switch (message.tag()) {
-      case op_def::name: op.name = message.get_string(); break;
-      case op_def::input_arg: op.inputs.push_back(read_argument(message.get_message())); break;
-      case op_def::output_arg: op.outputs.push_back(read_argument(message.get_message())); break;
-      default: message.skip();
+      case op_def::name:
+        op.name = message.get_string();
+        break;
+      case op_def::input_arg:
+        op.inputs.push_back(read_argument(message.get_message()));
+        break;
+      case op_def::output_arg:
+        op.outputs.push_back(read_argument(message.get_message()));
+        break;
+      default:
+        message.skip();
     }
   }
   return op;
@@ -247,19 +295,26 @@ Result<std::string> write_function(const FunctionDef& function) {
   std::string_view old_signature;
   pbf_reader old = read_message(function.bytes);
   while (old.next()) {
-    if (old.tag() == function_def::signature) old_signature = read_bytes(old);
-    else if (old.tag() == function_def::attr || old.tag() == function_def::control_ret) copy_field(old, out);
-    else old.skip();
+    if (old.tag() == function_def::signature)
+      old_signature = read_bytes(old);
+    else if (old.tag() == function_def::attr || old.tag() == function_def::control_ret)
+      copy_field(old, out);
+    else
+      old.skip();
   }
   {
     pbf_writer signature(out, function_def::signature);
     signature.add_string(op_def::name, function.signature.name);
-    for (const ArgDef& argument : function.signature.inputs) write_argument(signature, op_def::input_arg, argument);
-    for (const ArgDef& argument : function.signature.outputs) write_argument(signature, op_def::output_arg, argument);
+    for (const ArgDef& argument : function.signature.inputs)
+      write_argument(signature, op_def::input_arg, argument);
+    for (const ArgDef& argument : function.signature.outputs)
+      write_argument(signature, op_def::output_arg, argument);
     pbf_reader rest = read_message(old_signature);
     while (rest.next()) {
-      if (rest.tag() > op_def::output_arg) copy_field(rest, signature);
-      else rest.skip();
+      if (rest.tag() > op_def::output_arg)
+        copy_field(rest, signature);
+      else
+        rest.skip();
     }
   }
   for (const NodeDef& node : function.nodes) {
@@ -273,8 +328,10 @@ std::vector<MetaGraph> read_saved_model(std::string_view bytes) {
   std::vector<MetaGraph> graphs;
   pbf_reader message = read_message(bytes);
   while (message.next()) {
-    if (message.tag() == saved_model::meta_graph) graphs.push_back(read_meta_graph(read_bytes(message)));
-    else message.skip();
+    if (message.tag() == saved_model::meta_graph)
+      graphs.push_back(read_meta_graph(read_bytes(message)));
+    else
+      message.skip();
   }
   return graphs;
 }

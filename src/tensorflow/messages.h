@@ -1,4 +1,5 @@
-// Graphs, functions and signatures of TensorFlow's files. Every reader throws protozero::exception on malformed bytes.
+// Graphs, functions and signatures of TensorFlow's files. Every reader throws protozero::exception on
+// malformed bytes.
 #pragma once
 
 #include <map>
@@ -14,7 +15,8 @@ namespace intarsia::tensorflow {
 
 struct NodeDef {
   std::string name, op, device;
-  std::vector<std::string> inputs;  // "node:1"; in a function "node:output:1" or an argument; "^node": only after it
+  std::vector<std::string>
+      inputs;  // "node:1"; in a function "node:output:1" or an argument; "^node": only after it
   Attributes attributes;
 };
 
@@ -59,18 +61,20 @@ struct MetaGraph {
   std::vector<std::string> tags;
   std::string_view graph;
   std::map<std::string, SignatureDef> signatures;
-  std::string restore_op;          // node that sets the variables when the session loader is done
-  std::string_view object_graph;   // a SavedObjectGraph (object_graph.h); empty in models of TensorFlow 1
+  std::string restore_op;         // node that sets the variables when the session loader is done
+  std::string_view object_graph;  // a SavedObjectGraph (object_graph.h); empty in models of TensorFlow 1
 };
 
 Result<NodeDef> read_node(std::string_view bytes);
 std::string write_node(const NodeDef& node, const std::map<std::string, std::string>& encoded_attributes);
 Result<GraphDef> read_graph(std::string_view bytes);
 Result<FunctionDef> read_function(std::string_view bytes);
-/// The function of a FunctionDefLibrary (its bytes) that an attribute names; none where it names not one, or the library lacks it.
+/// The function of a FunctionDefLibrary (its bytes) that an attribute names; none where it names not one, or
+/// the library lacks it.
 Result<std::optional<FunctionDef>> find_function(std::string_view library, const Attributes& attributes,
                                                  const char* attribute);
-/// With what `bytes`, if there are any, say beyond the fields of FunctionDef (results of control, statefulness).
+/// With what `bytes`, if there are any, say beyond the fields of FunctionDef (results of control,
+/// statefulness).
 Result<std::string> write_function(const FunctionDef& function);
 OpDef read_op(std::string_view bytes);
 std::vector<MetaGraph> read_saved_model(std::string_view bytes);

@@ -12,9 +12,12 @@ void read_child(pbf_reader message, TrackedObject& object) {
   uint32_t number = 0;  // a number of 0 is not written
   std::string name;
   while (message.next()) {
-    if (message.tag() == object_reference::node_id) number = static_cast<uint32_t>(message.get_int32());
-    else if (message.tag() == object_reference::local_name) name = message.get_string();
-    else message.skip();
+    if (message.tag() == object_reference::node_id)
+      number = static_cast<uint32_t>(message.get_int32());
+    else if (message.tag() == object_reference::local_name)
+      name = message.get_string();
+    else
+      message.skip();
   }
   object.children[name] = number;
 }
@@ -23,9 +26,12 @@ void read_child(pbf_reader message, TrackedObject& object) {
 void read_value(pbf_reader message, TrackedObject& object) {
   std::string name, key;
   while (message.next()) {
-    if (message.tag() == serialized_tensor::name) name = message.get_string();
-    else if (message.tag() == serialized_tensor::checkpoint_key) key = message.get_string();
-    else message.skip();
+    if (message.tag() == serialized_tensor::name)
+      name = message.get_string();
+    else if (message.tag() == serialized_tensor::checkpoint_key)
+      key = message.get_string();
+    else
+      message.skip();
   }
   if (name == "VARIABLE_VALUE") object.variable_key = key;
 }
@@ -33,9 +39,12 @@ void read_value(pbf_reader message, TrackedObject& object) {
 TrackedObject read_object(pbf_reader message, bool has_values) {
   TrackedObject object;
   while (message.next()) {
-    if (message.tag() == object_node::children) read_child(message.get_message(), object);
-    else if (has_values && message.tag() == trackable_object::attributes) read_value(message.get_message(), object);
-    else message.skip();
+    if (message.tag() == object_node::children)
+      read_child(message.get_message(), object);
+    else if (has_values && message.tag() == trackable_object::attributes)
+      read_value(message.get_message(), object);
+    else
+      message.skip();
   }
   return object;
 }
@@ -59,9 +68,12 @@ void read_function(pbf_reader entry, ObjectGraph& graph) {
   std::string name;
   std::string_view function;
   while (entry.next()) {
-    if (entry.tag() == map_entry::key) name = entry.get_string();
-    else if (entry.tag() == map_entry::value) function = read_bytes(entry);
-    else entry.skip();
+    if (entry.tag() == map_entry::key)
+      name = entry.get_string();
+    else if (entry.tag() == map_entry::value)
+      function = read_bytes(entry);
+    else
+      entry.skip();
   }
   graph.captures[name] = read_captures(function);
 }
@@ -70,9 +82,12 @@ ObjectGraph read_objects(std::string_view bytes, bool is_checkpoint) {
   ObjectGraph graph;
   pbf_reader message = read_message(bytes);
   while (message.next()) {
-    if (message.tag() == object_graph::nodes) graph.objects.push_back(read_object(message.get_message(), is_checkpoint));
-    else if (!is_checkpoint && message.tag() == object_graph::concrete_functions) read_function(message.get_message(), graph);
-    else message.skip();
+    if (message.tag() == object_graph::nodes)
+      graph.objects.push_back(read_object(message.get_message(), is_checkpoint));
+    else if (!is_checkpoint && message.tag() == object_graph::concrete_functions)
+      read_function(message.get_message(), graph);
+    else
+      message.skip();
   }
   return graph;
 }

@@ -1,5 +1,5 @@
-// The objects (modules, layers, variables) of a SavedModel and of its checkpoint. Both name them alike: by the names under
-// which one holds another, from the root down.
+// The objects (modules, layers, variables) of a SavedModel and of its checkpoint. Both name them alike: by
+// the names under which one holds another, from the root down.
 #pragma once
 
 #include <map>

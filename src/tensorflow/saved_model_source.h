@@ -37,16 +37,16 @@ struct SavedVariable {
 struct SavedModelFiles {
   std::string folder;
   std::vector<std::string> tags;
-  /// What TensorFlow's session loader leaves without a value: its list of variables lacks those of Keras layers that a
-  /// tf.Module holds.
+  /// What TensorFlow's session loader leaves without a value: its list of variables lacks those of Keras
+  /// layers that a tf.Module holds.
   std::vector<SavedVariable> unrestored;
 };
 
 struct TensorFlowSource {
   /// Names and types of an operator's inputs and outputs; null: TensorFlow has no such operator.
   std::function<Result<const tensorflow::OpDef*>(const std::string& op)> find_op;
-  /// Loads a SavedModel, whose variables are restored and whose initialisers run, and reads variables (by the nodes that
-  /// make their handles) and tables, in order.
+  /// Loads a SavedModel, whose variables are restored and whose initialisers run, and reads variables (by the
+  /// nodes that make their handles) and tables, in order.
   std::function<Result<SavedContents>(const SavedModelFiles& files, const std::vector<std::string>& variables,
                                       const std::vector<SavedTable>& tables)>
       read_saved_model;

@@ -5,13 +5,13 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "base/tensor_view.h"
 #include "base/shape.h"
+#include "base/tensor_view.h"
 
 namespace intarsia::tensorflow {
 
-/// Reads a serialised TensorProto of numbers, booleans or strings; values that the message leaves out repeat its last one.
-/// Throws protozero::exception on malformed bytes.
+/// Reads a serialised TensorProto of numbers, booleans or strings; values that the message leaves out repeat
+/// its last one. Throws protozero::exception on malformed bytes.
 Result<Tensor> read_tensor(std::string_view bytes);
 /// Numbers as their bytes in `tensor_content`. Fails for a dtype that TensorFlow lacks.
 Result<std::string> write_tensor(const TensorView& tensor);

@@ -17,13 +17,18 @@ ValueId weights_to_ours(Translation& t, size_t input, int64_t spatial) {
 Status convolution(Translation& t, int64_t spatial) {
   const Layout layout = TRY(read_layout(t, spatial));
   const Shape image = TRY(t.shape(0)), weights = TRY(t.shape(1));
-  if (static_cast<int64_t>(image.size()) != spatial + 2 || image.size() != weights.size()) return fail("of rank {} and {}", image.size(), weights.size());
+  if (static_cast<int64_t>(image.size()) != spatial + 2 || image.size() != weights.size())
+    return fail("of rank {} and {}", image.size(), weights.size());
   Window window = TRY(read_window(t, layout, {weights.begin(), weights.begin() + spatial}));
   TRY(set_padding(t, layout, image, window));
-  const int64_t channels = image[static_cast<size_t>(layout.channel_axis())], depth = weights[static_cast<size_t>(spatial)];
+  const int64_t channels = image[static_cast<size_t>(layout.channel_axis())],
+                depth = weights[static_cast<size_t>(spatial)];
   if (depth == 0 || channels % depth != 0) return fail("{} channels in groups of {}", channels, depth);
   const ValueId y = t.make("Conv", {to_channels_first(t, t.input(0), layout), weights_to_ours(t, 1, spatial)},
-                           {{"strides", window.strides}, {"dilations", window.dilations}, {"pads", window.pads}, {"group", channels / depth}});
+                           {{"strides", window.strides},
+                            {"dilations", window.dilations},
+                            {"pads", window.pads},
+                            {"group", channels / depth}});
   t.give(0, from_channels_first(t, y, layout));
   return {};
 }
@@ -35,35 +40,48 @@ Status conv3d(Translation& t) { return convolution(t, 3); }
 Status depthwise(Translation& t) {
   const Layout layout = TRY(read_layout(t, 2));
   const Shape image = TRY(t.shape(0)), weights = TRY(t.shape(1));
-  if (image.size() != 4 || weights.size() != 4) return fail("of rank {} and {}", image.size(), weights.size());
+  if (image.size() != 4 || weights.size() != 4)
+    return fail("of rank {} and {}", image.size(), weights.size());
   Window window = TRY(read_window(t, layout, {weights[0], weights[1]}));
   TRY(set_padding(t, layout, image, window));
   const ValueId moved = t.transpose(t.input(1), {2, 3, 0, 1});
   const ValueId filters = t.reshape(moved, {weights[2] * weights[3], 1, weights[0], weights[1]});
   const ValueId y = t.make("Conv", {to_channels_first(t, t.input(0), layout), filters},
-                           {{"strides", window.strides}, {"dilations", window.dilations}, {"pads", window.pads}, {"group", weights[2]}});
+                           {{"strides", window.strides},
+                            {"dilations", window.dilations},
+                            {"pads", window.pads},
+                            {"group", weights[2]}});
   t.give(0, from_channels_first(t, y, layout));
   return {};
 }
 
-/// The gradient of a convolution by its input: a transposed convolution. Inputs: output sizes, weights, image.
+/// The gradient of a convolution by its input: a transposed convolution. Inputs: output sizes, weights,
+/// image.
 Status transposed_convolution(Translation& t, int64_t spatial) {
   const Layout layout = TRY(read_layout(t, spatial));
   const Shape output = TRY(t.integers(0)), weights = TRY(t.shape(1)), image = TRY(t.shape(2));
-  if (static_cast<int64_t>(output.size()) != spatial + 2 || output.size() != weights.size()) return fail("of rank {} and {}", output.size(), weights.size());
+  if (static_cast<int64_t>(output.size()) != spatial + 2 || output.size() != weights.size())
+    return fail("of rank {} and {}", output.size(), weights.size());
   Window window = TRY(read_window(t, layout, {weights.begin(), weights.begin() + spatial}));
   TRY(set_padding(t, layout, output, window));
   std::vector<int64_t> extra;
   for (int64_t axis = 0; axis < spatial; ++axis) {
     const size_t a = static_cast<size_t>(axis), at = static_cast<size_t>(layout.spatial_axis(axis));
     const int64_t reach = (window.kernel[a] - 1) * window.dilations[a] + 1;
-    const int64_t grown = (image[at] - 1) * window.strides[a] + reach - window.pads[a] - window.pads[a + static_cast<size_t>(spatial)];
+    const int64_t grown = (image[at] - 1) * window.strides[a] + reach - window.pads[a] -
+                          window.pads[a + static_cast<size_t>(spatial)];
     extra.push_back(output[at] - grown);
-    if (extra.back() < 0 || extra.back() >= std::max(window.strides[a], window.dilations[a])) return fail("its output sizes do not fit its strides");
+    if (extra.back() < 0 || extra.back() >= std::max(window.strides[a], window.dilations[a]))
+      return fail("its output sizes do not fit its strides");
   }
-  // Weights are [spatial..., out, in] here: the permutation gives [in, out, spatial...], which is what ConvTranspose wants.
-  const ValueId y = t.make("ConvTranspose", {to_channels_first(t, t.input(2), layout), weights_to_ours(t, 1, spatial)},
-                           {{"strides", window.strides}, {"dilations", window.dilations}, {"pads", window.pads}, {"output_padding", extra}});
+  // Weights are [spatial..., out, in] here: the permutation gives [in, out, spatial...], which is what
+  // ConvTranspose wants.
+  const ValueId y =
+      t.make("ConvTranspose", {to_channels_first(t, t.input(2), layout), weights_to_ours(t, 1, spatial)},
+             {{"strides", window.strides},
+              {"dilations", window.dilations},
+              {"pads", window.pads},
+              {"output_padding", extra}});
   t.give(0, from_channels_first(t, y, layout));
   return {};
 }
@@ -92,7 +110,9 @@ Status product(Translation& t, const char* a_swapped, const char* b_swapped) {
 
 Status matmul(Translation& t) { return product(t, "transpose_a", "transpose_b"); }
 Status batch_matmul(Translation& t) {
-  if (tensorflow::get_bool(t.attributes(), "grad_x", false) || tensorflow::get_bool(t.attributes(), "grad_y", false)) return fail("with grad_x or grad_y");
+  if (tensorflow::get_bool(t.attributes(), "grad_x", false) ||
+      tensorflow::get_bool(t.attributes(), "grad_y", false))
+    return fail("with grad_x or grad_y");
   return product(t, "adj_x", "adj_y");
 }
 
@@ -102,9 +122,16 @@ Status einsum(Translation& t) {
 }
 
 constexpr TranslationRow rows[] = {
-    {"Conv2D", conv2d}, {"Conv3D", conv3d}, {"DepthwiseConv2dNative", depthwise}, {"Conv2DBackpropInput", conv2d_transpose},
-    {"Conv3DBackpropInputV2", conv3d_transpose}, {"MatMul", matmul}, {"BatchMatMul", batch_matmul}, {"BatchMatMulV2", batch_matmul},
-    {"BatchMatMulV3", batch_matmul}, {"Einsum", einsum},
+    {"Conv2D", conv2d},
+    {"Conv3D", conv3d},
+    {"DepthwiseConv2dNative", depthwise},
+    {"Conv2DBackpropInput", conv2d_transpose},
+    {"Conv3DBackpropInputV2", conv3d_transpose},
+    {"MatMul", matmul},
+    {"BatchMatMul", batch_matmul},
+    {"BatchMatMulV2", batch_matmul},
+    {"BatchMatMulV3", batch_matmul},
+    {"Einsum", einsum},
 };
 
 }  // namespace

@@ -14,14 +14,17 @@ Status same(Translation& t) {
   return {};
 }
 
-constexpr char abs_[] = "Abs", acos_[] = "Acos", acosh_[] = "Acosh", asin_[] = "Asin", asinh_[] = "Asinh", atan_[] = "Atan", atanh_[] = "Atanh",
-               ceil_[] = "Ceil", cos_[] = "Cos", cosh_[] = "Cosh", erf_[] = "Erf", exp_[] = "Exp", floor_[] = "Floor", log_[] = "Log",
-               neg_[] = "Neg", relu_[] = "Relu", round_[] = "Round", sigmoid_[] = "Sigmoid", sign_[] = "Sign", sin_[] = "Sin",
-               sinh_[] = "Sinh", softsign_[] = "Softsign", sqrt_[] = "Sqrt", tan_[] = "Tan", tanh_[] = "Tanh", reciprocal_[] = "Reciprocal",
-               add_[] = "Add", sub_[] = "Sub", mul_[] = "Mul", max_[] = "Max", min_[] = "Min", pow_[] = "Pow", sum_[] = "Sum",
-               equal_[] = "Equal", less_[] = "Less", less_equal_[] = "LessOrEqual", greater_[] = "Greater",
-               greater_equal_[] = "GreaterOrEqual", and_[] = "And", or_[] = "Or", not_[] = "Not", is_nan_[] = "IsNaN", is_inf_[] = "IsInf",
-               bit_and_[] = "BitwiseAnd", bit_or_[] = "BitwiseOr", bit_xor_[] = "BitwiseXor", bit_not_[] = "BitwiseNot", where_[] = "Where";
+constexpr char abs_[] = "Abs", acos_[] = "Acos", acosh_[] = "Acosh", asin_[] = "Asin", asinh_[] = "Asinh",
+               atan_[] = "Atan", atanh_[] = "Atanh", ceil_[] = "Ceil", cos_[] = "Cos", cosh_[] = "Cosh",
+               erf_[] = "Erf", exp_[] = "Exp", floor_[] = "Floor", log_[] = "Log", neg_[] = "Neg",
+               relu_[] = "Relu", round_[] = "Round", sigmoid_[] = "Sigmoid", sign_[] = "Sign", sin_[] = "Sin",
+               sinh_[] = "Sinh", softsign_[] = "Softsign", sqrt_[] = "Sqrt", tan_[] = "Tan", tanh_[] = "Tanh",
+               reciprocal_[] = "Reciprocal", add_[] = "Add", sub_[] = "Sub", mul_[] = "Mul", max_[] = "Max",
+               min_[] = "Min", pow_[] = "Pow", sum_[] = "Sum", equal_[] = "Equal", less_[] = "Less",
+               less_equal_[] = "LessOrEqual", greater_[] = "Greater", greater_equal_[] = "GreaterOrEqual",
+               and_[] = "And", or_[] = "Or", not_[] = "Not", is_nan_[] = "IsNaN", is_inf_[] = "IsInf",
+               bit_and_[] = "BitwiseAnd", bit_or_[] = "BitwiseOr", bit_xor_[] = "BitwiseXor",
+               bit_not_[] = "BitwiseNot", where_[] = "Where";
 
 Status identity(Translation& t) {
   t.give(0, t.input(0));
@@ -39,8 +42,10 @@ Status ensure_shape(Translation& t) {
   const auto wanted = tensorflow::get_shape(t.attributes(), "shape");
   if (wanted && *wanted) {
     bool fits = (*wanted)->size() == shape.size();
-    for (size_t i = 0; fits && i < shape.size(); ++i) fits = !(**wanted)[i].is_number() || (**wanted)[i].value == shape[i];
-    if (!fits) return fail("its input has shape {}, it demands {}", print_shape(shape), print_shape(**wanted));
+    for (size_t i = 0; fits && i < shape.size(); ++i)
+      fits = !(**wanted)[i].is_number() || (**wanted)[i].value == shape[i];
+    if (!fits)
+      return fail("its input has shape {}, it demands {}", print_shape(shape), print_shape(**wanted));
   }
   return identity(t);
 }
@@ -98,7 +103,8 @@ Status floor_mod(Translation& t) {
   const ValueId rest = t.make("Mod", t.inputs(), {{"fmod", int64_t{1}}});
   const ValueId zero = t.make_scalar(t.dtype(0), 0);
   const ValueId is_zero = t.make("Equal", {rest, zero});
-  const ValueId same_sign = t.make("Equal", {t.make("Less", {rest, zero}), t.make("Less", {t.input(1), zero})});
+  const ValueId same_sign =
+      t.make("Equal", {t.make("Less", {rest, zero}), t.make("Less", {t.input(1), zero})});
   t.give(0, t.make("Where", {t.make("Or", {is_zero, same_sign}), rest, t.make("Add", {rest, t.input(1)})}));
   return {};
 }
@@ -126,7 +132,8 @@ Status rsqrt(Translation& t) {
 
 Status log1p(Translation& t) {
   // log(1 + x) loses small x; x * log(u) / (u - 1) with u = 1 + x does not (Kahan).
-  const ValueId one = t.make_scalar(t.dtype(0), 1), u = t.make("Add", {t.input(0), one}), log = t.make("Log", {u});
+  const ValueId one = t.make_scalar(t.dtype(0), 1), u = t.make("Add", {t.input(0), one}),
+                log = t.make("Log", {u});
   const ValueId corrected = t.make("Mul", {log, t.make("Div", {t.input(0), t.make("Sub", {u, one})})});
   const ValueId tiny = t.make("Equal", {u, one});
   const ValueId infinite = t.make("IsInf", {u});
@@ -221,7 +228,8 @@ Status shift_left(Translation& t) {
 
 Status xlogy(Translation& t) {
   const ValueId zero = t.make_scalar(t.dtype(0), 0);
-  t.give(0, t.make("Where", {t.make("Equal", {t.input(0), zero}), zero, t.make("Mul", {t.input(0), t.make("Log", {t.input(1)})})}));
+  t.give(0, t.make("Where", {t.make("Equal", {t.input(0), zero}), zero,
+                             t.make("Mul", {t.input(0), t.make("Log", {t.input(1)})})}));
   return {};
 }
 
@@ -241,24 +249,94 @@ Status ones_like(Translation& t) {
 }
 
 constexpr TranslationRow rows[] = {
-    {"Abs", same<abs_>}, {"Acos", same<acos_>}, {"Acosh", same<acosh_>}, {"Asin", same<asin_>}, {"Asinh", same<asinh_>},
-    {"Atan", same<atan_>}, {"Atanh", same<atanh_>}, {"Ceil", same<ceil_>}, {"Cos", same<cos_>}, {"Cosh", same<cosh_>},
-    {"Erf", same<erf_>}, {"Erfc", erfc}, {"Exp", same<exp_>}, {"Expm1", expm1}, {"Floor", same<floor_>}, {"Log", same<log_>},
-    {"Log1p", log1p}, {"Neg", same<neg_>}, {"Relu", same<relu_>}, {"Relu6", relu6}, {"LeakyRelu", leaky_relu}, {"Elu", elu},
-    {"Selu", selu}, {"Rint", same<round_>}, {"Round", same<round_>}, {"Sigmoid", same<sigmoid_>}, {"Sign", same<sign_>},
-    {"Sin", same<sin_>}, {"Sinh", same<sinh_>}, {"Softplus", softplus}, {"Softsign", same<softsign_>}, {"Sqrt", same<sqrt_>},
-    {"Square", square}, {"Rsqrt", rsqrt}, {"Tan", same<tan_>}, {"Tanh", same<tanh_>}, {"Inv", same<reciprocal_>},
-    {"Reciprocal", same<reciprocal_>}, {"Identity", identity}, {"IdentityN", alias_all}, {"StopGradient", identity},
-    {"PreventGradient", identity}, {"Snapshot", identity}, {"EnsureShape", ensure_shape}, {"Cast", cast},
-    {"Add", same<add_>}, {"AddV2", same<add_>}, {"AddN", add_n}, {"AccumulateNV2", add_n}, {"Sub", same<sub_>}, {"Mul", same<mul_>}, {"Div", divide},
-    {"RealDiv", real_div}, {"TruncateDiv", divide}, {"DivNoNan", div_no_nan}, {"MulNoNan", mul_no_nan}, {"FloorDiv", floor_div},
-    {"FloorMod", floor_mod}, {"Mod", truncate_mod}, {"TruncateMod", truncate_mod}, {"Maximum", same<max_>}, {"Minimum", same<min_>},
-    {"Pow", same<pow_>}, {"SquaredDifference", squared_difference}, {"Xlogy", xlogy}, {"BiasAdd", bias_add}, {"BiasAddV1", bias_add},
-    {"Equal", same<equal_>}, {"NotEqual", not_equal}, {"Less", same<less_>}, {"LessEqual", same<less_equal_>},
-    {"Greater", same<greater_>}, {"GreaterEqual", same<greater_equal_>}, {"LogicalAnd", same<and_>}, {"LogicalOr", same<or_>},
-    {"LogicalNot", same<not_>}, {"IsNan", same<is_nan_>}, {"IsInf", same<is_inf_>}, {"IsFinite", is_finite},
-    {"BitwiseAnd", same<bit_and_>}, {"BitwiseOr", same<bit_or_>}, {"BitwiseXor", same<bit_xor_>}, {"Invert", same<bit_not_>},
-    {"LeftShift", shift_left}, {"Select", select}, {"SelectV2", same<where_>}, {"ClipByValue", clip}, {"ZerosLike", zeros_like},
+    {"Abs", same<abs_>},
+    {"Acos", same<acos_>},
+    {"Acosh", same<acosh_>},
+    {"Asin", same<asin_>},
+    {"Asinh", same<asinh_>},
+    {"Atan", same<atan_>},
+    {"Atanh", same<atanh_>},
+    {"Ceil", same<ceil_>},
+    {"Cos", same<cos_>},
+    {"Cosh", same<cosh_>},
+    {"Erf", same<erf_>},
+    {"Erfc", erfc},
+    {"Exp", same<exp_>},
+    {"Expm1", expm1},
+    {"Floor", same<floor_>},
+    {"Log", same<log_>},
+    {"Log1p", log1p},
+    {"Neg", same<neg_>},
+    {"Relu", same<relu_>},
+    {"Relu6", relu6},
+    {"LeakyRelu", leaky_relu},
+    {"Elu", elu},
+    {"Selu", selu},
+    {"Rint", same<round_>},
+    {"Round", same<round_>},
+    {"Sigmoid", same<sigmoid_>},
+    {"Sign", same<sign_>},
+    {"Sin", same<sin_>},
+    {"Sinh", same<sinh_>},
+    {"Softplus", softplus},
+    {"Softsign", same<softsign_>},
+    {"Sqrt", same<sqrt_>},
+    {"Square", square},
+    {"Rsqrt", rsqrt},
+    {"Tan", same<tan_>},
+    {"Tanh", same<tanh_>},
+    {"Inv", same<reciprocal_>},
+    {"Reciprocal", same<reciprocal_>},
+    {"Identity", identity},
+    {"IdentityN", alias_all},
+    {"StopGradient", identity},
+    {"PreventGradient", identity},
+    {"Snapshot", identity},
+    {"EnsureShape", ensure_shape},
+    {"Cast", cast},
+    {"Add", same<add_>},
+    {"AddV2", same<add_>},
+    {"AddN", add_n},
+    {"AccumulateNV2", add_n},
+    {"Sub", same<sub_>},
+    {"Mul", same<mul_>},
+    {"Div", divide},
+    {"RealDiv", real_div},
+    {"TruncateDiv", divide},
+    {"DivNoNan", div_no_nan},
+    {"MulNoNan", mul_no_nan},
+    {"FloorDiv", floor_div},
+    {"FloorMod", floor_mod},
+    {"Mod", truncate_mod},
+    {"TruncateMod", truncate_mod},
+    {"Maximum", same<max_>},
+    {"Minimum", same<min_>},
+    {"Pow", same<pow_>},
+    {"SquaredDifference", squared_difference},
+    {"Xlogy", xlogy},
+    {"BiasAdd", bias_add},
+    {"BiasAddV1", bias_add},
+    {"Equal", same<equal_>},
+    {"NotEqual", not_equal},
+    {"Less", same<less_>},
+    {"LessEqual", same<less_equal_>},
+    {"Greater", same<greater_>},
+    {"GreaterEqual", same<greater_equal_>},
+    {"LogicalAnd", same<and_>},
+    {"LogicalOr", same<or_>},
+    {"LogicalNot", same<not_>},
+    {"IsNan", same<is_nan_>},
+    {"IsInf", same<is_inf_>},
+    {"IsFinite", is_finite},
+    {"BitwiseAnd", same<bit_and_>},
+    {"BitwiseOr", same<bit_or_>},
+    {"BitwiseXor", same<bit_xor_>},
+    {"Invert", same<bit_not_>},
+    {"LeftShift", shift_left},
+    {"Select", select},
+    {"SelectV2", same<where_>},
+    {"ClipByValue", clip},
+    {"ZerosLike", zeros_like},
     {"OnesLike", ones_like},
 };
 

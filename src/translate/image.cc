@@ -26,12 +26,14 @@ Status resize(Translation& t, const std::string& kind) {
   if (image.size() != 4 || size.size() != 2) return fail("of rank {}", image.size());
   const Positions positions = TRY(read_positions(t));
   const Layout layout{2, true};
-  const ValueId x = to_channels_first(t, kind == "nearest" ? t.input(0) : t.cast(t.input(0), DType::f32), layout);
+  const ValueId x =
+      to_channels_first(t, kind == "nearest" ? t.input(0) : t.cast(t.input(0), DType::f32), layout);
   const ValueId nothing = t.make_constant(Tensor(DType::f32, {0}));
   const ValueId sizes = t.make_integers({image[0], image[3], size[0], size[1]});
   Translation::NamedAttributes attributes{{"mode", kind}, {"coordinate_transformation_mode", positions.mode}};
   if (kind == "nearest") attributes.emplace_back("nearest_mode", positions.nearest);
-  t.give(0, from_channels_first(t, t.make("Resize", {x, nothing, nothing, sizes}, std::move(attributes)), layout));
+  t.give(0, from_channels_first(t, t.make("Resize", {x, nothing, nothing, sizes}, std::move(attributes)),
+                                layout));
   return {};
 }
 
@@ -39,7 +41,8 @@ Status bilinear(Translation& t) { return resize(t, "linear"); }
 Status nearest(Translation& t) { return resize(t, "nearest"); }
 
 constexpr TranslationRow rows[] = {
-    {"ResizeBilinear", bilinear}, {"ResizeNearestNeighbor", nearest},
+    {"ResizeBilinear", bilinear},
+    {"ResizeNearestNeighbor", nearest},
 };
 
 }  // namespace

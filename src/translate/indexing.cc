@@ -7,7 +7,8 @@
 namespace intarsia {
 namespace {
 
-/// Indices outside of the axis give zeros there on a GPU and an error on a CPU; they are not given by sane models.
+/// Indices outside of the axis give zeros there on a GPU and an error on a CPU; they are not given by sane
+/// models.
 Status gather(Translation& t) {
   const int64_t rank = TRY(t.rank(0));
   const int64_t axis = t.input_count() > 2 ? TRY(normal_axis(TRY(t.integer(2)), rank)) : 0;
@@ -25,20 +26,22 @@ Status gather_nd(Translation& t) {
 Status scatter_nd(Translation& t) {
   const std::vector<int64_t> shape = TRY(t.integers(2));
   const ValueId zeros = t.make("Expand", {t.make_scalar(t.dtype(1), 0), t.make_integers(shape)});
-  t.give(0, t.make("ScatterND", {zeros, t.cast(t.input(0), DType::i64), t.input(1)}, {{"reduction", std::string("add")}}));
+  t.give(0, t.make("ScatterND", {zeros, t.cast(t.input(0), DType::i64), t.input(1)},
+                   {{"reduction", std::string("add")}}));
   return {};
 }
 
 Status scatter_into(Translation& t, const char* reduction) {
-  t.give(0, t.make("ScatterND", {t.input(0), t.cast(t.input(1), DType::i64), t.input(2)}, {{"reduction", std::string(reduction)}}));
+  t.give(0, t.make("ScatterND", {t.input(0), t.cast(t.input(1), DType::i64), t.input(2)},
+                   {{"reduction", std::string(reduction)}}));
   return {};
 }
 
 Status scatter_update(Translation& t) { return scatter_into(t, "none"); }
 Status scatter_add(Translation& t) { return scatter_into(t, "add"); }
 
-/// Inputs: indices, depth, value on, value off. An index outside of the depth gives a row of off values; negative
-/// ones count from the end here, so they are moved out of range first.
+/// Inputs: indices, depth, value on, value off. An index outside of the depth gives a row of off values;
+/// negative ones count from the end here, so they are moved out of range first.
 Status one_hot(Translation& t) {
   const int64_t depth = TRY(t.integer(1));
   const ValueId indices = t.cast(t.input(0), DType::i64), zero = t.make_scalar(DType::i64, 0);
@@ -46,12 +49,15 @@ Status one_hot(Translation& t) {
   const ValueId legal = t.make("Where", {t.make("Less", {indices, zero}), outside, indices});
   const auto as_row = [&](size_t i) { return t.reshape(t.input(i), {1}); };
   const ValueId values = t.make("Concat", {as_row(3), as_row(2)}, {{"axis", int64_t{0}}});
-  t.give(0, t.make("OneHot", {legal, t.make_integers({depth}), values}, {{"axis", t.attributes().get_int("axis", -1)}}));
+  t.give(0, t.make("OneHot", {legal, t.make_integers({depth}), values},
+                   {{"axis", t.attributes().get_int("axis", -1)}}));
   return {};
 }
 
 Status top_k(Translation& t, int64_t k) {
-  const std::vector<ValueId> made = t.make_several("TopK", {t.input(0), t.make_integers({k})}, 2, {{"axis", int64_t{-1}}, {"largest", int64_t{1}}, {"sorted", int64_t{1}}});
+  const std::vector<ValueId> made =
+      t.make_several("TopK", {t.input(0), t.make_integers({k})}, 2,
+                     {{"axis", int64_t{-1}}, {"largest", int64_t{1}}, {"sorted", int64_t{1}}});
   t.give(0, made[0]);
   t.give(1, t.cast(made[1], tensorflow::get_dtype(t.attributes(), "index_type", DType::i32)));
   return {};
@@ -71,7 +77,8 @@ Status matrix_band_part(Translation& t) {
   Tensor mask(DType::boolean, {rows, columns});
   for (int64_t i = 0; i < rows; ++i) {
     for (int64_t j = 0; j < columns; ++j) {
-      mask.as<uint8_t>()[static_cast<size_t>(i * columns + j)] = (lower < 0 || i - j <= lower) && (upper < 0 || j - i <= upper);
+      mask.as<uint8_t>()[static_cast<size_t>(i * columns + j)] =
+          (lower < 0 || i - j <= lower) && (upper < 0 || j - i <= upper);
     }
   }
   t.give(0, t.make("Where", {t.make_constant(std::move(mask)), t.input(0), t.make_scalar(t.dtype(0), 0)}));
@@ -105,9 +112,20 @@ Status invert_permutation(Translation& t) {
 }
 
 constexpr TranslationRow rows[] = {
-    {"Gather", gather}, {"GatherV2", gather}, {"GatherNd", gather_nd}, {"ScatterNd", scatter_nd}, {"TensorScatterUpdate", scatter_update},
-    {"TensorScatterAdd", scatter_add}, {"OneHot", one_hot}, {"TopK", top_k_v1}, {"TopKV2", top_k_v2}, {"MatrixBandPart", matrix_band_part},
-    {"Where", where}, {"Unique", unique}, {"UniqueWithCounts", unique}, {"InvertPermutation", invert_permutation},
+    {"Gather", gather},
+    {"GatherV2", gather},
+    {"GatherNd", gather_nd},
+    {"ScatterNd", scatter_nd},
+    {"TensorScatterUpdate", scatter_update},
+    {"TensorScatterAdd", scatter_add},
+    {"OneHot", one_hot},
+    {"TopK", top_k_v1},
+    {"TopKV2", top_k_v2},
+    {"MatrixBandPart", matrix_band_part},
+    {"Where", where},
+    {"Unique", unique},
+    {"UniqueWithCounts", unique},
+    {"InvertPermutation", invert_permutation},
 };
 
 }  // namespace

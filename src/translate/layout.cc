@@ -31,10 +31,13 @@ Result<Window> read_window(const Translation& t, const Layout& layout, std::vect
   window.kernel = std::move(kernel);
   const size_t rank = static_cast<size_t>(layout.spatial) + 2;
   const std::vector<int64_t> ones(rank, 1);
-  const std::vector<int64_t> strides = t.attributes().get_ints("strides", ones), dilations = t.attributes().get_ints("dilations", ones);
-  if (strides.size() != rank || dilations.size() != rank) return fail("strides or dilations of another rank than its image");
+  const std::vector<int64_t> strides = t.attributes().get_ints("strides", ones),
+                             dilations = t.attributes().get_ints("dilations", ones);
+  if (strides.size() != rank || dilations.size() != rank)
+    return fail("strides or dilations of another rank than its image");
   const size_t channel = static_cast<size_t>(layout.channel_axis());
-  if (strides[0] != 1 || strides[channel] != 1 || dilations[0] != 1 || dilations[channel] != 1) return fail("strides over images or channels");
+  if (strides[0] != 1 || strides[channel] != 1 || dilations[0] != 1 || dilations[channel] != 1)
+    return fail("strides over images or channels");
   for (int64_t i = 0; i < layout.spatial; ++i) {
     window.strides.push_back(strides[static_cast<size_t>(layout.spatial_axis(i))]);
     window.dilations.push_back(dilations[static_cast<size_t>(layout.spatial_axis(i))]);

@@ -10,7 +10,8 @@ namespace {
 
 Status reshape(Translation& t) {
   // Zero is a size there, a copied size here unless said otherwise.
-  const ValueId shape = t.is_constant(1) ? t.make_integers(TRY(t.integers(1))) : t.cast(t.input(1), DType::i64);
+  const ValueId shape =
+      t.is_constant(1) ? t.make_integers(TRY(t.integers(1))) : t.cast(t.input(1), DType::i64);
   t.give(0, t.make("Reshape", {t.input(0), shape}, {{"allowzero", int64_t{1}}}));
   return {};
 }
@@ -31,7 +32,8 @@ Status expand_dims(Translation& t) {
 
 Status squeeze(Translation& t) {
   const std::vector<int64_t> axes = t.attributes().get_ints("squeeze_dims", t.attributes().get_ints("axis"));
-  t.give(0, axes.empty() ? t.make("Squeeze", {t.input(0)}) : t.make("Squeeze", {t.input(0), t.make_integers(axes)}));
+  t.give(0, axes.empty() ? t.make("Squeeze", {t.input(0)})
+                         : t.make("Squeeze", {t.input(0), t.make_integers(axes)}));
   return {};
 }
 
@@ -65,11 +67,15 @@ Status pack(Translation& t) {
 }
 
 /// Parts of these sizes along the axis, one an output.
-Status split_into(Translation& t, ValueId value, int64_t axis, const std::vector<int64_t>& sizes, bool drop_axis) {
-  const std::vector<ValueId> parts = sizes.size() == 1 ? std::vector<ValueId>{value}
-                                                       : t.make_several("Split", {value, t.make_integers(sizes)}, sizes.size(), {{"axis", axis}});
+Status split_into(Translation& t, ValueId value, int64_t axis, const std::vector<int64_t>& sizes,
+                  bool drop_axis) {
+  const std::vector<ValueId> parts =
+      sizes.size() == 1
+          ? std::vector<ValueId>{value}
+          : t.make_several("Split", {value, t.make_integers(sizes)}, sizes.size(), {{"axis", axis}});
   for (size_t i = 0; i < parts.size(); ++i) {
-    if (t.wants_output(i)) t.give(i, drop_axis ? t.make("Squeeze", {parts[i], t.make_integers({axis})}) : parts[i]);
+    if (t.wants_output(i))
+      t.give(i, drop_axis ? t.make("Squeeze", {parts[i], t.make_integers({axis})}) : parts[i]);
   }
   return {};
 }
@@ -78,9 +84,11 @@ constexpr int64_t most_parts = 1 << 16;
 
 Status unpack(Translation& t) {
   const Shape shape = TRY(t.shape(0));
-  const int64_t axis = TRY(normal_axis(t.attributes().get_int("axis", 0), static_cast<int64_t>(shape.size())));
+  const int64_t axis =
+      TRY(normal_axis(t.attributes().get_int("axis", 0), static_cast<int64_t>(shape.size())));
   const int64_t parts = shape[static_cast<size_t>(axis)];
-  if (parts != t.attributes().get_int("num", parts) || parts > most_parts) return fail("{} parts, its attribute says {}", parts, t.attributes().get_int("num", parts));
+  if (parts != t.attributes().get_int("num", parts) || parts > most_parts)
+    return fail("{} parts, its attribute says {}", parts, t.attributes().get_int("num", parts));
   return split_into(t, t.input(0), axis, std::vector<int64_t>(static_cast<size_t>(parts), 1), true);
 }
 
@@ -88,8 +96,10 @@ Status split(Translation& t) {
   const Shape shape = TRY(t.shape(1));
   const int64_t axis = TRY(normal_axis(TRY(t.integer(0)), static_cast<int64_t>(shape.size())));
   const int64_t parts = t.attributes().get_int("num_split", 1), size = shape[static_cast<size_t>(axis)];
-  if (parts < 1 || parts > most_parts || size % parts != 0) return fail("{} elements into {} parts", size, parts);
-  return split_into(t, t.input(1), axis, std::vector<int64_t>(static_cast<size_t>(parts), size / parts), false);
+  if (parts < 1 || parts > most_parts || size % parts != 0)
+    return fail("{} elements into {} parts", size, parts);
+  return split_into(t, t.input(1), axis, std::vector<int64_t>(static_cast<size_t>(parts), size / parts),
+                    false);
 }
 
 Status split_v(Translation& t) {
@@ -114,12 +124,14 @@ Result<std::vector<int64_t>> read_pads(const Translation& t) {
 }
 
 Status pad(Translation& t) {
-  t.give(0, t.make("Pad", {t.input(0), t.make_integers(TRY(read_pads(t)))}, {{"mode", std::string("constant")}}));
+  t.give(0, t.make("Pad", {t.input(0), t.make_integers(TRY(read_pads(t)))},
+                   {{"mode", std::string("constant")}}));
   return {};
 }
 
 Status pad_v2(Translation& t) {
-  t.give(0, t.make("Pad", {t.input(0), t.make_integers(TRY(read_pads(t))), t.input(2)}, {{"mode", std::string("constant")}}));
+  t.give(0, t.make("Pad", {t.input(0), t.make_integers(TRY(read_pads(t))), t.input(2)},
+                   {{"mode", std::string("constant")}}));
   return {};
 }
 
@@ -127,7 +139,8 @@ Status pad_v2(Translation& t) {
 Status mirror_pad(Translation& t) {
   const std::string mode = t.attributes().get_string("mode", "");
   if (mode != "REFLECT") return fail("in mode {}", mode);
-  t.give(0, t.make("Pad", {t.input(0), t.make_integers(TRY(read_pads(t)))}, {{"mode", std::string("reflect")}}));
+  t.give(0,
+         t.make("Pad", {t.input(0), t.make_integers(TRY(read_pads(t)))}, {{"mode", std::string("reflect")}}));
   return {};
 }
 
@@ -156,7 +169,8 @@ Status lin_space(Translation& t) {
   if (count < 2 || t.dtype(0) != DType::f32) return fail("of {} elements", count);
   Tensor steps(DType::f32, {count});
   std::iota(steps.as<float>().begin(), steps.as<float>().end(), 0.0f);
-  const ValueId step = t.make("Div", {t.make("Sub", {t.input(1), t.input(0)}), t.make_scalar(DType::f32, static_cast<double>(count - 1))});
+  const ValueId step = t.make("Div", {t.make("Sub", {t.input(1), t.input(0)}),
+                                      t.make_scalar(DType::f32, static_cast<double>(count - 1))});
   t.give(0, t.make("Add", {t.input(0), t.make("Mul", {t.make_constant(std::move(steps)), step})}));
   return {};
 }
@@ -199,24 +213,28 @@ Status broadcast_args(Translation& t) {
 }
 
 Status blocks(Translation& t, const char* op, bool to_depth) {
-  if (t.attributes().get_string("data_format", "NHWC") != "NHWC") return fail("data format {}", t.attributes().get_string("data_format", ""));
+  if (t.attributes().get_string("data_format", "NHWC") != "NHWC")
+    return fail("data format {}", t.attributes().get_string("data_format", ""));
   const Layout layout{2, true};
   if (TRY(t.rank(0)) != 4) return fail("of rank {}", TRY(t.rank(0)));
   Translation::NamedAttributes attributes{{"blocksize", t.attributes().get_int("block_size", 1)}};
   if (!to_depth) attributes.emplace_back("mode", std::string("DCR"));
-  t.give(0, from_channels_first(t, t.make(op, {to_channels_first(t, t.input(0), layout)}, std::move(attributes)), layout));
+  t.give(0, from_channels_first(
+                t, t.make(op, {to_channels_first(t, t.input(0), layout)}, std::move(attributes)), layout));
   return {};
 }
 
 Status space_to_depth(Translation& t) { return blocks(t, "SpaceToDepth", true); }
 Status depth_to_space(Translation& t) { return blocks(t, "DepthToSpace", false); }
 
-/// Pad, cut each block axis in two, move the block positions to the batch (TensorFlow's documentation of the operator).
+/// Pad, cut each block axis in two, move the block positions to the batch (TensorFlow's documentation of the
+/// operator).
 Status space_to_batch(Translation& t) {
   const Shape image = TRY(t.shape(0));
   const std::vector<int64_t> block = TRY(t.integers(1)), pairs = TRY(t.integers(2));
   const size_t blocks = block.size();
-  if (pairs.size() != 2 * blocks || image.size() < blocks + 1) return fail("of rank {} with {} block sizes", image.size(), blocks);
+  if (pairs.size() != 2 * blocks || image.size() < blocks + 1)
+    return fail("of rank {} with {} block sizes", image.size(), blocks);
   std::vector<int64_t> pads(2 * image.size(), 0), cut{image[0]}, order, merged{image[0]};
   for (size_t i = 0; i < blocks; ++i) {
     pads[i + 1] = pairs[2 * i];
@@ -235,7 +253,8 @@ Status space_to_batch(Translation& t) {
     cut.push_back(image[axis]);
     merged.push_back(image[axis]);
   }
-  const ValueId padded = t.make("Pad", {t.input(0), t.make_integers(pads)}, {{"mode", std::string("constant")}});
+  const ValueId padded =
+      t.make("Pad", {t.input(0), t.make_integers(pads)}, {{"mode", std::string("constant")}});
   t.give(0, t.reshape(t.transpose(t.reshape(padded, cut), order), merged));
   return {};
 }
@@ -246,7 +265,8 @@ Status batch_to_space(Translation& t) {
   const std::vector<int64_t> block = TRY(t.integers(1)), crops = TRY(t.integers(2));
   const size_t blocks = block.size();
   const int64_t positions = std::accumulate(block.begin(), block.end(), int64_t{1}, std::multiplies<>());
-  if (crops.size() != 2 * blocks || image.size() < blocks + 1 || positions < 1 || image[0] % positions != 0) return fail("{} images in {} positions", image.empty() ? 0 : image[0], positions);
+  if (crops.size() != 2 * blocks || image.size() < blocks + 1 || positions < 1 || image[0] % positions != 0)
+    return fail("{} images in {} positions", image.empty() ? 0 : image[0], positions);
   std::vector<int64_t> cut(block), order{static_cast<int64_t>(blocks)}, merged{image[0] / positions};
   cut.push_back(image[0] / positions);
   for (size_t axis = 1; axis < image.size(); ++axis) cut.push_back(image[axis]);
@@ -270,11 +290,33 @@ Status batch_to_space(Translation& t) {
 }
 
 constexpr TranslationRow rows[] = {
-    {"Reshape", reshape}, {"Transpose", transpose}, {"ExpandDims", expand_dims}, {"Squeeze", squeeze}, {"ConcatV2", concat_v2},
-    {"Concat", concat}, {"Pack", pack}, {"Unpack", unpack}, {"Split", split}, {"SplitV", split_v}, {"Pad", pad}, {"PadV2", pad_v2},
-    {"MirrorPad", mirror_pad}, {"Tile", tile}, {"BroadcastTo", broadcast_to}, {"BroadcastArgs", broadcast_args}, {"Fill", fill},
-    {"Range", range}, {"LinSpace", lin_space}, {"Shape", shape}, {"ShapeN", shape_n}, {"Size", size}, {"Rank", rank},
-    {"SpaceToDepth", space_to_depth}, {"DepthToSpace", depth_to_space}, {"SpaceToBatchND", space_to_batch}, {"BatchToSpaceND", batch_to_space},
+    {"Reshape", reshape},
+    {"Transpose", transpose},
+    {"ExpandDims", expand_dims},
+    {"Squeeze", squeeze},
+    {"ConcatV2", concat_v2},
+    {"Concat", concat},
+    {"Pack", pack},
+    {"Unpack", unpack},
+    {"Split", split},
+    {"SplitV", split_v},
+    {"Pad", pad},
+    {"PadV2", pad_v2},
+    {"MirrorPad", mirror_pad},
+    {"Tile", tile},
+    {"BroadcastTo", broadcast_to},
+    {"BroadcastArgs", broadcast_args},
+    {"Fill", fill},
+    {"Range", range},
+    {"LinSpace", lin_space},
+    {"Shape", shape},
+    {"ShapeN", shape_n},
+    {"Size", size},
+    {"Rank", rank},
+    {"SpaceToDepth", space_to_depth},
+    {"DepthToSpace", depth_to_space},
+    {"SpaceToBatchND", space_to_batch},
+    {"BatchToSpaceND", batch_to_space},
 };
 
 }  // namespace

@@ -6,7 +6,8 @@ namespace {
 
 /// Inference: the given mean and variance are used. Outputs 1 and 2 repeat them.
 Status batch_normalization(Translation& t) {
-  if (tensorflow::get_bool(t.attributes(), "is_training", true)) return fail("in training: it computes mean and variance");
+  if (tensorflow::get_bool(t.attributes(), "is_training", true))
+    return fail("in training: it computes mean and variance");
   const int64_t rank = TRY(t.rank(0));
   const Layout layout = TRY(read_layout(t, rank - 2));
   const ValueId x = to_channels_first(t, t.input(0), layout);
@@ -35,14 +36,21 @@ Status lrn(Translation& t) {
   const int64_t size = 2 * t.attributes().get_int("depth_radius", 5) + 1;
   const float alpha = t.attributes().get_float("alpha", 1) * static_cast<float>(size);
   const ValueId y = t.make("LRN", {to_channels_first(t, t.input(0), layout)},
-                           {{"size", size}, {"alpha", alpha}, {"beta", t.attributes().get_float("beta", 0.5f)}, {"bias", t.attributes().get_float("bias", 1)}});
+                           {{"size", size},
+                            {"alpha", alpha},
+                            {"beta", t.attributes().get_float("beta", 0.5f)},
+                            {"bias", t.attributes().get_float("bias", 1)}});
   t.give(0, from_channels_first(t, y, layout));
   return {};
 }
 
 constexpr TranslationRow rows[] = {
-    {"FusedBatchNorm", batch_normalization}, {"FusedBatchNormV2", batch_normalization}, {"FusedBatchNormV3", batch_normalization},
-    {"Softmax", softmax}, {"LogSoftmax", log_softmax}, {"LRN", lrn},
+    {"FusedBatchNorm", batch_normalization},
+    {"FusedBatchNormV2", batch_normalization},
+    {"FusedBatchNormV3", batch_normalization},
+    {"Softmax", softmax},
+    {"LogSoftmax", log_softmax},
+    {"LRN", lrn},
 };
 
 }  // namespace

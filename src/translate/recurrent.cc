@@ -6,7 +6,8 @@
 namespace intarsia {
 namespace {
 
-/// Where the node's inputs are: x, h, c of an LSTM, kernel, recurrent kernel, the bias if any, bounds of the steps.
+/// Where the node's inputs are: x, h, c of an LSTM, kernel, recurrent kernel, the bias if any, bounds of the
+/// steps.
 struct Inputs {
   size_t kernel, bounds, bounds_end;
   bool has_bias;
@@ -15,8 +16,10 @@ struct Inputs {
 Result<Inputs> find_inputs(const Translation& t, size_t states) {
   Inputs inputs{1 + states, 0, 0, t.attributes().get_int("has_bias", 0) != 0};
   inputs.bounds = inputs.kernel + 2 + inputs.has_bias;
-  inputs.bounds_end = inputs.bounds + static_cast<size_t>(std::clamp<int64_t>(t.attributes().get_int("bounds", 0), 0, 16));
-  if (inputs.bounds_end > t.input_count() || inputs.bounds == inputs.bounds_end) return fail("a recurrent loop without its inputs");
+  inputs.bounds_end =
+      inputs.bounds + static_cast<size_t>(std::clamp<int64_t>(t.attributes().get_int("bounds", 0), 0, 16));
+  if (inputs.bounds_end > t.input_count() || inputs.bounds == inputs.bounds_end)
+    return fail("a recurrent loop without its inputs");
   return inputs;
 }
 
@@ -31,7 +34,9 @@ Status check_steps(const Translation& t, const Inputs& inputs) {
 
 /// [in, gates * units], gates as there -> [1, gates * units, in], gates in this order.
 ValueId gate_rows(Translation& t, ValueId kernel, int64_t units, const std::vector<int64_t>& order) {
-  const std::vector<ValueId> gates = t.make_several("Split", {kernel, t.make_integers(std::vector<int64_t>(order.size(), units))}, order.size(), {{"axis", int64_t{1}}});
+  const std::vector<ValueId> gates =
+      t.make_several("Split", {kernel, t.make_integers(std::vector<int64_t>(order.size(), units))},
+                     order.size(), {{"axis", int64_t{1}}});
   std::vector<ValueId> sorted;
   for (int64_t gate : order) sorted.push_back(gates[static_cast<size_t>(gate)]);
   const ValueId joined = t.make("Concat", sorted, {{"axis", int64_t{1}}});
@@ -41,16 +46,20 @@ ValueId gate_rows(Translation& t, ValueId kernel, int64_t units, const std::vect
 /// [gates * units] -> [1, gates * units], gates in this order.
 ValueId gate_bias(Translation& t, ValueId bias, int64_t units, const std::vector<int64_t>& order) {
   const ValueId column = t.reshape(bias, {1, units * static_cast<int64_t>(order.size())});
-  const std::vector<ValueId> gates = t.make_several("Split", {column, t.make_integers(std::vector<int64_t>(order.size(), units))}, order.size(), {{"axis", int64_t{1}}});
+  const std::vector<ValueId> gates =
+      t.make_several("Split", {column, t.make_integers(std::vector<int64_t>(order.size(), units))},
+                     order.size(), {{"axis", int64_t{1}}});
   std::vector<ValueId> sorted;
   for (int64_t gate : order) sorted.push_back(gates[static_cast<size_t>(gate)]);
   return t.make("Concat", sorted, {{"axis", int64_t{1}}});
 }
 
-/// Results of the standard's layer with one direction: all h [steps, 1, batch, units], last h and c [1, batch, units].
+/// Results of the standard's layer with one direction: all h [steps, 1, batch, units], last h and c [1,
+/// batch, units].
 void give_results(Translation& t, const std::vector<ValueId>& results) {
   const bool last_only = t.attributes().get_int("last_only", 0) != 0;
-  if (t.wants_output(0)) t.give(0, last_only ? results[1] : t.make("Squeeze", {results[0], t.make_integers({1})}));
+  if (t.wants_output(0))
+    t.give(0, last_only ? results[1] : t.make("Squeeze", {results[0], t.make_integers({1})}));
   for (size_t i = 1; i < results.size(); ++i) {
     if (t.wants_output(i)) t.give(i, t.make("Squeeze", {results[i], t.make_integers({0})}));
   }
@@ -61,7 +70,8 @@ Status lstm(Translation& t) {
   const Inputs inputs = TRY(find_inputs(t, 2));
   TRY(check_steps(t, inputs));
   const Shape recurrent = TRY(t.shape(inputs.kernel + 1));
-  if (recurrent.size() != 2 || recurrent[1] != 4 * recurrent[0]) return fail("with a recurrent kernel of shape {}", print_shape(recurrent));
+  if (recurrent.size() != 2 || recurrent[1] != 4 * recurrent[0])
+    return fail("with a recurrent kernel of shape {}", print_shape(recurrent));
   const int64_t units = recurrent[0];
   const std::vector<int64_t> order{0, 3, 1, 2};
   const ValueId zeros = t.make_constant(Tensor(DType::f32, {1, 4 * units}));
@@ -69,7 +79,8 @@ Status lstm(Translation& t) {
   const ValueId first = t.make_integers({0});
   const ValueId h = t.make("Unsqueeze", {t.input(1), first}), c = t.make("Unsqueeze", {t.input(2), first});
   give_results(t, t.make_several("LSTM",
-                                 {t.input(0), gate_rows(t, t.input(inputs.kernel), units, order), gate_rows(t, t.input(inputs.kernel + 1), units, order),
+                                 {t.input(0), gate_rows(t, t.input(inputs.kernel), units, order),
+                                  gate_rows(t, t.input(inputs.kernel + 1), units, order),
                                   t.make("Concat", {bias, zeros}, {{"axis", int64_t{1}}}), no_value, h, c},
                                  3, {{"hidden_size", units}}));
   return {};
@@ -80,16 +91,19 @@ Status gru(Translation& t) {
   const Inputs inputs = TRY(find_inputs(t, 1));
   TRY(check_steps(t, inputs));
   const Shape recurrent = TRY(t.shape(inputs.kernel + 1));
-  if (recurrent.size() != 2 || recurrent[1] != 3 * recurrent[0] || !inputs.has_bias) return fail("with a recurrent kernel of shape {}", print_shape(recurrent));
+  if (recurrent.size() != 2 || recurrent[1] != 3 * recurrent[0] || !inputs.has_bias)
+    return fail("with a recurrent kernel of shape {}", print_shape(recurrent));
   const int64_t units = recurrent[0];
   const std::vector<int64_t> order{0, 1, 2};
   const ValueId h = t.make("Unsqueeze", {t.input(1), t.make_integers({0})});
   const bool reset_after = t.attributes().get_int("reset_after", 0) != 0;
   ValueId bias = t.reshape(t.input(inputs.kernel + 2), {1, (reset_after ? 6 : 3) * units});
-  if (!reset_after) bias = t.make("Concat", {bias, t.make_constant(Tensor(DType::f32, {1, 3 * units}))}, {{"axis", int64_t{1}}});
+  if (!reset_after)
+    bias =
+        t.make("Concat", {bias, t.make_constant(Tensor(DType::f32, {1, 3 * units}))}, {{"axis", int64_t{1}}});
   give_results(t, t.make_several("GRU",
-                                 {t.input(0), gate_rows(t, t.input(inputs.kernel), units, order), gate_rows(t, t.input(inputs.kernel + 1), units, order),
-                                  bias, no_value, h},
+                                 {t.input(0), gate_rows(t, t.input(inputs.kernel), units, order),
+                                  gate_rows(t, t.input(inputs.kernel + 1), units, order), bias, no_value, h},
                                  2, {{"hidden_size", units}, {"linear_before_reset", int64_t{reset_after}}}));
   return {};
 }

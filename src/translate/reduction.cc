@@ -13,7 +13,8 @@ Status reduce(Translation& t, const char* op, ValueId x) {
   for (int64_t& axis : axes) axis = TRY(normal_axis(axis, rank));
   std::ranges::sort(axes);
   const int64_t keep = tensorflow::get_bool(t.attributes(), "keep_dims", false);
-  t.give(0, t.make(op, {x, t.make_integers(axes)}, {{"keepdims", keep}, {"noop_with_empty_axes", int64_t{1}}}));
+  t.give(0,
+         t.make(op, {x, t.make_integers(axes)}, {{"keepdims", keep}, {"noop_with_empty_axes", int64_t{1}}}));
   return {};
 }
 
@@ -44,17 +45,20 @@ Status arg_min(Translation& t) { return find_extreme(t, "ArgMin"); }
 
 Status scan(Translation& t, const char* op) {
   const int64_t axis = TRY(normal_axis(TRY(t.integer(1)), TRY(t.rank(0))));
-  const int64_t exclusive = tensorflow::get_bool(t.attributes(), "exclusive", false), reverse = tensorflow::get_bool(t.attributes(), "reverse", false);
+  const int64_t exclusive = tensorflow::get_bool(t.attributes(), "exclusive", false),
+                reverse = tensorflow::get_bool(t.attributes(), "reverse", false);
   Tensor scalar(DType::i64, {});
   scalar.as<int64_t>()[0] = axis;
-  t.give(0, t.make(op, {t.input(0), t.make_constant(std::move(scalar))}, {{"exclusive", exclusive}, {"reverse", reverse}}));
+  t.give(0, t.make(op, {t.input(0), t.make_constant(std::move(scalar))},
+                   {{"exclusive", exclusive}, {"reverse", reverse}}));
   return {};
 }
 
 Status cumsum(Translation& t) { return scan(t, "CumSum"); }
 
 constexpr TranslationRow rows[] = {
-    {"Sum", sum}, {"Mean", mean}, {"Max", max}, {"Min", min}, {"Prod", prod}, {"Any", any}, {"All", all}, {"L2Loss", l2_loss},
+    {"Sum", sum},        {"Mean", mean},      {"Max", max},       {"Min", min},
+    {"Prod", prod},      {"Any", any},        {"All", all},       {"L2Loss", l2_loss},
     {"ArgMax", arg_max}, {"ArgMin", arg_min}, {"Cumsum", cumsum},
 };
 

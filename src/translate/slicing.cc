@@ -7,7 +7,8 @@
 namespace intarsia {
 namespace {
 
-constexpr int64_t to_the_end = std::numeric_limits<int64_t>::max(), before_the_start = std::numeric_limits<int64_t>::min() + 1;
+constexpr int64_t to_the_end = std::numeric_limits<int64_t>::max(),
+                  before_the_start = std::numeric_limits<int64_t>::min() + 1;
 
 /// Sizes of -1 reach to the end.
 Status slice(Translation& t) {
@@ -15,8 +16,10 @@ Status slice(Translation& t) {
   if (begins.size() != sizes.size()) return fail("{} begins and {} sizes", begins.size(), sizes.size());
   std::vector<int64_t> ends, axes(begins.size());
   std::iota(axes.begin(), axes.end(), 0);
-  for (size_t i = 0; i < begins.size(); ++i) ends.push_back(sizes[i] == -1 ? to_the_end : begins[i] + sizes[i]);
-  t.give(0, t.make("Slice", {t.input(0), t.make_integers(begins), t.make_integers(ends), t.make_integers(axes)}));
+  for (size_t i = 0; i < begins.size(); ++i)
+    ends.push_back(sizes[i] == -1 ? to_the_end : begins[i] + sizes[i]);
+  t.give(0, t.make("Slice",
+                   {t.input(0), t.make_integers(begins), t.make_integers(ends), t.make_integers(axes)}));
   return {};
 }
 
@@ -29,10 +32,18 @@ struct Specification {
 
 Result<Specification> read_specification(const Translation& t) {
   const Attributes& a = t.attributes();
-  Specification spec{TRY(t.integers(1)), TRY(t.integers(2)), TRY(t.integers(3)), a.get_int("begin_mask", 0), a.get_int("end_mask", 0),
-                     a.get_int("ellipsis_mask", 0), a.get_int("new_axis_mask", 0), a.get_int("shrink_axis_mask", 0)};
+  Specification spec{TRY(t.integers(1)),
+                     TRY(t.integers(2)),
+                     TRY(t.integers(3)),
+                     a.get_int("begin_mask", 0),
+                     a.get_int("end_mask", 0),
+                     a.get_int("ellipsis_mask", 0),
+                     a.get_int("new_axis_mask", 0),
+                     a.get_int("shrink_axis_mask", 0)};
   constexpr size_t most_axes = 32;
-  if (spec.begins.size() > most_axes || spec.ends.size() != spec.begins.size() || spec.strides.size() != spec.begins.size()) return fail("begins, ends and strides of unlike lengths");
+  if (spec.begins.size() > most_axes || spec.ends.size() != spec.begins.size() ||
+      spec.strides.size() != spec.begins.size())
+    return fail("begins, ends and strides of unlike lengths");
   return spec;
 }
 
@@ -42,7 +53,8 @@ Status strided_slice(Translation& t) {
   const Shape shape = TRY(t.shape(0));
   const int64_t rank = static_cast<int64_t>(shape.size());
   int64_t named = 0;
-  for (size_t i = 0; i < spec.begins.size(); ++i) named += !spec.has(spec.ellipsis_mask, i) && !spec.has(spec.new_axis_mask, i);
+  for (size_t i = 0; i < spec.begins.size(); ++i)
+    named += !spec.has(spec.ellipsis_mask, i) && !spec.has(spec.new_axis_mask, i);
   std::vector<int64_t> starts, ends, steps, axes, dropped, added;
   int64_t axis = 0, result_axis = 0;
   for (size_t i = 0; i < spec.begins.size(); ++i) {
@@ -76,7 +88,9 @@ Status strided_slice(Translation& t) {
     ++result_axis;
   }
   ValueId value = t.input(0);
-  if (!axes.empty()) value = t.make("Slice", {value, t.make_integers(starts), t.make_integers(ends), t.make_integers(axes), t.make_integers(steps)});
+  if (!axes.empty())
+    value = t.make("Slice", {value, t.make_integers(starts), t.make_integers(ends), t.make_integers(axes),
+                             t.make_integers(steps)});
   if (!dropped.empty()) value = t.make("Squeeze", {value, t.make_integers(dropped)});
   if (!added.empty()) value = t.make("Unsqueeze", {value, t.make_integers(added)});
   t.give(0, value);
@@ -91,20 +105,26 @@ Status reverse(Translation& t) {
     t.give(0, t.input(0));
     return {};
   }
-  const std::vector<int64_t> last(axes.size(), -1), before(axes.size(), before_the_start), back(axes.size(), -1);
-  t.give(0, t.make("Slice", {t.input(0), t.make_integers(last), t.make_integers(before), t.make_integers(axes), t.make_integers(back)}));
+  const std::vector<int64_t> last(axes.size(), -1), before(axes.size(), before_the_start),
+      back(axes.size(), -1);
+  t.give(0, t.make("Slice", {t.input(0), t.make_integers(last), t.make_integers(before),
+                             t.make_integers(axes), t.make_integers(back)}));
   return {};
 }
 
 Status reverse_sequence(Translation& t) {
   const int64_t batch = t.attributes().get_int("batch_dim", 0), time = t.attributes().get_int("seq_dim", 0);
   if (batch > 1 || time > 1 || batch == time) return fail("along axes {} and {}", batch, time);
-  t.give(0, t.make("ReverseSequence", {t.input(0), t.cast(t.input(1), DType::i64)}, {{"batch_axis", batch}, {"time_axis", time}}));
+  t.give(0, t.make("ReverseSequence", {t.input(0), t.cast(t.input(1), DType::i64)},
+                   {{"batch_axis", batch}, {"time_axis", time}}));
   return {};
 }
 
 constexpr TranslationRow rows[] = {
-    {"Slice", slice}, {"StridedSlice", strided_slice}, {"ReverseV2", reverse}, {"ReverseSequence", reverse_sequence},
+    {"Slice", slice},
+    {"StridedSlice", strided_slice},
+    {"ReverseV2", reverse},
+    {"ReverseSequence", reverse_sequence},
 };
 
 }  // namespace

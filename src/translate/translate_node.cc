@@ -13,9 +13,10 @@ namespace {
 const std::map<std::string_view, TranslationRule>& all_rules() {
   static const std::map<std::string_view, TranslationRule> rules = [] {
     std::map<std::string_view, TranslationRule> all;
-    for (const auto& family : {elementwise_translations(), contraction_translations(), window_translations(), normalization_translations(),
-                               reduction_translations(), movement_translations(), indexing_translations(), slicing_translations(),
-                               image_translations(), recurrent_translations()}) {
+    for (const auto& family :
+         {elementwise_translations(), contraction_translations(), window_translations(),
+          normalization_translations(), reduction_translations(), movement_translations(),
+          indexing_translations(), slicing_translations(), image_translations(), recurrent_translations()}) {
       for (const TranslationRow& row : family) all[row.op] = row.rule;
     }
     return all;
@@ -37,16 +38,19 @@ Status translate_into(const Graph& from, const Node& node, Graph& to, ValueMap& 
   if (translation.lacks_input()) return fail("TensorFlow's {} with {} inputs", node.op, node.inputs.size());
   for (size_t i = first_made; i < to.nodes.size(); ++i) TRY(verify_arity(to.nodes[i]));
   for (ValueId output : node.outputs) {
-    if (output != no_value && !values.contains(output)) return fail("output '{}' of TensorFlow's {} has no translation", from.value(output).name, node.op);
+    if (output != no_value && !values.contains(output))
+      return fail("output '{}' of TensorFlow's {} has no translation", from.value(output).name, node.op);
   }
   return {};
 }
 
 /// An output of the new graph must be made by a node of it, once, and has the source's name.
 ValueId make_output(Graph& to, ValueId value, const std::string& name) {
-  const bool needs_copy = to.value(value).producer == no_node || std::ranges::find(to.outputs, value) != to.outputs.end();
+  const bool needs_copy =
+      to.value(value).producer == no_node || std::ranges::find(to.outputs, value) != to.outputs.end();
   if (needs_copy) {
-    if (to.value(value).name == name) to.value(value).name += "/source";  // a constant that is an output and read inside, too
+    if (to.value(value).name == name)
+      to.value(value).name += "/source";  // a constant that is an output and read inside, too
     Node copy{name, "Identity", "", translated_opset, {value}, {to.add_value(name)}, {}, {}};
     value = copy.outputs[0];
     to.add_node(std::move(copy));
@@ -72,7 +76,8 @@ Result<Graph> translate_node(const Graph& graph, NodeId id) {
   ValueMap values;
   TRY(translate_into(graph, node, to, values));
   for (ValueId output : node.outputs) {
-    if (output != no_value) to.outputs.push_back(make_output(to, values.at(output), graph.value(output).name));
+    if (output != no_value)
+      to.outputs.push_back(make_output(to, values.at(output), graph.value(output).name));
   }
   return to;
 }

@@ -41,7 +41,9 @@ Result<int64_t> Translation::rank(size_t i) const {
   return fail("the rank of its input {} is known at run time only", i);
 }
 
-bool Translation::is_constant(size_t i) const { return has_input(node_, i) && from_.value(node_.inputs[i]).constant.has_value(); }
+bool Translation::is_constant(size_t i) const {
+  return has_input(node_, i) && from_.value(node_.inputs[i]).constant.has_value();
+}
 
 Result<Tensor> Translation::constant(size_t i) const {
   if (is_constant(i)) return *from_.value(node_.inputs[i]).constant;
@@ -51,9 +53,12 @@ Result<Tensor> Translation::constant(size_t i) const {
 Result<std::vector<int64_t>> Translation::integers(size_t i) const {
   const Tensor tensor = TRY(constant(i));
   std::vector<int64_t> list;
-  if (tensor.dtype() == DType::i32) std::ranges::copy(tensor.as<int32_t>(), std::back_inserter(list));
-  else if (tensor.dtype() == DType::i64) std::ranges::copy(tensor.as<int64_t>(), std::back_inserter(list));
-  else return fail("its input {} holds {}, want i32 or i64", i, dtype_name(tensor.dtype()));
+  if (tensor.dtype() == DType::i32)
+    std::ranges::copy(tensor.as<int32_t>(), std::back_inserter(list));
+  else if (tensor.dtype() == DType::i64)
+    std::ranges::copy(tensor.as<int64_t>(), std::back_inserter(list));
+  else
+    return fail("its input {} holds {}, want i32 or i64", i, dtype_name(tensor.dtype()));
   return list;
 }
 
@@ -63,14 +68,16 @@ Result<int64_t> Translation::integer(size_t i) const {
   return list[0];
 }
 
-std::vector<ValueId> Translation::make_several(const std::string& op, std::vector<ValueId> inputs, size_t outputs, NamedAttributes attributes) {
+std::vector<ValueId> Translation::make_several(const std::string& op, std::vector<ValueId> inputs,
+                                               size_t outputs, NamedAttributes attributes) {
   Node node;
   node.name = node_.name;
   node.op = op;
   node.version = translated_opset;
   node.inputs = std::move(inputs);
   for (auto& [name, value] : attributes) node.attributes.set(name, std::move(value));
-  for (size_t i = 0; i < outputs; ++i) node.outputs.push_back(to_.add_value(fmt::format("{}/{}/{}:{}", node_.name, op, to_.values.size(), i)));
+  for (size_t i = 0; i < outputs; ++i)
+    node.outputs.push_back(to_.add_value(fmt::format("{}/{}/{}:{}", node_.name, op, to_.values.size(), i)));
   const std::vector<ValueId> made = node.outputs;
   to_.add_node(std::move(node));
   return made;
@@ -104,7 +111,9 @@ ValueId Translation::reshape(ValueId value, const Shape& shape) {
   return make("Reshape", {value, make_integers(shape)}, {{"allowzero", int64_t{1}}});
 }
 
-ValueId Translation::cast(ValueId value, DType to) { return make("Cast", {value}, {{"to", static_cast<int64_t>(to)}}); }
+ValueId Translation::cast(ValueId value, DType to) {
+  return make("Cast", {value}, {{"to", static_cast<int64_t>(to)}});
+}
 
 void Translation::give(size_t i, ValueId value) {
   if (wants_output(i)) values_[node_.outputs[i]] = value;

@@ -21,7 +21,8 @@ class Translation {
  public:
   using NamedAttributes = std::vector<std::pair<std::string, AttributeValue>>;
 
-  Translation(const Graph& from, const Node& node, Graph& to, ValueMap& values) : from_(from), node_(node), to_(to), values_(values) {}
+  Translation(const Graph& from, const Node& node, Graph& to, ValueMap& values)
+      : from_(from), node_(node), to_(to), values_(values) {}
 
   const Node& node() const { return node_; }
   const Attributes& attributes() const { return node_.attributes; }
@@ -44,7 +45,8 @@ class Translation {
 
   /// Adds a node of the standard domain and gives its (first) output.
   ValueId make(const std::string& op, std::vector<ValueId> inputs, NamedAttributes attributes = {});
-  std::vector<ValueId> make_several(const std::string& op, std::vector<ValueId> inputs, size_t outputs, NamedAttributes attributes = {});
+  std::vector<ValueId> make_several(const std::string& op, std::vector<ValueId> inputs, size_t outputs,
+                                    NamedAttributes attributes = {});
   ValueId make_constant(Tensor tensor);
   ValueId make_integers(const std::vector<int64_t>& values);
   /// A scalar of an integer or floating-point type.

@@ -26,4 +26,7 @@ class Verdicts:
         return set(self.exceptions) - {case.name for case in cases}
 
     def report(self, title):
-        print(f"\n{title}: " + ", ".join(f"{kind} {what} {count}" for (kind, what), count in sorted(self.counts.items())))
+        print(
+            f"\n{title}: "
+            + ", ".join(f"{kind} {what} {count}" for (kind, what), count in sorted(self.counts.items()))
+        )

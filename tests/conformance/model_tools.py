@@ -101,7 +101,11 @@ def randomize_weights(model, seed=5):
         return onnx.numpy_helper.from_array(values.astype(np.float32), name)
 
     graph = model.graph
-    shapes = {t.name: onnx.numpy_helper.to_array(t).tolist() for t in graph.initializer if t.data_type == onnx.TensorProto.INT64}
+    shapes = {
+        t.name: onnx.numpy_helper.to_array(t).tolist()
+        for t in graph.initializer
+        if t.data_type == onnx.TensorProto.INT64
+    }
     made = [node for node in graph.node if node.op_type == "ConstantOfShape"]
     weights = [draw(shapes[node.input[0]], node.output[0]) for node in made]
     for tensor in graph.initializer:
@@ -111,4 +115,6 @@ def randomize_weights(model, seed=5):
         graph.node.remove(node)
     graph.initializer.extend(weights)
     logits = [node.input[0] for node in graph.node if node.op_type == "Softmax"]
-    graph.output.extend(onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in logits)
+    graph.output.extend(
+        onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in logits
+    )

@@ -16,7 +16,14 @@ import intarsia
 HERE = pathlib.Path(__file__).parent
 KINDS = ("node", "simple", "pytorch-operator", "pytorch-converted")
 # Two implementations draw different numbers: only dtype and shape can agree.
-RANDOM_OPS = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
+RANDOM_OPS = {
+    "Bernoulli",
+    "Multinomial",
+    "RandomNormal",
+    "RandomNormalLike",
+    "RandomUniform",
+    "RandomUniformLike",
+}
 # Zero in exact arithmetic is some 1e-7 in the stored outputs.
 LEAST_ATOL = 1e-6
 # Expected values are rounded after every step, ours once at the end: two units in the last place.
@@ -44,7 +51,11 @@ def _python_value(value):
 
 
 def _read_value(path, type_proto):
-    message = {"tensor_type": onnx.TensorProto, "sequence_type": onnx.SequenceProto, "optional_type": onnx.OptionalProto}
+    message = {
+        "tensor_type": onnx.TensorProto,
+        "sequence_type": onnx.SequenceProto,
+        "optional_type": onnx.OptionalProto,
+    }
     value = message[type_proto.WhichOneof("value")]()
     value.ParseFromString(path.read_bytes())
     return _python_value(value)
@@ -55,8 +66,10 @@ def _read_data_sets(folder, graph):
         paths = [data / f"{kind}_{i}.pb" for i in range(len(infos))]
         return [_read_value(path, info.type) for path, info in zip(paths, infos) if path.exists()]
 
-    return [(read(data, "input", graph.input), read(data, "output", graph.output))
-            for data in sorted(pathlib.Path(folder).glob("test_data_set_*"))]
+    return [
+        (read(data, "input", graph.input), read(data, "output", graph.output))
+        for data in sorted(pathlib.Path(folder).glob("test_data_set_*"))
+    ]
 
 
 def _load_case(test):
@@ -64,8 +77,10 @@ def _load_case(test):
     if test.data_sets is None:
         data_sets = _read_data_sets(test.model_dir, model.graph)
     else:
-        data_sets = [([_python_value(v) for v in inputs], [_python_value(v) for v in outputs])
-                     for inputs, outputs in test.data_sets]
+        data_sets = [
+            ([_python_value(v) for v in inputs], [_python_value(v) for v in outputs])
+            for inputs, outputs in test.data_sets
+        ]
     return Case(test.name, test.kind, model, data_sets, test.rtol, test.atol)
 
 
@@ -108,7 +123,11 @@ def _difference(got, want, case, values):
     rtol = max(case.rtol, ROUNDING.get(want.dtype.name, 0))
     if want.dtype.kind not in "iubc":
         got, want = got.astype(np.float64), want.astype(np.float64)
-    near = np.isclose(got, want, rtol=rtol, atol=max(case.atol, LEAST_ATOL), equal_nan=True) if want.dtype.kind in "fc" else got == want
+    near = (
+        np.isclose(got, want, rtol=rtol, atol=max(case.atol, LEAST_ATOL), equal_nan=True)
+        if want.dtype.kind in "fc"
+        else got == want
+    )
     if near.all():
         return ""
     at = tuple(int(i) for i in np.argwhere(~near)[0])
@@ -130,11 +149,16 @@ def _compare(case, run):
 
 def _open_shapes(case):
     """The shapes of the first data set for the inputs whose sizes the model leaves open."""
+
     def is_open(info):
-        return info.type.HasField("tensor_type") and any(not d.HasField("dim_value") for d in info.type.tensor_type.shape.dim)
+        return info.type.HasField("tensor_type") and any(
+            not d.HasField("dim_value") for d in info.type.tensor_type.shape.dim
+        )
 
     inputs = case.data_sets[0][0]
-    return {info.name: np.shape(value) for info, value in zip(case.model.graph.input, inputs) if is_open(info)}
+    return {
+        info.name: np.shape(value) for info, value in zip(case.model.graph.input, inputs) if is_open(info)
+    }
 
 
 def run_ours(case, folder, **options):
@@ -154,7 +178,9 @@ def run_onnxruntime(case):
     settings.intra_op_num_threads = 1
     settings.log_severity_level = 4
     try:
-        session = onnxruntime.InferenceSession(case.model.SerializeToString(), settings, providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(
+            case.model.SerializeToString(), settings, providers=["CPUExecutionProvider"]
+        )
         return _compare(case, lambda inputs: session.run(None, inputs))
     except Exception as error:  # ONNX Runtime has a type per status, with no common base
         return f"{type(error).__name__}: {error}".splitlines()[0]

@@ -1,5 +1,6 @@
-// A TensorFlow operator of a user's own, by TensorFlow's C API for kernels: SquashedCube, y = x^3 / (1 + scale * |x|^3)
-// of float32. It keeps values between -1/scale and 1/scale, so that a network may hold it anywhere.
+// A TensorFlow operator of a user's own, by TensorFlow's C API for kernels: SquashedCube, y = x^3 / (1 +
+// scale * |x|^3) of float32. It keeps values between -1/scale and 1/scale, so that a network may hold it
+// anywhere.
 //
 // scripts/make_tensorflow_models.py compiles it and saves a model with it.
 #include <cmath>
@@ -50,8 +51,9 @@ void compute(void* scale, TF_OpKernelContext* context) {
     return TF_OpKernelContext_Failure(context, status.get());
   }
   for (int i = 0; i < rank; ++i) dims[i] = TF_Dim(x.get(), i);
-  const Tensor y(TF_AllocateOutput(context, 0, TF_FLOAT, dims, rank, TF_TensorByteSize(x.get()), status.get()),
-                 TF_DeleteTensor);
+  const Tensor y(
+      TF_AllocateOutput(context, 0, TF_FLOAT, dims, rank, TF_TensorByteSize(x.get()), status.get()),
+      TF_DeleteTensor);
   if (!is_ok(status)) return TF_OpKernelContext_Failure(context, status.get());
   cube(static_cast<const float*>(TF_TensorData(x.get())), static_cast<float*>(TF_TensorData(y.get())),
        TF_TensorElementCount(x.get()), *static_cast<const float*>(scale));

@@ -71,7 +71,11 @@ UNARY = [
     *only_float("Acos", False, inside),
     *only_float("Atanh", False, inside),
     *only_float("Acosh", False, above_one),
-    *(case for name in ("Softplus", "Softsign", "Relu", "Relu6", "Elu", "Selu") for case in only_float(name, False, everywhere, "features")),
+    *(
+        case
+        for name in ("Softplus", "Softsign", "Relu", "Relu6", "Elu", "Selu")
+        for case in only_float(name, False, everywhere, "features")
+    ),
     op("LeakyRelu", {"features": normal(3, 7)}),
     op("LeakyRelu.alpha", {"features": normal(3, 7, dtype="float16")}, alpha=0.01),
     op("Relu.int32", {"features": integers(-5, 6, 3, 4)}),
@@ -79,7 +83,11 @@ UNARY = [
     op("Ndtri", {"x": uniform(0.02, 0.98, 3, 4)}),
     op("BesselI0e", {"x": normal(3, 4)}),
     *(op(f"{name}.halves", {"x": HALVES}) for name in ("Round", "Rint", "Floor", "Ceil")),
-    *(op(f"{name}.{dtype}", {"x": values_of(dtype, 3, 4)}) for name in ("Abs", "Neg", "Sign", "Square") for dtype in ("int32", "int64")),
+    *(
+        op(f"{name}.{dtype}", {"x": values_of(dtype, 3, 4)})
+        for name in ("Abs", "Neg", "Sign", "Square")
+        for dtype in ("int32", "int64")
+    ),
     *(op(f"{name}", {"x": SPECIAL}) for name in ("IsNan", "IsInf", "IsFinite")),
     op("Exp.large", {"x": uniform(-90, 90, 40)}),
     op("Tanh.large", {"x": uniform(-30, 30, 40)}),
@@ -98,7 +106,10 @@ BINARY = [
         for dtype in NUMBERS
     ),
     *(
-        op(f"{name}.{dtype}", {"x": integers(0, 4, 6, 5, dtype=dtype), "y": integers(0, 4, 6, 5, dtype=dtype)})
+        op(
+            f"{name}.{dtype}",
+            {"x": integers(0, 4, 6, 5, dtype=dtype), "y": integers(0, 4, 6, 5, dtype=dtype)},
+        )
         for name in ("Less", "LessEqual", "Greater", "GreaterEqual", "Equal", "NotEqual")
         for dtype in ("float32", "int32", "int64")
     ),
@@ -113,7 +124,10 @@ BINARY = [
             ("left", (3,), (2, 2, 3)),
         )
     ),
-    *(op(f"{name}.constant", {"x": normal(2, 5, 4)}, y=normal(4)) for name in ("AddV2", "Sub", "Mul", "Maximum", "Minimum", "SquaredDifference")),
+    *(
+        op(f"{name}.constant", {"x": normal(2, 5, 4)}, y=normal(4))
+        for name in ("AddV2", "Sub", "Mul", "Maximum", "Minimum", "SquaredDifference")
+    ),
     op("RealDiv.float32", {"x": normal(3, 4), "y": uniform(0.5, 2, 3, 4)}),
     op("RealDiv.zero", {"x": array([1, -1, 0, 2]), "y": array([0, 0, 0, -0.0])}),
     op("RealDiv.float64", {"x": normal(3, 4, dtype="float64"), "y": uniform(0.5, 2, 3, 4, dtype="float64")}),
@@ -127,13 +141,18 @@ BINARY = [
             f"{name}.{dtype}",
             {
                 "x": values_of(dtype, 6, 5),
-                "y": lambda random, dtype=dtype: (random.integers(1, 5, (6, 5)) * random.choice([-1, 1], (6, 5))).astype(dtype),
+                "y": lambda random, dtype=dtype: (
+                    random.integers(1, 5, (6, 5)) * random.choice([-1, 1], (6, 5))
+                ).astype(dtype),
             },
         )
         for name in ("FloorDiv", "FloorMod")
         for dtype in ("float32", "int32", "int64")
     ),
-    *(op(f"{name}.int32", {"x": integers(-20, 20, 4, 5), "y": array([-3, -2, 2, 3, 5], "int32")}) for name in ("TruncateDiv", "TruncateMod", "Mod")),
+    *(
+        op(f"{name}.int32", {"x": integers(-20, 20, 4, 5), "y": array([-3, -2, 2, 3, 5], "int32")})
+        for name in ("TruncateDiv", "TruncateMod", "Mod")
+    ),
     op("FloorMod.fractions", {"x": uniform(-5, 5, 30), "y": uniform(0.3, 2, 30)}),
     op("FloorDiv.fractions", {"x": uniform(-5, 5, 30), "y": uniform(0.3, 2, 30)}),
     op("Pow.float32", {"x": uniform(0.1, 3, 3, 4), "y": uniform(-2, 2, 3, 4)}),
@@ -160,7 +179,13 @@ BINARY = [
         for dtype in ("int32", "uint8", "int64")
     ),
     *(
-        op(f"{name}.{dtype}", {"x": integers(-100 if dtype[0] == "i" else 0, 100, 8, dtype=dtype), "y": integers(0, 5, 8, dtype=dtype)})
+        op(
+            f"{name}.{dtype}",
+            {
+                "x": integers(-100 if dtype[0] == "i" else 0, 100, 8, dtype=dtype),
+                "y": integers(0, 5, 8, dtype=dtype),
+            },
+        )
         for name in ("LeftShift", "RightShift")
         for dtype in ("int32", "uint8")
     ),
@@ -175,18 +200,42 @@ CHOICE = [
     op("Select.one", {"condition": np.array(True), "x": normal(3, 4), "y": normal(3, 4)}),
     op("SelectV2", {"condition": booleans(3, 4), "t": normal(3, 4), "e": normal(3, 4)}),
     op("SelectV2.broadcast", {"condition": booleans(3, 1), "t": normal(4), "e": normal()}),
-    op("SelectV2.int64", {"condition": booleans(5), "t": integers(0, 9, 5, dtype="int64"), "e": integers(0, 9, 5, dtype="int64")}),
+    op(
+        "SelectV2.int64",
+        {
+            "condition": booleans(5),
+            "t": integers(0, 9, 5, dtype="int64"),
+            "e": integers(0, 9, 5, dtype="int64"),
+        },
+    ),
     op("ClipByValue", {"t": normal(4, 5)}, clip_value_min=np.float32(-0.5), clip_value_max=np.float32(0.7)),
     op("ClipByValue.fed", {"t": normal(4, 5), "clip_value_min": array(-1), "clip_value_max": array(0.2)}),
-    op("ClipByValue.int32", {"t": integers(-9, 9, 12)}, clip_value_min=np.int32(-3), clip_value_max=np.int32(4)),
-    case("AddN", {"x": normal(3, 4), "y": normal(3, 4), "z": normal(3, 4)}, lambda tf, x, y, z: tf.raw_ops.AddN(inputs=[x, y, z])),
+    op(
+        "ClipByValue.int32",
+        {"t": integers(-9, 9, 12)},
+        clip_value_min=np.int32(-3),
+        clip_value_max=np.int32(4),
+    ),
+    case(
+        "AddN",
+        {"x": normal(3, 4), "y": normal(3, 4), "z": normal(3, 4)},
+        lambda tf, x, y, z: tf.raw_ops.AddN(inputs=[x, y, z]),
+    ),
     case("AddN.one", {"x": normal(3, 4)}, lambda tf, x: tf.raw_ops.AddN(inputs=[x])),
-    case("AccumulateNV2", {"x": normal(3, 4), "y": normal(3, 4)}, lambda tf, x, y: tf.raw_ops.AccumulateNV2(inputs=[x, y], shape=[3, 4])),
+    case(
+        "AccumulateNV2",
+        {"x": normal(3, 4), "y": normal(3, 4)},
+        lambda tf, x, y: tf.raw_ops.AccumulateNV2(inputs=[x, y], shape=[3, 4]),
+    ),
 ]
 
 CASTS = [
     *(
-        op(f"Cast.{source}_{target}", {"x": uniform(-9, 9, 3, 4, dtype=source) if source[0] == "f" else values_of(source, 3, 4)}, DstT=target)
+        op(
+            f"Cast.{source}_{target}",
+            {"x": uniform(-9, 9, 3, 4, dtype=source) if source[0] == "f" else values_of(source, 3, 4)},
+            DstT=target,
+        )
         for source, target in (
             ("float32", "int32"),
             ("float32", "int64"),
@@ -212,13 +261,23 @@ CASTS = [
     ),
     op("Cast.float32_uint8", {"x": uniform(0, 255, 3, 4)}, DstT="uint8"),
     op("Cast.int32_wraps", {"x": array([300, -200, 70000], "int32")}, DstT="int8"),
-    *(op(f"Cast.{dtype}_bool", {"x": integers(0, 2, 3, 4, dtype=dtype)}, DstT="bool") for dtype in ("float32", "int32", "uint8")),
+    *(
+        op(f"Cast.{dtype}_bool", {"x": integers(0, 2, 3, 4, dtype=dtype)}, DstT="bool")
+        for dtype in ("float32", "int32", "uint8")
+    ),
     op("Cast.same", {"x": normal(3, 4)}, DstT="float32"),
     case("Cast.bfloat16", {"x": normal(3, 40)}, lambda tf, x: tf.cast(tf.cast(x, tf.bfloat16), tf.float32)),
-    case("Mul.bfloat16", {"x": normal(3, 40)}, lambda tf, x: tf.cast(tf.cast(x, tf.bfloat16) * tf.cast(1.7, tf.bfloat16), tf.float32)),
+    case(
+        "Mul.bfloat16",
+        {"x": normal(3, 40)},
+        lambda tf, x: tf.cast(tf.cast(x, tf.bfloat16) * tf.cast(1.7, tf.bfloat16), tf.float32),
+    ),
     op("Bitcast", {"input": normal(3, 4)}, type="int32"),
     op("Bitcast.smaller", {"input": normal(3)}, type="uint8"),
-    op("ComplexAbs", {"x": lambda random: (random.normal(size=8) + 1j * random.normal(size=8)).astype("complex64")}),
+    op(
+        "ComplexAbs",
+        {"x": lambda random: (random.normal(size=8) + 1j * random.normal(size=8)).astype("complex64")},
+    ),
 ]
 
 IDIOMS = [
@@ -228,10 +287,24 @@ IDIOMS = [
     case("Idiom.hard_swish", {"x": normal(4, 8)}, lambda tf, x: x * tf.nn.relu6(x + 3) / 6),
     case("Idiom.mish", {"x": normal(4, 8)}, lambda tf, x: x * tf.tanh(tf.nn.softplus(x))),
     case("Idiom.clip", {"x": normal(4, 8)}, lambda tf, x: tf.clip_by_value(x, -0.5, 0.5)),
-    case("Idiom.prelu", {"x": normal(4, 8), "a": normal(8)}, lambda tf, x, a: tf.nn.relu(x) - a * tf.nn.relu(-x)),
-    case("Idiom.elu_chain", {"x": normal(4, 8)}, lambda tf, x: tf.nn.elu(tf.nn.selu(tf.nn.leaky_relu(x, 0.3)))),
-    case("Idiom.identity_n", {"x": normal(4), "y": integers(0, 9, 3)}, lambda tf, x, y: tf.raw_ops.IdentityN(input=[x, y])),
-    case("Idiom.check_numerics", {"x": normal(4)}, lambda tf, x: tf.raw_ops.CheckNumerics(tensor=x, message="bad") + 1),
+    case(
+        "Idiom.prelu",
+        {"x": normal(4, 8), "a": normal(8)},
+        lambda tf, x, a: tf.nn.relu(x) - a * tf.nn.relu(-x),
+    ),
+    case(
+        "Idiom.elu_chain", {"x": normal(4, 8)}, lambda tf, x: tf.nn.elu(tf.nn.selu(tf.nn.leaky_relu(x, 0.3)))
+    ),
+    case(
+        "Idiom.identity_n",
+        {"x": normal(4), "y": integers(0, 9, 3)},
+        lambda tf, x, y: tf.raw_ops.IdentityN(input=[x, y]),
+    ),
+    case(
+        "Idiom.check_numerics",
+        {"x": normal(4)},
+        lambda tf, x: tf.raw_ops.CheckNumerics(tensor=x, message="bad") + 1,
+    ),
     case("Idiom.shared_value", {"x": normal(4, 3)}, lambda tf, x: [tf.exp(x), tf.exp(x) + 1, x]),
     case("Idiom.no_work", {"x": normal(4, 3)}, lambda tf, x: x),
     case("Idiom.control_edge", {"x": normal(4, 3)}, lambda tf, x: with_control(tf, x)),
@@ -251,7 +324,13 @@ def with_control(tf, x):
 PLAIN = [
     *(
         op(f"{name}.{dtype}", {argument: values_of(dtype, 2, 3)})
-        for name, argument in (("Identity", "input"), ("StopGradient", "input"), ("Snapshot", "input"), ("ZerosLike", "x"), ("OnesLike", "x"))
+        for name, argument in (
+            ("Identity", "input"),
+            ("StopGradient", "input"),
+            ("Snapshot", "input"),
+            ("ZerosLike", "x"),
+            ("OnesLike", "x"),
+        )
         for dtype in ("float32", "int32", "bool")
         if (name, dtype) != ("Snapshot", "bool")
     ),

@@ -46,6 +46,7 @@ def case(name, inputs, build, open=()):
 def op(name, inputs, **arguments):
     """The raw operator that the name begins with. `arguments` are its attributes and constant inputs; draws among them
     get values of their own."""
+
     def build(tf, **placeholders):
         random = np.random.default_rng(zlib.crc32(name.encode()) + 1)
         constants = {key: drawn(random, value) for key, value in arguments.items()}
@@ -100,10 +101,18 @@ def load_cases():
     import tensorflow_structures
     import tensorflow_windows
 
-    tables = (tensorflow_elementwise, tensorflow_windows, tensorflow_products, tensorflow_arrays, tensorflow_structures)
+    tables = (
+        tensorflow_elementwise,
+        tensorflow_windows,
+        tensorflow_products,
+        tensorflow_arrays,
+        tensorflow_structures,
+    )
     cases = [case for table in tables for case in table.CASES]
     by_name = {case.name: case for case in cases}
-    assert len(by_name) == len(cases), sorted({case.name for case in cases if sum(case.name == other.name for other in cases) > 1})
+    assert len(by_name) == len(cases), sorted(
+        {case.name for case in cases if sum(case.name == other.name for other in cases) > 1}
+    )
     return by_name
 
 
@@ -114,9 +123,12 @@ def build_graph(tf, case, inputs):
     """The graph of a case, its outputs called output_0, output_1, ..."""
     graph = tf.Graph()
     with graph.as_default():
+
         def placeholder(name, value):
             shape = [None] * value.ndim if name in case.open else value.shape
-            return tf.compat.v1.placeholder(tf.as_dtype(value.dtype if value.dtype.kind != "S" else "string"), shape, name)
+            return tf.compat.v1.placeholder(
+                tf.as_dtype(value.dtype if value.dtype.kind != "S" else "string"), shape, name
+            )
 
         outputs = case.build(tf, **{name: placeholder(name, value) for name, value in inputs.items()})
         for i, output in enumerate(tf.nest.flatten(outputs)):
@@ -129,7 +141,9 @@ def run_graph(tf, graph, outputs, inputs):
     off = tf.compat.v1.ConfigProto(intra_op_parallelism_threads=1)
     off.graph_options.rewrite_options.disable_meta_optimizer = True
     with tf.compat.v1.Session(graph=graph, config=off) as session:
-        return session.run([f"{name}:0" for name in outputs], {f"{name}:0": value for name, value in inputs.items()})
+        return session.run(
+            [f"{name}:0" for name in outputs], {f"{name}:0": value for name, value in inputs.items()}
+        )
 
 
 def write_case(tf, case, folder, runs):

@@ -48,7 +48,10 @@ def command_options(name, signature):
 
 def python_options(name, signature):
     """The same for the Python package."""
-    options = {"tune": "off", "shapes": {key: value.shape for key, value in stored(name, "inputs", signature).items()}}
+    options = {
+        "tune": "off",
+        "shapes": {key: value.shape for key, value in stored(name, "inputs", signature).items()},
+    }
     if model_path(name).is_dir():
         options["signature"] = signature
     return options | ({"op_libraries": op_libraries(name)} if op_libraries(name) else {})
@@ -68,10 +71,13 @@ def difference(got, want, rtol, atol=ATOL, each=False):
     element (both may be NaN, or the same infinity), all else is equal."""
     got = np.asarray(got)
     if got.dtype.kind in "OSU" or want.dtype.kind in "OSU":
+
         def as_bytes(value):
             return value if isinstance(value, bytes) else str(value).encode(errors="surrogateescape")
 
-        same = got.shape == want.shape and [*map(as_bytes, got.reshape(-1).tolist())] == [*map(as_bytes, want.reshape(-1).tolist())]
+        same = got.shape == want.shape and [*map(as_bytes, got.reshape(-1).tolist())] == [
+            *map(as_bytes, want.reshape(-1).tolist())
+        ]
         return "" if same else f"strings differ: {got!r:.200} instead of {want!r:.200}"
     if got.shape != want.shape or got.dtype != want.dtype:
         return f"{got.dtype}{list(got.shape)} instead of {want.dtype}{list(want.shape)}"
@@ -92,7 +98,9 @@ def difference(got, want, rtol, atol=ATOL, each=False):
 
 def assert_same(got, want, rtol):
     assert set(got) == set(want)
-    faults = [f"{name}: {text}" for name, value in want.items() if (text := difference(got[name], value, rtol))]
+    faults = [
+        f"{name}: {text}" for name, value in want.items() if (text := difference(got[name], value, rtol))
+    ]
     assert not faults, "\n".join(faults)
 
 

@@ -4,7 +4,9 @@ import numpy as np
 from tensorflow_operators import array, case, integers, normal, op, uniform
 
 
-def conv(name, image, kernel, strides=1, padding="SAME", dilations=1, dtype="float32", operator="Conv2D", **more):
+def conv(
+    name, image, kernel, strides=1, padding="SAME", dilations=1, dtype="float32", operator="Conv2D", **more
+):
     """A convolution with a constant kernel; strides and dilations of height and width."""
 
     def four(value):
@@ -45,9 +47,16 @@ CONVOLUTIONS = [
     conv("float16", (1, 6, 6, 3), (3, 3, 3, 4), dtype="float16"),
     conv("grouped", (1, 8, 8, 8), (3, 3, 4, 6)),
     conv("grouped_stride2", (1, 9, 8, 12), (3, 3, 3, 8), 2, "VALID"),
-    op("Conv2D.fed_kernel", {"input": normal(1, 8, 8, 3), "filter": normal(3, 3, 3, 5)}, strides=[1, 1, 1, 1], padding="SAME"),
+    op(
+        "Conv2D.fed_kernel",
+        {"input": normal(1, 8, 8, 3), "filter": normal(3, 3, 3, 5)},
+        strides=[1, 1, 1, 1],
+        padding="SAME",
+    ),
     case(
-        "Conv2D.bias_relu", {"x": normal(1, 8, 8, 3)}, lambda tf, x: tf.nn.relu(tf.nn.bias_add(tf.nn.conv2d(x, ramp(3, 3, 3, 8), 1, "SAME"), ramp(8)))
+        "Conv2D.bias_relu",
+        {"x": normal(1, 8, 8, 3)},
+        lambda tf, x: tf.nn.relu(tf.nn.bias_add(tf.nn.conv2d(x, ramp(3, 3, 3, 8), 1, "SAME"), ramp(8))),
     ),
     case(
         "Conv2D.padded_before",
@@ -70,17 +79,48 @@ CONVOLUTIONS = [
     ),
     case("Conv1D", {"x": normal(2, 20, 6)}, lambda tf, x: tf.nn.conv1d(x, ramp(3, 6, 8), 1, "SAME")),
     case("Conv1D.stride2", {"x": normal(2, 21, 6)}, lambda tf, x: tf.nn.conv1d(x, ramp(4, 6, 8), 2, "VALID")),
-    case("Conv1D.dilated", {"x": normal(2, 20, 6)}, lambda tf, x: tf.nn.conv1d(x, ramp(3, 6, 8), 1, "SAME", dilations=3)),
+    case(
+        "Conv1D.dilated",
+        {"x": normal(2, 20, 6)},
+        lambda tf, x: tf.nn.conv1d(x, ramp(3, 6, 8), 1, "SAME", dilations=3),
+    ),
     case(
         "Conv1D.causal",
         {"x": normal(2, 20, 6)},
-        lambda tf, x: tf.nn.conv1d(tf.pad(x, [[0, 0], [4, 0], [0, 0]]), ramp(3, 6, 8), 1, "VALID", dilations=2),
+        lambda tf, x: tf.nn.conv1d(
+            tf.pad(x, [[0, 0], [4, 0], [0, 0]]), ramp(3, 6, 8), 1, "VALID", dilations=2
+        ),
     ),
     case("Convolution.space_to_batch", {"x": normal(1, 12, 12, 4)}, lambda tf, x: dilated_by_blocks(tf, x)),
-    op("Conv3D", {"input": normal(1, 5, 6, 7, 3)}, filter=normal(3, 3, 3, 3, 4), strides=[1] * 5, padding="SAME"),
-    op("Conv3D.stride2", {"input": normal(1, 5, 6, 7, 3)}, filter=normal(2, 3, 2, 3, 4), strides=[1, 2, 1, 2, 1], padding="VALID"),
-    op("Conv3D.same_stride2", {"input": normal(1, 6, 7, 8, 3)}, filter=normal(3, 3, 3, 3, 4), strides=[1, 2, 2, 2, 1], padding="SAME"),
-    op("Dilation2D", {"input": normal(1, 8, 8, 3)}, filter=normal(3, 3, 3), strides=[1, 1, 1, 1], rates=[1, 2, 2, 1], padding="SAME"),
+    op(
+        "Conv3D",
+        {"input": normal(1, 5, 6, 7, 3)},
+        filter=normal(3, 3, 3, 3, 4),
+        strides=[1] * 5,
+        padding="SAME",
+    ),
+    op(
+        "Conv3D.stride2",
+        {"input": normal(1, 5, 6, 7, 3)},
+        filter=normal(2, 3, 2, 3, 4),
+        strides=[1, 2, 1, 2, 1],
+        padding="VALID",
+    ),
+    op(
+        "Conv3D.same_stride2",
+        {"input": normal(1, 6, 7, 8, 3)},
+        filter=normal(3, 3, 3, 3, 4),
+        strides=[1, 2, 2, 2, 1],
+        padding="SAME",
+    ),
+    op(
+        "Dilation2D",
+        {"input": normal(1, 8, 8, 3)},
+        filter=normal(3, 3, 3),
+        strides=[1, 1, 1, 1],
+        rates=[1, 2, 2, 1],
+        padding="SAME",
+    ),
 ]
 
 DEPTHWISE = [
@@ -94,7 +134,12 @@ DEPTHWISE = [
         ("dilated", (1, 12, 12, 8), (3, 3, 8, 1), {"dilations": 2}),
         ("even_kernel", (1, 8, 8, 8), (2, 4, 8, 1), {}),
         ("one_channel", (1, 8, 8, 1), (3, 3, 1, 4), {}),
-        ("explicit", (1, 7, 7, 4), (3, 3, 4, 1), {"padding": "EXPLICIT", "explicit_paddings": [0, 0, 0, 2, 1, 1, 0, 0]}),
+        (
+            "explicit",
+            (1, 7, 7, 4),
+            (3, 3, 4, 1),
+            {"padding": "EXPLICIT", "explicit_paddings": [0, 0, 0, 2, 1, 1, 0, 0]},
+        ),
         ("float64", (1, 6, 6, 3), (3, 3, 3, 1), {"dtype": "float64"}),
     )
 ] + [
@@ -127,14 +172,26 @@ TRANSPOSED = [
     transposed("even_kernel", (1, 10, 12, 5), (4, 4, 5, 4), (1, 5, 6, 4), (2, 2), "SAME"),
     transposed("stride3", (1, 15, 12, 5), (2, 4, 5, 4), (1, 5, 6, 4), (3, 2), "SAME"),
     transposed("kernel_smaller_than_stride", (1, 15, 18, 2), (2, 2, 2, 4), (1, 5, 6, 4), (3, 3), "VALID"),
-    transposed("explicit", (1, 9, 11, 5), (3, 3, 5, 4), (1, 5, 6, 4), (2, 2), "EXPLICIT", explicit_paddings=[0, 0, 1, 1, 1, 1, 0, 0]),
+    transposed(
+        "explicit",
+        (1, 9, 11, 5),
+        (3, 3, 5, 4),
+        (1, 5, 6, 4),
+        (2, 2),
+        "EXPLICIT",
+        explicit_paddings=[0, 0, 1, 1, 1, 1, 0, 0],
+    ),
     case(
         "Conv2DBackpropInput.open_batch",
         {"x": normal(2, 5, 6, 4)},
         lambda tf, x: tf.nn.conv2d_transpose(x, ramp(3, 3, 5, 4), [tf.shape(x)[0], 10, 12, 5], 2),
         open=("x",),
     ),
-    case("Conv1DTranspose", {"x": normal(2, 7, 4)}, lambda tf, x: tf.nn.conv1d_transpose(x, ramp(3, 5, 4), [2, 14, 5], 2)),
+    case(
+        "Conv1DTranspose",
+        {"x": normal(2, 7, 4)},
+        lambda tf, x: tf.nn.conv1d_transpose(x, ramp(3, 5, 4), [2, 14, 5], 2),
+    ),
     op(
         "Conv3DBackpropInputV2",
         {"out_backprop": normal(1, 3, 3, 4, 4)},
@@ -174,14 +231,50 @@ POOLING = [
         padding="EXPLICIT",
         explicit_paddings=[0, 0, 1, 0, 0, 1, 0, 0],
     ),
-    op("MaxPool.negative", {"input": uniform(-9, -1, 1, 7, 7, 4)}, ksize=[1, 3, 3, 1], strides=[1, 2, 2, 1], padding="SAME"),
-    op("MaxPool.float64", {"input": normal(1, 7, 7, 4, dtype="float64")}, ksize=[1, 3, 3, 1], strides=[1, 2, 2, 1], padding="SAME"),
-    op("MaxPool.int32", {"input": integers(-9, 9, 1, 6, 6, 4)}, ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="SAME"),
-    op("AvgPool.float16", {"value": normal(1, 7, 7, 4, dtype="float16")}, ksize=[1, 3, 3, 1], strides=[1, 2, 2, 1], padding="SAME"),
+    op(
+        "MaxPool.negative",
+        {"input": uniform(-9, -1, 1, 7, 7, 4)},
+        ksize=[1, 3, 3, 1],
+        strides=[1, 2, 2, 1],
+        padding="SAME",
+    ),
+    op(
+        "MaxPool.float64",
+        {"input": normal(1, 7, 7, 4, dtype="float64")},
+        ksize=[1, 3, 3, 1],
+        strides=[1, 2, 2, 1],
+        padding="SAME",
+    ),
+    op(
+        "MaxPool.int32",
+        {"input": integers(-9, 9, 1, 6, 6, 4)},
+        ksize=[1, 2, 2, 1],
+        strides=[1, 2, 2, 1],
+        padding="SAME",
+    ),
+    op(
+        "AvgPool.float16",
+        {"value": normal(1, 7, 7, 4, dtype="float16")},
+        ksize=[1, 3, 3, 1],
+        strides=[1, 2, 2, 1],
+        padding="SAME",
+    ),
     op("MaxPoolV2", {"input": normal(1, 7, 7, 4)}, ksize=[1, 3, 3, 1], strides=[1, 2, 2, 1], padding="SAME"),
-    op("MaxPoolWithArgmax", {"input": normal(1, 6, 6, 4)}, ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="SAME"),
+    op(
+        "MaxPoolWithArgmax",
+        {"input": normal(1, 6, 6, 4)},
+        ksize=[1, 2, 2, 1],
+        strides=[1, 2, 2, 1],
+        padding="SAME",
+    ),
     *(
-        op(f"{name}.{padding.lower()}", {"input": normal(1, 5, 6, 7, 3)}, ksize=[1, 2, 3, 2, 1], strides=[1, 2, 2, 2, 1], padding=padding)
+        op(
+            f"{name}.{padding.lower()}",
+            {"input": normal(1, 5, 6, 7, 3)},
+            ksize=[1, 2, 3, 2, 1],
+            strides=[1, 2, 2, 2, 1],
+            padding=padding,
+        )
         for name in ("MaxPool3D", "AvgPool3D")
         for padding in ("SAME", "VALID")
     ),
@@ -196,7 +289,13 @@ def batch_norm(name, operator="FusedBatchNormV3", shape=(2, 5, 6, 4), dtype="flo
     def build(tf, x):
         scale, offset, mean = ramp(channels) + 1, ramp(channels), ramp(channels) * 2
         return getattr(tf.raw_ops, operator)(
-            x=x, scale=scale, offset=offset, mean=mean, variance=ramp(channels) ** 2 + 0.3, is_training=False, **more
+            x=x,
+            scale=scale,
+            offset=offset,
+            mean=mean,
+            variance=ramp(channels) ** 2 + 0.3,
+            is_training=False,
+            **more,
         )[0]
 
     return case(f"{operator}.{name}", {"x": normal(*shape, dtype=dtype)}, build)
@@ -218,11 +317,19 @@ NORMALISATION = [
     case(
         "FusedBatchNormV3.training",
         {"x": normal(3, 5, 6, 4)},
-        lambda tf, x: tf.raw_ops.FusedBatchNormV3(x=x, scale=ramp(4) + 1, offset=ramp(4), mean=[], variance=[], is_training=True)[0],
+        lambda tf, x: tf.raw_ops.FusedBatchNormV3(
+            x=x, scale=ramp(4) + 1, offset=ramp(4), mean=[], variance=[], is_training=True
+        )[0],
     ),
     case(
         "FusedBatchNormV3.fed",
-        {"x": normal(2, 5, 6, 4), "scale": normal(4), "offset": normal(4), "mean": normal(4), "variance": uniform(0.5, 2, 4)},
+        {
+            "x": normal(2, 5, 6, 4),
+            "scale": normal(4),
+            "offset": normal(4),
+            "mean": normal(4),
+            "variance": uniform(0.5, 2, 4),
+        },
         lambda tf, **values: tf.raw_ops.FusedBatchNormV3(**values, is_training=False)[0],
     ),
     op("LRN", {"input": normal(1, 4, 5, 12)}),
@@ -248,12 +355,26 @@ RESIZING = [
             align_corners=corners,
         )
         for name in ("ResizeBilinear", "ResizeNearestNeighbor", "ResizeBicubic")
-        for what, half, corners in (("half_pixel", True, False), ("corners", False, True), ("plain", False, False))
+        for what, half, corners in (
+            ("half_pixel", True, False),
+            ("corners", False, True),
+            ("plain", False, False),
+        )
         for size in ((12, 10), (9, 13), (3, 2), (6, 5), (1, 1))
         if not (name == "ResizeNearestNeighbor" and size == (1, 1) and corners)
     ),
-    op("ResizeBilinear.int32", {"images": integers(0, 255, 1, 4, 4, 3)}, size=np.array([7, 7], "int32"), half_pixel_centers=True),
-    op("ResizeBilinear.uint8", {"images": integers(0, 255, 1, 4, 4, 3, dtype="uint8")}, size=np.array([7, 7], "int32"), half_pixel_centers=True),
+    op(
+        "ResizeBilinear.int32",
+        {"images": integers(0, 255, 1, 4, 4, 3)},
+        size=np.array([7, 7], "int32"),
+        half_pixel_centers=True,
+    ),
+    op(
+        "ResizeBilinear.uint8",
+        {"images": integers(0, 255, 1, 4, 4, 3, dtype="uint8")},
+        size=np.array([7, 7], "int32"),
+        half_pixel_centers=True,
+    ),
     op(
         "ResizeNearestNeighbor.uint8",
         {"images": integers(0, 255, 1, 4, 4, 3, dtype="uint8")},
@@ -261,17 +382,38 @@ RESIZING = [
         half_pixel_centers=True,
     ),
     op("ResizeArea", {"images": normal(1, 6, 6, 3)}, size=np.array([3, 4], "int32")),
-    op("CropAndResize", {"image": normal(2, 8, 8, 3), "boxes": uniform(0.05, 0.95, 3, 4), "box_ind": array([0, 1, 0], "int32")}, crop_size=[4, 5]),
-    case("ResizeBilinear.open_sizes", {"x": normal(1, 5, 6, 3)}, lambda tf, x: tf.image.resize(x, tf.shape(x)[1:3] * 2), open=("x",)),
+    op(
+        "CropAndResize",
+        {
+            "image": normal(2, 8, 8, 3),
+            "boxes": uniform(0.05, 0.95, 3, 4),
+            "box_ind": array([0, 1, 0], "int32"),
+        },
+        crop_size=[4, 5],
+    ),
+    case(
+        "ResizeBilinear.open_sizes",
+        {"x": normal(1, 5, 6, 3)},
+        lambda tf, x: tf.image.resize(x, tf.shape(x)[1:3] * 2),
+        open=("x",),
+    ),
     case("Idiom.upsampling", {"x": normal(1, 4, 5, 3)}, lambda tf, x: tf.repeat(tf.repeat(x, 2, 1), 2, 2)),
-    case("Idiom.resize_antialias", {"x": normal(1, 12, 12, 3)}, lambda tf, x: tf.image.resize(x, [5, 5], antialias=True)),
+    case(
+        "Idiom.resize_antialias",
+        {"x": normal(1, 12, 12, 3)},
+        lambda tf, x: tf.image.resize(x, [5, 5], antialias=True),
+    ),
 ]
 
 
 def ramp(*shape):
     """Fixed values of both signs, without a generator: weights inside a builder."""
     count = int(np.prod(shape))
-    return (np.sin(np.arange(count) * 1.7 + 0.3) / np.sqrt(max(1, count // shape[-1]))).astype("float32").reshape(shape)
+    return (
+        (np.sin(np.arange(count) * 1.7 + 0.3) / np.sqrt(max(1, count // shape[-1])))
+        .astype("float32")
+        .reshape(shape)
+    )
 
 
 def layer_normalization(tf, x):
@@ -282,7 +424,9 @@ def layer_normalization(tf, x):
 def dilated_by_blocks(tf, x):
     """How older exporters wrote a dilated convolution."""
     blocks = tf.raw_ops.SpaceToBatchND(input=x, block_shape=[2, 2], paddings=[[2, 2], [2, 2]])
-    return tf.raw_ops.BatchToSpaceND(input=tf.nn.conv2d(blocks, ramp(3, 3, 4, 8), 1, "VALID"), block_shape=[2, 2], crops=[[0, 0], [0, 0]])
+    return tf.raw_ops.BatchToSpaceND(
+        input=tf.nn.conv2d(blocks, ramp(3, 3, 4, 8), 1, "VALID"), block_shape=[2, 2], crops=[[0, 0], [0, 0]]
+    )
 
 
 CASES = [*CONVOLUTIONS, *DEPTHWISE, *TRANSPOSED, *POOLING, *NORMALISATION, *RESIZING]

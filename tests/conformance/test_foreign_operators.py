@@ -40,7 +40,9 @@ def test_on_a_branch(resnet, tmp_path):
     for node in resnet.graph.node:
         for name in node.input:
             readers.setdefault(name, []).append(node)
-    value, nodes = next((v, nodes) for v, nodes in readers.items() if {n.op_type for n in nodes} == {"Conv", "Add"})
+    value, nodes = next(
+        (v, nodes) for v, nodes in readers.items() if {n.op_type for n in nodes} == {"Conv", "Add"}
+    )
     reader = next(node for node in nodes if node.op_type == "Add")
     insert_foreign(resnet, value, only_reader=reader.name)
     compile_and_check(resnet, tmp_path, ["halide", "onnxruntime", "halide"])
@@ -71,7 +73,10 @@ def test_values_that_only_pass_through(resnet, tmp_path):
     insert_foreign(resnet, value)
     copied = onnx.helper.make_node("Identity", ["image"], ["same_image"], "pass_through")
     resnet.graph.node.insert(0, copied)
-    resnet.graph.output.extend(onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in ("same_image", value))
+    resnet.graph.output.extend(
+        onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None)
+        for name in ("same_image", value)
+    )
     compile_and_check(resnet, tmp_path, ["halide", "onnxruntime", "halide"])
 
 
@@ -88,15 +93,24 @@ def five_nodes(edges):
 
     info = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [4, 8]) for name in "xEB"]
     weight = onnx.numpy_helper.from_array(np.linspace(-1, 1, 8, dtype=np.float32), "w")
-    graph = onnx.helper.make_graph([node(*one) for one in edges.items()], "five", info[:1], info[1:], [weight])
+    graph = onnx.helper.make_graph(
+        [node(*one) for one in edges.items()], "five", info[:1], info[1:], [weight]
+    )
     opsets = [onnx.helper.make_opsetid("", 18), onnx.helper.make_opsetid(MICROSOFT, 1)]
     return onnx.helper.make_model(graph, opset_imports=opsets, ir_version=9)
 
 
-@pytest.mark.parametrize("edges, regions", (
-    (CHAIN, ["halide", "onnxruntime", "halide", "onnxruntime", "halide"]),  # A and E together would be a cycle
-    (DIAMOND, ["halide", "onnxruntime", "halide"]),  # {A, C}, {B, D}, {E}
-), ids=("chain", "diamond"))
+@pytest.mark.parametrize(
+    "edges, regions",
+    (
+        (
+            CHAIN,
+            ["halide", "onnxruntime", "halide", "onnxruntime", "halide"],
+        ),  # A and E together would be a cycle
+        (DIAMOND, ["halide", "onnxruntime", "halide"]),  # {A, C}, {B, D}, {E}
+    ),
+    ids=("chain", "diamond"),
+)
 def test_two_of_five(edges, regions, tmp_path):
     compile_and_check(five_nodes(edges), tmp_path, regions)
 
@@ -120,7 +134,9 @@ def slot_of_value(model, nodes):
 def expected_copies(model, nodes):
     """Every value once per slot that reads it and does not have it."""
     slots, placed = slot_of_value(model, nodes)
-    reads = [(name, placed[node.name]) for node in model.graph.node if node.name in placed for name in node.input]
+    reads = [
+        (name, placed[node.name]) for node in model.graph.node if node.name in placed for name in node.input
+    ]
     reads += [(output.name, "cpu") for output in model.graph.output]
     return {(name, slots[name], slot) for name, slot in reads if name in slots and slots[name] != slot}
 

@@ -5,13 +5,30 @@ import pathlib
 import numpy as np
 import onnx
 import pytest
-from model_tools import MODELS, assert_close, free_inputs, input_shape, random_inputs, randomize_weights, run_onnxruntime
+from model_tools import (
+    MODELS,
+    assert_close,
+    free_inputs,
+    input_shape,
+    random_inputs,
+    randomize_weights,
+    run_onnxruntime,
+)
 
 import intarsia
 
 LIGHT = sorted((pathlib.Path(onnx.__file__).parent / "backend/test/data/light").glob("light_*.onnx"))
-GENERATED = ("resnet50", "mobilenetv2", "inceptionv3", "efficientnetb0", "densenet121", "mobilenetv3_large", "convnext_tiny",
-             "vit_b16", "bert_base")
+GENERATED = (
+    "resnet50",
+    "mobilenetv2",
+    "inceptionv3",
+    "efficientnetb0",
+    "densenet121",
+    "mobilenetv3_large",
+    "convnext_tiny",
+    "vit_b16",
+    "bert_base",
+)
 TORCH_LIKE = sorted((MODELS / "torch_like").glob("*.onnx"))
 SIZES = ({"batch": 1, "seq": 6}, {"batch": 3, "seq": 9})
 # Need ONNX Runtime: our own backends run no sub-graphs.
@@ -28,6 +45,7 @@ def run(compiled, inputs):
 
 def light_input(model):
     """What the onnx package's own runner feeds: a ramp from 0 to 1."""
+
     def ramp(info):
         shape = input_shape(info)
         return (np.arange(np.prod(shape)).reshape(shape) / np.prod(shape)).astype(np.float32)
@@ -86,5 +104,9 @@ def test_torch_like_model(path, sizes, fallback):
         with pytest.raises(intarsia.Error, match="no backend runs these operators"):
             compile_native(path, shapes=shapes)
         return
-    compiled = intarsia.compile(path, shapes=shapes, tune="off") if fallback == "auto" else compile_native(path, shapes=shapes)
+    compiled = (
+        intarsia.compile(path, shapes=shapes, tune="off")
+        if fallback == "auto"
+        else compile_native(path, shapes=shapes)
+    )
     assert_close(run(compiled, inputs), run_onnxruntime(path, inputs))

@@ -20,6 +20,7 @@ SECONDS = 60  # far more than any of these compiles takes
 @pytest.fixture
 def damaged(tmp_path):
     """A copy of a model that may be damaged: damaged(name) -> path."""
+
     def copy(name):
         path = model_path(name)
         to = tmp_path / path.name
@@ -31,7 +32,15 @@ def damaged(tmp_path):
 def compile_error(path, *options):
     """The line on stderr. No file may be left behind."""
     before = sorted(path.parent.iterdir())
-    message = call("compile", path, "-o", path.parent / "out.so", *([] if "--tune" in options else ["--tune", "off"]), *options, status=1).stderr
+    message = call(
+        "compile",
+        path,
+        "-o",
+        path.parent / "out.so",
+        *([] if "--tune" in options else ["--tune", "off"]),
+        *options,
+        status=1,
+    ).stderr
     assert sorted(path.parent.iterdir()) == before and "Traceback" not in message
     return message
 
@@ -60,14 +69,16 @@ def test_no_saved_model_in_the_folder(damaged):
 
 
 @pytest.mark.parametrize("file", ("variables.index", "variables.data-00000-of-00001"))
-@pytest.mark.parametrize("size", (None, 0, 10, 0.5, 0.95), ids=("missing", "empty", "10_bytes", "half", "most"))
+@pytest.mark.parametrize(
+    "size", (None, 0, 10, 0.5, 0.95), ids=("missing", "empty", "10_bytes", "half", "most")
+)
 def test_damaged_variables(damaged, file, size):
     path = damaged("two_signatures")
     variables = path / "variables" / file
     whole = variables.read_bytes()
     variables.unlink()
     if size is not None:
-        variables.write_bytes(whole[:size if isinstance(size, int) else int(size * len(whole))])
+        variables.write_bytes(whole[: size if isinstance(size, int) else int(size * len(whole))])
     assert "variables" in compile_error(path, "--signature", "classify")
 
 
@@ -89,21 +100,33 @@ def test_changed_weights(damaged):
 
 def test_missing_asset(damaged):
     path = damaged("text_table")
-    asset, = (path / "assets").iterdir()
+    (asset,) = (path / "assets").iterdir()
     asset.unlink()
     assert asset.name in compile_error(path, *command_options("text_table", "serving_default"))
 
 
-@pytest.mark.parametrize("name,file,signature", (("two_signatures", "variables/variables.index", "classify"),
-                                                 ("text_table", "assets", "serving_default")))
+@pytest.mark.parametrize(
+    "name,file,signature",
+    (
+        ("two_signatures", "variables/variables.index", "classify"),
+        ("text_table", "assets", "serving_default"),
+    ),
+)
 def test_pipes_in_a_saved_model(damaged, name, file, signature):
     """TensorFlow would wait for whoever writes to them."""
     file = damaged(name) / file
     if file.is_dir():
-        file, = file.iterdir()
+        (file,) = file.iterdir()
     file.unlink()
     os.mkfifo(file)
-    message = call("compile", file.parents[1], *command_options(name, signature), cwd=file.parents[2], status=1, timeout=60).stderr
+    message = call(
+        "compile",
+        file.parents[1],
+        *command_options(name, signature),
+        cwd=file.parents[2],
+        status=1,
+        timeout=60,
+    ).stderr
     assert file.name in message and "it is a pipe" in message
 
 
@@ -115,7 +138,11 @@ def test_missing_signature(damaged):
 def test_operator_library(damaged, tmp_path):
     path = damaged("custom_op")
     assert "SquashedCube" in compile_error(path)
-    options = [option for option in command_options("custom_op", "serving_default") if option not in ("--op-library", MODELS / "custom_op.so")]
+    options = [
+        option
+        for option in command_options("custom_op", "serving_default")
+        if option not in ("--op-library", MODELS / "custom_op.so")
+    ]
     garbage = tmp_path / "garbage.so"
     garbage.write_bytes(b"\x7fELF" + bytes(100))
     for library in (tmp_path / "missing.so", garbage, tmp_path):
@@ -126,7 +153,10 @@ def test_operator_library_gone_at_load(tmp_path):
     """The program says which library it needs."""
     library, program = tmp_path / "library.so", tmp_path / "program.so"
     shutil.copy(MODELS / "custom_op.so", library)
-    options = [library if option == MODELS / "custom_op.so" else option for option in command_options("custom_op", "serving_default")]
+    options = [
+        library if option == MODELS / "custom_op.so" else option
+        for option in command_options("custom_op", "serving_default")
+    ]
     call("compile", model_path("custom_op"), "-o", program, *options)
     call("run", program)
     library.unlink()
@@ -180,15 +210,23 @@ def damage(whole, seed):
     if generator.random() < 0.25:
         return whole[:place]
     changed = bytearray(whole)
-    changed[place] = generator.randrange(256) if generator.random() < 0.5 else changed[place] ^ 1 << generator.randrange(8)
+    changed[place] = (
+        generator.randrange(256) if generator.random() < 0.5 else changed[place] ^ 1 << generator.randrange(8)
+    )
     return bytes(changed)
 
 
 def call_damaged(*arguments):
     """The exit status; fails when it is neither 0 nor 1 or when an error is not one line."""
     try:
-        done = subprocess.run([INTARSIA, *map(str, arguments)], capture_output=True, text=True, errors="replace", timeout=SECONDS,
-                              env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"})
+        done = subprocess.run(
+            [INTARSIA, *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=SECONDS,
+            env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
+        )
     except subprocess.TimeoutExpired:
         pytest.fail(f"hangs: {arguments}", pytrace=False)
     assert done.returncode in (0, 1), (arguments, done.returncode, done.stderr)
@@ -218,17 +256,25 @@ def compile_damaged(name, file, folder, seed, options):
     return statuses
 
 
-@pytest.mark.parametrize("name, file, options", (
-    ("two_signatures", "saved_model.pb", ("--signature", "classify")),
-    ("two_signatures", "variables/variables.index", ("--signature", "encode")),
-    ("frozen", "", ()),
-    ("frozen_v1", "", ()),
-), ids=lambda one: "" if isinstance(one, tuple) else one.replace("/", "_"))
+@pytest.mark.parametrize(
+    "name, file, options",
+    (
+        ("two_signatures", "saved_model.pb", ("--signature", "classify")),
+        ("two_signatures", "variables/variables.index", ("--signature", "encode")),
+        ("frozen", "", ()),
+        ("frozen_v1", "", ()),
+    ),
+    ids=lambda one: "" if isinstance(one, tuple) else one.replace("/", "_"),
+)
 def test_damage_at_many_places(name, file, options, tmp_path):
     """Without our compiler, which the importer's output does not depend on and which takes the most time."""
     options = (*options, "--backends", "tensorflow,reference")
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        done = list(pool.map(lambda seed: compile_damaged(name, file, tmp_path / str(seed), seed, options), range(PLACES)))
+        done = list(
+            pool.map(
+                lambda seed: compile_damaged(name, file, tmp_path / str(seed), seed, options), range(PLACES)
+            )
+        )
     compiled = sum(statuses[0] == 0 for statuses in done)
     print(f"{name} {file}: {compiled} of {PLACES} compiled")
     assert 0 < compiled < PLACES

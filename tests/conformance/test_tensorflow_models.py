@@ -6,7 +6,16 @@ import sys
 
 import numpy as np
 import pytest
-from tensorflow_tools import MODELS, SOURCE, assert_same, command_options, model_path, save_inputs, signatures, stored
+from tensorflow_tools import (
+    MODELS,
+    SOURCE,
+    assert_same,
+    command_options,
+    model_path,
+    save_inputs,
+    signatures,
+    stored,
+)
 
 from cli_models import call, call_json
 
@@ -27,7 +36,11 @@ FOREIGN = {
     "fifty_islands": {"BesselI0e"},
     "frozen_v1": set(),
 }
-ALL = [(name, signature) for name in (*NATIVE, *FOREIGN) for signature in (signatures(name) if (MODELS / f"{name}.inputs.npz").exists() else ["none"])]
+ALL = [
+    (name, signature)
+    for name in (*NATIVE, *FOREIGN)
+    for signature in (signatures(name) if (MODELS / f"{name}.inputs.npz").exists() else ["none"])
+]
 RTOL = 1e-4
 
 
@@ -38,7 +51,9 @@ def test_all_models_are_there():
 
 def compile_model(name, signature, folder, *options):
     program = folder / f"{name}.so"
-    return program, call_json("compile", model_path(name), "-o", program, *command_options(name, signature), *options)
+    return program, call_json(
+        "compile", model_path(name), "-o", program, *command_options(name, signature), *options
+    )
 
 
 def run_program(program, inputs, folder):
@@ -70,7 +85,11 @@ def test_native_without_a_framework(name, tmp_path):
     signature = signatures(name)[0]
     program, report = compile_model(name, signature, tmp_path, "--fallback", "none")
     assert set(backends_of(report["regions"])) == {"halide"}
-    assert_same(run_program(program, stored(name, "inputs", signature), tmp_path), stored(name, "expected", signature), RTOL)
+    assert_same(
+        run_program(program, stored(name, "inputs", signature), tmp_path),
+        stored(name, "expected", signature),
+        RTOL,
+    )
 
 
 @pytest.mark.parametrize("name", [name for name, operators in FOREIGN.items() if operators])
@@ -83,19 +102,32 @@ def test_without_a_framework_the_error_names_the_operators(name, tmp_path):
 
 def test_fifty_islands_are_fifty_regions(tmp_path):
     _, report = compile_model("fifty_islands", "serving_default", tmp_path)
-    regions = ["tensorflow" if backend == "tensorflow" else "native" for backend in backends_of(report["regions"])]
+    regions = [
+        "tensorflow" if backend == "tensorflow" else "native" for backend in backends_of(report["regions"])
+    ]
     assert regions == ["native", "tensorflow"] * 50 + ["native"]
 
 
-@pytest.mark.parametrize("name", ("two_signatures", "frozen", "frozen_v1", "text_table", "custom_op", "spectral", "unique_shapes"))
+@pytest.mark.parametrize(
+    "name", ("two_signatures", "frozen", "frozen_v1", "text_table", "custom_op", "spectral", "unique_shapes")
+)
 def test_check_against_tensorflow(name, tmp_path):
     """`check` on the model, and on the program, with strings as S and as U."""
     signature = signatures(name)[0]
     options, inputs = command_options(name, signature), stored(name, "inputs", signature)
-    report = call_json("check", model_path(name), *options, *save_inputs(inputs, tmp_path), "--against", "tensorflow")
-    assert report["ok"] and report["against"] == "tensorflow" and len(report["outputs"]) == len(stored(name, "expected", signature))
+    report = call_json(
+        "check", model_path(name), *options, *save_inputs(inputs, tmp_path), "--against", "tensorflow"
+    )
+    assert (
+        report["ok"]
+        and report["against"] == "tensorflow"
+        and len(report["outputs"]) == len(stored(name, "expected", signature))
+    )
     program, _ = compile_model(name, signature, tmp_path)
-    texts = {key: np.char.decode(value, "utf-8") if value.dtype.kind == "S" else value for key, value in inputs.items()}
+    texts = {
+        key: np.char.decode(value, "utf-8") if value.dtype.kind == "S" else value
+        for key, value in inputs.items()
+    }
     assert call_json("check", program, *save_inputs(texts, tmp_path), "--rtol", "1e-4")["ok"]
 
 
@@ -107,32 +139,59 @@ def test_bench_against_tensorflow(signature, tmp_path):
     for subject in ([program], [model_path("two_signatures"), *command_options("two_signatures", signature)]):
         ours, peer = call_json("bench", *subject, *inputs, "--against", "tensorflow", "-t", "0.2")["results"]
         assert peer["runtime"] == "tensorflow" and peer["median_ms"] > 0 and ours["outputs"] is None
-        assert {output["name"] for output in peer["outputs"]} == set(stored("two_signatures", "expected", signature))
+        assert {output["name"] for output in peer["outputs"]} == set(
+            stored("two_signatures", "expected", signature)
+        )
 
 
 @pytest.mark.parametrize("batch", (1, 5))
 def test_other_batches(batch, tmp_path):
     """The sizes that a model leaves open are chosen when it is compiled: the rows of the stored answer come again."""
-    inputs, want = stored("two_signatures", "inputs", "classify"), stored("two_signatures", "expected", "classify")
+    inputs, want = (
+        stored("two_signatures", "inputs", "classify"),
+        stored("two_signatures", "expected", "classify"),
+    )
     image = np.resize(inputs["image"], (batch, *inputs["image"].shape[1:]))
     program = tmp_path / "program.so"
-    call("compile", model_path("two_signatures"), "--signature", "classify", "--tune", "off", "-o", program,
-         "--shape", "image=" + "x".join(map(str, image.shape)))
+    call(
+        "compile",
+        model_path("two_signatures"),
+        "--signature",
+        "classify",
+        "--tune",
+        "off",
+        "-o",
+        program,
+        "--shape",
+        "image=" + "x".join(map(str, image.shape)),
+    )
     want = {name: np.resize(value, (batch, *value.shape[1:])) for name, value in want.items()}
     assert_same(run_program(program, {"image": image}, tmp_path), want, RTOL)
 
 
-@pytest.mark.parametrize("options", ((), ("--signature", "encode", "--signature", "classify")), ids=("default", "named"))
+@pytest.mark.parametrize(
+    "options", ((), ("--signature", "encode", "--signature", "classify")), ids=("default", "named")
+)
 def test_signatures_are_functions(options, tmp_path):
     """None of the two is the default one: both become functions of one program, which holds their common weights once."""
     inputs, program = stored("two_signatures", "inputs", "classify"), tmp_path / "program.so"
     shape = "image=" + "x".join(map(str, inputs["image"].shape))
-    report = call_json("compile", model_path("two_signatures"), "-o", program, "--tune", "off", "--shape", shape, *options)
+    report = call_json(
+        "compile", model_path("two_signatures"), "-o", program, "--tune", "off", "--shape", shape, *options
+    )
     assert {function["function"] for function in report["functions"]} == {"encode", "classify"}
-    assert report["constants_bytes"] < 1.1 * max(function["model_weights_bytes"] for function in report["functions"])
+    assert report["constants_bytes"] < 1.1 * max(
+        function["model_weights_bytes"] for function in report["functions"]
+    )
     for function in ("encode", "classify"):
-        outputs = call_json("run", program, "--function", function, *save_inputs(inputs, tmp_path), "-o", tmp_path / function)["outputs"]
-        assert_same({output["name"]: np.load(output["file"]) for output in outputs}, stored("two_signatures", "expected", function), RTOL)
+        outputs = call_json(
+            "run", program, "--function", function, *save_inputs(inputs, tmp_path), "-o", tmp_path / function
+        )["outputs"]
+        assert_same(
+            {output["name"]: np.load(output["file"]) for output in outputs},
+            stored("two_signatures", "expected", function),
+            RTOL,
+        )
 
 
 def test_a_native_program_opens_no_framework(tmp_path):
@@ -140,7 +199,11 @@ def test_a_native_program_opens_no_framework(tmp_path):
     program, _ = compile_model("frozen", "main", tmp_path)
     code = f"import intarsia; p = intarsia.load({str(program)!r}); s = p.bind(); print(open('/proc/self/maps').read())"
     maps = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert "libintarsia" in maps and "tensorflow" not in maps.replace(str(SOURCE), "") and "libonnxruntime" not in maps
+    assert (
+        "libintarsia" in maps
+        and "tensorflow" not in maps.replace(str(SOURCE), "")
+        and "libonnxruntime" not in maps
+    )
 
 
 # With and against TensorFlow in one process: each text is a process of its own.
@@ -217,7 +280,12 @@ print("done")
 
 @pytest.mark.parametrize("text", PROCESSES.values(), ids=[key.replace(" ", "_") for key in PROCESSES])
 def test_one_process(text):
-    done = subprocess.run([sys.executable, "-c", PREAMBLE, str(SOURCE / "tests/conformance"), text], capture_output=True, text=True, timeout=600)
+    done = subprocess.run(
+        [sys.executable, "-c", PREAMBLE, str(SOURCE / "tests/conformance"), text],
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
     assert (done.returncode, done.stdout.strip()[-4:]) == (0, "done"), done.stderr
 
 
@@ -230,7 +298,9 @@ def test_program_needs_no_model(tmp_path):
     program = tmp_path / "program.so"
     call("compile", folder, "-o", program, *command_options("text_table", "serving_default"))
     shutil.rmtree(folder)
-    assert_same(run_program(program, stored("text_table", "inputs"), tmp_path), stored("text_table", "expected"), RTOL)
+    assert_same(
+        run_program(program, stored("text_table", "inputs"), tmp_path), stored("text_table", "expected"), RTOL
+    )
 
 
 def test_json_of_compile(tmp_path):
@@ -238,5 +308,8 @@ def test_json_of_compile(tmp_path):
     _, report = compile_model("two_signatures", "classify", tmp_path)
     json.dumps(report)
     assert report["inputs"] == [{"name": "image", "dtype": "f32", "shape": [2, 16, 16, 3]}]
-    assert {(port["name"], port["dtype"], *port["shape"]) for port in report["outputs"]} == {("probabilities", "f32", 2, 10), ("label", "i64", 2)}
+    assert {(port["name"], port["dtype"], *port["shape"]) for port in report["outputs"]} == {
+        ("probabilities", "f32", 2, 10),
+        ("label", "i64", 2),
+    }
     assert report["model_weights_bytes"] >= 4 * (9 * 3 * 16 + 16 + 9 * 16 * 32 + 32 + 32 * 10 + 10)

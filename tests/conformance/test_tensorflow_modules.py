@@ -59,15 +59,30 @@ def chain(*names):
 
 
 def scaled_dense():
-    return Held(ROW, lambda m, x: m.dense(x) * m.scale, dense=layers.Dense(3), scale=tf.Variable([1.0, 2.0, 3.0], name="scale"))
+    return Held(
+        ROW,
+        lambda m, x: m.dense(x) * m.scale,
+        dense=layers.Dense(3),
+        scale=tf.Variable([1.0, 2.0, 3.0], name="scale"),
+    )
 
 
 def tied_embedding():
-    return Held([2, 7], lambda m, x: tf.matmul(m.words(x), m.words.embeddings, transpose_b=True), tf.int32, words=layers.Embedding(11, 4))
+    return Held(
+        [2, 7],
+        lambda m, x: tf.matmul(m.words(x), m.words.embeddings, transpose_b=True),
+        tf.int32,
+        words=layers.Embedding(11, 4),
+    )
 
 
 def list_of_layers():
-    module = Held(ROW, lambda m, x: chain("a", "b")(m, x) + m.several[0](x) * m.named["last"](x), a=layers.Dense(6), b=layers.Dense(6))
+    module = Held(
+        ROW,
+        lambda m, x: chain("a", "b")(m, x) + m.several[0](x) * m.named["last"](x),
+        a=layers.Dense(6),
+        b=layers.Dense(6),
+    )
     module.several, module.named = [layers.Dense(6)], {"last": layers.Dense(6)}
     return module
 
@@ -75,16 +90,27 @@ def list_of_layers():
 FAMILIES = {
     "two_layers": lambda: Held(ROW, chain("a", "b"), a=layers.Dense(4, activation="relu"), b=layers.Dense(3)),
     "dense_and_variable": scaled_dense,
-    "conv_and_norm": lambda: Held(IMAGE, chain("conv", "norm", "last"), conv=layers.Conv2D(4, 3, padding="same"), norm=layers.BatchNormalization(),
-                                  last=layers.DepthwiseConv2D(3, strides=2)),
+    "conv_and_norm": lambda: Held(
+        IMAGE,
+        chain("conv", "norm", "last"),
+        conv=layers.Conv2D(4, 3, padding="same"),
+        norm=layers.BatchNormalization(),
+        last=layers.DepthwiseConv2D(3, strides=2),
+    ),
     "layer_norm": lambda: Held(ROW, chain("a", "norm"), a=layers.Dense(5), norm=layers.LayerNormalization()),
     "lstm": lambda: Held(STEPS, chain("cells"), cells=layers.LSTM(3)),
     "gru_steps": lambda: Held(STEPS, chain("cells"), cells=layers.GRU(3, return_sequences=True)),
     "bidirectional": lambda: Held(STEPS, chain("cells"), cells=layers.Bidirectional(layers.LSTM(3))),
-    "embedding": lambda: Held([2, 7], chain("words", "last"), tf.int32, words=layers.Embedding(11, 4), last=layers.Dense(2)),
+    "embedding": lambda: Held(
+        [2, 7], chain("words", "last"), tf.int32, words=layers.Embedding(11, 4), last=layers.Dense(2)
+    ),
     "tied_embedding": tied_embedding,
-    "nested_sequential": lambda: Held(ROW, chain("body", "last"), body=keras.Sequential([layers.Dense(4), keras.Sequential([layers.Dense(5), layers.ReLU()])]),
-                                      last=layers.Dense(2)),
+    "nested_sequential": lambda: Held(
+        ROW,
+        chain("body", "last"),
+        body=keras.Sequential([layers.Dense(4), keras.Sequential([layers.Dense(5), layers.ReLU()])]),
+        last=layers.Dense(2),
+    ),
     "shared_layer": lambda: Held(ROW, lambda m, x: m.b(m.a(m.a(x))), a=layers.Dense(6), b=layers.Dense(2)),
     "attention": lambda: Held(STEPS, lambda m, x: m.attend(x, x), attend=layers.MultiHeadAttention(2, 3)),
     "same_names": lambda: Held(ROW, chain("pair", "last"), pair=Pair(), last=layers.Dense(2, name="same")),
@@ -95,13 +121,23 @@ FAMILIES = {
 def draw(spec):
     random = np.random.default_rng(5)
     shape = spec.shape.as_list()
-    return random.integers(0, 11, shape).astype("int32") if spec.dtype == tf.int32 else random.normal(size=shape).astype("float32")
+    return (
+        random.integers(0, 11, shape).astype("int32")
+        if spec.dtype == tf.int32
+        else random.normal(size=shape).astype("float32")
+    )
 
 
 def layer_variables(module):
     """Variables of Keras layers, which tf.Module does not count among its own."""
     held = tf.nest.flatten([list(vars(one).values()) for one in (module, *module.submodules)])
-    return [variable.value for part in held if isinstance(part, layers.Layer) for variable in part.weights if "seed" not in variable.path]
+    return [
+        variable.value
+        for part in held
+        if isinstance(part, layers.Layer)
+        for variable in part.weights
+        if "seed" not in variable.path
+    ]
 
 
 def save_module(family, folder):
@@ -118,9 +154,16 @@ def save_module(family, folder):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_module_with_layers(family, tmp_path):
     model, x = save_module(family, tmp_path / "model")
-    expected = {name: value.numpy() for name, value in tf.saved_model.load(str(model)).signatures["serving_default"](x=tf.constant(x)).items()}
+    expected = {
+        name: value.numpy()
+        for name, value in tf.saved_model.load(str(model))
+        .signatures["serving_default"](x=tf.constant(x))
+        .items()
+    }
     call("compile", model, "-o", tmp_path / "model.so", "--tune", "off")
-    outputs = call_json("run", tmp_path / "model.so", *save_inputs({"x": x}, tmp_path), "-o", tmp_path / "out")["outputs"]
+    outputs = call_json(
+        "run", tmp_path / "model.so", *save_inputs({"x": x}, tmp_path), "-o", tmp_path / "out"
+    )["outputs"]
     assert_same({output["name"]: np.load(output["file"]) for output in outputs}, expected, 1e-4)
 
 
@@ -134,11 +177,20 @@ def drop_from_checkpoint(model, is_dropped=lambda key: False, make_objects=None)
     """Writes the model's checkpoint without some tensors; `make_objects` changes the text that says which objects there are."""
     prefix = str(model / "variables/variables")
     checkpoint = tf.train.load_checkpoint(prefix)
-    kept = {key: checkpoint.get_tensor(key) for key in checkpoint.get_variable_to_shape_map() if not is_dropped(key)}
+    kept = {
+        key: checkpoint.get_tensor(key)
+        for key in checkpoint.get_variable_to_shape_map()
+        if not is_dropped(key)
+    }
     if make_objects is not None:
         kept["_CHECKPOINTABLE_OBJECT_GRAPH"] = make_objects(kept["_CHECKPOINTABLE_OBJECT_GRAPH"])
     shutil.rmtree(model / "variables")
-    tf.raw_ops.SaveV2(prefix=prefix, tensor_names=list(kept), shape_and_slices=[""] * len(kept), tensors=[tf.constant(value) for value in kept.values()])
+    tf.raw_ops.SaveV2(
+        prefix=prefix,
+        tensor_names=list(kept),
+        shape_and_slices=[""] * len(kept),
+        tensors=[tf.constant(value) for value in kept.values()],
+    )
 
 
 def forget_values(text):
@@ -153,7 +205,9 @@ def test_a_variable_that_is_nowhere_is_named(tmp_path):
     model, _ = save_module("two_layers", tmp_path / "model")
     drop_from_checkpoint(model, make_objects=forget_values)
     message = error_of("compile", model, "-o", tmp_path / "x.so")
-    assert "variables/variables': it has no value of the variable '" in message and ("(b._kernel)" in message or "(a._kernel)" in message)
+    assert "variables/variables': it has no value of the variable '" in message and (
+        "(b._kernel)" in message or "(a._kernel)" in message
+    )
     model, _ = save_module("two_layers", tmp_path / "model")
     drop_from_checkpoint(model, lambda key: key.startswith("b/"))
     assert "b/_kernel/.ATTRIBUTES/VARIABLE_VALUE" in error_of("compile", model, "-o", tmp_path / "x.so")

@@ -1,6 +1,6 @@
 """Single TensorFlow operators with every backend, against TensorFlow's own outputs.
 
-    pytest test_tensorflow_operators.py [--report FILE]      FILE: {case: {"operator", "targets", "regions", "fault"}}
+pytest test_tensorflow_operators.py [--report FILE]      FILE: {case: {"operator", "targets", "regions", "fault"}}
 """
 
 import collections
@@ -27,7 +27,9 @@ def made(tmp_path_factory):
     """The folder with the graphs of all cases, and {case: (inputs, outputs)}; by a process of its own, because a process
     with TensorFlow in it is not what most users have."""
     folder = tmp_path_factory.mktemp("operators")
-    done = subprocess.run([sys.executable, tensorflow_operators.__file__, folder], capture_output=True, text=True, timeout=600)
+    done = subprocess.run(
+        [sys.executable, tensorflow_operators.__file__, folder], capture_output=True, text=True, timeout=600
+    )
     assert done.returncode == 0, done.stderr
     return folder, tensorflow_operators.read_values(folder)
 
@@ -56,7 +58,11 @@ def fault_of(compiled, inputs, expected, each):
     outputs = compiled.load().bind().run(inputs)
     if set(outputs) != set(expected):
         return f"outputs {sorted(outputs)} instead of {sorted(expected)}"
-    faults = (f"{name}: {text}" for name, want in expected.items() if (text := difference_of(outputs[name], want, each)))
+    faults = (
+        f"{name}: {text}"
+        for name, want in expected.items()
+        if (text := difference_of(outputs[name], want, each))
+    )
     return "; ".join(faults)
 
 
@@ -81,4 +87,7 @@ def test_counts(report, capsys):
     counts = collections.Counter(" + ".join(entry["targets"]) or "nothing" for entry in report.values())
     failed = sum(bool(entry["fault"]) for entry in report.values())
     with capsys.disabled():
-        print(f"\n{len(report)} TensorFlow operator cases, {failed} failed: " + ", ".join(f"{targets} {count}" for targets, count in counts.most_common()))
+        print(
+            f"\n{len(report)} TensorFlow operator cases, {failed} failed: "
+            + ", ".join(f"{targets} {count}" for targets, count in counts.most_common())
+        )

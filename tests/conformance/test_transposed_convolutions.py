@@ -24,9 +24,19 @@ def one_axis(mode):
 
 def two_axes(mode):
     """The same of image[2,4,3,4]."""
-    for strides, kernel in (((2, 2), (1, 1)), ((2, 3), (3, 2)), ((4, 2), (2, 5)), ((3, 3), (2, 2)), ((3, 4), (4, 1))):
+    for strides, kernel in (
+        ((2, 2), (1, 1)),
+        ((2, 3), (3, 2)),
+        ((4, 2), (2, 5)),
+        ((3, 3), (2, 2)),
+        ((3, 4), (4, 1)),
+    ):
         yield "image", (4, 2, *kernel), {"auto_pad": mode, "strides": strides}
-        yield "image", (4, 3, *kernel), {"auto_pad": mode, "strides": strides, "group": 2, "output_padding": [1, 0]}
+        yield (
+            "image",
+            (4, 3, *kernel),
+            {"auto_pad": mode, "strides": strides, "group": 2, "output_padding": [1, 0]},
+        )
 
 
 @pytest.mark.parametrize("backend", ["reference", "halide"])
@@ -34,8 +44,13 @@ def two_axes(mode):
 def test_automatic_padding(tmp_path, backend, cases):
     random = np.random.default_rng(2)
     family = [case for mode in ("SAME_UPPER", "SAME_LOWER") for case in cases(mode)]
-    nodes = [helper.make_node("ConvTranspose", [source, f"w{i}"], [f"y{i}"], **attributes) for i, (source, _, attributes) in enumerate(family)]
-    weights = [(f"w{i}", random.normal(size=shape).astype(np.float32)) for i, (_, shape, _) in enumerate(family)]
+    nodes = [
+        helper.make_node("ConvTranspose", [source, f"w{i}"], [f"y{i}"], **attributes)
+        for i, (source, _, attributes) in enumerate(family)
+    ]
+    weights = [
+        (f"w{i}", random.normal(size=shape).astype(np.float32)) for i, (_, shape, _) in enumerate(family)
+    ]
     inputs = {"x": [1, 4, 5], "image": [2, 4, 3, 4]}
     used = [(name, TensorProto.FLOAT, inputs[name]) for name in sorted({source for source, _, _ in family})]
     outputs = [(f"y{i}", TensorProto.FLOAT, None) for i in range(len(family))]

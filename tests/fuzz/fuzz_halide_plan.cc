@@ -1,5 +1,6 @@
-// Any bytes as the halide backend's blob: loading ends in an error or in calls whose arguments lie in their tensors. Kernels
-// that touch the first and last byte of each argument stand in for code; every tensor is memory of its own.
+// Any bytes as the halide backend's blob: loading ends in an error or in calls whose arguments lie in their
+// tensors. Kernels that touch the first and last byte of each argument stand in for code; every tensor is
+// memory of its own.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -41,7 +42,8 @@ halide::KernelFunction touch_of(size_t count, std::index_sequence<counts...>) {
   return all[count - 1];
 }
 
-/// Signs its arguments in the name of each kernel, as no fuzzer can. Gives kernels by their numbers of arguments.
+/// Signs its arguments in the name of each kernel, as no fuzzer can. Gives kernels by their numbers of
+/// arguments.
 std::vector<std::pair<std::string, size_t>> sign(std::vector<uint8_t>& blob) {
   std::vector<std::pair<std::string, size_t>> kernels;
   const auto is_valid = [&] {
@@ -56,7 +58,8 @@ std::vector<std::pair<std::string, size_t>> sign(std::vector<uint8_t>& blob) {
     if (count == 0 || count > halide::most_arguments) continue;
     std::vector<halide::ArgumentForm> forms;
     for (const auto* from : *kernel->arguments()) {
-      halide::ArgumentForm& form = forms.emplace_back(halide::ArgumentForm{static_cast<DType>(from->dtype()), {}, {}});
+      halide::ArgumentForm& form =
+          forms.emplace_back(halide::ArgumentForm{static_cast<DType>(from->dtype()), {}, {}});
       if (from->extents() != nullptr && from->extents()->size() <= 64)
         form.extents = {from->extents()->begin(), from->extents()->end()};
       if (from->strides() != nullptr && from->strides()->size() <= 64)
@@ -102,7 +105,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const auto* call : *plan->calls())
     if (call->times() > most_times) return 0;
   for (const auto* sizes : {plan->input_bytes(), plan->output_bytes()})
-    if (sizes->size() > 16 || std::ranges::any_of(*sizes, [](uint64_t bytes) { return bytes > most_tensor_bytes; })) return 0;
+    if (sizes->size() > 16 ||
+        std::ranges::any_of(*sizes, [](uint64_t bytes) { return bytes > most_tensor_bytes; }))
+      return 0;
   for (uint64_t bytes : *plan->input_bytes()) inputs.push_back({tensor_of(bytes, memory), {}});
   for (uint64_t bytes : *plan->output_bytes()) outputs.push_back({tensor_of(bytes, memory), {}, false});
   const std::shared_ptr<void> workspace(std::aligned_alloc(64, workspace_bytes), std::free);

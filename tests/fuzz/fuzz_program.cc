@@ -1,7 +1,8 @@
 // Any bytes as a program file: reading ends in a program that verifies or in an error, never in a crash.
 //
-// The first byte of the input chooses what is fuzzed: the description alone, which is then wrapped into a file with a right
-// footer, the whole file with its digest made right, since no fuzzer guesses a digest, or the file as it is.
+// The first byte of the input chooses what is fuzzed: the description alone, which is then wrapped into a
+// file with a right footer, the whole file with its digest made right, since no fuzzer guesses a digest, or
+// the file as it is.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

@@ -1,6 +1,6 @@
-// Any bytes as a frozen GraphDef, and as a saved_model.pb: importing, folding, translating and writing back end in a graph that
-// verifies or in an error, never in a crash. TensorFlow itself is not there: an operator has one output, variables and
-// tables are small.
+// Any bytes as a frozen GraphDef, and as a saved_model.pb: importing, folding, translating and writing back
+// end in a graph that verifies or in an error, never in a crash. TensorFlow itself is not there: an operator
+// has one output, variables and tables are small.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

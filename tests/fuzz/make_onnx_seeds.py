@@ -2,6 +2,7 @@
 """Writes the small models among the ONNX node tests as seeds: tests/fuzz/make_onnx_seeds.py FOLDER
 
 Each comes twice: as it is, and with its inputs as constants, so that folding runs its kernel."""
+
 import pathlib
 import sys
 import warnings

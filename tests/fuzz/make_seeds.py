@@ -5,6 +5,7 @@ first blob.
     tests/fuzz/make_seeds.py PROGRAM_FOLDER PLAN_FOLDER PROGRAM.so...
     build/fuzz/bin/fuzz_program PROGRAM_FOLDER
 """
+
 import pathlib
 import struct
 import sys
@@ -21,13 +22,13 @@ def blob(program):
     """With the others and zeros behind it, which FlatBuffers data does not mind."""
     blobs_bytes, description_bytes = parts(program)
     end = len(program) - FOOTER_BYTES - description_bytes
-    return program[end - blobs_bytes:end]
+    return program[end - blobs_bytes : end]
 
 
 def seeds(program):
     end = len(program) - FOOTER_BYTES
     _, description_bytes = parts(program)
-    yield b"\0" + program[end - description_bytes:end]
+    yield b"\0" + program[end - description_bytes : end]
     if len(program) < 1 << 16:
         yield b"\1" + program
 

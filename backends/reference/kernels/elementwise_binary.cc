@@ -301,11 +301,9 @@ Status run_mean(KernelContext& context) {
 
 }  // namespace
 
-#define INTARSIA_PAIR(op, function, expression)                                                             \
-  {                                                                                                         \
-    op, "",                                                                                                 \
-        [](KernelContext& context) { return function(context, [](auto x, auto y) { return expression; }); } \
-  }
+#define INTARSIA_PAIR(op, function, expression) \
+  {op, "",                                      \
+   [](KernelContext& context) { return function(context, [](auto x, auto y) { return expression; }); }}
 
 std::span<const KernelEntry> binary_kernels() {
   static const KernelEntry entries[] = {

@@ -187,12 +187,9 @@ Status run_bitwise_not(KernelContext& context) {
 
 }  // namespace
 
-#define INTARSIA_FLOAT_FUNCTION(op, expression)                              \
-  {                                                                          \
-    op, "", [](KernelContext& context) {                                     \
-      return map_float(context, []<typename T>(T x) { return expression; }); \
-    }                                                                        \
-  }
+#define INTARSIA_FLOAT_FUNCTION(op, expression) \
+  {op, "",                                      \
+   [](KernelContext& context) { return map_float(context, []<typename T>(T x) { return expression; }); }}
 
 std::span<const KernelEntry> unary_kernels() {
   static const KernelEntry entries[] = {

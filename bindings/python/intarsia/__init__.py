@@ -13,7 +13,17 @@ from .compiler import Compiled, backends, check, compile, devices, explain
 from .program import Argument, Program, Session, load
 
 __all__ = [
-    "Argument", "Compiled", "Error", "Program", "Session", "backends", "check", "compile", "devices", "explain", "load",
+    "Argument",
+    "Compiled",
+    "Error",
+    "Program",
+    "Session",
+    "backends",
+    "check",
+    "compile",
+    "devices",
+    "explain",
+    "load",
     "version",
 ]
 __version__ = version()

@@ -64,7 +64,9 @@ def _options(
     options = _intarsia.CompileOptions()
     options.devices = _several(devices)
     options.backends = _several(backends)
-    options.shapes = [f"{name}={'x'.join(map(str, shape)) or 'scalar'}" for name, shape in (shapes or {}).items()]
+    options.shapes = [
+        f"{name}={'x'.join(map(str, shape)) or 'scalar'}" for name, shape in (shapes or {}).items()
+    ]
     options.pins = [f"{pattern}={target}" for pattern, target in (pins or {}).items()]
     options.fallback = fallback
     options.threads = threads
@@ -80,7 +82,9 @@ def _options(
     return options
 
 
-def compile(model: str | os.PathLike, *, progress: Callable[[str, int, int], None] | None = None, **options: object) -> Compiled:
+def compile(
+    model: str | os.PathLike, *, progress: Callable[[str, int, int], None] | None = None, **options: object
+) -> Compiled:
     """Compiles a model: an ONNX file, a frozen GraphDef (.pb) or a SavedModel folder.
 
     Options (a string where several are possible is one): devices: "cpu", "sim:0", or with a slot's name "accel=sim:0". backends: names in order of preference (none:
@@ -125,7 +129,11 @@ def check(
     bisect: after a mismatch, look for the first node whose value is wrong (`first_bad_node`; of a program its model is
     compiled anew). options: as of `compile`.
     """
-    return json.loads(_intarsia.check(os.fspath(path), _options(**options), os.fspath(model or ""), against, rtol, atol, bisect))
+    return json.loads(
+        _intarsia.check(
+            os.fspath(path), _options(**options), os.fspath(model or ""), against, rtol, atol, bisect
+        )
+    )
 
 
 def devices() -> list[tuple[str, str]]:

@@ -32,7 +32,8 @@ class Signatures:
 
     def __init__(self, functions: list[tuple]):
         self.functions = [
-            (name, [_argument(a) for a in inputs], [_argument(a) for a in outputs]) for name, inputs, outputs in functions
+            (name, [_argument(a) for a in inputs], [_argument(a) for a in outputs])
+            for name, inputs, outputs in functions
         ]
 
     def find(self, function: str | None) -> tuple[str, list[Argument], list[Argument]]:
@@ -40,7 +41,9 @@ class Signatures:
         for entry in self.functions:
             if function is None or entry[0] == function:
                 return entry
-        raise _intarsia.Error(f"the program has no function '{function}'; it has {[f[0] for f in self.functions]}")
+        raise _intarsia.Error(
+            f"the program has no function '{function}'; it has {[f[0] for f in self.functions]}"
+        )
 
 
 class Session:
@@ -50,7 +53,9 @@ class Session:
         self._session = session
         self._signatures = signatures  # not the program, which keeps sessions: nothing here refers to itself
 
-    def run(self, inputs: Mapping[str, object], function: str | None = None, outputs: Sequence[str] | None = None) -> dict:
+    def run(
+        self, inputs: Mapping[str, object], function: str | None = None, outputs: Sequence[str] | None = None
+    ) -> dict:
         """Runs a function (None: the only one) on named inputs; gives the named outputs (None: all) as arrays.
 
         Raises Error when an input is missing, unknown, or of the wrong dtype or shape, when a step fails, and when another
