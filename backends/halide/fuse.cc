@@ -57,8 +57,9 @@ class Fuser {
   }
 
   /// One kernel beside three, in us, heads x length x channels of a head, on one thread of a Zen 4:
-  ///   12x64x64 135, 158    12x128x64 516, 533    12x197x64 1254, 1301    12x256x64 2064, 2105    12x512x64
-  ///   8299, 9777 8x128x32 192, 208    8x197x32 471, 507     6x64x128 126, 137       6x128x128 481, 489
+  ///   12x64x64 135, 158      12x128x64 516, 533    12x197x64 1254, 1301
+  ///   12x256x64 2064, 2105   12x512x64 8299, 9777  8x128x32 192, 208
+  ///   8x197x32 471, 507      6x64x128 126, 137     6x128x128 481, 489
   ///   6x1024x128 31463, 32542
   /// and on two: 12x128x64 278, 321; 12x197x64 631, 701; 12x512x64 4284, 5325. So one wherever it may be. But
   /// constants are better packed at compile time, and only a product of its own packs values whose channels

@@ -56,13 +56,13 @@ struct Call {
   std::string source;  // name of the source node that its anchor, or first node, comes from
   std::vector<ValueId> inputs;
   ValueId output = no_value;
-  std::vector<std::pair<ValueId, ValueId>> numbers =
-      {};  // constants of the kernel's body, and where the region has them
+  /// Constants of the kernel's body, and where the region has them.
+  std::vector<std::pair<ValueId, ValueId>> numbers = {};
   /// Other ways to compute it, in order of preference, should code for the kernel be too expensive to make.
   std::vector<Kernel> alternatives = {};
   int64_t times = 1;
-  std::vector<Walk> walks =
-      {};  // of the inputs, then of the output; none where every argument is its whole value
+  /// Of the inputs, then of the output; none where every argument is its whole value.
+  std::vector<Walk> walks = {};
 
   Walk walk(size_t argument) const { return walks.empty() ? Walk{} : walks[argument]; }
 };

@@ -1,10 +1,10 @@
 // Recurrent operators. A core LSTM, GRU or RNN has
-//   x       [steps, batch, units * gates]   what the gates get from the input, in the order
-//   [block][gate][lane] before  [states, batch, units]          the state before the first step: h, for an
-//   LSTM then c weights [blocks, hidden, gates, lanes]  from h to the gates; more constants follow, see
-//   build_recurrence.cc
+//   x       [steps, batch, units * gates]   from the input to the gates, as [block][gate][lane]
+//   before  [states, batch, units]          the state before the first step: h, for an LSTM then c
+//   weights [blocks, hidden, gates, lanes]  from h to the gates; build_recurrence.cc has the constants
+//                                           that follow
 // and as output the state after every step, [steps, states, batch, units], in the order of time also where it
-// runs backwards. Units are what the operator calls hidden, rounded up to whole blocks of lanes; those added
+// runs backward. Units are what the operator calls hidden, rounded up to whole blocks of lanes; those added
 // stay zero.
 #pragma once
 

@@ -1,6 +1,5 @@
 // Part of step 5: kernels that differ only in numbers become one kernel that reads them.
-//   %a = Mul(%x, 1.5); %b = Mul(%x, 2.5); ... %z = Mul(%x, 9.25)   =>   one kernel v0 * v1, called with each
-//   number
+//   %a = Mul(%x, 1.5); %b = Mul(%x, 2.5); ... %z = Mul(%x, 9.25)   =>   one kernel v0 * v1 for all numbers
 #pragma once
 
 #include "backends/halide/kernel.h"

@@ -22,10 +22,10 @@ struct CellMatch {
   int kernel = -1, recurrent_kernel = -1, bias = -1;  // bias: -1 when the layer has none
 };
 
-/// i, f, g, o = split(x W + h R + b); c' = s(f) c + s(i) tanh(g); h' = s(o) tanh(c')            (LSTM)
-/// z, r, n = split(x W + b0) with split(h R + b1); h' = z h + (1 - z) tanh(n + r n')            (GRU,
-/// reset_after) z, r, n = split(x W + b), z and r with h R[0:2]; h' = z h + (1 - z) tanh(n + (r h) R[2])
-/// (GRU) where s is the logistic function. Nothing when the body is anything else.
+///   LSTM: i, f, g, o = split(x W + h R + b); c' = s(f) c + s(i) tanh(g); h' = s(o) tanh(c')
+///   GRU, reset_after: z, r, n = split(x W + b0) with split(h R + b1); h' = z h + (1 - z) tanh(n + r n')
+///   GRU: z, r, n = split(x W + b), z and r with h R[0:2]; h' = z h + (1 - z) tanh(n + (r h) R[2])
+/// where s is the logistic function. Nothing when the body is anything else.
 std::optional<CellMatch> match_cell(const FunctionMatcher& body);
 
 /// The values that a loop's counters (arguments that start at zero and grow by one) must stay under, each a

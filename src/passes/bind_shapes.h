@@ -16,9 +16,10 @@ struct SymbolBinding {
 };
 
 /// Sets the inputs' shapes as given ("image" -> 1x224x224x3), from which the symbols follow; a symbol that is
-/// still open becomes 1. All value types of the graph get the numbers.  x: f32[batch,3], nothing given ->
-/// f32[1,3], batch=1. Errors: an unknown input, another rank or size than the model has, a symbol with two
-/// values, an input whose rank the model does not tell.
+/// still open becomes 1. All value types of the graph get the numbers.
+///   x: f32[batch,3], nothing given   ->   f32[1,3], batch=1
+/// Errors: an unknown input, another rank or size than the model has, a symbol with two values, an input
+/// whose rank the model does not tell.
 Result<std::vector<SymbolBinding>> bind_shapes(Graph& graph, const std::map<std::string, Shape>& given);
 
 }  // namespace intarsia
