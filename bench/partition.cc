@@ -9,10 +9,10 @@
 #include <random>
 
 #include "graph/graph.h"
-#include "passes/elide_copies.h"
-#include "passes/insert_copies.h"
-#include "passes/keep_opaque_inside.h"
-#include "passes/partition_graph.h"
+#include "plan/elide_copies.h"
+#include "plan/group_opaque_values.h"
+#include "plan/insert_copies.h"
+#include "plan/partition_graph.h"
 #include "tests/fake_target.h"
 
 namespace intarsia {

@@ -18,20 +18,39 @@ LAYERS = {
     "import": ["graph", "tensorflow"],
     "target": ["graph"],
     "translate": ["graph", "tensorflow"],
-    "passes": ["graph", "target", "translate"],
+    "passes": ["graph", "translate"],
+    "plan": ["graph", "target"],
     "program": ["base"],
-    "compile": ["import", "passes", "target", "program"],
+    "compile": ["import", "passes", "plan", "program"],
     "device": ["base"],
     "runtime": ["program", "device"],
     "measure": ["compile", "runtime", "target"],
-    "api": ["measure", "backends", "include"],
+    "api": ["measure", "include"],
+    "registry": ["api", "backends"],
 }
+# Rooms of a backend that has some, in the order of its steps: each may include those before it. Files beside the rooms
+# may include all, and the rooms of the run half only those named here.
+ROOMS = {
+    "halide": [
+        "abi",
+        "core",
+        "canonicalize",
+        "layout",
+        "fuse",
+        "schedule",
+        "memory",
+        "build",
+        "emit",
+        "tune",
+    ],
+}
+RUN_ROOMS = {"halide": {"runtime": ["abi"]}}
 EDGES = ("cli", "bindings")  # see include/intarsia alone
 # A backend that is built on another one, or on a public header.
 BACKEND_ON = {"kernels": ["backends/reference/", "include/intarsia/kernel.h"]}
 # Tables of facts without code: field numbers of the public ONNX schema, for readers and writers of it.
 FREE = {"src/import/onnx_fields.h"}
-RUN_HALF_NEVER = {"graph", "import", "passes", "target", "compile", "measure", "api"}
+RUN_HALF_NEVER = {"graph", "import", "passes", "target", "plan", "compile", "measure", "api"}
 MOST_LINES, MOST_FUNCTION_LINES = 600, 80
 CODE = (".h", ".hpp", ".cc", ".cpp", ".c")
 INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<(intarsia/[^>]+|Halide\.h)>)', re.M)
@@ -73,9 +92,32 @@ def read_includes(root, files):
     return result
 
 
+def room_of(path):
+    """backends/halide/fuse/x.h -> halide, fuse; no room: an empty name."""
+    parts = path.split("/")
+    return parts[1], parts[2] if len(parts) > 3 else ""
+
+
+def rooms_below(backend, room):
+    """The rooms that a room may include, beside itself."""
+    order = ROOMS[backend]
+    return RUN_ROOMS[backend].get(room) or order[: order.index(room)]
+
+
+def check_rooms(path, used):
+    backend, room = room_of(path)
+    if backend not in ROOMS or not room:
+        return
+    allowed = {room, *rooms_below(backend, room)}
+    for name in sorted(used):
+        if name.startswith(f"backends/{backend}/") and room_of(name)[1] not in allowed:
+            yield f"{path}: room {room} may not include {name}"
+
+
 def run_half(backend, includes):
     """Files of a backend that its load.cc needs: headers, and the sources of those headers."""
-    seen, stack = set(), [f"backends/{backend}/load.cc"]
+    rooms = RUN_ROOMS.get(backend, {"": []})
+    seen, stack = set(), [f"backends/{backend}/{room}/load.cc".replace("//", "/") for room in rooms]
     while stack:
         at = stack.pop()
         if at in seen or at not in includes or not at.startswith(f"backends/{backend}/"):
@@ -182,7 +224,18 @@ def check_size(root, path):
 
 
 def find_files(root):
-    folders = ("src", "backends", "include", "bindings", "cli", "tests", "examples", "bench", "scripts")
+    folders = (
+        "src",
+        "backends",
+        "registry",
+        "include",
+        "bindings",
+        "cli",
+        "tests",
+        "examples",
+        "bench",
+        "scripts",
+    )
     return sorted(
         path.relative_to(root).as_posix()
         for folder in folders
@@ -202,6 +255,7 @@ def check(root):
     for path, used in includes.items():
         if path.startswith("backends/") and path.count("/") > 1:
             faults += check_backend(path, used, path in halves[path.split("/")[1]])
+            faults += check_rooms(path, used)
         else:
             faults += check_layer(path, used)
     return faults + list(check_transitive(includes)), len(files)

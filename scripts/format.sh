@@ -4,7 +4,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 tools=build/venv/bin
-folders="src backends cli bindings include tests bench examples scripts"
+folders="src backends registry cli bindings include tests bench examples scripts"
 
 sources() { find $folders -name '*.cc' -o -name '*.h' -o -name '*.hpp' -o -name '*.c'; }
 

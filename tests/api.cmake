@@ -1,5 +1,5 @@
 # Tests of what a user touches: the C API of the compile half and the command line.
-intarsia_test(compile_api LIBRARIES intarsia intarsia_compile_api)
+intarsia_test(compile_api LIBRARIES intarsia intarsia_compile_library)
 target_compile_definitions(compile_api PRIVATE FMT_HEADER_ONLY)
 target_include_directories(compile_api PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/src)
 

@@ -2,9 +2,9 @@
 // given up.
 #include <gtest/gtest.h>
 
-#include "backends/halide/canonicalise.h"
-#include "backends/halide/choose_schedules.h"
-#include "backends/halide/kernel_costs.h"
+#include "backends/halide/canonicalize/canonicalize.h"
+#include "backends/halide/emit/kernel_costs.h"
+#include "backends/halide/tune/choose_schedules.h"
 #include "halide_support.h"
 
 namespace intarsia::test {
@@ -20,7 +20,7 @@ struct Case {
 /// With schedules, as compile_region makes them.
 Result<std::vector<halide::Call>> make_calls(const std::string& text, const CompileOptions& options) {
   const Graph region = TRY(make_graph("graph \"case\" opsets {\"\": 18}\n" + text));
-  const Graph graph = TRY(halide::canonicalise(region));
+  const Graph graph = TRY(halide::canonicalize(region));
   const halide::Layouts layouts = halide::choose_layouts(graph);
   std::vector<halide::Call> calls =
       halide::make_kernels(layouts, halide::fuse(layouts), TRY(halide::make_isa("native")), options.threads);

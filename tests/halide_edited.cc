@@ -9,8 +9,8 @@
 #include <cstring>
 #include <random>
 
-#include "backends/halide/load.h"
-#include "backends/halide/region_plan_generated.h"
+#include "backends/halide/abi/region_plan_generated.h"
+#include "backends/halide/runtime/load.h"
 #include "compile/link_objects.h"
 #include "program/verify_machine.h"
 #include "runtime/session.h"

@@ -1,5 +1,5 @@
 // What kernels find behind their user context, when several workers use it at once.
-#include "backends/halide/host.h"
+#include "backends/halide/runtime/kernel_runtime.h"
 
 #include <gtest/gtest.h>
 

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <random>
 
-#include "backends/halide/canonicalise.h"
-#include "backends/halide/choose_in_place.h"
-#include "backends/halide/choose_schedules.h"
-#include "backends/halide/verify_memory.h"
+#include "backends/halide/canonicalize/canonicalize.h"
+#include "backends/halide/memory/choose_in_place.h"
+#include "backends/halide/memory/verify_memory.h"
+#include "backends/halide/tune/choose_schedules.h"
 #include "halide_support.h"
 
 namespace intarsia::test {
@@ -170,7 +170,7 @@ input %w3 : f32[16,16,3,3]
 %o = Transpose(%c) {{perm=[0,2,3,1]}}
 output %o)",
                                        width);
-  const auto graph = halide::canonicalise(*make_graph(text));
+  const auto graph = halide::canonicalize(*make_graph(text));
   Planned planned{halide::choose_layouts(*graph), {}};
   planned.calls =
       halide::make_kernels(planned.layouts, halide::fuse(planned.layouts), *halide::make_isa("x86-64-v3"), 1);

@@ -8,11 +8,11 @@
 #include <limits>
 #include <random>
 
-#include "backends/halide/canonicalise.h"
-#include "backends/halide/choose_schedules.h"
-#include "backends/halide/load.h"
+#include "backends/halide/canonicalize/canonicalize.h"
+#include "backends/halide/memory/verify_memory.h"
+#include "backends/halide/runtime/load.h"
 #include "backends/halide/target.h"
-#include "backends/halide/verify_memory.h"
+#include "backends/halide/tune/choose_schedules.h"
 #include "halide_support.h"
 
 namespace intarsia::test {
@@ -164,7 +164,7 @@ const %axis : i64[] = {0}
 output %d)");
   ASSERT_TRUE(region) << region.error().message;
   const auto isa = halide::make_isa("native");
-  auto graph = halide::canonicalise(*region);
+  auto graph = halide::canonicalize(*region);
   ASSERT_TRUE(graph) << graph.error().message;
   const halide::Layouts layouts = halide::choose_layouts(*graph);
   std::vector<halide::Call> calls = halide::make_kernels(layouts, halide::fuse(layouts), *isa, 1);
@@ -198,7 +198,7 @@ TEST(HalideMemory, VerifierFindsRecurrenceThatRunsTooFar) {
   Result<Graph> region = make_graph(recurrent_text);
   ASSERT_TRUE(region) << region.error().message;
   const auto isa = halide::make_isa("native");
-  auto graph = halide::canonicalise(*region);
+  auto graph = halide::canonicalize(*region);
   ASSERT_TRUE(graph) << graph.error().message;
   const halide::Layouts layouts = halide::choose_layouts(*graph);
   std::vector<halide::Call> calls = halide::make_kernels(layouts, halide::fuse(layouts), *isa, 1);

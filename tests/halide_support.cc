@@ -12,7 +12,7 @@
 #include <fstream>
 #include <random>
 
-#include "backends/halide/load.h"
+#include "backends/halide/runtime/load.h"
 #include "backends/reference/evaluate.h"
 #include "graph/parse_graph.h"
 #include "passes/infer_shapes.h"

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "backends/halide/canonicalise.h"
+#include "backends/halide/canonicalize/canonicalize.h"
 #include "backends/halide/target.h"
 #include "backends/reference/evaluate.h"
 #include "backends/reference/kernel.h"
@@ -31,7 +31,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json list_standard_operators() {
-  const std::vector<std::string_view> rules = halide::canonicalised_operators();
+  const std::vector<std::string_view> rules = halide::canonicalized_operators();
   Json list = Json::array();
   for (const OpInfo& op : all_ops()) {
     const bool has_rule = op.domain.empty() && std::ranges::binary_search(rules, op.name);

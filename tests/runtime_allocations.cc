@@ -7,7 +7,7 @@
 
 #include <intarsia/intarsia.h>
 
-#include "api/registry_run.h"
+#include "api/run_backends.h"
 #include "runtime/session.h"
 #include "tests/count_allocations.h"
 #include "tests/runtime_support.h"

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <thread>
 
-#include "api/registry_run.h"
+#include "api/run_backends.h"
 #include "tests/runtime_support.h"
 
 // Last: programs include this or the library's inside, never both, and names such as Session are in both.

@@ -2,18 +2,18 @@
 
 #include <set>
 
-#include "backends/halide/canonicalise.h"
-#include "backends/halide/choose_in_place.h"
-#include "backends/halide/choose_layouts.h"
-#include "backends/halide/choose_schedules.h"
-#include "backends/halide/encode_plan.h"
-#include "backends/halide/fuse.h"
-#include "backends/halide/glue_object.h"
-#include "backends/halide/kernel.h"
-#include "backends/halide/plan_memory.h"
-#include "backends/halide/share_kernels.h"
-#include "backends/halide/simplify.h"
-#include "backends/halide/verify_memory.h"
+#include "backends/halide/canonicalize/canonicalize.h"
+#include "backends/halide/canonicalize/simplify.h"
+#include "backends/halide/emit/encode_plan.h"
+#include "backends/halide/emit/glue_object.h"
+#include "backends/halide/fuse/fuse.h"
+#include "backends/halide/layout/choose_layouts.h"
+#include "backends/halide/memory/choose_in_place.h"
+#include "backends/halide/memory/plan_memory.h"
+#include "backends/halide/memory/verify_memory.h"
+#include "backends/halide/schedule/kernel.h"
+#include "backends/halide/schedule/share_kernels.h"
+#include "backends/halide/tune/choose_schedules.h"
 #include "graph/print_graph.h"
 
 namespace intarsia::halide {
@@ -46,8 +46,8 @@ Result<CompiledRegion> compile_region(const Graph& region, Emitter& emitter, con
   TRY(emitter.start());
 
   // Few core operators, all sizes numbers, parameters as attributes.
-  Graph graph = TRY(canonicalise(region));
-  print("canonicalise", [&] { return print_graph(graph); });
+  Graph graph = TRY(canonicalize(region));
+  print("canonicalize", [&] { return print_graph(graph); });
 
   // What is known at compile time is folded away; reshapes stand where they are views.
   simplify(graph);

@@ -3,12 +3,12 @@
 
 #include <functional>
 
-#include "backends/halide/emit_objects.h"
+#include "backends/halide/emit/emit_objects.h"
 #include "target/target.h"
 
 namespace intarsia::halide {
 
-/// Gets the text of what each step made ("canonicalise", "simplify", "choose_layouts", "fuse",
+/// Gets the text of what each step made ("canonicalize", "simplify", "choose_layouts", "fuse",
 /// "make_kernels", ...).
 using Printer = std::function<void(const std::string& step, const std::string& text)>;
 

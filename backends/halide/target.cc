@@ -2,9 +2,9 @@
 
 #include <map>
 
-#include "backends/halide/canonicalise.h"
-#include "backends/halide/code_generation.h"
+#include "backends/halide/canonicalize/canonicalize.h"
 #include "backends/halide/compile_region.h"
+#include "backends/halide/emit/code_generation.h"
 #include "graph/op_table.h"
 
 namespace intarsia::halide {
@@ -47,7 +47,7 @@ class HalideTarget : public Target {
   Support supports(const Graph& graph, NodeId node) const override {
     if (find_op(graph.node(node)) == nullptr)
       return Support::refused(fmt::format("no kernel for {}", graph.node(node).op));
-    Result<Graph> canonical = canonicalise(node_alone(graph, node));
+    Result<Graph> canonical = canonicalize(node_alone(graph, node));
     return canonical ? Support::supported() : Support::refused(canonical.error().message);
   }
 

@@ -2,14 +2,13 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "api/absent_target.h"
+#include "api/backend_registry.h"
 #include "api/external_tensor.h"
 #include "api/give_text.h"
 #include "api/handles.h"
 #include "api/oracles.h"
 #include "api/read_request.h"
-#include "api/registry_run.h"
-#include "api/toolbox.h"
+#include "api/run_backends.h"
 #include "base/output_file.h"
 #include "base/regular_file.h"
 #include "compile/program_source.h"
@@ -21,12 +20,13 @@
 #include "measure/time_kernels.h"
 #include "measure/time_programs.h"
 #include "program/read_program.h"
+#include "target/absent_target.h"
 
 namespace intarsia::api {
 namespace {
 
 Result<Toolbox> make_tools(const ReadRequest& read) {
-  Toolbox tools = TRY(make_toolbox(read.request, read.kernels));
+  Toolbox tools = TRY(make_backend_registry(read.request, read.kernels));
   tools.progress = read.progress;
   tools.print = read.print;
   tools.is_cancelled = read.is_cancelled;

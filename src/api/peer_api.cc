@@ -8,7 +8,7 @@
 #include "api/peers.h"
 #include "api/read_request.h"
 #include "include/intarsia/intarsia_compile.h"
-#include "measure/free_cores.h"
+#include "measure/cpu_contention.h"
 #include "measure/report_difference.h"
 
 struct intarsia_peer {

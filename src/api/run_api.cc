@@ -5,7 +5,7 @@
 
 #include "api/external_tensor.h"
 #include "api/handles.h"
-#include "api/registry_run.h"
+#include "api/run_backends.h"
 
 namespace intarsia::api {
 namespace {

@@ -13,9 +13,9 @@
 #include "compile/pass_runner.h"
 #include "graph/print_graph.h"
 #include "import/import_model.h"
-#include "passes/elide_copies.h"
-#include "passes/keep_opaque_inside.h"
 #include "passes/remove_dead_nodes.h"
+#include "plan/elide_copies.h"
+#include "plan/group_opaque_values.h"
 
 namespace intarsia {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "compile/compile_request.h"
 #include "passes/bind_shapes.h"
-#include "passes/insert_copies.h"
+#include "plan/insert_copies.h"
 
 namespace intarsia {
 

@@ -12,7 +12,7 @@
 #include "base/temporary_file.h"
 #include "import/import_model.h"
 #include "passes/fold_constants.h"
-#include "passes/place_nodes.h"
+#include "plan/place_nodes.h"
 #include "target/target.h"
 
 namespace intarsia {

@@ -11,7 +11,7 @@
 #include "base/utf8.h"
 #include "graph/verify_graph.h"
 #include "import/flatten_graph.h"
-#include "import/recognise_recurrence.h"
+#include "import/recognize_recurrence.h"
 #include "import/unrestored_variables.h"
 #include "tensorflow/attributes.h"
 #include "tensorflow/composite.h"

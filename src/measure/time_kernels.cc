@@ -5,7 +5,7 @@
 
 #include "base/loaded_code.h"
 #include "compile/link_objects.h"
-#include "measure/free_cores.h"
+#include "measure/cpu_contention.h"
 
 namespace intarsia {
 namespace {

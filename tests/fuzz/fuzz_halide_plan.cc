@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "backends/halide/kernel_symbol.h"
-#include "backends/halide/load.h"
-#include "backends/halide/region_executable.h"
-#include "backends/halide/region_plan_generated.h"
+#include "backends/halide/abi/kernel_symbol.h"
+#include "backends/halide/abi/region_plan_generated.h"
+#include "backends/halide/runtime/load.h"
+#include "backends/halide/runtime/region_executable.h"
 
 namespace {
 

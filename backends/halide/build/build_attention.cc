@@ -1,0 +1,234 @@
+// Attention for a block of rows at a time: the scores of its queries by all keys, the softmax of each row,
+// the product with the values. The keys are packed in panels for each batch element, rounded up to whole
+// ones: what is there beyond the last key is the last key again, which changes no maximum; its exponents are
+// zeros. Rows are divided by their sums behind the second product, which is shorter than the scores.
+#include <algorithm>
+
+#include "backends/halide/build/build_kernel.h"
+#include "backends/halide/build/math.h"
+#include "backends/halide/build/schedule_contraction.h"
+
+namespace intarsia::halide {
+namespace {
+
+using Halide::TailStrategy;
+using Halide::VarOrRVar;
+
+/// Multiply-adds that are worth a second thread.
+constexpr int64_t least_work_for_threads = 500000;
+
+class AttentionBuilder {
+ public:
+  explicit AttentionBuilder(KernelBuilder& b)
+      : b_(b),
+        nodes_(*find_attention(b.body(), find_readers(b.body()), NodeId(0))),
+        sizes_(attention_sizes(b.body(), nodes_)),
+        schedule_(b.kernel().attention) {
+    const Shape out = b.shape(b.anchor().outputs[0]);
+    batch_extents_.assign(out.begin(), out.end() - 2);
+    batch_ = make_vars(batch_extents_.size(), "n");
+    panel_ = schedule_.scores.panel, lanes_ = schedule_.scores.lanes;
+    panels_ = (sizes_.keys + panel_ - 1) / panel_;
+  }
+
+  BuiltKernel build() {
+    multiply_by_keys();
+    find_largest();
+    exponentiate();
+    multiply_by_values();
+    schedule_output();
+    schedule_product(acc_, out_, schedule_.product, c_, values_sum_);
+    schedule_scores();
+    schedule_rows();
+    parallelize();
+    return b_.finish(out_, b_.kernel().output);
+  }
+
+ private:
+  const Node& node(NodeId id) const { return b_.body().node(id); }
+
+  /// Variables or expressions and then the batch.
+  template <typename T>
+  std::vector<T> with_batch(std::vector<T> index) const {
+    index.insert(index.end(), batch_.rbegin(), batch_.rend());
+    return index;
+  }
+
+  Expr matrix(ValueId value, Expr row, Expr column) {
+    Exprs at = to_exprs(batch_);
+    at.insert(at.end(), {std::move(row), std::move(column)});
+    return b_.matrix_at(value, at);
+  }
+
+  void multiply_by_keys() {
+    const Node& product = node(nodes_.scores);
+    const Expr key = Halide::min(Halide::likely(co_ * as_int(panel_) + ci_), as_int(sizes_.keys - 1));
+    pack_(with_batch<Var>({ci_, k_, co_})) = matrix(product.inputs[1], k_, key);
+    scores_sum_ = RDom(0, as_int(sizes_.depth), "r");
+    scores_acc_(with_batch<Var>({ci_, x_, co_})) = 0.0f;
+    scores_acc_(with_batch<Var>({ci_, x_, co_})) +=
+        pack_(with_batch<Expr>({ci_, scores_sum_, co_})) * matrix(product.inputs[0], x_, scores_sum_);
+    Exprs at = to_exprs(batch_);
+    at.insert(at.end(), {x_, key});
+    const NodeId last = nodes_.between.empty() ? nodes_.scores : nodes_.between.back();
+    scores_(with_batch<Var>({ci_, co_, x_})) = b_.value_behind(
+        nodes_.scores, scores_acc_(with_batch<Expr>({ci_, x_, co_})), node(last).outputs[0], at);
+  }
+
+  /// Lanes side by side, then the upper half onto the lower one until one is left.
+  Func fold(Func lanes, const std::function<Expr(Expr, Expr)>& combine) {
+    for (int64_t half = lanes_ / 2; half >= 1; half /= 2) {
+      Func folded("folded");
+      folded(with_batch<Var>({ci_, x_})) =
+          combine(lanes(with_batch<Expr>({ci_, x_})), lanes(with_batch<Expr>({ci_ + as_int(half), x_})));
+      folded.bound(ci_, 0, as_int(half)).vectorize(ci_, as_int(half));
+      of_row_.push_back(folded);
+      lanes = folded;
+    }
+    return lanes;
+  }
+
+  void find_largest() {
+    auto larger_number = [](const Expr& a, const Expr& b) {
+      return strictly({a, b}, [](const Exprs& in) { return Halide::max(in[0], in[1]); });
+    };
+    RDom r(0, as_int(panel_ / lanes_), 0, as_int(panels_), "r");
+    Func partial("largest");
+    partial(with_batch<Var>({ci_, x_})) = least_of(Halide::Float(32));
+    partial(with_batch<Var>({ci_, x_})) =
+        larger_number(partial(with_batch<Expr>({ci_, x_})),
+                      scores_(with_batch<Expr>({r.x * as_int(lanes_) + ci_, r.y, x_})));
+    add_partial(partial, r);
+    largest_ = fold(partial, larger_number);
+  }
+
+  void add_partial(Func partial, const RDom& r) {
+    std::vector<VarOrRVar> order{ci_};
+    for (int i = 0; i < r.dimensions(); ++i) order.emplace_back(r[i]);
+    partial.vectorize(ci_, as_int(lanes_)).update().reorder(order).vectorize(ci_, as_int(lanes_));
+    of_row_.push_back(partial);
+  }
+
+  void exponentiate() {
+    const int panel = as_int(panel_);
+    const Expr score = scores_(with_batch<Expr>({j_ % panel, j_ / panel, x_})),
+               largest = largest_(with_batch<Expr>({0, x_}));
+    const Expr shifted = build_elementwise(node(nodes_.shifted), {score, largest}, Halide::Float(32));
+    const Expr exponent = build_elementwise(node(nodes_.exponents), {shifted}, Halide::Float(32));
+    exponents_(with_batch<Var>({j_, x_})) =
+        Halide::select(j_ < as_int(sizes_.keys), Halide::likely(exponent), 0.0f);
+    RDom r(0, as_int(panels_ * panel_ / lanes_), "r");
+    Func partial("sum");
+    partial(with_batch<Var>({ci_, x_})) = 0.0f;
+    partial(with_batch<Var>({ci_, x_})) += exponents_(with_batch<Expr>({r * as_int(lanes_) + ci_, x_}));
+    add_partial(partial, r);
+    Func sum = fold(partial, [](const Expr& a, const Expr& b) { return a + b; });
+    inverse_(with_batch<Var>({x_})) =
+        strictly({sum(with_batch<Expr>({0, x_}))}, [](const Exprs& in) { return 1.0f / in[0]; });
+    of_row_.push_back(inverse_);
+  }
+
+  void multiply_by_values() {
+    values_sum_ = RDom(0, as_int(sizes_.keys), "r");
+    acc_(with_batch<Var>({c_, x_})) = 0.0f;
+    acc_(with_batch<Var>({c_, x_})) +=
+        matrix(b_.anchor().inputs[1], values_sum_, c_) * exponents_(with_batch<Expr>({values_sum_, x_}));
+    const Expr value = strictly({acc_(with_batch<Expr>({c_, x_})), inverse_(with_batch<Expr>({x_}))},
+                                [](const Exprs& in) { return in[0] * in[1]; });
+    std::vector<Var> index = batch_;
+    index.insert(index.end(), {x_, c_});
+    out_(index) = b_.result_at(to_exprs(index), value);
+  }
+
+  void schedule_output() {
+    const ContractionTile& tile = schedule_.product;
+    out_.split(x_, block_, rest_, as_int(schedule_.rows), TailStrategy::ShiftInwards)
+        .split(rest_, xo_, xi_, as_int(tile.pixels), TailStrategy::ShiftInwards)
+        .split(c_, co_, ci_, as_int(tile.panel), TailStrategy::ShiftInwards);
+    std::vector<VarOrRVar> order{ci_, xi_, xo_, co_, block_};
+    order.insert(order.end(), batch_.rbegin(), batch_.rend());
+    // The last block begins earlier; code of its own for it would be as long again.
+    out_.reorder(order).unroll(xi_).partition(block_, Halide::Partition::Never);
+    vectorize_lanes(out_, ci_, tile);
+  }
+
+  static void vectorize_lanes(Halide::Stage stage, const Var& lane, const ContractionTile& tile) {
+    if (tile.lanes > 1) stage.vectorize(lane, as_int(tile.lanes));
+    if (tile.panel > tile.lanes) stage.unroll(lane);
+  }
+
+  /// The accumulators of a tile of `of`.
+  void schedule_product(Func acc, Func of, const ContractionTile& tile, const Var& lane, const RDom& r) {
+    acc.compute_at(of, xo_).bound_extent(lane, as_int(tile.panel)).reorder(lane, x_).unroll(x_);
+    acc.update().reorder(lane, x_, r.x).unroll(x_);
+    vectorize_lanes(acc, lane, tile);
+    vectorize_lanes(acc.update(), lane, tile);
+  }
+
+  void schedule_scores() {
+    const ContractionTile& tile = schedule_.scores;
+    // An odd number of panels a row: rows that lie a power of two apart would take each other's place in the
+    // cache.
+    scores_.compute_at(out_, block_)
+        .align_storage(co_, as_int(panels_ | 1))
+        .bound_extent(ci_, as_int(panel_))
+        .split(x_, xo_, xi_, as_int(tile.pixels), TailStrategy::ShiftInwards)
+        .reorder(ci_, xi_, xo_, co_)
+        .unroll(xi_);
+    vectorize_lanes(scores_, ci_, tile);
+    schedule_product(scores_acc_, scores_, tile, ci_, scores_sum_);
+    if (batch_.empty())
+      pack_.compute_root();
+    else
+      pack_.compute_at(out_, batch_.back());
+    schedule_pack({pack_, ci_, k_, sizes_.depth, as_int(lanes_), !reads_along_keys()});
+  }
+
+  /// Do neighbouring keys lie side by side?
+  bool reads_along_keys() {
+    const ValueId keys = node(nodes_.scores).inputs[1];
+    const auto slot = std::ranges::find(b_.body().inputs, keys) - b_.body().inputs.begin();
+    return b_.kernel().inputs[static_cast<size_t>(slot)].strides.back() == 1;
+  }
+
+  void schedule_rows() {
+    exponents_.compute_at(out_, block_)
+        .align_storage(j_, as_int((panels_ | 1) * panel_))
+        .split(j_, co_, ci_, as_int(panel_));
+    vectorize_lanes(exponents_, ci_, schedule_.scores);
+    for (Func f : of_row_) f.compute_at(out_, block_);
+  }
+
+  void parallelize() {
+    const int64_t work = sizes_.batch * sizes_.rows * sizes_.keys * (sizes_.depth + sizes_.channels);
+    if (b_.kernel().threads < 2 || work < least_work_for_threads) return;
+    for (size_t i = 0; i < batch_.size(); ++i)
+      if (batch_extents_[i] >= b_.kernel().threads) {
+        out_.parallel(batch_[i]);
+        return;
+      }
+    out_.parallel(block_);
+  }
+
+  KernelBuilder& b_;
+  AttentionNodes nodes_;
+  AttentionSizes sizes_;
+  AttentionSchedule schedule_;
+  Shape batch_extents_;
+  int64_t panel_, lanes_, panels_;
+
+  // Lane, panel, step along the depth; row; key; channel.
+  Var ci_{"ci"}, co_{"co"}, k_{"k"}, x_{"x"}, j_{"j"}, c_{"c"};
+  Var block_{"block"}, rest_{"rest"}, xo_{"xo"}, xi_{"xi"};
+  std::vector<Var> batch_;
+  RDom scores_sum_, values_sum_;
+  Func pack_{"pack"}, scores_acc_{"scores_acc"}, scores_{"scores"}, largest_, exponents_{"exponents"};
+  Func inverse_{"inverse"}, acc_{"acc"}, out_{"out"};
+  std::vector<Func> of_row_;  // a few numbers for each row
+};
+
+}  // namespace
+
+BuiltKernel build_attention(KernelBuilder& builder) { return AttentionBuilder(builder).build(); }
+
+}  // namespace intarsia::halide

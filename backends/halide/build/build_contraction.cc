@@ -1,0 +1,207 @@
+// Convolutions and matrix products as one form: outputs indexed by (batch..., group, panel of channels, pixel
+// axes..., lane of the panel), a reduction over (channel, taps...). A matrix product has rows as its one
+// pixel axis and columns as channels. The accumulators of a register tile are Func `acc`.
+#include "backends/halide/build/build_kernel.h"
+#include "backends/halide/build/schedule_contraction.h"
+#include "backends/halide/schedule/contraction_tile.h"
+
+namespace intarsia::halide {
+namespace {
+
+class ContractionBuilder {
+ public:
+  explicit ContractionBuilder(KernelBuilder& b)
+      : b_(b), node_(b.anchor()), conv_(node_.op == "Conv"), out_shape_(b.shape(node_.outputs[0])) {}
+
+  BuiltKernel build() {
+    set_sizes();
+    Func acc("acc");
+    std::vector<Var> index = parts_.inner_first();
+    acc(index) = Halide::Internal::make_zero(b_.type(node_.outputs[0]));
+    RDom r(reduction_domain(), "r");
+    acc(index) += weight(r) * input(r);
+    parts_.acc = acc;
+    parts_.reduction = r;
+    return finish();
+  }
+
+ private:
+  void set_sizes() {
+    size_t rank = out_shape_.size();
+    ContractionParts& p = parts_;
+    p.threads = b_.kernel().threads;
+    Shape weights = b_.shape(node_.inputs[1]);
+    int64_t group = conv_ ? node_.attributes.get_int("group", 1) : 1;
+    int64_t channels = (conv_ ? out_shape_[1] : out_shape_.back()) / group;
+    if (conv_) {
+      p.batch_extents = {out_shape_[0]};
+      p.pixel_extents.assign(out_shape_.begin() + 2, out_shape_.end());
+      kernel_.assign(rank - 2, 1);
+      bool packed = b_.kernel().packing.panel > 0;
+      for (size_t i = 0; i < rank - 2; ++i) kernel_[i] = weights[i + 2];
+      depth_ = packed ? weights[rank] : weights[1];
+    } else {
+      p.batch_extents.assign(out_shape_.begin(), out_shape_.end() - 2);
+      p.pixel_extents = {out_shape_[rank - 2]};
+      depth_ = b_.shape(node_.inputs[0]).back();
+    }
+    int bytes = b_.type(node_.outputs[0]).bytes();
+    p.tile = b_.kernel().schedule.tile;
+    p.threads_share_rows = b_.kernel().schedule.threads_share_rows;
+    p.group = group;
+    p.channels = channels;
+    p.panels = (channels + p.tile.panel - 1) / p.tile.panel;
+    p.depth = depth_ * group;
+    p.depth_bytes = p.depth * bytes;
+    for (int64_t taps : kernel_) p.taps *= taps;
+    p.name_vars();
+  }
+
+  /// Channels innermost, then the taps from the last axis to the first.
+  Halide::Region reduction_domain() const {
+    Halide::Region region{{0, as_int(depth_)}};
+    for (size_t i = kernel_.size(); i-- > 0;) region.push_back({0, as_int(kernel_[i])});
+    return region;
+  }
+
+  Expr tap(const RDom& r, size_t axis) const {
+    return r[as_int(static_cast<int64_t>(kernel_.size() - axis))];
+  }
+
+  Expr weight(const RDom& r) {
+    const Operand& from = b_.operand(node_.inputs[1]);
+    if (b_.kernel().packing.panel > 0) {
+      Exprs at{parts_.group > 1 ? Expr(parts_.g) : Expr(0), panel()};
+      for (size_t i = 0; i < kernel_.size(); ++i) at.push_back(tap(r, i));
+      at.push_back(r[0]);
+      at.push_back(parts_.ci);
+      return from.at(at);
+    }
+    return conv_ ? staged_conv_weight(r) : staged_matrix(r);
+  }
+
+  /// The panel that acc's arguments name; there is one, as wide as all channels, where panels do not divide
+  /// them.
+  Expr panel() const { return parts_.tile.exact ? Expr(parts_.co) : Expr(0); }
+
+  /// The channel within its group that acc's arguments name.
+  Expr channel() const { return panel() * as_int(parts_.tile.panel) + parts_.ci; }
+
+  /// Weights that are computed at run time are packed first.
+  Expr staged_conv_weight(const RDom& r) {
+    Func pack("pack");
+    Var c("c");
+    std::vector<Var> index{parts_.ci, c}, taps = make_vars(kernel_.size(), "k");
+    index.insert(index.end(), taps.begin(), taps.end());
+    index.push_back(parts_.co);
+    index.push_back(parts_.g);
+    Exprs at{parts_.g * as_int(parts_.channels) + parts_.co * as_int(parts_.tile.panel) + parts_.ci, c};
+    at.insert(at.end(), taps.begin(), taps.end());
+    pack(index) = b_.operand(node_.inputs[1]).at(at);
+    pack.compute_root();
+    Exprs use{parts_.ci, r[0]};
+    for (size_t i = 0; i < kernel_.size(); ++i) use.push_back(tap(r, i));
+    use.push_back(panel());
+    use.push_back(parts_.group > 1 ? Expr(parts_.g) : Expr(0));
+    return pack(use);
+  }
+
+  Expr matrix_element(size_t input, const Exprs& row_and_column) {
+    Exprs at = to_exprs(parts_.batch);
+    at.insert(at.end(), row_and_column.begin(), row_and_column.end());
+    return b_.matrix_at(node_.inputs[input], at);
+  }
+
+  /// A matrix computed at run time: read as it is when its rows are dense, else packed for each batch
+  /// element.
+  Expr staged_matrix(const RDom& r) {
+    if (matrix_stride(0) == 1) return matrix_element(1, {r[0], channel()});
+    Func pack("pack");
+    Var k("k");
+    std::vector<Var> index{parts_.ci, k, parts_.co};
+    index.insert(index.end(), parts_.batch.begin(), parts_.batch.end());
+    pack(index) = matrix_element(1, {k, parts_.co * as_int(parts_.tile.panel) + parts_.ci});
+    parts_.pack = pack;
+    parts_.pack_index = k;
+    parts_.pack_reads_along_depth = matrix_stride(1) == 1;
+    Exprs use{parts_.ci, r[0], panel()};
+    use.insert(use.end(), parts_.batch.begin(), parts_.batch.end());
+    return pack(use);
+  }
+
+  /// Of the second matrix, along its last axis (0) or the one before (1).
+  int64_t matrix_stride(size_t axis_from_end) const {
+    for (size_t i = 0; i < b_.body().inputs.size(); ++i) {
+      const Shape& strides = b_.kernel().inputs[i].strides;
+      if (b_.body().inputs[i] == node_.inputs[1]) return strides[strides.size() - 1 - axis_from_end];
+    }
+    return 0;
+  }
+
+  Expr input(const RDom& r) {
+    if (!conv_) return matrix_element(0, {parts_.pixels[0], r[0]});
+    std::vector<int64_t> strides = node_.attributes.get_ints("strides"),
+                         dilations = node_.attributes.get_ints("dilations");
+    Exprs at{parts_.batch[0], parts_.group == 1 ? Expr(r[0]) : parts_.g * as_int(depth_) + r[0]};
+    for (size_t i = 0; i < kernel_.size(); ++i)
+      at.push_back(parts_.pixels[i] * as_int(strides[i]) + tap(r, i) * as_int(dilations[i]));
+    StagedInput staged = stage_conv_input(b_, node_, kernel_);
+    parts_.stage = staged.func;
+    parts_.stage_vars = staged.vars;
+    return staged.at(at);
+  }
+
+  /// Where element (batch, group, channel within group, pixels) lies in the logical output.
+  Exprs logical(const Exprs& batch, Expr channel, const Exprs& pixels) const {
+    Exprs at = batch;
+    if (conv_) at.push_back(channel);
+    at.insert(at.end(), pixels.begin(), pixels.end());
+    if (!conv_) at.push_back(channel);
+    return at;
+  }
+
+  /// The output's channel axis is seen as (group, panel, lane), or as (group, channel) where panels do not
+  /// divide it, so that no index needs a division.
+  BuiltKernel finish() {
+    ContractionParts& p = parts_;
+    Expr channel = p.tile.exact ? p.co * as_int(p.tile.panel) + p.ci : Expr(p.channel);
+    Exprs from = to_exprs(p.inner_first());
+    if (!p.tile.exact) from[0] = p.channel;
+    if (p.group > 1) channel = p.g * as_int(p.channels) + channel;
+    Exprs at = logical(to_exprs(p.batch), channel, to_exprs(p.pixels));
+    p.out = Func("out");
+    p.out(p.outer_first()) = stored(b_.result_at(at, p.acc(from)));
+    schedule_contraction(p);
+    return b_.finish(p.out, seen_argument());
+  }
+
+  Argument seen_argument() const {
+    const Argument& from = b_.kernel().output;
+    const ContractionParts& p = parts_;
+    size_t rank = from.shape.size(), channel = conv_ ? 1 : rank - 1;
+    Argument to{from.dtype, {}, {}};
+    auto push = [&](int64_t size, int64_t stride) { to.shape.push_back(size), to.strides.push_back(stride); };
+    for (size_t i = 0; i < p.batch.size(); ++i) push(from.shape[i], from.strides[i]);
+    int64_t step = from.strides[channel];
+    if (p.group > 1) push(p.group, step * p.channels);
+    if (p.tile.exact) push(p.panels, step * p.tile.panel);
+    for (size_t i = 0; i < p.pixels.size(); ++i)
+      push(p.pixel_extents[i], from.strides[i + (conv_ ? 2 : rank - 2)]);
+    push(p.tile.exact ? p.tile.panel : p.channels, step);
+    return to;
+  }
+
+  KernelBuilder& b_;
+  const Node& node_;
+  bool conv_;
+  Shape out_shape_;
+  Shape kernel_;
+  int64_t depth_ = 1;
+  ContractionParts parts_;
+};
+
+}  // namespace
+
+BuiltKernel build_contraction(KernelBuilder& builder) { return ContractionBuilder(builder).build(); }
+
+}  // namespace intarsia::halide

@@ -1,0 +1,205 @@
+#include "backends/halide/build/build_kernel.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace intarsia::halide {
+namespace {
+
+void set_dims(Halide::OutputImageParam param, const Argument& argument) {
+  for (size_t i = 0; i < argument.shape.size(); ++i)
+    param.dim(static_cast<int>(i))
+        .set_bounds(0, static_cast<int>(argument.shape[i]))
+        .set_stride(static_cast<int>(argument.strides[i]));
+}
+
+Expr scalar_expr(const Tensor& tensor) {
+  Halide::Type type = expr_type(tensor.dtype());
+  if (tensor.dtype() == DType::i64)
+    return Halide::Internal::make_const(type, *static_cast<const int64_t*>(tensor.data()));
+  if (tensor.dtype() == DType::u64)
+    return Halide::Internal::make_const(type, *static_cast<const uint64_t*>(tensor.data()));
+  double number = read_scalar(tensor).value_or(0);
+  if (tensor.dtype() == DType::boolean) return Halide::Internal::make_bool(number != 0);
+  return Halide::Internal::make_const(type, number);
+}
+
+BuiltKernel build_by_schedule(KernelBuilder& builder) {
+  switch (builder.kernel().schedule.algorithm) {
+    case ContractionSchedule::Algorithm::depthwise:
+    case ContractionSchedule::Algorithm::depthwise_in_place:
+      return build_depthwise(builder);
+    case ContractionSchedule::Algorithm::winograd_2x2:
+    case ContractionSchedule::Algorithm::winograd_4x4:
+      return build_winograd(builder);
+    default:
+      return build_contraction(builder);
+  }
+}
+
+}  // namespace
+
+Halide::Type expr_type(DType dtype) {
+  switch (dtype) {
+    case DType::f32:
+      return Halide::Float(32);
+    case DType::f64:
+      return Halide::Float(64);
+    case DType::i64:
+      return Halide::Int(64);
+    case DType::u64:
+      return Halide::UInt(64);
+    case DType::i32:
+      return Halide::Int(32);
+    case DType::u32:
+      return Halide::UInt(32);
+    case DType::i16:
+      return Halide::Int(16);
+    case DType::u16:
+      return Halide::UInt(16);
+    case DType::i8:
+      return Halide::Int(8);
+    case DType::u8:
+      return Halide::UInt(8);
+    default:
+      return Halide::Bool();
+  }
+}
+
+Halide::Type storage_type(DType dtype) {
+  return dtype == DType::boolean ? Halide::UInt(8) : expr_type(dtype);
+}
+
+Expr stored(Expr value) { return value.type().is_bool() ? Halide::cast<uint8_t>(value) : value; }
+
+Expr least_of(Halide::Type type) {
+  return type.is_float() ? Halide::Internal::make_const(type, -std::numeric_limits<double>::infinity())
+                         : type.min();
+}
+
+Expr greatest_of(Halide::Type type) {
+  return type.is_float() ? Halide::Internal::make_const(type, std::numeric_limits<double>::infinity())
+                         : type.max();
+}
+
+std::vector<Var> make_vars(size_t count, const char* name) {
+  std::vector<Var> vars;
+  for (size_t i = 0; i < count; ++i) vars.emplace_back(fmt::format("{}{}", name, i));
+  return vars;
+}
+
+Exprs to_exprs(const std::vector<Var>& vars) { return {vars.begin(), vars.end()}; }
+
+int vector_factor(int64_t extent, int lanes) {
+  int factor = 1;
+  while (factor * 2 <= std::min<int64_t>(extent, lanes)) factor *= 2;
+  return factor;
+}
+
+KernelBuilder::KernelBuilder(const Kernel& kernel) : kernel_(kernel), operands_(kernel.body.values.size()) {
+  for (size_t i = 0; i < kernel.inputs.size(); ++i) {
+    const Argument& argument = kernel.inputs[i];
+    Halide::ImageParam param(storage_type(argument.dtype), static_cast<int>(argument.shape.size()),
+                             fmt::format("v{}", i));
+    set_dims(param, argument);
+    params_.push_back(param);
+    bool boolean = argument.dtype == DType::boolean;
+    operand(kernel.body.inputs[i]) = {argument.shape,
+                                      [=](const Exprs& at) { return boolean ? param(at) != 0 : param(at); }};
+  }
+  for (size_t v = 0; v < kernel.body.values.size(); ++v)
+    if (const auto& constant = kernel.body.values[v].constant)
+      operands_[v] = {constant->shape(), [expr = scalar_expr(*constant)](const Exprs&) { return expr; }};
+  compute_in_front();
+}
+
+void KernelBuilder::compute_in_front() {
+  if (kernel_.form != Form::contraction) return;
+  for (size_t n = 0; n < static_cast<size_t>(index(kernel_.anchor)); ++n) {
+    const Node& node = kernel_.body.nodes[n];
+    operand(node.outputs[0]) = {shape(node.outputs[0]), [this, &node](const Exprs& at) {
+                                  Exprs inputs;
+                                  for (ValueId input : node.inputs) inputs.push_back(broadcast_at(input, at));
+                                  return build_elementwise(node, inputs, type(node.outputs[0]));
+                                }};
+  }
+}
+
+Halide::Type KernelBuilder::type(ValueId value) const {
+  return expr_type(kernel_.body.value(value).type.dtype);
+}
+
+int KernelBuilder::lanes() const {
+  int bytes = 1;
+  for (const Value& value : kernel_.body.values) bytes = std::max(bytes, dtype_bits(value.type.dtype) / 8);
+  return isa().lanes(bytes);
+}
+
+Expr KernelBuilder::broadcast_at(ValueId value, const Exprs& index) {
+  const Operand& from = operand(value);
+  Exprs at;
+  size_t skipped = index.size() - from.shape.size();
+  for (size_t i = 0; i < from.shape.size(); ++i)
+    at.push_back(from.shape[i] == 1 ? Expr(0) : index[i + skipped]);
+  return from.at(at);
+}
+
+Expr KernelBuilder::result_at(const Exprs& at, Expr anchor_value) {
+  return value_behind(kernel_.anchor, std::move(anchor_value), kernel_.body.outputs[0], at);
+}
+
+Expr KernelBuilder::value_behind(NodeId from, Expr from_value, ValueId wanted, const Exprs& at) {
+  std::vector<Expr> values(kernel_.body.values.size());
+  size_t next = 0;
+  if (from != no_node) {
+    values[index(kernel_.body.node(from).outputs[0])] = std::move(from_value);
+    next = static_cast<size_t>(index(from)) + 1;
+  }
+  for (; !values[index(wanted)].defined(); ++next) {
+    const Node& node = kernel_.body.nodes[next];
+    Exprs inputs;
+    for (ValueId input : node.inputs)
+      inputs.push_back(values[index(input)].defined() ? values[index(input)] : broadcast_at(input, at));
+    values[index(node.outputs[0])] = build_elementwise(node, inputs, type(node.outputs[0]));
+  }
+  return values[index(wanted)];
+}
+
+Expr KernelBuilder::matrix_at(ValueId value, const Exprs& at) {
+  const Operand& from = operand(value);
+  const size_t rank = from.shape.size(), skipped = at.size() - rank;
+  Exprs used;
+  // Only batch axes broadcast: the variable of a reduction must stay, also where it has one value.
+  for (size_t i = 0; i < rank; ++i)
+    used.push_back(i + 2 < rank && from.shape[i] == 1 ? Expr(0) : at[i + skipped]);
+  return from.at(used);
+}
+
+BuiltKernel KernelBuilder::finish(Func output, Argument argument) {
+  set_dims(output.output_buffer(), argument);
+  BuiltKernel built{output, {}, std::move(argument)};
+  built.arguments.assign(params_.begin(), params_.end());
+  return built;
+}
+
+BuiltKernel build_kernel(const Kernel& kernel) {
+  KernelBuilder builder(kernel);
+  switch (kernel.form) {
+    case Form::contraction:
+      return build_by_schedule(builder);
+    case Form::window:
+      return build_window(builder);
+    case Form::rows:
+      return build_rows(builder);
+    case Form::scan:
+      return build_scan(builder);
+    case Form::attention:
+      return build_attention(builder);
+    case Form::recurrence:
+      return build_recurrence(builder);
+    default:
+      return build_pointwise(builder);
+  }
+}
+
+}  // namespace intarsia::halide

@@ -1,0 +1,104 @@
+// Part of step 9: a kernel as a scheduled Halide pipeline. One build_<form>.cc for each form; schedules are
+// in there or, where they have parameters to choose, in schedule_<form>.cc.
+#pragma once
+
+#include <Halide.h>
+
+#include <functional>
+
+#include "backends/halide/schedule/isa.h"
+#include "backends/halide/schedule/kernel.h"
+
+namespace intarsia::halide {
+
+using Halide::Expr;
+using Halide::Func;
+using Halide::RDom;
+using Halide::RVar;
+using Halide::Var;
+using Exprs = std::vector<Expr>;
+
+/// The pipeline, and its output buffer as the code sees it (a channel axis may be split into panels).
+struct BuiltKernel {
+  Func output;
+  std::vector<Halide::Argument> arguments;
+  Argument output_argument;
+};
+
+/// Element of a tensor at an index with one expression an axis.
+struct Operand {
+  Shape shape;
+  std::function<Expr(const Exprs& index)> at;
+};
+
+/// What the build_<form> functions share.
+class KernelBuilder {
+ public:
+  explicit KernelBuilder(const Kernel& kernel);
+
+  const Kernel& kernel() const { return kernel_; }
+  const Isa& isa() const { return kernel_.isa; }
+  const Graph& body() const { return kernel_.body; }
+  const Node& anchor() const { return kernel_.body.node(kernel_.anchor); }
+  Shape shape(ValueId value) const { return *kernel_.body.value(value).type.fixed_shape(); }
+  Halide::Type type(ValueId value) const;
+  /// Vectors of the widest type in the kernel have this many elements.
+  int lanes() const;
+
+  Operand& operand(ValueId value) { return operands_[index(value)]; }
+  /// Element of a value that broadcasts to the sizes `index` runs over.
+  Expr broadcast_at(ValueId value, const Exprs& index);
+  /// The kernel's result at `index` of the output, where the anchor's (if any) is `anchor_value`.
+  Expr result_at(const Exprs& index, Expr anchor_value);
+  /// A value that elementwise nodes behind `from` (all where that is none) make, where that one's is
+  /// `from_value`.
+  Expr value_behind(NodeId from, Expr from_value, ValueId wanted, const Exprs& index);
+  /// Element (batch..., row, column) of a matrix; its batch axes broadcast.
+  Expr matrix_at(ValueId value, const Exprs& index);
+
+  /// Ends the building: `output` computes the result as the buffer stores it (see `stored`), over `argument`.
+  BuiltKernel finish(Func output, Argument argument);
+
+ private:
+  /// Elementwise nodes in front of a contraction are computed where it reads them.
+  void compute_in_front();
+
+  const Kernel& kernel_;
+  std::vector<Operand> operands_;  // of the body's values
+  std::vector<Halide::ImageParam> params_;
+};
+
+Halide::Type expr_type(DType dtype);
+/// bool is a byte in memory.
+Halide::Type storage_type(DType dtype);
+Expr stored(Expr value);
+/// -infinity or the least integer; infinity or the greatest one.
+Expr least_of(Halide::Type type);
+Expr greatest_of(Halide::Type type);
+/// One variable an axis.
+std::vector<Var> make_vars(size_t count, const char* name);
+Exprs to_exprs(const std::vector<Var>& vars);
+/// Sizes of a kernel fit: canonicalize refuses larger tensors.
+inline int as_int(int64_t number) { return static_cast<int>(number); }
+/// Largest power of two that is at most `extent` and `lanes`.
+int vector_factor(int64_t extent, int lanes);
+
+/// Value of an elementwise node from its inputs' values.
+Expr build_elementwise(const Node& node, const Exprs& inputs, Halide::Type out);
+/// Element of a movement node's output.
+Expr build_movement(KernelBuilder& builder, const Node& node, const Exprs& index);
+
+BuiltKernel build_pointwise(KernelBuilder& builder);
+BuiltKernel build_contraction(KernelBuilder& builder);
+BuiltKernel build_depthwise(KernelBuilder& builder);
+BuiltKernel build_winograd(KernelBuilder& builder);
+BuiltKernel build_window(KernelBuilder& builder);
+BuiltKernel build_rows(KernelBuilder& builder);
+BuiltKernel build_scan(KernelBuilder& builder);
+BuiltKernel build_attention(KernelBuilder& builder);
+BuiltKernel build_recurrence(KernelBuilder& builder);
+
+/// May throw Halide::Error.
+BuiltKernel build_kernel(const Kernel& kernel);
+
+}  // namespace intarsia::halide

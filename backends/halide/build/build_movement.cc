@@ -1,0 +1,154 @@
+// Data movement: which input element an output element is. Indices that come from data are cut to the valid
+// range, so that no data can make a kernel read outside.
+#include <algorithm>
+
+#include "backends/halide/build/build_kernel.h"
+
+namespace intarsia::halide {
+namespace {
+
+using Halide::cast;
+using Halide::clamp;
+using Halide::select;
+
+Expr size(int64_t number) { return static_cast<int>(number); }
+
+/// An index read from data: from the end when negative, inside in any case.
+Expr data_index(Expr raw, int64_t extent) {
+  Expr place = cast<int>(raw);
+  return clamp(select(place < 0, place + size(extent), place), 0, size(extent - 1));
+}
+
+Exprs slice_index(const Node& node, Exprs index) {
+  std::vector<int64_t> starts = node.attributes.get_ints("starts"), steps = node.attributes.get_ints("steps");
+  for (size_t i = 0; i < index.size(); ++i) index[i] = size(starts[i]) + index[i] * size(steps[i]);
+  return index;
+}
+
+/// The element at the same place in row-major order of other sizes.
+Exprs reshape_index(const Shape& from, const Shape& to, const Exprs& index) {
+  Expr flat = 0;
+  for (size_t i = 0; i < to.size(); ++i) flat = flat * size(to[i]) + index[i];
+  Exprs at(from.size());
+  for (size_t i = from.size(); i-- > 0;) {
+    at[i] = i == 0 ? flat : flat % size(from[i]);
+    flat = flat / size(from[i]);
+  }
+  return at;
+}
+
+Expr pad(KernelBuilder& b, const Node& node, Exprs index) {
+  std::vector<int64_t> begin = node.attributes.get_ints("begin");
+  Shape from = b.shape(node.inputs[0]), to = b.shape(node.outputs[0]);
+  std::string mode = node.attributes.get_string("mode", "constant");
+  Expr inside = Halide::Internal::make_bool(true);
+  for (size_t i = 0; i < from.size(); ++i) {
+    if (begin[i] == 0 && to[i] == from[i]) continue;
+    Expr at = index[i] - size(begin[i]), last = size(from[i] - 1);
+    if (begin[i] > 0) inside = inside && at >= 0;
+    if (to[i] - begin[i] > from[i]) inside = inside && at <= last;
+    if (mode == "reflect") at = last - Halide::abs(last - Halide::abs(at));
+    if (mode == "wrap") at = select(at<0, at + size(from[i]), at> last, at - size(from[i]), at);
+    index[i] = clamp(cast<int>(at), 0, last);
+  }
+  Expr value = b.operand(node.inputs[0]).at(index);
+  return mode == "constant" ? select(inside, value, b.operand(node.inputs[1]).at({})) : value;
+}
+
+Expr gather(KernelBuilder& b, const Node& node, const Exprs& index) {
+  auto axis = static_cast<size_t>(node.attributes.get_int("axis", 0));
+  Shape data = b.shape(node.inputs[0]), places = b.shape(node.inputs[1]);
+  auto middle = index.begin() + static_cast<ptrdiff_t>(axis);
+  Exprs which(middle, middle + static_cast<ptrdiff_t>(places.size())), at(index.begin(), middle);
+  at.push_back(data_index(b.operand(node.inputs[1]).at(which), data[axis]));
+  at.insert(at.end(), middle + static_cast<ptrdiff_t>(places.size()), index.end());
+  return b.operand(node.inputs[0]).at(at);
+}
+
+Expr gather_elements(KernelBuilder& b, const Node& node, Exprs index) {
+  auto axis = static_cast<size_t>(node.attributes.get_int("axis", 0));
+  index[axis] = data_index(b.operand(node.inputs[1]).at(index), b.shape(node.inputs[0])[axis]);
+  return b.operand(node.inputs[0]).at(index);
+}
+
+Expr gather_nd(KernelBuilder& b, const Node& node, const Exprs& index) {
+  auto batch = static_cast<size_t>(node.attributes.get_int("batch_dims", 0));
+  Shape data = b.shape(node.inputs[0]), places = b.shape(node.inputs[1]);
+  size_t prefix = places.size() - 1;
+  Exprs at(index.begin(), index.begin() + static_cast<ptrdiff_t>(batch));
+  for (int64_t k = 0; k < places.back(); ++k) {
+    Exprs which(index.begin(), index.begin() + static_cast<ptrdiff_t>(prefix));
+    which.push_back(size(k));
+    at.push_back(data_index(b.operand(node.inputs[1]).at(which), data[at.size()]));
+  }
+  at.insert(at.end(), index.begin() + static_cast<ptrdiff_t>(prefix), index.end());
+  return b.operand(node.inputs[0]).at(at);
+}
+
+Expr one_hot(KernelBuilder& b, const Node& node, Exprs index) {
+  auto axis = static_cast<size_t>(node.attributes.get_int("axis", 0));
+  int64_t depth = b.shape(node.outputs[0])[axis];
+  Expr level = index[axis];
+  index.erase(index.begin() + static_cast<ptrdiff_t>(axis));
+  Expr place = cast<int64_t>(b.operand(node.inputs[0]).at(index));
+  Expr hot = select(place < 0, place + cast<int64_t>(size(depth)), place) == cast<int64_t>(level);
+  const Operand& values = b.operand(node.inputs[1]);
+  return select(hot, values.at({1}), values.at({0}));
+}
+
+Expr trilu(KernelBuilder& b, const Node& node, const Exprs& index) {
+  Expr diagonal = index[index.size() - 1] - index[index.size() - 2],
+       k = size(node.attributes.get_int("k", 0));
+  Expr keep = node.attributes.get_int("upper", 1) ? diagonal >= k : diagonal <= k;
+  return select(keep, b.operand(node.inputs[0]).at(index),
+                Halide::Internal::make_zero(b.type(node.outputs[0])));
+}
+
+Expr reverse_sequence(KernelBuilder& b, const Node& node, Exprs index) {
+  auto batch = static_cast<size_t>(node.attributes.get_int("batch_axis", 1)),
+       time = static_cast<size_t>(node.attributes.get_int("time_axis", 0));
+  Expr length =
+      clamp(cast<int>(b.operand(node.inputs[1]).at({index[batch]})), 0, size(b.shape(node.inputs[0])[time]));
+  index[time] = clamp(select(index[time] < length, length - 1 - index[time], index[time]), 0,
+                      size(b.shape(node.inputs[0])[time] - 1));
+  return b.operand(node.inputs[0]).at(index);
+}
+
+/// A weighted sum of a few elements along one axis, from tables of places and weights [taps, out].
+Expr interpolate(KernelBuilder& b, const Node& node, Exprs index) {
+  auto axis = static_cast<size_t>(node.attributes.get_int("axis", 0));
+  Expr out = index[axis], sum = 0.0f;
+  int64_t taps = b.shape(node.inputs[1])[0], extent = b.shape(node.inputs[0])[axis];
+  for (int64_t k = 0; k < taps; ++k) {
+    index[axis] = clamp(b.operand(node.inputs[1]).at({size(k), out}), 0, size(extent - 1));
+    sum += b.operand(node.inputs[2]).at({size(k), out}) * b.operand(node.inputs[0]).at(index);
+  }
+  return sum;
+}
+
+}  // namespace
+
+Expr build_movement(KernelBuilder& b, const Node& node, const Exprs& index) {
+  const Operand& from = b.operand(node.inputs[0]);
+  if (node.op == "Pad") return pad(b, node, index);
+  if (node.op == "Gather") return gather(b, node, index);
+  if (node.op == "GatherElements") return gather_elements(b, node, index);
+  if (node.op == "GatherND") return gather_nd(b, node, index);
+  if (node.op == "OneHot") return one_hot(b, node, index);
+  if (node.op == "Trilu") return trilu(b, node, index);
+  if (node.op == "ReverseSequence") return reverse_sequence(b, node, index);
+  if (node.op == "Interpolate") return interpolate(b, node, index);
+  if (node.op == "Slice") return from.at(slice_index(node, index));
+  if (node.op == "Reshape") return from.at(reshape_index(from.shape, b.shape(node.outputs[0]), index));
+  if (node.op == "Expand") return b.broadcast_at(node.inputs[0], index);
+  Exprs at = index;
+  if (node.op == "Tile")
+    for (size_t i = 0; i < at.size(); ++i) at[i] = from.shape[i] == 1 ? Expr(0) : at[i] % size(from.shape[i]);
+  if (node.op == "Transpose") {
+    std::vector<int64_t> perm = node.attributes.get_ints("perm");
+    for (size_t i = 0; i < perm.size(); ++i) at[static_cast<size_t>(perm[i])] = index[i];
+  }
+  return from.at(at);
+}
+
+}  // namespace intarsia::halide

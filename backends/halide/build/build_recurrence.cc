@@ -1,0 +1,188 @@
+// One time step of an LSTM, GRU or RNN (recurrence.h says what its arguments are). Gates stand in the
+// standard's order: LSTM i, o, f, c; GRU z, r, h where linear_before_reset is set, with the bias of h's
+// recurrent part as input 3; else z, h, r, where R of z and h is input 2 and R of r input 3. The sums of all
+// gates of a tile's units are in registers, then their functions are taken.
+#include "backends/halide/build/build_kernel.h"
+#include "backends/halide/build/math.h"
+#include "backends/halide/schedule/recurrence.h"
+
+namespace intarsia::halide {
+namespace {
+
+using Halide::TailStrategy;
+using Halide::VarOrRVar;
+
+/// Multiply-adds of a step that are worth a second thread.
+constexpr int64_t least_for_threads = 500000;
+
+class RecurrenceBuilder {
+ public:
+  explicit RecurrenceBuilder(KernelBuilder& b)
+      : b_(b), node_(b.anchor()), sizes_(recurrence_sizes(b.body(), node_)), tile_(b.kernel().schedule.tile) {
+    k_ = RDom(0, as_int(sizes_.hidden), "k");
+  }
+
+  BuiltKernel build() {
+    if (node_.op == "LSTM")
+      lstm();
+    else if (node_.op == "RNN")
+      rnn();
+    else if (node_.attributes.get_int("linear_before_reset", 0) != 0)
+      gru();
+    else
+      gru_that_resets_before();
+    schedule_tiles(out_, sums_, true);
+    if (worth_threads()) out_.parallel(panel_);
+    return b_.finish(out_, seen_argument());
+  }
+
+ private:
+  Expr element(size_t input, const Exprs& at) const { return b_.operand(node_.inputs[input]).at(at); }
+  Expr unit() const { return block_ * as_int(sizes_.lanes) + lane_; }
+  Expr x(Expr gate) const {
+    return element(recurrent_x, {n_, (block_ * as_int(sizes_.gates) + gate) * as_int(sizes_.lanes) + lane_});
+  }
+  Expr before(int state, Expr unit) const { return element(recurrent_before, {state, n_, unit}); }
+
+  /// start(gate) + weights * from(gate, unit): Func of (lane, gate, block, n).
+  template <typename Start, typename From>
+  Func sums(const char* name, size_t weights, Start start, From from) const {
+    Func sums(name);
+    sums(lane_, gate_, block_, n_) = start(gate_);
+    sums(lane_, gate_, block_, n_) += element(weights, {block_, k_, gate_, lane_}) * from(gate_, k_);
+    return sums;
+  }
+
+  Expr sum(int gate) const { return sums_(lane_, gate, block_, n_); }
+
+  void lstm() {
+    sums_ = sums(
+        "sums", recurrent_weights, [&](Expr gate) { return x(gate); },
+        [&](Expr, Expr k) { return before(0, k); });
+    cell_ = Func("cell");
+    cell_(lane_, block_, n_) =
+        divide(sigmoid_ratio(sum(2)) * before(1, unit()) + sigmoid_ratio(sum(0)) * tanh_ratio(sum(3)));
+    const Expr cell = cell_(lane_, block_, n_);
+    out_(state_, n_, block_, lane_) =
+        Halide::select(state_ == 0, divide(sigmoid_ratio(sum(1)) * tanh_ratio(cell)), cell);
+  }
+
+  void rnn() {
+    sums_ = sums(
+        "sums", recurrent_weights, [&](Expr gate) { return x(gate); },
+        [&](Expr, Expr k) { return before(0, k); });
+    const bool relu = node_.attributes.get_string("activation", "") == "Relu";
+    out_(state_, n_, block_, lane_) = relu ? relu_of(sum(0)) : tanh_of(sum(0));
+  }
+
+  static Expr relu_of(const Expr& x) {
+    return strictly({x}, [](const Exprs& in) { return Halide::select(in[0] < 0.0f, 0.0f, in[0]); });
+  }
+
+  static Expr divide(const Ratio& ratio) { return ratio.over / ratio.under; }
+
+  /// Between what there was and the candidate, by the update gate.
+  void blend(const Ratio& candidate) {
+    const Ratio update = sigmoid_ratio(sum(0));
+    const Expr over =
+        (update.under - update.over) * candidate.over + update.over * before(0, unit()) * candidate.under;
+    out_(state_, n_, block_, lane_) = over / (update.under * candidate.under);
+  }
+
+  void gru() {
+    sums_ = sums(
+        "sums", recurrent_weights,
+        [&](Expr gate) { return Halide::select(gate == 2, element(3, {unit()}), x(gate)); },
+        [&](Expr, Expr k) { return before(0, k); });
+    blend(tanh_ratio(x(2) + divide(sigmoid_ratio(sum(1)) * sum(2))));
+  }
+
+  void gru_that_resets_before() {
+    Func reset_sums =
+        sums("reset_sums", 3, [&](Expr) { return x(2); }, [&](Expr, Expr k) { return before(0, k); });
+    Func kept("kept");
+    kept(lane_, block_, n_) = divide(sigmoid_ratio(reset_sums(lane_, 0, block_, n_)) * before(0, unit()));
+    kept.compute_root()
+        .bound(lane_, 0, as_int(sizes_.lanes))
+        .bound(block_, 0, as_int(sizes_.blocks))
+        .bound(n_, 0, as_int(sizes_.batch));
+    schedule_tiles(kept, reset_sums, false);
+    const int lanes = as_int(sizes_.lanes);
+    sums_ = sums(
+        "sums", recurrent_weights, [&](Expr gate) { return x(gate); },
+        [&](Expr gate, Expr k) {
+          return Halide::select(gate == 0, before(0, k), kept(k % lanes, k / lanes, n_));
+        });
+    blend(tanh_ratio(sum(1)));
+  }
+
+  /// Vectors along the lanes of what of a block is in a tile.
+  void vectorize_lanes(Halide::Stage stage, const Var& lane) const {
+    if (tile_.lanes > 1) stage.vectorize(lane, as_int(tile_.lanes));
+    if (lanes_of_tile() > tile_.lanes) stage.unroll(lane);
+  }
+
+  int64_t lanes_of_tile() const { return std::min(tile_.panel, sizes_.lanes); }
+  int64_t blocks_of_tile() const { return std::max<int64_t>(tile_.panel / sizes_.lanes, 1); }
+
+  /// Panels of units outside of rows, so that a panel's weights stay in cache.
+  void schedule_tiles(Func f, Func sums, bool has_states) {
+    Var part("part"), in_part("in_part"), in_panel("in_panel"), rows("rows"), row("row");
+    f.split(lane_, part, in_part, as_int(lanes_of_tile()))
+        .split(block_, panel_, in_panel, as_int(blocks_of_tile()), TailStrategy::ShiftInwards)
+        .split(n_, rows, row, as_int(tile_.pixels), TailStrategy::ShiftInwards);
+    std::vector<VarOrRVar> order{in_part};
+    if (has_states) order.emplace_back(state_);
+    for (const Var& var : {in_panel, row, rows, part, panel_}) order.emplace_back(var);
+    f.reorder(order);
+    vectorize_lanes(f, in_part);
+    f.unroll(in_panel).unroll(row);
+    if (has_states) f.bound(state_, 0, as_int(sizes_.states)).unroll(state_);
+    schedule_sums(sums, Halide::LoopLevel(f, rows));
+    if (!has_states || !cell_.defined()) return;
+    cell_.compute_at(f, rows);
+    vectorize_lanes(cell_, lane_);
+    cell_.unroll(block_).unroll(n_);
+  }
+
+  void schedule_sums(Func sums, Halide::LoopLevel level) {
+    sums.compute_at(level);
+    vectorize_lanes(sums, lane_);
+    sums.unroll(gate_).unroll(block_).unroll(n_);
+    Halide::Stage update = sums.update();
+    update.reorder(lane_, gate_, block_, n_, k_[0]);
+    vectorize_lanes(update, lane_);
+    update.unroll(gate_).unroll(block_).unroll(n_);
+    if (sizes_.hidden % 4 == 0) update.unroll(k_[0], 4);
+  }
+
+  bool worth_threads() const {
+    const int64_t units = sizes_.blocks * sizes_.lanes,
+                  panels = (sizes_.blocks + blocks_of_tile() - 1) / blocks_of_tile();
+    return b_.kernel().threads > 1 && panels >= b_.kernel().threads &&
+           sizes_.batch * units * sizes_.gates * sizes_.hidden >= least_for_threads;
+  }
+
+  /// The axis of units is seen as (block, lane).
+  Argument seen_argument() const {
+    Argument seen = b_.kernel().output;
+    const int64_t step = seen.strides.back();
+    seen.shape.back() = sizes_.blocks, seen.strides.back() = step * sizes_.lanes;
+    seen.shape.push_back(sizes_.lanes), seen.strides.push_back(step);
+    return seen;
+  }
+
+  KernelBuilder& b_;
+  const Node& node_;
+  RecurrenceSizes sizes_;
+  ContractionTile tile_;
+  Var lane_{"lane"}, gate_{"gate"}, block_{"block"}, n_{"n"}, state_{"state"}, panel_{"panel"};
+  RDom k_;  // the units that all sums run over
+  Func sums_, cell_, out_{"out"};
+};
+
+}  // namespace
+
+BuiltKernel build_recurrence(KernelBuilder& builder) { return RecurrenceBuilder(builder).build(); }
+
+}  // namespace intarsia::halide

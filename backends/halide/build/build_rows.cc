@@ -1,0 +1,317 @@
+// Reductions over some axes with the elementwise operators around them (Softmax, the normalisations, means):
+// a row is all that is reduced together. What a row needs more than once stays in a small buffer while the
+// row is computed.
+#include <algorithm>
+#include <map>
+#include <ranges>
+
+#include "backends/halide/build/build_kernel.h"
+#include "backends/halide/build/math.h"
+
+namespace intarsia::halide {
+namespace {
+
+using Halide::TailStrategy;
+using Halide::VarOrRVar;
+
+class RowsBuilder {
+ public:
+  explicit RowsBuilder(KernelBuilder& b) : b_(b) {
+    for (const Node& node : b.body().nodes)
+      if (form_of(node) == Form::rows) {
+        full_ = b.shape(node.inputs[0]);
+        for (int64_t axis : node.attributes.get_ints("axes"))
+          reduced_axes_.push_back(static_cast<size_t>(axis));
+        break;
+      }
+    vars_ = make_vars(full_.size(), "i");
+    for (size_t i = 0; i < full_.size(); ++i)
+      if (!is_reduced(i)) kept_.push_back(vars_[i]);
+    lane_axis_ = choose_lane_axis();
+    lanes_in_row_ = is_reduced(lane_axis_);
+  }
+
+  BuiltKernel build() {
+    for (const Node& node : b_.body().nodes)
+      form_of(node) == Form::rows ? add_reduction(node) : add_elementwise(node);
+    out_ = Func("out");
+    Exprs index = to_exprs(vars_);
+    out_(vars_) = stored(b_.broadcast_at(b_.body().outputs[0], index));
+    schedule();
+    return b_.finish(out_, b_.kernel().output);
+  }
+
+ private:
+  bool is_reduced(size_t axis) const { return std::ranges::find(reduced_axes_, axis) != reduced_axes_.end(); }
+
+  /// Vectors run along the innermost axis of the largest input.
+  size_t choose_lane_axis() const {
+    const Argument* largest = &b_.kernel().output;
+    for (const Argument& input : b_.kernel().inputs)
+      if (input.shape == full_) {
+        largest = &input;
+        break;
+      }
+    std::vector<size_t> order = storage_order(largest->strides);
+    size_t at = order.size();
+    while (at > 1 && largest->shape[order[at - 1]] == 1) --at;
+    return order[at - 1];
+  }
+
+  size_t uses(ValueId value) const {
+    size_t count = 0;
+    for (const Node& node : b_.body().nodes)
+      count += static_cast<size_t>(std::ranges::count(node.inputs, value));
+    return count;
+  }
+
+  void add_elementwise(const Node& node) {
+    ValueId out = node.outputs[0];
+    Exprs index = to_exprs(vars_), inputs;
+    Shape shape = b_.shape(out);
+    for (ValueId input : node.inputs) inputs.push_back(b_.broadcast_at(input, index));
+    Expr value = build_elementwise(node, inputs, b_.type(out));
+    bool full = shape == full_;
+    Func f(full ? "full" : "reduced");
+    // A value of one element a row has no place along the reduced axes.
+    if (full)
+      f(vars_) = value;
+    else
+      f(kept_) = value;
+    b_.operand(out) = {shape, [f, full, this](const Exprs& at) { return full ? f(at) : f(kept_part(at)); }};
+    if (uses(out) > 1 && out != b_.body().outputs[0]) (full ? row_funcs_ : value_funcs_).push_back(f);
+    if (!full && uses(out) == 1) value_funcs_.push_back(f);
+    if (!full && uses(out) > 0 && !lanes_in_row_) vectorized_.push_back(f);
+  }
+
+  Exprs kept_part(const Exprs& at) const {
+    Exprs part;
+    for (size_t i = 0; i < at.size(); ++i)
+      if (!is_reduced(i)) part.push_back(at[i]);
+    return part;
+  }
+
+  Expr identity_of(const std::string& op, Halide::Type type) const {
+    if (op == "ReduceMax") return least_of(type);
+    if (op == "ReduceMin") return greatest_of(type);
+    return op == "ReduceProd" ? Halide::Internal::make_one(type) : Halide::Internal::make_zero(type);
+  }
+
+  static Expr combine(const Node& node, const Expr& a, const Expr& b) {
+    const bool max = node.op == "ReduceMax", skip_nan = node.attributes.get_int("skip_nan", 0) != 0;
+    if (max || node.op == "ReduceMin")
+      return strictly({a, b}, [=](const Exprs& in) {
+        if (skip_nan) return max ? Halide::max(in[0], in[1]) : Halide::min(in[0], in[1]);
+        return max ? larger(in[0], in[1]) : smaller(in[0], in[1]);
+      });
+    return node.op == "ReduceProd" ? a * b : a + b;
+  }
+
+  void add_reduction(const Node& node) {
+    if (node.op == "ArgMax" || node.op == "ArgMin") return add_arg(node);
+    Func total("total");
+    Halide::Type type = b_.type(node.outputs[0]);
+    Expr identity = identity_of(node.op, type);
+    int vector = b_.lanes();
+    int64_t extent = full_[lane_axis_];
+    if (lanes_in_row_ && extent >= vector)
+      reduce_in_lanes(node, total, identity, extent >= 4 * vector ? 4 * vector : vector);
+    else
+      reduce_serially(node, total, identity);
+    value_funcs_.push_back(total);
+    double count = 1;
+    for (size_t axis : reduced_axes_) count *= static_cast<double>(full_[axis]);
+    Expr divisor = node.op == "ReduceMean" ? Halide::Internal::make_const(type, count) : Expr();
+    b_.operand(node.outputs[0]) = {b_.shape(node.outputs[0]), [total, divisor, this](const Exprs& at) {
+                                     Expr value = total(kept_part(at));
+                                     return divisor.defined() ? value / divisor : value;
+                                   }};
+  }
+
+  /// The index of the row's elements where `lane` gives the one along the lane axis.
+  Exprs row_index(const RDom& r, size_t first, const Expr& lane) const {
+    Exprs at = to_exprs(vars_);
+    size_t next = first;
+    for (size_t axis : std::views::reverse(reduced_axes_))
+      at[axis] = lane.defined() && axis == lane_axis_ ? lane : Expr(r[as_int(static_cast<int64_t>(next++))]);
+    return at;
+  }
+
+  /// Ranges of the reduced axes, the last one innermost, without the lane axis when lanes run along it. They
+  /// are made in the order in which they run: loops of a strict maximum cannot be exchanged later.
+  Halide::Region row_region(bool without_lanes) const {
+    Halide::Region region;
+    for (size_t axis : std::views::reverse(reduced_axes_))
+      if (!without_lanes || axis != lane_axis_) region.push_back({0, as_int(full_[axis])});
+    return region;
+  }
+
+  void reduce_serially(const Node& node, Func total, const Expr& identity) {
+    RDom r(row_region(false), "r");
+    total(kept_) = identity;
+    total(kept_) = combine(node, total(kept_), b_.operand(node.inputs[0]).at(row_index(r, 0, Expr())));
+    if (lanes_in_row_) return;
+    std::vector<VarOrRVar> order{vars_[lane_axis_]};
+    for (int i = 0; i < r.dimensions(); ++i) order.emplace_back(r[i]);
+    total.update().reorder(order);
+    vectorized_.push_back(total);
+  }
+
+  /// `width` partial results side by side, the elements left over one after the other, then both together.
+  void reduce_in_lanes(const Node& node, Func total, const Expr& identity, int width) {
+    Var u("u");
+    Func partial("partial");
+    std::vector<Var> index{u};
+    index.insert(index.end(), kept_.begin(), kept_.end());
+    int64_t extent = full_[lane_axis_], rounds = extent / width;
+    const Operand& from = b_.operand(node.inputs[0]);
+    Halide::Region region = row_region(true);
+    region.insert(region.begin(), {0, as_int(rounds)});
+    RDom r(region, "r");
+    partial(index) = identity;
+    partial(index) = combine(node, partial(index), from.at(row_index(r, 1, r[0] * width + u)));
+    std::vector<VarOrRVar> order{u};
+    for (int i = 0; i < r.dimensions(); ++i) order.emplace_back(r[i]);
+    partial.update().reorder(order);
+    for (Halide::Stage stage : {Halide::Stage(partial), partial.update()}) {
+      stage.vectorize(u, b_.lanes());
+      if (width > b_.lanes()) stage.unroll(u);
+    }
+    partial_funcs_.push_back(partial);
+    Exprs first{0};
+    first.insert(first.end(), kept_.begin(), kept_.end());
+    Expr result = fold_lanes(node, partial, index, width)(first);
+    if (extent % width) {
+      Halide::Region left = row_region(true);
+      left.insert(left.begin(), {as_int(rounds * width), as_int(extent % width)});
+      RDom tail(left, "tail");
+      // Halide computes in the order of names: behind `folded` it would take over that one's memory, and each
+      // element would go through a vector.
+      Func rest("elements_left");
+      rest(kept_) = identity;
+      rest(kept_) = combine(node, rest(kept_), from.at(row_index(tail, 1, tail[0])));
+      partial_funcs_.push_back(rest);
+      result = combine(node, rest(kept_), result);
+    }
+    total(kept_) = result;
+  }
+
+  /// The upper half of the lanes onto the lower one until one is left: a chain of 64 comparisons takes longer
+  /// than a row.
+  Func fold_lanes(const Node& node, Func lanes, const std::vector<Var>& index, int width) {
+    for (int half = width / 2; half >= 1; half /= 2) {
+      Func folded("folded");
+      Exprs low = to_exprs(index), high = low;
+      high[0] = index[0] + half;
+      folded(index) = combine(node, lanes(low), lanes(high));
+      folded.bound(index[0], 0, half).vectorize(index[0], std::min(half, b_.lanes()));
+      if (half > b_.lanes()) folded.unroll(index[0]);
+      partial_funcs_.push_back(folded);
+      lanes = folded;
+    }
+    return lanes;
+  }
+
+  void add_arg(const Node& node) {
+    Func best("best");
+    Exprs at;
+    RDom r(row_region(false), "r");
+    Expr value = b_.operand(node.inputs[0]).at(row_index(r, 0, Expr()));
+    Halide::Type type = value.type();
+    bool last = node.attributes.get_int("last", 0) != 0, max = node.op == "ArgMax";
+    Expr start = max ? least_of(type) : greatest_of(type);
+    best(kept_) = Halide::Tuple(start, -1);
+    Expr held = best(kept_)[0],
+         better = max ? (last ? value >= held : value > held) : (last ? value <= held : value < held);
+    better = better || best(kept_)[1] < 0;
+    best(kept_) = Halide::Tuple(Halide::select(better, value, held),
+                                Halide::select(better, Expr(r[0]), best(kept_)[1]));
+    value_funcs_.push_back(best);
+    b_.operand(node.outputs[0]) = {b_.shape(node.outputs[0]), [best, this](const Exprs& index) {
+                                     return Halide::cast<int64_t>(best(kept_part(index))[1]);
+                                   }};
+  }
+
+  void schedule() {
+    const Argument& argument = b_.kernel().output;
+    int lanes = b_.lanes();
+    bool full_output = argument.shape == full_;
+    std::vector<size_t> order = storage_order(argument.strides);
+    std::vector<VarOrRVar> loops;
+    std::vector<Var> outer;
+    Var lane = vars_[lane_axis_], lane_outer("lo"), lane_inner("li");
+    for (size_t i = order.size(); i-- > 0;)
+      if (is_reduced(order[i])) loops.emplace_back(vars_[order[i]]);
+    int factor = vector_factor(full_[lane_axis_], lanes);
+    if (!lanes_in_row_) {
+      out_.split(lane, lane_outer, lane_inner, factor, TailStrategy::ShiftInwards);
+      loops.insert(loops.begin(), lane_inner);
+      outer.push_back(lane_outer);
+    }
+    for (size_t i = order.size(); i-- > 0;)
+      if (!is_reduced(order[i]) && (lanes_in_row_ || order[i] != lane_axis_))
+        outer.push_back(vars_[order[i]]);
+    loops.insert(loops.end(), outer.begin(), outer.end());
+    out_.reorder(loops);
+    if (!lanes_in_row_)
+      out_.vectorize(lane_inner);
+    else if (full_output && factor > 1)  // in place, nothing may be written twice
+      out_.vectorize(lane, factor,
+                     b_.kernel().in_place ? TailStrategy::GuardWithIf : TailStrategy::ShiftInwards);
+    for (Func f : value_funcs_) place(f, outer);
+    for (Func f : partial_funcs_) place(f, outer);
+    for (Func f : row_funcs_) {
+      place(f, outer);
+      if (factor > 1) store_lanes_innermost(f).vectorize(lane, factor, TailStrategy::ShiftInwards);
+    }
+    for (Func f : vectorized_) {
+      f.vectorize(lane, factor);
+      if (f.has_update_definition()) f.update().vectorize(lane, factor);
+    }
+    parallelize(outer);
+  }
+
+  /// The lane axis lies innermost in a row's buffer.
+  Func store_lanes_innermost(Func f) const {
+    std::vector<Var> order{vars_[lane_axis_]};
+    for (size_t i = vars_.size(); i-- > 0;)
+      if (i != lane_axis_) order.push_back(vars_[i]);
+    return order.size() > 1 ? f.reorder_storage(order) : f;
+  }
+
+  void place(Func f, const std::vector<Var>& outer) {
+    if (outer.empty())
+      f.compute_root();
+    else
+      f.compute_at(out_, outer[0]);
+  }
+
+  void parallelize(const std::vector<Var>& outer) {
+    if (b_.kernel().threads < 2 || element_count(full_) < 32768) return;
+    for (size_t i = outer.size(); i-- > 0;)
+      for (size_t axis = 0; axis < vars_.size(); ++axis)
+        if (vars_[axis].name() == outer[i].name() && full_[axis] >= b_.kernel().threads) {
+          out_.parallel(outer[i]);
+          return;
+        }
+    if (!lanes_in_row_ && full_[lane_axis_] >= 4 * b_.lanes()) out_.parallel(outer[0]);
+  }
+
+  KernelBuilder& b_;
+  Shape full_;
+  std::vector<size_t> reduced_axes_;
+  std::vector<Var> vars_, kept_;
+  size_t lane_axis_ = 0;
+  bool lanes_in_row_ = false;
+  Func out_;
+  std::vector<Func> value_funcs_;  // one element a row
+  std::vector<Func> partial_funcs_;
+  std::vector<Func> row_funcs_;   // a whole row
+  std::vector<Func> vectorized_;  // of value_funcs_, along the kept lane axis
+};
+
+}  // namespace
+
+BuiltKernel build_rows(KernelBuilder& builder) { return RowsBuilder(builder).build(); }
+
+}  // namespace intarsia::halide

@@ -1,0 +1,32 @@
+// Running sums: each element depends on the one before it along one axis.
+#include "backends/halide/build/build_kernel.h"
+
+namespace intarsia::halide {
+
+BuiltKernel build_scan(KernelBuilder& b) {
+  const Node& node = b.anchor();
+  const Argument& argument = b.kernel().output;
+  auto axis = static_cast<size_t>(node.attributes.get_int("axis", 0));
+  bool reverse = node.attributes.get_int("reverse", 0) != 0,
+       exclusive = node.attributes.get_int("exclusive", 0) != 0;
+  std::vector<Var> vars = make_vars(argument.shape.size(), "i");
+  int last = static_cast<int>(argument.shape[axis]) - 1;
+
+  // sum(k) is the sum of the first k elements in scanning order.
+  Func sum("sum"), out("out");
+  RDom r(0, last + 1, "r");
+  Exprs from = to_exprs(vars), before = to_exprs(vars), after = to_exprs(vars);
+  from[axis] = reverse ? last - r : Expr(r);
+  before[axis] = r;
+  after[axis] = r + 1;
+  sum(vars) = Halide::Internal::make_zero(b.type(node.outputs[0]));
+  sum(after) = sum(before) + b.operand(node.inputs[0]).at(from);
+  Exprs index = to_exprs(vars), at = index;
+  Expr place = reverse ? last - index[axis] : index[axis];
+  at[axis] = exclusive ? place : place + 1;
+  out(vars) = stored(b.result_at(index, sum(at)));
+  sum.compute_root();
+  return b.finish(out, argument);
+}
+
+}  // namespace intarsia::halide

@@ -1,0 +1,133 @@
+// Pooling and local response normalisation: a small neighbourhood of each output element.
+#include <algorithm>
+
+#include "backends/halide/build/build_kernel.h"
+#include "backends/halide/build/math.h"
+
+namespace intarsia::halide {
+namespace {
+
+using Halide::TailStrategy;
+
+/// One spatial axis of a pooling window.
+struct PoolAxis {
+  int64_t size, taps, stride, dilation, begin, end;
+  Expr place(const Expr& out, const Expr& tap) const {
+    return out * as_int(stride) + tap * as_int(dilation) - as_int(begin);
+  }
+};
+
+std::vector<PoolAxis> pool_axes(KernelBuilder& b, const Node& node) {
+  Shape in = b.shape(node.inputs[0]);
+  std::vector<int64_t> taps = node.attributes.get_ints("kernel"),
+                       strides = node.attributes.get_ints("strides"),
+                       dilations = node.attributes.get_ints("dilations"),
+                       pads = node.attributes.get_ints("pads");
+  std::vector<PoolAxis> axes;
+  for (size_t i = 0; i < taps.size(); ++i)
+    axes.push_back({in[i + 2], taps[i], strides[i], dilations[i], pads[i], pads[i + taps.size()]});
+  return axes;
+}
+
+/// How many taps count along an axis: those inside the input, or inside the padded input.
+Expr count_along(const PoolAxis& axis, const Expr& out, bool with_pads) {
+  Expr count = 0;
+  for (int64_t k = 0; k < axis.taps; ++k) {
+    Expr place = axis.place(out, as_int(k));
+    Expr inside = with_pads ? place < as_int(axis.size + axis.end) : place >= 0 && place < as_int(axis.size);
+    count += Halide::select(inside, 1, 0);
+  }
+  return count;
+}
+
+/// Local response normalisation (Krizhevsky and others, 2012) over `size` neighbouring channels.
+Expr local_response(KernelBuilder& b, const Node& node, const Exprs& index) {
+  int64_t size = node.attributes.get_int("size", 1), channels = b.shape(node.inputs[0])[1];
+  const Operand& from = b.operand(node.inputs[0]);
+  Expr sum = 0.0f;
+  for (int64_t k = 0; k < size; ++k) {
+    Exprs at = index;
+    Expr place = index[1] + as_int(k - (size - 1) / 2);
+    at[1] = Halide::clamp(place, 0, as_int(channels - 1));
+    Expr value = from.at(at);
+    sum += Halide::select(place >= 0 && place < as_int(channels), value * value, 0.0f);
+  }
+  float alpha = node.attributes.get_float("alpha", 1e-4f), beta = node.attributes.get_float("beta", 0.75f);
+  Expr base = node.attributes.get_float("bias", 1.0f) + alpha / static_cast<float>(size) * sum;
+  return from.at(index) * exp_of(-beta * log_of(base));
+}
+
+void schedule(KernelBuilder& b, Func out, Func pool, const RDom& r, const std::vector<Var>& vars,
+              int64_t taps) {
+  const Argument& argument = b.kernel().output;
+  std::vector<size_t> order = storage_order(argument.strides);
+  size_t at = order.size() - 1;
+  while (at > 0 && argument.shape[order[at]] == 1) --at;
+  Var inner = vars[order[at]], io("io"), ii("ii");
+  int factor = vector_factor(argument.shape[order[at]], b.lanes());
+  std::vector<Halide::VarOrRVar> loops{ii, io};
+  out.split(inner, io, ii, factor, TailStrategy::ShiftInwards);
+  for (size_t i = order.size(); i-- > 0;)
+    if (i != at) loops.emplace_back(vars[order[i]]);
+  out.reorder(loops).vectorize(ii);
+  if (pool.defined()) {
+    pool.compute_at(out, io).vectorize(inner);
+    std::vector<Halide::VarOrRVar> taps_order{inner};
+    for (int i = 0; i < r.dimensions(); ++i) taps_order.emplace_back(r[i]);
+    pool.update().reorder(taps_order).vectorize(inner);
+    for (int i = 0; taps <= 9 && i < r.dimensions(); ++i) pool.update().unroll(r[i]);
+  }
+  if (b.kernel().threads > 1 && element_count(argument.shape) * taps > 100000)
+    for (size_t i = 0; i < at; ++i)
+      if (argument.shape[order[i]] >= b.kernel().threads) {
+        out.parallel(vars[order[i]]);
+        return;
+      }
+}
+
+}  // namespace
+
+BuiltKernel build_window(KernelBuilder& b) {
+  const Node& node = b.anchor();
+  std::vector<Var> vars = make_vars(b.kernel().output.shape.size(), "o");
+  Exprs index = to_exprs(vars);
+  Func out("out"), pool;
+  if (node.op == "LRN") {
+    out(vars) = stored(b.result_at(index, local_response(b, node, index)));
+    schedule(b, out, pool, RDom(), vars, node.attributes.get_int("size", 1));
+    return b.finish(out, b.kernel().output);
+  }
+  std::vector<PoolAxis> axes = pool_axes(b, node);
+  Halide::Region region;
+  for (size_t i = axes.size(); i-- > 0;) region.push_back({0, as_int(axes[i].taps)});
+  RDom r(region, "r");
+  Exprs at{index[0], index[1]};
+  Expr inside = Halide::Internal::make_bool(true), count = 1;
+  bool average = node.op == "AveragePool", with_pads = node.attributes.get_int("count_pads", 0) != 0;
+  int64_t taps = 1;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    Expr place = axes[i].place(index[i + 2], r[as_int(static_cast<int64_t>(axes.size() - 1 - i))]);
+    inside = inside && place >= 0 && place < as_int(axes[i].size);
+    at.push_back(Halide::clamp(place, 0, as_int(axes[i].size - 1)));
+    count = count * count_along(axes[i], index[i + 2], with_pads);
+    taps *= axes[i].taps;
+  }
+  Expr value = b.operand(node.inputs[0]).at(at);
+  Halide::Type type = value.type();
+  pool = Func("pool");
+  Expr least = least_of(type), outside = least;
+  if (node.attributes.has("fill"))
+    outside = Halide::Internal::make_const(type, node.attributes.get_float("fill", 0));
+  pool(vars) = average ? Halide::Internal::make_zero(type) : least;
+  if (average)
+    pool(vars) += Halide::select(inside, value, Halide::Internal::make_zero(type));
+  else
+    pool(vars) = Halide::max(pool(vars), Halide::select(inside, value, outside));
+  Expr pooled = pool(vars);
+  out(vars) =
+      stored(b.result_at(index, average ? pooled / Halide::cast(type, Halide::max(count, 1)) : pooled));
+  schedule(b, out, pool, r, vars, taps);
+  return b.finish(out, b.kernel().output);
+}
+
+}  // namespace intarsia::halide

@@ -1,0 +1,188 @@
+// 3x3 convolution by Winograd's minimal filtering F(m x m, 3x3): tiles of m x m outputs from (m+2) x (m+2)
+// inputs, for each of these one small matrix product instead of 9 multiply-adds an output. Source: A. Lavin,
+// S. Gray, "Fast Algorithms for Convolutional Neural Networks", 2016. Weights are transformed at compile
+// time.
+#include <algorithm>
+
+#include "backends/halide/build/build_kernel.h"
+#include "backends/halide/schedule/winograd.h"
+
+namespace intarsia::halide {
+namespace {
+
+using Halide::TailStrategy;
+
+using Matrix = std::vector<std::vector<float>>;
+
+/// A row of a transform's matrix times a column of expressions.
+Expr product(const std::vector<float>& row, const Exprs& column) {
+  Expr sum;
+  for (size_t i = 0; i < column.size(); ++i) {
+    const float factor = row[i];
+    if (factor == 0) continue;
+    Expr term = factor == 1 ? column[i] : factor == -1 ? -column[i] : column[i] * factor;
+    sum = sum.defined() ? sum + term : term;
+  }
+  return sum;
+}
+
+/// One expression for each value of a variable that will be unrolled.
+Expr transformed(const Matrix& matrix, Expr row, const Exprs& column) {
+  Exprs values;
+  for (const std::vector<float>& factors : matrix) values.push_back(product(factors, column));
+  return Halide::mux(row, values);
+}
+
+class WinogradBuilder {
+ public:
+  explicit WinogradBuilder(KernelBuilder& b)
+      : b_(b),
+        node_(b.anchor()),
+        out_(b.shape(node_.outputs[0])),
+        in_(b.shape(node_.inputs[0])),
+        winograd_(winograd_of(b.kernel().schedule.algorithm)),
+        tile_(b.kernel().schedule.tile),
+        outputs_(as_int(winograd_.outputs)),
+        points_(as_int(winograd_.points())),
+        tiles_x_(winograd_.tiles(out_[3])),
+        tiles_y_(winograd_.tiles(out_[2])) {
+    const ContractionSizes sizes{.depth = in_[1], .pixels = {out_[2], out_[3]}};
+    block_rows_ = winograd_block_rows(sizes, b.kernel().schedule, b.kernel().threads);
+  }
+
+  BuiltKernel build() {
+    pad();
+    transform_input();
+    multiply();
+    transform_output();
+    schedule();
+    return b_.finish(output_, panel_argument());
+  }
+
+ private:
+  /// The input with its padding and what the last tiles stick out.
+  void pad() {
+    const std::vector<int64_t> pads = node_.attributes.get_ints("pads");
+    Expr y = y_ - as_int(pads[0]), x = x_ - as_int(pads[1]);
+    Expr inside = y >= 0 && y < as_int(in_[2]) && x >= 0 && x < as_int(in_[3]);
+    Exprs at{n_, c_, Halide::clamp(y, 0, as_int(in_[2] - 1)), Halide::clamp(x, 0, as_int(in_[3] - 1))};
+    padded_(c_, x_, y_, n_) = Halide::select(inside, b_.operand(node_.inputs[0]).at(at), 0.0f);
+  }
+
+  void transform_input() {
+    Expr first_x = t_ % as_int(tiles_x_) * outputs_, first_y = t_ / as_int(tiles_x_) * outputs_;
+    Exprs column, row;
+    for (int i = 0; i < points_; ++i) column.push_back(padded_(c_, first_x + kx_, first_y + i, n_));
+    columns_(c_, kx_, ky_, t_, n_) = transformed(winograd_.input, ky_, column);
+    for (int i = 0; i < points_; ++i) row.push_back(columns_(c_, i, ky_, t_, n_));
+    input_(c_, t_, kx_, ky_, n_) = transformed(winograd_.input, kx_, row);
+  }
+
+  void multiply() {
+    depth_ = RDom(0, as_int(in_[1]), "r");
+    Exprs weight{0, co_, ky_, kx_, depth_, ci_};
+    acc_(ci_, t_, kx_, ky_, co_, n_) = 0.0f;
+    acc_(ci_, t_, kx_, ky_, co_, n_) +=
+        b_.operand(node_.inputs[1]).at(weight) * input_(depth_, t_, kx_, ky_, n_);
+    products_(ci_, t_, kx_, ky_, co_, n_) = acc_(ci_, t_, kx_, ky_, co_, n_);
+  }
+
+  void transform_output() {
+    Exprs column, row;
+    for (int i = 0; i < points_; ++i) column.push_back(products_(ci_, t_, kx_, i, co_, n_));
+    rows_(ci_, kx_, dy_, t_, co_, n_) = transformed(winograd_.output, dy_, column);
+    Expr tile = y_ / outputs_ * as_int(tiles_x_) + x_ / outputs_;
+    for (int i = 0; i < points_; ++i) row.push_back(rows_(ci_, i, y_ % outputs_, tile, co_, n_));
+    Expr value = transformed(winograd_.output, x_ % outputs_, row);
+    Exprs at{n_, co_ * as_int(tile_.panel) + ci_, y_, x_};
+    output_(n_, co_, y_, x_, ci_) = stored(b_.result_at(at, value));
+  }
+
+  void schedule() {
+    const int lanes = as_int(tile_.lanes), panel = as_int(tile_.panel);
+    const int block_tiles = as_int(block_rows_ * tiles_x_);
+    Var block("block"), rest("rest"), yt("yt"), yi("yi"), xt("xt"), xi("xi"), cv("cv"), cl("cl"), to("to"),
+        ti("ti");
+    output_.bound(ci_, 0, panel)
+        .split(y_, block, rest, as_int(block_rows_) * outputs_, TailStrategy::GuardWithIf)
+        .split(rest, yt, yi, outputs_, TailStrategy::GuardWithIf)
+        .split(x_, xt, xi, outputs_, TailStrategy::GuardWithIf)
+        .split(ci_, cv, cl, lanes)
+        .reorder(cl, xi, yi, cv, xt, yt, co_, block, n_)
+        .vectorize(cl)
+        .unroll(xi)
+        .unroll(yi);
+    rows_.compute_at(output_, cv)
+        .reorder_storage(ci_, kx_, dy_)
+        .vectorize(ci_, lanes)
+        .unroll(kx_)
+        .unroll(dy_);
+
+    products_.compute_at(output_, co_).bound_extent(t_, block_tiles).bound_extent(ci_, panel);
+    products_.bound(kx_, 0, points_).bound(ky_, 0, points_);
+    products_.split(t_, to, ti, as_int(tile_.pixels), TailStrategy::ShiftInwards)
+        .reorder(ci_, ti, to, kx_, ky_)
+        .vectorize(ci_, lanes)
+        .unroll(ci_)
+        .unroll(ti);
+    acc_.compute_at(products_, to).reorder(ci_, t_).vectorize(ci_, lanes).unroll(ci_).unroll(t_);
+    acc_.update().reorder(ci_, t_, depth_).vectorize(ci_, lanes).unroll(ci_).unroll(t_);
+    schedule_input(block, block_tiles);
+    if (b_.kernel().threads > 1)
+      output_.parallel(tiles_y_ / block_rows_ >= b_.kernel().threads ? block : co_);
+  }
+
+  /// Where threads take panels, all of them transform the input first, a row of tiles at a time.
+  void schedule_input(const Var& block, int block_tiles) {
+    const int lanes = vector_factor(in_[1], as_int(tile_.lanes));
+    const bool threads_share_panels = b_.kernel().threads > 1 && block_rows_ == tiles_y_;
+    Var co("c_outer"), ci("c_inner"), row("tile_row"), column("tile_column");
+    input_.compute_at(output_, block)
+        .bound_extent(t_, block_tiles)
+        .bound(kx_, 0, points_)
+        .bound(ky_, 0, points_);
+    input_.bound(c_, 0, as_int(in_[1]))
+        .split(c_, co, ci, lanes, TailStrategy::ShiftInwards)
+        .split(t_, row, column, as_int(tiles_x_))
+        .reorder(ci, kx_, ky_, co, column, row)
+        .vectorize(ci)
+        .unroll(kx_)
+        .unroll(ky_);
+    if (threads_share_panels) input_.parallel(row);
+    columns_.compute_at(input_, co).vectorize(c_, lanes).unroll(kx_).unroll(ky_);
+    if (threads_share_panels)
+      padded_.compute_at(input_, row);
+    else
+      padded_.compute_at(output_, block);
+    padded_.vectorize(c_, lanes, TailStrategy::ShiftInwards);
+  }
+
+  /// The channel axis in panels, as the kernel's index space has it.
+  Argument panel_argument() const {
+    const Argument& from = b_.kernel().output;
+    const int64_t panel = tile_.panel, step = from.strides[1];
+    return {from.dtype,
+            {from.shape[0], from.shape[1] / panel, from.shape[2], from.shape[3], panel},
+            {from.strides[0], step * panel, from.strides[2], from.strides[3], step}};
+  }
+
+  KernelBuilder& b_;
+  const Node& node_;
+  Shape out_, in_;
+  const Winograd& winograd_;
+  ContractionTile tile_;
+  int outputs_, points_;  // of a tile along an axis
+  int64_t tiles_x_, tiles_y_, block_rows_ = 1;
+
+  // Channel, pixel, batch; place in the transform; tile; lane and panel of output channels; row in a tile.
+  Var c_{"c"}, x_{"x"}, y_{"y"}, n_{"n"}, kx_{"kx"}, ky_{"ky"}, t_{"t"}, ci_{"ci"}, co_{"co"}, dy_{"dy"};
+  RDom depth_;
+  Func padded_{"padded"}, columns_{"columns"}, input_{"input"}, acc_{"acc"}, products_{"products"},
+      rows_{"rows"}, output_{"out"};
+};
+
+}  // namespace
+
+BuiltKernel build_winograd(KernelBuilder& builder) { return WinogradBuilder(builder).build(); }
+
+}  // namespace intarsia::halide

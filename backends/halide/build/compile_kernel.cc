@@ -1,0 +1,87 @@
+#include "backends/halide/build/compile_kernel.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "backends/halide/build/build_kernel.h"
+#include "backends/halide/build/load_from_output.h"
+#include "backends/halide/build/name_tasks.h"
+#include "backends/halide/build/scratch_bytes.h"
+#include "backends/halide/build/writes_once.h"
+
+namespace intarsia::halide {
+namespace {
+
+using Halide::Target;
+
+Target make_target(const Isa& isa, bool checks) {
+  std::vector<Target::Feature> features{Target::SSE41, Target::UserContext};
+  if (isa.level != "x86-64-v2")
+    features.insert(features.end(), {Target::AVX, Target::AVX2, Target::FMA, Target::F16C});
+  if (isa.level == "x86-64-v4") features.insert(features.end(), {Target::AVX512, Target::AVX512_Skylake});
+  if (!checks) features.insert(features.end(), {Target::NoRuntime, Target::NoAsserts, Target::NoBoundsQuery});
+  return Target(Target::Linux, Target::X86, 64, features);
+}
+
+/// A file without a name, in memory: it needs no room on a disk, and is gone with the process.
+class MemoryFile {
+ public:
+  MemoryFile() : descriptor_(memfd_create("intarsia-kernel", MFD_CLOEXEC)) {}
+  ~MemoryFile() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+
+  bool is_open() const { return descriptor_ >= 0; }
+  std::string path() const { return fmt::format("/proc/self/fd/{}", descriptor_); }
+
+  Result<std::string> read_all() const {
+    const off_t size = lseek(descriptor_, 0, SEEK_END);
+    std::string bytes(static_cast<size_t>(std::max<off_t>(size, 0)), '\0');
+    for (size_t at = 0; at < bytes.size();) {
+      const ssize_t got = pread(descriptor_, bytes.data() + at, bytes.size() - at, static_cast<off_t>(at));
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0) return fail("cannot read a kernel's code back: {}", std::strerror(errno));
+      at += static_cast<size_t>(got);
+    }
+    if (bytes.empty()) return fail("no code was made for a kernel");
+    return bytes;
+  }
+
+ private:
+  int descriptor_;
+};
+
+Result<std::string> make_object(Halide::Module& module) {
+  const MemoryFile file;
+  if (!file.is_open())
+    return fail("cannot make a file in memory for a kernel's code: {}", std::strerror(errno));
+  module.compile({{Halide::OutputFileType::object, file.path()}});
+  return file.read_all();
+}
+
+}  // namespace
+
+Result<std::optional<EmittedKernel>> compile_kernel(const Kernel& kernel, const std::string& name,
+                                                    bool checks) {
+  try {
+    BuiltKernel built = build_kernel(kernel);
+    if (kernel.in_place && !writes_once(built)) return std::nullopt;
+    Halide::Pipeline pipeline(built.output);
+    if (kernel.in_place) load_from_output(pipeline, built.arguments[*kernel.in_place].name, built.output);
+    const std::string symbol = name + symbol_ending(argument_forms(kernel, built.output_argument));
+    const std::string function = symbol.substr(0, symbol.size() - std::string_view("_argv").size());
+    Halide::Module module = pipeline.compile_to_module(
+        built.arguments, function, make_target(kernel.isa, checks), Halide::LinkageType::ExternalPlusArgv);
+    name_tasks(module, function);
+    return EmittedKernel{symbol, TRY(make_object(module)), built.output_argument, scratch_bytes(module)};
+  } catch (const Halide::Error& error) {  // not a std::exception
+    return fail("{}; the kernel:\n{}", error.what(), kernel.text());
+  }
+}
+
+}  // namespace intarsia::halide

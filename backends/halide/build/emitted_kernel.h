@@ -1,0 +1,34 @@
+// A kernel's code.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "backends/halide/abi/kernel_symbol.h"
+#include "backends/halide/schedule/kernel.h"
+
+namespace intarsia::halide {
+
+/// Exports `intarsia_<digest of the kernel>_<digest of its arguments>_argv`, which takes an array of
+/// pointers: to the user context, then to each buffer.
+struct EmittedKernel {
+  std::string symbol;        // with the _argv at its end
+  std::string object_file;   // ELF, relocatable
+  Argument output;           // the output buffer as the code sees it
+  size_t scratch_bytes = 0;  // most bytes that one task of it holds from halide_malloc at a time
+};
+
+/// Of the inputs, then of the output as the code sees it.
+inline std::vector<ArgumentForm> argument_forms(const Kernel& kernel, const Argument& output) {
+  std::vector<ArgumentForm> forms;
+  const auto add = [&](const Argument& argument) {
+    forms.push_back({argument.dtype,
+                     {argument.shape.begin(), argument.shape.end()},
+                     {argument.strides.begin(), argument.strides.end()}});
+  };
+  for (const Argument& input : kernel.inputs) add(input);
+  add(output);
+  return forms;
+}
+
+}  // namespace intarsia::halide

@@ -1,0 +1,63 @@
+// The parts of a contraction pipeline and their schedules.
+#pragma once
+
+#include "backends/halide/build/build_kernel.h"
+#include "backends/halide/schedule/contraction_tile.h"
+
+namespace intarsia::halide {
+
+struct ContractionParts {
+  ContractionTile tile;
+  int threads = 1;
+  bool threads_share_rows = true;  // or panels
+  int64_t group = 1, channels = 1, panels = 1, taps = 1;
+  int64_t depth = 1;        // input channels of all groups
+  int64_t depth_bytes = 0;  // of one input pixel
+  Shape batch_extents, pixel_extents;
+
+  Var ci{"ci"}, co{"co"}, g{"g"};
+  std::vector<Var> batch, pixels;
+  Func out, acc, stage, pack;   // stage and pack where they are needed
+  std::vector<Var> stage_vars;  // channel first
+  Var pack_index{"k"};
+  bool pack_reads_along_depth = false;  // neighbours along the depth lie side by side in memory
+  RDom reduction;
+
+  Var channel{"channel"};  // of the output where panels do not divide the channels
+
+  void name_vars();
+  /// Arguments of acc; where panels do not divide the channels there is no panel, and the lane counts all
+  /// channels.
+  std::vector<Var> inner_first() const;
+  std::vector<Var> outer_first() const;  // arguments of out
+};
+
+/// The input of a convolution as its reduction reads it, at places counted from the first padded element: the
+/// tensor itself, or a copy with the padding (and the zeros of a spread input) in it.
+struct StagedInput {
+  Func func;  // undefined when the tensor is read as it is
+  std::vector<Var> vars;
+  std::function<Expr(const Exprs& at)> at;
+};
+StagedInput stage_conv_input(KernelBuilder& builder, const Node& node, const Shape& kernel);
+/// Never a copy: elements outside of the tensor by a condition that Halide takes out of the loops over the
+/// inside.
+StagedInput guard_conv_input(KernelBuilder& builder, const Node& node, const Shape& kernel);
+
+/// Tiles of pixels x panel in registers; panels outside of pixels, so that a panel's weights stay in cache;
+/// blocks of rows outside of panels, so that the input does. A last panel that would stick out begins
+/// earlier.
+void schedule_contraction(ContractionParts& parts);
+
+/// A matrix that is copied into panels: func(lane, step along the depth, panel, ...).
+struct PackedMatrix {
+  Func func;
+  Var lane, step;
+  int64_t depth = 1;
+  int lanes = 1;  // a panel has this many columns or more
+  bool reads_along_depth =
+      false;  // neighbours along the depth lie side by side in memory, not those along the lanes
+};
+void schedule_pack(PackedMatrix pack);
+
+}  // namespace intarsia::halide

@@ -1,0 +1,20 @@
+// Step 1: a region of ONNX operators becomes a graph of few core operators, whose parameters are attributes
+// and whose shapes are all numbers:
+//   %y = GlobalAveragePool(%x)      ->  %t0 = ReduceMean(%x) {axes = [2,3]}
+//   %y = Gemm(%a, %b, %c) {transB}  ->  %t0 = MatMul(%a, %b) {transB = 1};  %y = Add(%t0, %c)
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace intarsia::halide {
+
+/// Fails with the reason when a node cannot be rewritten: this is what `supports` asks too.
+Result<Graph> canonicalize(const Graph& region);
+
+/// Names of the standard's operators that have a rule, sorted.
+std::vector<std::string_view> canonicalized_operators();
+
+}  // namespace intarsia::halide

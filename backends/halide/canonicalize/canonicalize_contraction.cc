@@ -1,0 +1,151 @@
+// Convolutions and matrix products. A core Conv has (input, weights [M, C/group, taps...]) and explicit
+// geometry; a core MatMul has matrices in the last two axes of both inputs. Biases become an Add, which fuses
+// back.
+#include <array>
+
+#include "backends/halide/canonicalize/canonicalize_rules.h"
+
+namespace intarsia::halide {
+namespace {
+
+Status add_bias(Rewriter& r, ValueId out) {
+  if (r.has_input(2)) out = r.emit_elementwise("Add", {out, r.channel_vector(r.in(2), r.rank(out))});
+  r.set_output(0, out);
+  return {};
+}
+
+Status require_floats(Rewriter& r) {
+  DType dtype = r.dtype(r.in(0));
+  if (dtype == DType::f32 || dtype == DType::f64) return {};
+  return fail("{} on {} is not supported", r.node().op, dtype_name(dtype));
+}
+
+Status conv(Rewriter& r) {
+  TRY(require_floats(r));
+  Shape in = r.shape(r.in(0)), weights = r.shape(r.in(1)), out = r.out_shape();
+  int64_t group = r.attributes().get_int("group", 1);
+  if (in.size() < 3 || in.size() > 5 || weights.size() != in.size())
+    return fail("Conv on rank {} is not supported", in.size());
+  if (group < 1 || weights[0] % group || in[1] != weights[1] * group)
+    return fail("Conv of {} by {} in {} groups", print_shape(in), print_shape(weights), group);
+  WindowGeometry window = TRY(window_geometry(r, {weights.begin() + 2, weights.end()}, in, out));
+  Attributes attributes = make_attributes({{"group", group},
+                                           {"strides", window.strides},
+                                           {"dilations", window.dilations},
+                                           {"pads", window.pads},
+                                           {"spread", std::vector<int64_t>(in.size() - 2, 1)}});
+  return add_bias(r, r.emit("Conv", {r.in(0), r.in(1)}, r.out_dtype(), out, attributes));
+}
+
+/// [C, M/group, taps] of a transposed convolution as [M, C/group, flipped taps] of the convolution that it
+/// equals.
+Tensor turn_weights(const Tensor& weights, int64_t group) {
+  Shape from = weights.shape();
+  int64_t channels = from[0] / group, outputs = from[1], taps = element_count(from) / (from[0] * from[1]);
+  Shape to = from;
+  to[0] = outputs * group, to[1] = channels;
+  Tensor turned(weights.dtype(), to);
+  auto source = weights.as<float>(), target = turned.as<float>();
+  for (int64_t g = 0; g < group; ++g)
+    for (int64_t m = 0; m < outputs; ++m)
+      for (int64_t c = 0; c < channels; ++c)
+        for (int64_t k = 0; k < taps; ++k)
+          target[static_cast<size_t>(((g * outputs + m) * channels + c) * taps + k)] =
+              source[static_cast<size_t>(((g * channels + c) * outputs + m) * taps + taps - 1 - k)];
+  return turned;
+}
+
+/// A transposed convolution is a convolution of the input spread out with zeros between (attribute `spread`).
+Status conv_transpose(Rewriter& r) {
+  Shape in = r.shape(r.in(0)), weights = r.shape(r.in(1)), out = r.out_shape();
+  int64_t group = r.attributes().get_int("group", 1);
+  const Tensor* constant = r.constant(r.in(1));
+  if (!constant || constant->dtype() != DType::f32)
+    return fail("ConvTranspose with weights that are no f32 constant is not supported");
+  if (in.size() < 3 || in.size() > 5 || weights.size() != in.size() || group < 1 || in[1] % group ||
+      weights[0] != in[1])
+    return fail("ConvTranspose of {} by {} in {} groups", print_shape(in), print_shape(weights), group);
+  size_t axes = in.size() - 2;
+  std::vector<int64_t> ones(axes, 1), spread = r.attributes().get_ints("strides", ones);
+  std::vector<int64_t> dilations = r.attributes().get_ints("dilations", ones), pads(2 * axes, 0);
+  std::vector<int64_t> given = r.attributes().get_ints("pads", pads),
+                       extra = r.attributes().get_ints("output_padding", std::vector<int64_t>(axes, 0));
+  std::string mode = r.attributes().get_string("auto_pad", "NOTSET");
+  bool sized = r.attributes().has("output_shape") || mode == "SAME_UPPER" || mode == "SAME_LOWER";
+  if (given.size() != 2 * axes || extra.size() != axes || spread.size() != axes || dilations.size() != axes)
+    return fail("ConvTranspose with attributes that do not fit its rank");
+  for (size_t i = 0; i < axes; ++i) {
+    int64_t reach = (weights[i + 2] - 1) * dilations[i], begin = given[i];
+    if (sized) {
+      int64_t total = std::max<int64_t>((in[i + 2] - 1) * spread[i] + extra[i] + reach + 1 - out[i + 2], 0);
+      begin = mode == "SAME_UPPER" ? total / 2 : total - total / 2;
+    }
+    pads[i] = reach - (mode == "VALID" ? 0 : begin);
+  }
+  ValueId turned = r.add_constant(turn_weights(*constant, group));
+  Attributes attributes = make_attributes(
+      {{"group", group}, {"strides", ones}, {"dilations", dilations}, {"pads", pads}, {"spread", spread}});
+  return add_bias(r, r.emit("Conv", {r.in(0), turned}, r.out_dtype(), out, attributes));
+}
+
+ValueId swap_last(Rewriter& r, ValueId matrix) {
+  auto rank = static_cast<size_t>(r.rank(matrix));
+  std::vector<int64_t> perm(rank);
+  for (size_t i = 0; i < rank; ++i) perm[i] = static_cast<int64_t>(i);
+  std::swap(perm[rank - 1], perm[rank - 2]);
+  return r.transpose(matrix, perm);
+}
+
+ValueId product(Rewriter& r, ValueId a, ValueId b) {
+  Shape left = r.shape(a), right = r.shape(b);
+  Shape out = broadcast_shapes(Shape(left.begin(), left.end() - 2), Shape(right.begin(), right.end() - 2))
+                  .value_or(Shape{});
+  out.push_back(left[left.size() - 2]);
+  out.push_back(right.back());
+  return r.emit("MatMul", {a, b}, r.dtype(a), out);
+}
+
+Status matmul(Rewriter& r) {
+  TRY(require_floats(r));
+  ValueId a = r.in(0), b = r.in(1);
+  if (r.rank(a) < 1 || r.rank(b) < 1) return fail("MatMul of a scalar");
+  if (r.rank(a) == 1) a = r.reshape(a, {1, r.shape(a)[0]});
+  if (r.rank(b) == 1) b = r.reshape(b, {r.shape(b)[0], 1});
+  if (r.shape(a).back() != r.shape(b)[r.shape(b).size() - 2])
+    return fail("MatMul of {} by {}", print_shape(r.shape(a)), print_shape(r.shape(b)));
+  r.set_output(0, r.reshape(product(r, a, b), r.out_shape()));
+  return {};
+}
+
+Status gemm(Rewriter& r) {
+  TRY(require_floats(r));
+  ValueId a = r.in(0), b = r.in(1);
+  if (r.rank(a) != 2 || r.rank(b) != 2) return fail("Gemm on ranks {} and {}", r.rank(a), r.rank(b));
+  if (r.attributes().get_int("transA", 0)) a = swap_last(r, a);
+  if (r.attributes().get_int("transB", 0)) b = swap_last(r, b);
+  if (r.shape(a)[1] != r.shape(b)[0])
+    return fail("Gemm of {} by {}", print_shape(r.shape(a)), print_shape(r.shape(b)));
+  ValueId out = product(r, a, b);
+  float alpha = r.attributes().get_float("alpha", 1), beta = r.attributes().get_float("beta", 1);
+  if (alpha != 1) out = r.emit_elementwise("Mul", {out, r.add_scalar(alpha, r.dtype(out))});
+  if (r.has_input(2) && beta != 0) {
+    ValueId c = r.in(2);
+    if (beta != 1) c = r.emit_elementwise("Mul", {c, r.add_scalar(beta, r.dtype(c))});
+    out = r.emit_elementwise("Add", {out, c});
+  }
+  r.set_output(0, out);
+  return {};
+}
+
+constexpr std::array rules = std::to_array<RuleEntry>({
+    {"Conv", conv},
+    {"ConvTranspose", conv_transpose},
+    {"MatMul", matmul},
+    {"Gemm", gemm},
+});
+
+}  // namespace
+
+std::span<const RuleEntry> contraction_rules() { return rules; }
+
+}  // namespace intarsia::halide

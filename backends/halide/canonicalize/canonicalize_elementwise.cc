@@ -1,0 +1,201 @@
+// Elementwise operators stay what they are; parameters become attributes, variadic forms chains of two.
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "backends/halide/canonicalize/canonicalize_rules.h"
+
+namespace intarsia::halide {
+namespace {
+
+Status no_complaint(Rewriter& r, ValueId out) {
+  r.set_output(0, out);
+  return {};
+}
+
+/// Same operator, same inputs, attributes as they are.
+Status keep(Rewriter& r) {
+  std::vector<ValueId> inputs;
+  for (size_t i = 0; i < r.node().inputs.size(); ++i) inputs.push_back(r.in(i));
+  return no_complaint(r, r.emit(r.node().op, inputs, r.out_dtype(), r.out_shape(), r.attributes()));
+}
+
+Status keep_float(Rewriter& r) {
+  DType dtype = r.dtype(r.in(0));
+  if (dtype != DType::f32 && dtype != DType::f64)
+    return fail("{} on {} is not supported", r.node().op, dtype_name(dtype));
+  return keep(r);
+}
+
+Status keep_f32(Rewriter& r) {
+  if (r.dtype(r.in(0)) != DType::f32)
+    return fail("{} on {} is not supported", r.node().op, dtype_name(r.dtype(r.in(0))));
+  return keep(r);
+}
+
+Status mod(Rewriter& r) {
+  DType dtype = r.dtype(r.in(0));
+  if (is_float(dtype)) return fail("Mod on {} is not supported", dtype_name(dtype));
+  return keep(r);
+}
+
+/// Other operators of ONNX take mixed dtypes only here.
+Status pow(Rewriter& r) {
+  ValueId exponent = r.in(1);
+  if (r.dtype(r.in(0)) != DType::f32) return fail("Pow on {} is not supported", dtype_name(r.dtype(r.in(0))));
+  if (r.dtype(exponent) != DType::f32) {
+    const Tensor* constant = r.constant(exponent);
+    exponent = constant && element_count(constant->shape()) == 1
+                   ? r.reshape(r.add_scalar(TRY(r.scalar("", 1, 0)), DType::f32), constant->shape())
+                   : r.emit("Cast", {exponent}, DType::f32, r.shape(exponent));
+  }
+  return no_complaint(r, r.emit("Pow", {r.in(0), exponent}, DType::f32, r.out_shape()));
+}
+
+Status cast(Rewriter& r) { return no_complaint(r, r.emit("Cast", {r.in(0)}, r.out_dtype(), r.out_shape())); }
+
+/// Sum, Mean, Max and Min of any number of inputs.
+Status variadic(Rewriter& r) {
+  std::string op = r.node().op == "Sum" || r.node().op == "Mean" ? "Add" : r.node().op;
+  ValueId out = r.in(0);
+  size_t count = r.node().inputs.size();
+  for (size_t i = 1; i < count; ++i) out = r.emit_elementwise(op, {out, r.in(i)});
+  if (r.node().op == "Mean")
+    out = r.emit_elementwise("Div", {out, r.add_scalar(static_cast<double>(count), r.dtype(out))});
+  return no_complaint(r, out);
+}
+
+/// The lower bound first: where the bounds cross, ONNX takes the upper one.
+Status clip(Rewriter& r) {
+  ValueId out = r.in(0);
+  const char* ops[] = {"Max", "Min"};
+  const char* names[] = {"min", "max"};
+  for (size_t i = 0; i < 2; ++i) {
+    ValueId bound = no_value;
+    if (r.has_input(i + 1))
+      bound = r.in(i + 1);
+    else if (r.attributes().has(names[i]))
+      bound = r.add_scalar(r.attributes().get_float(names[i], 0), r.dtype(out));
+    if (bound != no_value) out = r.emit(ops[i], {out, r.reshape(bound, {})}, r.dtype(out), r.out_shape());
+  }
+  return no_complaint(r, out);
+}
+
+Status identity(Rewriter& r) { return no_complaint(r, r.in(0)); }
+
+/// Inference only: the values pass, the mask is all true.
+Status dropout(Rewriter& r) {
+  bool training = r.attributes().get_int("is_test", 1) == 0 && r.version() < 7;
+  if (r.has_input(2)) training = TRY(r.scalar("", 2, 0)) != 0;
+  if (training) return fail("Dropout in training mode is not supported");
+  if (intarsia::has_output(r.node(), 1)) {
+    ValueId all = r.reshape(r.add_scalar(1, DType::boolean), Shape(r.out_shape(1).size(), 1));
+    r.set_output(1, r.emit("Expand", {all}, DType::boolean, r.out_shape(1)));
+  }
+  return identity(r);
+}
+
+/// y = x * scale + (1 - scale) * mean form of PRelu: the slope broadcasts to x one way only, which Where
+/// covers.
+Status prelu(Rewriter& r) {
+  ValueId x = r.in(0), zero = r.add_scalar(0, r.dtype(x));
+  ValueId negative = r.emit("Less", {x, zero}, DType::boolean, r.shape(x));
+  ValueId scaled = r.emit("Mul", {x, r.in(1)}, r.dtype(x), r.shape(x));
+  return no_complaint(r, r.emit("Where", {negative, scaled, x}, r.dtype(x), r.shape(x)));
+}
+
+Status swish(Rewriter& r) {
+  ValueId x = r.in(0);
+  float alpha = r.attributes().get_float("alpha", 1.0f);
+  ValueId scaled = alpha == 1.0f ? x : r.emit_elementwise("Mul", {x, r.add_scalar(alpha, r.dtype(x))});
+  return no_complaint(r, r.emit_elementwise("Mul", {x, r.emit_elementwise("Sigmoid", {scaled})}));
+}
+
+/// A negative amount shifts every bit out; in Halide it shifts the other way.
+Status bit_shift(Rewriter& r) {
+  constexpr std::array unsigned_types = {DType::u8, DType::u16, DType::u32, DType::u64};
+  DType dtype = r.dtype(r.in(0));
+  if (std::ranges::find(unsigned_types, dtype) == unsigned_types.end())
+    return fail("BitShift on {} is not supported", dtype_name(dtype));
+  return keep(r);
+}
+
+constexpr std::array rules = std::to_array<RuleEntry>({
+    {"Abs", keep},
+    {"Neg", keep},
+    {"Sign", keep},
+    {"Relu", keep},
+    {"Not", keep},
+    {"BitwiseNot", keep},
+    {"Add", keep},
+    {"Sub", keep},
+    {"Mul", keep},
+    {"Div", keep},
+    {"And", keep},
+    {"Or", keep},
+    {"Xor", keep},
+    {"BitwiseAnd", keep},
+    {"BitwiseOr", keep},
+    {"BitwiseXor", keep},
+    {"BitShift", bit_shift},
+    {"Equal", keep},
+    {"Less", keep},
+    {"LessOrEqual", keep},
+    {"Greater", keep},
+    {"GreaterOrEqual", keep},
+    {"Where", keep},
+    {"Sqrt", keep_float},
+    {"Reciprocal", keep_float},
+    {"Floor", keep_float},
+    {"Ceil", keep_float},
+    {"Round", keep_float},
+    {"IsNaN", keep_float},
+    {"IsInf", keep_float},
+    {"LeakyRelu", keep_float},
+    {"ThresholdedRelu", keep_float},
+    {"HardSigmoid", keep_float},
+    {"HardSwish", keep_float},
+    {"Softsign", keep_float},
+    {"Shrink", keep_float},
+    {"Exp", keep_float},
+    {"Log", keep_float},
+    {"Sin", keep_float},
+    {"Cos", keep_float},
+    {"Tan", keep_float},
+    {"Asin", keep_float},
+    {"Acos", keep_float},
+    {"Atan", keep_float},
+    {"Sinh", keep_float},
+    {"Cosh", keep_float},
+    {"Asinh", keep_float},
+    {"Acosh", keep_float},
+    {"Atanh", keep_float},
+    {"Sigmoid", keep_float},
+    {"Softplus", keep_float},
+    {"Elu", keep_float},
+    {"Selu", keep_float},
+    {"Celu", keep_float},
+    {"Erf", keep_f32},
+    {"Tanh", keep_f32},
+    {"Gelu", keep_f32},
+    {"Mish", keep_f32},
+    {"Mod", mod},
+    {"Pow", pow},
+    {"Cast", cast},
+    {"CastLike", cast},
+    {"Sum", variadic},
+    {"Mean", variadic},
+    {"Max", variadic},
+    {"Min", variadic},
+    {"Clip", clip},
+    {"Identity", identity},
+    {"Dropout", dropout},
+    {"PRelu", prelu},
+    {"Swish", swish},
+});
+
+}  // namespace
+
+std::span<const RuleEntry> elementwise_rules() { return rules; }
+
+}  // namespace intarsia::halide

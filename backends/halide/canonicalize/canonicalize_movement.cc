@@ -1,0 +1,179 @@
+// Data movement: most of it becomes views, which cost nothing, and Copy, Pad or Tile where elements must
+// move.
+#include <array>
+#include <numeric>
+
+#include "backends/halide/canonicalize/canonicalize_rules.h"
+
+namespace intarsia::halide {
+namespace {
+
+/// Reshape, Flatten, Squeeze, Unsqueeze: the output's shape says all.
+Status reshape(Rewriter& r) {
+  r.set_output(0, r.reshape(r.in(0), r.out_shape()));
+  return {};
+}
+
+Status transpose(Rewriter& r) {
+  std::vector<int64_t> perm(static_cast<size_t>(r.rank(r.in(0))));
+  std::iota(perm.rbegin(), perm.rend(), 0);
+  r.set_output(0, r.transpose(r.in(0), r.attributes().get_ints("perm", perm)));
+  return {};
+}
+
+Status slice_rule(Rewriter& r) {
+  Shape from = r.shape(r.in(0));
+  std::vector<int64_t> starts = TRY(r.ints("starts", 1, {})), axes(starts.size());
+  std::iota(axes.begin(), axes.end(), 0);
+  axes = TRY(r.ints("axes", 3, axes));
+  std::vector<int64_t> steps = TRY(r.ints("", 4, std::vector<int64_t>(starts.size(), 1)));
+  if (axes.size() != starts.size() || steps.size() != starts.size())
+    return fail("Slice with {} starts, {} axes, {} steps", starts.size(), axes.size(), steps.size());
+  std::vector<int64_t> first(from.size(), 0), step(from.size(), 1);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    auto axis = static_cast<size_t>(TRY(r.axis(axes[i], r.rank(r.in(0)))));
+    int64_t size = from[axis], start = starts[i] < 0 ? starts[i] + size : starts[i];
+    first[axis] = std::clamp<int64_t>(start, 0, steps[i] < 0 ? size - 1 : size);
+    step[axis] = steps[i];
+  }
+  r.set_output(0, slice(r, r.in(0), first, step, r.out_shape()));
+  return {};
+}
+
+Status split(Rewriter& r) {
+  auto rank = static_cast<size_t>(r.rank(r.in(0)));
+  auto axis = static_cast<size_t>(TRY(r.axis(r.attributes().get_int("axis", 0), static_cast<int64_t>(rank))));
+  std::vector<int64_t> starts(rank, 0), steps(rank, 1);
+  for (size_t i = 0; i < r.node().outputs.size(); ++i) {
+    if (!has_output(r.node(), i)) return fail("Split with an output left out is not supported");
+    r.set_output(i, slice(r, r.in(0), starts, steps, r.out_shape(i)));
+    starts[axis] += r.out_shape(i)[axis];
+  }
+  return {};
+}
+
+Status expand(Rewriter& r) {
+  Shape to = r.out_shape(), from = r.shape(r.in(0));
+  from.insert(from.begin(), to.size() - from.size(), 1);
+  ValueId aligned = r.reshape(r.in(0), from);
+  r.set_output(0, from == to ? aligned : r.emit("Expand", {aligned}, r.dtype(aligned), to));
+  return {};
+}
+
+/// One input: the same. Otherwise the axis is all that is left to say.
+Status concat(Rewriter& r) {
+  int64_t axis = TRY(r.axis(r.attributes().get_int("axis", 1), static_cast<int64_t>(r.out_shape().size())));
+  std::vector<ValueId> inputs;
+  for (size_t i = 0; i < r.node().inputs.size(); ++i)
+    if (element_count(r.shape(r.in(i))) > 0) inputs.push_back(r.in(i));
+  if (inputs.size() == 1) {
+    r.set_output(0, inputs[0]);
+    return {};
+  }
+  r.set_output(0, r.emit("Concat", inputs, r.out_dtype(), r.out_shape(), make_attributes({{"axis", axis}})));
+  return {};
+}
+
+Status pad(Rewriter& r) {
+  Shape from = r.shape(r.in(0));
+  std::string mode = r.attributes().get_string("mode", "constant");
+  std::vector<int64_t> given = TRY(r.ints("pads", 1, {})), axes(given.size() / 2);
+  std::iota(axes.begin(), axes.end(), 0);
+  axes = TRY(r.ints("", 3, axes));
+  if (given.size() != 2 * axes.size()) return fail("Pad with {} pads for {} axes", given.size(), axes.size());
+  std::vector<int64_t> begin(from.size(), 0);
+  for (size_t i = 0; i < axes.size(); ++i)
+    begin[static_cast<size_t>(TRY(r.axis(axes[i], r.rank(r.in(0)))))] = given[i];
+  for (size_t i = 0; i < from.size(); ++i) {
+    int64_t end = r.out_shape()[i] - from[i] - begin[i], most = mode == "reflect" ? from[i] - 1 : from[i];
+    if ((mode == "reflect" || mode == "wrap") && (begin[i] > most || end > most))
+      return fail("Pad mode {} by more than the size is not supported", mode);
+  }
+  Attributes attributes = make_attributes({{"begin", begin}, {"mode", mode}});
+  ValueId fill = r.has_input(2) ? r.reshape(r.in(2), {})
+                                : r.add_scalar(r.attributes().get_float("value", 0), r.dtype(r.in(0)));
+  r.set_output(0, r.emit("Pad", {r.in(0), fill}, r.out_dtype(), r.out_shape(), attributes));
+  return {};
+}
+
+Status tile(Rewriter& r) {
+  r.set_output(0, r.emit("Tile", {r.in(0)}, r.out_dtype(), r.out_shape()));
+  return {};
+}
+
+Status depth_to_space(Rewriter& r) {
+  Shape s = r.shape(r.in(0)), out = r.out_shape();
+  int64_t b = r.attributes().get_int("blocksize", 1);
+  bool columns = r.attributes().get_string("mode", "DCR") == "CRD";
+  Shape six = columns ? Shape{s[0], out[1], b, b, s[2], s[3]} : Shape{s[0], b, b, out[1], s[2], s[3]};
+  std::vector<int64_t> perm =
+      columns ? std::vector<int64_t>{0, 1, 4, 2, 5, 3} : std::vector<int64_t>{0, 3, 4, 1, 5, 2};
+  r.set_output(0, r.reshape(r.transpose(r.reshape(r.in(0), six), perm), out));
+  return {};
+}
+
+Status space_to_depth(Rewriter& r) {
+  Shape s = r.shape(r.in(0)), out = r.out_shape();
+  int64_t b = r.attributes().get_int("blocksize", 1);
+  ValueId six = r.reshape(r.in(0), {s[0], s[1], out[2], b, out[3], b});
+  const bool channel_first = r.attributes().get_string("mode", "DCR") == "CRD";
+  const std::vector<int64_t> order =
+      channel_first ? std::vector<int64_t>{0, 1, 3, 5, 2, 4} : std::vector<int64_t>{0, 3, 5, 1, 2, 4};
+  r.set_output(0, r.reshape(r.transpose(six, order), out));
+  return {};
+}
+
+/// Shape and Size are known before anything runs.
+Status shape_of(Rewriter& r) {
+  Shape shape = r.shape(r.in(0));
+  Tensor tensor(DType::i64, r.out_shape());
+  int64_t start = r.attributes().get_int("start", 0), rank = static_cast<int64_t>(shape.size());
+  start = std::clamp<int64_t>(start < 0 ? start + rank : start, 0, rank);
+  if (r.node().op == "Size")
+    tensor.as<int64_t>()[0] = element_count(shape);
+  else
+    for (size_t i = 0; i < tensor.as<int64_t>().size(); ++i)
+      tensor.as<int64_t>()[i] = shape[i + static_cast<size_t>(start)];
+  r.set_output(0, r.add_constant(tensor));
+  return {};
+}
+
+Status constant_of_shape(Rewriter& r) {
+  const Tensor* given = r.attributes().get_tensor("value");
+  ValueId number = given ? r.add_constant(*given) : r.add_scalar(0, DType::f32);
+  ValueId aligned = r.reshape(number, Shape(r.out_shape().size(), 1));
+  r.set_output(0,
+               r.out_shape().empty() ? aligned : r.emit("Expand", {aligned}, r.out_dtype(), r.out_shape()));
+  return {};
+}
+
+constexpr std::array rules = std::to_array<RuleEntry>({
+    {"Reshape", reshape},
+    {"Flatten", reshape},
+    {"Squeeze", reshape},
+    {"Unsqueeze", reshape},
+    {"Transpose", transpose},
+    {"Slice", slice_rule},
+    {"Split", split},
+    {"Expand", expand},
+    {"Concat", concat},
+    {"Pad", pad},
+    {"Tile", tile},
+    {"DepthToSpace", depth_to_space},
+    {"SpaceToDepth", space_to_depth},
+    {"Shape", shape_of},
+    {"Size", shape_of},
+    {"ConstantOfShape", constant_of_shape},
+});
+
+}  // namespace
+
+std::span<const RuleEntry> movement_rules() { return rules; }
+
+ValueId slice(Rewriter& r, ValueId from, std::vector<int64_t> starts, std::vector<int64_t> steps,
+              Shape shape) {
+  Attributes attributes = make_attributes({{"starts", std::move(starts)}, {"steps", std::move(steps)}});
+  return r.emit("Slice", {from}, r.dtype(from), std::move(shape), std::move(attributes));
+}
+
+}  // namespace intarsia::halide

@@ -1,0 +1,240 @@
+// LSTM, GRU and RNN: one matrix product takes the input of all time steps and directions to the gates, then a
+// recurrent core operator a direction (recurrence.h) runs over the steps. All weights are rearranged now.
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "backends/halide/canonicalize/canonicalize_rules.h"
+#include "backends/halide/canonicalize/recurrent_weights.h"
+
+namespace intarsia::halide {
+namespace {
+
+/// Inputs of the source operators.
+enum SourceInput : size_t { in_x, in_w, in_r, in_bias, in_lengths, in_h, in_c, in_peepholes };
+
+/// Units of a block lie side by side in memory, as many as the widest vectors have lanes.
+constexpr int64_t most_lanes = 16;
+
+/// Names of activations are not case-sensitive.
+bool equal_words(const std::string& a, const std::string& b) {
+  return std::ranges::equal(
+      a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
+}
+
+class Recurrent {
+ public:
+  Recurrent(Rewriter& r, int64_t gates, int64_t states) : r_(r) {
+    layer_.gates = gates, layer_.states = states;
+  }
+
+  Status rewrite(const std::vector<std::string>& activations) {
+    TRY(check_attributes(activations));
+    TRY(read_sizes());
+    TRY(check_inputs());
+    const ValueId x = input_products();
+    std::vector<ValueId> states;
+    for (int64_t d = 0; d < layer_.directions; ++d) states.push_back(recurrence(x, d, activations.back()));
+    set_outputs(states);
+    return {};
+  }
+
+ private:
+  bool runs_backwards(int64_t d) const {
+    return d == 1 || r_.attributes().get_string("direction", "forward") == "reverse";
+  }
+
+  // ---- what is refused ----
+
+  Status check_attributes(const std::vector<std::string>& wanted) const {
+    const Attributes& attributes = r_.attributes();
+    const std::string& op = r_.node().op;
+    if (attributes.get_float("clip", 0) != 0) return fail("{} with clip is not supported", op);
+    if (attributes.get_int("input_forget", 0) != 0) return fail("{} with input_forget is not supported", op);
+    if (r_.has_input(in_peepholes)) return fail("{} with peepholes is not supported", op);
+    const std::vector<std::string> given = attributes.get_strings("activations");
+    if (given.size() % wanted.size() != 0) return fail("{} with {} activations", op, given.size());
+    for (size_t i = 0; i < given.size(); ++i)
+      if (!equal_words(given[i], wanted[i % wanted.size()]))
+        return fail("{} with activation {} in place of {} is not supported", op, given[i],
+                    wanted[i % wanted.size()]);
+    return {};
+  }
+
+  Status read_sizes() {
+    const std::string& op = r_.node().op;
+    for (size_t i : {in_x, in_w, in_r})
+      if (r_.rank(r_.in(i)) != 3 || r_.dtype(r_.in(i)) != DType::f32)
+        return fail("{} wants f32 of rank 3 as input {}", op, i);
+    const Attributes& attributes = r_.attributes();
+    const std::string direction = attributes.get_string("direction", "forward");
+    if (direction != "forward" && direction != "reverse" && direction != "bidirectional")
+      return fail("{} with direction '{}'", op, direction);
+    RecurrentLayer& l = layer_;
+    const Shape x = r_.shape(r_.in(in_x));
+    l.batch_first = attributes.get_int("layout", 0) != 0;
+    l.steps = x[l.batch_first ? 1 : 0], l.batch = x[l.batch_first ? 0 : 1], l.depth = x[2];
+    l.hidden = r_.shape(r_.in(in_r))[2];
+    if (l.hidden < 1 || attributes.get_int("hidden_size", l.hidden) != l.hidden)
+      return fail("{} with hidden_size {} and weights for {}", op,
+                  attributes.get_int("hidden_size", l.hidden), l.hidden);
+    l.directions = direction == "bidirectional" ? 2 : 1;
+    while (l.lanes < std::min(l.hidden, most_lanes)) l.lanes *= 2;
+    l.blocks = (l.hidden + l.lanes - 1) / l.lanes;
+    l.resets_before = op == "GRU" && attributes.get_int("linear_before_reset", 0) == 0;
+    return {};
+  }
+
+  Status check_inputs() const {
+    const RecurrentLayer& l = layer_;
+    const Shape state =
+        l.batch_first ? Shape{l.batch, l.directions, l.hidden} : Shape{l.directions, l.batch, l.hidden};
+    TRY(check_input(in_w, {l.directions, l.gates * l.hidden, l.depth}, true));
+    TRY(check_input(in_r, {l.directions, l.gates * l.hidden, l.hidden}, true));
+    TRY(check_input(in_bias, {l.directions, 2 * l.gates * l.hidden}, true));
+    TRY(check_input(in_h, state, false));
+    if (l.states == 2) TRY(check_input(in_c, state, false));
+    for (int64_t length : TRY(r_.ints("", in_lengths, {})))
+      if (length != l.steps)
+        return fail("{} of sequences shorter than the {} steps is not supported", r_.node().op, l.steps);
+    const int64_t elements = TRY(checked_elements({l.steps, l.batch, l.directions, l.gates, l.units()}));
+    if (elements > most_elements)
+      return fail("{} whose gates take {} elements is not supported", r_.node().op, elements);
+    return {};
+  }
+
+  Status check_input(size_t i, const Shape& want, bool constant) const {
+    if (!r_.has_input(i)) return {};
+    const std::string& op = r_.node().op;
+    const Shape got = r_.shape(r_.in(i));
+    if (got != want || r_.dtype(r_.in(i)) != DType::f32)
+      return fail("{} has {}[{}] as input {}, want f32[{}]", op, dtype_name(r_.dtype(r_.in(i))),
+                  print_shape(got), i, print_shape(want));
+    if (constant && !r_.constant(r_.in(i)))
+      return fail("{} whose input {} is not known at compile time is not supported", op, i);
+    return {};
+  }
+
+  // ---- the core operators ----
+
+  /// A constant input's numbers; none where it is left out.
+  std::span<const float> numbers(size_t input) const {
+    return r_.has_input(input) ? r_.constant(r_.in(input))->as<float>() : std::span<const float>();
+  }
+
+  /// [steps, batch, columns of all directions]
+  ValueId input_products() {
+    const RecurrentLayer& l = layer_;
+    const int64_t columns = l.directions * l.columns();
+    const ValueId rows = r_.reshape(r_.in(in_x), {l.steps * l.batch, l.depth});
+    const ValueId weights = r_.add_constant(arrange_input_weights(l, numbers(in_w)));
+    ValueId x = r_.emit("MatMul", {rows, weights}, DType::f32, {l.steps * l.batch, columns});
+    if (r_.has_input(in_bias))
+      x = r_.emit_elementwise("Add", {x, r_.add_constant(arrange_input_bias(l, numbers(in_bias)))});
+    if (l.batch_first) return r_.transpose(r_.reshape(x, {l.batch, l.steps, columns}), {1, 0, 2});
+    return r_.reshape(x, {l.steps, l.batch, columns});
+  }
+
+  ValueId recurrence(ValueId x, int64_t d, const std::string& activation) {
+    const RecurrentLayer& l = layer_;
+    if (l.directions > 1)
+      x = slice(r_, x, {0, 0, d * l.columns()}, {1, 1, 1}, {l.steps, l.batch, l.columns()});
+    const int64_t together = l.gates_together();
+    auto weights = [&](int64_t first, int64_t count) {
+      return r_.add_constant(arrange_recurrent_weights(l, numbers(in_r), d, first, count));
+    };
+    std::vector<ValueId> inputs{x, state_before(d), weights(0, together)};
+    if (l.resets_before) inputs.push_back(weights(together, 1));
+    if (l.keeps_recurrent_bias())
+      inputs.push_back(r_.add_constant(arrange_recurrent_bias(l, numbers(in_bias), d)));
+    Attributes attributes = make_attributes({{"reverse", int64_t{runs_backwards(d)}}});
+    if (r_.node().op == "RNN") attributes.set("activation", activation);
+    if (r_.node().op == "GRU") attributes.set("linear_before_reset", int64_t{!l.resets_before});
+    return r_.emit(r_.node().op, inputs, DType::f32, {l.steps, l.states, l.batch, l.units()}, attributes);
+  }
+
+  bool is_known(size_t input) const { return !r_.has_input(input) || r_.constant(r_.in(input)); }
+
+  /// [states, batch, units] of one direction.
+  ValueId state_before(int64_t d) {
+    const bool has_c = layer_.states == 2;
+    if (is_known(in_h) && (!has_c || is_known(in_c)))
+      return r_.add_constant(
+          arrange_state(layer_, numbers(in_h), has_c ? numbers(in_c) : std::span<const float>(), d));
+    const ValueId h = state_part(in_h, d);
+    if (!has_c) return h;
+    const Shape both{2, layer_.batch, layer_.units()};
+    return r_.emit("Concat", {h, state_part(in_c, d)}, DType::f32, both,
+                   make_attributes({{"axis", int64_t{0}}}));
+  }
+
+  ValueId state_part(size_t input, int64_t d) {
+    const RecurrentLayer& l = layer_;
+    const Shape whole{1, l.batch, l.units()};
+    if (!r_.has_input(input)) return r_.add_constant(Tensor(DType::f32, whole));
+    ValueId part = l.batch_first ? r_.transpose(r_.in(input), {1, 0, 2}) : r_.in(input);
+    if (l.directions > 1) part = slice(r_, part, {d, 0, 0}, {1, 1, 1}, {1, l.batch, l.hidden});
+    if (l.units() == l.hidden) return part;
+    const Attributes padding =
+        make_attributes({{"begin", std::vector<int64_t>(3, 0)}, {"mode", std::string("constant")}});
+    return r_.emit("Pad", {part, r_.add_scalar(0, DType::f32)}, DType::f32, whole, padding);
+  }
+
+  void set_outputs(const std::vector<ValueId>& states) {
+    for (size_t i = 0; i < r_.node().outputs.size(); ++i) {
+      if (!has_output(r_.node(), i)) continue;
+      std::vector<ValueId> parts;
+      for (int64_t d = 0; d < layer_.directions; ++d) {
+        const ValueId all = states[static_cast<size_t>(d)];
+        parts.push_back(i == 0 ? part(all, 0, layer_.steps, 0)
+                               : last_state(all, d, static_cast<int64_t>(i) - 1));
+      }
+      r_.set_output(i, i == 0 ? together(parts, 1, {2, 0, 1, 3}) : together(parts, 0, {1, 0, 2}));
+    }
+  }
+
+  /// h (state 0) or c of `count` steps from `time` on, [count, 1, batch, hidden].
+  ValueId part(ValueId states, int64_t time, int64_t count, int64_t state) {
+    const Shape shape{count, 1, layer_.batch, layer_.hidden};
+    return r_.shape(states) == shape ? states : slice(r_, states, {time, state, 0, 0}, {1, 1, 1, 1}, shape);
+  }
+
+  ValueId last_state(ValueId states, int64_t d, int64_t state) {
+    return r_.reshape(part(states, runs_backwards(d) ? 0 : layer_.steps - 1, 1, state),
+                      {1, layer_.batch, layer_.hidden});
+  }
+
+  /// All directions side by side along `axis`; in `order` where the layer has the batch first.
+  ValueId together(const std::vector<ValueId>& parts, int64_t axis, const std::vector<int64_t>& order) {
+    ValueId all = parts[0];
+    if (parts.size() > 1) {
+      Shape shape = r_.shape(all);
+      shape[static_cast<size_t>(axis)] = layer_.directions;
+      all = r_.emit("Concat", parts, DType::f32, shape, make_attributes({{"axis", axis}}));
+    }
+    return layer_.batch_first ? r_.transpose(all, order) : all;
+  }
+
+  Rewriter& r_;
+  RecurrentLayer layer_;
+};
+
+Status lstm(Rewriter& r) { return Recurrent(r, 4, 2).rewrite({"Sigmoid", "Tanh", "Tanh"}); }
+Status gru(Rewriter& r) { return Recurrent(r, 3, 1).rewrite({"Sigmoid", "Tanh"}); }
+Status rnn(Rewriter& r) {
+  const std::vector<std::string> given = r.attributes().get_strings("activations");
+  const bool relu = !given.empty() && equal_words(given[0], "Relu");
+  return Recurrent(r, 1, 1).rewrite({relu ? "Relu" : "Tanh"});
+}
+
+constexpr std::array rules = std::to_array<RuleEntry>({
+    {"LSTM", lstm},
+    {"GRU", gru},
+    {"RNN", rnn},
+});
+
+}  // namespace
+
+std::span<const RuleEntry> recurrent_rules() { return rules; }
+
+}  // namespace intarsia::halide

@@ -1,0 +1,263 @@
+// Reductions and what is made of them: Softmax and the normalisations fall apart into reductions and
+// elementwise operators, which fuse into one kernel again.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+#include "backends/halide/canonicalize/canonicalize_rules.h"
+
+namespace intarsia::halide {
+namespace {
+
+using Axes = std::vector<int64_t>;
+
+Axes all_axes(int64_t rank, int64_t first = 0) {
+  Axes axes(static_cast<size_t>(std::max<int64_t>(rank - first, 0)));
+  std::iota(axes.begin(), axes.end(), first);
+  return axes;
+}
+
+/// The reduced axes stay, with size 1.
+ValueId reduce(Rewriter& r, const char* op, ValueId x, const Axes& axes) {
+  Shape shape = r.shape(x);
+  for (int64_t axis : axes) shape[static_cast<size_t>(axis)] = 1;
+  return r.emit(op, {x}, r.dtype(x), shape, make_attributes({{"axes", axes}}));
+}
+
+/// The largest number of each row, which may pass over NaN: its elements less the largest are NaN again. To
+/// look for NaN makes a Softmax slower by a third.
+ValueId largest_number(Rewriter& r, ValueId x, const Axes& axes) {
+  Shape shape = r.shape(x);
+  for (int64_t axis : axes) shape[static_cast<size_t>(axis)] = 1;
+  return r.emit("ReduceMax", {x}, r.dtype(x), shape,
+                make_attributes({{"axes", axes}, {"skip_nan", int64_t{1}}}));
+}
+
+ValueId apply(Rewriter& r, const char* op, std::vector<ValueId> inputs) {
+  return r.emit_elementwise(op, std::move(inputs));
+}
+
+Status require_floats(Rewriter& r) {
+  DType dtype = r.dtype(r.in(0));
+  if (dtype == DType::f32 || dtype == DType::f64) return {};
+  return fail("{} on {} is not supported", r.node().op, dtype_name(dtype));
+}
+
+Result<Axes> axes_of(Rewriter& r) {
+  int64_t rank = r.rank(r.in(0));
+  Axes axes = TRY(r.ints("axes", 1, {}));
+  for (int64_t& axis : axes) axis = TRY(r.axis(axis, rank));
+  std::ranges::sort(axes);
+  if (axes.empty() && !r.attributes().get_int("noop_with_empty_axes", 0)) return all_axes(rank);
+  return axes;
+}
+
+/// Relative to the largest, or to 0 where that is infinite.
+ValueId log_sum_exp(Rewriter& r, ValueId x, const Axes& axes) {
+  ValueId largest = largest_number(r, x, axes);
+  ValueId infinite = r.emit("IsInf", {largest}, DType::boolean, r.shape(largest));
+  ValueId top =
+      r.emit("Where", {infinite, r.add_scalar(0, r.dtype(x)), largest}, r.dtype(x), r.shape(largest));
+  ValueId sum = reduce(r, "ReduceSum", apply(r, "Exp", {apply(r, "Sub", {x, top})}), axes);
+  return apply(r, "Add", {apply(r, "Log", {sum}), top});
+}
+
+Status reduce_rule(Rewriter& r) {
+  Axes axes = TRY(axes_of(r));
+  ValueId x = r.in(0), out;
+  const std::string& op = r.node().op;
+  bool plain = op == "ReduceSum" || op == "ReduceMax" || op == "ReduceMin" || op == "ReduceProd";
+  if (!plain) TRY(require_floats(r));
+  if (r.dtype(x) == DType::boolean) return fail("{} on bool is not supported", op);
+  if (op == "ReduceL1")
+    out = reduce(r, "ReduceSum", apply(r, "Abs", {x}), axes);
+  else if (op == "ReduceL2")
+    out = apply(r, "Sqrt", {reduce(r, "ReduceSum", apply(r, "Mul", {x, x}), axes)});
+  else if (op == "ReduceSumSquare")
+    out = reduce(r, "ReduceSum", apply(r, "Mul", {x, x}), axes);
+  else if (op == "ReduceLogSum")
+    out = apply(r, "Log", {reduce(r, "ReduceSum", x, axes)});
+  else if (op == "ReduceLogSumExp")
+    out = log_sum_exp(r, x, axes);
+  else
+    out = axes.empty() ? x : reduce(r, op.c_str(), x, axes);
+  r.set_output(0, r.reshape(out, r.out_shape()));
+  return {};
+}
+
+Status arg(Rewriter& r) {
+  int64_t axis = TRY(r.axis(r.attributes().get_int("axis", 0), r.rank(r.in(0))));
+  Shape shape = r.shape(r.in(0));
+  shape[static_cast<size_t>(axis)] = 1;
+  Attributes attributes =
+      make_attributes({{"axes", Axes{axis}}, {"last", r.attributes().get_int("select_last_index", 0)}});
+  r.set_output(0, r.reshape(r.emit(r.node().op, {r.in(0)}, DType::i64, shape, attributes), r.out_shape()));
+  return {};
+}
+
+/// Before opset 13 everything from `axis` on is one row.
+Status softmax(Rewriter& r) {
+  TRY(require_floats(r));
+  ValueId x = r.in(0);
+  bool old = r.version() < 13;
+  int64_t axis = TRY(r.axis(r.attributes().get_int("axis", old ? 1 : -1), std::max<int64_t>(r.rank(x), 1)));
+  if (r.rank(x) == 0) return fail("{} of a scalar", r.node().op);
+  Axes axes = old ? all_axes(r.rank(x), axis) : Axes{axis};
+  ValueId shifted = apply(r, "Sub", {x, largest_number(r, x, axes)});
+  ValueId exp = r.emit_elementwise("Exp", {shifted}, make_attributes({{"nonpositive", int64_t{1}}}));
+  ValueId sum = reduce(r, "ReduceSum", exp, axes);
+  r.set_output(0, r.node().op == "Softmax" ? apply(r, "Div", {exp, sum})
+                                           : apply(r, "Sub", {shifted, apply(r, "Log", {sum})}));
+  return {};
+}
+
+/// (x - mean) / sqrt(variance + epsilon), or x / sqrt(mean of squares + epsilon) when not centred.
+ValueId normalize(Rewriter& r, ValueId x, const Axes& axes, double epsilon, bool centred) {
+  if (centred) x = apply(r, "Sub", {x, reduce(r, "ReduceMean", x, axes)});
+  ValueId variance = reduce(r, "ReduceMean", apply(r, "Mul", {x, x}), axes);
+  ValueId spread = apply(r, "Sqrt", {apply(r, "Add", {variance, r.add_scalar(epsilon, r.dtype(x))})});
+  return apply(r, "Mul", {x, apply(r, "Reciprocal", {spread})});
+}
+
+ValueId scale_and_shift(Rewriter& r, ValueId x, ValueId scale, ValueId shift) {
+  x = apply(r, "Mul", {x, scale});
+  return shift == no_value ? x : apply(r, "Add", {x, shift});
+}
+
+Status layer_normalization(Rewriter& r) {
+  TRY(require_floats(r));
+  if (has_output(r.node(), 1) || has_output(r.node(), 2))
+    return fail("{} with mean outputs is not supported", r.node().op);
+  ValueId x = r.in(0);
+  Axes axes = all_axes(r.rank(x), TRY(r.axis(r.attributes().get_int("axis", -1), r.rank(x))));
+  ValueId y =
+      normalize(r, x, axes, r.attributes().get_float("epsilon", 1e-5f), r.node().op == "LayerNormalization");
+  r.set_output(0, scale_and_shift(r, y, r.in(1), r.has_input(2) ? r.in(2) : no_value));
+  return {};
+}
+
+Status instance_normalization(Rewriter& r) {
+  TRY(require_floats(r));
+  ValueId x = r.in(0);
+  ValueId y = normalize(r, x, all_axes(r.rank(x), 2), r.attributes().get_float("epsilon", 1e-5f), true);
+  r.set_output(
+      0, scale_and_shift(r, y, r.channel_vector(r.in(1), r.rank(x)), r.channel_vector(r.in(2), r.rank(x))));
+  return {};
+}
+
+/// Scale and shift are per group in opset 18 and per channel from 21 on.
+Status group_normalization(Rewriter& r) {
+  TRY(require_floats(r));
+  ValueId x = r.in(0);
+  Shape shape = r.shape(x);
+  int64_t groups = r.attributes().get_int("num_groups", 0);
+  if (shape.size() < 2 || groups < 1 || shape[1] % groups)
+    return fail("GroupNormalization of {} in {} groups", print_shape(shape), groups);
+  Shape split{shape[0], groups, shape[1] / groups};
+  split.insert(split.end(), shape.begin() + 2, shape.end());
+  ValueId y = normalize(r, r.reshape(x, split), all_axes(static_cast<int64_t>(split.size()), 2),
+                        r.attributes().get_float("epsilon", 1e-5f), true);
+  Shape vector(split.size() - 1, 1);
+  vector[0] = groups, vector[1] = element_count(r.shape(r.in(1))) / groups;
+  if (element_count(vector) != element_count(r.shape(r.in(1))))
+    return fail("GroupNormalization with a scale of {}", print_shape(r.shape(r.in(1))));
+  y = scale_and_shift(r, y, r.reshape(r.in(1), vector), r.reshape(r.in(2), vector));
+  r.set_output(0, r.reshape(y, shape));
+  return {};
+}
+
+Status mean_variance_normalization(Rewriter& r) {
+  TRY(require_floats(r));
+  Axes axes = r.attributes().get_ints("axes", {0, 2, 3});
+  for (int64_t& axis : axes) axis = TRY(r.axis(axis, r.rank(r.in(0))));
+  ValueId x = apply(r, "Sub", {r.in(0), reduce(r, "ReduceMean", r.in(0), axes)});
+  ValueId spread = apply(r, "Sqrt", {reduce(r, "ReduceMean", apply(r, "Mul", {x, x}), axes)});
+  r.set_output(0, apply(r, "Div", {x, apply(r, "Add", {spread, r.add_scalar(1e-9, r.dtype(x))})}));
+  return {};
+}
+
+/// scale / sqrt(variance + epsilon) and shift - mean * that, computed now when the four vectors are
+/// constants.
+Result<std::pair<ValueId, ValueId>> batch_vectors(Rewriter& r, double epsilon) {
+  Tensor scale(DType::f32, r.shape(r.in(1))), shift(DType::f32, r.shape(r.in(1)));
+  for (size_t i = 1; i < 5; ++i) {
+    const Tensor* tensor = r.constant(r.in(i));
+    if (!tensor || tensor->dtype() != DType::f32 || tensor->shape() != scale.shape())
+      return fail("BatchNormalization with statistics that are no f32 constants is not supported");
+  }
+  auto given = [&](size_t i) { return r.constant(r.in(i))->as<float>(); };
+  for (size_t c = 0; c < scale.as<float>().size(); ++c) {
+    double factor = given(1)[c] / std::sqrt(given(4)[c] + epsilon);
+    scale.as<float>()[c] = static_cast<float>(factor);
+    shift.as<float>()[c] = static_cast<float>(given(2)[c] - given(3)[c] * factor);
+  }
+  return std::pair{r.add_constant(scale), r.add_constant(shift)};
+}
+
+Status batch_normalization(Rewriter& r) {
+  TRY(require_floats(r));
+  for (size_t i = 1; i < 5; ++i)
+    if (has_output(r.node(), i) || r.attributes().get_int("training_mode", 0))
+      return fail("BatchNormalization in training mode is not supported");
+  ValueId x = r.in(0);
+  auto [scale, shift] = TRY(batch_vectors(r, r.attributes().get_float("epsilon", 1e-5f)));
+  r.set_output(0,
+               scale_and_shift(r, x, r.channel_vector(scale, r.rank(x)), r.channel_vector(shift, r.rank(x))));
+  return {};
+}
+
+Status lp_normalization(Rewriter& r) {
+  TRY(require_floats(r));
+  ValueId x = r.in(0);
+  Axes axes{TRY(r.axis(r.attributes().get_int("axis", -1), r.rank(x)))};
+  ValueId norm = r.attributes().get_int("p", 2) == 1
+                     ? reduce(r, "ReduceSum", apply(r, "Abs", {x}), axes)
+                     : apply(r, "Sqrt", {reduce(r, "ReduceSum", apply(r, "Mul", {x, x}), axes)});
+  ValueId zero = r.add_scalar(0, r.dtype(x)),
+          empty = r.emit("Equal", {norm, zero}, DType::boolean, r.shape(norm));
+  ValueId divisor = r.emit("Where", {empty, r.add_scalar(1, r.dtype(x)), norm}, r.dtype(x), r.shape(norm));
+  r.set_output(0, apply(r, "Div", {x, divisor}));
+  return {};
+}
+
+Status cum_sum(Rewriter& r) {
+  std::vector<int64_t> axis = TRY(r.ints("", 1, {0}));
+  if (axis.size() != 1) return fail("CumSum wants one axis, got {}", axis.size());
+  Attributes attributes = make_attributes({{"axis", TRY(r.axis(axis[0], r.rank(r.in(0))))},
+                                           {"exclusive", r.attributes().get_int("exclusive", 0)},
+                                           {"reverse", r.attributes().get_int("reverse", 0)}});
+  r.set_output(0, r.emit("CumSum", {r.in(0)}, r.out_dtype(), r.out_shape(), attributes));
+  return {};
+}
+
+constexpr std::array rules = std::to_array<RuleEntry>({
+    {"ReduceSum", reduce_rule},
+    {"ReduceMean", reduce_rule},
+    {"ReduceMax", reduce_rule},
+    {"ReduceMin", reduce_rule},
+    {"ReduceProd", reduce_rule},
+    {"ReduceL1", reduce_rule},
+    {"ReduceL2", reduce_rule},
+    {"ReduceSumSquare", reduce_rule},
+    {"ReduceLogSum", reduce_rule},
+    {"ReduceLogSumExp", reduce_rule},
+    {"ArgMax", arg},
+    {"ArgMin", arg},
+    {"Softmax", softmax},
+    {"LogSoftmax", softmax},
+    {"LayerNormalization", layer_normalization},
+    {"RMSNormalization", layer_normalization},
+    {"InstanceNormalization", instance_normalization},
+    {"GroupNormalization", group_normalization},
+    {"MeanVarianceNormalization", mean_variance_normalization},
+    {"BatchNormalization", batch_normalization},
+    {"LpNormalization", lp_normalization},
+    {"CumSum", cum_sum},
+});
+
+}  // namespace
+
+std::span<const RuleEntry> row_rules() { return rules; }
+
+}  // namespace intarsia::halide

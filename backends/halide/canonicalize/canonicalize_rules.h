@@ -1,0 +1,42 @@
+// The families of rewrite rules: each canonicalize_<family>.cc holds the rules of one.
+#pragma once
+
+#include <initializer_list>
+#include <span>
+#include <utility>
+
+#include "backends/halide/canonicalize/rewriter.h"
+
+namespace intarsia::halide {
+
+std::span<const RuleEntry> elementwise_rules();
+std::span<const RuleEntry> movement_rules();
+std::span<const RuleEntry> indexing_rules();
+std::span<const RuleEntry> window_rules();
+std::span<const RuleEntry> contraction_rules();
+std::span<const RuleEntry> row_rules();
+std::span<const RuleEntry> resize_rules();
+std::span<const RuleEntry> recurrent_rules();
+
+/// Of a tensor: kernels index with 32 bits.
+constexpr int64_t most_elements = int64_t{1} << 30;
+
+inline Attributes make_attributes(std::initializer_list<std::pair<const char*, AttributeValue>> entries) {
+  Attributes attributes;
+  for (const auto& [name, value] : entries) attributes.set(name, value);
+  return attributes;
+}
+
+/// A core Slice: elements start, start + step, ... of each axis, as many as `shape` says.
+ValueId slice(Rewriter& rewriter, ValueId from, std::vector<int64_t> starts, std::vector<int64_t> steps,
+              Shape shape);
+
+/// Padding at the begin of each spatial axis, then at the end, from `pads` or `auto_pad`; output sizes are
+/// known.
+struct WindowGeometry {
+  std::vector<int64_t> kernel, strides, dilations, pads;
+};
+Result<WindowGeometry> window_geometry(const Rewriter& rewriter, const Shape& kernel, const Shape& in,
+                                       const Shape& out);
+
+}  // namespace intarsia::halide

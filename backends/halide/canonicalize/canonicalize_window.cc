@@ -1,0 +1,85 @@
+// Pooling and local response normalisation; global pooling is a reduction.
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "backends/halide/canonicalize/canonicalize_rules.h"
+
+namespace intarsia::halide {
+
+Result<WindowGeometry> window_geometry(const Rewriter& r, const Shape& kernel, const Shape& in,
+                                       const Shape& out) {
+  size_t axes = kernel.size();
+  WindowGeometry window{kernel, r.attributes().get_ints("strides", std::vector<int64_t>(axes, 1)),
+                        r.attributes().get_ints("dilations", std::vector<int64_t>(axes, 1)),
+                        r.attributes().get_ints("pads", std::vector<int64_t>(2 * axes, 0))};
+  if (in.size() != axes + 2 || out.size() != in.size() || window.strides.size() != axes ||
+      window.dilations.size() != axes || window.pads.size() != 2 * axes)
+    return fail("{} with attributes that do not fit rank {}", r.node().op, in.size());
+  std::string mode = r.attributes().get_string("auto_pad", "NOTSET");
+  for (size_t i = 0; i < axes; ++i) {
+    if (kernel[i] < 1 || window.strides[i] < 1 || window.dilations[i] < 1)
+      return fail("{} with a kernel, stride or dilation below 1", r.node().op);
+    if (mode == "VALID") window.pads[i] = window.pads[i + axes] = 0;
+    if (mode != "SAME_UPPER" && mode != "SAME_LOWER") continue;
+    int64_t span = (out[i + 2] - 1) * window.strides[i] + (kernel[i] - 1) * window.dilations[i] + 1;
+    int64_t total = std::max<int64_t>(span - in[i + 2], 0);
+    window.pads[i] = mode == "SAME_UPPER" ? total / 2 : total - total / 2;
+    window.pads[i + axes] = total - window.pads[i];
+  }
+  return window;
+}
+
+namespace {
+
+Status pool(Rewriter& r) {
+  if (has_output(r.node(), 1)) return fail("MaxPool with indices is not supported");
+  DType dtype = r.dtype(r.in(0));
+  if (r.node().op == "AveragePool" && dtype != DType::f32 && dtype != DType::f64)
+    return fail("AveragePool on {} is not supported", dtype_name(dtype));
+  WindowGeometry window =
+      TRY(window_geometry(r, r.attributes().get_ints("kernel_shape"), r.shape(r.in(0)), r.out_shape()));
+  if (element_count(window.kernel) > 1024)
+    return fail("{} over {} elements is not supported", r.node().op, element_count(window.kernel));
+  Attributes attributes = make_attributes({{"kernel", window.kernel},
+                                           {"strides", window.strides},
+                                           {"dilations", window.dilations},
+                                           {"pads", window.pads},
+                                           {"count_pads", r.attributes().get_int("count_include_pad", 0)}});
+  r.set_output(0, r.emit(r.node().op, {r.in(0)}, dtype, r.out_shape(), attributes));
+  return {};
+}
+
+Status global_pool(Rewriter& r) {
+  std::vector<int64_t> axes(static_cast<size_t>(r.rank(r.in(0)) - 2));
+  std::iota(axes.begin(), axes.end(), 2);
+  bool mean = r.node().op == "GlobalAveragePool";
+  if (mean && !is_float(r.dtype(r.in(0))))
+    return fail("GlobalAveragePool on {}", dtype_name(r.dtype(r.in(0))));
+  // As MaxPool, the largest passes over NaN.
+  const Attributes attributes =
+      mean ? make_attributes({{"axes", axes}}) : make_attributes({{"axes", axes}, {"skip_nan", int64_t{1}}});
+  r.set_output(
+      0, r.emit(mean ? "ReduceMean" : "ReduceMax", {r.in(0)}, r.out_dtype(), r.out_shape(), attributes));
+  return {};
+}
+
+Status lrn(Rewriter& r) {
+  if (r.dtype(r.in(0)) != DType::f32) return fail("LRN on {} is not supported", dtype_name(r.dtype(r.in(0))));
+  r.set_output(0, r.emit("LRN", {r.in(0)}, r.out_dtype(), r.out_shape(), r.attributes()));
+  return {};
+}
+
+constexpr std::array rules = std::to_array<RuleEntry>({
+    {"MaxPool", pool},
+    {"AveragePool", pool},
+    {"GlobalAveragePool", global_pool},
+    {"GlobalMaxPool", global_pool},
+    {"LRN", lrn},
+});
+
+}  // namespace
+
+std::span<const RuleEntry> window_rules() { return rules; }
+
+}  // namespace intarsia::halide

@@ -1,0 +1,129 @@
+#include "backends/halide/canonicalize/hoist_strides.h"
+
+#include <algorithm>
+
+#include "backends/halide/core/core_ops.h"
+
+namespace intarsia::halide {
+namespace {
+
+/// Along each spatial axis: only every so-many-th element is read.
+using Steps = std::vector<int64_t>;
+
+class StrideHoister {
+ public:
+  explicit StrideHoister(Graph& graph)
+      : graph_(graph), readers_(find_readers(graph)), steps_(graph.values.size()) {}
+
+  void run() {
+    for (size_t n = graph_.nodes.size(); n-- > 0;) find_steps(graph_.nodes[n].outputs[0]);
+    if (std::ranges::all_of(steps_, [](const Steps& steps) { return all_are(steps, 1); })) return;
+    std::vector<Node> nodes = std::move(graph_.nodes);
+    graph_.nodes.clear();
+    for (Node& node : nodes) rewrite(std::move(node));
+  }
+
+ private:
+  Shape shape(ValueId id) const { return *graph_.value(id).type.fixed_shape(); }
+
+  Steps ones(ValueId id) const {
+    const size_t rank = shape(id).size();
+    return Steps(rank > 2 ? rank - 2 : 0, 1);
+  }
+
+  /// What a reader needs of `value`; ones where it needs all.
+  Steps needed_by(const Node& reader, ValueId value) const {
+    if (reader.op == "Conv") {
+      const bool is_data = reader.inputs[0] == value && std::ranges::count(reader.inputs, value) == 1;
+      const Shape weights = shape(reader.inputs[1]);
+      const bool pointwise =
+          std::all_of(weights.begin() + 2, weights.end(), [](int64_t taps) { return taps == 1; });
+      const bool plain =
+          all_are(reader.attributes.get_ints("pads"), 0) && all_are(reader.attributes.get_ints("spread"), 1);
+      return is_data && pointwise && plain ? reader.attributes.get_ints("strides") : ones(value);
+    }
+    return form_of(reader) == Form::elementwise && shape(value) == shape(reader.outputs[0])
+               ? steps_[index(reader.outputs[0])]
+               : ones(value);
+  }
+
+  /// Elementwise nodes whose inputs are whole or the same for all pixels.
+  bool can_skip(const Node& node) const {
+    if (node.op == "Conv") return true;
+    if (form_of(node) != Form::elementwise) return false;
+    const Shape out = shape(node.outputs[0]);
+    return std::ranges::all_of(node.inputs, [&](ValueId input) {
+      const Shape in = shape(input);
+      const size_t spatial = std::min(out.size() - 2, in.size());
+      return in == out || std::all_of(in.end() - static_cast<ptrdiff_t>(spatial), in.end(),
+                                      [](int64_t size) { return size == 1; });
+    });
+  }
+
+  void find_steps(ValueId value) {
+    Steps& steps = steps_[index(value)];
+    steps = ones(value);
+    const std::vector<NodeId>& readers = readers_[index(value)];
+    const bool is_output = std::ranges::find(graph_.outputs, value) != graph_.outputs.end();
+    if (steps.empty() || is_output || readers.empty() || !can_skip(graph_.node(graph_.value(value).producer)))
+      return;
+    const Steps wanted = needed_by(graph_.node(readers[0]), value);
+    const bool agreed = std::ranges::all_of(
+        readers, [&](NodeId reader) { return needed_by(graph_.node(reader), value) == wanted; });
+    if (agreed) steps = wanted;
+  }
+
+  Shape sampled_shape(ValueId value, const Steps& steps) const {
+    Shape sizes = shape(value);
+    for (size_t i = 0; i < steps.size(); ++i) sizes[i + 2] = (sizes[i + 2] - 1) / steps[i] + 1;
+    return sizes;
+  }
+
+  /// Every so-many-th pixel of a value that is computed whole: a view.
+  ValueId sample(ValueId value, const Steps& steps) {
+    const Shape sizes = sampled_shape(value, steps);
+    std::vector<int64_t> step(sizes.size(), 1);
+    std::ranges::copy(steps, step.begin() + 2);
+    const std::string name = fmt::format("sampled{}", graph_.values.size());
+    const ValueId out = graph_.add_value(name, {graph_.value(value).type.dtype, to_symbolic(sizes)});
+    Attributes attributes;
+    attributes.set("starts", std::vector<int64_t>(sizes.size(), 0));
+    attributes.set("steps", step);
+    graph_.add_node({name, "Slice", "", 0, {value}, {out}, {}, attributes});
+    return out;
+  }
+
+  void rewrite(Node node) {
+    const ValueId out = node.outputs[0];
+    const Steps steps = steps_[index(out)];
+    if (node.op == "Conv") {
+      std::vector<int64_t> strides = node.attributes.get_ints("strides");
+      const Steps& taken = steps_[index(node.inputs[0])];  // by the input already
+      for (size_t i = 0; i < strides.size(); ++i)
+        strides[i] = strides[i] / (taken.empty() ? 1 : taken[i]) * steps[i];
+      node.attributes.set("strides", strides);
+    } else if (!all_are(steps, 1)) {
+      const Shape whole = shape(out);
+      for (ValueId& input : node.inputs) {
+        const bool is_whole = shape(input) == whole && all_are(steps_of(input), 1);
+        if (is_whole) input = sample(input, steps);
+      }
+    }
+    if (!all_are(steps, 1)) graph_.value(out).type.shape = to_symbolic(sampled_shape(out, steps));
+    graph_.add_node(std::move(node));
+  }
+
+  Steps steps_of(ValueId value) const {
+    return index(value) < steps_.size() ? steps_[index(value)] : ones(value);
+  }
+
+  Graph& graph_;
+  const std::vector<std::vector<NodeId>> readers_;
+  std::vector<Steps> steps_;  // of the values there were at first
+};
+
+}  // namespace
+
+void hoist_strides(Graph& graph) { StrideHoister(graph).run(); }
+
+}  // namespace intarsia::halide

@@ -1,0 +1,179 @@
+#include "backends/halide/canonicalize/rewriter.h"
+
+#include <algorithm>
+
+#include "backends/halide/core/core_ops.h"
+
+namespace intarsia::halide {
+namespace {
+
+template <typename T>
+std::vector<int64_t> to_ints(const Tensor& tensor) {
+  auto numbers = tensor.as<T>();
+  return {numbers.begin(), numbers.end()};
+}
+
+template <typename T>
+void fill(const Tensor& tensor, double number) {
+  *static_cast<T*>(tensor.data()) = static_cast<T>(number);
+}
+
+}  // namespace
+
+Rewriter::Rewriter(const Graph& source) : source_(source), mapped_(source.values.size(), no_value) {
+  graph_.name = source.name;
+  graph_.opsets = source.opsets;
+  for (ValueId input : source.inputs) {
+    mapped_[index(input)] = graph_.add_value(source.value(input).name, source.value(input).type);
+    graph_.inputs.push_back(mapped_[index(input)]);
+  }
+}
+
+const Tensor* Rewriter::constant(ValueId value) const {
+  const auto& constant = graph_.value(value).constant;
+  return constant ? &*constant : nullptr;
+}
+
+DType Rewriter::out_dtype(size_t i) const { return source_.value(node_->outputs[i]).type.dtype; }
+Shape Rewriter::out_shape(size_t i) const { return *source_.value(node_->outputs[i]).type.fixed_shape(); }
+
+Result<std::vector<int64_t>> Rewriter::ints(std::string_view attribute, size_t input,
+                                            std::vector<int64_t> otherwise) const {
+  if (!attribute.empty() && attributes().has(attribute)) return attributes().get_ints(attribute, otherwise);
+  if (!has_input(input)) return otherwise;
+  const Tensor* tensor = constant(in(input));
+  if (!tensor) return fail("halide: {} with input {} not known at compile time", node_->op, input);
+  if (tensor->dtype() == DType::i64) return to_ints<int64_t>(*tensor);
+  if (tensor->dtype() == DType::i32) return to_ints<int32_t>(*tensor);
+  return fail("halide: {} wants integers as input {}, got {}", node_->op, input, dtype_name(tensor->dtype()));
+}
+
+Result<double> Rewriter::scalar(std::string_view attribute, size_t input, double otherwise) const {
+  if (const AttributeValue* value = attribute.empty() ? nullptr : attributes().find(attribute)) {
+    if (auto* number = std::get_if<float>(value)) return *number;
+    if (auto* number = std::get_if<int64_t>(value)) return static_cast<double>(*number);
+  }
+  if (!has_input(input)) return otherwise;
+  const Tensor* tensor = constant(in(input));
+  if (!tensor) return fail("halide: {} with input {} not known at compile time", node_->op, input);
+  std::optional<double> number = read_scalar(*tensor);
+  if (!number) return fail("halide: {} wants a number as input {}", node_->op, input);
+  return *number;
+}
+
+Result<int64_t> Rewriter::axis(int64_t axis, int64_t rank) const {
+  if (axis < -rank || axis >= rank)
+    return fail("halide: {}: axis {} of a tensor of rank {}", node_->op, axis, rank);
+  return axis < 0 ? axis + rank : axis;
+}
+
+ValueId Rewriter::emit(std::string op, std::vector<ValueId> inputs, DType dtype, Shape shape,
+                       Attributes attributes) {
+  std::string name = fmt::format("t{}", names_++);
+  ValueId out = graph_.add_value(name, {dtype, to_symbolic(shape)});
+  graph_.add_node(
+      {node_->name, std::move(op), "", version(), std::move(inputs), {out}, {}, std::move(attributes)});
+  return out;
+}
+
+ValueId Rewriter::emit_elementwise(std::string op, std::vector<ValueId> inputs, Attributes attributes) {
+  Shape broadcast = shape(inputs[0]);
+  for (ValueId input : inputs) broadcast = broadcast_shapes(broadcast, shape(input)).value_or(broadcast);
+  DType type = dtype(inputs[0]);
+  return emit(std::move(op), std::move(inputs), type, std::move(broadcast), std::move(attributes));
+}
+
+ValueId Rewriter::reshape(ValueId value, Shape shape) {
+  if (this->shape(value) == shape) return value;
+  if (const Tensor* tensor = constant(value))
+    return add_constant(
+        Tensor(TensorView{tensor->data(), tensor->dtype(), std::move(shape)}, tensor->owner()));
+  return emit("Reshape", {value}, dtype(value), std::move(shape));
+}
+
+ValueId Rewriter::transpose(ValueId value, std::vector<int64_t> perm) {
+  if (std::ranges::is_sorted(perm)) return value;
+  Shape from = shape(value), to;
+  for (int64_t axis : perm) to.push_back(from[static_cast<size_t>(axis)]);
+  Attributes attributes;
+  attributes.set("perm", std::move(perm));
+  return emit("Transpose", {value}, dtype(value), std::move(to), std::move(attributes));
+}
+
+ValueId Rewriter::add_constant(Tensor tensor) {
+  return graph_.add_constant(fmt::format("k{}", names_++), std::move(tensor));
+}
+
+ValueId Rewriter::add_scalar(double number, DType dtype) {
+  Tensor tensor(dtype, {});
+  switch (dtype) {
+    case DType::f32:
+      fill<float>(tensor, number);
+      break;
+    case DType::f64:
+      fill<double>(tensor, number);
+      break;
+    case DType::i64:
+      fill<int64_t>(tensor, number);
+      break;
+    case DType::u64:
+      fill<uint64_t>(tensor, number);
+      break;
+    case DType::i32:
+      fill<int32_t>(tensor, number);
+      break;
+    case DType::u32:
+      fill<uint32_t>(tensor, number);
+      break;
+    case DType::i16:
+      fill<int16_t>(tensor, number);
+      break;
+    case DType::u16:
+      fill<uint16_t>(tensor, number);
+      break;
+    case DType::i8:
+      fill<int8_t>(tensor, number);
+      break;
+    default:
+      fill<uint8_t>(tensor, number);
+      break;
+  }
+  return add_constant(std::move(tensor));
+}
+
+ValueId Rewriter::channel_vector(ValueId vector, int64_t rank) {
+  Shape shape(static_cast<size_t>(std::max<int64_t>(rank - 1, 1)), 1);
+  shape[0] = element_count(this->shape(vector));
+  return reshape(vector, std::move(shape));
+}
+
+void Rewriter::set_output(size_t i, ValueId value) { mapped_[index(node_->outputs[i])] = value; }
+
+/// Every output of the region is made by an operator that writes memory of its own, and stands there once:
+/// where it is an input, a constant, a view or a second name of a value, a Copy makes it.
+void Rewriter::close_outputs() {
+  for (ValueId output : source_.outputs) {
+    ValueId value = mapped_[index(output)];
+    NodeId producer = graph_.value(value).producer;
+    bool own = producer != no_node && !is_view_op(graph_.node(producer).op) &&
+               std::ranges::find(graph_.outputs, value) == graph_.outputs.end();
+    if (!own) value = emit("Copy", {value}, dtype(value), shape(value));
+    graph_.outputs.push_back(value);
+  }
+}
+
+Result<Graph> Rewriter::rewrite(Rule (*find_rule)(const Node& node)) {
+  for (size_t i = 0; i < source_.values.size(); ++i)
+    if (source_.values[i].constant && mapped_[i] == no_value)
+      mapped_[i] = graph_.add_constant(source_.values[i].name, *source_.values[i].constant);
+  for (const Node& node : source_.nodes) {
+    node_ = &node;
+    Rule rule = find_rule(node);
+    if (!rule) return fail("halide: no kernel for {}", node.op);
+    TRY(rule(*this));
+  }
+  close_outputs();
+  return std::move(graph_);
+}
+
+}  // namespace intarsia::halide

@@ -1,0 +1,318 @@
+#include "backends/halide/canonicalize/simplify.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "backends/halide/canonicalize/hoist_strides.h"
+#include "backends/halide/core/core_ops.h"
+
+namespace intarsia::halide {
+namespace {
+
+Shape shape_of(const Graph& graph, ValueId id) { return *graph.value(id).type.fixed_shape(); }
+
+bool is_output(const Graph& graph, ValueId id) {
+  return std::ranges::find(graph.outputs, id) != graph.outputs.end();
+}
+
+void set_producers(Graph& graph) {
+  for (Value& value : graph.values) value.producer = no_node;
+  for (size_t n = 0; n < graph.nodes.size(); ++n)
+    for (ValueId output : graph.nodes[n].outputs) graph.value(output).producer = NodeId(n);
+}
+
+void remove_dead_nodes(Graph& graph) {
+  std::set<ValueId> used(graph.outputs.begin(), graph.outputs.end());
+  std::vector<Node> kept;
+  for (size_t n = graph.nodes.size(); n-- > 0;) {
+    Node& node = graph.nodes[n];
+    if (node.outputs.empty() || !used.contains(node.outputs[0])) continue;
+    used.insert(node.inputs.begin(), node.inputs.end());
+    kept.push_back(std::move(node));
+  }
+  std::ranges::reverse(kept);
+  graph.nodes = std::move(kept);
+  set_producers(graph);
+}
+
+/// A node of a view of a view is one of the first tensor.
+void merge_views(Graph& graph) {
+  for (Node& node : graph.nodes) {
+    if (node.op != "Reshape" && node.op != "Transpose") continue;
+    NodeId before = graph.value(node.inputs[0]).producer;
+    if (before == no_node || graph.node(before).op != node.op) continue;
+    const Node& first = graph.node(before);
+    if (node.op == "Transpose") {
+      std::vector<int64_t> inner = first.attributes.get_ints("perm"),
+                           outer = node.attributes.get_ints("perm"), both;
+      for (int64_t axis : outer) both.push_back(inner[static_cast<size_t>(axis)]);
+      node.attributes.set("perm", both);
+    }
+    node.inputs[0] = first.inputs[0];
+  }
+}
+
+// ---- constants per channel behind a convolution ----
+
+/// What is multiplied with and added to each output channel.
+struct ChannelLine {
+  std::vector<float> scale, shift;
+  bool scaled = false, shifted = false;
+};
+
+/// The other input of `node` as one number a channel, or nothing.
+std::optional<std::vector<float>> channel_constant(const Graph& graph, const Node& node, ValueId x,
+                                                   int64_t channels) {
+  if (node.inputs.size() != 2 || node.inputs[0] == node.inputs[1]) return std::nullopt;
+  ValueId other = node.inputs[0] == x ? node.inputs[1] : node.inputs[0];
+  const auto& constant = graph.value(other).constant;
+  if (!constant || constant->dtype() != DType::f32 || shape_of(graph, node.outputs[0]) != shape_of(graph, x))
+    return std::nullopt;
+  Shape shape = constant->shape();
+  size_t rank = shape_of(graph, x).size();
+  int64_t count = element_count(shape);
+  bool along_channels =
+      shape.size() >= rank - 1 && shape[shape.size() - rank + 1] == channels && count == channels;
+  auto numbers = constant->as<float>();
+  if (count == 1) return std::vector<float>(static_cast<size_t>(channels), numbers[0]);
+  if (!along_channels) return std::nullopt;
+  return std::vector<float>(numbers.begin(), numbers.end());
+}
+
+bool take(ChannelLine& line, const Graph& graph, const Node& node, ValueId x) {
+  bool multiply = node.op == "Mul", add = node.op == "Add";
+  if (!multiply && !add) return false;
+  auto numbers = channel_constant(graph, node, x, static_cast<int64_t>(line.scale.size()));
+  if (!numbers) return false;
+  for (size_t c = 0; c < line.scale.size(); ++c) {
+    if (multiply)
+      line.scale[c] *= (*numbers)[c], line.shift[c] *= (*numbers)[c];
+    else
+      line.shift[c] += (*numbers)[c];
+  }
+  (multiply ? line.scaled : line.shifted) = true;
+  return true;
+}
+
+Tensor scale_weights(const Tensor& weights, const std::vector<float>& scale) {
+  Tensor scaled(weights.dtype(), weights.shape());
+  size_t each = weights.as<float>().size() / scale.size();
+  for (size_t i = 0; i < scaled.as<float>().size(); ++i)
+    scaled.as<float>()[i] = weights.as<float>()[i] * scale[i / each];
+  return scaled;
+}
+
+/// Mul and Add chains behind one convolution become its weights and a single Add.
+void fold_line(Graph& graph, Node& conv, const std::vector<std::vector<NodeId>>& readers) {
+  const auto& weights = graph.value(conv.inputs[1]).constant;
+  if (!weights || weights->dtype() != DType::f32) return;
+  auto channels = static_cast<size_t>(weights->shape()[0]);
+  ChannelLine line{std::vector<float>(channels, 1), std::vector<float>(channels, 0)};
+  ValueId end = conv.outputs[0];
+  NodeId last = no_node;
+  int taken = 0;
+  while (!is_output(graph, end) && readers[index(end)].size() == 1) {
+    NodeId next = readers[index(end)][0];
+    if (!take(line, graph, graph.node(next), end)) break;
+    end = graph.node(next).outputs[0], last = next, ++taken;
+  }
+  if (taken < 2 && !line.scaled) return;
+  if (line.scaled)
+    conv.inputs[1] =
+        graph.add_constant(fmt::format("folded{}", graph.values.size()), scale_weights(*weights, line.scale));
+  if (!line.shifted) {
+    conv.outputs[0] = end;
+    graph.node(last).outputs.clear();
+    return;
+  }
+  Shape shape(shape_of(graph, end).size() - 1, 1);
+  shape[0] = static_cast<int64_t>(channels);
+  Tensor shift(DType::f32, shape);
+  std::ranges::copy(line.shift, shift.as<float>().begin());
+  ValueId constant = graph.add_constant(fmt::format("folded{}", graph.values.size()), shift);
+  graph.node(last).op = "Add";
+  graph.node(last).inputs = {conv.outputs[0], constant};
+}
+
+void fold_channel_constants(Graph& graph) {
+  auto readers = find_readers(graph);
+  for (size_t n = 0; n < graph.nodes.size(); ++n)
+    if (graph.nodes[n].op == "Conv") fold_line(graph, graph.nodes[n], readers);
+  set_producers(graph);
+}
+
+// ---- what a Pad adds around the input of a convolution or pooling ----
+
+/// A Pad of the spatial axes alone, by one number that is known.
+struct Frame {
+  double fill = 0;
+  std::vector<int64_t> begin, end;  // of the spatial axes
+};
+
+std::optional<Frame> frame_before(const Graph& graph, const Node& node) {
+  if (graph.value(node.inputs[0]).producer == no_node) return std::nullopt;
+  const Node& pad = graph.node(graph.value(node.inputs[0]).producer);
+  if (pad.op != "Pad" || pad.attributes.get_string("mode", "") != "constant") return std::nullopt;
+  const auto& fill = graph.value(pad.inputs[1]).constant;
+  const std::optional<double> number = fill ? read_scalar(*fill) : std::nullopt;
+  const Shape from = shape_of(graph, pad.inputs[0]), to = shape_of(graph, pad.outputs[0]);
+  const std::vector<int64_t> begin = pad.attributes.get_ints("begin");
+  if (!number || from[0] != to[0] || from[1] != to[1] || begin[0] != 0 || begin[1] != 0) return std::nullopt;
+  Frame frame{*number, {}, {}};
+  for (size_t i = 2; i < from.size(); ++i) {
+    frame.begin.push_back(begin[i]);
+    frame.end.push_back(to[i] - from[i] - begin[i]);
+    if (frame.begin.back() < 0 || frame.end.back() < 0) return std::nullopt;
+  }
+  return frame;
+}
+
+/// A convolution adds zeros of its own around its input.
+bool take_into_conv(Node& conv, const Frame& frame) {
+  if (frame.fill != 0 || !all_are(conv.attributes.get_ints("spread"), 1)) return false;
+  std::vector<int64_t> pads = conv.attributes.get_ints("pads");
+  for (size_t i = 0; i < frame.begin.size(); ++i) pads[i] += frame.begin[i];
+  conv.attributes.set("pads", pads);
+  return true;
+}
+
+/// A pooling that adds nothing of its own and whose last window ends inside what the Pad made.
+bool take_into_pool(Node& pool, const Frame& frame, const Shape& padded, const Shape& out) {
+  const std::vector<int64_t> kernel = pool.attributes.get_ints("kernel"),
+                             strides = pool.attributes.get_ints("strides"),
+                             dilations = pool.attributes.get_ints("dilations");
+  if (!all_are(pool.attributes.get_ints("pads"), 0) || pool.attributes.has("fill")) return false;
+  for (size_t i = 0; i < kernel.size(); ++i) {
+    if ((out[i + 2] - 1) * strides[i] + (kernel[i] - 1) * dilations[i] >= padded[i + 2]) return false;
+  }
+  std::vector<int64_t> pads = frame.begin;
+  pads.insert(pads.end(), frame.end.begin(), frame.end.end());
+  pool.attributes.set("pads", pads);
+  pool.attributes.set("fill", static_cast<float>(frame.fill));
+  return true;
+}
+
+void fold_padding(Graph& graph) {
+  for (Node& node : graph.nodes) {
+    if (node.op != "Conv" && node.op != "MaxPool") continue;
+    const std::optional<Frame> frame = frame_before(graph, node);
+    if (!frame) continue;
+    const bool taken = node.op == "Conv" ? take_into_conv(node, *frame)
+                                         : take_into_pool(node, *frame, shape_of(graph, node.inputs[0]),
+                                                          shape_of(graph, node.outputs[0]));
+    if (taken) node.inputs[0] = graph.node(graph.value(node.inputs[0]).producer).inputs[0];
+  }
+}
+
+// ---- reshapes behind matrix products ----
+
+class ReshapeSinker {
+ public:
+  explicit ReshapeSinker(Graph& graph) : graph_(graph) {}
+
+  void run() {
+    std::vector<Node> nodes = std::move(graph_.nodes);
+    graph_.nodes.clear();
+    for (Node& node : nodes) {
+      if (node.op == "MatMul") products_.insert(node.outputs[0]);
+      if (form_of(node) == Form::elementwise && sink(node)) continue;
+      add(std::move(node));
+    }
+    set_producers(graph_);
+  }
+
+ private:
+  void add(Node node) {
+    graph_.value(node.outputs[0]).producer = NodeId(graph_.nodes.size());
+    graph_.nodes.push_back(std::move(node));
+  }
+
+  /// The product (or elementwise result of one) that a reshape of it is seen through, or nothing.
+  std::optional<ValueId> source(ValueId value) const {
+    NodeId producer = graph_.value(value).producer;
+    if (producer == no_node || graph_.node(producer).op != "Reshape") return std::nullopt;
+    ValueId from = graph_.node(producer).inputs[0];
+    return products_.contains(from) ? std::optional(from) : std::nullopt;
+  }
+
+  ValueId reshaped(ValueId value, const Shape& shape) {
+    if (shape_of(graph_, value) == shape) return value;
+    const Value from = graph_.value(value);
+    std::string name = fmt::format("sunk{}", graph_.values.size());
+    if (from.constant)
+      return graph_.add_constant(
+          name, Tensor(TensorView{from.constant->data(), from.type.dtype, shape}, from.constant->owner()));
+    NodeId producer = from.producer;
+    if (producer != no_node && graph_.node(producer).op == "Reshape" &&
+        shape_of(graph_, graph_.node(producer).inputs[0]) == shape)
+      return graph_.node(producer).inputs[0];
+    ValueId to = graph_.add_value(name, {from.type.dtype, to_symbolic(shape)});
+    add({name, "Reshape", "", 0, {value}, {to}, {}, {}});
+    return to;
+  }
+
+  /// What an input looks like in the sizes before the reshape: all of it, its last axis, one number; or
+  /// nothing.
+  std::optional<Shape> shape_before(ValueId input, const Shape& out, const Shape& before) const {
+    Shape shape = shape_of(graph_, input);
+    if (shape == out) return before;
+    int64_t count = element_count(shape);
+    if (count == 1) return Shape{};
+    if (shape.back() == count && count == out.back() && count == before.back()) return Shape{count};
+    return std::nullopt;
+  }
+
+  bool sink(const Node& node) {
+    Shape out = shape_of(graph_, node.outputs[0]), before;
+    for (ValueId input : node.inputs)
+      if (auto from = source(input); from && shape_of(graph_, input) == out) before = shape_of(graph_, *from);
+    if (before.empty() || before == out) return false;
+    std::vector<Shape> shapes;
+    for (ValueId input : node.inputs) {
+      auto shape = shape_before(input, out, before);
+      if (!shape) return false;
+      shapes.push_back(*shape);
+    }
+    Node moved = node;
+    for (size_t i = 0; i < shapes.size(); ++i) moved.inputs[i] = reshaped(node.inputs[i], shapes[i]);
+    ValueId result = graph_.add_value(fmt::format("sunk{}", graph_.values.size()),
+                                      {graph_.value(node.outputs[0]).type.dtype, to_symbolic(before)});
+    moved.outputs = {result};
+    products_.insert(result);
+    add(std::move(moved));
+    add({node.name + "_shape", "Reshape", "", 0, {result}, node.outputs, {}, {}});
+    return true;
+  }
+
+  Graph& graph_;
+  std::set<ValueId> products_;
+};
+
+/// An output of the region must be made by a node that writes memory.
+void copy_view_outputs(Graph& graph) {
+  for (ValueId& output : graph.outputs) {
+    NodeId producer = graph.value(output).producer;
+    if (producer == no_node || !is_view_op(graph.node(producer).op)) continue;
+    ValueId copy = graph.add_value(fmt::format("copy{}", graph.values.size()), graph.value(output).type);
+    graph.add_node({fmt::format("copy{}", graph.nodes.size()), "Copy", "", 0, {output}, {copy}, {}, {}});
+    output = copy;
+  }
+}
+
+}  // namespace
+
+void simplify(Graph& graph) {
+  merge_views(graph);
+  fold_channel_constants(graph);
+  remove_dead_nodes(graph);
+  fold_padding(graph);
+  ReshapeSinker(graph).run();
+  merge_views(graph);
+  remove_dead_nodes(graph);
+  hoist_strides(graph);
+  set_producers(graph);
+  copy_view_outputs(graph);
+}
+
+}  // namespace intarsia::halide

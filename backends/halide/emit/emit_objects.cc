@@ -1,0 +1,130 @@
+#include "backends/halide/emit/emit_objects.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "backends/halide/emit/kernel_costs.h"
+
+namespace intarsia::halide {
+namespace {
+
+using Kind = CodegenOutcome::Kind;
+
+/// Of its function.
+std::string name_of(const Kernel& kernel, bool checks) {
+  const std::string text = fmt::format("{}{}", checks ? "checks\n" : "", kernel.text());
+  const XXH128_hash_t digest = XXH3_128bits(text.data(), text.size());
+  return fmt::format("intarsia_{:016x}{:016x}", digest.high64, digest.low64);
+}
+
+/// What it computes, for people: "Conv Add Relu -> f32[1,64,56,56]".
+std::string describe(const Kernel& kernel) {
+  std::string text;
+  for (const Node& node : kernel.body.nodes) text += node.op + " ";
+  return fmt::format("{}-> {}[{}]", text, dtype_name(kernel.output.dtype), print_shape(kernel.output.shape));
+}
+
+void report(const Kernel& kernel, const CodegenOutcome& outcome, CodegenReport* to) {
+  if (to == nullptr) return;
+  if (outcome.kind == Kind::given_up)
+    to->given_up.push_back(fmt::format("{}: {}", describe(kernel), outcome.why));
+  ++to->kernels;
+  to->cpu_seconds += outcome.cpu_seconds;
+  if (outcome.cpu_seconds <= to->slowest_seconds) return;
+  to->slowest_seconds = outcome.cpu_seconds;
+  to->slowest = describe(kernel);
+}
+
+/// Code that took too much time once is not tried again, so that the next compile gives the same program.
+bool was_given_up(const Kernel& kernel, const CompileOptions& options) {
+  return options.tuner != nullptr && options.tuner->costs->find(cost_key(kernel, options)) == never;
+}
+
+void remember_given_up(const Kernel& kernel, const CompileOptions& options) {
+  if (options.tuner == nullptr) return;
+  const std::pair<std::string, int64_t> entry(cost_key(kernel, options), never);
+  options.tuner->costs->add(std::span(&entry, 1));
+}
+
+/// The last way to compute it has more time, because nothing could take its place.
+double cpu_seconds_for(const Call& call, const EmitOptions& emit) {
+  return call.alternatives.empty() ? 6 * emit.cpu_seconds : emit.cpu_seconds;
+}
+
+/// What to try next for a call, after this outcome.
+Status take_alternative(Call& call, const CodegenOutcome& outcome) {
+  Kernel& kernel = call.kernel;
+  if (outcome.kind == Kind::repeats) {
+    kernel.in_place.reset();
+    return {};
+  }
+  if (call.alternatives.empty())
+    return fail("halide: no code for the kernel {}: {}; run its operators elsewhere with --pin",
+                describe(kernel), outcome.why);
+  const std::optional<size_t> in_place = kernel.in_place;
+  kernel = std::move(call.alternatives.front());
+  kernel.in_place = in_place;
+  call.alternatives.erase(call.alternatives.begin());
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<const CodegenOutcome*>> Emitter::emit(std::span<const Kernel* const> kernels,
+                                                         const EmitOptions& emit,
+                                                         const CompileOptions& options) {
+  std::vector<std::string> names;
+  std::vector<CodegenRequest> requests;
+  for (const Kernel* kernel : kernels) {
+    names.push_back(name_of(*kernel, emit.checks));
+    const auto [at, is_new] = made_.try_emplace(names.back());
+    if (!is_new) continue;
+    if (was_given_up(*kernel, options))
+      at->second.why = "making its code took too much time before";
+    else
+      requests.push_back({*kernel, names.back(), emit.checks, emit.cpu_seconds});
+  }
+  emit.progress.expect(static_cast<double>(requests.size()));
+  const CodegenPool::Watch watch{options.is_cancelled, emit.progress};
+  auto outcomes = requests.empty() ? Result<std::vector<CodegenOutcome>>() : pool_.run(requests, watch);
+  if (!outcomes) {
+    for (const CodegenRequest& request : requests) made_.erase(request.name);
+    return tl::unexpected(outcomes.error());
+  }
+  for (size_t i = 0; i < requests.size(); ++i) {
+    report(requests[i].kernel, (*outcomes)[i], options.codegen);
+    if ((*outcomes)[i].out_of_time) remember_given_up(requests[i].kernel, options);
+    made_[requests[i].name] = std::move((*outcomes)[i]);
+  }
+  std::vector<const CodegenOutcome*> all;
+  for (const std::string& name : names) all.push_back(&made_.at(name));
+  return all;
+}
+
+Result<std::vector<EmittedKernel>> emit_objects(std::vector<Call>& calls, Emitter& emitter,
+                                                const EmitOptions& emit, const CompileOptions& options) {
+  std::vector<EmittedKernel> emitted(calls.size());
+  std::vector<size_t> missing;
+  for (size_t c = 0; c < calls.size(); ++c) missing.push_back(c);
+  while (!missing.empty()) {
+    std::map<double, std::vector<size_t>> by_limit;
+    for (size_t c : missing) by_limit[cpu_seconds_for(calls[c], emit)].push_back(c);
+    missing.clear();
+    for (const auto& [seconds, some] : by_limit) {
+      std::vector<const Kernel*> kernels;
+      for (size_t c : some) kernels.push_back(&calls[c].kernel);
+      const auto outcomes = TRY(emitter.emit(kernels, {emit.checks, seconds, emit.progress}, options));
+      for (size_t i = 0; i < some.size(); ++i) {
+        if (outcomes[i]->kind == Kind::made) {
+          emitted[some[i]] = outcomes[i]->kernel;
+          continue;
+        }
+        TRY(take_alternative(calls[some[i]], *outcomes[i]));
+        missing.push_back(some[i]);
+      }
+    }
+  }
+  return emitted;
+}
+
+}  // namespace intarsia::halide

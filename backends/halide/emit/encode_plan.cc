@@ -1,0 +1,105 @@
+#include "backends/halide/emit/encode_plan.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "backends/halide/abi/region_plan_generated.h"
+
+namespace intarsia::halide {
+namespace {
+
+class Encoder {
+ public:
+  std::string encode(const Graph& graph, const std::vector<Call>& calls,
+                     const std::vector<EmittedKernel>& kernels, const CompileOptions& options,
+                     MemoryPlan& memory) {
+    for (size_t c = 0; c < calls.size(); ++c) {
+      const uint32_t kernel = add_kernel(calls[c].kernel, kernels[c]);
+      calls_.push_back(fbs::CreateCall(builder_, kernel, add_places(memory.places[c]),
+                                       builder_.CreateString(label(calls[c], options.keep_names)),
+                                       static_cast<uint32_t>(calls[c].times), steps(calls[c])));
+    }
+    size_t scratch = 0;
+    for (const EmittedKernel& kernel : kernels)
+      scratch = std::max(scratch, (kernel.scratch_bytes + 63) / 64 * 64);
+    size_t arena = (memory.workspace_bytes + 63) / 64 * 64;
+    uint32_t workers = scratch > 0 ? static_cast<uint32_t>(options.threads) : 0;
+    memory.workspace_bytes = arena + scratch * workers;
+    builder_.Finish(fbs::CreateRegionPlan(builder_, 3, tensor_bytes(graph, graph.inputs),
+                                          tensor_bytes(graph, graph.outputs), memory.workspace_bytes, arena,
+                                          scratch, workers, builder_.CreateVector(kernels_),
+                                          builder_.CreateVector(calls_)));
+    return {reinterpret_cast<const char*>(builder_.GetBufferPointer()), builder_.GetSize()};
+  }
+
+ private:
+  /// "conv1/BiasAdd: Conv Add Relu"
+  static std::string label(const Call& call, bool keep_names) {
+    std::vector<std::string_view> ops;
+    for (const Node& node : call.kernel.body.nodes) ops.push_back(node.op);
+    const std::string work = fmt::format("{}", fmt::join(ops, " "));
+    return keep_names ? fmt::format("{}: {}", call.source, work) : work;
+  }
+
+  flatbuffers::Offset<flatbuffers::Vector<int64_t>> steps(const Call& call) {
+    if (call.times == 1) return 0;
+    std::vector<int64_t> bytes;
+    for (size_t i = 0; i <= call.kernel.inputs.size(); ++i) {
+      const Argument& argument = i < call.kernel.inputs.size() ? call.kernel.inputs[i] : call.kernel.output;
+      bytes.push_back(call.walk(i).step * static_cast<int64_t>(dtype_bytes(argument.dtype, 1)));
+    }
+    return builder_.CreateVector(bytes);
+  }
+
+  uint32_t add_kernel(const Kernel& kernel, const EmittedKernel& emitted) {
+    const auto [at, is_new] =
+        kernel_index_.try_emplace(emitted.symbol, static_cast<uint32_t>(kernels_.size()));
+    if (!is_new) return at->second;
+    const std::vector<ArgumentForm> forms = argument_forms(kernel, emitted.output);
+    INTARSIA_CHECK(emitted.symbol.ends_with(symbol_ending(forms)));
+    std::vector<flatbuffers::Offset<fbs::Argument>> arguments;
+    for (const ArgumentForm& form : forms) {
+      arguments.push_back(fbs::CreateArgument(builder_, static_cast<uint8_t>(form.dtype),
+                                              builder_.CreateVector(form.extents),
+                                              builder_.CreateVector(form.strides)));
+    }
+    const auto symbol = builder_.CreateString(emitted.symbol);
+    kernels_.push_back(fbs::CreateKernel(builder_, symbol, builder_.CreateVector(arguments)));
+    return at->second;
+  }
+
+  flatbuffers::Offset<flatbuffers::Vector<const fbs::Place*>> add_places(const std::vector<Place>& places) {
+    std::vector<fbs::Place> to;
+    for (const Place& place : places)
+      to.emplace_back(static_cast<fbs::Where>(place.where), static_cast<uint32_t>(place.index), place.offset);
+    return builder_.CreateVectorOfStructs(to);
+  }
+
+  flatbuffers::Offset<flatbuffers::Vector<uint64_t>> tensor_bytes(const Graph& graph,
+                                                                  const std::vector<ValueId>& values) {
+    std::vector<uint64_t> bytes;
+    for (ValueId value : values) {
+      const ValueType& type = graph.value(value).type;
+      bytes.push_back(dtype_bytes(type.dtype, static_cast<size_t>(element_count(*type.fixed_shape()))));
+    }
+    return builder_.CreateVector(bytes);
+  }
+
+  flatbuffers::FlatBufferBuilder builder_;
+  std::map<std::string, uint32_t> kernel_index_;  // by symbol
+  std::vector<flatbuffers::Offset<fbs::Kernel>> kernels_;
+  std::vector<flatbuffers::Offset<fbs::Call>> calls_;
+};
+
+}  // namespace
+
+std::string encode_plan(const Graph& graph, const std::vector<Call>& calls,
+                        const std::vector<EmittedKernel>& kernels, const CompileOptions& options,
+                        MemoryPlan& memory) {
+  return Encoder().encode(graph, calls, kernels, options, memory);
+}
+
+}  // namespace intarsia::halide

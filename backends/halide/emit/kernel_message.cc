@@ -1,0 +1,238 @@
+#include "backends/halide/emit/kernel_message.h"
+
+#include <cstring>
+
+#include "backends/halide/emit/codegen_generated.h"
+
+namespace intarsia::halide {
+namespace {
+
+namespace msg = codegen;
+
+std::string finish(flatbuffers::FlatBufferBuilder& builder) {
+  return {reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize()};
+}
+
+template <typename T>
+std::unique_ptr<T> to_unique(T value) {
+  return std::make_unique<T>(std::move(value));
+}
+
+std::vector<uint32_t> to_numbers(const std::vector<ValueId>& ids) {
+  std::vector<uint32_t> numbers;
+  for (ValueId id : ids) numbers.push_back(static_cast<uint32_t>(id));
+  return numbers;
+}
+
+std::vector<ValueId> to_ids(const std::vector<uint32_t>& numbers) {
+  std::vector<ValueId> ids;
+  for (uint32_t number : numbers) ids.push_back(ValueId(number));
+  return ids;
+}
+
+msg::AttributeT encode(const Attributes::Entry& entry) {
+  msg::AttributeT to;
+  to.name = entry.name;
+  if (auto* integer = std::get_if<int64_t>(&entry.value)) {
+    to.kind = msg::AttributeKind::integer, to.integers = {*integer};
+  } else if (auto* real = std::get_if<float>(&entry.value)) {
+    to.kind = msg::AttributeKind::real, to.reals = {*real};
+  } else if (auto* text = std::get_if<std::string>(&entry.value)) {
+    to.kind = msg::AttributeKind::text, to.text = *text;
+  } else if (auto* integers = std::get_if<std::vector<int64_t>>(&entry.value)) {
+    to.kind = msg::AttributeKind::integers, to.integers = *integers;
+  } else {
+    auto* reals = std::get_if<std::vector<float>>(&entry.value);
+    INTARSIA_CHECK(reals != nullptr);  // canonical operators have no other attributes
+    to.kind = msg::AttributeKind::reals, to.reals = *reals;
+  }
+  return to;
+}
+
+AttributeValue decode(const msg::AttributeT& from) {
+  switch (from.kind) {
+    case msg::AttributeKind::integer:
+      return from.integers.at(0);
+    case msg::AttributeKind::real:
+      return from.reals.at(0);
+    case msg::AttributeKind::text:
+      return from.text;
+    case msg::AttributeKind::integers:
+      return from.integers;
+    case msg::AttributeKind::reals:
+      return from.reals;
+  }
+  INTARSIA_CHECK(false);
+  return {};
+}
+
+msg::ValueT encode(const Value& value) {
+  msg::ValueT to;
+  to.dtype = static_cast<uint8_t>(value.type.dtype);
+  to.dims = *value.type.fixed_shape();
+  if (value.constant) {
+    const auto* bytes = static_cast<const uint8_t*>(value.constant->data());
+    to.constant.assign(bytes, bytes + value.constant->bytes());
+  }
+  return to;
+}
+
+void decode(const msg::ValueT& from, Graph& body) {
+  const DType dtype = static_cast<DType>(from.dtype);
+  const std::string name = fmt::format("v{}", body.values.size());
+  if (from.constant.empty()) {
+    body.add_value(name, {dtype, to_symbolic(from.dims)});
+    return;
+  }
+  Tensor scalar(dtype, from.dims);
+  INTARSIA_CHECK(scalar.bytes() == from.constant.size());
+  std::memcpy(scalar.data(), from.constant.data(), from.constant.size());
+  body.add_constant(name, std::move(scalar));
+}
+
+msg::NodeT encode(const Node& node) {
+  msg::NodeT to;
+  to.op = node.op;
+  to.version = node.version;
+  to.inputs = to_numbers(node.inputs);
+  to.outputs = to_numbers(node.outputs);
+  for (const Attributes::Entry& entry : node.attributes) to.attributes.push_back(to_unique(encode(entry)));
+  return to;
+}
+
+void decode(const msg::NodeT& from, Graph& body) {
+  Node node{fmt::format("n{}", body.nodes.size()),
+            from.op,
+            "",
+            from.version,
+            to_ids(from.inputs),
+            to_ids(from.outputs),
+            {},
+            {}};
+  for (const auto& attribute : from.attributes) node.attributes.set(attribute->name, decode(*attribute));
+  body.add_node(std::move(node));
+}
+
+msg::ArgumentT encode(const Argument& argument) {
+  msg::ArgumentT to;
+  to.dtype = static_cast<uint8_t>(argument.dtype);
+  to.shape = argument.shape;
+  to.strides = argument.strides;
+  return to;
+}
+
+Argument decode(const msg::ArgumentT& from) {
+  return {static_cast<DType>(from.dtype), from.shape, from.strides};
+}
+
+std::unique_ptr<msg::TileT> encode(const ContractionTile& tile) {
+  msg::TileT to;
+  to.lanes = tile.lanes;
+  to.panel = tile.panel;
+  to.pixels = tile.pixels;
+  to.exact = tile.exact;
+  return to_unique(to);
+}
+
+ContractionTile decode(const msg::TileT& from) { return {from.lanes, from.panel, from.pixels, from.exact}; }
+
+int to_number(const std::optional<size_t>& place) { return place ? static_cast<int>(*place) : -1; }
+
+std::optional<size_t> to_place(int number) {
+  return number < 0 ? std::nullopt : std::optional(static_cast<size_t>(number));
+}
+
+msg::KernelT encode(const Kernel& kernel) {
+  msg::KernelT to;
+  to.form = static_cast<uint8_t>(kernel.form);
+  to.level = kernel.isa.level;
+  for (const Value& value : kernel.body.values) to.values.push_back(to_unique(encode(value)));
+  for (const Node& node : kernel.body.nodes) to.nodes.push_back(to_unique(encode(node)));
+  to.inputs = to_numbers(kernel.body.inputs);
+  to.output = static_cast<uint32_t>(kernel.body.outputs[0]);
+  to.anchor = static_cast<uint32_t>(kernel.anchor);
+  for (const Argument& input : kernel.inputs) to.arguments.push_back(to_unique(encode(input)));
+  to.arguments.push_back(to_unique(encode(kernel.output)));
+  to.weights = to_number(kernel.weights);
+  to.algorithm = static_cast<uint8_t>(kernel.schedule.algorithm);
+  to.tile = encode(kernel.schedule.tile);
+  to.threads_share_rows = kernel.schedule.threads_share_rows;
+  to.scores = encode(kernel.attention.scores);
+  to.product = encode(kernel.attention.product);
+  to.rows = kernel.attention.rows;
+  to.panel = kernel.packing.panel;
+  to.panels = kernel.packing.panels;
+  to.in_place = to_number(kernel.in_place);
+  to.threads = kernel.threads;
+  return to;
+}
+
+Result<Kernel> decode(const msg::KernelT& from) {
+  Kernel kernel;
+  kernel.form = static_cast<Form>(from.form);
+  kernel.isa = TRY(make_isa(from.level));
+  for (const auto& value : from.values) decode(*value, kernel.body);
+  for (const auto& node : from.nodes) decode(*node, kernel.body);
+  kernel.body.inputs = to_ids(from.inputs);
+  kernel.body.outputs = {ValueId(from.output)};
+  kernel.anchor = NodeId(from.anchor);
+  for (const auto& argument : from.arguments) kernel.inputs.push_back(decode(*argument));
+  kernel.output = std::move(kernel.inputs.back());
+  kernel.inputs.pop_back();
+  kernel.weights = to_place(from.weights);
+  kernel.schedule = {static_cast<ContractionSchedule::Algorithm>(from.algorithm), decode(*from.tile),
+                     from.threads_share_rows};
+  kernel.attention = {decode(*from.scores), decode(*from.product), from.rows};
+  kernel.packing = {from.panel, from.panels};
+  kernel.in_place = to_place(from.in_place);
+  kernel.threads = from.threads;
+  return kernel;
+}
+
+}  // namespace
+
+std::string encode_request(const CodegenRequest& request) {
+  msg::RequestT to;
+  to.name = request.name;
+  to.checks = request.checks;
+  to.cpu_seconds = request.cpu_seconds;
+  to.kernel = to_unique(encode(request.kernel));
+  flatbuffers::FlatBufferBuilder builder;
+  builder.Finish(msg::Request::Pack(builder, &to));
+  return finish(builder);
+}
+
+Result<CodegenRequest> decode_request(const std::string& bytes) {
+  msg::RequestT from;
+  flatbuffers::GetRoot<msg::Request>(bytes.data())->UnPackTo(&from);
+  return CodegenRequest{TRY(decode(*from.kernel)), from.name, from.checks, from.cpu_seconds};
+}
+
+std::string encode_reply(const CodegenReply& reply) {
+  msg::ReplyT to;
+  if (!reply) {
+    to.error = reply.error().message;
+  } else if (!*reply) {
+    to.repeats = true;
+  } else {
+    const EmittedKernel& kernel = **reply;
+    to.object.assign(kernel.object_file.begin(), kernel.object_file.end());
+    to.output = to_unique(encode(kernel.output));
+    to.scratch_bytes = kernel.scratch_bytes;
+    to.symbol = kernel.symbol;
+  }
+  flatbuffers::FlatBufferBuilder builder;
+  builder.Finish(msg::Reply::Pack(builder, &to));
+  return finish(builder);
+}
+
+CodegenReply decode_reply(const std::string& bytes) {
+  msg::ReplyT from;
+  flatbuffers::GetRoot<msg::Reply>(bytes.data())->UnPackTo(&from);
+  if (!from.error.empty()) return fail("{}", from.error);
+  if (from.repeats) return std::nullopt;
+  return EmittedKernel{
+      from.symbol, {from.object.begin(), from.object.end()}, decode(*from.output), from.scratch_bytes};
+}
+
+}  // namespace intarsia::halide

@@ -1,0 +1,175 @@
+#include "backends/halide/fuse/fuse.h"
+
+#include <algorithm>
+#include <set>
+
+#include "backends/halide/fuse/match_attention.h"
+
+namespace intarsia::halide {
+namespace {
+
+class Fuser {
+ public:
+  explicit Fuser(const Layouts& layouts)
+      : layouts_(layouts),
+        graph_(layouts.graph),
+        readers_(find_readers(layouts.graph)),
+        taken_(graph_.nodes.size(), false) {}
+
+  std::vector<Group> run() {
+    // First, so that no other group takes their masks.
+    for (size_t n = 0; n < graph_.nodes.size(); ++n)
+      if (const auto attention = find_attention(graph_, readers_, NodeId(n)); attention && wins(*attention))
+        groups_.push_back(grow_attention(*attention));
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+      if (taken_[n] || layouts_.is_view[n] || form_of(graph_.nodes[n]) == Form::concat) continue;
+      groups_.push_back(grow(NodeId(n)));
+    }
+    // A group stands where its last node stood: all that it reads is made before.
+    std::ranges::sort(groups_, {}, [](const Group& group) { return group.nodes.back(); });
+    return std::move(groups_);
+  }
+
+ private:
+  Shape shape(ValueId id) const { return *graph_.value(id).type.fixed_shape(); }
+
+  /// A reduction that takes part in the rows of a group: same input sizes, same axes.
+  struct Rows {
+    Shape full, reduced;
+    std::vector<int64_t> axes;
+  };
+
+  std::optional<Rows> rows_of(const Node& node) const {
+    if (form_of(node) != Form::rows) return std::nullopt;
+    return Rows{shape(node.inputs[0]), shape(node.outputs[0]), node.attributes.get_ints("axes")};
+  }
+
+  Group grow(NodeId start) {
+    const Node& first = graph_.node(start);
+    Form form = form_of(first);
+    Group group{form == Form::view ? Form::movement : form, {start}, first.outputs[0]};
+    taken_[index(start)] = true;
+    std::optional<Rows> rows = rows_of(first);
+    while (extend(group, rows)) {
+    }
+    std::ranges::sort(group.nodes);
+    return group;
+  }
+
+  /// One kernel beside three, in us, heads x length x channels of a head, on one thread of a Zen 4:
+  ///   12x64x64 135, 158      12x128x64 516, 533    12x197x64 1254, 1301
+  ///   12x256x64 2064, 2105   12x512x64 8299, 9777  8x128x32 192, 208
+  ///   8x197x32 471, 507      6x64x128 126, 137     6x128x128 481, 489
+  ///   6x1024x128 31463, 32542
+  /// and on two: 12x128x64 278, 321; 12x197x64 631, 701; 12x512x64 4284, 5325. So one wherever it may be. But
+  /// constants are better packed at compile time, and only a product of its own packs values whose channels
+  /// lie apart.
+  bool wins(const AttentionNodes& attention) const {
+    const ValueId keys = graph_.node(attention.scores).inputs[1],
+                  values = graph_.node(attention.product).inputs[1];
+    return std::ranges::none_of(attention.all(), [&](NodeId node) { return taken_[index(node)]; }) &&
+           !graph_.value(keys).constant && !graph_.value(values).constant &&
+           layouts_.storage[index(values)].strides.back() == 1;
+  }
+
+  Group grow_attention(const AttentionNodes& attention) {
+    Group group{Form::attention, attention.all(), graph_.node(attention.product).outputs[0]};
+    for (NodeId node : group.nodes) taken_[index(node)] = true;
+    std::optional<Rows> rows;
+    while (extend(group, rows)) {
+    }
+    return group;
+  }
+
+  bool is_region_output(ValueId value) const {
+    return std::ranges::find(graph_.outputs, value) != graph_.outputs.end();
+  }
+
+  /// May this node be computed inside the group, whose output so far has the sizes of `tail`?
+  bool fits(const Node& node, ValueId tail, const Group& group, std::optional<Rows>& rows) const {
+    Shape out = shape(node.outputs[0]);
+    if (form_of(node) == Form::elementwise)
+      return rows ? out == rows->full || out == rows->reduced : out == shape(tail);
+    if (group.form != Form::elementwise && group.form != Form::rows) return false;
+    if (takes_in_front(node, tail)) return group.form == Form::elementwise && !rows;
+    std::optional<Rows> other = rows_of(node);
+    if (!other || node.op == "ArgMax" || node.op == "ArgMin") return false;
+    if (!rows && other->full == shape(tail)) {
+      rows = other;
+      return true;
+    }
+    return rows && other->full == rows->full && other->axes == rows->axes;
+  }
+
+  /// A convolution computes elementwise operators in front of it while it copies its input's rows.
+  bool takes_in_front(const Node& node, ValueId input) const {
+    return node.op == "Conv" && node.attributes.get_int("group", 1) == 1 && node.inputs[0] == input &&
+           std::ranges::count(node.inputs, input) == 1 && readers_[index(input)].size() == 1 &&
+           all_are(node.attributes.get_ints("spread", {1}), 1);
+  }
+
+  /// Adds the smallest set of readers after which again one value alone is read from outside, if all of them
+  /// fit.
+  bool extend(Group& group, std::optional<Rows>& rows) {
+    constexpr size_t most_nodes = 24;  // of one extension: keeps expressions small
+    constexpr size_t most_group = 20;  // before one: a kernel has at most 96 buffers (region_executable.h)
+    if (group.form == Form::recurrence || is_region_output(group.output) || group.nodes.size() > most_group)
+      return false;
+    std::set<ValueId> live{group.output};
+    std::set<NodeId> added;
+    std::optional<Rows> grown_rows = rows;
+    while (added.size() < most_nodes) {
+      NodeId next = no_node;
+      for (ValueId value : live)
+        for (NodeId reader : readers_[index(value)])
+          if (!added.contains(reader)) next = std::min(next, reader);
+      if (next == no_node || taken_[index(next)] || layouts_.is_view[index(next)]) return false;
+      const Node& node = graph_.node(next);
+      if (!fits(node, group.output, group, grown_rows)) return false;
+      added.insert(next);
+      live.insert(node.outputs[0]);
+      std::erase_if(live, [&](ValueId value) {
+        const auto& readers = readers_[index(value)];
+        return !readers.empty() && !is_region_output(value) &&
+               std::ranges::all_of(readers, [&](NodeId reader) { return added.contains(reader); });
+      });
+      if (live.size() == 1 && *live.begin() == node.outputs[0]) break;
+    }
+    if (live.size() != 1 || added.empty() || !live.contains(graph_.node(*added.rbegin()).outputs[0]))
+      return false;
+    commit(group, added, *live.begin());
+    if (grown_rows && !rows) group.form = Form::rows;
+    for (NodeId node : added)
+      if (form_of(graph_.node(node)) == Form::contraction) group.form = Form::contraction;
+    rows = grown_rows;
+    return true;
+  }
+
+  void commit(Group& group, const std::set<NodeId>& added, ValueId output) {
+    for (NodeId node : added) taken_[index(node)] = true;
+    group.nodes.insert(group.nodes.end(), added.begin(), added.end());
+    group.output = output;
+  }
+
+  const Layouts& layouts_;
+  const Graph& graph_;
+  std::vector<std::vector<NodeId>> readers_;
+  std::vector<bool> taken_;
+  std::vector<Group> groups_;
+};
+
+}  // namespace
+
+std::vector<Group> fuse(const Layouts& layouts) { return Fuser(layouts).run(); }
+
+std::string print_groups(const Layouts& layouts, const std::vector<Group>& groups) {
+  std::string text;
+  for (const Group& group : groups) {
+    text += fmt::format("%{} =", layouts.graph.value(group.output).name);
+    for (NodeId node : group.nodes) text += " " + layouts.graph.node(node).op;
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace intarsia::halide

@@ -1,0 +1,29 @@
+// Step 4: which nodes become one kernel: an attention; an anchor (contraction, window, reduction, movement)
+// with the elementwise nodes behind it, for a convolution also those in front of it; reductions over the same
+// axes together with the elementwise nodes between them; chains of elementwise nodes alone; a recurrent node
+// alone. Everything inside a group stays in registers or small buffers.
+//   conv -> add -> relu, relu read twice        =>  one kernel [conv, add, relu]
+//   max -> sub -> exp -> sum -> div (a softmax)  =>  one kernel
+//   matmul -> mul -> add -> softmax -> matmul (an attention)  =>  one kernel
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "backends/halide/core/core_ops.h"
+#include "backends/halide/layout/choose_layouts.h"
+
+namespace intarsia::halide {
+
+struct Group {
+  Form form = Form::elementwise;  // of its anchor
+  std::vector<NodeId> nodes;      // ascending; the last one makes `output`
+  ValueId output = no_value;      // the only value read from outside
+};
+
+/// Groups in an order in which they can run. Views and concats are in no group.
+std::vector<Group> fuse(const Layouts& layouts);
+
+std::string print_groups(const Layouts& layouts, const std::vector<Group>& groups);
+
+}  // namespace intarsia::halide

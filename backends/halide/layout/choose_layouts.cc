@@ -1,0 +1,366 @@
+#include "backends/halide/layout/choose_layouts.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "backends/halide/core/core_ops.h"
+
+namespace intarsia::halide {
+namespace {
+
+using Order = std::vector<size_t>;
+
+Order identity_order(size_t rank) {
+  Order order(rank);
+  std::iota(order.begin(), order.end(), 0);
+  return order;
+}
+
+Order channels_last(size_t rank) {
+  Order order = identity_order(rank);
+  if (rank >= 3) std::rotate(order.begin() + 1, order.begin() + 2, order.end());
+  return order;
+}
+
+Shape dense_strides(const Shape& shape, const Order& order) {
+  Shape strides(shape.size());
+  int64_t next = 1;
+  for (size_t i = order.size(); i-- > 0; next *= shape[order[i]]) strides[order[i]] = next;
+  return strides;
+}
+
+Shape shape_of(const Graph& graph, ValueId id) { return *graph.value(id).type.fixed_shape(); }
+
+/// Storage of a view node's output, or nothing when its elements must move.
+std::optional<Storage> view_storage(const Graph& graph, const Node& node, const Storage& in) {
+  Shape from = shape_of(graph, node.inputs[0]), to = shape_of(graph, node.outputs[0]);
+  Storage out{in.root, in.offset, Shape(to.size())};
+  if (node.op == "Transpose") {
+    std::vector<int64_t> perm = node.attributes.get_ints("perm");
+    for (size_t i = 0; i < to.size(); ++i) out.strides[i] = in.strides[static_cast<size_t>(perm[i])];
+    return out;
+  }
+  if (node.op == "Slice") {
+    std::vector<int64_t> starts = node.attributes.get_ints("starts"),
+                         steps = node.attributes.get_ints("steps");
+    for (size_t i = 0; i < to.size(); ++i) {
+      if (steps[i] < 0) return std::nullopt;
+      out.strides[i] = in.strides[i] * (to[i] > 1 ? steps[i] : 1);
+      out.offset += starts[i] * in.strides[i];
+    }
+    return out;
+  }
+  if (node.op == "Expand") {
+    for (size_t i = 0; i < to.size(); ++i) out.strides[i] = from[i] == to[i] ? in.strides[i] : 0;
+    return out;
+  }
+  std::optional<Shape> strides = reshape_strides(from, in.strides, to);
+  if (!strides) return std::nullopt;
+  out.strides = *strides;
+  return out;
+}
+
+/// What readers would like a value's order to be: what makes the reshape behind a transpose a view.
+std::vector<Order> wanted_orders(const Graph& graph) {
+  std::vector<Order> wanted(graph.values.size());
+  for (size_t n = graph.nodes.size(); n-- > 0;) {
+    const Node& node = graph.nodes[n];
+    const Order& out = wanted[index(node.outputs[0])];
+    size_t rank = graph.value(node.outputs[0]).type.shape->size();
+    if (node.op == "Conv") {
+      wanted[index(node.inputs[0])] = channels_last(rank);
+    } else if (node.op == "Reshape") {
+      wanted[index(node.inputs[0])] = identity_order(graph.value(node.inputs[0]).type.shape->size());
+    } else if (node.op == "Transpose" && !out.empty()) {
+      std::vector<int64_t> perm = node.attributes.get_ints("perm");
+      Order order;
+      for (size_t axis : out) order.push_back(static_cast<size_t>(perm[axis]));
+      wanted[index(node.inputs[0])] = order;
+    } else if (form_of(node) == Form::elementwise && !out.empty()) {
+      for (ValueId input : node.inputs)
+        if (graph.value(input).type.shape->size() == rank) wanted[index(input)] = out;
+    }
+  }
+  return wanted;
+}
+
+/// The input whose layout an output takes over: one as large as the output, best one made by a contraction or
+/// window.
+ValueId leading_input(const Graph& graph, const Node& node) {
+  size_t rank = graph.value(node.outputs[0]).type.shape->size();
+  int64_t best = -1;
+  ValueId leader = no_value;
+  for (ValueId input : node.inputs) {
+    if (input == no_value || graph.value(input).constant || graph.value(input).type.shape->size() != rank)
+      continue;
+    NodeId producer = graph.value(input).producer;
+    Form form = producer == no_node ? Form::movement : form_of(graph.node(producer));
+    int64_t score =
+        element_count(shape_of(graph, input)) * 2 + (form == Form::contraction || form == Form::window);
+    if (score > best) best = score, leader = input;
+    if (form_of(node) != Form::elementwise && form_of(node) != Form::concat) break;
+  }
+  return leader;
+}
+
+Order own_order(const Graph& graph, const Node& node, const std::vector<Storage>& storage,
+                const Order& wanted) {
+  size_t rank = graph.value(node.outputs[0]).type.shape->size();
+  if (std::ranges::find(graph.outputs, node.outputs[0]) != graph.outputs.end()) return identity_order(rank);
+  if (node.op == "Conv" || form_of(node) == Form::window) return channels_last(rank);
+  if (node.op == "MatMul" || (node.op == "Copy" && !wanted.empty()))
+    return wanted.empty() ? identity_order(rank) : wanted;
+  if (node.op == "Reshape" || form_of(node) == Form::recurrence) return identity_order(rank);
+  ValueId leader = leading_input(graph, node);
+  return leader == no_value ? identity_order(rank) : storage_order(storage[index(leader)].strides);
+}
+
+/// A place inside the output of a concat, instead of memory of its own.
+struct Claim {
+  ValueId concat = no_value;
+  size_t axis = 0;
+  int64_t start = 0;
+};
+
+/// Gives every input of a concat a producer that can write into the concat's output: a Copy where there is
+/// none.
+Graph insert_concat_copies(const Graph& graph) {
+  Graph result = graph;
+  result.nodes.clear();
+  std::vector<bool> taken(graph.values.size(), false);
+  for (ValueId output : graph.outputs) taken[index(output)] = true;
+  std::vector<std::vector<bool>> direct(graph.nodes.size());
+  // Later concats first: where concats nest, the largest owns the memory.
+  for (size_t n = graph.nodes.size(); n-- > 0;) {
+    const Node& node = graph.nodes[n];
+    if (node.op != "Concat") continue;
+    for (ValueId input : node.inputs) {
+      NodeId producer = graph.value(input).producer;
+      bool own = producer != no_node && form_of(graph.node(producer)) != Form::view && !taken[index(input)];
+      direct[n].push_back(own);
+      taken[index(input)] = true;
+    }
+  }
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    Node node = graph.nodes[n];
+    for (size_t i = 0; i < direct[n].size(); ++i) {
+      if (direct[n][i]) continue;
+      ValueId from = node.inputs[i];
+      std::string name = fmt::format("copy{}_{}", n, i);
+      ValueId copy = result.add_value(name, graph.value(from).type);
+      result.add_node({name, "Copy", "", node.version, {from}, {copy}, {}, {}});
+      node.inputs[i] = copy;
+    }
+    result.add_node(std::move(node));
+  }
+  return result;
+}
+
+std::vector<Claim> find_claims(const Graph& graph) {
+  std::vector<Claim> claims(graph.values.size());
+  for (const Node& node : graph.nodes) {
+    if (node.op != "Concat") continue;
+    auto axis = static_cast<size_t>(node.attributes.get_int("axis", 0));
+    int64_t start = 0;
+    for (ValueId input : node.inputs) {
+      claims[index(input)] = {node.outputs[0], axis, start};
+      start += shape_of(graph, input)[axis];
+    }
+  }
+  return claims;
+}
+
+/// Convolutions compute vectors of channels. Where the channels of a pixel lie apart, in a caller's tensor,
+/// each vector would be read or written element by element, for every tap: the code is many times as long,
+/// and slower than a Copy.
+class ChannelCopies {
+ public:
+  explicit ChannelCopies(const Layouts& layouts)
+      : layouts_(layouts),
+        graph_(layouts.graph),
+        readers_(find_readers(layouts.graph)),
+        result_(layouts.graph) {}
+
+  Graph insert() {
+    result_.nodes.clear();
+    for (const Node& node : graph_.nodes) add(node);
+    return std::move(result_);
+  }
+
+ private:
+  /// Are there vectors of channels, and pixels that lie between their elements?
+  bool are_channels_apart(ValueId value) const {
+    constexpr int64_t least_channels = 8;
+    const Shape shape = shape_of(graph_, value);
+    return shape.size() >= 3 && shape[1] >= least_channels &&
+           layouts_.storage[index(value)].strides[1] != 1 && element_count(shape) > shape[0] * shape[1];
+  }
+
+  /// Is it computed where a convolution or window is, in vectors of channels?
+  bool is_made_by_channels(ValueId value) const {
+    while (graph_.value(value).producer != no_node) {
+      const Node& node = graph_.node(graph_.value(value).producer);
+      if (node.op == "Conv" || form_of(node) == Form::window) return true;
+      if (form_of(node) != Form::elementwise) return false;
+      value = leading_input(graph_, node);
+      if (value == no_value || readers_[index(value)].size() != 1) return false;
+    }
+    return false;
+  }
+
+  ValueId add_copy(ValueId from, ValueId to) {
+    const std::string name = fmt::format("channels{}", result_.nodes.size());
+    if (to == no_value) to = result_.add_value(name, graph_.value(from).type);
+    result_.add_node({name, "Copy", "", 0, {from}, {to}, {}, {}});
+    return to;
+  }
+
+  void add(Node node) {
+    for (ValueId& input : node.inputs)
+      if (const auto at = instead_.find(input); at != instead_.end()) input = at->second;
+    const ValueId from = node.op == "Conv" ? node.inputs[0] : no_value;
+    if (from != no_value && index(from) < graph_.values.size() && !graph_.value(from).constant &&
+        are_channels_apart(from)) {
+      auto [at, is_new] = copies_.try_emplace(from, no_value);
+      if (is_new) at->second = add_copy(from, no_value);
+      node.inputs[0] = at->second;
+    }
+    const ValueId output = node.outputs[0];
+    const bool leaves = std::ranges::find(graph_.outputs, output) != graph_.outputs.end();
+    if (!leaves || !are_channels_apart(output) || !is_made_by_channels(output)) {
+      result_.add_node(std::move(node));
+      return;
+    }
+    node.outputs[0] =
+        result_.add_value(fmt::format("channels{}", result_.nodes.size()), graph_.value(output).type);
+    instead_[output] = node.outputs[0];
+    const ValueId made = node.outputs[0];
+    result_.add_node(std::move(node));
+    add_copy(made, output);
+  }
+
+  const Layouts& layouts_;
+  const Graph& graph_;
+  std::vector<std::vector<NodeId>> readers_;
+  Graph result_;
+  std::map<ValueId, ValueId> copies_;   // of what convolutions read
+  std::map<ValueId, ValueId> instead_;  // of outputs: what others in the region read
+};
+
+class Chooser {
+ public:
+  explicit Chooser(const Graph& graph) {
+    layouts_.graph = insert_concat_copies(graph);
+    wanted_ = wanted_orders(layouts_.graph);
+    orders_.resize(layouts_.graph.values.size());
+  }
+
+  /// Once with every value on its own to find the orders, then with the places inside concats.
+  Layouts choose() {
+    claims_.resize(layouts_.graph.values.size());
+    place_all();
+    claims_ = find_claims(layouts_.graph);
+    place_all();
+    return std::move(layouts_);
+  }
+
+ private:
+  void place_all() {
+    const Graph& graph = layouts_.graph;
+    layouts_.storage.assign(graph.values.size(), {});
+    layouts_.is_view.assign(graph.nodes.size(), false);
+    for (size_t v = 0; v < graph.values.size(); ++v)
+      if (graph.values[v].producer == no_node)
+        layouts_.storage[v] = {ValueId(v), 0, row_major_strides(shape_of(graph, ValueId(v)))};
+    for (size_t n = 0; n < graph.nodes.size(); ++n) place(n);
+  }
+
+  void place(size_t n) {
+    const Node& node = layouts_.graph.nodes[n];
+    ValueId out = node.outputs[0];
+    Storage& storage = layouts_.storage[index(out)];
+    if (form_of(node) == Form::view) {
+      if (auto view = view_storage(layouts_.graph, node, layouts_.storage[index(node.inputs[0])])) {
+        storage = *view;
+        layouts_.is_view[n] = true;
+        return;
+      }
+    }
+    Order& order = orders_[index(out)];
+    if (order.empty()) order = own_order(layouts_.graph, node, layouts_.storage, wanted_[index(out)]);
+    storage = own_storage(out);
+  }
+
+  Storage own_storage(ValueId value) const {
+    const Claim& claim = claims_[index(value)];
+    if (claim.concat == no_value)
+      return {value, 0, dense_strides(shape_of(layouts_.graph, value), orders_[index(value)])};
+    Storage storage = own_storage(claim.concat);
+    storage.offset += claim.start * storage.strides[claim.axis];
+    return storage;
+  }
+
+  Layouts layouts_;
+  std::vector<Order> wanted_, orders_;
+  std::vector<Claim> claims_;
+};
+
+}  // namespace
+
+std::vector<size_t> storage_order(const Shape& strides) {
+  Order order = identity_order(strides.size());
+  std::ranges::stable_sort(order, [&](size_t a, size_t b) { return strides[a] > strides[b]; });
+  return order;
+}
+
+std::optional<Shape> reshape_strides(const Shape& from, const Shape& strides, const Shape& to) {
+  Shape sizes, steps;
+  for (size_t i = 0; i < from.size(); ++i)
+    if (from[i] != 1) sizes.push_back(from[i]), steps.push_back(strides[i]);
+  Shape result(to.size(), 0);
+  size_t begin = 0;
+  for (size_t i = 0; i < to.size();) {
+    if (to[i] == 1) {
+      ++i;
+      continue;
+    }
+    // The smallest groups of axes on both sides with the same number of elements.
+    size_t end = begin, last = i;
+    int64_t old_count = 1, new_count = 1;
+    do {
+      if (old_count <= new_count && end < sizes.size())
+        old_count *= sizes[end++];
+      else if (last < to.size())
+        new_count *= to[last++];
+      else
+        return std::nullopt;
+    } while (old_count != new_count || new_count == 1);
+    for (size_t k = begin; k + 1 < end; ++k)
+      if (steps[k] != steps[k + 1] * sizes[k + 1]) return std::nullopt;
+    int64_t step = steps[end - 1];
+    for (size_t k = last; k-- > i; step *= to[k]) result[k] = step;
+    begin = end, i = last;
+  }
+  return result;
+}
+
+Layouts choose_layouts(const Graph& graph) {
+  const Layouts layouts = Chooser(graph).choose();
+  return Chooser(ChannelCopies(layouts).insert()).choose();
+}
+
+std::string print_layouts(const Layouts& layouts) {
+  std::string text;
+  for (size_t n = 0; n < layouts.graph.nodes.size(); ++n) {
+    const Node& node = layouts.graph.nodes[n];
+    const Value& out = layouts.graph.value(node.outputs[0]);
+    const Storage& storage = layouts.storage[index(node.outputs[0])];
+    text += fmt::format("%{} = {} {} strides [{}] at {} of %{}{}\n", out.name, node.op, print_type(out.type),
+                        fmt::join(storage.strides, ","), storage.offset,
+                        layouts.graph.value(storage.root).name, layouts.is_view[n] ? " (view)" : "");
+  }
+  return text;
+}
+
+}  // namespace intarsia::halide

@@ -1,0 +1,17 @@
+// When the workspace of a region's roots is in use, in numbers of calls.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "backends/halide/layout/choose_layouts.h"
+#include "backends/halide/schedule/kernel.h"
+#include "base/arena_plan.h"
+
+namespace intarsia::halide {
+
+/// Of each root that is neither the caller's nor a constant: from the first call that writes any part of it
+/// to the last that reads one, and how much memory it takes.
+std::map<ValueId, Lifetime> find_lifetimes(const Layouts& layouts, const std::vector<Call>& calls);
+
+}  // namespace intarsia::halide

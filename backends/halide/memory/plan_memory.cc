@@ -1,0 +1,111 @@
+#include "backends/halide/memory/plan_memory.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "backends/halide/memory/lifetimes.h"
+#include "backends/halide/memory/pack_weights.h"
+
+namespace intarsia::halide {
+namespace {
+
+class Planner {
+ public:
+  Planner(const Layouts& layouts, const std::vector<Call>& calls)
+      : layouts_(layouts), graph_(layouts.graph), calls_(calls) {}
+
+  MemoryPlan plan() {
+    for (size_t i = 0; i < graph_.inputs.size(); ++i) fixed_[graph_.inputs[i]] = {Where::input, i, 0};
+    for (size_t i = 0; i < graph_.outputs.size(); ++i) fixed_[graph_.outputs[i]] = {Where::output, i, 0};
+    place_workspace();
+    for (const Call& call : calls_) {
+      std::vector<Place>& places = plan_.places.emplace_back();
+      for (size_t i = 0; i < call.inputs.size(); ++i)
+        places.push_back(walked(input_place(call, i), call, i, call.inputs[i]));
+      places.push_back(walked(place(call.output), call, call.inputs.size(), call.output));
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  ValueId root(ValueId value) const { return layouts_.storage[index(value)].root; }
+
+  size_t element_bytes(ValueId value) const {
+    return static_cast<size_t>(dtype_bits(graph_.value(value).type.dtype)) / 8;
+  }
+
+  void place_workspace() {
+    std::map<ValueId, Lifetime> lifetimes = find_lifetimes(layouts_, calls_);
+    std::map<ValueId, ValueId> taken_over;  // by the output of a call, from its input
+    for (const Call& call : calls_)
+      if (call.kernel.in_place) taken_over[root(call.output)] = root(call.inputs[*call.kernel.in_place]);
+    auto owner = [&](ValueId root) {
+      for (auto at = taken_over.find(root); at != taken_over.end(); at = taken_over.find(root))
+        root = at->second;
+      return root;
+    };
+    for (const auto& [later, earlier] : taken_over) {
+      Lifetime& whole = lifetimes.at(owner(earlier));
+      whole.last = std::max(whole.last, lifetimes.at(later).last);
+    }
+    std::vector<ValueId> owners;
+    std::vector<Lifetime> buffers;
+    for (const auto& [root, lifetime] : lifetimes)
+      if (!taken_over.contains(root)) owners.push_back(root), buffers.push_back(lifetime);
+    const ArenaPlan arena = plan_arena(buffers);
+    for (size_t i = 0; i < owners.size(); ++i) fixed_[owners[i]] = {Where::workspace, 0, arena.offsets[i]};
+    for (const auto& [later, earlier] : taken_over) fixed_[later] = fixed_.at(owner(earlier));
+    plan_.workspace_bytes = arena.bytes;
+  }
+
+  Place place(ValueId value) const {
+    Place place = fixed_.at(root(value));
+    place.offset += static_cast<uint64_t>(layouts_.storage[index(value)].offset) * element_bytes(value);
+    return place;
+  }
+
+  /// Where an argument of a repeated call lies the first time.
+  Place walked(Place place, const Call& call, size_t argument, ValueId value) const {
+    place.offset += static_cast<uint64_t>(call.walk(argument).start) * element_bytes(value);
+    return place;
+  }
+
+  Place input_place(const Call& call, size_t i) {
+    ValueId value = call.inputs[i];
+    const auto& constant = graph_.value(root(value)).constant;
+    if (!constant) return place(value);
+    const Kernel& kernel = call.kernel;
+    bool packed = kernel.packing.panel > 0 && kernel.anchor != no_node &&
+                  kernel.body.node(kernel.anchor).inputs[1] == kernel.body.inputs[i];
+    const Storage& storage = layouts_.storage[index(value)];
+    if (packed) {
+      auto key = std::tuple{value, kernel.packing.panel, kernel.schedule.algorithm};
+      auto [at, made] = packed_.try_emplace(key, plan_.constants.size());
+      if (made)
+        plan_.constants.push_back(pack_weights(*constant, storage, *graph_.value(value).type.fixed_shape(),
+                                               kernel.body.node(kernel.anchor), kernel.inputs[i].shape,
+                                               kernel.schedule.algorithm));
+      return {Where::constant, at->second, 0};
+    }
+    auto [at, made] = constants_.try_emplace(root(value), plan_.constants.size());
+    if (made) plan_.constants.push_back(*constant);
+    return {Where::constant, at->second, static_cast<uint64_t>(storage.offset) * element_bytes(value)};
+  }
+
+  const Layouts& layouts_;
+  const Graph& graph_;
+  const std::vector<Call>& calls_;
+  std::map<ValueId, Place> fixed_;  // of roots
+  std::map<ValueId, size_t> constants_;
+  std::map<std::tuple<ValueId, int64_t, ContractionSchedule::Algorithm>, size_t> packed_;
+  MemoryPlan plan_;
+};
+
+}  // namespace
+
+MemoryPlan plan_memory(const Layouts& layouts, const std::vector<Call>& calls) {
+  return Planner(layouts, calls).plan();
+}
+
+}  // namespace intarsia::halide

@@ -1,0 +1,28 @@
+// Step 8: every value a kernel touches gets its place: in the caller's inputs and outputs, in a constant, or
+// in the workspace, where values that are never alive at the same time share bytes.
+#pragma once
+
+#include <vector>
+
+#include "backends/halide/layout/choose_layouts.h"
+#include "backends/halide/schedule/kernel.h"
+
+namespace intarsia::halide {
+
+enum class Where : uint8_t { input, output, constant, workspace };
+
+struct Place {
+  Where where = Where::workspace;
+  size_t index = 0;     // of the region's input, output, or of MemoryPlan::constants
+  uint64_t offset = 0;  // bytes
+};
+
+struct MemoryPlan {
+  std::vector<std::vector<Place>> places;  // of each call's inputs, then of its output, the first time
+  std::vector<Tensor> constants;           // as the kernels want them: packed where they said so
+  size_t workspace_bytes = 0;
+};
+
+MemoryPlan plan_memory(const Layouts& layouts, const std::vector<Call>& calls);
+
+}  // namespace intarsia::halide

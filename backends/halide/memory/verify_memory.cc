@@ -1,0 +1,133 @@
+#include "backends/halide/memory/verify_memory.h"
+
+#include <algorithm>
+#include <map>
+
+#include "backends/halide/memory/choose_in_place.h"
+
+namespace intarsia::halide {
+namespace {
+
+/// Which root's memory each byte of the workspace is.
+class Owners {
+ public:
+  /// A root takes over its bytes with the first value written into it.
+  void claim(uint64_t begin, uint64_t end, ValueId root) {
+    auto at = ranges_.begin();
+    while (at != ranges_.end()) {
+      const auto [from, range] = *at;
+      if (range.end <= begin || from >= end) {
+        ++at;
+        continue;
+      }
+      at = ranges_.erase(at);
+      if (from < begin) ranges_[from] = {begin, range.root};
+      if (range.end > end) ranges_[end] = {range.end, range.root};
+    }
+    ranges_[begin] = {end, root};
+  }
+
+  bool owns(ValueId root, uint64_t begin, uint64_t end) const {
+    const auto behind = ranges_.upper_bound(begin);
+    if (behind == ranges_.begin()) return false;
+    const auto& [from, range] = *std::prev(behind);
+    return range.root == root && begin >= from && end <= range.end;
+  }
+
+ private:
+  struct Range {
+    uint64_t end = 0;
+    ValueId root = no_value;
+  };
+  std::map<uint64_t, Range> ranges_;  // by begin; they do not overlap
+};
+
+class Verifier {
+ public:
+  Verifier(const Layouts& layouts, const MemoryPlan& plan) : layouts_(layouts), plan_(plan) {}
+
+  Status verify_call(const Call& call, const std::vector<Place>& places, size_t number) {
+    if (!call.walks.empty()) TRY(verify_walks(call, number));
+    if (call.kernel.in_place) TRY(verify_in_place(call, places, number));
+    for (size_t i = 0; i < call.inputs.size(); ++i) {
+      if (places[i].where != Where::workspace) continue;
+      const auto [begin, end] = range_of(call.inputs[i], places[i], call.walk(i));
+      if (!owners_.owns(root_of(call.inputs[i]), begin, end))
+        return fail("halide: internal error: kernel {} reads %{} where it no longer is", number,
+                    name_of(call.inputs[i]));
+    }
+    if (places.back().where != Where::workspace) return {};
+    const auto [begin, end] = range_of(call.output, places.back(), call.walk(call.inputs.size()));
+    if (end > plan_.workspace_bytes)
+      return fail("halide: internal error: %{} ends at {} of {} bytes", name_of(call.output), end,
+                  plan_.workspace_bytes);
+    if (!owners_.owns(root_of(call.output), begin, end)) owners_.claim(begin, end, root_of(call.output));
+    for (size_t i = 0; i < call.inputs.size(); ++i) {
+      if (places[i].where != Where::workspace || call.kernel.in_place == i) continue;
+      const auto [from, to] = range_of(call.inputs[i], places[i], call.walk(i));
+      if (!owners_.owns(root_of(call.inputs[i]), from, to))
+        return fail("halide: internal error: kernel {} overwrites %{} while it reads it", number,
+                    name_of(call.inputs[i]));
+    }
+    return {};
+  }
+
+ private:
+  ValueId root_of(ValueId value) const { return layouts_.storage[index(value)].root; }
+  const std::string& name_of(ValueId value) const { return layouts_.graph.value(value).name; }
+
+  /// What may be overwritten while it is read: an input at the output's address, element for element, that
+  /// fills the same bytes, in a kernel that reads it in time. (Who reads it later finds it gone.)
+  Status verify_in_place(const Call& call, const std::vector<Place>& places, size_t number) const {
+    const size_t input = *call.kernel.in_place;
+    const Place &from = places[input], &to = places.back();
+    const bool one_place = from.where == Where::workspace && to.where == Where::workspace &&
+                           from.offset == to.offset &&
+                           range_of(call.inputs[input], from, {}) == range_of(call.output, to, {});
+    if (!one_place || !call.walks.empty() || !reads_before_it_writes(call.kernel, input))
+      return fail("halide: internal error: kernel {} cannot write %{} over %{}", number, name_of(call.output),
+                  name_of(call.inputs[input]));
+    return {};
+  }
+
+  /// Every time a repeated kernel runs, its arguments lie in the memory of their values' roots.
+  Status verify_walks(const Call& call, size_t number) const {
+    for (size_t i = 0; i <= call.inputs.size(); ++i) {
+      const bool is_output = i == call.inputs.size();
+      const ValueId value = is_output ? call.output : call.inputs[i];
+      const Argument& argument = is_output ? call.kernel.output : call.kernel.inputs[i];
+      const int64_t first = layouts_.storage[index(value)].offset + call.walk(i).start,
+                    last = first + call.walk(i).step * (call.times - 1);
+      int64_t reach = 1;
+      for (size_t axis = 0; axis < argument.shape.size(); ++axis)
+        reach += (argument.shape[axis] - 1) * argument.strides[axis];
+      const int64_t elements = element_count(*layouts_.graph.value(root_of(value)).type.fixed_shape());
+      if (std::min(first, last) < 0 || std::max(first, last) + reach > elements)
+        return fail("halide: internal error: kernel {} leaves %{} while it is repeated", number,
+                    name_of(value));
+    }
+    return {};
+  }
+
+  /// Of the value's whole root, from where the value lies in it.
+  std::pair<uint64_t, uint64_t> range_of(ValueId value, const Place& place, Walk walk) const {
+    const ValueType& type = layouts_.graph.value(root_of(value)).type;
+    const auto offset = static_cast<size_t>(layouts_.storage[index(value)].offset + walk.start);
+    const uint64_t begin = place.offset - dtype_bytes(type.dtype, offset);
+    return {begin, begin + dtype_bytes(type.dtype, static_cast<size_t>(element_count(*type.fixed_shape())))};
+  }
+
+  const Layouts& layouts_;
+  const MemoryPlan& plan_;
+  Owners owners_;
+};
+
+}  // namespace
+
+Status verify_memory(const Layouts& layouts, const std::vector<Call>& calls, const MemoryPlan& plan) {
+  Verifier verifier(layouts, plan);
+  for (size_t c = 0; c < calls.size(); ++c) TRY(verifier.verify_call(calls[c], plan.places[c], c));
+  return {};
+}
+
+}  // namespace intarsia::halide

@@ -1,0 +1,78 @@
+#include "backends/halide/runtime/region_executable.h"
+
+#include "backends/halide/runtime/kernel_runtime.h"
+
+namespace intarsia::halide {
+
+Status RegionExecutable::check(const RunContext& context) const {
+  if (context.inputs.size() != code_.input_bytes.size() ||
+      context.outputs.size() != code_.output_bytes.size())
+    return fail("halide: the region takes {} inputs and {} outputs, got {} and {}", code_.input_bytes.size(),
+                code_.output_bytes.size(), context.inputs.size(), context.outputs.size());
+  for (size_t i = 0; i < code_.input_bytes.size(); ++i)
+    if (!context.inputs[i].tensor.data || context.inputs[i].tensor.bytes() < code_.input_bytes[i])
+      return fail("halide: input {} has {} bytes, the region reads {}", i, context.inputs[i].tensor.bytes(),
+                  code_.input_bytes[i]);
+  for (size_t i = 0; i < code_.output_bytes.size(); ++i)
+    if (context.outputs[i].late || !context.outputs[i].tensor.data ||
+        context.outputs[i].tensor.bytes() < code_.output_bytes[i])
+      return fail("halide: output {} has {} bytes, the region writes {}", i,
+                  context.outputs[i].tensor.bytes(), code_.output_bytes[i]);
+  return {};
+}
+
+uint8_t* RegionExecutable::address(const BufferPlan& buffer, const RunContext& context) const {
+  uint8_t* start = buffer.constant;
+  if (buffer.where == BufferPlan::Where::input)
+    start = static_cast<uint8_t*>(context.inputs[buffer.index].tensor.data);
+  if (buffer.where == BufferPlan::Where::output)
+    start = static_cast<uint8_t*>(context.outputs[buffer.index].tensor.data);
+  if (buffer.where == BufferPlan::Where::workspace) start = reinterpret_cast<uint8_t*>(context.workspace);
+  return start + buffer.offset;
+}
+
+namespace {
+
+/// Stops at the first status that is not 0, and gives it.
+int repeat(const CallPlan& call, HalideBuffer* buffers, void** arguments) {
+  int status = call.kernel(arguments);
+  for (uint32_t time = 1; time < call.times && status == 0; ++time) {
+    for (size_t i = 0; i < call.steps.size(); ++i) buffers[i].host += call.steps[i];
+    status = call.kernel(arguments);
+  }
+  return status;
+}
+
+}  // namespace
+
+Status RegionExecutable::run(const RunContext& context) const {
+  if (Status sizes = check(context); !sizes) return sizes;
+  Host host(context.threads, context.workspace + code_.scratch_offset, code_.scratch_bytes, code_.workers);
+  HalideBuffer buffers[most_arguments];
+  void* arguments[most_arguments + 1];
+  void* user_context = host.table();
+  arguments[0] = &user_context;
+  for (size_t c = 0; c < code_.calls.size(); ++c) {
+    const CallPlan& call = code_.calls[c];
+    for (size_t i = 0; i < call.buffers.size(); ++i) {
+      const BufferPlan& plan = code_.buffers[call.buffers[i]];
+      // Kernels do not write dimensions; the interface has no const.
+      buffers[i] = {0,
+                    nullptr,
+                    address(plan, context),
+                    0,
+                    plan.type,
+                    static_cast<int32_t>(plan.dimensions.size()),
+                    const_cast<HalideDimension*>(plan.dimensions.data()),
+                    nullptr};
+      arguments[i + 1] = &buffers[i];
+    }
+    const int64_t begin = context.trace != nullptr ? clock_nanoseconds() : 0;
+    const int status = repeat(call, buffers, arguments);
+    if (context.trace != nullptr) (*context.trace)(call.label, begin, clock_nanoseconds());
+    if (status != 0) return fail("halide: kernel {} failed with status {}: {}", c, status, host.message());
+  }
+  return {};
+}
+
+}  // namespace intarsia::halide

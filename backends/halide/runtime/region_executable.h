@@ -1,0 +1,55 @@
+// Runs the kernels of a region one after the other.
+#pragma once
+
+#include "backends/halide/abi/halide_abi.h"
+#include "device/executable.h"
+
+namespace intarsia::halide {
+
+/// A kernel by its array form: pointers to the user context's address, then to each buffer.
+using KernelFunction = int (*)(void** arguments);
+
+constexpr size_t most_arguments = 96;  // of one kernel; they lie on the stack during a call
+
+struct BufferPlan {
+  enum class Where : uint8_t { input, output, constant, workspace };
+  Where where = Where::workspace;
+  uint32_t index = 0;
+  uint64_t offset = 0;  // bytes
+  HalideType type{};
+  std::vector<HalideDimension> dimensions;
+  uint8_t* constant = nullptr;  // start of the constant
+};
+
+struct CallPlan {
+  KernelFunction kernel;
+  std::vector<uint32_t> buffers;
+  std::string_view label;  // for traces; in the blob
+  uint32_t times = 1;
+  std::vector<int64_t>
+      steps;  // bytes by which each buffer moves from each time to the next; empty: they stay
+};
+
+/// What a blob says, checked.
+struct RegionCode {
+  std::vector<uint64_t> input_bytes, output_bytes;
+  uint64_t scratch_offset = 0;  // in the workspace
+  uint64_t scratch_bytes = 0;   // of each worker
+  uint32_t workers = 0;
+  std::vector<BufferPlan> buffers;
+  std::vector<CallPlan> calls;
+};
+
+class RegionExecutable : public Executable {
+ public:
+  explicit RegionExecutable(RegionCode code) : code_(std::move(code)) {}
+  Status run(const RunContext& context) const override;
+
+ private:
+  Status check(const RunContext& context) const;
+  uint8_t* address(const BufferPlan& buffer, const RunContext& context) const;
+
+  RegionCode code_;
+};
+
+}  // namespace intarsia::halide

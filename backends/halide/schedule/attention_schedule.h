@@ -1,0 +1,32 @@
+// Schedules of an attention in one kernel: the scores of some rows of queries by all keys stay in a small
+// buffer from the first product over the softmax to the second one.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "backends/halide/fuse/match_attention.h"
+#include "backends/halide/schedule/contraction_tile.h"
+
+namespace intarsia::halide {
+
+struct AttentionSizes {
+  int64_t batch = 1, rows = 1, keys = 1;
+  int64_t depth = 1;     // of a query and a key
+  int64_t channels = 1;  // of a value
+};
+AttentionSizes attention_sizes(const Graph& graph, const AttentionNodes& nodes);
+
+/// How it is computed: both register tiles, and how many rows' scores are in the buffer.
+struct AttentionSchedule {
+  ContractionTile scores, product;  // panels of keys, of channels
+  int64_t rows = 1;
+  bool operator==(const AttentionSchedule&) const = default;
+};
+
+std::string print_schedule(const AttentionSchedule& schedule);
+
+/// The best first by an estimate of cycles.
+std::vector<AttentionSchedule> attention_schedules(const AttentionSizes& sizes, const Isa& isa, size_t most);
+
+}  // namespace intarsia::halide

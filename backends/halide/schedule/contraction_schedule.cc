@@ -1,0 +1,142 @@
+#include "backends/halide/schedule/contraction_schedule.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "backends/halide/core/core_ops.h"
+#include "backends/halide/schedule/winograd.h"
+
+namespace intarsia::halide {
+namespace {
+
+using Algorithm = ContractionSchedule::Algorithm;
+
+Shape shape_of(const Graph& graph, ValueId id) { return *graph.value(id).type.fixed_shape(); }
+
+/// Bytes of weights that a core gets from memory in the time of one vector operation.
+constexpr double memory_bytes_per_cycle = 4;
+
+double direct_cycles(const ContractionSizes& s, const ContractionTile& tile) {
+  const double taps = static_cast<double>(element_count(s.kernel)),
+               pixels = static_cast<double>(element_count(s.pixels));
+  const auto panels = static_cast<double>((s.channels + tile.panel - 1) / tile.panel * tile.panel);
+  return static_cast<double>(s.batch * s.depth) * pixels * taps * panels / static_cast<double>(tile.lanes);
+}
+
+/// Products at 85% of the direct rate, transforms at some six operations a vector of a point.
+double winograd_cycles(const ContractionSizes& s, const ContractionSchedule& schedule) {
+  const Winograd& winograd = winograd_of(schedule.algorithm);
+  const auto points = static_cast<double>(winograd.points() * winograd.points());
+  const auto tiles = static_cast<double>(s.batch * winograd.tiles(s.pixels[0]) * winograd.tiles(s.pixels[1]));
+  const auto depth = static_cast<double>(s.depth), channels = static_cast<double>(s.channels),
+             lanes = static_cast<double>(schedule.tile.lanes);
+  const double products = tiles * points * depth * channels / lanes / 0.85;
+  const double transforms = tiles * points * 6 * (depth + channels) / lanes;
+  const double extra_bytes = (points - 9) * depth * channels * sizeof(float);
+  return products + transforms + extra_bytes / memory_bytes_per_cycle;
+}
+
+PixelRow pixel_row(const ContractionSizes& s, int bytes, int threads) {
+  return {.width = s.pixels.back(),
+          .in_blocks = element_count(s.pixels) == s.pixels.back(),
+          .pixel_bytes = s.depth * s.group * bytes,
+          .threads = threads};
+}
+
+std::vector<ContractionSchedule> with_tiles(Algorithm algorithm, const std::vector<ContractionTile>& tiles,
+                                            size_t most) {
+  std::vector<ContractionSchedule> schedules;
+  for (size_t i = 0; i < std::min(tiles.size(), most); ++i) schedules.push_back({algorithm, tiles[i]});
+  return schedules;
+}
+
+std::vector<ContractionSchedule> depthwise_schedules(const Node& conv, const ContractionTile& tile,
+                                                     size_t most) {
+  if (!all_are(conv.attributes.get_ints("spread"), 1)) return {{Algorithm::depthwise, tile}};
+  std::vector<ContractionSchedule> schedules{{Algorithm::depthwise_in_place, tile}};
+  if (most > 1) schedules.push_back({Algorithm::depthwise, tile});
+  return schedules;
+}
+
+std::vector<ContractionSchedule> winograd_schedules(Algorithm algorithm, const ContractionSizes& s,
+                                                    const Isa& isa, const ScheduleSpace& space) {
+  const int64_t tiles =
+      winograd_of(algorithm).tiles(s.pixels[1]) * winograd_block_rows(s, {algorithm, {}}, space.threads);
+  std::vector<ContractionTile> ranked =
+      rank_contraction_tiles(isa, sizeof(float), s.channels, {.width = tiles});
+  std::erase_if(ranked, [](const ContractionTile& tile) { return !tile.exact; });
+  return with_tiles(algorithm, ranked, std::max<size_t>(space.most_tiles / 4, 1));
+}
+
+/// The larger tile first; the smaller one, too, where its weights make up for its arithmetic.
+std::vector<ContractionSchedule> winograd_schedules(const ContractionSizes& s, const Isa& isa,
+                                                    const ScheduleSpace& space) {
+  std::vector<ContractionSchedule> large = winograd_schedules(Algorithm::winograd_4x4, s, isa, space),
+                                   small = winograd_schedules(Algorithm::winograd_2x2, s, isa, space);
+  if (large.empty() || small.empty() || winograd_cycles(s, small[0]) > winograd_cycles(s, large[0]))
+    return large;
+  small.insert(small.end(), large.begin(), large.end());
+  return small;
+}
+
+}  // namespace
+
+std::string print_schedule(const ContractionSchedule& schedule) {
+  constexpr const char* names[] = {"direct", "depthwise", "depthwise_in_place", "winograd_2x2",
+                                   "winograd_4x4"};
+  return fmt::format("{} {} x {} of {}, threads by {}", names[static_cast<size_t>(schedule.algorithm)],
+                     schedule.tile.pixels, schedule.tile.panel, schedule.tile.lanes,
+                     schedule.threads_share_rows ? "rows" : "panels");
+}
+
+ContractionSizes contraction_sizes(const Graph& body, const Node& anchor) {
+  const Shape weights = shape_of(body, anchor.inputs[1]), out = shape_of(body, anchor.outputs[0]);
+  ContractionSizes sizes;
+  if (anchor.op == "MatMul") {
+    sizes.batch = element_count(Shape(out.begin(), out.end() - 2));
+    sizes.channels = out.back();
+    sizes.depth = shape_of(body, anchor.inputs[0]).back();
+    sizes.pixels = {out[out.size() - 2]};
+    return sizes;
+  }
+  sizes.batch = out[0];
+  sizes.group = anchor.attributes.get_int("group", 1);
+  sizes.channels = out[1] / sizes.group;
+  sizes.depth = weights[1];
+  sizes.pixels.assign(out.begin() + 2, out.end());
+  sizes.kernel.assign(weights.begin() + 2, weights.end());
+  return sizes;
+}
+
+bool allows_winograd(const Graph& body, const Node& anchor) {
+  if (anchor.op != "Conv" || body.value(anchor.outputs[0]).type.dtype != DType::f32) return false;
+  const ContractionSizes sizes = contraction_sizes(body, anchor);
+  const Shape ones(sizes.kernel.size(), 1);
+  return sizes.kernel == Shape{3, 3} && sizes.group == 1 &&
+         all_are(anchor.attributes.get_ints("strides"), 1) &&
+         all_are(anchor.attributes.get_ints("dilations"), 1) &&
+         all_are(anchor.attributes.get_ints("spread", ones), 1);
+}
+
+std::vector<ContractionSchedule> contraction_schedules(const Graph& body, const Node& anchor, const Isa& isa,
+                                                       const ScheduleSpace& space) {
+  const ContractionSizes sizes = contraction_sizes(body, anchor);
+  const int bytes = dtype_bits(body.value(anchor.outputs[0]).type.dtype) / 8;
+  const std::vector<ContractionTile> tiles =
+      rank_contraction_tiles(isa, bytes, sizes.channels, pixel_row(sizes, bytes, space.threads));
+  if (space.constant_weights && anchor.op == "Conv" && sizes.group > 1 && sizes.depth == 1 &&
+      sizes.channels == 1)
+    return depthwise_schedules(anchor, tiles[0], space.most_tiles);
+  std::vector<ContractionSchedule> direct = with_tiles(Algorithm::direct, tiles, space.most_tiles);
+  if (!space.constant_weights || space.exact_math || !allows_winograd(body, anchor)) return direct;
+  std::vector<ContractionSchedule> winograd = winograd_schedules(sizes, isa, space);
+  const bool winograd_first =
+      !winograd.empty() && winograd_cycles(sizes, winograd[0]) < direct_cycles(sizes, direct[0].tile);
+  std::vector<ContractionSchedule>& first = winograd_first ? winograd : direct;
+  std::vector<ContractionSchedule>& second = winograd_first ? direct : winograd;
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+}  // namespace intarsia::halide

@@ -1,0 +1,54 @@
+// How a contraction is computed: the algorithm and its register tile. A kernel carries its schedule, so that
+// what packs the weights and what builds the code agree.
+#pragma once
+
+#include <string>
+
+#include "backends/halide/schedule/contraction_tile.h"
+#include "graph/graph.h"
+
+namespace intarsia::halide {
+
+struct ContractionSchedule {
+  enum class Algorithm : uint8_t {
+    direct,
+    depthwise,           // one filter a channel, the input copied with its border, some rows at a time
+    depthwise_in_place,  // one filter a channel; loops of their own at the borders, where the input ends
+    winograd_2x2,        // F(2x2, 3x3): less than half the arithmetic, 1.8 times the weights
+    winograd_4x4,        // F(4x4, 3x3): a quarter of the arithmetic, four times the weights
+  };
+  Algorithm algorithm = Algorithm::direct;
+  ContractionTile tile;
+  bool threads_share_rows =
+      true;  // each takes blocks of rows; false (not depthwise): each takes panels of all rows
+  bool operator==(const ContractionSchedule&) const = default;
+};
+
+std::string print_schedule(const ContractionSchedule& schedule);
+
+/// The sizes of a contraction, whatever its operator.
+struct ContractionSizes {
+  int64_t batch = 1, group = 1;
+  int64_t channels = 1;  // outputs of a group
+  int64_t depth = 1;     // inputs of a group
+  Shape pixels, kernel;  // kernel: taps an axis; empty for a matrix product
+};
+
+/// Of node `anchor` of `body`, whose weights are not packed yet.
+ContractionSizes contraction_sizes(const Graph& body, const Node& anchor);
+
+/// May this contraction be computed by Winograd's algorithm?
+bool allows_winograd(const Graph& body, const Node& anchor);
+
+struct ScheduleSpace {
+  bool constant_weights = false;  // they are known now and can be packed or transformed
+  bool exact_math = false;        // direct arithmetic only
+  size_t most_tiles = 1;          // of each algorithm
+  int threads = 1;
+};
+
+/// The analytic choice first: least cycles by a model of arithmetic and of weights that come from memory.
+std::vector<ContractionSchedule> contraction_schedules(const Graph& body, const Node& anchor, const Isa& isa,
+                                                       const ScheduleSpace& space);
+
+}  // namespace intarsia::halide

@@ -1,0 +1,52 @@
+// The register tile of a contraction: `pixels` neighbouring outputs by `panel` output channels, all
+// accumulators in registers while the reduction runs innermost.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "backends/halide/schedule/isa.h"
+
+namespace intarsia::halide {
+
+struct ContractionTile {
+  int64_t lanes = 1;  // channels in one vector
+  int64_t panel = 1;  // channels of the tile, a multiple of lanes, at most all of them
+  int64_t pixels = 1;
+  bool exact = true;  // panels divide the channels; otherwise the last one overlaps the one before
+  bool operator==(const ContractionTile&) const = default;
+};
+
+/// Rows, or tiles of a row, in blocks of equal size; the last block begins earlier where the size does not
+/// divide them.
+struct RowBlocks {
+  int64_t blocks = 1;
+  int64_t rows = 1;  // of a block
+};
+
+/// Blocks whose input, `row_bytes` a row, stays in the second-level cache; equally many for each thread if
+/// there are two rows for each. Of these the ones that repeat fewest rows.
+RowBlocks choose_row_blocks(int64_t rows, int64_t row_bytes, int threads);
+
+/// A row of pixels that tiles cover.
+struct PixelRow {
+  int64_t width = 1;
+  bool in_blocks = false;   // there is one row; its tiles are shared out in blocks
+  int64_t pixel_bytes = 0;  // of input
+  int threads = 1;
+
+  RowBlocks tile_blocks(int64_t pixels) const;
+  /// Tiles that are computed, repeated ones among them.
+  int64_t tiles(int64_t pixels) const;
+};
+
+/// The best tile of each width of panel for `channels` outputs (of a group); by an analytic estimate the
+/// fastest first.
+std::vector<ContractionTile> rank_contraction_tiles(const Isa& isa, int element_bytes, int64_t channels,
+                                                    const PixelRow& row);
+
+/// The estimate, for one step of the reduction.
+double contraction_tile_cycles(const Isa& isa, int element_bytes, const ContractionTile& tile,
+                               int64_t channels, const PixelRow& row);
+
+}  // namespace intarsia::halide

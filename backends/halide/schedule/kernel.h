@@ -1,0 +1,74 @@
+// One kernel: a small graph and where its tensors' elements lie. All that decides the code is in here, so
+// kernels with equal text are one kernel.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backends/halide/fuse/fuse.h"
+#include "backends/halide/schedule/attention_schedule.h"
+#include "backends/halide/schedule/contraction_schedule.h"
+#include "backends/halide/schedule/isa.h"
+
+namespace intarsia::halide {
+
+/// How the weights of a contraction lie in memory when they are packed:
+/// [group][panel][taps...][channel][lane]; transformed by Winograd's algorithm, the taps are its points.
+struct Packing {
+  int64_t panel = 0;   // output channels of a panel; 0: not packed
+  int64_t panels = 0;  // of a group
+};
+
+/// A tensor as a kernel's argument: element (i0, i1, ...) at i0 * strides[0] + ... from the argument's
+/// address.
+struct Argument {
+  DType dtype = DType::undefined;
+  Shape shape, strides;
+  bool operator==(const Argument&) const = default;
+};
+
+struct Kernel {
+  Form form = Form::elementwise;
+  Isa isa;                         // that the code is made for
+  Graph body;                      // core operators; inputs v0, v1, ...; scalars are constants; one output
+  NodeId anchor = no_node;         // the contraction, window, movement or scan
+  std::vector<Argument> inputs;    // of the body's inputs
+  Argument output;                 // as the body has it
+  std::optional<size_t> weights;   // of a contraction: the input that holds weights known at compile time
+  ContractionSchedule schedule;    // of a contraction or a recurrence
+  AttentionSchedule attention;     // of an attention
+  Packing packing;                 // of the weights
+  std::optional<size_t> in_place;  // the input that the output is written over; the same address
+  int threads = 1;
+  std::string text() const;  // the signature
+};
+
+/// Where an argument lies in its value while a call repeats its kernel, in elements.
+struct Walk {
+  int64_t start = 0;  // the first time
+  int64_t step = 0;   // from each time to the next; may be negative
+};
+
+/// A kernel and the region's values that it runs on.
+struct Call {
+  Kernel kernel;
+  std::string source;  // name of the source node that its anchor, or first node, comes from
+  std::vector<ValueId> inputs;
+  ValueId output = no_value;
+  /// Constants of the kernel's body, and where the region has them.
+  std::vector<std::pair<ValueId, ValueId>> numbers = {};
+  /// Other ways to compute it, in order of preference, should code for the kernel be too expensive to make.
+  std::vector<Kernel> alternatives = {};
+  int64_t times = 1;
+  /// Of the inputs, then of the output; none where every argument is its whole value.
+  std::vector<Walk> walks = {};
+
+  Walk walk(size_t argument) const { return walks.empty() ? Walk{} : walks[argument]; }
+};
+
+/// Step 5: the calls of a region in order.
+std::vector<Call> make_kernels(const Layouts& layouts, const std::vector<Group>& groups, const Isa& isa,
+                               int threads);
+
+}  // namespace intarsia::halide

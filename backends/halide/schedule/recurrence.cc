@@ -1,0 +1,138 @@
+#include "backends/halide/schedule/recurrence.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace intarsia::halide {
+namespace {
+
+Shape shape_of(const Graph& graph, ValueId id) { return *graph.value(id).type.fixed_shape(); }
+
+/// Cycles of one step: two multiply-adds a cycle, at least 8 chains to hide their latency; weights stream
+/// from the second-level cache, a vector a cycle; the functions of a tile's gates wait for all of its sums.
+double cost(const RecurrenceSizes& s, const ContractionTile& tile) {
+  constexpr double functions = 60;
+  const auto rows = static_cast<double>(tile.pixels),
+             vectors = static_cast<double>(s.gates_together * tile.panel / tile.lanes);
+  const double sum = std::max(std::max(rows * vectors, 8.0) / 2, vectors + rows / 2);
+  const int64_t units = s.blocks * s.lanes;
+  const auto tiles = static_cast<double>((units + tile.panel - 1) / tile.panel *
+                                         ((s.batch + tile.pixels - 1) / tile.pixels));
+  return tiles * (static_cast<double>(s.hidden) * sum + functions);
+}
+
+/// With more accumulators the compiler spills; with several rows it holds a vector of weights and a unit of
+/// each row.
+bool fits_registers(const Isa& isa, int64_t vectors, int64_t rows) {
+  return rows * vectors + (rows > 1 ? rows + 1 : 2) <= isa.registers;
+}
+
+/// Parts of a block, then whole blocks.
+std::vector<int64_t> panel_widths(const RecurrenceSizes& s, int64_t lanes) {
+  constexpr int64_t most_blocks = 8;
+  std::vector<int64_t> widths;
+  for (int64_t width = lanes; width < s.lanes; width *= 2) widths.push_back(width);
+  for (int64_t blocks = 1; blocks <= std::min(s.blocks, most_blocks); ++blocks)
+    widths.push_back(blocks * s.lanes);
+  return widths;
+}
+
+/// An argument of one step: no axis of time.
+Argument step_argument(const Layouts& layouts, ValueId value, bool over_time) {
+  Argument argument{layouts.graph.value(value).type.dtype, shape_of(layouts.graph, value),
+                    layouts.storage[index(value)].strides};
+  if (over_time)
+    argument.shape.erase(argument.shape.begin()), argument.strides.erase(argument.strides.begin());
+  return argument;
+}
+
+Kernel make_step(const Node& node, const std::vector<Argument>& inputs, const Argument& output, int threads) {
+  Kernel kernel;
+  kernel.form = Form::recurrence;
+  kernel.threads = threads;
+  kernel.inputs = inputs;
+  kernel.output = output;
+  Node step{"n0", node.op, "", node.version, {}, {}, {}, node.attributes};
+  step.attributes.erase("reverse");  // said by the walks
+  for (const Argument& input : inputs) {
+    step.inputs.push_back(kernel.body.add_value(fmt::format("v{}", step.inputs.size()),
+                                                {input.dtype, to_symbolic(input.shape)}));
+    kernel.body.inputs.push_back(step.inputs.back());
+  }
+  step.outputs = {kernel.body.add_value("t0", {output.dtype, to_symbolic(output.shape)})};
+  kernel.body.outputs = step.outputs;
+  kernel.anchor = kernel.body.add_node(std::move(step));
+  return kernel;
+}
+
+}  // namespace
+
+RecurrenceSizes recurrence_sizes(const Graph& body, const Node& step) {
+  const Shape x = shape_of(body, step.inputs[recurrent_x]),
+              before = shape_of(body, step.inputs[recurrent_before]),
+              weights = shape_of(body, step.inputs[recurrent_weights]);
+  return {.batch = before[1],
+          .states = before[0],
+          .hidden = weights[1],
+          .blocks = weights[0],
+          .lanes = weights[3],
+          .gates = x[1] / before[2],
+          .gates_together = weights[2]};
+}
+
+std::vector<ContractionSchedule> recurrence_schedules(const Graph& body, const Node& step, const Isa& isa,
+                                                      size_t most) {
+  const RecurrenceSizes s = recurrence_sizes(body, step);
+  const int64_t lanes = std::min<int64_t>(s.lanes, isa.lanes(sizeof(float)));
+  std::vector<std::pair<double, ContractionSchedule>> ranked;
+  for (int64_t panel : panel_widths(s, lanes)) {
+    const int64_t vectors = s.gates_together * panel / lanes;
+    std::pair<double, ContractionSchedule> best{-1, {}};
+    for (int64_t rows = 1; rows <= s.batch; ++rows) {
+      const bool narrowest = panel == lanes && rows == 1;
+      if (!narrowest && !fits_registers(isa, vectors, rows)) break;
+      const ContractionSchedule schedule{.tile = {lanes, panel, rows}};
+      const double time = cost(s, schedule.tile);
+      if (best.first < 0 || time < best.first) best = {time, schedule};
+    }
+    if (best.first >= 0) ranked.push_back(best);
+  }
+  std::ranges::stable_sort(ranked, {}, [](const auto& entry) { return entry.first; });
+  std::vector<ContractionSchedule> schedules;
+  for (size_t i = 0; i < std::min(ranked.size(), most); ++i) schedules.push_back(ranked[i].second);
+  return schedules;
+}
+
+std::vector<Call> make_recurrence(const Layouts& layouts, const Node& node, int threads) {
+  const ValueId x = node.inputs[recurrent_x], states = node.outputs[0];
+  const int64_t steps = shape_of(layouts.graph, states)[0];
+  const bool reverse = node.attributes.get_int("reverse", 0) != 0;
+  const int64_t first = reverse ? steps - 1 : 0, next = reverse ? -1 : 1;
+  const int64_t x_stride = layouts.storage[index(x)].strides[0],
+                state_stride = layouts.storage[index(states)].strides[0];
+
+  auto call_from = [&](ValueId before, Walk before_walk, int64_t start, int64_t times) {
+    Call call;
+    call.source = node.name;
+    call.inputs = node.inputs;
+    call.inputs[recurrent_before] = before;
+    call.output = states;
+    call.times = times;
+    call.walks.resize(call.inputs.size() + 1);
+    call.walks[recurrent_x] = {start * x_stride, next * x_stride};
+    call.walks[recurrent_before] = before_walk;
+    call.walks.back() = {start * state_stride, next * state_stride};
+    std::vector<Argument> arguments;
+    for (size_t i = 0; i < call.inputs.size(); ++i)
+      arguments.push_back(
+          step_argument(layouts, call.inputs[i], i == recurrent_x || call.inputs[i] == states));
+    call.kernel = make_step(node, arguments, step_argument(layouts, states, true), threads);
+    return call;
+  };
+  std::vector<Call> calls{call_from(node.inputs[recurrent_before], {}, first, 1)};
+  if (steps > 1)
+    calls.push_back(call_from(states, {first * state_stride, next * state_stride}, first + next, steps - 1));
+  return calls;
+}
+
+}  // namespace intarsia::halide

@@ -1,0 +1,40 @@
+// Recurrent operators. A core LSTM, GRU or RNN has
+//   x       [steps, batch, units * gates]   from the input to the gates, as [block][gate][lane]
+//   before  [states, batch, units]          the state before the first step: h, for an LSTM then c
+//   weights [blocks, hidden, gates, lanes]  from h to the gates; build_recurrence.cc has the constants
+//                                           that follow
+// and as output the state after every step, [steps, states, batch, units], in the order of time also where it
+// runs backward. Units are what the operator calls hidden, rounded up to whole blocks of lanes; those added
+// stay zero.
+#pragma once
+
+#include <vector>
+
+#include "backends/halide/schedule/kernel.h"
+
+namespace intarsia::halide {
+
+/// The inputs that all recurrent operators have.
+enum RecurrentInput : size_t { recurrent_x, recurrent_before, recurrent_weights };
+
+struct RecurrenceSizes {
+  int64_t batch = 1, states = 1;
+  int64_t hidden = 1;             // units that the weights read
+  int64_t blocks = 1, lanes = 1;  // of units
+  int64_t gates = 1;              // that x has
+  int64_t gates_together = 1;     // whose sums are computed side by side
+};
+
+/// Of the node of a kernel's body: one step, with no axis of time.
+RecurrenceSizes recurrence_sizes(const Graph& body, const Node& step);
+
+/// Register tiles of `pixels` rows of the batch by `panel` units of all gates; the analytic choice first.
+std::vector<ContractionSchedule> recurrence_schedules(const Graph& body, const Node& step, const Isa& isa,
+                                                      size_t most);
+
+/// The first step, from `before`, then all others in one call, from the state that the step before wrote.
+///   %s = LSTM(%x, %h0, %w)   =>   step(x[0], h0, w) -> s[0]
+///                                 T-1 times: step(x[t], s[t-1], w) -> s[t]
+std::vector<Call> make_recurrence(const Layouts& layouts, const Node& node, int threads);
+
+}  // namespace intarsia::halide

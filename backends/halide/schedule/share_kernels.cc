@@ -1,0 +1,51 @@
+#include "backends/halide/schedule/share_kernels.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace intarsia::halide {
+namespace {
+
+/// More kernels than that, alike but for numbers, become one.
+constexpr size_t most_alike = 4;
+
+constexpr size_t most_buffers = 90;  // of a kernel: the run half takes 96
+
+bool is_exponent(const Graph& body, ValueId value) {
+  return std::ranges::any_of(body.nodes,
+                             [&](const Node& node) { return node.op == "Pow" && node.inputs[1] == value; });
+}
+
+/// The call with its numbers as arguments.
+Call with_numbers_read(Call call) {
+  Kernel& kernel = call.kernel;
+  for (const auto& [number, source] : call.numbers) {
+    Value& value = kernel.body.value(number);
+    if (kernel.inputs.size() == most_buffers || is_exponent(kernel.body, number)) continue;
+    value.constant.reset();
+    value.type.shape = SymbolicShape{};
+    kernel.body.inputs.push_back(number);
+    kernel.inputs.push_back({value.type.dtype, {}, {}});
+    call.inputs.push_back(source);
+  }
+  call.numbers.clear();
+  return call;
+}
+
+}  // namespace
+
+void share_kernels(std::vector<Call>& calls) {
+  std::map<std::string, std::set<std::string>> alike;  // by the text without numbers
+  std::vector<std::pair<Call, std::string>> candidates;
+  for (const Call& call : calls) {
+    Call reading = with_numbers_read(call);
+    std::string text = reading.kernel.text();
+    alike[text].insert(call.kernel.text());
+    candidates.emplace_back(std::move(reading), std::move(text));
+  }
+  for (size_t c = 0; c < calls.size(); ++c)
+    if (alike.at(candidates[c].second).size() > most_alike) calls[c] = std::move(candidates[c].first);
+}
+
+}  // namespace intarsia::halide

@@ -1,0 +1,134 @@
+#include "backends/halide/tune/choose_schedules.h"
+
+#include <map>
+
+#include "backends/halide/schedule/recurrence.h"
+#include "backends/halide/schedule/winograd.h"
+#include "backends/halide/tune/tune_kernels.h"
+
+namespace intarsia::halide {
+namespace {
+
+using Algorithm = ContractionSchedule::Algorithm;
+
+/// Tiles of each algorithm that are tried.
+size_t most_tiles(const Tuner* tuner) {
+  if (tuner == nullptr) return 1;
+  return tuner->effort == Tune::full ? 16 : 3;
+}
+
+bool is_depthwise(Algorithm algorithm) {
+  return algorithm == Algorithm::depthwise || algorithm == Algorithm::depthwise_in_place;
+}
+
+/// The kernel with its weights in panels as wide as the register tile, or in one where panels would overlap.
+Kernel with_schedule(Kernel kernel, const ContractionSchedule& schedule) {
+  kernel.schedule = schedule;
+  if (!kernel.weights) return kernel;
+  const ContractionSizes sizes = contraction_sizes(kernel.body, kernel.body.node(kernel.anchor));
+  const bool depthwise = is_depthwise(schedule.algorithm);
+  const int64_t panel = schedule.tile.panel;
+  if (depthwise)
+    kernel.packing = {sizes.group, 1};
+  else if (schedule.tile.exact)
+    kernel.packing = {panel, sizes.channels / panel};
+  else
+    kernel.packing = {sizes.channels, 1};
+  Shape packed{depthwise ? 1 : sizes.group, kernel.packing.panels};
+  if (is_winograd(schedule.algorithm))
+    packed.insert(packed.end(), 2, winograd_of(schedule.algorithm).points());
+  else
+    packed.insert(packed.end(), sizes.kernel.begin(), sizes.kernel.end());
+  packed.insert(packed.end(), {sizes.depth, kernel.packing.panel});
+  Argument& weights = kernel.inputs[*kernel.weights];
+  weights.shape = packed;
+  weights.strides = row_major_strides(packed);
+  kernel.body.value(kernel.body.inputs[*kernel.weights]).type.shape = to_symbolic(packed);
+  return kernel;
+}
+
+/// Kernels that are tried one after the other, should code for them be too expensive to make.
+constexpr ptrdiff_t most_candidates = 3;
+
+/// What costs least to make: one thread, and vectors of four floats, which unroll to the least code. Nothing
+/// where the kernel is that already.
+std::optional<Kernel> plain_variant(const Kernel& kernel) {
+  Kernel plain = kernel;
+  plain.isa = *make_isa("x86-64-v2");
+  plain.threads = 1;
+  if (plain.isa.level == kernel.isa.level && kernel.threads == 1) return std::nullopt;
+  CompileOptions options;
+  options.exact_math = true;
+  return kernel_variants(plain, options).front();
+}
+
+}  // namespace
+
+std::vector<Kernel> kernel_variants(const Kernel& kernel, const CompileOptions& options) {
+  const Isa& isa = kernel.isa;
+  std::vector<Kernel> variants{kernel};
+  if (kernel.form == Form::contraction) {
+    const ScheduleSpace space{kernel.weights.has_value(), options.exact_math, most_tiles(options.tuner),
+                              kernel.threads};
+    variants.clear();
+    for (const ContractionSchedule& schedule :
+         contraction_schedules(kernel.body, kernel.body.node(kernel.anchor), isa, space))
+      variants.push_back(with_schedule(kernel, schedule));
+  }
+  if (kernel.form == Form::attention) {
+    const auto nodes = find_attention(kernel.body, find_readers(kernel.body), NodeId(0));
+    variants.clear();
+    for (const AttentionSchedule& schedule :
+         attention_schedules(attention_sizes(kernel.body, *nodes), isa, most_tiles(options.tuner))) {
+      variants.push_back(kernel);
+      variants.back().attention = schedule;
+    }
+  }
+  if (kernel.form == Form::recurrence) {
+    variants.clear();
+    for (const ContractionSchedule& schedule :
+         recurrence_schedules(kernel.body, kernel.body.node(kernel.anchor), isa, most_tiles(options.tuner)))
+      variants.push_back(with_schedule(kernel, schedule));
+  }
+  if (options.tuner == nullptr || options.threads < 2) return variants;
+  const size_t threaded = variants.size();
+  for (size_t i = 0; i < threaded; ++i) {
+    variants.push_back(variants[i]);
+    variants.back().threads = 1;
+    const ContractionSchedule& schedule = variants[i].schedule;
+    if (kernel.form != Form::contraction || is_depthwise(schedule.algorithm)) continue;
+    variants.push_back(variants[i]);
+    variants.back().schedule.threads_share_rows = false;
+  }
+  return variants;
+}
+
+Status choose_schedules(std::vector<Call>& calls, Emitter& emitter, const EmitOptions& emit,
+                        const CompileOptions& options) {
+  std::map<std::string, size_t> numbers;  // of distinct kernels
+  std::vector<size_t> number_of_call;
+  std::vector<std::vector<Kernel>> variants;
+  std::vector<std::optional<Kernel>> plain;
+  for (const Call& call : calls) {
+    auto [at, is_new] = numbers.try_emplace(call.kernel.text(), variants.size());
+    if (is_new) {
+      variants.push_back(kernel_variants(call.kernel, options));
+      plain.push_back(plain_variant(call.kernel));
+    }
+    number_of_call.push_back(at->second);
+  }
+  if (options.tuner != nullptr) TRY(tune_kernels(variants, emitter, emit, options));
+  for (size_t i = 0; i < variants.size(); ++i) {
+    if (std::ssize(variants[i]) > most_candidates)
+      variants[i].erase(variants[i].begin() + most_candidates, variants[i].end());
+    if (plain[i]) variants[i].push_back(std::move(*plain[i]));
+  }
+  for (size_t c = 0; c < calls.size(); ++c) {
+    const std::vector<Kernel>& ranked = variants[number_of_call[c]];
+    calls[c].kernel = ranked.front();
+    calls[c].alternatives.assign(ranked.begin() + 1, ranked.end());
+  }
+  return {};
+}
+
+}  // namespace intarsia::halide

@@ -1,0 +1,18 @@
+// Step 6: every kernel gets its schedule, by formula or by measured times of its variants, and constant
+// weights the shape that the schedule packs them into.
+#pragma once
+
+#include <vector>
+
+#include "backends/halide/emit/emit_objects.h"
+
+namespace intarsia::halide {
+
+/// The ways to compute it that are worth a try, the analytic choice first.
+std::vector<Kernel> kernel_variants(const Kernel& kernel, const CompileOptions& options);
+
+/// Equal kernels get equal schedules, and alternatives. Error: a variant cannot be measured.
+Status choose_schedules(std::vector<Call>& calls, Emitter& emitter, const EmitOptions& emit,
+                        const CompileOptions& options);
+
+}  // namespace intarsia::halide

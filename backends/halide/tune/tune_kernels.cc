@@ -1,0 +1,209 @@
+#include "backends/halide/tune/tune_kernels.h"
+
+#include <algorithm>
+#include <map>
+
+#include "backends/halide/emit/encode_plan.h"
+#include "backends/halide/emit/glue_object.h"
+#include "backends/halide/emit/kernel_costs.h"
+
+namespace intarsia::halide {
+namespace {
+
+/// A variant must be this much faster than the analytic choice to take its place.
+constexpr double noise = 0.98;
+
+/// What is timed together; an interrupted compile loses one batch at most.
+constexpr size_t batch_variants = 48;
+constexpr size_t batch_bytes = size_t{512} << 20;
+
+/// Steps of a recurrence that are timed together.
+constexpr int64_t timed_steps = 16;
+
+size_t bytes_of(const Argument& argument) {
+  int64_t last = 0;
+  for (size_t i = 0; i < argument.shape.size(); ++i) last += (argument.shape[i] - 1) * argument.strides[i];
+  return dtype_bytes(argument.dtype, static_cast<size_t>(last + 1));
+}
+
+/// Kernels one after the other as a region of its own. Weights are constants that variants of equal shape
+/// share; all else is read from one piece of memory and written to another.
+class Batch {
+ public:
+  void add(const Kernel& kernel, const EmittedKernel& code) {
+    emitted_.push_back(code);
+    Call call;
+    call.kernel = kernel;
+    // A step finds its weights where the step before left them.
+    if (kernel.form == Form::recurrence) call.times = timed_steps;
+    calls_.push_back(std::move(call));
+    std::vector<Place> places;
+    size_t inputs = 0;
+    std::vector<ByteRange>& read = uses_.emplace_back().read;
+    for (size_t i = 0; i < kernel.inputs.size(); ++i) {
+      const Argument& input = kernel.inputs[i];
+      if (kernel.weights == i) {
+        places.push_back({Where::constant, constant(input), 0});
+      } else {
+        places.push_back({Where::workspace, 0, inputs});
+        read.push_back({inputs, inputs + bytes_of(input)});
+        inputs += rounded(bytes_of(input));
+      }
+    }
+    places.push_back({Where::workspace, 0, 0});
+    memory_.places.push_back(std::move(places));
+    input_bytes_ = std::max(input_bytes_, inputs);
+    output_bytes_ = std::max(output_bytes_, rounded(bytes_of(kernel.output)));
+  }
+
+  bool is_full() const { return constant_bytes_ > batch_bytes; }
+  bool is_empty() const { return calls_.empty(); }
+
+  /// Nanoseconds of each kernel.
+  Result<std::vector<int64_t>> time(const CompileOptions& options) {
+    for (size_t i = 0; i < calls_.size(); ++i) {
+      memory_.places[i].back().offset = input_bytes_;
+      uses_[i].written = {input_bytes_, input_bytes_ + bytes_of(calls_[i].kernel.output)};
+    }
+    memory_.workspace_bytes = input_bytes_ + output_bytes_;
+    CompiledRegion region;
+    CompileOptions nameless = options;
+    nameless.keep_names = false;
+    region.blob = encode_plan({}, calls_, emitted_, nameless, memory_);
+    region.constants = std::move(memory_.constants);
+    region.workspace_bytes = memory_.workspace_bytes;
+    region.kernels = static_cast<int>(calls_.size());
+    std::map<std::string, const std::string*> objects;
+    for (const EmittedKernel& kernel : emitted_) objects.emplace(kernel.symbol, &kernel.object_file);
+    for (const auto& [symbol, object] : objects) region.object_files.push_back(*object);
+    region.object_files.push_back(glue_object());
+    std::vector<int64_t> times = TRY(options.tuner->time_kernels({region, uses_}, options.threads));
+    INTARSIA_CHECK(times.size() == calls_.size());
+    return times;
+  }
+
+ private:
+  /// Kernels may read up to a vector past the end.
+  static size_t rounded(size_t bytes) { return (bytes + 127) / 64 * 64; }
+
+  size_t constant(const Argument& argument) {
+    auto [at, is_new] = constants_.try_emplace(argument.shape, memory_.constants.size());
+    if (is_new) {
+      memory_.constants.emplace_back(argument.dtype, argument.shape);
+      constant_bytes_ += memory_.constants.back().bytes();
+    }
+    return at->second;
+  }
+
+  std::vector<Call> calls_;
+  std::vector<EmittedKernel> emitted_;   // of the calls
+  std::vector<KernelBatch::Uses> uses_;  // of the calls
+  MemoryPlan memory_;
+  std::map<Shape, size_t> constants_;
+  size_t constant_bytes_ = 0, input_bytes_ = 0, output_bytes_ = 0;
+};
+
+class Times {
+ public:
+  Times(Emitter& emitter, const EmitOptions& emit, const CompileOptions& options)
+      : emitter_(emitter), emit_(emit), options_(options), tuner_(*options.tuner) {}
+
+  /// First variants first, then the second ones: so those of one kernel lie far apart.
+  Status measure(const std::vector<std::vector<Kernel>>& variants) {
+    std::vector<const Kernel*> missing;
+    size_t most = 0;
+    for (const std::vector<Kernel>& kernel : variants) most = std::max(most, kernel.size());
+    for (size_t v = 0; v < most; ++v)
+      for (const std::vector<Kernel>& kernel : variants)
+        if (kernel.size() > 1 && v < kernel.size() && !recall(kernel[v])) missing.push_back(&kernel[v]);
+    options_.progress.expect(static_cast<double>(missing.size()));
+    for (size_t done = 0; done < missing.size() && tuner_.may_go_on();) {
+      const size_t count = std::min(batch_variants, missing.size() - done);
+      TRY(measure_some(std::span(missing).subspan(done, count)));
+      done += count;
+    }
+    return {};
+  }
+
+  std::optional<int64_t> of(const Kernel& kernel) const {
+    const auto at = times_.find(cost_key(kernel, options_));
+    return at == times_.end() ? std::nullopt : std::optional(at->second);
+  }
+
+ private:
+  bool recall(const Kernel& kernel) {
+    const std::string key = cost_key(kernel, options_);
+    const std::optional<int64_t> known = tuner_.costs->find(key);
+    if (known) times_[key] = *known, ++tuner_.remembered;
+    return known.has_value();
+  }
+
+  Status measure_some(std::span<const Kernel* const> kernels) {
+    const Progress progress = options_.progress.part(static_cast<double>(kernels.size()));
+    progress.expect(4);  // making the code takes longer than timing it
+    const auto outcomes = TRY(emitter_.emit(kernels, {false, emit_.cpu_seconds, progress.part(3)}, options_));
+    std::vector<const Kernel*> timed;
+    Batch batch;
+    for (size_t i = 0; i < kernels.size(); ++i) {
+      if (outcomes[i]->kind == CodegenOutcome::Kind::made) {
+        batch.add(*kernels[i], outcomes[i]->kernel);
+        timed.push_back(kernels[i]);
+      } else {
+        times_[cost_key(*kernels[i], options_)] = never;
+      }
+      if (batch.is_empty() || (!batch.is_full() && i + 1 < kernels.size())) continue;
+      TRY(remember(timed, TRY(batch.time(options_))));
+      batch = Batch();
+      timed.clear();
+    }
+    progress.did("tune");
+    return {};
+  }
+
+  Status remember(const std::vector<const Kernel*>& kernels, const std::vector<int64_t>& times) {
+    std::vector<std::pair<std::string, int64_t>> entries;
+    for (size_t i = 0; i < kernels.size(); ++i)
+      entries.emplace_back(cost_key(*kernels[i], options_), std::max<int64_t>(times[i], 1));
+    tuner_.costs->add(entries);
+    tuner_.measured += static_cast<int>(entries.size());
+    times_.insert(entries.begin(), entries.end());
+    return {};
+  }
+
+  Emitter& emitter_;
+  const EmitOptions& emit_;
+  const CompileOptions& options_;
+  Tuner& tuner_;
+  std::map<std::string, int64_t> times_;
+};
+
+/// What counts when variants are compared: the analytic choice, which is the first, is ahead by the noise; a
+/// variant that was not measured comes after those that were.
+double rank_of(const std::vector<Kernel>& variants, size_t number, const Times& times) {
+  const std::optional<int64_t> time = times.of(variants[number]);
+  if (!time) return number == 0 ? 0 : static_cast<double>(never) / 2;
+  return static_cast<double>(*time) * (number == 0 ? noise : 1);
+}
+
+void sort_by_time(std::vector<Kernel>& variants, const Times& times) {
+  std::vector<std::pair<double, size_t>> order;
+  for (size_t v = 0; v < variants.size(); ++v)
+    if (times.of(variants[v]) != never) order.emplace_back(rank_of(variants, v, times), v);
+  if (order.empty()) return;
+  std::ranges::sort(order);
+  std::vector<Kernel> sorted;
+  for (const auto& [rank, v] : order) sorted.push_back(std::move(variants[v]));
+  variants = std::move(sorted);
+}
+
+}  // namespace
+
+Status tune_kernels(std::vector<std::vector<Kernel>>& variants, Emitter& emitter, const EmitOptions& emit,
+                    const CompileOptions& options) {
+  Times times(emitter, emit, options);
+  TRY(times.measure(variants));
+  for (std::vector<Kernel>& kernel : variants) sort_by_time(kernel, times);
+  return {};
+}
+
+}  // namespace intarsia::halide

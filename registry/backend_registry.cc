@@ -1,0 +1,79 @@
+#include "api/backend_registry.h"
+
+#include <algorithm>
+
+#include "backends/kernels/target.h"
+#include "backends/reference/evaluate.h"
+#include "backends/reference/target.h"
+#include "backends/tensorflow/saved_model.h"
+#include "compile/translating_target.h"
+#include "registry/open_targets.h"
+#include "target/absent_target.h"
+
+namespace intarsia {
+namespace {
+
+enum class Kind { native, of_onnx, of_tensorflow };  // the last two: the framework that models come from
+
+struct Entry {
+  const char* name;
+  Kind kind;
+  TargetResult (*open)(const CompileRequest& request);
+};
+
+/// The one list, in order of preference. The user's own kernels come before it.
+constexpr Entry backends[] = {
+    {"halide", Kind::native, open_halide_target},
+    {"onnxruntime", Kind::of_onnx, open_onnxruntime_target},
+    {"tensorflow", Kind::of_tensorflow, open_tensorflow_target},
+    {"reference", Kind::native,
+     [](const CompileRequest&) -> TargetResult { return make_reference_target(); }},
+};
+
+bool is_wanted(const Entry& entry, const CompileRequest& request) {
+  if (entry.kind != Kind::native && !request.allow_fallback) return false;
+  if (!request.backends.empty())
+    return std::ranges::find(request.backends, entry.name) != request.backends.end();
+  const bool is_onnx = find_model_format(request.model_path) == ModelFormat::onnx;
+  return entry.kind == Kind::native || (entry.kind == Kind::of_onnx) == is_onnx;
+}
+
+}  // namespace
+
+Result<Toolbox> make_backend_registry(const CompileRequest& request,
+                                      const std::vector<std::string>& kernel_libraries) {
+  Toolbox tools;
+  tools.evaluate = reference::evaluate_node;
+  tools.tensorflow = make_tensorflow_source(request.op_libraries);
+  if (!kernel_libraries.empty()) tools.targets.push_back(TRY(make_kernels_target(kernel_libraries)));
+  std::vector<std::unique_ptr<Target>> absent;
+  for (const Entry& entry : backends) {
+    TargetResult target = is_wanted(entry, request)
+                              ? entry.open(request)
+                              : fail("not wanted by --backends, --fallback or the kind of the model");
+    if (target) {
+      const bool takes_ours = entry.kind != Kind::of_tensorflow;
+      tools.targets.push_back(takes_ours ? make_translating_target(std::move(*target), tools.evaluate)
+                                         : std::move(*target));
+    } else {
+      absent.push_back(make_absent_target(entry.name, target.error().message, entry.kind != Kind::native));
+    }
+  }
+  std::ranges::move(absent, std::back_inserter(tools.targets));
+  return tools;
+}
+
+std::vector<BackendInfo> list_backends() {
+  std::vector<BackendInfo> list;
+  for (const Entry& entry : backends) {
+    const TargetResult target = entry.open({});
+    if (target) {
+      list.push_back({entry.name, (*target)->version(), true, {}});
+    } else {
+      list.push_back({entry.name, {}, false, target.error().message});
+    }
+  }
+  return list;
+}
+
+}  // namespace intarsia

@@ -1,0 +1,10 @@
+#include "registry/open_targets.h"
+
+namespace intarsia {
+
+TargetResult open_halide_target(const CompileRequest&) {
+  return fail(
+      "this build is without Halide; install its wheel (pip install halide) and configure the build again");
+}
+
+}  // namespace intarsia

@@ -1,0 +1,16 @@
+// The backends that a build may lack, or whose library a machine may lack.
+#pragma once
+
+#include <memory>
+
+#include "compile/compile_request.h"
+
+namespace intarsia {
+
+/// A backend's compile half, or why it is not there.
+using TargetResult = Result<std::unique_ptr<Target>>;
+TargetResult open_halide_target(const CompileRequest& request);       // halide_present.cc or halide_absent.cc
+TargetResult open_onnxruntime_target(const CompileRequest& request);  // onnxruntime_target.cc
+TargetResult open_tensorflow_target(const CompileRequest& request);   // tensorflow_target.cc
+
+}  // namespace intarsia

@@ -1,0 +1,90 @@
+#include "api/oracles.h"
+
+#include <algorithm>
+
+#include "backends/onnxruntime/evaluate_with_onnxruntime.h"
+#include "backends/onnxruntime/ort_library.h"
+#include "backends/reference/evaluate.h"
+#include "backends/tensorflow/evaluate_with_tensorflow.h"
+#include "backends/tensorflow/saved_model.h"
+#include "import/import_model.h"
+#include "registry/tensorflow_model.h"
+#include "translate/translate_node.h"
+
+namespace intarsia {
+namespace {
+
+using Outputs = Result<std::vector<NamedValue>>;
+using Inputs = std::span<const NamedValue>;
+
+Oracle onnxruntime_oracle() {
+  return {"onnxruntime",
+          [](const std::string& model_path, const std::string&, Inputs inputs) {
+            return evaluate_with_onnxruntime(model_path, inputs);
+          },
+          [](const Graph& graph, Inputs inputs) { return evaluate_with_onnxruntime(graph, inputs); }};
+}
+
+/// Of a SavedModel a function is a signature; nothing else has any.
+std::string signature_of(const std::string& model_path, const std::string& function) {
+  return find_model_format(model_path) == ModelFormat::saved_model ? function : "";
+}
+
+Outputs run_tensorflow(const std::string& model_path, const std::string& signature,
+                       const std::vector<std::string>& op_libraries, Inputs inputs) {
+  tf::OpenedModel model = TRY(open_tensorflow_model(model_path, signature, op_libraries, inputs, 1));
+  TRY(model.run());
+  return model.take_outputs();
+}
+
+Oracle tensorflow_oracle(const std::vector<std::string>& op_libraries) {
+  return {"tensorflow",
+          [op_libraries](const std::string& model_path, const std::string& function, Inputs inputs) {
+            return run_tensorflow(model_path, signature_of(model_path, function), op_libraries, inputs);
+          },
+          [op_libraries](const Graph& graph, Inputs inputs) {
+            return evaluate_with_tensorflow(graph, inputs, op_libraries);
+          }};
+}
+
+Outputs run_reference(const Graph& graph, Inputs inputs) {
+  const bool is_foreign = std::ranges::any_of(graph.nodes, is_tensorflow);
+  return evaluate_graph(is_foreign ? TRY(translate_graph(graph)) : graph, inputs, reference::evaluate_node);
+}
+
+Oracle reference_oracle(const std::vector<std::string>& op_libraries) {
+  return {
+      "reference",
+      [op_libraries](const std::string& model_path, const std::string& function, Inputs inputs) -> Outputs {
+        return run_reference(TRY(import_model(model_path, {signature_of(model_path, function),
+                                                           make_tensorflow_source(op_libraries)})),
+                             inputs);
+      },
+      run_reference};
+}
+
+Status find_framework(const std::string& name) {
+  if (name == "tensorflow")
+    TRY(tf::Library::get());
+  else
+    TRY(ort::Library::get());
+  return {};
+}
+
+}  // namespace
+
+Result<Oracle> make_oracle(const std::string& name, const std::string& model_path, bool allow_framework,
+                           const std::vector<std::string>& op_libraries) {
+  const bool is_onnx = find_model_format(model_path) == ModelFormat::onnx;
+  const std::string own = is_onnx ? "onnxruntime" : "tensorflow";
+  if (name == own || (name.empty() && allow_framework)) {
+    if (!allow_framework) return fail("--against {} contradicts --fallback none: it is a framework", name);
+    const Status found = find_framework(own);
+    if (found) return is_onnx ? onnxruntime_oracle() : tensorflow_oracle(op_libraries);
+    if (!name.empty()) return fail("--against {}: {}", name, found.error().message);
+  }
+  if (name == "reference" || name.empty()) return reference_oracle(op_libraries);
+  return fail("--against {}: want {} or reference for this kind of model", name, own);
+}
+
+}  // namespace intarsia

@@ -1,0 +1,32 @@
+#include "api/run_backends.h"
+
+#include <vector>
+
+#include "registry/run_backends_present.h"
+
+namespace intarsia {
+
+// In backends/<name>/.
+RunBackend reference_run_backend();
+RunBackend kernels_run_backend();
+RunBackend onnxruntime_run_backend();
+RunBackend tensorflow_run_backend();
+namespace halide {
+RunBackend run_backend();
+}
+
+// The one list. A backend that was left out of this build is not called, so it need not be linked.
+std::span<const RunBackend> run_backends() {
+  static const std::vector<RunBackend> backends = [] {
+    std::vector<RunBackend> all;
+    if constexpr (have_reference) all.push_back(reference_run_backend());
+    if constexpr (have_kernels) all.push_back(kernels_run_backend());
+    if constexpr (have_onnxruntime) all.push_back(onnxruntime_run_backend());
+    if constexpr (have_tensorflow) all.push_back(tensorflow_run_backend());
+    if constexpr (have_halide) all.push_back(halide::run_backend());
+    return all;
+  }();
+  return backends;
+}
+
+}  // namespace intarsia

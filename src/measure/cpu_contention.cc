@@ -1,0 +1,37 @@
+#include "measure/cpu_contention.h"
+
+#include <array>
+#include <chrono>
+
+namespace intarsia {
+namespace {
+
+/// Multiplications that are independent enough to keep a core's one multiplier busy, which its hyperthreads
+/// share: some 40 microseconds of them.
+int multiply(void*, int task, int) {
+  std::array<uint64_t, 6> chains{};
+  chains[0] = static_cast<uint64_t>(task);
+  for (int i = 0; i < 24000; ++i)
+    for (uint64_t& chain : chains) chain = chain * 6364136223846793005u + 1442695040888963407u;
+  volatile uint64_t sink = chains[0] ^ chains[1] ^ chains[2] ^ chains[3] ^ chains[4] ^ chains[5];
+  static_cast<void>(sink);
+  return 0;
+}
+
+std::chrono::nanoseconds time_of(ThreadPool& pool, int tasks) {
+  const auto begin = std::chrono::steady_clock::now();
+  pool.parallel_for(tasks, multiply, nullptr);
+  return std::chrono::steady_clock::now() - begin;
+}
+
+}  // namespace
+
+bool has_free_cores(ThreadPool& pool) {
+  if (pool.size() < 2) return true;
+  constexpr int attempts = 8;  // the workers may have to wake up first
+  for (int i = 0; i < attempts; ++i)
+    if (2 * time_of(pool, pool.size()) < 3 * time_of(pool, 1)) return true;
+  return false;
+}
+
+}  // namespace intarsia

@@ -1,0 +1,16 @@
+// Makes regions as large as convexity allows.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "plan/partition_graph.h"
+
+namespace intarsia {
+
+/// Joins regions of one target between which no path leads through another region, until no two of them could
+/// be joined. `reads[r]` are the other regions that r reads from; all are earlier ones, before and after.
+///   {A} {B} {C} on targets 0 1 0, A -> B and no more:  {A C} {B}
+void join_regions(std::vector<Region>& regions, const std::vector<std::vector<uint32_t>>& reads);
+
+}  // namespace intarsia

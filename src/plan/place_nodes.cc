@@ -1,0 +1,135 @@
+#include "plan/place_nodes.h"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+namespace intarsia {
+namespace {
+
+constexpr uint32_t no_target = 0xffffffff;
+
+std::string target_names(const std::vector<PlacementTarget>& targets) {
+  std::vector<std::string> names;
+  for (const PlacementTarget& target : targets) names.push_back(target.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+/// Index of the target that each node is pinned to, or no_target.
+Result<std::vector<uint32_t>> match_pins(const Graph& graph, const std::vector<PlacementTarget>& targets,
+                                         const std::vector<Pin>& pins) {
+  std::vector<uint32_t> pinned(graph.nodes.size(), no_target);
+  for (const Pin& pin : pins) {
+    auto target = std::ranges::find(targets, pin.target, &PlacementTarget::name);
+    if (target == targets.end())
+      return fail("--pin {}={}: no such target; there are {}", pin.pattern, pin.target,
+                  target_names(targets));
+    bool matched = false;
+    for (size_t i = 0; i < graph.nodes.size(); ++i) {
+      if (fnmatch(pin.pattern.c_str(), graph.nodes[i].name.c_str(), 0) != 0) continue;
+      pinned[i] = static_cast<uint32_t>(target - targets.begin());
+      matched = true;
+    }
+    if (!matched)
+      return fail("--pin {}={}: no node's name matches; `intarsia explain` lists them", pin.pattern,
+                  pin.target);
+  }
+  return pinned;
+}
+
+/// Asks each backend once a node, however many slots it has.
+class SupportTable {
+ public:
+  SupportTable(const Graph& graph, const std::vector<PlacementTarget>& targets)
+      : graph_(graph), targets_(targets) {}
+
+  const Support& of(NodeId node, uint32_t target) {
+    if (node != node_) answers_.clear();
+    node_ = node;
+    auto [at, is_new] = answers_.try_emplace(targets_[target].backend);
+    if (is_new) at->second = targets_[target].backend->supports(graph_, node);
+    return at->second;
+  }
+
+  std::string who_can(NodeId node) {
+    std::vector<std::string> names;
+    for (uint32_t i = 0; i < targets_.size(); ++i) {
+      if (of(node, i).yes) names.push_back(targets_[i].name);
+    }
+    return names.empty() ? "nobody can run it" : fmt::format("{} can run it", fmt::join(names, ", "));
+  }
+
+ private:
+  const Graph& graph_;
+  const std::vector<PlacementTarget>& targets_;
+  NodeId node_ = no_node;
+  std::map<const Target*, Support> answers_;
+};
+
+/// "3 nodes: Foo (first 'a/b': reference: no kernel; onnxruntime: ...)" for all operators that nobody takes.
+tl::unexpected<Error> unsupported_error(const Graph& graph, const Placement& placement) {
+  struct Entry {
+    size_t count = 0;
+    NodeId first = no_node;
+  };
+  std::map<std::string, Entry> by_op;
+  for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
+    if (placement.target[i] != no_target) continue;
+    Entry& entry = by_op[graph.nodes[i].domain.empty() ? graph.nodes[i].op
+                                                       : graph.nodes[i].domain + "." + graph.nodes[i].op];
+    if (entry.count++ == 0) entry.first = NodeId{i};
+  }
+  std::vector<std::string> lines;
+  for (const auto& [op, entry] : by_op) {
+    lines.push_back(fmt::format("{} ({} node{}, first '{}': {})", op, entry.count,
+                                entry.count == 1 ? "" : "s", graph.node(entry.first).name,
+                                fmt::join(placement.refusals[index(entry.first)], "; ")));
+  }
+  return fail(
+      "no backend runs these operators: {}. Allow more backends (--backends, --fallback auto) or bring "
+      "kernels (--kernels)",
+      fmt::join(lines, ", "));
+}
+
+}  // namespace
+
+Result<Placement> place_nodes(const Graph& graph, const std::vector<PlacementTarget>& targets,
+                              const std::vector<Pin>& pins) {
+  const std::vector<uint32_t> pinned = TRY(match_pins(graph, targets, pins));
+  const size_t count = graph.nodes.size();
+  Placement placement{std::vector<uint32_t>(count, no_target),
+                      std::vector<std::string>(count),
+                      std::vector<std::vector<std::string>>(count),
+                      std::vector<bool>(count, false),
+                      {}};
+  SupportTable support(graph, targets);
+  for (uint32_t i = 0; i < count; ++i) {
+    const NodeId id{i};
+    if (pinned[i] != no_target) {
+      if (const Support& answer = support.of(id, pinned[i]); !answer.yes) {
+        return fail("--pin: node '{}' ({}) cannot run on {}: {}; {}", graph.nodes[i].name, graph.nodes[i].op,
+                    targets[pinned[i]].name, answer.because, support.who_can(id));
+      }
+      placement.target[i] = pinned[i];
+      placement.reason[i] = "pinned by the user";
+      placement.pinned[i] = true;
+      continue;
+    }
+    for (uint32_t t = 0; t < targets.size() && placement.target[i] == no_target; ++t) {
+      const Support& answer = support.of(id, t);
+      if (answer.yes) {
+        placement.target[i] = t;
+        placement.reason[i] = placement.refusals[i].empty() ? "first choice" : "first that supports it";
+      } else if (t == 0 || targets[t].backend != targets[t - 1].backend) {
+        placement.refusals[i].push_back(targets[t].backend->name() + ": " + answer.because);
+      }
+    }
+  }
+  if (std::ranges::find(placement.target, no_target) != placement.target.end())
+    return unsupported_error(graph, placement);
+  return placement;
+}
+
+}  // namespace intarsia

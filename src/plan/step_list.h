@@ -1,0 +1,31 @@
+// The regions in running order, with the copies between devices.
+#pragma once
+
+#include <vector>
+
+#include "graph/graph.h"
+#include "plan/partition_graph.h"
+
+namespace intarsia {
+
+/// The host's slot: inputs come from it and outputs go to it.
+inline constexpr uint32_t host_slot = 0xffffffff;
+
+/// A value in the memory of one slot.
+struct PlacedValue {
+  ValueId value = no_value;
+  uint32_t slot = host_slot;
+  auto operator<=>(const PlacedValue&) const = default;
+};
+
+struct ScheduleStep {
+  enum class Kind { run, copy } kind = Kind::run;
+  uint32_t region = 0;   // run
+  PlacedValue from, to;  // copy: the same value on two slots
+  bool operator==(const ScheduleStep&) const = default;
+};
+
+/// Steps in order: a region runs when all that it reads is on its slot.
+using StepList = std::vector<ScheduleStep>;
+
+}  // namespace intarsia
