@@ -106,10 +106,9 @@ void add_check_command(CLI::App& app) {
   command->add_option("--atol", options->check.atol, "Allowed difference on top (default: 1e-5)")
       ->check(CLI::NonNegativeNumber)
       ->type_name("A");
-  command->add_flag(
-      "--bisect", options->check.bisect,
-      "After a mismatch, look for the first node whose value is wrong (of a program: compile its "
-      "model anew)");
+  command->add_flag("--bisect", options->check.bisect,
+                    "After a mismatch, look for the first node whose value is wrong (of a program: compile "
+                    "its model anew)");
   command->add_flag("--json", options->json, "One JSON object on standard output (docs/json.md)");
   add_verbosity_options(*command, options->verbosity);
   add_compile_options(*command, options->check.compile);

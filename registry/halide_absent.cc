@@ -4,6 +4,7 @@ namespace intarsia {
 
 TargetResult open_halide_target(const CompileRequest&) {
   return fail(
+      ErrorKind::not_found,
       "this build is without Halide; install its wheel (pip install halide) and configure the build again");
 }
 

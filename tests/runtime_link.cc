@@ -122,8 +122,7 @@ TEST(LoadedPrograms, CodeComesFromATemporaryFileWhereMemoryFilesAreRefused) {
       },
       testing::ExitedWithCode(7),
       "p.so': the system gives no memory for code: Operation not permitted; nor from a temporary file: "
-      "cannot make a "
-      "temporary file .*set TMPDIR");
+      "cannot make a temporary file .*set TMPDIR");
 }
 
 TEST(LinkObjects, NoObjectsForAnyArch) {

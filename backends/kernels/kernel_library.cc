@@ -12,7 +12,7 @@ namespace {
 
 Status check_kernel(const intarsia_kernel* kernel) {
   if (kernel == nullptr || kernel->struct_size < sizeof(intarsia_kernel))
-    return fail("an entry is too small: it was built for an older kernel.h");
+    return fail(ErrorKind::version, "an entry is too small: it was built for an older kernel.h");
   if (kernel->op == nullptr || kernel->domain == nullptr || kernel->infer == nullptr ||
       kernel->run == nullptr) {
     return fail("an entry lacks its op, domain, infer or run");
@@ -42,7 +42,8 @@ Result<std::shared_ptr<const KernelLibrary>> KernelLibrary::open(const std::stri
   const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
   TRY(with_context(check_regular_file(file), "kernel library '{}'", path));
   void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) return fail("kernel library '{}' cannot be loaded: {}", path, dlerror());
+  if (handle == nullptr)
+    return fail(ErrorKind::not_found, "kernel library '{}' cannot be loaded: {}", path, dlerror());
   auto library = std::make_shared<KernelLibrary>();
   library->path_ = path;
   library->handle_ = std::shared_ptr<void>(handle, dlclose);
@@ -53,7 +54,8 @@ Result<std::shared_ptr<const KernelLibrary>> KernelLibrary::open(const std::stri
   const intarsia_kernel_library* table = entry();
   if (table == nullptr || table->struct_size < sizeof(intarsia_kernel_library) ||
       table->abi != INTARSIA_KERNEL_ABI) {
-    return fail("kernel library '{}' has ABI {}, want {}: build it against this intarsia/kernel.h", path,
+    return fail(ErrorKind::version,
+                "kernel library '{}' has ABI {}, want {}: build it against this intarsia/kernel.h", path,
                 table ? table->abi : 0, INTARSIA_KERNEL_ABI);
   }
   for (size_t i = 0; i < table->kernel_count; ++i) {

@@ -54,7 +54,8 @@ Result<std::shared_ptr<const KernelLibrary>> open_recorded(const std::string& pa
   std::error_code error;
   if (std::filesystem::exists(path, error)) return KernelLibrary::open(path);
   if (std::filesystem::exists(beside, error)) return KernelLibrary::open(beside.string());
-  return fail("the user's kernel library is neither at '{}' nor at '{}': copy it next to the program", path,
+  return fail(ErrorKind::not_found,
+              "the user's kernel library is neither at '{}' nor at '{}': copy it next to the program", path,
               beside.string());
 }
 

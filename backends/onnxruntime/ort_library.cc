@@ -53,8 +53,8 @@ Result<std::unique_ptr<Library>> Library::open(const LibrarySearch& search) {
   const std::string version = base->version();
   void* const* table = is_version_in_range(version) ? base->api(api_version) : nullptr;
   if (table == nullptr) {
-    return fail("{} is ONNX Runtime {}, want 1.{} or newer of major version 1; {}", opened.path, version,
-                oldest_minor_version, onnxruntime.remedy());
+    return fail(ErrorKind::version, "{} is ONNX Runtime {}, want 1.{} or newer of major version 1; {}",
+                opened.path, version, oldest_minor_version, onnxruntime.remedy());
   }
   std::unique_ptr<Library> library(new Library(table, version, opened.path));
   TRY(with_context(library->start(), "{}", opened.path));

@@ -14,7 +14,8 @@ template <typename Function>
 Status find(const OpenedLibrary& library, const char* name, Function& function) {
   function = reinterpret_cast<Function>(dlsym(library.handle, name));
   if (function != nullptr) return {};
-  return fail("{} lacks {}, which OpenVINO has from 2023.0 on; {}", library.path, name, openvino.remedy());
+  return fail(ErrorKind::version, "{} lacks {}, which OpenVINO has from 2023.0 on; {}", library.path, name,
+              openvino.remedy());
 }
 
 #define INTARSIA_FIND(name) TRY(find(library, #name, api.name))

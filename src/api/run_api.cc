@@ -66,10 +66,9 @@ class SessionUse {
   static Result<SessionUse> begin(intarsia_session* session) {
     if (session == nullptr) return fail("the session is a null pointer");
     if (session->in_use.test_and_set(std::memory_order_acquire)) {
-      return fail(
-          "the session is in use by another thread, or by the run that this call comes from: a session runs "
-          "once "
-          "at a time; make one a thread with intarsia_program_bind");
+      return fail(ErrorKind::busy,
+                  "the session is in use by another thread, or by the run that this call comes from: a "
+                  "session runs once at a time; make one a thread with intarsia_program_bind");
     }
     return SessionUse(session);
   }

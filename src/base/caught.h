@@ -15,15 +15,16 @@ Status caught(Body body) noexcept {
   try {
     return body();
   } catch (const std::bad_alloc&) {
-    return tl::unexpected<Error>(Error{"out of memory"});  // short enough to lie within the string
+    return tl::unexpected<Error>(
+        Error{"out of memory", ErrorKind::out_of_memory});  // short enough to lie within the string
   } catch (const std::exception& error) {
     try {
-      return fail("internal error: {}", error.what());
+      return fail(ErrorKind::internal, "internal error: {}", error.what());
     } catch (...) {
-      return tl::unexpected<Error>(Error{"out of memory"});
+      return tl::unexpected<Error>(Error{"out of memory", ErrorKind::out_of_memory});
     }
   } catch (...) {
-    return tl::unexpected<Error>(Error{"internal error"});
+    return tl::unexpected<Error>(Error{"internal error", ErrorKind::internal});
   }
 }
 

@@ -55,7 +55,8 @@ Result<OpenedLibrary> open_given(const ForeignLibrary& library, const std::strin
   for (const std::string& file : files) {
     if (OpenedLibrary opened = try_open(library, file, 0, tried); opened.entry) return opened;
   }
-  return fail("{} is '{}', where no {} can be opened: {}", library.variable, given, library.name,
+  return fail(ErrorKind::not_found, "{} is '{}', where no {} can be opened: {}", library.variable, given,
+              library.name,
               tried.empty() ? fmt::format("no {}* in this folder", library.file)
                             : fmt::format("{}", fmt::join(tried, "; ")));
 }
@@ -103,7 +104,7 @@ Result<OpenedLibrary> open_foreign_library(const ForeignLibrary& library, const 
       if (OpenedLibrary opened = try_open(library, file, 0, tried); opened.entry) return opened;
     }
   }
-  return fail("{} is not to be found; sought: {}; {}", library.name, fmt::join(tried, "; "),
+  return fail(ErrorKind::not_found, "{} not found; sought: {}; {}", library.name, fmt::join(tried, "; "),
               library.remedy());
 }
 

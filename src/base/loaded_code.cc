@@ -28,7 +28,9 @@ Status write_all(int file, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t count = write(file, bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return fail("cannot copy {} bytes of code: {}", bytes.size(), std::strerror(errno));
+    if (count <= 0)
+      return fail(kind_of_errno(errno), "cannot copy {} bytes of code: {}", bytes.size(),
+                  std::strerror(errno));
     bytes = bytes.subspan(static_cast<size_t>(count));
   }
   return {};
@@ -36,7 +38,7 @@ Status write_all(int file, std::span<const std::byte> bytes) {
 
 Result<std::shared_ptr<void>> open_library(const std::string& path, Descriptor file) {
   void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) return fail("cannot load its code: {}", dlerror());
+  if (handle == nullptr) return fail(ErrorKind::corrupt, "cannot load its code: {}", dlerror());
   return std::shared_ptr<void>(handle, [file = std::move(file)](void* library) { dlclose(library); });
 }
 
@@ -45,7 +47,8 @@ Result<std::shared_ptr<void>> open_library(const std::string& path, Descriptor f
 /// other has its number. Others that load code in this way do not spell the path like this.
 Result<std::shared_ptr<void>> load_from_memory(std::span<const std::byte> library, const std::string& name) {
   const int made = memfd_create(name.substr(0, most_name_bytes).c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (made < 0) return fail("the system gives no memory for code: {}", std::strerror(errno));
+  if (made < 0)
+    return fail(ErrorKind::out_of_memory, "the system gives no memory for code: {}", std::strerror(errno));
   const Descriptor file = close_later(made);
   TRY(write_all(*file, library));
   fcntl(*file, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL);
@@ -56,7 +59,8 @@ Result<std::shared_ptr<void>> load_from_memory(std::span<const std::byte> librar
 Result<std::shared_ptr<void>> load_from_temporary_file(std::span<const std::byte> library) {
   const TemporaryFile file = TRY(TemporaryFile::make("intarsia-code"));
   const int opened = open(file.path().c_str(), O_WRONLY | O_CLOEXEC);
-  if (opened < 0) return fail("cannot open '{}': {}", file.path(), std::strerror(errno));
+  if (opened < 0)
+    return fail(kind_of_errno(errno), "cannot open '{}': {}", file.path(), std::strerror(errno));
   {
     const Descriptor writer = close_later(opened);
     TRY(with_context(write_all(*writer, library), "'{}'", file.path()));

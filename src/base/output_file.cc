@@ -28,7 +28,7 @@ Result<std::string> follow_links(const std::string& path) {
     if (error) return at.string();
     at = at.parent_path() / to;
   }
-  return fail("cannot write '{}': {}", path, std::strerror(ELOOP));
+  return fail(ErrorKind::invalid_argument, "cannot write '{}': {}", path, std::strerror(ELOOP));
 }
 
 /// Of a file that may be replaced; nothing when there is none yet.
@@ -36,7 +36,8 @@ Result<std::optional<mode_t>> mode_of(const std::string& target, const std::stri
   struct stat facts = {};
   if (stat(target.c_str(), &facts) != 0) return std::nullopt;
   if (S_ISREG(facts.st_mode)) return facts.st_mode & 0777;
-  return fail("cannot write '{}': it is {}, not a regular file; name another file", path,
+  return fail(ErrorKind::invalid_argument,
+              "cannot write '{}': it is {}, not a regular file; name another file", path,
               kind_of_file(facts.st_mode));
 }
 
@@ -68,7 +69,8 @@ Status check_output(const std::string& path, std::span<const std::string> inputs
   for (const std::string& input : inputs) {
     std::error_code error;
     if (fs::equivalent(target, input, error) || (fs::is_directory(input, error) && is_below(input, target)))
-      return fail("cannot write '{}': it is the input '{}'; name another file", path, input);
+      return fail(ErrorKind::invalid_argument, "cannot write '{}': it is the input '{}'; name another file",
+                  path, input);
   }
   return {};
 }
@@ -115,7 +117,7 @@ Status OutputFile::commit() {
 }
 
 tl::unexpected<Error> OutputFile::failed(std::string_view what) const {
-  return fail("cannot write '{}': {}: {}", path_, what, std::strerror(errno));
+  return fail(kind_of_errno(errno), "cannot write '{}': {}: {}", path_, what, std::strerror(errno));
 }
 
 }  // namespace intarsia

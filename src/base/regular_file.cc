@@ -26,8 +26,10 @@ const char* kind_of_file(mode_t mode) {
 Result<RegularFile> RegularFile::open(const std::string& path) {
   RegularFile file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   struct stat facts = {};
-  if (file.descriptor_ < 0 || fstat(file.descriptor_, &facts) != 0) return fail("{}", std::strerror(errno));
-  if (!S_ISREG(facts.st_mode)) return fail("it is {}, not a regular file", kind_of_file(facts.st_mode));
+  if (file.descriptor_ < 0 || fstat(file.descriptor_, &facts) != 0)
+    return fail(kind_of_errno(errno), "{}", std::strerror(errno));
+  if (!S_ISREG(facts.st_mode))
+    return fail(ErrorKind::invalid_argument, "it is {}, not a regular file", kind_of_file(facts.st_mode));
   file.bytes_ = static_cast<size_t>(facts.st_size);
   return file;
 }

@@ -1,17 +1,36 @@
 // Errors as values. A user's mistake is an Error with one message (what, where, got, want, remedy); a bug of
-// ours is INTARSIA_CHECK. Context is added on the way up with `with_context`.
+// ours is INTARSIA_CHECK. Context is added on the way up with `with_context`, and a kind with `with_kind`
+// where it is known what an error without one must be.
 #pragma once
 
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <string>
 #include <tl/expected.hpp>
 #include <utility>
 
 namespace intarsia {
 
+/// What callers decide by; people read the message. The numbers are those of the C API (INTARSIA_ERROR_...).
+enum class ErrorKind : uint8_t {
+  unknown,  // nobody has said yet; an invalid argument by the time it reaches the caller
+  invalid_argument,
+  not_found,      // a file, library or device
+  unsupported,    // valid, but nothing here can do it
+  corrupt,        // bytes that are not what they claim to be
+  version,        // of a file or library: too old or too new
+  out_of_memory,  // of the host or a device
+  device_lost,
+  busy,  // in use by another thread
+  cancelled,
+  internal,  // a bug of ours
+  io,        // the system refuses to read, write or start something
+};
+
 struct Error {
   std::string message;
+  ErrorKind kind = ErrorKind::unknown;
 };
 
 template <typename T>
@@ -22,6 +41,22 @@ using Status = Result<void>;
 template <typename... Args>
 [[nodiscard]] tl::unexpected<Error> fail(fmt::format_string<Args...> format, Args&&... args) {
   return tl::unexpected<Error>(Error{fmt::format(format, std::forward<Args>(args)...)});
+}
+
+/// `return fail(ErrorKind::busy, "the session is in use");`
+template <typename... Args>
+[[nodiscard]] tl::unexpected<Error> fail(ErrorKind kind, fmt::format_string<Args...> format, Args&&... args) {
+  return tl::unexpected<Error>(Error{fmt::format(format, std::forward<Args>(args)...), kind});
+}
+
+/// The kind of a failed system call: not_found, out_of_memory or io.
+ErrorKind kind_of_errno(int error);
+
+/// The kind of an error that has none yet: `with_kind(ErrorKind::corrupt, parse(bytes))`.
+template <typename T>
+[[nodiscard]] Result<T> with_kind(ErrorKind kind, Result<T> result) {
+  if (!result && result.error().kind == ErrorKind::unknown) result.error().kind = kind;
+  return result;
 }
 
 /// Prefixes the message of a failed result: `with_context(load(path), "{}", path)` gives "<path>: <message>".

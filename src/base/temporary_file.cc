@@ -12,7 +12,8 @@ Result<TemporaryFile> TemporaryFile::make(const std::string& name) {
   std::string path = (std::filesystem::temp_directory_path(error) / (name + "-XXXXXX")).string();
   const int descriptor = error ? -1 : mkstemp(path.data());
   if (descriptor < 0)
-    return fail("cannot make a temporary file '{}'; set TMPDIR to a folder that can be written", path);
+    return fail(ErrorKind::io,
+                "cannot make a temporary file '{}'; set TMPDIR to a folder that can be written", path);
   close(descriptor);
   return TemporaryFile(path);
 }

@@ -36,7 +36,7 @@ class TemporaryFolder {
     std::error_code ignored;
     std::string name = (fs::temp_directory_path(ignored) / "intarsia-link-XXXXXX").string();
     if (mkdtemp(name.data()) == nullptr)
-      return fail("cannot make folder '{}' to link in: {}", name, std::strerror(errno));
+      return fail(ErrorKind::io, "cannot make folder '{}' to link in: {}", name, std::strerror(errno));
     return TemporaryFolder(name);
   }
   explicit TemporaryFolder(fs::path path) : path_(std::move(path)) {}
@@ -56,7 +56,7 @@ Status write_file(const fs::path& path, std::string_view bytes) {
   std::ofstream file(path, std::ios::binary);
   file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   file.close();
-  if (!file) return fail("cannot write '{}' to link: {}", path.string(), std::strerror(errno));
+  if (!file) return fail(ErrorKind::io, "cannot write '{}' to link: {}", path.string(), std::strerror(errno));
   return {};
 }
 
@@ -65,11 +65,13 @@ Result<std::string> read_file(const fs::path& path) {
   std::error_code error;
   const auto size = fs::file_size(path, error);
   if (error)
-    return fail("cannot read '{}', which ld.lld should have written: {}", path.string(), error.message());
+    return fail(ErrorKind::io, "cannot read '{}', which ld.lld should have written: {}", path.string(),
+                error.message());
   std::string bytes(size, '\0');
   std::ifstream file(path, std::ios::binary);
   if (!file.read(bytes.data(), static_cast<std::streamsize>(size)))
-    return fail("cannot read '{}', which ld.lld wrote: {}", path.string(), std::strerror(errno));
+    return fail(ErrorKind::io, "cannot read '{}', which ld.lld wrote: {}", path.string(),
+                std::strerror(errno));
   return bytes;
 }
 
@@ -100,10 +102,10 @@ Result<int> run_program(const std::vector<std::string>& arguments, const fs::pat
   const int error = posix_spawnp(&process, pointers[0], &actions, nullptr, pointers.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   if (error == ENOENT) return 127;
-  if (error != 0) return fail("cannot start {}: {}", arguments[0], std::strerror(error));
+  if (error != 0) return fail(ErrorKind::io, "cannot start {}: {}", arguments[0], std::strerror(error));
   int status = 0;
   while (waitpid(process, &status, 0) < 0) {
-    if (errno != EINTR) return fail("lost {}: {}", arguments[0], std::strerror(errno));
+    if (errno != EINTR) return fail(ErrorKind::io, "lost {}: {}", arguments[0], std::strerror(errno));
   }
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
@@ -112,7 +114,8 @@ Result<int> run_program(const std::vector<std::string>& arguments, const fs::pat
 
 Result<std::string> link_objects(std::span<const std::string> objects, const std::string& arch) {
   const Arch* found = std::ranges::find(archs, arch, &Arch::name);
-  if (found == std::end(archs)) return fail("cannot link for '{}'; want x86_64, aarch64 or riscv64", arch);
+  if (found == std::end(archs))
+    return fail(ErrorKind::unsupported, "cannot link for '{}'; want x86_64, aarch64 or riscv64", arch);
   const TemporaryFolder folder = TRY(TemporaryFolder::make());
   TRY(write_file(folder / "exports", "{ global: intarsia_*; local: *; };\n"));
   const std::string output = (folder / "program").string();
@@ -148,10 +151,11 @@ Result<std::string> link_objects(std::span<const std::string> objects, const std
   }
   const int status = TRY(run_program(arguments, folder / "log"));
   if (status == 127)
-    return fail("ld.lld is not on PATH; it links the program: install the package lld (apt install lld)");
+    return fail(ErrorKind::not_found,
+                "ld.lld is not on PATH; it links the program: install the package lld (apt install lld)");
   if (status != 0) {
-    return fail("ld.lld failed with status {} in '{}'; is there room on its disk? It said: {}", status,
-                folder.path().string(), telling_line(read_file(folder / "log").value_or("nothing")));
+    return fail(ErrorKind::io, "ld.lld failed with status {} in '{}'; is there room on its disk? It said: {}",
+                status, folder.path().string(), telling_line(read_file(folder / "log").value_or("nothing")));
   }
   return read_file(output);
 }

@@ -8,7 +8,7 @@
 namespace intarsia {
 
 Status check_not_cancelled(const Toolbox& tools) {
-  return tools.is_cancelled && tools.is_cancelled() ? fail("interrupted") : Status();
+  return tools.is_cancelled && tools.is_cancelled() ? fail(ErrorKind::cancelled, "interrupted") : Status();
 }
 
 PassRunner::PassRunner(const CompileRequest& request, const Toolbox& tools, Progress progress)
@@ -23,7 +23,7 @@ PassRunner PassRunner::quiet(const CompileRequest& request, const Toolbox& tools
 }
 
 Status PassRunner::finish(const std::string& name, const Graph& graph, const std::string& text) {
-  TRY(with_context(verify_graph(graph), "internal error: after {}", name));
+  TRY(with_kind(ErrorKind::internal, with_context(verify_graph(graph), "internal error: after {}", name)));
   progress_.did(name);
   if (quiet_) return {};
   if (tools_.print && std::ranges::find(request_.print_after, name) != request_.print_after.end()) {

@@ -15,7 +15,8 @@ class CpuDevice : public Device {
 
   Result<Buffer> allocate(size_t bytes) override {
     std::shared_ptr<void> memory = allocate_aligned(bytes);
-    if (memory == nullptr) return fail("device '{}': {} bytes of memory are not to be had", name(), bytes);
+    if (memory == nullptr)
+      return fail(ErrorKind::out_of_memory, "device '{}': cannot allocate {} bytes", name(), bytes);
     return Buffer(std::move(memory), bytes);
   }
 

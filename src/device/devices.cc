@@ -23,7 +23,8 @@ Result<std::shared_ptr<Device>> make_new(const std::string& name) {
     const auto settings = parse_sim_settings(std::string_view(name).substr(std::min(mark + 1, name.size())));
     return make_sim_device(name, TRY(with_context(settings, "device '{}'", name)));
   }
-  return fail("no device '{}'; there are: cpu, sim:N (N any number, with ?slowdown=X&latency_us=X&gbps=X)",
+  return fail(ErrorKind::not_found,
+              "no device '{}'; there are: cpu, sim:N (N any number, with ?slowdown=X&latency_us=X&gbps=X)",
               name);
 }
 

@@ -77,8 +77,7 @@ class Flattener {
       if (is_reference_variable(node.op)) {
         return fail(
             "'{}' is a reference variable of TensorFlow 1, which is not read: export the model with resource "
-            "variables "
-            "(tf.compat.v1.enable_resource_variables) or freeze it to a .pb",
+            "variables (tf.compat.v1.enable_resource_variables) or freeze it to a .pb",
             node.name);
       }
       if (is_variable(node.op))

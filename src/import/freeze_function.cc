@@ -151,8 +151,7 @@ bool changes_state(const std::string& op) {
 tl::unexpected<Error> frozen_error(const NodeDef& node) {
   return fail(
       "node '{}' ({}) changes a variable or table when the model runs, but a program is frozen: variables "
-      "and tables keep "
-      "their saved contents. Export a signature that changes none",
+      "and tables keep their saved contents. Export a signature that changes none",
       node.name, node.op);
 }
 

@@ -73,7 +73,8 @@ Result<std::vector<int64_t>> time_kernels(const KernelBatch& batch, const RunBac
   const std::unique_ptr<Executable> executable = TRY(backend.load(load));
   const std::shared_ptr<void> workspace = allocate_aligned(region.workspace_bytes);
   if (workspace == nullptr)
-    return fail("{} bytes to time kernels in are not to be had", region.workspace_bytes);
+    return fail(ErrorKind::out_of_memory, "cannot allocate {} bytes to time kernels in",
+                region.workspace_bytes);
 
   ThreadPool pool(threads);
   Neighbours neighbours(pool, static_cast<std::byte*>(workspace.get()));
@@ -103,7 +104,7 @@ Result<std::vector<int64_t>> time_kernels(const KernelBatch& batch, const RunBac
       if (is_cancelled && is_cancelled()) break;
       std::this_thread::sleep_for(pause);
     }
-    if (is_cancelled && is_cancelled()) return fail("interrupted");
+    if (is_cancelled && is_cancelled()) return fail(ErrorKind::cancelled, "interrupted");
     next = 0;
     write_inputs();
     TRY(executable->run(context));

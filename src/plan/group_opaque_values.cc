@@ -189,8 +189,7 @@ class HullCloser {
     const OpaqueEdge edge = edge_round(hull, {node});
     return fail(
         "'{}' passes from '{}' to '{}' inside {} and cannot leave it, but node '{}' ({}) in between {}; pin "
-        "all "
-        "three to one target",
+        "all three to one target",
         graph_.value(edge.value).name, graph_.nodes[edge.maker].name, graph_.nodes[edge.reader].name,
         targets_[target].name, graph_.nodes[node].name, graph_.nodes[node].op, why);
   }

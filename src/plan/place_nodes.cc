@@ -87,10 +87,10 @@ tl::unexpected<Error> unsupported_error(const Graph& graph, const Placement& pla
                                 entry.count == 1 ? "" : "s", graph.node(entry.first).name,
                                 fmt::join(placement.refusals[index(entry.first)], "; ")));
   }
-  return fail(
-      "no backend runs these operators: {}. Allow more backends (--backends, --fallback auto) or bring "
-      "kernels (--kernels)",
-      fmt::join(lines, ", "));
+  return fail(ErrorKind::unsupported,
+              "no backend runs these operators: {}. Allow more backends (--backends, --fallback auto) or "
+              "bring kernels (--kernels)",
+              fmt::join(lines, ", "));
 }
 
 }  // namespace

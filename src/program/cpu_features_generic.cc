@@ -5,6 +5,7 @@ namespace intarsia {
 
 Result<bool> cpu_has(const std::string& feature) {
   return fail(
+      ErrorKind::unsupported,
       "it needs the CPU feature '{}', which cannot be asked for on {}: compile the model without --cpu",
       feature, machine_arch());
 }

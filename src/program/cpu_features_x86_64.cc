@@ -31,7 +31,8 @@ Result<bool> cpu_has(const std::string& feature) {
   FEATURE("x86-64-v3")
   FEATURE("x86-64-v4")
 #undef FEATURE
-  return fail("it needs the CPU feature '{}', which this Intarsia does not know: update Intarsia", feature);
+  return fail(ErrorKind::unsupported,
+              "it needs the CPU feature '{}', which this Intarsia does not know: update Intarsia", feature);
 }
 
 }  // namespace intarsia

@@ -145,12 +145,13 @@ Result<std::shared_ptr<const ProgramFile>> ProgramFile::open(const std::string& 
   RegularFile opened = TRY(with_context(RegularFile::open(path), "cannot open it"));
   std::shared_ptr<ProgramFile> file(new ProgramFile(std::move(opened)));
   struct stat facts = {};
-  if (fstat(file->file_.descriptor(), &facts) != 0) return fail("cannot read it: {}", std::strerror(errno));
+  if (fstat(file->file_.descriptor(), &facts) != 0)
+    return fail(kind_of_errno(errno), "cannot read it: {}", std::strerror(errno));
   file->changed_ = facts.st_mtim;
   const auto size = static_cast<size_t>(facts.st_size);
   if (size == 0) return file;
   void* memory = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file->file_.descriptor(), 0);
-  if (memory == MAP_FAILED) return fail("cannot map it: {}", std::strerror(errno));
+  if (memory == MAP_FAILED) return fail(kind_of_errno(errno), "cannot map it: {}", std::strerror(errno));
   file->bytes_ = {static_cast<const std::byte*>(memory), size};
   return file;
 }
@@ -161,13 +162,13 @@ ProgramFile::~ProgramFile() {
 
 Result<std::shared_ptr<std::byte>> ProgramFile::copy(uint64_t offset, size_t bytes) const {
   const std::shared_ptr<void> memory = allocate_aligned(bytes);
-  if (memory == nullptr) return fail("{} bytes of memory for it are not to be had", bytes);
+  if (memory == nullptr) return fail(ErrorKind::out_of_memory, "cannot allocate {} bytes for it", bytes);
   std::shared_ptr<std::byte> copy(memory, static_cast<std::byte*>(memory.get()));
   for (size_t done = 0; done < bytes;) {
     const ssize_t count =
         pread(file_.descriptor(), copy.get() + done, bytes - done, static_cast<off_t>(offset + done));
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return fail("cannot read it: {}", std::strerror(errno));
+    if (count < 0) return fail(kind_of_errno(errno), "cannot read it: {}", std::strerror(errno));
     if (count == 0) return fail("it was cut off while it was read; write programs elsewhere and rename them");
     done += static_cast<size_t>(count);
   }
@@ -176,13 +177,13 @@ Result<std::shared_ptr<std::byte>> ProgramFile::copy(uint64_t offset, size_t byt
 
 Status ProgramFile::check_unchanged() const {
   struct stat facts = {};
-  if (fstat(file_.descriptor(), &facts) != 0) return fail("cannot look at it: {}", std::strerror(errno));
+  if (fstat(file_.descriptor(), &facts) != 0)
+    return fail(kind_of_errno(errno), "cannot look at it: {}", std::strerror(errno));
   const bool same_time = facts.st_mtim.tv_sec == changed_.tv_sec && facts.st_mtim.tv_nsec == changed_.tv_nsec;
   if (same_time && static_cast<size_t>(facts.st_size) == bytes_.size()) return {};
   return fail(
       "the file was changed in place after it was loaded (it had {} bytes, now it has {}): load it again, "
-      "and replace "
-      "programs by renaming another file to their name",
+      "and replace programs by renaming another file to their name",
       bytes_.size(), facts.st_size);
 }
 

@@ -19,7 +19,8 @@ const char* machine_arch() {
 Status verify_machine(const fbs::ProgramT& program) {
   if (program.arch.empty()) return {};
   if (program.arch != machine_arch()) {
-    return fail("compiled for {}, but this machine is {}: compile the model with --arch {}", program.arch,
+    return fail(ErrorKind::unsupported,
+                "compiled for {}, but this machine is {}: compile the model with --arch {}", program.arch,
                 machine_arch(), machine_arch());
   }
   std::vector<std::string> missing;
@@ -27,7 +28,8 @@ Status verify_machine(const fbs::ProgramT& program) {
     if (!TRY(cpu_has(feature))) missing.push_back(feature);
   }
   if (missing.empty()) return {};
-  return fail("compiled for CPU level {}, but this CPU lacks {}: compile the model with a lower --cpu level",
+  return fail(ErrorKind::unsupported,
+              "compiled for CPU level {}, but this CPU lacks {}: compile the model with a lower --cpu level",
               program.cpu, fmt::join(missing, ", "));
 }
 

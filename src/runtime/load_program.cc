@@ -27,11 +27,10 @@ Status LoadedProgram::find_backends(std::span<const RunBackend> known) {
     std::vector<std::string> names;
     for (const RunBackend& backend : backends_) names.push_back(backend.name);
     const std::string ops = backend_ops(description(), name);
-    return fail(
-        "it needs the backend '{}'{}, which this Intarsia was built without (it has: {}); install an "
-        "Intarsia "
-        "with '{}', or compile the model with other --backends",
-        name, ops.empty() ? "" : " to run " + ops, fmt::join(names, ", "), name);
+    return fail(ErrorKind::not_found,
+                "it needs the backend '{}'{}, which this Intarsia was built without (it has: {}); install an "
+                "Intarsia with '{}', or compile the model with other --backends",
+                name, ops.empty() ? "" : " to run " + ops, fmt::join(names, ", "), name);
   }
   return {};
 }

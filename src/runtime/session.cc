@@ -19,11 +19,10 @@ Result<Session> Session::create(std::shared_ptr<const BoundProgram> program) {
   try {
     return prepare(std::move(program));
   } catch (const std::system_error& error) {
-    return fail(
-        "cannot start the {} threads of a session: {}; allow more threads or memory (ulimit -u, -v), or bind "
-        "with "
-        "fewer threads",
-        threads, error.code().message());
+    return fail(ErrorKind::io,
+                "cannot start the {} threads of a session: {}; allow more threads or memory (ulimit -u, -v), "
+                "or bind with fewer threads",
+                threads, error.code().message());
   }
 }
 

@@ -37,7 +37,8 @@ Result<std::string> find_worker() {
       std::filesystem::canonical(here.dli_fname == nullptr ? "" : here.dli_fname, error);
   const std::filesystem::path worker = file.parent_path() / worker_name;
   if (!error && access(worker.c_str(), X_OK) == 0) return worker.string();
-  return fail("halide: cannot find '{}', which makes the code of kernels; install Intarsia anew",
+  return fail(ErrorKind::not_found,
+              "halide: cannot find '{}', which makes the code of kernels; install Intarsia anew",
               worker.string());
 }
 
@@ -58,13 +59,14 @@ class CodegenWorker {
     const std::string path = TRY(find_worker());
     std::array<int, 2> sockets;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets.data()) != 0)
-      return fail("halide: cannot make a socket for a worker: {}", std::strerror(errno));
+      return fail(kind_of_errno(errno), "halide: cannot make a socket for a worker: {}",
+                  std::strerror(errno));
     std::unique_ptr<CodegenWorker> worker(new CodegenWorker);
     worker->socket_ = sockets[0];
     worker->messages_ = memfd_create("intarsia-codegen", MFD_CLOEXEC);
     const int failed = worker->spawn(path, sockets[1]);
     close(sockets[1]);
-    if (failed != 0) return fail("halide: cannot start '{}': {}", path, std::strerror(failed));
+    if (failed != 0) return fail(ErrorKind::io, "halide: cannot start '{}': {}", path, std::strerror(failed));
     return worker;
   }
 
@@ -224,7 +226,7 @@ class Run {
   /// The workers are in the midst of what nobody wants any more.
   tl::unexpected<Error> cancel() {
     workers_.clear();
-    return fail("interrupted");
+    return fail(ErrorKind::cancelled, "interrupted");
   }
 
   std::vector<std::unique_ptr<CodegenWorker>>& workers_;

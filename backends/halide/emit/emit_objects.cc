@@ -59,7 +59,8 @@ Status take_alternative(Call& call, const CodegenOutcome& outcome) {
     return {};
   }
   if (call.alternatives.empty())
-    return fail("halide: no code for the kernel {}: {}; run its operators elsewhere with --pin",
+    return fail(ErrorKind::unsupported,
+                "halide: no code for the kernel {}: {}; run its operators elsewhere with --pin",
                 describe(kernel), outcome.why);
   const std::optional<size_t> in_place = kernel.in_place;
   kernel = std::move(call.alternatives.front());

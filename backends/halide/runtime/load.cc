@@ -55,7 +55,8 @@ class Loader {
       return damaged();
     const uint32_t version = flatbuffers::GetRoot<fbs::AnyPlan>(bytes)->version();
     if (version != 3)
-      return fail("halide: the region's plan has version {}, this runtime reads 3; compile again", version);
+      return fail(ErrorKind::version,
+                  "halide: the region's plan has version {}, this runtime reads 3; compile again", version);
     if (!flatbuffers::Verifier(bytes, context_.blob.size()).VerifyBuffer<fbs::RegionPlan>(nullptr))
       return damaged();
     plan_ = flatbuffers::GetRoot<fbs::RegionPlan>(bytes);
