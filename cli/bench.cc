@@ -19,7 +19,7 @@ namespace {
 
 using Contenders = std::vector<std::unique_ptr<Contender>>;
 
-struct Options {
+struct BenchOptions {
   std::string path, model;
   std::vector<std::string> inputs, against;
   double seconds = 10;
@@ -55,7 +55,7 @@ class TemporaryFolder {
   std::string path_;
 };
 
-void check_usage(const Options& options, bool program) {
+void check_usage(const BenchOptions& options, bool program) {
   for (const std::string& runtime : options.against) {
     if (peers.count(runtime) == 0)
       throw UsageError("--against " + runtime + ": want onnxruntime, openvino or tensorflow");
@@ -94,7 +94,7 @@ using ShowProgress = std::function<void(const std::string& phase, double part)>;
 /// Parts of a bench's time, by and large: until the model is compiled, until all runtimes have opened it.
 constexpr double compiled_at = 0.4, opened_at = 0.5;
 
-Subject prepare(const Options& options, bool is_program, const std::string& compiled,
+Subject prepare(const BenchOptions& options, bool is_program, const std::string& compiled,
                 const ShowProgress& progress) {
   Subject subject{is_program ? options.path : compiled, options.model, options.compile.threads, {}, {}};
   if (!is_program) {
@@ -180,7 +180,7 @@ Json compare_times(const Json& results) {
           {"ratio_min", ratio("min_ms")}};
 }
 
-Json bench(const Options& options, bool is_program, const ShowProgress& progress) {
+Json bench(const BenchOptions& options, bool is_program, const ShowProgress& progress) {
   const Contenders contenders = start_contenders(options.against);
   auto folder = std::make_unique<TemporaryFolder>();
   const Subject subject = prepare(options, is_program, *folder / "program.so", progress);
@@ -254,7 +254,7 @@ void throw_mismatch(const Json& report, const std::string& path) {
   }
 }
 
-void bench_and_print(const Options& options, bool is_program) {
+void bench_and_print(const BenchOptions& options, bool is_program) {
   auto display = std::make_unique<ProgressDisplay>(options.verbosity);
   const Json report =
       bench(options, is_program, [&](const std::string& phase, double part) { display->show(phase, part); });
@@ -271,7 +271,7 @@ void bench_and_print(const Options& options, bool is_program) {
 
 void add_bench_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("bench", "Time a model or program, alone or against other runtimes");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BenchOptions>();
   command->add_option("path", options->path, "A model, which is compiled first, or a program")
       ->required()
       ->type_name("MODEL|PROGRAM");

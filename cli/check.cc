@@ -14,7 +14,7 @@
 
 namespace {
 
-struct Options {
+struct CheckOptions {
   std::string path;
   std::vector<std::string> inputs;
   bool json = false;
@@ -57,7 +57,7 @@ void throw_mismatch(const Json& report) {
   }
 }
 
-void check(Options& options) {
+void check(CheckOptions& options) {
   std::list<Array> arrays;
   for (const auto& [name, file] : parse_input_files(options.inputs)) {
     arrays.push_back(read_npy(file, INTARSIA_UNDEFINED));
@@ -84,7 +84,7 @@ void check(Options& options) {
 void add_check_command(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("check", "Compare a model's or program's outputs with another runtime's");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CheckOptions>();
   command->add_option("path", options->path, "A model, which is compiled first, or a program")
       ->required()
       ->type_name("MODEL|PROGRAM");

@@ -13,7 +13,7 @@
 
 namespace {
 
-struct Options {
+struct CompileOptions {
   std::string model, program;
   bool json = false;
   Verbosity verbosity = Verbosity::normal;
@@ -65,7 +65,7 @@ std::string print_function(const Json& report) {
   return text;
 }
 
-void print_report(const Json& report) {
+void print_compile_report(const Json& report) {
   const bool stopped = report["kernels"].is_null();
   std::string text = report["program"].is_null()
                          ? fmt::format("{}: no program was written\n", report["model"].get<std::string>())
@@ -98,7 +98,7 @@ void print_report(const Json& report) {
   std::fputs(text.c_str(), stdout);
 }
 
-void compile(Options& options) {
+void compile(CompileOptions& options) {
   if (options.program.empty())
     options.program = std::filesystem::path(options.model).filename().replace_extension(".so").string();
   auto display = std::make_unique<ProgressDisplay>(options.verbosity);
@@ -117,7 +117,7 @@ void compile(Options& options) {
   if (options.json) {
     std::printf("%s\n", report.c_str());
   } else {
-    print_report(Json::parse(report));
+    print_compile_report(Json::parse(report));
   }
 }
 
@@ -125,7 +125,7 @@ void compile(Options& options) {
 
 void add_compile_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("compile", "Compile a model to a program");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CompileOptions>();
   command
       ->add_option("model", options->model,
                    "The model: an ONNX file, a frozen GraphDef (.pb), a SavedModel folder")

@@ -8,13 +8,13 @@
 
 namespace {
 
-struct Options {
+struct ExplainOptions {
   std::string path, dot;
   bool json = false;
   intarsia::CompileOptions compile;
 };
 
-void explain(const Options& options) {
+void explain(const ExplainOptions& options) {
   if (!options.dot.empty()) check_output(options.dot, inputs_of(options.path, options.compile));
   const intarsia::Explanation explanation = intarsia::Compiler::get().explain(options.path, options.compile);
   if (!options.dot.empty()) write_file(options.dot, {explanation.dot});
@@ -26,7 +26,7 @@ void explain(const Options& options) {
 
 void add_explain_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("explain", "Say who runs what, and why");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExplainOptions>();
   command->add_option("path", options->path, "A model (it is placed, but not compiled) or a program")
       ->required()
       ->type_name("MODEL|PROGRAM");

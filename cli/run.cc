@@ -19,7 +19,7 @@
 
 namespace {
 
-struct Options {
+struct RunOptions {
   std::string program, function, folder, dump, trace;
   std::vector<std::string> inputs, bindings;
   int threads = 0, runs = 1;
@@ -92,7 +92,7 @@ class OutputWriter {
 /// A program, bound, with the inputs of one run.
 class Run {
  public:
-  explicit Run(const Options& options)
+  explicit Run(const RunOptions& options)
       : program_(intarsia::Program::load(options.program)),
         function_(find_function(options)),
         session_(program_.bind(bindings(options), options.threads)),
@@ -125,7 +125,7 @@ class Run {
     outputs_.clear();
   }
 
-  intarsia::Function find_function(const Options& options) const {
+  intarsia::Function find_function(const RunOptions& options) const {
     std::vector<std::string> names;
     for (const intarsia::Function& function : program_.functions()) {
       if (function.name == options.function) return function;
@@ -135,7 +135,7 @@ class Run {
     throw UsageError(fmt::format("--function {}: want one of {}", options.function, fmt::join(names, ", ")));
   }
 
-  static std::vector<intarsia::Binding> bindings(const Options& options) {
+  static std::vector<intarsia::Binding> bindings(const RunOptions& options) {
     std::vector<intarsia::Binding> list;
     for (const std::string& text : options.bindings) {
       const size_t at = text.find('=');
@@ -179,7 +179,7 @@ double median(std::vector<double> numbers) {
   return *middle;
 }
 
-void print_run(const Options& options, const Json& report, const std::vector<intarsia_tensor>& outputs) {
+void print_run(const RunOptions& options, const Json& report, const std::vector<intarsia_tensor>& outputs) {
   std::string text;
   for (const Json& input : report["inputs"]) {
     text += fmt::format("input  {}: {}{}\n", input["name"].get<std::string>(), print_type(input),
@@ -204,7 +204,7 @@ void print_run(const Options& options, const Json& report, const std::vector<int
   std::fputs(text.c_str(), stdout);
 }
 
-void run(const Options& options) {
+void run(const RunOptions& options) {
   if (!options.dump.empty() && options.folder.empty())
     throw UsageError("--dump writes files: name a folder with -o");
   std::vector<std::string> inputs{options.program};
@@ -244,7 +244,7 @@ void run(const Options& options) {
 
 void add_run_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("run", "Run a program");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RunOptions>();
   command->add_option("program", options->program, "The program")->required()->type_name("PROGRAM.so");
   command->add_option("--function", options->function, "Which function (default: the only one)")
       ->type_name("NAME");

@@ -1,3 +1,13 @@
+# The C++ sources of a target begin with cmake/precompiled.h, which is parsed once for all of them.
+function(precompile_headers target)
+  if(NOT TARGET intarsia_precompiled)
+    file(WRITE ${CMAKE_BINARY_DIR}/precompiled.cc "")
+    add_library(intarsia_precompiled OBJECT ${CMAKE_BINARY_DIR}/precompiled.cc)
+    target_precompile_headers(intarsia_precompiled PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${CMAKE_SOURCE_DIR}/cmake/precompiled.h>)
+  endif()
+  target_precompile_headers(${target} REUSE_FROM intarsia_precompiled)
+endfunction()
+
 # A layer of the design is a folder and a static library made of every .cc file in it.
 #   intarsia_layer(graph DEPENDS base)
 function(intarsia_layer name)
@@ -18,4 +28,7 @@ function(intarsia_layer name)
   endif()
   target_include_directories(intarsia_${name} ${scope} ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR})
   target_link_libraries(intarsia_${name} ${scope} ${ARG_DEPENDS})
+  if(ARG_SOURCES)
+    precompile_headers(intarsia_${name})
+  endif()
 endfunction()

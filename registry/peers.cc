@@ -41,18 +41,18 @@ Result<OpenPeer> open_tensorflow(const PeerRequest& request) {
                   [model] { return model->take_outputs(); }};
 }
 
-struct Entry {
+struct PeerEntry {
   const char* name;
   Result<OpenPeer> (*open)(const PeerRequest&);
 };
 
-constexpr Entry peers[] = {
+constexpr PeerEntry peers[] = {
     {"onnxruntime", open_onnxruntime}, {"openvino", open_openvino}, {"tensorflow", open_tensorflow}};
 
 }  // namespace
 
 Result<OpenPeer> open_peer(const PeerRequest& request) {
-  for (const Entry& peer : peers) {
+  for (const PeerEntry& peer : peers) {
     if (request.runtime == peer.name)
       return with_context(peer.open(request), "{} in {}", request.model_path, peer.name);
   }

@@ -8,8 +8,8 @@ shift
 targets=${*:-fuzz_onnx fuzz_graph_text fuzz_program fuzz_halide_plan fuzz_tensorflow}
 folder=build/fuzz
 
-cmake -S . -B $folder -G Ninja -DINTARSIA_FUZZ=ON -DCMAKE_C_COMPILER=clang-19 -DCMAKE_CXX_COMPILER=clang++-19 \
-  -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_COMPILER_LAUNCHER="$(command -v ccache || true)" \
+cmake -S . -B $folder -G Ninja -DINTARSIA_FUZZ=ON -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=12 -DCMAKE_C_COMPILER=clang-19 -DCMAKE_CXX_COMPILER=clang++-19 \
+  -DCMAKE_BUILD_TYPE=None \
   -DCMAKE_C_FLAGS="-fsanitize=address,undefined" \
   -DCMAKE_CXX_FLAGS="-O1 -g1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined" >build/fuzz.log
 cmake --build $folder --target print_seeds $targets

@@ -4,7 +4,7 @@ target_compile_definitions(compile_api PRIVATE FMT_HEADER_ONLY)
 target_include_directories(compile_api PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/src)
 
 set(environment "INTARSIA_CLI=$<TARGET_FILE:intarsia_cli>;INTARSIA_BUILD=${CMAKE_BINARY_DIR};PYTHONDONTWRITEBYTECODE=1;XDG_CACHE_HOME=${CMAKE_BINARY_DIR}/cache")
-foreach(name cli cli_bench cli_check cli_errors installed readme tuning plans code_generation)
+foreach(name cli cli_bench cli_check cli_errors cli_inputs installed readme tuning plans code_generation)
   add_test(NAME ${name} COMMAND ${INTARSIA_VENV}/bin/python -m pytest -q -p no:cacheprovider ${CMAKE_CURRENT_SOURCE_DIR}/${name}.py)
   set_tests_properties(${name} PROPERTIES LABELS fast TIMEOUT 900 ENVIRONMENT "${environment}")
 endforeach()

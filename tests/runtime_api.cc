@@ -154,7 +154,7 @@ TEST_F(ApiTest, Describes) {
   maker.run("make", {0}, {static_cast<uint32_t>(maker.function().values.size() - 1)});
   ASSERT_EQ(message(intarsia_program_load(write(maker).c_str(), &program)), "none");
   intarsia_program_info info{};
-  EXPECT_HAS(message(intarsia_program_describe(program, &info)), "struct_size is 0");
+  EXPECT_HAS(message(intarsia_program_describe(program, &info)), "struct_size of the struct to fill in is 0");
   info.struct_size = sizeof(info);
   ASSERT_EQ(message(intarsia_program_describe(program, &info)), "none");
   EXPECT_EQ(info.slot_count, 1u);

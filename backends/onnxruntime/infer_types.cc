@@ -9,7 +9,8 @@
 namespace intarsia {
 namespace {
 
-using namespace ort;
+using ort::Api, ort::Kind, ort::Library, ort::MapInfo, ort::ModelSession, ort::OptionalInfo;
+using ort::SequenceInfo, ort::TensorInfo, ort::TypeInfo;
 using protozero::pbf_writer;
 
 struct ReleaseType {

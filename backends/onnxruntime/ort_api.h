@@ -24,6 +24,8 @@ struct SequenceInfo;
 struct MapInfo;
 struct OptionalInfo;
 
+constexpr int log_level_error = 3;
+
 /// Kinds of values (ONNXType).
 enum class Kind : int {
   unknown = 0,

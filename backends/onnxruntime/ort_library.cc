@@ -7,7 +7,6 @@ namespace intarsia::ort {
 namespace {
 
 constexpr uint32_t api_version = 16;
-constexpr int log_level_error = 3;
 constexpr ForeignLibrary onnxruntime{"ONNX Runtime", "OrtGetApiBase", "libonnxruntime.so",
                                      "INTARSIA_ONNXRUNTIME", "onnxruntime"};
 

@@ -5,7 +5,6 @@
 namespace intarsia::ort {
 namespace {
 
-constexpr int log_level_error = 3;
 constexpr int all_optimizations = 99, no_optimizations = 0;
 
 struct ReleaseOptions {

@@ -2,17 +2,19 @@
  *
  * Rules that hold for every call:
  *  - A function that can fail returns NULL when it worked, else an intarsia_error that the caller releases.
- * What it was to give out is then left as it was, unless said otherwise.
+ *    What it was to give out is then left as it was, unless said otherwise.
  *  - Structs begin with `struct_size`, which the caller sets to sizeof of the struct as its header knows it;
- * zero the rest. Later versions add fields at the end only.
+ *    zero the rest. Later versions add fields at the end only, and the library accepts the structs of every
+ *    version: a program compiled against an older header keeps running. A field that the library does not
+ * know yet must be zero.
  *  - Pointers given to a call are read (or written) until it returns, never kept.
  *  - Pointers got from a call belong to the object they came from and live as long as it, unless said
- * otherwise.
+ *    otherwise.
  *  - Releasing NULL does nothing.
  *  - No exception leaves a call, and running out of memory is an error like others.
  *  - Programs may be used by any number of threads at once; a session by one thread at a time: a call on a
- * session that another thread is using, or made from a callback of its own run, is an error that says so and
- * changes nothing.
+ *    session that another thread is using, or made from a callback of its own run, is an error that says so
+ * and changes nothing.
  */
 #ifndef INTARSIA_INTARSIA_H_
 #define INTARSIA_INTARSIA_H_
@@ -34,6 +36,25 @@ INTARSIA_EXPORT uint32_t intarsia_api_version(void);
 /* ---- Errors ---- */
 
 typedef struct intarsia_error intarsia_error;
+
+/* What a program decides by; people read the message. Later versions may add kinds: treat an unknown one as
+ * INTARSIA_ERROR_INTERNAL. */
+enum {
+  INTARSIA_ERROR_INVALID_ARGUMENT = 1, /* what the caller gave: an option, an input, a null pointer */
+  INTARSIA_ERROR_NOT_FOUND = 2,        /* a file, a library or a device is not there */
+  INTARSIA_ERROR_UNSUPPORTED = 3,      /* valid, but nothing here can do it: an operator, this CPU */
+  INTARSIA_ERROR_CORRUPT = 4,          /* a model, program or array whose bytes make no sense */
+  INTARSIA_ERROR_VERSION = 5,          /* of a file or a library: too old or too new */
+  INTARSIA_ERROR_OUT_OF_MEMORY = 6,    /* of the host or of a device */
+  INTARSIA_ERROR_DEVICE_LOST = 7,      /* it worked before */
+  INTARSIA_ERROR_BUSY = 8,             /* in use by another thread */
+  INTARSIA_ERROR_CANCELLED = 9,        /* the caller asked for it */
+  INTARSIA_ERROR_INTERNAL = 10,        /* a bug of Intarsia's: please report it */
+  INTARSIA_ERROR_IO = 11               /* the system refuses to read, write or start something */
+};
+
+/* One of INTARSIA_ERROR_...; 0 for NULL. */
+INTARSIA_EXPORT int32_t intarsia_error_kind(const intarsia_error* error);
 
 /* One line: what failed, where, what was wanted, what to do. Lives as long as the error. */
 INTARSIA_EXPORT const char* intarsia_error_message(const intarsia_error* error);
@@ -194,8 +215,8 @@ typedef struct intarsia_bind_options {
   size_t struct_size;
   const intarsia_binding* bindings; /* binding_count of them; slots not named keep their device */
   size_t binding_count;
-  int32_t
-      threads; /* of a run, at most the machine's cores; 0: as compiled, or all cores where there are fewer */
+  /* Of a run, at most the machine's cores; 0: as compiled, or all cores where there are fewer. */
+  int32_t threads;
 } intarsia_bind_options;
 
 /* Makes a session: its buffers and threads. options may be NULL. Sessions with equal options share constants
@@ -222,8 +243,8 @@ INTARSIA_EXPORT intarsia_error* intarsia_session_set_dump(intarsia_session* sess
 /* One thing that a run did. */
 typedef struct intarsia_trace_event {
   size_t struct_size;
-  const char*
-      name; /* of a region its first source node, of a kernel its output and operators. Lives for the call */
+  /* Of a region its first source node, of a kernel its output and operators. Lives for the call. */
+  const char* name;
   const char* kind;   /* "region", "copy" (between devices) or "kernel" (within a region) */
   const char* device; /* "cpu" */
   int64_t begin_ns;   /* of a steady clock */
@@ -257,8 +278,7 @@ INTARSIA_EXPORT intarsia_error* intarsia_device_info(size_t index, intarsia_devi
 INTARSIA_EXPORT intarsia_error* intarsia_output_check(const char* path, const char* const* inputs,
                                                       size_t input_count);
 
-/* Writes the pieces one after the other, whole or not at all: what was there stays until all is on the disk.
- */
+/* Writes the pieces one after the other, whole or not at all: what was there stays until all is on disk. */
 INTARSIA_EXPORT intarsia_error* intarsia_output_write(const char* path, const intarsia_string* pieces,
                                                       size_t piece_count);
 

@@ -34,25 +34,28 @@ typedef struct intarsia_compile_request {
   intarsia_strings backends; /* in order of preference; none: all, in the order of intarsia_backends */
   intarsia_strings shapes;   /* "INPUT=1x3x224x224"; sizes that stay open become 1 */
   intarsia_strings pins;     /* "GLOB=BACKEND@SLOT": nodes whose name matches run there; a later one wins */
-  const char* fallback; /* "auto": frameworks run what no backend of ours can; "none": no framework is opened.
-                           NULL: "auto" */
-  const char* cpu;      /* "native", "x86-64-v2", "x86-64-v3", "x86-64-v4"; NULL: "native" */
-  int32_t threads;      /* that a run will use; 0: 1 */
+  /* "auto": frameworks run what no backend of ours can; "none": no framework is opened. NULL: "auto" */
+  const char* fallback;
+  const char* cpu;              /* "native", "x86-64-v2", "x86-64-v3", "x86-64-v4"; NULL: "native" */
+  int32_t threads;              /* that a run will use; 0: 1 */
   intarsia_strings kernels;     /* paths of libraries with kernels of your own (kernel.h) */
   int32_t strip_names;          /* not 0: leave node names out of the program */
   int32_t dry_run;              /* not 0: all but writing the program */
   intarsia_strings print_after; /* passes whose result goes to `print`; intarsia_pass_names lists them */
   const char* stop_after;       /* end after this pass, without a program; NULL: do not */
-  const char* math; /* "fast": algorithms whose error stays under 1e-4 of the largest output; "exact": direct
-                       arithmetic only. NULL: "fast" */
-  const char* tune; /* "off": kernels by analytic choice, nodes as placed; "fast", "full": by measured times
-                       of few or of many variants, and of plans with more in a framework. For another CPU than
-                       this one nothing can be measured. NULL: "fast" */
-  double
-      tune_seconds; /* measure for at most so long, the rest is chosen analytically; 0: as long as it takes */
-  const char* cache;             /* folder of the measured times; NULL: the user's cache folder */
-  intarsia_strings signatures;   /* of a SavedModel, each becomes a function of its name; none:
-                                    "serving_default", or all   when there is no such signature */
+  /* "fast": algorithms whose error stays under 1e-4 of the largest output; "exact": direct arithmetic only.
+   * NULL: "fast" */
+  const char* math;
+  /* "off": kernels by analytic choice, nodes as placed; "fast", "full": by measured times of few or of many
+   * variants, and of plans with more in a framework. For another CPU than this one nothing can be measured.
+   * NULL: "fast" */
+  const char* tune;
+  /* Measure for at most so long, the rest is chosen analytically; 0: as long as it takes. */
+  double tune_seconds;
+  const char* cache; /* folder of the measured times; NULL: the user's cache folder */
+  /* Of a SavedModel, each becomes a function of its name; none: "serving_default", or all when there is no
+   * such signature. */
+  intarsia_strings signatures;
   intarsia_strings op_libraries; /* paths of libraries with TensorFlow operators of your own */
 
   /* Called from the thread of the call; NULL: not wanted. `user` is handed through. `phase` is what goes on,
@@ -61,7 +64,7 @@ typedef struct intarsia_compile_request {
   void (*print)(void* user, const char* text);
   void* user;
   /* Asked several times a second from the thread of the call: not 0 ends the work with the error
-     "interrupted", and nothing is left behind. NULL: never. */
+   * "interrupted", and nothing is left behind. NULL: never. */
   int32_t (*is_cancelled)(void* user);
 } intarsia_compile_request;
 
@@ -80,17 +83,17 @@ typedef struct intarsia_check_request {
   size_t struct_size;
   const char* path;  /* a model, which is compiled first, or a program */
   const char* model; /* what a program is compared with; NULL: the model that it was compiled from */
-  const char*
-      against; /* "onnxruntime", "tensorflow", "reference"; NULL: the model's own framework if it is there */
+  /* "onnxruntime", "tensorflow", "reference"; NULL: the model's own framework if it is there. */
+  const char* against;
   double rtol, atol;             /* floats may differ by atol + rtol * max|reference|; negative: 1e-3, 1e-5 */
   const intarsia_tensor* inputs; /* input_count of them; what is not given is filled */
   size_t input_count;
   const intarsia_compile_request* compile; /* how to compile a model (its paths are ignored); may be NULL */
   const intarsia_binding* bindings;        /* binding_count of them: of the slots */
   size_t binding_count;
-  int32_t bisect; /* not 0: after a mismatch, look for the first node whose value is wrong, by
-                     compiling parts of the model (of a program: anew); what hinders that is
-                     a warning in the report */
+  /* Not 0: after a mismatch, look for the first node whose value is wrong, by compiling parts of the model
+   * (of a program: anew); what hinders that is a warning in the report. */
+  int32_t bisect;
 } intarsia_check_request;
 
 /* Runs a model or program and another runtime on the same inputs and compares. `ok` becomes 1 or 0, `report`
@@ -120,14 +123,14 @@ typedef struct intarsia_peer intarsia_peer;
 
 typedef struct intarsia_peer_request {
   size_t struct_size;
-  const char* runtime;       /* "onnxruntime", "openvino", "tensorflow" (of the model's own kind) */
-  const char* configuration; /* of openvino, how it divides its threads: "latency_hint", "one_stream"; NULL:
-                                the first */
-  const char* model;         /* path of the model file */
-  int32_t threads;           /* of a run, the caller's included; at least 1 */
-  const intarsia_tensor*
-      inputs; /* input_count of them: all that the model has. Their data is used in place and must
-                 outlive the peer; sizes that the model leaves open become theirs */
+  const char* runtime; /* "onnxruntime", "openvino", "tensorflow" (of the model's own kind) */
+  /* Of openvino, how it divides its threads: "latency_hint", "one_stream"; NULL: the first. */
+  const char* configuration;
+  const char* model; /* path of the model file */
+  int32_t threads;   /* of a run, the caller's included; at least 1 */
+  /* input_count of them: all that the model has. Their data is used in place and must outlive the peer; sizes
+   * that the model leaves open become theirs. */
+  const intarsia_tensor* inputs;
   size_t input_count;
   const char* signature;         /* of a SavedModel; NULL: "serving_default", or the only one */
   intarsia_strings op_libraries; /* paths of libraries with TensorFlow operators of your own */

@@ -9,6 +9,7 @@
 #include "api/oracles.h"
 #include "api/read_request.h"
 #include "api/run_backends.h"
+#include "api/struct_sizes.h"
 #include "base/output_file.h"
 #include "base/regular_file.h"
 #include "compile/program_source.h"
@@ -121,9 +122,8 @@ void bisect_mismatch(const CheckRequest& request, const CheckTools& tools, Check
   if (!done) result.warnings.push_back("--bisect found no node: " + done.error().message);
 }
 
-Status check(const intarsia_check_request& from, int32_t* ok, char** report) {
-  if (from.struct_size < sizeof(from))
-    return fail("struct_size of the check request is {}, want {}", from.struct_size, sizeof(from));
+Status check(const intarsia_check_request& given, int32_t* ok, char** report) {
+  const intarsia_check_request from = TRY(read_struct(given, "the check request"));
   if (from.path == nullptr) return fail("no model or program to check");
   intarsia_compile_request defaults{};
   defaults.struct_size = sizeof(defaults);

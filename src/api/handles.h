@@ -1,7 +1,6 @@
 // What stands behind the C API's opaque pointers.
 #pragma once
 
-#include <cstring>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -13,6 +12,7 @@
 
 struct intarsia_error {
   std::string message;
+  intarsia::ErrorKind kind = intarsia::ErrorKind::internal;
   bool is_static = false;  // and never released
 };
 
@@ -26,28 +26,16 @@ struct intarsia_program {
 namespace intarsia::api {
 
 /// Given out when there is no memory for another.
-inline intarsia_error no_memory_for_error{"out of memory", true};
+inline intarsia_error no_memory_for_error{"out of memory", ErrorKind::out_of_memory, true};
 
 /// A C++ error as a C one; null when the status is good. No exception leaves the library: running out of
 /// memory is an error like others.
 template <typename Body>
 intarsia_error* guarded(Body body) noexcept {
-  Status status = caught(body);
+  Status status = with_kind(ErrorKind::invalid_argument, caught(body));
   if (status) return nullptr;
-  auto* error = new (std::nothrow) intarsia_error{std::move(status.error().message)};
+  auto* error = new (std::nothrow) intarsia_error{std::move(status.error().message), status.error().kind};
   return error == nullptr ? &no_memory_for_error : error;
-}
-
-/// Copies as much of `made` as the caller's header knows.
-template <typename Info>
-Status fill(Info* info, Info made, size_t least) {
-  if (info == nullptr) return fail("no struct to fill in");
-  const size_t size = info->struct_size;
-  if (size < least)
-    return fail("struct_size is {}, want at least {}: set it to sizeof of the struct", size, least);
-  std::memcpy(info, &made, std::min(size, sizeof(Info)));
-  info->struct_size = size;
-  return {};
 }
 
 }  // namespace intarsia::api

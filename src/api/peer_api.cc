@@ -7,6 +7,7 @@
 #include "api/handles.h"
 #include "api/peers.h"
 #include "api/read_request.h"
+#include "api/struct_sizes.h"
 #include "include/intarsia/intarsia_compile.h"
 #include "measure/cpu_contention.h"
 #include "measure/report_difference.h"
@@ -19,9 +20,8 @@ struct intarsia_peer {
 namespace intarsia::api {
 namespace {
 
-Status open(const intarsia_peer_request& from, intarsia_peer** peer) {
-  if (from.struct_size < sizeof(from))
-    return fail("struct_size of the peer request is {}, want {}", from.struct_size, sizeof(from));
+Status open(const intarsia_peer_request& given, intarsia_peer** peer) {
+  const intarsia_peer_request from = TRY(read_struct(given, "the peer request"));
   if (from.runtime == nullptr || from.model == nullptr)
     return fail("want a runtime and a model to open in it");
   if (from.threads < 1) return fail("--threads {}: want at least 1", from.threads);
@@ -48,7 +48,7 @@ Status give_output(intarsia_peer& peer, size_t i, intarsia_tensor* to) {
   TRY(take_outputs(peer));
   if (i >= peer.outputs.size()) return fail("output {} of {}", i, peer.outputs.size());
   const NamedValue& value = peer.outputs[i];
-  *to = {.struct_size = to->struct_size, .name = value.name.c_str(), .kind = INTARSIA_TENSOR};
+  TRY(fill_struct(to, {.name = value.name.c_str(), .kind = INTARSIA_TENSOR}));
   return write_output({value.name, value.tensor.view(), value.tensor.owner()}, nullptr, nullptr, *to);
 }
 

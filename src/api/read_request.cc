@@ -92,13 +92,7 @@ Status read_options(const intarsia_compile_request& from, CompileRequest& to) {
 }  // namespace
 
 Result<ReadRequest> read_request(const intarsia_compile_request& given) {
-  constexpr size_t first_version = offsetof(intarsia_compile_request, is_cancelled);
-  if (given.struct_size < first_version)
-    return fail("struct_size of the compile request is {}, want at least {}", given.struct_size,
-                first_version);
-  // What the caller's header did not know is zero.
-  intarsia_compile_request from{};
-  std::memcpy(&from, &given, std::min(given.struct_size, sizeof(from)));
+  const intarsia_compile_request from = TRY(read_struct(given, "the compile request"));
   ReadRequest to;
   if (from.model != nullptr) to.request.model_path = from.model;
   to.request.signatures = TRY(read_strings(from.signatures, "--signature"));

@@ -6,9 +6,22 @@
 #include "api/external_tensor.h"
 #include "api/handles.h"
 #include "api/run_backends.h"
+#include "api/struct_sizes.h"
 
 namespace intarsia::api {
 namespace {
+
+static_assert(static_cast<int>(ErrorKind::invalid_argument) == INTARSIA_ERROR_INVALID_ARGUMENT);
+static_assert(static_cast<int>(ErrorKind::not_found) == INTARSIA_ERROR_NOT_FOUND);
+static_assert(static_cast<int>(ErrorKind::unsupported) == INTARSIA_ERROR_UNSUPPORTED);
+static_assert(static_cast<int>(ErrorKind::corrupt) == INTARSIA_ERROR_CORRUPT);
+static_assert(static_cast<int>(ErrorKind::version) == INTARSIA_ERROR_VERSION);
+static_assert(static_cast<int>(ErrorKind::out_of_memory) == INTARSIA_ERROR_OUT_OF_MEMORY);
+static_assert(static_cast<int>(ErrorKind::device_lost) == INTARSIA_ERROR_DEVICE_LOST);
+static_assert(static_cast<int>(ErrorKind::busy) == INTARSIA_ERROR_BUSY);
+static_assert(static_cast<int>(ErrorKind::cancelled) == INTARSIA_ERROR_CANCELLED);
+static_assert(static_cast<int>(ErrorKind::internal) == INTARSIA_ERROR_INTERNAL);
+static_assert(static_cast<int>(ErrorKind::io) == INTARSIA_ERROR_IO);
 
 /// Who packs or unpacks each opaque value on a function's border: the backend that reads or makes it.
 struct Border {
@@ -59,6 +72,18 @@ struct intarsia_session {
 
 namespace intarsia::api {
 namespace {
+
+static_assert(static_cast<int>(ErrorKind::invalid_argument) == INTARSIA_ERROR_INVALID_ARGUMENT);
+static_assert(static_cast<int>(ErrorKind::not_found) == INTARSIA_ERROR_NOT_FOUND);
+static_assert(static_cast<int>(ErrorKind::unsupported) == INTARSIA_ERROR_UNSUPPORTED);
+static_assert(static_cast<int>(ErrorKind::corrupt) == INTARSIA_ERROR_CORRUPT);
+static_assert(static_cast<int>(ErrorKind::version) == INTARSIA_ERROR_VERSION);
+static_assert(static_cast<int>(ErrorKind::out_of_memory) == INTARSIA_ERROR_OUT_OF_MEMORY);
+static_assert(static_cast<int>(ErrorKind::device_lost) == INTARSIA_ERROR_DEVICE_LOST);
+static_assert(static_cast<int>(ErrorKind::busy) == INTARSIA_ERROR_BUSY);
+static_assert(static_cast<int>(ErrorKind::cancelled) == INTARSIA_ERROR_CANCELLED);
+static_assert(static_cast<int>(ErrorKind::internal) == INTARSIA_ERROR_INTERNAL);
+static_assert(static_cast<int>(ErrorKind::io) == INTARSIA_ERROR_IO);
 
 /// One call at a time: whoever comes while another is at work gets an error and touches nothing.
 class SessionUse {
@@ -137,6 +162,9 @@ uint32_t intarsia_api_version(void) { return INTARSIA_API_VERSION; }
 const char* intarsia_error_message(const intarsia_error* error) {
   return error == nullptr ? "" : error->message.c_str();
 }
+int32_t intarsia_error_kind(const intarsia_error* error) {
+  return error == nullptr ? 0 : static_cast<int32_t>(error->kind);
+}
 void intarsia_error_release(intarsia_error* error) {
   if (error != nullptr && !error->is_static) delete error;
 }
@@ -168,19 +196,16 @@ intarsia_error* intarsia_program_bind(const intarsia_program* program, const int
     if (program == nullptr || session == nullptr) return fail("intarsia_program_bind got a null pointer");
     BindOptions bind;
     if (options != nullptr) {
-      if (options->struct_size < sizeof(*options)) {
-        return fail("struct_size of the bind options is {}, want {}", options->struct_size, sizeof(*options));
-      }
-      for (size_t i = 0; i < options->binding_count; ++i) {
-        const intarsia_binding& binding = options->bindings[i];
+      const intarsia_bind_options given = TRY(read_struct(*options, "the bind options"));
+      for (size_t i = 0; i < given.binding_count; ++i) {
+        const intarsia_binding& binding = given.bindings[i];
         if (binding.slot == nullptr || binding.device == nullptr)
           return fail("binding {} has a null pointer", i);
         bind.devices.emplace_back(binding.slot, binding.device);
       }
       const auto cores = static_cast<int>(std::max(std::thread::hardware_concurrency(), 1u));
-      if (options->threads > cores)
-        return fail("--threads {}: this machine has {} cores", options->threads, cores);
-      bind.threads = options->threads;
+      if (given.threads > cores) return fail("--threads {}: this machine has {} cores", given.threads, cores);
+      bind.threads = given.threads;
     }
     const LoadedProgram& loaded = *program->loaded;
     Session bound = TRY(Session::create(TRY(bind_program(program->loaded, bind))));

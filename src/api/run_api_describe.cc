@@ -1,5 +1,6 @@
 // The part of the C API that describes programs and devices.
 #include "api/handles.h"
+#include "api/struct_sizes.h"
 #include "device/devices.h"
 #include "program/print_program.h"
 
@@ -28,7 +29,7 @@ Status describe_argument(const intarsia_program* program, size_t number, bool in
   const std::vector<uint32_t>& side = input ? function->inputs : function->outputs;
   if (index >= side.size())
     return fail("no {} {}; the function has {}", input ? "input" : "output", index, side.size());
-  return fill(info, describe_value(*function->values[side[index]]), sizeof(intarsia_argument));
+  return fill_struct(info, describe_value(*function->values[side[index]]));
 }
 
 /// Strings that live as long as the process.
@@ -47,17 +48,15 @@ intarsia_error* intarsia_program_describe(const intarsia_program* program, intar
   return guarded([&]() -> Status {
     if (program == nullptr) return fail("the program is a null pointer");
     const fbs::ProgramT& description = program->loaded->description();
-    return fill(info,
-                {.struct_size = sizeof(*info),
-                 .producer = description.producer.c_str(),
-                 .arch = description.arch.c_str(),
-                 .cpu = description.cpu.c_str(),
-                 .threads = description.threads,
-                 .model_path = description.model_path.c_str(),
-                 .model_digest = description.model_digest,
-                 .function_count = description.functions.size(),
-                 .slot_count = description.slots.size()},
-                sizeof(*info));
+    return fill_struct(info, {.struct_size = sizeof(*info),
+                              .producer = description.producer.c_str(),
+                              .arch = description.arch.c_str(),
+                              .cpu = description.cpu.c_str(),
+                              .threads = description.threads,
+                              .model_path = description.model_path.c_str(),
+                              .model_digest = description.model_digest,
+                              .function_count = description.functions.size(),
+                              .slot_count = description.slots.size()});
   });
 }
 
@@ -65,12 +64,10 @@ intarsia_error* intarsia_program_function(const intarsia_program* program, size_
                                           intarsia_function* info) {
   return guarded([&]() -> Status {
     const fbs::FunctionT* function = TRY(find_function(program, number));
-    return fill(info,
-                {.struct_size = sizeof(*info),
-                 .name = function->name.c_str(),
-                 .input_count = function->inputs.size(),
-                 .output_count = function->outputs.size()},
-                sizeof(*info));
+    return fill_struct(info, {.struct_size = sizeof(*info),
+                              .name = function->name.c_str(),
+                              .input_count = function->inputs.size(),
+                              .output_count = function->outputs.size()});
   });
 }
 
@@ -90,12 +87,10 @@ intarsia_error* intarsia_program_slot(const intarsia_program* program, size_t nu
     const auto& slots = program->loaded->description().slots;
     if (number >= slots.size()) return fail("no slot {}; the program has {}", number, slots.size());
     const fbs::SlotT& slot = *slots[number];
-    return fill(info,
-                {.struct_size = sizeof(*info),
-                 .name = slot.name.c_str(),
-                 .kind = slot.kind.c_str(),
-                 .device = slot.device.c_str()},
-                sizeof(*info));
+    return fill_struct(info, {.struct_size = sizeof(*info),
+                              .name = slot.name.c_str(),
+                              .kind = slot.kind.c_str(),
+                              .device = slot.device.c_str()});
   });
 }
 
@@ -122,10 +117,8 @@ intarsia_error* intarsia_device_info(size_t index, intarsia_device* info) {
   return guarded([&]() -> Status {
     if (index >= devices().size()) return fail("no device {}; there are {}", index, devices().size());
     const DeviceInfo& device = devices()[index];
-    return fill(info,
-                {.struct_size = sizeof(*info),
-                 .name = device.name.c_str(),
-                 .description = device.description.c_str()},
-                sizeof(*info));
+    return fill_struct(info, {.struct_size = sizeof(*info),
+                              .name = device.name.c_str(),
+                              .description = device.description.c_str()});
   });
 }

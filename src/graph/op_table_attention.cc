@@ -70,13 +70,13 @@ Status infer_linear_attention(ShapeContext& context) {
 }  // namespace
 
 std::span<const OpInfo> attention_ops() {
-  static const OpInfo rows[] = {
+  static const OpInfo attention_rows[] = {
       {"Attention", "", 3, 7, 1, 4, infer_attention},
       {"FlexAttention", "ai.onnx.preview", 3, 3, 1, 1, infer_attention},
       {"LinearAttention", "", 3, 6, 1, 2, infer_linear_attention},
       {"RotaryEmbedding", "", 3, 4, 1, 1, same_as_input},
   };
-  return rows;
+  return attention_rows;
 }
 
 }  // namespace intarsia

@@ -8,11 +8,6 @@
 namespace intarsia {
 namespace {
 
-Status set_shape(ShapeContext& context, OptionalShape shape) {
-  context.set_output(0, context.dtype(0), std::move(shape));
-  return {};
-}
-
 /// Vectors are a row on the left and a column on the right; that axis leaves the result.
 Status matmul(ShapeContext& context) {
   TRY(require_rank(context, 0, 1));
@@ -124,7 +119,7 @@ Status einsum(ShapeContext& context) {
   return set_shape(context, result);
 }
 
-constexpr OpInfo table[] = {
+constexpr OpInfo contraction_rows[] = {
     {"Det", "", 1, 1, 1, 1, det},
     {"Einsum", "", 1, -1, 1, 1, einsum},
     {"Gemm", "", 2, 3, 1, 1, gemm},
@@ -133,6 +128,6 @@ constexpr OpInfo table[] = {
 
 }  // namespace
 
-std::span<const OpInfo> contraction_ops() { return table; }
+std::span<const OpInfo> contraction_ops() { return contraction_rows; }
 
 }  // namespace intarsia

@@ -60,7 +60,7 @@ Status infer_where(ShapeContext& context) {
 std::span<const OpInfo> elementwise_ops() {
   constexpr bool elementwise = true;
   constexpr bool commutative = true;
-  static const OpInfo rows[] = {
+  static const OpInfo elementwise_rows[] = {
       {"Abs", "", 1, 1, 1, 1, same_as_input, elementwise},
       {"Acos", "", 1, 1, 1, 1, same_as_input, elementwise},
       {"Acosh", "", 1, 1, 1, 1, same_as_input, elementwise},
@@ -134,7 +134,7 @@ std::span<const OpInfo> elementwise_ops() {
       {"Where", "", 3, 3, 1, 1, infer_where, elementwise},
       {"Xor", "", 2, 2, 1, 1, broadcast_inputs_to_bool, elementwise, commutative},
   };
-  return rows;
+  return elementwise_rows;
 }
 
 }  // namespace intarsia

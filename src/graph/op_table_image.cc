@@ -153,7 +153,7 @@ Status non_max_suppression(ShapeContext& context) {
   return {};
 }
 
-constexpr OpInfo table[] = {
+constexpr OpInfo image_rows[] = {
     {"AffineGrid", "", 2, 2, 1, 1, affine_grid},
     {"GridSample", "", 2, 2, 1, 1, grid_sample},
     {"NonMaxSuppression", "", 2, 5, 1, 1, non_max_suppression},
@@ -164,6 +164,6 @@ constexpr OpInfo table[] = {
 
 }  // namespace
 
-std::span<const OpInfo> image_ops() { return table; }
+std::span<const OpInfo> image_ops() { return image_rows; }
 
 }  // namespace intarsia

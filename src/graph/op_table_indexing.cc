@@ -75,7 +75,7 @@ Status tensor_scatter(ShapeContext& context) {
   return same_as_input(context);
 }
 
-constexpr OpInfo table[] = {
+constexpr OpInfo indexing_rows[] = {
     {"Gather", "", 2, 2, 1, 1, gather},
     {"GatherElements", "", 2, 2, 1, 1, gather_elements},
     {"GatherND", "", 2, 2, 1, 1, gather_nd},
@@ -88,6 +88,6 @@ constexpr OpInfo table[] = {
 
 }  // namespace
 
-std::span<const OpInfo> indexing_ops() { return table; }
+std::span<const OpInfo> indexing_ops() { return indexing_rows; }
 
 }  // namespace intarsia

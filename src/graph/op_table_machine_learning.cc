@@ -43,7 +43,7 @@ Status tree_ensemble(ShapeContext& context) {
   return {};
 }
 
-constexpr OpInfo table[] = {
+constexpr OpInfo machine_learning_rows[] = {
     {"ArrayFeatureExtractor", domain, 2, 2, 1, 1, array_feature_extractor},
     {"Binarizer", domain, 1, 1, 1, 1, same_as_input, true},
     {"LabelEncoder", domain, 1, 1, 1, 1, label_encoder, true},
@@ -52,6 +52,6 @@ constexpr OpInfo table[] = {
 
 }  // namespace
 
-std::span<const OpInfo> machine_learning_ops() { return table; }
+std::span<const OpInfo> machine_learning_ops() { return machine_learning_rows; }
 
 }  // namespace intarsia

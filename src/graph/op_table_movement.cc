@@ -7,12 +7,6 @@
 namespace intarsia {
 namespace {
 
-/// Sets output 0 to input 0's dtype.
-Status set_shape(ShapeContext& context, OptionalShape shape) {
-  context.set_output(0, context.dtype(0), std::move(shape));
-  return {};
-}
-
 /// Product of the sizes: a number and, each as often as it occurs, symbols; nothing when a size is unknown.
 struct Product {
   int64_t number = 1;
@@ -469,7 +463,7 @@ Status same_as_matrix(ShapeContext& context) {
   return same_as_input(context);
 }
 
-constexpr OpInfo table[] = {
+constexpr OpInfo movement_rows[] = {
     {"CenterCropPad", "", 2, 2, 1, 1, center_crop_pad},
     {"Concat", "", 1, -1, 1, 1, concat},
     {"Constant", "", 0, 0, 1, 1, constant},
@@ -496,6 +490,6 @@ constexpr OpInfo table[] = {
 
 }  // namespace
 
-std::span<const OpInfo> movement_ops() { return table; }
+std::span<const OpInfo> movement_ops() { return movement_rows; }
 
 }  // namespace intarsia

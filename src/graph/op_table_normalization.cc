@@ -43,7 +43,7 @@ Status infer_loss(ShapeContext& context) {
 }  // namespace
 
 std::span<const OpInfo> normalization_ops() {
-  static const OpInfo rows[] = {
+  static const OpInfo normalization_rows[] = {
       {"BatchNormalization", "", 5, 5, 1, 5, infer_batch_normalization},
       {"GroupNormalization", "", 3, 3, 1, 1, same_as_input},
       {"Hardmax", "", 1, 1, 1, 1, same_as_input},
@@ -58,7 +58,7 @@ std::span<const OpInfo> normalization_ops() {
       {"Softmax", "", 1, 1, 1, 1, same_as_input},
       {"SoftmaxCrossEntropyLoss", "", 2, 3, 1, 2, infer_loss},
   };
-  return rows;
+  return normalization_rows;
 }
 
 }  // namespace intarsia

@@ -115,7 +115,7 @@ Status infer_qlinear_conv(ShapeContext& context) {
 }  // namespace
 
 std::span<const OpInfo> quantization_ops() {
-  static const OpInfo rows[] = {
+  static const OpInfo quantization_rows[] = {
       {"ConvInteger", "", 2, 4, 1, 1, infer_conv_integer},
       {"DequantizeLinear", "", 2, 3, 1, 1, infer_dequantize},
       {"DynamicQuantizeLinear", "", 1, 1, 3, 3, infer_dynamic_quantize},
@@ -124,7 +124,7 @@ std::span<const OpInfo> quantization_ops() {
       {"QLinearMatMul", "", 8, 8, 1, 1, infer_qlinear_mat_mul},
       {"QuantizeLinear", "", 2, 3, 1, 1, infer_quantize},
   };
-  return rows;
+  return quantization_rows;
 }
 
 }  // namespace intarsia

@@ -45,7 +45,7 @@ OpInfo random_row(std::string_view name, int min_inputs, int max_inputs, int max
 
 std::span<const OpInfo> random_ops() {
   // Dropout drops something only when its input training_mode says so; it counts as random all the same.
-  static const OpInfo rows[] = {
+  static const OpInfo random_rows[] = {
       random_row("Bernoulli", 1, 1, 1, infer_like),
       random_row("Dropout", 1, 3, 2, infer_dropout),
       random_row("Multinomial", 1, 1, 1, infer_multinomial),
@@ -54,7 +54,7 @@ std::span<const OpInfo> random_ops() {
       random_row("RandomUniform", 0, 0, 1, infer_with_shape),
       random_row("RandomUniformLike", 1, 1, 1, infer_like),
   };
-  return rows;
+  return random_rows;
 }
 
 }  // namespace intarsia

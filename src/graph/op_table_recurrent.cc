@@ -32,12 +32,12 @@ Status infer_recurrent(ShapeContext& context) {
 }  // namespace
 
 std::span<const OpInfo> recurrent_ops() {
-  static const OpInfo rows[] = {
+  static const OpInfo recurrent_rows[] = {
       {"GRU", "", 3, 6, 0, 2, infer_recurrent},
       {"LSTM", "", 3, 8, 0, 3, infer_recurrent},
       {"RNN", "", 3, 6, 0, 2, infer_recurrent},
   };
-  return rows;
+  return recurrent_rows;
 }
 
 }  // namespace intarsia

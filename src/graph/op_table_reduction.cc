@@ -56,7 +56,7 @@ Status infer_arg_extreme(ShapeContext& context) {
 }  // namespace
 
 std::span<const OpInfo> reduction_ops() {
-  static const OpInfo rows[] = {
+  static const OpInfo reduction_rows[] = {
       {"ArgMax", "", 1, 1, 1, 1, infer_arg_extreme},  {"ArgMin", "", 1, 1, 1, 1, infer_arg_extreme},
       {"CumProd", "", 2, 2, 1, 1, same_as_input},     {"CumSum", "", 2, 2, 1, 1, same_as_input},
       {"ReduceL1", "", 1, 2, 1, 1, infer_reduce},     {"ReduceL2", "", 1, 2, 1, 1, infer_reduce},
@@ -65,7 +65,7 @@ std::span<const OpInfo> reduction_ops() {
       {"ReduceMin", "", 1, 2, 1, 1, infer_reduce},    {"ReduceProd", "", 1, 2, 1, 1, infer_reduce},
       {"ReduceSum", "", 1, 2, 1, 1, infer_reduce},    {"ReduceSumSquare", "", 1, 2, 1, 1, infer_reduce},
   };
-  return rows;
+  return reduction_rows;
 }
 
 }  // namespace intarsia

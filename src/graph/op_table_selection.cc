@@ -58,7 +58,7 @@ Status unique(ShapeContext& context) {
   return {};
 }
 
-constexpr OpInfo table[] = {
+constexpr OpInfo selection_rows[] = {
     {"Compress", "", 2, 2, 1, 1, take_slices},
     {"NonZero", "", 1, 1, 1, 1, non_zero},
     {"TopK", "", 1, 2, 2, 2, top_k},
@@ -67,6 +67,6 @@ constexpr OpInfo table[] = {
 
 }  // namespace
 
-std::span<const OpInfo> selection_ops() { return table; }
+std::span<const OpInfo> selection_ops() { return selection_rows; }
 
 }  // namespace intarsia

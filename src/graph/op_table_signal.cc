@@ -74,12 +74,12 @@ Status infer_mel(ShapeContext& context) {
 }  // namespace
 
 std::span<const OpInfo> signal_ops() {
-  static const OpInfo rows[] = {
+  static const OpInfo signal_rows[] = {
       {"BlackmanWindow", "", 1, 1, 1, 1, infer_window}, {"DFT", "", 1, 3, 1, 1, infer_dft},
       {"HammingWindow", "", 1, 1, 1, 1, infer_window},  {"HannWindow", "", 1, 1, 1, 1, infer_window},
       {"MelWeightMatrix", "", 5, 5, 1, 1, infer_mel},   {"STFT", "", 2, 4, 1, 1, infer_stft},
   };
-  return rows;
+  return signal_rows;
 }
 
 }  // namespace intarsia

@@ -40,7 +40,7 @@ Status tfidf_vectorizer(ShapeContext& context) {
   return {};
 }
 
-constexpr OpInfo table[] = {
+constexpr OpInfo text_rows[] = {
     {"RegexFullMatch", "", 1, 1, 1, 1, regex_full_match, true},
     {"StringConcat", "", 2, 2, 1, 1, broadcast_inputs, true},
     {"StringNormalizer", "", 1, 1, 1, 1, string_normalizer},
@@ -50,6 +50,6 @@ constexpr OpInfo table[] = {
 
 }  // namespace
 
-std::span<const OpInfo> text_ops() { return table; }
+std::span<const OpInfo> text_ops() { return text_rows; }
 
 }  // namespace intarsia

@@ -24,12 +24,12 @@ Status infer_optimizer(ShapeContext& context) {
 }  // namespace
 
 std::span<const OpInfo> training_ops() {
-  static const OpInfo rows[] = {
+  static const OpInfo training_rows[] = {
       {"Adagrad", "ai.onnx.preview.training", 3, -1, 1, -1, infer_optimizer<1>},
       {"Adam", "ai.onnx.preview.training", 3, -1, 1, -1, infer_optimizer<2>},
       {"Momentum", "ai.onnx.preview.training", 3, -1, 1, -1, infer_optimizer<1>},
   };
-  return rows;
+  return training_rows;
 }
 
 }  // namespace intarsia

@@ -240,7 +240,7 @@ Status max_unpool(ShapeContext& context) {
   return {};
 }
 
-constexpr OpInfo table[] = {
+constexpr OpInfo window_rows[] = {
     {"AveragePool", "", 1, 1, 1, 1, pool},
     {"CausalConvWithState", "", 2, 4, 1, 2, causal_conv_with_state},
     {"Col2Im", "", 3, 3, 1, 1, col2im},
@@ -258,6 +258,6 @@ constexpr OpInfo table[] = {
 
 }  // namespace
 
-std::span<const OpInfo> window_ops() { return table; }
+std::span<const OpInfo> window_ops() { return window_rows; }
 
 }  // namespace intarsia

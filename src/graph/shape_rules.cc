@@ -31,6 +31,11 @@ OptionalShape input_shape(const ShapeContext& context, size_t input) {
   return shape ? OptionalShape(*shape) : std::nullopt;
 }
 
+Status set_shape(ShapeContext& context, OptionalShape shape) {
+  context.set_output(0, context.dtype(0), std::move(shape));
+  return {};
+}
+
 Status same_as_input(ShapeContext& context) {
   return set_all_outputs(context, context.dtype(0), input_shape(context, 0));
 }

@@ -10,6 +10,9 @@ using OptionalShape = std::optional<SymbolicShape>;  // absent: the rank is unkn
 /// The shape of an input, absent when its rank is unknown.
 OptionalShape input_shape(const ShapeContext& context, size_t input);
 
+/// Output 0 has the dtype of input 0 and this shape.
+Status set_shape(ShapeContext& context, OptionalShape shape);
+
 /// All outputs have the dtype and shape of input 0.
 Status same_as_input(ShapeContext& context);
 

@@ -16,7 +16,6 @@ namespace {
 
 using namespace tensorflow;
 
-constexpr int deepest_call = 64;
 constexpr size_t most_nodes = 1'000'000, most_calls = 100'000;  // inlining must not explode
 
 bool is_table(const std::string& op) { return op == "HashTableV2" || op == "MutableHashTableV2"; }

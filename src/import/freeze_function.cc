@@ -14,8 +14,6 @@ namespace {
 
 using namespace tensorflow;
 
-constexpr int deepest_call = 64;
-
 /// "node:output:0" -> "node"; an argument is itself.
 std::string source_of(const std::string& reference) { return reference.substr(0, reference.find(':')); }
 

@@ -10,6 +10,9 @@
 
 namespace intarsia {
 
+/// Functions that call functions.
+inline constexpr int deepest_call = 64;
+
 /// Inputs of a call (or arguments of a function) that are variables, with the DataType of their values.
 using VariableInputs = std::map<size_t, int32_t>;
 

@@ -5,12 +5,10 @@
 #include <set>
 #include <unordered_map>
 
-#include "plan/strong_components.h"
+#include "plan/directed_graph.h"
 
 namespace intarsia {
 namespace {
-
-using Neighbours = std::vector<std::vector<uint32_t>>;
 
 /// A value that must not leave its framework, from the node that makes it to one that reads it.
 struct OpaqueEdge {
@@ -24,8 +22,8 @@ struct Hull {
   std::vector<OpaqueEdge> edges;
 };
 
-Neighbours find_reading_nodes(const Graph& graph) {
-  Neighbours next(graph.nodes.size());
+Neighbors find_reading_nodes(const Graph& graph) {
+  Neighbors next(graph.nodes.size());
   for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
     for (ValueId read : values_read(graph.nodes[i])) {
       const NodeId producer = graph.value(read).producer;
@@ -37,14 +35,6 @@ Neighbours find_reading_nodes(const Graph& graph) {
   return next;
 }
 
-Neighbours reverse(const Neighbours& next) {
-  Neighbours previous(next.size());
-  for (uint32_t i = 0; i < next.size(); ++i) {
-    for (uint32_t reader : next[i]) previous[reader].push_back(i);
-  }
-  return previous;
-}
-
 class HullCloser {
  public:
   HullCloser(const Graph& graph, const std::vector<PlacementTarget>& targets, Placement& placement)
@@ -53,7 +43,7 @@ class HullCloser {
         placement_(placement),
         as_placed_(placement),
         next_(find_reading_nodes(graph)),
-        previous_(reverse(next_)) {}
+        previous_(reverse_edges(next_)) {}
 
   Status run() {
     while (TRY(close_hulls())) {
@@ -86,7 +76,7 @@ class HullCloser {
     const std::vector<OpaqueEdge> edges = find_edges();
     placement_.group.clear();
     if (edges.empty()) return {};
-    Neighbours cyclic = next_;
+    Neighbors cyclic = next_;
     for (const OpaqueEdge& edge : edges) cyclic[edge.reader].push_back(edge.maker);
     placement_.group = strong_components(cyclic);
     std::map<uint32_t, Hull> hulls;
@@ -212,7 +202,7 @@ class HullCloser {
   }
 
   std::set<uint32_t> reach(const Hull& hull, const std::vector<uint32_t>& from,
-                           const Neighbours& neighbours) const {
+                           const Neighbors& neighbours) const {
     const uint32_t group = placement_.group[hull.nodes[0]];
     std::set<uint32_t> seen(from.begin(), from.end());
     for (std::vector<uint32_t> stack = from; !stack.empty();) {
@@ -229,7 +219,7 @@ class HullCloser {
   const std::vector<PlacementTarget>& targets_;
   Placement& placement_;
   const Placement as_placed_;
-  const Neighbours next_, previous_;
+  const Neighbors next_, previous_;
   std::map<std::pair<ValueId, uint32_t>, std::string> opened_;  // value and reader -> what the reason says
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <queue>
 
+#include "plan/directed_graph.h"
 #include "plan/join_regions.h"
 
 namespace intarsia {
@@ -128,14 +129,6 @@ std::vector<std::vector<uint32_t>> contract(const Dependencies& dependencies, co
   return next;
 }
 
-std::vector<std::vector<uint32_t>> reverse(const std::vector<std::vector<uint32_t>>& next) {
-  std::vector<std::vector<uint32_t>> reads(next.size());
-  for (uint32_t r = 0; r < next.size(); ++r) {
-    for (uint32_t reader : next[r]) reads[reader].push_back(r);
-  }
-  return reads;
-}
-
 /// Regions so that each reads only from earlier ones; among the free ones that with the first node goes
 /// first.
 void sort_regions(Waves& waves, const Dependencies& dependencies) {
@@ -180,7 +173,7 @@ Partition partition_graph(const Graph& graph, const Placement& placement) {
   const Atoms atoms = find_atoms(graph, placement);
   const Dependencies dependencies = find_dependencies(graph, atoms);
   Waves waves = grow_fewest_waves(dependencies, atoms.target);
-  join_regions(waves, reverse(contract(dependencies, waves)));
+  join_regions(waves, reverse_edges(contract(dependencies, waves)));
   sort_regions(waves, dependencies);
   expand_atoms(waves, atoms);
   std::vector<uint32_t> region_of = number_nodes(waves, graph.nodes.size());

@@ -35,6 +35,7 @@ Result<Footer> read_footer(std::span<const std::byte> end) {
   }
   if (footer.format_version > program_format_version) {
     return fail(
+        ErrorKind::version,
         "made by a newer Intarsia (format {}, this one reads {}): recompile the model or update Intarsia",
         footer.format_version, program_format_version);
   }
@@ -182,6 +183,7 @@ Status ProgramFile::check_unchanged() const {
   const bool same_time = facts.st_mtim.tv_sec == changed_.tv_sec && facts.st_mtim.tv_nsec == changed_.tv_nsec;
   if (same_time && static_cast<size_t>(facts.st_size) == bytes_.size()) return {};
   return fail(
+      ErrorKind::corrupt,
       "the file was changed in place after it was loaded (it had {} bytes, now it has {}): load it again, "
       "and replace programs by renaming another file to their name",
       bytes_.size(), facts.st_size);
@@ -193,7 +195,7 @@ Result<MappedProgram> read_program(const std::string& path) {
     program.path = path;
     return program;
   };
-  return with_context(read(), "program '{}'", path);
+  return with_kind(ErrorKind::corrupt, with_context(read(), "program '{}'", path));
 }
 
 Result<MappedProgram> parse_program(std::span<const std::byte> file) {
@@ -217,6 +219,7 @@ Status verify_constants(const MappedProgram& program) {
              : digest_bytes(std::span(static_cast<const std::byte*>(constant.data()), constant.bytes()));
     if (digest != program.description.constants[i]->digest) {
       return fail(
+          ErrorKind::corrupt,
           "program '{}': constant {} ({} {}) is damaged: its digest does not match; compile the model again",
           program.path, i, dtype_name(constant.dtype()), print_shape(constant.shape()));
     }

@@ -121,7 +121,7 @@ Status einsum(Translation& t) {
   return {};
 }
 
-constexpr TranslationRow rows[] = {
+constexpr TranslationRow contraction_rows[] = {
     {"Conv2D", conv2d},
     {"Conv3D", conv3d},
     {"DepthwiseConv2dNative", depthwise},
@@ -136,6 +136,6 @@ constexpr TranslationRow rows[] = {
 
 }  // namespace
 
-std::span<const TranslationRow> contraction_translations() { return rows; }
+std::span<const TranslationRow> contraction_translations() { return contraction_rows; }
 
 }  // namespace intarsia

@@ -248,7 +248,7 @@ Status ones_like(Translation& t) {
   return {};
 }
 
-constexpr TranslationRow rows[] = {
+constexpr TranslationRow elementwise_rows[] = {
     {"Abs", same<abs_>},
     {"Acos", same<acos_>},
     {"Acosh", same<acosh_>},
@@ -342,6 +342,6 @@ constexpr TranslationRow rows[] = {
 
 }  // namespace
 
-std::span<const TranslationRow> elementwise_translations() { return rows; }
+std::span<const TranslationRow> elementwise_translations() { return elementwise_rows; }
 
 }  // namespace intarsia

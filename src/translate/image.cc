@@ -40,13 +40,13 @@ Status resize(Translation& t, const std::string& kind) {
 Status bilinear(Translation& t) { return resize(t, "linear"); }
 Status nearest(Translation& t) { return resize(t, "nearest"); }
 
-constexpr TranslationRow rows[] = {
+constexpr TranslationRow image_rows[] = {
     {"ResizeBilinear", bilinear},
     {"ResizeNearestNeighbor", nearest},
 };
 
 }  // namespace
 
-std::span<const TranslationRow> image_translations() { return rows; }
+std::span<const TranslationRow> image_translations() { return image_rows; }
 
 }  // namespace intarsia

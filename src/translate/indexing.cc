@@ -111,7 +111,7 @@ Status invert_permutation(Translation& t) {
   return {};
 }
 
-constexpr TranslationRow rows[] = {
+constexpr TranslationRow indexing_rows[] = {
     {"Gather", gather},
     {"GatherV2", gather},
     {"GatherNd", gather_nd},
@@ -130,6 +130,6 @@ constexpr TranslationRow rows[] = {
 
 }  // namespace
 
-std::span<const TranslationRow> indexing_translations() { return rows; }
+std::span<const TranslationRow> indexing_translations() { return indexing_rows; }
 
 }  // namespace intarsia

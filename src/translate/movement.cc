@@ -289,7 +289,7 @@ Status batch_to_space(Translation& t) {
   return {};
 }
 
-constexpr TranslationRow rows[] = {
+constexpr TranslationRow movement_rows[] = {
     {"Reshape", reshape},
     {"Transpose", transpose},
     {"ExpandDims", expand_dims},
@@ -321,6 +321,6 @@ constexpr TranslationRow rows[] = {
 
 }  // namespace
 
-std::span<const TranslationRow> movement_translations() { return rows; }
+std::span<const TranslationRow> movement_translations() { return movement_rows; }
 
 }  // namespace intarsia

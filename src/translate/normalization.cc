@@ -44,7 +44,7 @@ Status lrn(Translation& t) {
   return {};
 }
 
-constexpr TranslationRow rows[] = {
+constexpr TranslationRow normalization_rows[] = {
     {"FusedBatchNorm", batch_normalization},
     {"FusedBatchNormV2", batch_normalization},
     {"FusedBatchNormV3", batch_normalization},
@@ -55,6 +55,6 @@ constexpr TranslationRow rows[] = {
 
 }  // namespace
 
-std::span<const TranslationRow> normalization_translations() { return rows; }
+std::span<const TranslationRow> normalization_translations() { return normalization_rows; }
 
 }  // namespace intarsia

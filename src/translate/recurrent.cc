@@ -108,10 +108,10 @@ Status gru(Translation& t) {
   return {};
 }
 
-constexpr TranslationRow rows[] = {{"LSTM", lstm}, {"GRU", gru}};
+constexpr TranslationRow recurrent_rows[] = {{"LSTM", lstm}, {"GRU", gru}};
 
 }  // namespace
 
-std::span<const TranslationRow> recurrent_translations() { return rows; }
+std::span<const TranslationRow> recurrent_translations() { return recurrent_rows; }
 
 }  // namespace intarsia

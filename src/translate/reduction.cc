@@ -56,7 +56,7 @@ Status scan(Translation& t, const char* op) {
 
 Status cumsum(Translation& t) { return scan(t, "CumSum"); }
 
-constexpr TranslationRow rows[] = {
+constexpr TranslationRow reduction_rows[] = {
     {"Sum", sum},        {"Mean", mean},      {"Max", max},       {"Min", min},
     {"Prod", prod},      {"Any", any},        {"All", all},       {"L2Loss", l2_loss},
     {"ArgMax", arg_max}, {"ArgMin", arg_min}, {"Cumsum", cumsum},
@@ -64,6 +64,6 @@ constexpr TranslationRow rows[] = {
 
 }  // namespace
 
-std::span<const TranslationRow> reduction_translations() { return rows; }
+std::span<const TranslationRow> reduction_translations() { return reduction_rows; }
 
 }  // namespace intarsia

@@ -120,7 +120,7 @@ Status reverse_sequence(Translation& t) {
   return {};
 }
 
-constexpr TranslationRow rows[] = {
+constexpr TranslationRow slicing_rows[] = {
     {"Slice", slice},
     {"StridedSlice", strided_slice},
     {"ReverseV2", reverse},
@@ -129,6 +129,6 @@ constexpr TranslationRow rows[] = {
 
 }  // namespace
 
-std::span<const TranslationRow> slicing_translations() { return rows; }
+std::span<const TranslationRow> slicing_translations() { return slicing_rows; }
 
 }  // namespace intarsia

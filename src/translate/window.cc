@@ -30,7 +30,7 @@ Status average_pool(Translation& t) { return pool(t, 2, true); }
 Status max_pool_3d(Translation& t) { return pool(t, 3, false); }
 Status average_pool_3d(Translation& t) { return pool(t, 3, true); }
 
-constexpr TranslationRow rows[] = {
+constexpr TranslationRow window_rows[] = {
     {"MaxPool", max_pool},
     {"AvgPool", average_pool},
     {"MaxPool3D", max_pool_3d},
@@ -39,6 +39,6 @@ constexpr TranslationRow rows[] = {
 
 }  // namespace
 
-std::span<const TranslationRow> window_translations() { return rows; }
+std::span<const TranslationRow> window_translations() { return window_rows; }
 
 }  // namespace intarsia

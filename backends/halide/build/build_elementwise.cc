@@ -8,7 +8,7 @@
 namespace intarsia::halide {
 namespace {
 
-struct Call {
+struct Operands {
   const Attributes& attributes;
   const Exprs& in;
   Halide::Type out;
@@ -27,7 +27,7 @@ Expr cast_to(Halide::Type type, const Expr& x) {
 }
 
 /// Integer division of ONNX truncates; Halide's rounds so that the remainder is not negative.
-Expr divide(const Call& c) {
+Expr divide(const Operands& c) {
   const Expr &a = c.in[0], &b = c.in[1];
   if (a.type().is_float() || a.type().is_uint()) return a / b;
   Expr quotient = Halide::abs(a) / Halide::abs(b);
@@ -35,7 +35,7 @@ Expr divide(const Call& c) {
   return select((a < 0) != (b < 0), -signed_quotient, signed_quotient);
 }
 
-Expr modulo(const Call& c) {
+Expr modulo(const Operands& c) {
   const Expr &a = c.in[0], &b = c.in[1];
   if (c.out.is_uint()) return a % b;
   if (c.attributes.get_int("fmod", 0)) {
@@ -46,39 +46,39 @@ Expr modulo(const Call& c) {
   return select(b < 0 && rest != 0, rest + b, rest);
 }
 
-Expr shift(const Call& c) {
+Expr shift(const Operands& c) {
   return c.attributes.get_string("direction", "LEFT") == "LEFT" ? c.in[0] << c.in[1] : c.in[0] >> c.in[1];
 }
 
-Expr sign(const Call& c) {
+Expr sign(const Operands& c) {
   const Expr& x = c.in[0];
   Expr zero = c.constant(0);
   if (c.out.is_uint()) return select(x > zero, c.constant(1), zero);
   return select(x > zero, c.constant(1), x < zero, c.constant(-1), x);
 }
 
-Expr is_inf(const Call& c) {
+Expr is_inf(const Operands& c) {
   Expr any = Halide::Internal::make_bool(false);
   if (c.attributes.get_int("detect_positive", 1)) any = any || (Halide::is_inf(c.in[0]) && c.in[0] > 0);
   if (c.attributes.get_int("detect_negative", 1)) any = any || (Halide::is_inf(c.in[0]) && c.in[0] < 0);
   return any;
 }
 
-Expr maximum(const Call& c) { return c.out.is_bool() ? c.in[0] || c.in[1] : larger(c.in[0], c.in[1]); }
+Expr maximum(const Operands& c) { return c.out.is_bool() ? c.in[0] || c.in[1] : larger(c.in[0], c.in[1]); }
 
-Expr minimum(const Call& c) { return c.out.is_bool() ? c.in[0] && c.in[1] : smaller(c.in[0], c.in[1]); }
+Expr minimum(const Operands& c) { return c.out.is_bool() ? c.in[0] && c.in[1] : smaller(c.in[0], c.in[1]); }
 
-Expr shrink(const Call& c) {
+Expr shrink(const Operands& c) {
   Expr lambda = c.attribute("lambd", 0.5), bias = c.attribute("bias", 0), x = c.in[0];
   return select(x<-lambda, x + bias, x> lambda, x - bias, c.constant(0));
 }
 
-Expr hard_sigmoid(const Call& c, double alpha, double beta) {
+Expr hard_sigmoid(const Operands& c, double alpha, double beta) {
   Expr line = c.attribute("alpha", alpha) * c.in[0] + c.attribute("beta", beta);
   return smaller(larger(line, c.constant(0)), c.constant(1));
 }
 
-Expr selu(const Call& c) {
+Expr selu(const Operands& c) {
   const Expr gamma = c.attribute("gamma", 1.05070102214813232421875);
   const Expr elu = elu_of(c.in[0], c.attribute("alpha", 1.67326319217681884765625), c.constant(1));
   return strictly({gamma, elu}, [](const Exprs& in) { return in[0] * in[1]; });
@@ -86,10 +86,10 @@ Expr selu(const Call& c) {
 
 struct Row {
   std::string_view op;
-  Expr (*build)(const Call&);
+  Expr (*build)(const Operands&);
 };
 
-using C = const Call&;
+using C = const Operands&;
 /// To be made strict as a whole.
 constexpr auto strict_rows = std::to_array<Row>({
     {"Add", [](C c) { return c.in[0] + c.in[1]; }},

@@ -14,12 +14,6 @@ Status add_bias(Rewriter& r, ValueId out) {
   return {};
 }
 
-Status require_floats(Rewriter& r) {
-  DType dtype = r.dtype(r.in(0));
-  if (dtype == DType::f32 || dtype == DType::f64) return {};
-  return fail("{} on {} is not supported", r.node().op, dtype_name(dtype));
-}
-
 Status conv(Rewriter& r) {
   TRY(require_floats(r));
   Shape in = r.shape(r.in(0)), weights = r.shape(r.in(1)), out = r.out_shape();
@@ -137,7 +131,7 @@ Status gemm(Rewriter& r) {
   return {};
 }
 
-constexpr std::array rules = std::to_array<RuleEntry>({
+constexpr std::array contraction_rule_list = std::to_array<RuleEntry>({
     {"Conv", conv},
     {"ConvTranspose", conv_transpose},
     {"MatMul", matmul},
@@ -146,6 +140,6 @@ constexpr std::array rules = std::to_array<RuleEntry>({
 
 }  // namespace
 
-std::span<const RuleEntry> contraction_rules() { return rules; }
+std::span<const RuleEntry> contraction_rules() { return contraction_rule_list; }
 
 }  // namespace intarsia::halide

@@ -120,7 +120,7 @@ Status bit_shift(Rewriter& r) {
   return keep(r);
 }
 
-constexpr std::array rules = std::to_array<RuleEntry>({
+constexpr std::array elementwise_rule_list = std::to_array<RuleEntry>({
     {"Abs", keep},
     {"Neg", keep},
     {"Sign", keep},
@@ -196,6 +196,6 @@ constexpr std::array rules = std::to_array<RuleEntry>({
 
 }  // namespace
 
-std::span<const RuleEntry> elementwise_rules() { return rules; }
+std::span<const RuleEntry> elementwise_rules() { return elementwise_rule_list; }
 
 }  // namespace intarsia::halide

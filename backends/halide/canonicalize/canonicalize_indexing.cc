@@ -46,7 +46,7 @@ Status reverse_sequence(Rewriter& r) {
   return {};
 }
 
-constexpr std::array rules = std::to_array<RuleEntry>({
+constexpr std::array indexing_rule_list = std::to_array<RuleEntry>({
     {"Gather", keep_axis},
     {"GatherElements", keep_axis},
     {"GatherND", gather_nd},
@@ -57,6 +57,6 @@ constexpr std::array rules = std::to_array<RuleEntry>({
 
 }  // namespace
 
-std::span<const RuleEntry> indexing_rules() { return rules; }
+std::span<const RuleEntry> indexing_rules() { return indexing_rule_list; }
 
 }  // namespace intarsia::halide

@@ -124,7 +124,7 @@ Status space_to_depth(Rewriter& r) {
 }
 
 /// Shape and Size are known before anything runs.
-Status shape_of(Rewriter& r) {
+Status shape_operator(Rewriter& r) {
   Shape shape = r.shape(r.in(0));
   Tensor tensor(DType::i64, r.out_shape());
   int64_t start = r.attributes().get_int("start", 0), rank = static_cast<int64_t>(shape.size());
@@ -147,7 +147,7 @@ Status constant_of_shape(Rewriter& r) {
   return {};
 }
 
-constexpr std::array rules = std::to_array<RuleEntry>({
+constexpr std::array movement_rule_list = std::to_array<RuleEntry>({
     {"Reshape", reshape},
     {"Flatten", reshape},
     {"Squeeze", reshape},
@@ -161,14 +161,14 @@ constexpr std::array rules = std::to_array<RuleEntry>({
     {"Tile", tile},
     {"DepthToSpace", depth_to_space},
     {"SpaceToDepth", space_to_depth},
-    {"Shape", shape_of},
-    {"Size", shape_of},
+    {"Shape", shape_operator},
+    {"Size", shape_operator},
     {"ConstantOfShape", constant_of_shape},
 });
 
 }  // namespace
 
-std::span<const RuleEntry> movement_rules() { return rules; }
+std::span<const RuleEntry> movement_rules() { return movement_rule_list; }
 
 ValueId slice(Rewriter& r, ValueId from, std::vector<int64_t> starts, std::vector<int64_t> steps,
               Shape shape) {

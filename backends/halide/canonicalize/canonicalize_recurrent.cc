@@ -227,7 +227,7 @@ Status rnn(Rewriter& r) {
   return Recurrent(r, 1, 1).rewrite({relu ? "Relu" : "Tanh"});
 }
 
-constexpr std::array rules = std::to_array<RuleEntry>({
+constexpr std::array recurrent_rule_list = std::to_array<RuleEntry>({
     {"LSTM", lstm},
     {"GRU", gru},
     {"RNN", rnn},
@@ -235,6 +235,6 @@ constexpr std::array rules = std::to_array<RuleEntry>({
 
 }  // namespace
 
-std::span<const RuleEntry> recurrent_rules() { return rules; }
+std::span<const RuleEntry> recurrent_rules() { return recurrent_rule_list; }
 
 }  // namespace intarsia::halide

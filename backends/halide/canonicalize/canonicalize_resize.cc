@@ -133,10 +133,10 @@ Status resize(Rewriter& r) {
   return {};
 }
 
-constexpr std::array rules = std::to_array<RuleEntry>({{"Resize", resize}, {"Upsample", resize}});
+constexpr std::array resize_rule_list = std::to_array<RuleEntry>({{"Resize", resize}, {"Upsample", resize}});
 
 }  // namespace
 
-std::span<const RuleEntry> resize_rules() { return rules; }
+std::span<const RuleEntry> resize_rules() { return resize_rule_list; }
 
 }  // namespace intarsia::halide

@@ -38,12 +38,6 @@ ValueId apply(Rewriter& r, const char* op, std::vector<ValueId> inputs) {
   return r.emit_elementwise(op, std::move(inputs));
 }
 
-Status require_floats(Rewriter& r) {
-  DType dtype = r.dtype(r.in(0));
-  if (dtype == DType::f32 || dtype == DType::f64) return {};
-  return fail("{} on {} is not supported", r.node().op, dtype_name(dtype));
-}
-
 Result<Axes> axes_of(Rewriter& r) {
   int64_t rank = r.rank(r.in(0));
   Axes axes = TRY(r.ints("axes", 1, {}));
@@ -231,7 +225,7 @@ Status cum_sum(Rewriter& r) {
   return {};
 }
 
-constexpr std::array rules = std::to_array<RuleEntry>({
+constexpr std::array rows_rule_list = std::to_array<RuleEntry>({
     {"ReduceSum", reduce_rule},
     {"ReduceMean", reduce_rule},
     {"ReduceMax", reduce_rule},
@@ -258,6 +252,6 @@ constexpr std::array rules = std::to_array<RuleEntry>({
 
 }  // namespace
 
-std::span<const RuleEntry> row_rules() { return rules; }
+std::span<const RuleEntry> row_rules() { return rows_rule_list; }
 
 }  // namespace intarsia::halide

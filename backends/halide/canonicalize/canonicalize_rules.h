@@ -27,6 +27,9 @@ inline Attributes make_attributes(std::initializer_list<std::pair<const char*, A
   return attributes;
 }
 
+/// An error unless the first input is f32 or f64.
+Status require_floats(Rewriter& rewriter);
+
 /// A core Slice: elements start, start + step, ... of each axis, as many as `shape` says.
 ValueId slice(Rewriter& rewriter, ValueId from, std::vector<int64_t> starts, std::vector<int64_t> steps,
               Shape shape);

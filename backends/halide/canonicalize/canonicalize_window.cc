@@ -7,6 +7,12 @@
 
 namespace intarsia::halide {
 
+Status require_floats(Rewriter& rewriter) {
+  const DType dtype = rewriter.dtype(rewriter.in(0));
+  if (dtype == DType::f32 || dtype == DType::f64) return {};
+  return fail("{} on {} is not supported", rewriter.node().op, dtype_name(dtype));
+}
+
 Result<WindowGeometry> window_geometry(const Rewriter& r, const Shape& kernel, const Shape& in,
                                        const Shape& out) {
   size_t axes = kernel.size();
@@ -70,7 +76,7 @@ Status lrn(Rewriter& r) {
   return {};
 }
 
-constexpr std::array rules = std::to_array<RuleEntry>({
+constexpr std::array window_rule_list = std::to_array<RuleEntry>({
     {"MaxPool", pool},
     {"AveragePool", pool},
     {"GlobalAveragePool", global_pool},
@@ -80,6 +86,6 @@ constexpr std::array rules = std::to_array<RuleEntry>({
 
 }  // namespace
 
-std::span<const RuleEntry> window_rules() { return rules; }
+std::span<const RuleEntry> window_rules() { return window_rule_list; }
 
 }  // namespace intarsia::halide

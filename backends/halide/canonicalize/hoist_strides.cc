@@ -24,7 +24,7 @@ class StrideHoister {
   }
 
  private:
-  Shape shape(ValueId id) const { return *graph_.value(id).type.fixed_shape(); }
+  Shape shape(ValueId id) const { return shape_of(graph_, id); }
 
   Steps ones(ValueId id) const {
     const size_t rank = shape(id).size();

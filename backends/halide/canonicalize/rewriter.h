@@ -2,6 +2,7 @@
 // other.
 #pragma once
 
+#include "backends/halide/core/core_ops.h"
 #include "graph/graph.h"
 
 namespace intarsia::halide {
@@ -18,7 +19,7 @@ class Rewriter {
   bool has_input(size_t i) const { return intarsia::has_input(*node_, i); }
   ValueId in(size_t i) const { return mapped_[index(node_->inputs[i])]; }
   DType dtype(ValueId value) const { return graph_.value(value).type.dtype; }
-  Shape shape(ValueId value) const { return *graph_.value(value).type.fixed_shape(); }
+  Shape shape(ValueId value) const { return shape_of(graph_, value); }
   int64_t rank(ValueId value) const { return static_cast<int64_t>(graph_.value(value).type.shape->size()); }
   const Tensor* constant(ValueId value) const;
   DType out_dtype(size_t i = 0) const;

@@ -10,8 +10,6 @@
 namespace intarsia::halide {
 namespace {
 
-Shape shape_of(const Graph& graph, ValueId id) { return *graph.value(id).type.fixed_shape(); }
-
 bool is_output(const Graph& graph, ValueId id) {
   return std::ranges::find(graph.outputs, id) != graph.outputs.end();
 }

@@ -35,6 +35,9 @@ inline bool is_view_op(std::string_view name) {
   return op && (op->form == Form::view);
 }
 
+/// Of a value in a canonical graph, where every size is a number.
+inline Shape shape_of(const Graph& graph, ValueId value) { return *graph.value(value).type.fixed_shape(); }
+
 /// The number in a tensor of one element, where its dtype is bool, an integer, f32 or f64.
 std::optional<double> read_scalar(const Tensor& tensor);
 

@@ -31,7 +31,7 @@ class Fuser {
   }
 
  private:
-  Shape shape(ValueId id) const { return *graph_.value(id).type.fixed_shape(); }
+  Shape shape(ValueId id) const { return shape_of(graph_, id); }
 
   /// A reduction that takes part in the rows of a group: same input sizes, same axes.
   struct Rows {

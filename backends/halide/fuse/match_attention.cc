@@ -34,7 +34,7 @@ class Matcher {
 
  private:
   ValueId output(NodeId node) const { return graph_.node(node).outputs[0]; }
-  Shape shape(ValueId value) const { return *graph_.value(value).type.fixed_shape(); }
+  Shape shape(ValueId value) const { return shape_of(graph_, value); }
   bool is_f32(ValueId value) const { return graph_.value(value).type.dtype == DType::f32; }
   bool is_inside(ValueId value) const {
     return std::ranges::find(graph_.outputs, value) == graph_.outputs.end();

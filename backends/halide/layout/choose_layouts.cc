@@ -30,8 +30,6 @@ Shape dense_strides(const Shape& shape, const Order& order) {
   return strides;
 }
 
-Shape shape_of(const Graph& graph, ValueId id) { return *graph.value(id).type.fixed_shape(); }
-
 /// Storage of a view node's output, or nothing when its elements must move.
 std::optional<Storage> view_storage(const Graph& graph, const Node& node, const Storage& in) {
   Shape from = shape_of(graph, node.inputs[0]), to = shape_of(graph, node.outputs[0]);

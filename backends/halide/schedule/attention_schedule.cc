@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "backends/halide/core/core_ops.h"
+
 namespace intarsia::halide {
 namespace {
 
@@ -41,7 +43,7 @@ void rank_blocks(const AttentionSizes& sizes, const Isa& isa, int64_t rows,
 }  // namespace
 
 AttentionSizes attention_sizes(const Graph& graph, const AttentionNodes& nodes) {
-  auto shape = [&](ValueId value) { return *graph.value(value).type.fixed_shape(); };
+  auto shape = [&](ValueId value) { return shape_of(graph, value); };
   const Shape scores = shape(graph.node(nodes.scores).outputs[0]),
               out = shape(graph.node(nodes.product).outputs[0]);
   AttentionSizes sizes;

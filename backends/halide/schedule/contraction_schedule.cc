@@ -12,8 +12,6 @@ namespace {
 
 using Algorithm = ContractionSchedule::Algorithm;
 
-Shape shape_of(const Graph& graph, ValueId id) { return *graph.value(id).type.fixed_shape(); }
-
 /// Bytes of weights that a core gets from memory in the time of one vector operation.
 constexpr double memory_bytes_per_cycle = 4;
 

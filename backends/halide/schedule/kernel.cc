@@ -9,8 +9,6 @@
 namespace intarsia::halide {
 namespace {
 
-Shape shape_of(const Graph& graph, ValueId id) { return *graph.value(id).type.fixed_shape(); }
-
 class Maker {
  public:
   Maker(const Layouts& layouts, const Group& group)

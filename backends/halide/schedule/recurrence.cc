@@ -6,8 +6,6 @@
 namespace intarsia::halide {
 namespace {
 
-Shape shape_of(const Graph& graph, ValueId id) { return *graph.value(id).type.fixed_shape(); }
-
 /// Cycles of one step: two multiply-adds a cycle, at least 8 chains to hide their latency; weights stream
 /// from the second-level cache, a vector a cycle; the functions of a tile's gates wait for all of its sums.
 double cost(const RecurrenceSizes& s, const ContractionTile& tile) {

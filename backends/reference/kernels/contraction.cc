@@ -158,7 +158,7 @@ Status det(KernelContext& context) {
   });
 }
 
-constexpr KernelEntry table[] = {
+constexpr KernelEntry contraction_rows[] = {
     {"Det", "", det},
     {"Einsum", "", einsum},
     {"Gemm", "", gemm},
@@ -167,6 +167,6 @@ constexpr KernelEntry table[] = {
 
 }  // namespace
 
-std::span<const KernelEntry> contraction_kernels() { return table; }
+std::span<const KernelEntry> contraction_kernels() { return contraction_rows; }
 
 }  // namespace intarsia::reference

@@ -249,7 +249,7 @@ Status non_max_suppression(KernelContext& context) {
   return {};
 }
 
-constexpr KernelEntry table[] = {
+constexpr KernelEntry image_rows[] = {
     {"AffineGrid", "", affine_grid},
     {"GridSample", "", grid_sample},
     {"NonMaxSuppression", "", non_max_suppression},
@@ -260,6 +260,6 @@ constexpr KernelEntry table[] = {
 
 }  // namespace
 
-std::span<const KernelEntry> image_kernels() { return table; }
+std::span<const KernelEntry> image_kernels() { return image_rows; }
 
 }  // namespace intarsia::reference

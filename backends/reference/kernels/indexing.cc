@@ -192,7 +192,7 @@ Status tensor_scatter(KernelContext& context) {
   });
 }
 
-constexpr KernelEntry table[] = {
+constexpr KernelEntry indexing_rows[] = {
     {"Gather", "", gather},
     {"GatherElements", "", gather_elements},
     {"GatherND", "", gather_nd},
@@ -205,6 +205,6 @@ constexpr KernelEntry table[] = {
 
 }  // namespace
 
-std::span<const KernelEntry> indexing_kernels() { return table; }
+std::span<const KernelEntry> indexing_kernels() { return indexing_rows; }
 
 }  // namespace intarsia::reference

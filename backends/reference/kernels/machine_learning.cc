@@ -139,7 +139,7 @@ Status label_encoder(KernelContext& context) {
   return copy_mapped(from, {map}, &fallback.view(), y);
 }
 
-constexpr KernelEntry table[] = {
+constexpr KernelEntry machine_learning_rows[] = {
     {"ArrayFeatureExtractor", domain, array_feature_extractor},
     {"Binarizer", domain, binarizer},
     {"LabelEncoder", domain, label_encoder},
@@ -148,6 +148,6 @@ constexpr KernelEntry table[] = {
 
 }  // namespace
 
-std::span<const KernelEntry> machine_learning_kernels() { return table; }
+std::span<const KernelEntry> machine_learning_kernels() { return machine_learning_rows; }
 
 }  // namespace intarsia::reference

@@ -306,7 +306,7 @@ Status size_of(KernelContext& context) {
   return {};
 }
 
-constexpr KernelEntry table[] = {
+constexpr KernelEntry movement_rows[] = {
     {"CenterCropPad", "", center_crop_pad},
     {"Concat", "", concat},
     {"Constant", "", constant},
@@ -333,6 +333,6 @@ constexpr KernelEntry table[] = {
 
 }  // namespace
 
-std::span<const KernelEntry> movement_kernels() { return table; }
+std::span<const KernelEntry> movement_kernels() { return movement_rows; }
 
 }  // namespace intarsia::reference

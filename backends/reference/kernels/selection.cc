@@ -211,7 +211,7 @@ Status unique(KernelContext& context) {
   return {};
 }
 
-constexpr KernelEntry table[] = {
+constexpr KernelEntry selection_rows[] = {
     {"Compress", "", compress},
     {"NonZero", "", non_zero},
     {"TopK", "", top_k},
@@ -220,6 +220,6 @@ constexpr KernelEntry table[] = {
 
 }  // namespace
 
-std::span<const KernelEntry> selection_kernels() { return table; }
+std::span<const KernelEntry> selection_kernels() { return selection_rows; }
 
 }  // namespace intarsia::reference

@@ -123,7 +123,7 @@ Status string_normalizer(KernelContext& context) {
   return {};
 }
 
-constexpr KernelEntry table[] = {
+constexpr KernelEntry text_rows[] = {
     {"StringConcat", "", string_concat},
     {"StringNormalizer", "", string_normalizer},
     {"StringSplit", "", string_split},
@@ -132,6 +132,6 @@ constexpr KernelEntry table[] = {
 
 }  // namespace
 
-std::span<const KernelEntry> text_kernels() { return table; }
+std::span<const KernelEntry> text_kernels() { return text_rows; }
 
 }  // namespace intarsia::reference

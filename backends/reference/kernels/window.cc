@@ -325,7 +325,7 @@ Status max_roi_pool(KernelContext& context) {
   return dispatch_float(x.dtype, [&]<typename T>() { return max_roi<T>(context, grid, y); });
 }
 
-constexpr KernelEntry table[] = {
+constexpr KernelEntry window_rows[] = {
     {"AveragePool", "", average_pool},
     {"CausalConvWithState", "", causal_conv_with_state},
     {"Col2Im", "", col2im},
@@ -343,6 +343,6 @@ constexpr KernelEntry table[] = {
 
 }  // namespace
 
-std::span<const KernelEntry> window_kernels() { return table; }
+std::span<const KernelEntry> window_kernels() { return window_rows; }
 
 }  // namespace intarsia::reference

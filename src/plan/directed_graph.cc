@@ -1,4 +1,4 @@
-#include "plan/strong_components.h"
+#include "plan/directed_graph.h"
 
 #include <algorithm>
 
@@ -9,7 +9,7 @@ constexpr uint32_t unseen = 0xffffffff;
 
 class Tarjan {
  public:
-  explicit Tarjan(const std::vector<std::vector<uint32_t>>& next)
+  explicit Tarjan(const Neighbors& next)
       : next_(next), number_(next.size(), unseen), reaches_(next.size()), component_(next.size(), unseen) {}
 
   std::vector<uint32_t> run() {
@@ -65,7 +65,7 @@ class Tarjan {
     open_.erase(first, open_.end());
   }
 
-  const std::vector<std::vector<uint32_t>>& next_;
+  const Neighbors& next_;
   std::vector<uint32_t> number_;   // in the order in which the search came by
   std::vector<uint32_t> reaches_;  // the lowest number that an open vertex is known to lead to
   std::vector<uint32_t> component_;
@@ -76,8 +76,14 @@ class Tarjan {
 
 }  // namespace
 
-std::vector<uint32_t> strong_components(const std::vector<std::vector<uint32_t>>& next) {
-  return Tarjan(next).run();
+Neighbors reverse_edges(const Neighbors& next) {
+  Neighbors previous(next.size());
+  for (uint32_t v = 0; v < next.size(); ++v) {
+    for (uint32_t to : next[v]) previous[to].push_back(v);
+  }
+  return previous;
 }
+
+std::vector<uint32_t> strong_components(const Neighbors& next) { return Tarjan(next).run(); }
 
 }  // namespace intarsia

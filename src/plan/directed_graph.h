@@ -1,0 +1,19 @@
+// What placing and partitioning ask of directed graphs: `next[v]` are the vertices that v leads to.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace intarsia {
+
+using Neighbors = std::vector<std::vector<uint32_t>>;
+
+/// The same edges the other way around.
+Neighbors reverse_edges(const Neighbors& next);
+
+/// For every vertex the lowest vertex of its strongly connected component: itself where it lies on no cycle.
+/// Linear in vertices and edges (Tarjan, 1972), without recursion.
+///   0 -> 1 -> 2 -> 1, 2 -> 3:  0 1 1 3
+std::vector<uint32_t> strong_components(const Neighbors& next);
+
+}  // namespace intarsia
