@@ -13,7 +13,7 @@ Array fill(const intarsia::Argument& input, uint64_t seed) {
   const bool known = input.rank_known && std::none_of(input.shape.begin(), input.shape.end(),
                                                       [](int64_t size) { return size < 0; });
   if (input.kind != INTARSIA_TENSOR || !known)
-    throw intarsia::Error("input '" + input.name + "' cannot be filled, give it with -i");
+    throw UsageError("input '" + input.name + "' cannot be filled, give it with -i");
   Array array{input.dtype, input.shape, {}, {}, {}};
   const int64_t bits = std::max(dtype_bits(input.dtype), 1);
   int64_t total = 0;
@@ -46,8 +46,7 @@ InputValues::InputValues(const std::vector<intarsia::Argument>& inputs,
   if (files.empty()) return;
   std::vector<std::string> names;
   for (const intarsia::Argument& input : inputs_) names.push_back(input.name);
-  throw intarsia::Error(
-      fmt::format("no input '{}'; there are: {}", files.begin()->first, fmt::join(names, ", ")));
+  throw UsageError(fmt::format("no input '{}'; there are: {}", files.begin()->first, fmt::join(names, ", ")));
 }
 
 void add_input_option(CLI::App& command, std::vector<std::string>& texts) {

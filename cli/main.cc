@@ -21,8 +21,10 @@ int report(std::string message, int status) {
 constexpr int work_failed = 1;
 constexpr int wrong_usage = 2;
 
-/// The library's messages begin with the option that is wrong, if it is one.
-int status_of(const std::string& message) { return message.rfind("--", 0) == 0 ? wrong_usage : work_failed; }
+/// Wrong usage is what the user can mend on the command line: an option, an input.
+int status_of(const intarsia::Error& error) {
+  return error.kind() == INTARSIA_ERROR_INVALID_ARGUMENT ? wrong_usage : work_failed;
+}
 
 void parse_and_run(CLI::App& app, int argc, char** argv) {
   try {
@@ -56,7 +58,8 @@ int main(int argc, char** argv) {
       "  intarsia check resnet.onnx\n"
       "  intarsia bench resnet.onnx --against onnxruntime,openvino\n"
       "  intarsia explain resnet.so --dot resnet.dot\n\n"
-      "`intarsia COMMAND --help` says more. Exit status: 0 done, 1 the work failed, 2 wrong usage.");
+      "`intarsia COMMAND --help` says more. Exit status: 0 done, 1 the work failed, 2 wrong usage (an option "
+      "or an input).");
   add_compile_command(app);
   add_run_command(app);
   add_check_command(app);
@@ -72,7 +75,7 @@ int main(int argc, char** argv) {
     return report(error.what(), wrong_usage);
   } catch (const intarsia::Error& error) {
     InterruptGuard::end_if_interrupted();
-    return report(error.what(), status_of(error.what()));
+    return report(error.what(), status_of(error));
   } catch (const std::bad_alloc&) {
     return report("out of memory", work_failed);
   } catch (const std::exception& error) {

@@ -81,7 +81,7 @@ Result<Oracle> make_oracle(const std::string& name, const std::string& model_pat
     if (!allow_framework) return fail("--against {} contradicts --fallback none: it is a framework", name);
     const Status found = find_framework(own);
     if (found) return is_onnx ? onnxruntime_oracle() : tensorflow_oracle(op_libraries);
-    if (!name.empty()) return fail("--against {}: {}", name, found.error().message);
+    if (!name.empty()) return fail(found.error().kind, "--against {}: {}", name, found.error().message);
   }
   if (name == "reference" || name.empty()) return reference_oracle(op_libraries);
   return fail("--against {}: want {} or reference for this kind of model", name, own);

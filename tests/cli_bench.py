@@ -83,7 +83,7 @@ def test_wrong_usage(tmp_path):
     )
     error_of("bench", model, "--threads", "0", status=2)
     error_of("bench", model, "-t", "0", status=2)
-    assert "no TensorFlow model" in error_of("bench", model, "--against", "tensorflow", status=1)
+    assert "not a TensorFlow model" in error_of("bench", model, "--against", "tensorflow", status=1)
     assert "want onnxruntime, openvino or tensorflow" in error_of(
         "bench", model, "--against", "nobody", status=2
     )
@@ -121,5 +121,5 @@ def test_a_runtime_that_dies(tmp_path):
 
 def test_inputs(tmp_path):
     model = save_small(tmp_path / "small.onnx")
-    assert "no input 'z'" in error_of("bench", model, "-i", f"z={tmp_path}/z.npy")
+    assert "no input 'z'" in error_of("bench", model, "-i", f"z={tmp_path}/z.npy", status=2)
     assert "z.npy" in error_of("bench", model, "-i", f"x={tmp_path}/z.npy")

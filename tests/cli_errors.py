@@ -93,7 +93,7 @@ def test_unknown_names(tmp_path):
         "compile", model, "--backends", "onnxruntime", "--fallback", "none", "--dry-run", status=2
     )
     program = compile_small(tmp_path)
-    assert "nowhere" in error_of("run", program, "--bind", "nowhere=cpu")
+    assert "nowhere" in error_of("run", program, "--bind", "nowhere=cpu", status=2)
     assert "abacus" in error_of("run", program, "--bind", "cpu=abacus")
     assert "main" in error_of("run", program, "--function", "nothing", status=2)
     assert "is compiled already" in error_of("check", program, "--pin", "a=b@c", status=2)
@@ -335,8 +335,8 @@ def test_unwritable_program(tmp_path):
     model = save_small(tmp_path / "small.onnx")
     before = sorted(tmp_path.iterdir())
     (tmp_path / "folder").mkdir()
-    for path in (tmp_path / "nowhere/x.so", tmp_path / "folder", "/proc/x.so"):
-        assert str(path) in error_of("compile", model, "-o", path, "--backends", "reference")
+    for path, status in ((tmp_path / "nowhere/x.so", 1), (tmp_path / "folder", 2), ("/proc/x.so", 1)):
+        assert str(path) in error_of("compile", model, "-o", path, "--backends", "reference", status=status)
     assert list((tmp_path / "folder").iterdir()) == []
     (tmp_path / "folder").rmdir()
     assert sorted(tmp_path.iterdir()) == before
@@ -356,13 +356,13 @@ def test_outputs_are_regular_files(tmp_path):
         ("run", program, "--trace", pipe),
         ("run", program, "-o", results),
     ):
-        assert "it is a pipe" in error_of(*arguments, timeout=60), arguments
+        assert "it is a pipe" in error_of(*arguments, status=2, timeout=60), arguments
     for arguments in (
         ("compile", tmp_path / "small.onnx", "-o", results),
         ("explain", program, "--dot", results),
         ("run", program, "--trace", results),
     ):
-        assert "it is a folder" in error_of(*arguments), arguments
+        assert "it is a folder" in error_of(*arguments, status=2), arguments
     assert pipe.is_fifo() and (results / "y.npy").is_fifo() and sorted(tmp_path.rglob("*")) == before
 
 
@@ -387,7 +387,7 @@ def test_inputs_are_not_replaced(tmp_path):
         ("run", program, "-i", f"x={x}", "--trace", x),
         ("run", program, "-i", f"x={x}", "-o", tmp_path),
     ):
-        assert "it is the input" in error_of(*arguments), arguments
+        assert "it is the input" in error_of(*arguments, status=2), arguments
     assert contents == {path: path.read_bytes() for path in contents} and link.is_symlink()
 
 

@@ -19,11 +19,11 @@ def test_wrong_inputs(tmp_path):
     ):
         np.save(tmp_path / "x.npy", array)
         for command in ("run", "check"):
-            message = error_of(command, program, "-i", f"x={tmp_path / 'x.npy'}")
+            message = error_of(command, program, "-i", f"x={tmp_path / 'x.npy'}", status=2)
             assert "'x'" in message and all(word in message for word in words)
     np.save(tmp_path / "x.npy", good)
-    assert "'z'" in error_of("run", program, "-i", f"z={tmp_path / 'x.npy'}")
-    assert "'z'" in error_of("check", program, "-i", f"z={tmp_path / 'x.npy'}")
+    assert "'z'" in error_of("run", program, "-i", f"z={tmp_path / 'x.npy'}", status=2)
+    assert "'z'" in error_of("check", program, "-i", f"z={tmp_path / 'x.npy'}", status=2)
     assert "twice" in error_of(
         "run", program, "-i", f"x={tmp_path / 'x.npy'}", "-i", f"x={tmp_path / 'x.npy'}", status=2
     )
@@ -40,8 +40,8 @@ def test_strings_must_be_given(tmp_path):
         "--backends",
         "reference",
     )
-    assert "give it" in error_of("run", program)
-    assert "give it" in error_of("check", program, "--against", "reference")
+    assert "give it" in error_of("run", program, status=2)
+    assert "give it" in error_of("check", program, "--against", "reference", status=2)
 
 
 def npy(header, data=b"", version=1):

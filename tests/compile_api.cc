@@ -194,6 +194,18 @@ TEST(CompileApi, ComparesTensors) {
   EXPECT_NE(other.json.find("element 3 is 4, want 4.0999"), std::string::npos) << other.json;
 }
 
+TEST(CompileApi, ACancelledCompileHasAKindOfItsOwn) {
+  intarsia::CompileOptions options;
+  options.is_cancelled = [] { return true; };
+  try {
+    intarsia::Compiler::get().compile(scale_model(-1), program("cancelled.so"), options);
+    FAIL();
+  } catch (const intarsia::Error& error) {
+    EXPECT_STREQ(error.what(), "interrupted");
+    EXPECT_EQ(error.kind(), INTARSIA_ERROR_CANCELLED);
+  }
+}
+
 TEST(CompileApi, ErrorsNameTheOption) {
   const auto& compiler = intarsia::Compiler::get();
   intarsia::CompileOptions options;

@@ -190,6 +190,7 @@ def test_a_pin_between_operators_that_pass_a_sequence(sequence):
         "reference,onnxruntime",
         "--pin",
         "between=reference@cpu",
+        status=2,
     )
     assert (
         "'s' passes from 'split' to 'insert' inside onnxruntime@cpu" in error

@@ -102,15 +102,38 @@ TEST_F(ApiTest, ManyThreadsRunOneProgram) {
   EXPECT_THROW(program.run({}, {}), api::Error);
 }
 
+int32_t kind_of(intarsia_error* error) {
+  const int32_t kind = intarsia_error_kind(error);
+  intarsia_error_release(error);
+  return kind;
+}
+
+TEST_F(ApiTest, ErrorsHaveAKind) {
+  intarsia_program* program = nullptr;
+  EXPECT_EQ(intarsia_error_kind(nullptr), 0);
+  EXPECT_EQ(kind_of(intarsia_program_load(nullptr, &program)), INTARSIA_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(kind_of(intarsia_program_load("/nowhere/p.so", &program)), INTARSIA_ERROR_NOT_FOUND);
+  EXPECT_EQ(kind_of(intarsia_program_load("/dev/null", &program)), INTARSIA_ERROR_IO);
+  EXPECT_EQ(kind_of(intarsia_program_load("/proc/self/exe", &program)), INTARSIA_ERROR_CORRUPT);
+  try {
+    api::Program::load("/nowhere/p.so");
+    FAIL();
+  } catch (const api::Error& error) {
+    EXPECT_EQ(error.kind(), INTARSIA_ERROR_NOT_FOUND);
+  }
+}
+
 TEST_F(ApiTest, ASessionInUseIsAnError) {
   auto session = api::Program::load(write(small_program())).bind();
   struct Seen {
     intarsia_session* session;
     std::string run, trace, dump;
-  } seen{session.get(), "", "", ""};
+    int32_t kind;
+  } seen{session.get(), "", "", "", 0};
   const auto from_another_thread = [](void* user, const intarsia_tensor*) {
     std::thread([&seen = *static_cast<Seen*>(user)] {
       seen.run = message(intarsia_session_run(seen.session, nullptr, nullptr, 0, nullptr, 0));
+      seen.kind = kind_of(intarsia_session_run(seen.session, nullptr, nullptr, 0, nullptr, 0));
       seen.trace = message(intarsia_session_set_trace(seen.session, nullptr, nullptr));
       seen.dump = message(intarsia_session_set_dump(seen.session, nullptr, nullptr));
     }).join();
@@ -121,6 +144,7 @@ TEST_F(ApiTest, ASessionInUseIsAnError) {
   EXPECT_EQ(y[3], 9);
   for (const std::string& error : {seen.run, seen.trace, seen.dump})
     EXPECT_HAS(error, "the session is in use by another thread");
+  EXPECT_EQ(seen.kind, INTARSIA_ERROR_BUSY);
   EXPECT_EQ(message(intarsia_session_set_dump(session.get(), nullptr, nullptr)), "none");
 }
 

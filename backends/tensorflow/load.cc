@@ -123,7 +123,7 @@ Result<std::unique_ptr<Executable>> load(const LoadContext& context) {
   const RegionGraph region = TRY(read_region(blob, context));
   const Result<const Library*> library = Library::get();
   if (!library) {
-    return fail("its operators run in TensorFlow alone: {}; {}",
+    return fail(library.error().kind, "its operators run in TensorFlow alone: {}; {}",
                 fmt::join(read_strings(blob.operators()), ", "), library.error().message);
   }
   for (const std::string& path : read_strings(blob.op_libraries()))

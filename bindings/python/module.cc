@@ -20,11 +20,17 @@ namespace {
 
 using Bytes = nb::ndarray<nb::ro, uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-void check(intarsia_error* error) {
-  if (error == nullptr) return;
-  const std::string message = intarsia_error_message(error);
-  intarsia_error_release(error);
-  throw intarsia::Error(message);
+using intarsia::detail::check;
+
+/// An error of the library as the exception class of its kind.
+void raise_error(const std::exception_ptr& thrown, void*) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const intarsia::Error& error) {
+    const nb::module_ errors = nb::module_::import_("intarsia.errors");
+    const nb::object type = errors.attr("BY_KIND").attr("get")(error.kind(), errors.attr("Error"));
+    PyErr_SetString(type.ptr(), error.what());
+  }
 }
 
 /// An input as the package hands it over. Owns the shape and, for strings and sequences, their parts.
@@ -212,7 +218,7 @@ class Program {
 }  // namespace
 
 NB_MODULE(_intarsia, module) {
-  nb::exception<intarsia::Error>(module, "Error", PyExc_RuntimeError);
+  nb::register_exception_translator(raise_error);
   module.def("version", [] { return std::string(intarsia_version()); });
   nb::class_<Value>(module, "Value");
   module.def("tensor", make_tensor);

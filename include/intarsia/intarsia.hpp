@@ -28,7 +28,13 @@ inline namespace v1 {
 /// What every call here throws. The message is one line: what, where, got, want, remedy.
 class Error : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  explicit Error(const std::string& message, int32_t kind = INTARSIA_ERROR_INTERNAL)
+      : std::runtime_error(message), kind_(kind) {}
+  /// One of INTARSIA_ERROR_...: what a program decides by.
+  int32_t kind() const noexcept { return kind_; }
+
+ private:
+  int32_t kind_;
 };
 
 namespace detail {
@@ -36,7 +42,7 @@ namespace detail {
 inline void check(intarsia_error* error) {
   if (error == nullptr) return;
   const std::unique_ptr<intarsia_error, void (*)(intarsia_error*)> owner(error, intarsia_error_release);
-  throw Error(intarsia_error_message(error));
+  throw Error(intarsia_error_message(error), intarsia_error_kind(error));
 }
 
 template <typename T>
@@ -106,7 +112,7 @@ class Value {
   template <typename T>
   T* data() const {
     if (detail::dtype_of<T>() != tensor_.dtype)
-      throw Error("intarsia::Value::data: asked for another element type");
+      throw Error("intarsia::Value::data: asked for another element type", INTARSIA_ERROR_INVALID_ARGUMENT);
     return static_cast<T*>(tensor_.data);
   }
   void* raw_data() const { return tensor_.data; }

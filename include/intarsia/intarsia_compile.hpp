@@ -202,7 +202,8 @@ class Compiler {
     find(library, "intarsia_compile_api_version", version);
     if (version() != INTARSIA_API_VERSION) {
       throw Error("libintarsia_compile.so has API version " + std::to_string(version()) + ", want " +
-                  std::to_string(INTARSIA_API_VERSION) + ": install both libraries of one release");
+                      std::to_string(INTARSIA_API_VERSION) + ": install both libraries of one release",
+                  INTARSIA_ERROR_VERSION);
     }
     find(library, "intarsia_text_release", release_);
     find(library, "intarsia_compile", compile_);
@@ -237,15 +238,17 @@ class Compiler {
     const std::string beside = reason == nullptr ? "" : reason;
     if (void* library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
     throw Error("compiling needs " + name + ", which cannot be opened (" +
-                (beside.empty() ? dlerror() : beside) + "); programs run without it");
+                    (beside.empty() ? dlerror() : beside) + "); programs run without it",
+                INTARSIA_ERROR_NOT_FOUND);
   }
 
   template <typename Function>
   static void find(void* library, const char* name, Function& function) {
     function = reinterpret_cast<Function>(dlsym(library, name));
     if (function == nullptr)
-      throw Error(std::string("libintarsia_compile.so lacks ") + name +
-                  ": install both libraries of one release");
+      throw Error(
+          std::string("libintarsia_compile.so lacks ") + name + ": install both libraries of one release",
+          INTARSIA_ERROR_VERSION);
   }
 
   std::string take(char* text) const {

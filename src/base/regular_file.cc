@@ -29,7 +29,7 @@ Result<RegularFile> RegularFile::open(const std::string& path) {
   if (file.descriptor_ < 0 || fstat(file.descriptor_, &facts) != 0)
     return fail(kind_of_errno(errno), "{}", std::strerror(errno));
   if (!S_ISREG(facts.st_mode))
-    return fail(ErrorKind::invalid_argument, "it is {}, not a regular file", kind_of_file(facts.st_mode));
+    return fail(ErrorKind::io, "it is {}, not a regular file", kind_of_file(facts.st_mode));
   file.bytes_ = static_cast<size_t>(facts.st_size);
   return file;
 }

@@ -24,7 +24,7 @@ Result<int64_t> checked_elements(const Shape& shape) {
     if (size < 0) return fail("shape {} has a negative size", print_shape(shape));
     has_zero |= size == 0;
     if (size > most || __builtin_mul_overflow(count, std::max<int64_t>(size, 1), &count) || count > most) {
-      return fail("shape {} is too large for any memory", print_shape(shape));
+      return fail(ErrorKind::out_of_memory, "shape {} is too large for any memory", print_shape(shape));
     }
   }
   return has_zero ? 0 : count;

@@ -163,7 +163,8 @@ Result<CompileResult> run_passes(const std::string& function, const CompileReque
   // From here every size is a number, or unknown until run time because it depends on data.
 
   TRY(passes.run(
-      "fold_constants", graph, [&] { return fold_constants(graph, tools.evaluate, infer_foreign); },
+      "fold_constants", graph,
+      [&] { return with_kind(ErrorKind::corrupt, fold_constants(graph, tools.evaluate, infer_foreign)); },
       print_model));
   // From here every value has a type, and shape arithmetic is gone.
 

@@ -21,27 +21,21 @@ std::string main_file(const std::string& path) {
 
 Result<std::vector<std::string>> list_functions(const std::string& path) {
   if (find_model_format(path) != ModelFormat::saved_model) return std::vector<std::string>{"main"};
-  return with_context(list_signatures(path), "model '{}'", path);
+  return with_kind(ErrorKind::corrupt, with_context(list_signatures(path), "model '{}'", path));
 }
 
 Result<ModelBorder> read_border(const std::string& path, const std::string& signature) {
-  switch (find_model_format(path)) {
-    case ModelFormat::onnx:
-      return fail("model '{}' is no TensorFlow model", path);
-    case ModelFormat::graph_def:
-      return with_context(read_graph_def_border(path), "model '{}'", path);
-    case ModelFormat::saved_model:
-      break;
-  }
-  return with_context(read_saved_model_border(path, signature), "model '{}'", path);
+  const ModelFormat format = find_model_format(path);
+  if (format == ModelFormat::onnx)
+    return fail(ErrorKind::invalid_argument, "model '{}' is not a TensorFlow model", path);
+  Result<ModelBorder> border = format == ModelFormat::graph_def ? read_graph_def_border(path)
+                                                                : read_saved_model_border(path, signature);
+  return with_kind(ErrorKind::corrupt, with_context(std::move(border), "model '{}'", path));
 }
 
-Result<Graph> import_model(const std::string& path, const ImportOptions& options) {
-  const ModelFormat format = find_model_format(path);
-  if (format != ModelFormat::saved_model && !options.signature.empty()) {
-    return fail("model '{}': --signature {}: only SavedModel folders have signatures", path,
-                options.signature);
-  }
+namespace {
+
+Result<Graph> import_format(ModelFormat format, const std::string& path, const ImportOptions& options) {
   switch (format) {
     case ModelFormat::onnx:
       return import_onnx(path);
@@ -51,6 +45,18 @@ Result<Graph> import_model(const std::string& path, const ImportOptions& options
       break;
   }
   return with_context(import_saved_model(path, options.signature, options.source), "model '{}'", path);
+}
+
+}  // namespace
+
+Result<Graph> import_model(const std::string& path, const ImportOptions& options) {
+  const ModelFormat format = find_model_format(path);
+  if (format != ModelFormat::saved_model && !options.signature.empty()) {
+    return fail(ErrorKind::invalid_argument,
+                "model '{}': --signature {}: only SavedModel folders have signatures", path,
+                options.signature);
+  }
+  return with_kind(ErrorKind::corrupt, import_format(format, path, options));
 }
 
 }  // namespace intarsia

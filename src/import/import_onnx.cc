@@ -72,12 +72,13 @@ class Importer {
   static Status check_model(const RawModel& model) {
     if (!model.has_graph) return fail("is no ONNX model: it has no graph");
     if (model.ir_version > onnx::newest_ir_version) {
-      return fail("has ONNX IR version {}, this Intarsia reads up to {}", model.ir_version,
-                  onnx::newest_ir_version);
+      return fail(ErrorKind::version, "has ONNX IR version {}, this Intarsia reads up to {}",
+                  model.ir_version, onnx::newest_ir_version);
     }
     for (const auto& [domain, version] : model.opsets) {
       if (domain.empty() && (version < onnx::oldest_opset || version > onnx::newest_opset)) {
-        return fail("has opset {}, this Intarsia reads {} to {}; convert it with onnx.version_converter",
+        return fail(ErrorKind::version,
+                    "has opset {}, this Intarsia reads {} to {}; convert it with onnx.version_converter",
                     version, onnx::oldest_opset, onnx::newest_opset);
       }
     }
@@ -377,7 +378,7 @@ Result<Graph> import_bytes(std::string_view bytes, TensorSource source) {
   } catch (const std::length_error& error) {
     return fail("{}", error.what());
   } catch (const std::bad_alloc&) {
-    return fail("does not fit in memory");
+    return fail(ErrorKind::out_of_memory, "does not fit in memory");
   }
 }
 

@@ -32,7 +32,7 @@ auto guarded(const char* what, Read read) -> decltype(read()) {
   } catch (const std::length_error& error) {
     return fail("{}", error.what());
   } catch (const std::bad_alloc&) {
-    return fail("does not fit in memory");
+    return fail(ErrorKind::out_of_memory, "does not fit in memory");
   }
 }
 
@@ -42,7 +42,8 @@ Result<ValueType> border_type(const std::string& name, int32_t data_type,
   ValueType type;
   type.dtype = dtype_of(data_type);
   if (type.dtype == DType::undefined)
-    return fail("'{}' is of TensorFlow's type {}, which no program takes", name, data_type);
+    return fail(ErrorKind::unsupported, "'{}' is of TensorFlow's type {}, which no program takes", name,
+                data_type);
   type.shape = std::move(shape);
   for (size_t axis = 0; type.shape && axis < type.shape->size(); ++axis) {
     Dim& dim = (*type.shape)[axis];
@@ -106,7 +107,8 @@ Result<MetaGraph> read_serving_graph(std::string_view bytes) {
     if (std::ranges::find(graph.tags, "serve") != graph.tags.end()) return std::move(graph);
   }
   if (graphs.empty()) return fail("saved_model.pb holds no graph");
-  return fail("has no graph with the tag 'serve', but '{}'", fmt::join(graphs[0].tags, "', '"));
+  return fail(ErrorKind::unsupported, "has no graph with the tag 'serve', but '{}'",
+              fmt::join(graphs[0].tags, "', '"));
 }
 
 /// Signatures for users, not for TensorFlow itself.
@@ -127,7 +129,7 @@ Result<std::string> choose_signature(const MetaGraph& meta, const std::string& w
   if (names.empty())
     return fail(
         "has no signatures; export it with signatures (model.export, or signatures= of tf.saved_model.save)");
-  return fail("{}; it has: {}",
+  return fail(ErrorKind::invalid_argument, "{}; it has: {}",
               wanted.empty() ? "has several signatures and none is 'serving_default': choose with --signature"
                              : fmt::format("has no signature '{}'", wanted),
               fmt::join(names, ", "));
@@ -139,7 +141,8 @@ Result<std::vector<BorderTensor>> border_tensors(const std::map<std::string, Ten
   for (const auto& [key, info] : infos) {
     TRY(check_utf8(key, are_inputs ? "input" : "output"));
     if (!info.is_tensor)
-      return fail("'{}' is a sparse or composite tensor; export a signature of plain tensors", key);
+      return fail(ErrorKind::unsupported,
+                  "'{}' is a sparse or composite tensor; export a signature of plain tensors", key);
     tensors.push_back(
         {info.name, key, are_inputs ? TRY(border_type(key, info.data_type, info.shape)) : ValueType{}});
   }
@@ -160,7 +163,7 @@ Result<Graph> import_signature(const MetaGraph& meta, const std::string& wanted,
   const ModelBorder border = TRY(signature_border(meta, name));
   const GraphDef graph = TRY(read_graph(meta.graph));
   if (!source.read_saved_model)
-    return fail("its variables are read by TensorFlow, which is not to be used here");
+    return fail(ErrorKind::unsupported, "its variables are read by TensorFlow, which is not to be used here");
   const ReadSaved read_saved = [&](const std::vector<std::string>& variables,
                                    const std::vector<SavedTable>& tables) {
     SavedModelFiles files{folder, meta.tags, find_unrestored_variables(meta, graph)};

@@ -29,14 +29,17 @@ Result<std::string> find_model(const CheckRequest& request, const LoadedProgram&
   if (!request.model_path.empty()) return request.model_path;
   const fbs::ProgramT& description = program.description();
   if (description.model_path.empty())
-    return fail("{}: does not say which model it was compiled from; name it with --model", request.path);
+    return fail(ErrorKind::not_found,
+                "{}: does not say which model it was compiled from; name it with --model", request.path);
   const Result<uint64_t> digest = digest_model(description.model_path);
   if (!digest) {
-    return fail("{}: the model that it was compiled from cannot be read ({}); name it with --model",
+    return fail(ErrorKind::not_found,
+                "{}: the model that it was compiled from cannot be read ({}); name it with --model",
                 request.path, digest.error().message);
   }
   if (*digest != description.model_digest) {
     return fail(
+        ErrorKind::not_found,
         "{}: the model '{}' has changed since it was compiled; compile again, or name the model with --model",
         request.path, description.model_path);
   }

@@ -104,12 +104,9 @@ Status load_regions(BoundProgram& bound) {
                               .program_folder = path.parent_path().string(),
                               .threads = bound.threads,
                               .workspace_bytes = region.workspace_bytes};
-    auto executable = program.backend(i).load(context);
-    if (!executable) {
-      return fail("program '{}': {}: {}", program.file().path, region_text(program.description(), i),
-                  executable.error().message);
-    }
-    bound.executables.push_back(std::move(*executable));
+    bound.executables.push_back(TRY(with_kind(
+        ErrorKind::corrupt, with_context(program.backend(i).load(context), "program '{}': {}",
+                                         program.file().path, region_text(program.description(), i)))));
   }
   return {};
 }

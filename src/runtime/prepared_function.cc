@@ -219,11 +219,11 @@ Status PreparedFunction::run_step(size_t number) {
 
 Status PreparedFunction::do_step(size_t number) {
   PreparedStep& step = steps_[number];
-  const Status status = caught([&] {
+  Status status = caught([&] {
     if (trace_) return run_traced(step);
     return step.kind == fbs::StepKind::run ? run_region(step) : run_copy(step);
   });
-  if (!status) return fail("{}: {}", step_text(step), status.error().message);
+  if (!status) return with_context(std::move(status), "{}", step_text(step));
   if (dump_) dump_outputs(step);
   return {};
 }

@@ -8,16 +8,41 @@ Inputs are anything with `__dlpack__` or `__array__` (numpy, PyTorch, JAX, ...),
 and on the CPU. Outputs are numpy arrays over the program's own memory; hand them on with `__dlpack__`, also without a copy.
 """
 
-from ._intarsia import Error, version
+from ._intarsia import version
 from .compiler import Compiled, backends, check, compile, devices, explain
+from .errors import (
+    BusyError,
+    CancelledError,
+    CorruptError,
+    DeviceLostError,
+    Error,
+    InternalError,
+    InvalidArgumentError,
+    IoError,
+    NotFoundError,
+    OutOfMemoryError,
+    UnsupportedError,
+    VersionError,
+)
 from .program import Argument, Program, Session, load
 
 __all__ = [
     "Argument",
+    "BusyError",
+    "CancelledError",
     "Compiled",
+    "CorruptError",
+    "DeviceLostError",
     "Error",
+    "InternalError",
+    "InvalidArgumentError",
+    "IoError",
+    "NotFoundError",
+    "OutOfMemoryError",
     "Program",
     "Session",
+    "UnsupportedError",
+    "VersionError",
     "backends",
     "check",
     "compile",

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from . import _intarsia
+from .errors import InvalidArgumentError
 from .values import DTYPE_NAMES, from_output, to_value
 
 _KINDS = {0: "tensor", 1: "sequence", 2: "optional", 3: "map", 4: "opaque"}
@@ -41,7 +42,7 @@ class Signatures:
         for entry in self.functions:
             if function is None or entry[0] == function:
                 return entry
-        raise _intarsia.Error(
+        raise InvalidArgumentError(
             f"the program has no function '{function}'; it has {[f[0] for f in self.functions]}"
         )
 

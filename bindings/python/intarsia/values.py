@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from . import _intarsia
+from .errors import InvalidArgumentError
 
 DTYPE_NAMES = {
     0: "undefined",
@@ -99,7 +100,7 @@ def to_value(value: object, argument=None) -> _intarsia.Value:
         return _strings(array)
     name = array.dtype.name
     if name not in _NUMBERS:
-        raise _intarsia.Error(f"arrays of dtype {array.dtype} cannot be passed")
+        raise InvalidArgumentError(f"arrays of dtype {array.dtype} cannot be passed")
     shape = list(array.shape)
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))

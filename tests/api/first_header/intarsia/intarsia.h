@@ -1,0 +1,269 @@
+/* Intarsia: run compiled programs from C. This and intarsia.hpp (C++ over it) are the stable surface.
+ *
+ * Rules that hold for every call:
+ *  - A function that can fail returns NULL when it worked, else an intarsia_error that the caller releases.
+ * What it was to give out is then left as it was, unless said otherwise.
+ *  - Structs begin with `struct_size`, which the caller sets to sizeof of the struct as its header knows it;
+ * zero the rest. Later versions add fields at the end only.
+ *  - Pointers given to a call are read (or written) until it returns, never kept.
+ *  - Pointers got from a call belong to the object they came from and live as long as it, unless said
+ * otherwise.
+ *  - Releasing NULL does nothing.
+ *  - No exception leaves a call, and running out of memory is an error like others.
+ *  - Programs may be used by any number of threads at once; a session by one thread at a time: a call on a
+ * session that another thread is using, or made from a callback of its own run, is an error that says so and
+ * changes nothing.
+ */
+#ifndef INTARSIA_INTARSIA_H_
+#define INTARSIA_INTARSIA_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define INTARSIA_API_VERSION 1
+#define INTARSIA_EXPORT __attribute__((visibility("default")))
+
+/* Of the library in this process: "0.1.0", and the INTARSIA_API_VERSION it was built with. */
+INTARSIA_EXPORT const char* intarsia_version(void);
+INTARSIA_EXPORT uint32_t intarsia_api_version(void);
+
+/* ---- Errors ---- */
+
+typedef struct intarsia_error intarsia_error;
+
+/* One line: what failed, where, what was wanted, what to do. Lives as long as the error. */
+INTARSIA_EXPORT const char* intarsia_error_message(const intarsia_error* error);
+INTARSIA_EXPORT void intarsia_error_release(intarsia_error* error);
+
+/* ---- Values ---- */
+
+/* Element types: the numbers of ONNX TensorProto.DataType. Packed types (4 and 2 bits) hold the first element
+ * in the lowest bits of a byte. */
+typedef enum intarsia_dtype {
+  INTARSIA_UNDEFINED = 0,
+  INTARSIA_F32 = 1,
+  INTARSIA_U8 = 2,
+  INTARSIA_I8 = 3,
+  INTARSIA_U16 = 4,
+  INTARSIA_I16 = 5,
+  INTARSIA_I32 = 6,
+  INTARSIA_I64 = 7,
+  INTARSIA_STRING = 8, /* elements are intarsia_string */
+  INTARSIA_BOOL = 9,   /* one byte, 0 or 1 */
+  INTARSIA_F16 = 10,
+  INTARSIA_F64 = 11,
+  INTARSIA_U32 = 12,
+  INTARSIA_U64 = 13,
+  INTARSIA_C64 = 14,
+  INTARSIA_C128 = 15,
+  INTARSIA_BF16 = 16,
+  INTARSIA_F8E4M3FN = 17,
+  INTARSIA_F8E4M3FNUZ = 18,
+  INTARSIA_F8E5M2 = 19,
+  INTARSIA_F8E5M2FNUZ = 20,
+  INTARSIA_U4 = 21,
+  INTARSIA_I4 = 22,
+  INTARSIA_F4E2M1 = 23,
+  INTARSIA_F8E8M0 = 24,
+  INTARSIA_U2 = 25,
+  INTARSIA_I2 = 26
+} intarsia_dtype;
+
+typedef enum intarsia_kind {
+  INTARSIA_TENSOR = 0,
+  INTARSIA_SEQUENCE = 1, /* items: the elements, tensors */
+  INTARSIA_OPTIONAL = 2, /* items: none, or the content (a tensor or a sequence) */
+  INTARSIA_MAP = 3,      /* items: the keys and the values, two one-dimensional tensors of one length */
+  INTARSIA_OPAQUE = 4    /* in descriptions: a value that is no tensor, of a type not known here */
+} intarsia_kind;
+
+/* Any bytes; need not end with a zero. */
+typedef struct intarsia_string {
+  const char* data;
+  size_t size;
+} intarsia_string;
+
+/* An argument of a run, input or output. Tensors are dense and row-major, in host memory, at any alignment.
+ *
+ * Input: the caller's, read until the run returns.
+ * Output with data: the caller's buffer; dtype and shape must be the output's. Strings are the exception:
+ * `data` is ignored and the library makes the memory. Output with data NULL: the library makes the memory and
+ * fills in kind, dtype, rank, shape, data and items; all of it belongs to the tensor until
+ * intarsia_tensor_release, and outlives session and program. */
+typedef struct intarsia_tensor {
+  size_t struct_size;
+  const char* name; /* of the argument; items need none */
+  int32_t kind;     /* intarsia_kind */
+  int32_t dtype;    /* intarsia_dtype; 0 when kind is no tensor */
+  void* data;       /* as many elements as the product of shape; NULL is fine when that is 0 */
+  size_t rank;
+  const int64_t* shape;          /* rank numbers */
+  struct intarsia_tensor* items; /* item_count values; NULL for a tensor */
+  size_t item_count;
+  void* owner; /* the library's memory behind an output, NULL if none; set it to NULL before a run */
+} intarsia_tensor;
+
+/* Frees what a run made for this output and sets owner, data, shape and items to NULL. Not for items of a
+ * tensor. */
+INTARSIA_EXPORT void intarsia_tensor_release(intarsia_tensor* tensor);
+
+/* Overwrites a tensor's data with values that depend on `seed` alone: floats and complex numbers between -1
+ * and 1, integers and booleans 0 and 1. Strings are an error. What the command line does for inputs that are
+ * not given. */
+INTARSIA_EXPORT intarsia_error* intarsia_tensor_fill(const intarsia_tensor* tensor, uint64_t seed);
+
+/* ---- Programs ---- */
+
+typedef struct intarsia_program intarsia_program;
+typedef struct intarsia_session intarsia_session;
+
+/* Opens a program file, checks it and loads its code. Give it back with intarsia_program_release.
+ * Code and description are copied; constants stay in the file, mapped. So replace a program's file by
+ * renaming another to its name, which leaves loaded programs alone. After a change in place (its size or time
+ * of change differs) the next bind is an error; what sessions that are bound already compute from changed
+ * constants is undefined, and where the file was cut off it ends the process (SIGBUS). */
+INTARSIA_EXPORT intarsia_error* intarsia_program_load(const char* path, intarsia_program** program);
+/* Sessions of the program keep what they need of it. */
+INTARSIA_EXPORT void intarsia_program_release(intarsia_program* program);
+
+typedef struct intarsia_program_info {
+  size_t struct_size;
+  const char* producer;   /* "intarsia 0.1.0" */
+  const char* arch;       /* "x86_64" */
+  const char* cpu;        /* level the code was made for: "x86-64-v4" */
+  uint32_t threads;       /* it was compiled for */
+  const char* model_path; /* it was compiled from; may be empty */
+  uint64_t model_digest;  /* XXH3 (64 bit) of that file */
+  size_t function_count;
+  size_t slot_count;
+} intarsia_program_info;
+
+typedef struct intarsia_function {
+  size_t struct_size;
+  const char* name;
+  size_t input_count;
+  size_t output_count;
+} intarsia_function;
+
+typedef struct intarsia_argument {
+  size_t struct_size;
+  const char* name;
+  int32_t kind;         /* intarsia_kind */
+  int32_t dtype;        /* intarsia_dtype */
+  int64_t rank;         /* -1: not known before a run */
+  const int64_t* shape; /* rank numbers; -1: any size (input), known after a run (output) */
+} intarsia_argument;
+
+typedef struct intarsia_slot {
+  size_t struct_size;
+  const char* name;   /* "accel" */
+  const char* kind;   /* of device that can take it: "sim" */
+  const char* device; /* used when it is not bound: "sim:0" */
+} intarsia_slot;
+
+/* Fill in a struct whose struct_size the caller has set. Indices count from 0. */
+INTARSIA_EXPORT intarsia_error* intarsia_program_describe(const intarsia_program* program,
+                                                          intarsia_program_info* info);
+INTARSIA_EXPORT intarsia_error* intarsia_program_function(const intarsia_program* program, size_t function,
+                                                          intarsia_function* info);
+INTARSIA_EXPORT intarsia_error* intarsia_program_input(const intarsia_program* program, size_t function,
+                                                       size_t input, intarsia_argument* info);
+INTARSIA_EXPORT intarsia_error* intarsia_program_output(const intarsia_program* program, size_t function,
+                                                        size_t output, intarsia_argument* info);
+INTARSIA_EXPORT intarsia_error* intarsia_program_slot(const intarsia_program* program, size_t slot,
+                                                      intarsia_slot* info);
+
+/* Reads all constants and compares them with their digests, which loading does not do. */
+INTARSIA_EXPORT intarsia_error* intarsia_program_verify(const intarsia_program* program);
+/* The program as text: slots, regions, steps, where each node runs and why. Lives as long as the program.
+ * Empty when there is no memory for it. */
+INTARSIA_EXPORT const char* intarsia_program_text(intarsia_program* program);
+
+/* ---- Sessions ---- */
+
+typedef struct intarsia_binding {
+  const char* slot;   /* "accel" */
+  const char* device; /* "sim:1" */
+} intarsia_binding;
+
+typedef struct intarsia_bind_options {
+  size_t struct_size;
+  const intarsia_binding* bindings; /* binding_count of them; slots not named keep their device */
+  size_t binding_count;
+  int32_t
+      threads; /* of a run, at most the machine's cores; 0: as compiled, or all cores where there are fewer */
+} intarsia_bind_options;
+
+/* Makes a session: its buffers and threads. options may be NULL. Sessions with equal options share constants
+ * and code. Give it back with intarsia_session_release. */
+INTARSIA_EXPORT intarsia_error* intarsia_program_bind(const intarsia_program* program,
+                                                      const intarsia_bind_options* options,
+                                                      intarsia_session** session);
+INTARSIA_EXPORT void intarsia_session_release(intarsia_session* session);
+
+/* Runs a function (NULL: the only one). Every input must be given, in any order; outputs not asked for are
+ * dropped. Outputs must not overlap inputs. After an error the outputs' data is undefined, and none has an
+ * owner. */
+INTARSIA_EXPORT intarsia_error* intarsia_session_run(intarsia_session* session, const char* function,
+                                                     const intarsia_tensor* inputs, size_t input_count,
+                                                     intarsia_tensor* outputs, size_t output_count);
+
+/* Called within a run for every value that passes between regions, right after it was made. `value` and all
+ * it points to live until the call returns; values that are no tensors do not come. */
+typedef void (*intarsia_dump)(void* user, const intarsia_tensor* value);
+/* NULL switches it off. `user` is handed through. */
+INTARSIA_EXPORT intarsia_error* intarsia_session_set_dump(intarsia_session* session, intarsia_dump dump,
+                                                          void* user);
+
+/* One thing that a run did. */
+typedef struct intarsia_trace_event {
+  size_t struct_size;
+  const char*
+      name; /* of a region its first source node, of a kernel its output and operators. Lives for the call */
+  const char* kind;   /* "region", "copy" (between devices) or "kernel" (within a region) */
+  const char* device; /* "cpu" */
+  int64_t begin_ns;   /* of a steady clock */
+  int64_t end_ns;
+} intarsia_trace_event;
+
+/* Called within a run after each such thing; where devices overlap, from several threads at once. */
+typedef void (*intarsia_trace)(void* user, const intarsia_trace_event* event);
+/* NULL switches it off. `user` is handed through. */
+INTARSIA_EXPORT intarsia_error* intarsia_session_set_trace(intarsia_session* session, intarsia_trace trace,
+                                                           void* user);
+
+/* ---- Devices ---- */
+
+typedef struct intarsia_device {
+  size_t struct_size;
+  const char* name;        /* what to bind: "cpu". Lives as long as the process, like the next */
+  const char* description; /* for people */
+} intarsia_device;
+
+/* The devices of this machine. */
+INTARSIA_EXPORT size_t intarsia_device_count(void);
+INTARSIA_EXPORT intarsia_error* intarsia_device_info(size_t index, intarsia_device* info);
+
+/* ---- Output files ----
+ * As the library writes programs, for results that go with them. Outputs are new files or replace regular
+ * ones; links are followed and stay. */
+
+/* An error when `path` cannot be an output: a folder, pipe or device is there, or one of the `input_count`
+ * files `inputs`, or a file in a folder of them. To be asked before work begins; nothing is changed. */
+INTARSIA_EXPORT intarsia_error* intarsia_output_check(const char* path, const char* const* inputs,
+                                                      size_t input_count);
+
+/* Writes the pieces one after the other, whole or not at all: what was there stays until all is on the disk.
+ */
+INTARSIA_EXPORT intarsia_error* intarsia_output_write(const char* path, const intarsia_string* pieces,
+                                                      size_t piece_count);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* INTARSIA_INTARSIA_H_ */

@@ -1,0 +1,162 @@
+/* Intarsia: compile models from C. The library is libintarsia_compile.so; errors, tensors and strings are
+ * those of intarsia.h (libintarsia.so), and so are the rules for every call. intarsia_compile.hpp is C++ over
+ * it, and opens the library on first use.
+ *
+ * Results are JSON texts, described in docs/json.md. A text that a call gives out is the caller's:
+ * intarsia_text_release. The calls may come from several threads at once.
+ */
+#ifndef INTARSIA_INTARSIA_COMPILE_H_
+#define INTARSIA_INTARSIA_COMPILE_H_
+
+#include <intarsia/intarsia.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The INTARSIA_API_VERSION that the library was built with. */
+INTARSIA_EXPORT uint32_t intarsia_compile_api_version(void);
+
+INTARSIA_EXPORT void intarsia_text_release(char* text);
+
+/* A list of zero-terminated strings; all zero is the empty list. */
+typedef struct intarsia_strings {
+  const char* const* items;
+  size_t count;
+} intarsia_strings;
+
+/* How to compile. All zero but struct_size and `model`: for the CPU, with every backend there is. */
+typedef struct intarsia_compile_request {
+  size_t struct_size;
+  const char* model;   /* path of the model: an ONNX file, a frozen GraphDef (.pb), a SavedModel folder */
+  const char* program; /* path of the program to write */
+  intarsia_strings devices;  /* "cpu", "sim:0", "accel=sim:1" (SLOT=DEVICE); none: "cpu" */
+  intarsia_strings backends; /* in order of preference; none: all, in the order of intarsia_backends */
+  intarsia_strings shapes;   /* "INPUT=1x3x224x224"; sizes that stay open become 1 */
+  intarsia_strings pins;     /* "GLOB=BACKEND@SLOT": nodes whose name matches run there; a later one wins */
+  const char* fallback; /* "auto": frameworks run what no backend of ours can; "none": no framework is opened.
+                           NULL: "auto" */
+  const char* cpu;      /* "native", "x86-64-v2", "x86-64-v3", "x86-64-v4"; NULL: "native" */
+  int32_t threads;      /* that a run will use; 0: 1 */
+  intarsia_strings kernels;     /* paths of libraries with kernels of your own (kernel.h) */
+  int32_t strip_names;          /* not 0: leave node names out of the program */
+  int32_t dry_run;              /* not 0: all but writing the program */
+  intarsia_strings print_after; /* passes whose result goes to `print`; intarsia_pass_names lists them */
+  const char* stop_after;       /* end after this pass, without a program; NULL: do not */
+  const char* math; /* "fast": algorithms whose error stays under 1e-4 of the largest output; "exact": direct
+                       arithmetic only. NULL: "fast" */
+  const char* tune; /* "off": kernels by analytic choice, nodes as placed; "fast", "full": by measured times
+                       of few or of many variants, and of plans with more in a framework. For another CPU than
+                       this one nothing can be measured. NULL: "fast" */
+  double
+      tune_seconds; /* measure for at most so long, the rest is chosen analytically; 0: as long as it takes */
+  const char* cache;             /* folder of the measured times; NULL: the user's cache folder */
+  intarsia_strings signatures;   /* of a SavedModel, each becomes a function of its name; none:
+                                    "serving_default", or all   when there is no such signature */
+  intarsia_strings op_libraries; /* paths of libraries with TensorFlow operators of your own */
+
+  /* Called from the thread of the call; NULL: not wanted. `user` is handed through. `phase` is what goes on,
+   * `done` of `total` is how much of the whole call is done by the time that it takes; it never goes back. */
+  void (*progress)(void* user, const char* phase, int32_t done, int32_t total);
+  void (*print)(void* user, const char* text);
+  void* user;
+  /* Asked several times a second from the thread of the call: not 0 ends the work with the error
+     "interrupted", and nothing is left behind. NULL: never. */
+  int32_t (*is_cancelled)(void* user);
+} intarsia_compile_request;
+
+/* Compiles a model to a program. The program is written whole or not at all. `report` (may be NULL) is the
+ * object of `intarsia compile --json`. Errors: the model cannot be read, is invalid, or has operators that no
+ * backend runs; a backend, device, pin, input or pass that there is not; the program cannot be written. */
+INTARSIA_EXPORT intarsia_error* intarsia_compile(const intarsia_compile_request* request, char** report);
+
+/* Who runs what, and why, of a model (placed as compiling would, but not compiled) or of a program, named by
+ * request->model. Each result may be NULL: the object of `intarsia explain --json`, lines for people, a
+ * Graphviz picture. Operators that nobody runs do not fail: their target is "nobody@cpu". */
+INTARSIA_EXPORT intarsia_error* intarsia_explain(const intarsia_compile_request* request, char** json,
+                                                 char** text, char** dot);
+
+typedef struct intarsia_check_request {
+  size_t struct_size;
+  const char* path;  /* a model, which is compiled first, or a program */
+  const char* model; /* what a program is compared with; NULL: the model that it was compiled from */
+  const char*
+      against; /* "onnxruntime", "tensorflow", "reference"; NULL: the model's own framework if it is there */
+  double rtol, atol;             /* floats may differ by atol + rtol * max|reference|; negative: 1e-3, 1e-5 */
+  const intarsia_tensor* inputs; /* input_count of them; what is not given is filled */
+  size_t input_count;
+  const intarsia_compile_request* compile; /* how to compile a model (its paths are ignored); may be NULL */
+  const intarsia_binding* bindings;        /* binding_count of them: of the slots */
+  size_t binding_count;
+  int32_t bisect; /* not 0: after a mismatch, look for the first node whose value is wrong, by
+                     compiling parts of the model (of a program: anew); what hinders that is
+                     a warning in the report */
+} intarsia_check_request;
+
+/* Runs a model or program and another runtime on the same inputs and compares. `ok` becomes 1 or 0, `report`
+ * (may be NULL) the object of `intarsia check --json`. A mismatch is no error. */
+INTARSIA_EXPORT intarsia_error* intarsia_check(const intarsia_check_request* request, int32_t* ok,
+                                               char** report);
+
+/* Compares floats by atol + rtol * max|reference| (negative: 1e-3, 1e-5), all else for being equal. `ok`
+ * becomes 1 or 0, `report` (may be NULL) is an entry of `outputs` of `intarsia check --json`, named as the
+ * reference. */
+INTARSIA_EXPORT intarsia_error* intarsia_compare(const intarsia_tensor* actual,
+                                                 const intarsia_tensor* reference, double rtol, double atol,
+                                                 int32_t* ok, char** report);
+
+/* ---- Measuring ---- */
+
+/* 1 when `threads` threads run side by side now, each on a core of its own, else 0. Other programs take cores
+ * away; those of a virtual machine may be hyperthreads of one for a while. Computes for up to a millisecond.
+ */
+INTARSIA_EXPORT int32_t intarsia_has_free_cores(int32_t threads);
+
+/* ---- Peers: other runtimes, to compare speed with ----
+ * A peer takes the cores and memory that it likes: open one in a process of its own. */
+
+/* A model opened in another runtime, with its inputs. One call at a time. */
+typedef struct intarsia_peer intarsia_peer;
+
+typedef struct intarsia_peer_request {
+  size_t struct_size;
+  const char* runtime;       /* "onnxruntime", "openvino", "tensorflow" (of the model's own kind) */
+  const char* configuration; /* of openvino, how it divides its threads: "latency_hint", "one_stream"; NULL:
+                                the first */
+  const char* model;         /* path of the model file */
+  int32_t threads;           /* of a run, the caller's included; at least 1 */
+  const intarsia_tensor*
+      inputs; /* input_count of them: all that the model has. Their data is used in place and must
+                 outlive the peer; sizes that the model leaves open become theirs */
+  size_t input_count;
+  const char* signature;         /* of a SavedModel; NULL: "serving_default", or the only one */
+  intarsia_strings op_libraries; /* paths of libraries with TensorFlow operators of your own */
+} intarsia_peer_request;
+
+/* Opens a model in f32, for the shortest time of one run. Give it back with intarsia_peer_close. Errors: the
+ * runtime is not on this machine, or does not take the model, the inputs or the number of threads. */
+INTARSIA_EXPORT intarsia_error* intarsia_peer_open(const intarsia_peer_request* request,
+                                                   intarsia_peer** peer);
+INTARSIA_EXPORT void intarsia_peer_close(intarsia_peer* peer);
+
+/* "1.31.1", of the runtime. Lives as long as the peer. */
+INTARSIA_EXPORT const char* intarsia_peer_version(const intarsia_peer* peer);
+
+INTARSIA_EXPORT intarsia_error* intarsia_peer_run(intarsia_peer* peer);
+
+/* Outputs of the last run, in the model's order, counted from 0. What intarsia_peer_output fills in is given
+ * back with intarsia_tensor_release before the next run; its name lives until then, too. */
+INTARSIA_EXPORT intarsia_error* intarsia_peer_output_count(intarsia_peer* peer, size_t* count);
+INTARSIA_EXPORT intarsia_error* intarsia_peer_output(intarsia_peer* peer, size_t i, intarsia_tensor* output);
+
+/* The backends, in order of preference: {"backends":[{"name","version","present","why"}]}. */
+INTARSIA_EXPORT intarsia_error* intarsia_backends(char** json);
+
+/* {"passes":["import",...]}: the names that print_after and stop_after take, in order. */
+INTARSIA_EXPORT intarsia_error* intarsia_pass_names(char** json);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* INTARSIA_INTARSIA_COMPILE_H_ */
