@@ -129,3 +129,54 @@ def test_a_file_changed_in_place_does_not_end_the_process(tmp_path, change):
     for use in (program.bind, program.verify):
         with pytest.raises(intarsia.Error, match="changed in place"):
             use()
+
+
+def test_compiling_for_its_report_alone(tmp_path):
+    model = save_convolution(tmp_path / "convolution.onnx")
+    printed = []
+    stopped = intarsia.compile(
+        str(model), stop_after="place_nodes", print_after="place_nodes", print=printed.append
+    )
+    assert len(printed) == 1 and printed[0].startswith("# after place_nodes")
+    dry = intarsia.compile(str(model), dry_run=True, tune="off")
+    assert dry.report["compile_seconds"] > 0
+    for compiled in (stopped, dry):
+        with pytest.raises(intarsia.InvalidArgumentError, match="there is no program"):
+            compiled.load()
+
+
+def test_what_a_run_does_can_be_watched(convolution):
+    session = intarsia.load(convolution).bind(threads=1)
+    x = np.ones(SHAPE, "float32")
+    plain = session.run({"x": x})["y"]
+    values, events = {}, []
+    session.set_dump(values.__setitem__)
+    session.set_trace(lambda *event: events.append(event))
+    session.run({"x": x})
+    session.set_dump(None)
+    session.set_trace(None)
+    assert np.array_equal(values["y"], plain)
+    assert {kind for _, kind, _, _, _ in events} == {"region", "kernel"}
+    assert all(begin <= end for _, _, _, begin, end in events)
+    seen = len(events)
+    session.run({"x": x})
+    assert len(events) == seen
+
+    def refuse(name, value):
+        raise KeyError(name)
+
+    session.set_dump(refuse)
+    with pytest.raises(KeyError, match="y"):
+        session.run({"x": x})
+    session.set_dump(None)
+    assert np.array_equal(session.run({"x": x})["y"], plain)
+
+
+def test_checking_with_inputs_of_ones_own(convolution, tmp_path):
+    x = np.random.default_rng(5).standard_normal(SHAPE, "float32")
+    report = intarsia.check(convolution, inputs={"x": x}, bind={"cpu": "cpu"}, against="reference")
+    assert report["ok"]
+    with pytest.raises(intarsia.InvalidArgumentError, match="no input 'z'"):
+        intarsia.check(convolution, inputs={"z": x})
+    with pytest.raises(intarsia.NotFoundError, match="abacus"):
+        intarsia.check(convolution, bind={"cpu": "abacus:1"})

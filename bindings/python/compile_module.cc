@@ -3,6 +3,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -12,35 +13,36 @@
 #include <string>
 #include <vector>
 
+#include "value.h"
+
 namespace nb = nanobind;
 
 namespace intarsia_python {
 namespace {
 
 using Progress = std::function<void(const std::string&, int, int)>;
+using Print = std::function<void(const std::string&)>;
 
 /// Calls back into Python from work that has released the interpreter. An exception there, that of Ctrl-C
 /// among them, ends the work and is what the call raises.
 class Callbacks {
  public:
-  Callbacks(std::optional<Progress> progress, intarsia::CompileOptions& options) {
+  Callbacks(std::optional<Progress> progress, std::optional<Print> print, intarsia::CompileOptions& options) {
     options.is_cancelled = [this] {
       if (exception_) return true;
       const nb::gil_scoped_acquire acquire;
       if (PyErr_CheckSignals() != 0) exception_.emplace();
       return exception_.has_value();
     };
-    if (!progress) return;
-    options.progress = [this, callback = std::move(*progress)](const std::string& phase, int done,
-                                                               int total) {
-      if (exception_) return;
-      const nb::gil_scoped_acquire acquire;
-      try {
-        callback(phase, done, total);
-      } catch (nb::python_error& error) {
-        exception_.emplace(std::move(error));
-      }
-    };
+    if (progress)
+      options.progress = [this, callback = std::move(*progress)](const std::string& phase, int done,
+                                                                 int total) {
+        call([&] { callback(phase, done, total); });
+      };
+    if (print)
+      options.print = [this, callback = std::move(*print)](const std::string& text) {
+        call([&] { callback(text); });
+      };
   }
   Callbacks(const Callbacks&) = delete;
   Callbacks& operator=(const Callbacks&) = delete;
@@ -58,6 +60,17 @@ class Callbacks {
   }
 
  private:
+  template <typename Call>
+  void call(Call callback) {
+    if (exception_) return;
+    const nb::gil_scoped_acquire acquire;
+    try {
+      callback();
+    } catch (nb::python_error& error) {
+      exception_.emplace(std::move(error));
+    }
+  }
+
   std::optional<nb::python_error> exception_;
 };
 
@@ -81,29 +94,40 @@ void define_compile(nb::module_& module) {
       .def_rw("cache", &CompileOptions::cache)
       .def_rw("signatures", &CompileOptions::signatures)
       .def_rw("op_libraries", &CompileOptions::op_libraries)
-      .def_rw("strip_names", &CompileOptions::strip_names);
+      .def_rw("strip_names", &CompileOptions::strip_names)
+      .def_rw("dry_run", &CompileOptions::dry_run)
+      .def_rw("print_after", &CompileOptions::print_after)
+      .def_rw("stop_after", &CompileOptions::stop_after);
   module.def(
       "compile",
       [](const std::string& model, const std::string& program, CompileOptions options,
-         std::optional<Progress> progress) {
-        Callbacks callbacks(std::move(progress), options);
+         std::optional<Progress> progress, std::optional<Print> print) {
+        Callbacks callbacks(std::move(progress), std::move(print), options);
         return callbacks.run([&] { return intarsia::Compiler::get().compile(model, program, options); });
       },
-      nb::arg("model"), nb::arg("program"), nb::arg("options"), nb::arg("progress").none());
+      nb::arg("model"), nb::arg("program"), nb::arg("options"), nb::arg("progress").none(),
+      nb::arg("print").none());
   module.def("explain", [](const std::string& path, CompileOptions options) {
-    Callbacks callbacks(std::nullopt, options);
+    Callbacks callbacks(std::nullopt, std::nullopt, options);
     return callbacks.run([&] { return intarsia::Compiler::get().explain(path, options).json; });
   });
   module.def("check", [](const std::string& path, const CompileOptions& compile, const std::string& model,
-                         const std::string& against, double rtol, double atol, bool bisect) {
+                         const std::string& against, double rtol, double atol, bool bisect,
+                         std::vector<std::pair<std::string, Value*>> inputs,
+                         const std::vector<std::pair<std::string, std::string>>& bindings) {
     intarsia::CheckOptions options;
+    options.bindings = bindings;
+    for (auto& [name, value] : inputs) {
+      const intarsia_tensor tensor = value->describe(name.c_str());
+      options.inputs.push_back({name, intarsia::View(tensor.data, tensor.dtype, value->shape)});
+    }
     options.model = model;
     options.against = against;
     options.rtol = rtol;
     options.atol = atol;
     options.bisect = bisect;
     options.compile = compile;
-    Callbacks callbacks(std::nullopt, options.compile);
+    Callbacks callbacks(std::nullopt, std::nullopt, options.compile);
     return callbacks.run([&] { return intarsia::Compiler::get().check(path, options).json; });
   });
   module.def("write_output",
@@ -117,6 +141,7 @@ void define_compile(nb::module_& module) {
                intarsia::detail::check(intarsia_output_check(path.c_str(), names.data(), names.size()));
                intarsia::detail::check(intarsia_output_write(path.c_str(), &piece, 1));
              });
+  module.def("pass_names", [] { return intarsia::Compiler::get().pass_names(); });
   module.def("backends", [] { return intarsia::Compiler::get().backends(); });
 }
 

@@ -1,7 +1,5 @@
-// The extension module under the `intarsia` package: C API to Python objects, nothing else. Tensors cross as
-// flat byte arrays with a dtype number and a shape; the package makes numpy arrays of them without a copy.
+// The extension module under the `intarsia` package: C API to Python objects, nothing else.
 #include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -13,14 +11,14 @@
 #include <utility>
 
 #include "compile_module.h"
+#include "value.h"
 
 namespace nb = nanobind;
 
 namespace {
 
-using Bytes = nb::ndarray<nb::ro, uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
 using intarsia::detail::check;
+using namespace intarsia_python;
 
 /// An error of the library as the exception class of its kind.
 void raise_error(const std::exception_ptr& thrown, void*) {
@@ -31,93 +29,6 @@ void raise_error(const std::exception_ptr& thrown, void*) {
     const nb::object type = errors.attr("BY_KIND").attr("get")(error.kind(), errors.attr("Error"));
     PyErr_SetString(type.ptr(), error.what());
   }
-}
-
-/// An input as the package hands it over. Owns the shape and, for strings and sequences, their parts.
-struct Value {
-  int32_t kind = INTARSIA_TENSOR;
-  int32_t dtype = 0;
-  std::vector<int64_t> shape;
-  std::optional<Bytes> bytes;
-  std::vector<nb::bytes> texts;
-  std::vector<intarsia_string> strings;
-  std::vector<Value> items;
-  std::vector<intarsia_tensor> item_structs;
-
-  intarsia_tensor describe(const char* name) {
-    intarsia_tensor tensor{};
-    tensor.struct_size = sizeof(tensor);
-    tensor.name = name;
-    tensor.kind = kind;
-    tensor.dtype = dtype;
-    tensor.rank = shape.size();
-    tensor.shape = shape.data();
-    for (const nb::bytes& text : texts) strings.push_back({text.c_str(), text.size()});
-    tensor.data = dtype == INTARSIA_STRING ? static_cast<void*>(strings.data())
-                  : bytes                  ? const_cast<uint8_t*>(bytes->data())
-                                           : nullptr;
-    for (Value& item : items) item_structs.push_back(item.describe(nullptr));
-    tensor.items = item_structs.data();
-    tensor.item_count = item_structs.size();
-    return tensor;
-  }
-};
-
-Value make_tensor(int32_t dtype, std::vector<int64_t> shape, Bytes bytes) {
-  Value value;
-  value.dtype = dtype;
-  value.shape = std::move(shape);
-  value.bytes = std::move(bytes);
-  return value;
-}
-
-Value make_strings(std::vector<int64_t> shape, std::vector<nb::bytes> texts) {
-  Value value;
-  value.dtype = INTARSIA_STRING;
-  value.shape = std::move(shape);
-  value.texts = std::move(texts);
-  return value;
-}
-
-Value make_items(int32_t kind, std::vector<Value> items) {
-  Value value;
-  value.kind = kind;
-  value.items = std::move(items);
-  return value;
-}
-
-/// An output's memory; freed with the last array that looks into it.
-using OutputOwner = std::shared_ptr<intarsia_tensor>;
-
-size_t element_bits(int32_t dtype) {
-  static constexpr size_t bits[] = {0,  32,  8,  8, 16, 16, 32, 64, 0, 8, 16, 64, 32, 64,
-                                    64, 128, 16, 8, 8,  8,  8,  4,  4, 4, 8,  2,  2};
-  return dtype >= 0 && dtype < 27 ? bits[dtype] : 0;
-}
-
-/// (kind, dtype, shape, payload): payload is a byte array, a list of bytes (strings) or a list of such
-/// tuples.
-nb::tuple to_python(const intarsia_tensor& tensor, const OutputOwner& owner) {
-  nb::list shape;
-  size_t elements = 1;
-  for (size_t i = 0; i < tensor.rank; ++i) {
-    shape.append(tensor.shape[i]);
-    elements *= static_cast<size_t>(tensor.shape[i]);
-  }
-  nb::list list;
-  if (tensor.kind != INTARSIA_TENSOR) {
-    for (size_t i = 0; i < tensor.item_count; ++i) list.append(to_python(tensor.items[i], owner));
-    return nb::make_tuple(tensor.kind, tensor.dtype, shape, list);
-  }
-  if (tensor.dtype == INTARSIA_STRING) {
-    const auto* strings = static_cast<const intarsia_string*>(tensor.data);
-    for (size_t i = 0; i < elements; ++i) list.append(nb::bytes(strings[i].data, strings[i].size));
-    return nb::make_tuple(tensor.kind, tensor.dtype, shape, list);
-  }
-  nb::capsule keeper(new OutputOwner(owner), [](void* at) noexcept { delete static_cast<OutputOwner*>(at); });
-  const size_t bytes = (elements * element_bits(tensor.dtype) + 7) / 8;
-  nb::ndarray<nb::numpy, uint8_t, nb::ndim<1>> data(tensor.data, {bytes}, keeper);
-  return nb::make_tuple(tensor.kind, tensor.dtype, shape, nb::cast(data));
 }
 
 class Session {
@@ -141,6 +52,9 @@ class Session {
       error = intarsia_session_run(session_.get(), function.empty() ? nullptr : function.c_str(),
                                    given.data(), given.size(), outputs.data(), outputs.size());
     }
+    std::optional<nb::python_error> raised = std::exchange(observers_->raised, std::nullopt);
+    if (raised) intarsia_error_release(error);
+    if (raised) throw std::move(*raised);
     check(error);
     nb::dict results;
     for (size_t i = 0; i < outputs.size(); ++i) {
@@ -153,7 +67,49 @@ class Session {
     return results;
   }
 
+  /// dump(name, value) gets a copy of the value, as `run` gives outputs; None switches it off.
+  void set_dump(nb::object dump) {
+    const bool wanted = !dump.is_none();
+    check(intarsia_session_set_dump(session_.get(), wanted ? call_dump : nullptr, observers_.get()));
+    observers_->dump = std::move(dump);
+  }
+
+  /// trace(name, kind, device, begin_ns, end_ns); None switches it off.
+  void set_trace(nb::object trace) {
+    const bool wanted = !trace.is_none();
+    check(intarsia_session_set_trace(session_.get(), wanted ? call_trace : nullptr, observers_.get()));
+    observers_->trace = std::move(trace);
+  }
+
  private:
+  /// The functions that a run calls, and what they raised: it leaves the run when that has ended.
+  struct Observers {
+    nb::object dump, trace;
+    std::optional<nb::python_error> raised;
+
+    template <typename Call>
+    void call(Call function) {
+      const nb::gil_scoped_acquire acquire;
+      if (raised) return;
+      try {
+        function();
+      } catch (nb::python_error& error) {
+        raised.emplace(std::move(error));
+      }
+    }
+  };
+
+  static void call_dump(void* user, const intarsia_tensor* value) {
+    auto& observers = *static_cast<Observers*>(user);
+    observers.call([&] { observers.dump(value->name, copy_to_python(*value)); });
+  }
+  static void call_trace(void* user, const intarsia_trace_event* event) {
+    auto& observers = *static_cast<Observers*>(user);
+    observers.call(
+        [&] { observers.trace(event->name, event->kind, event->device, event->begin_ns, event->end_ns); });
+  }
+
+  std::shared_ptr<Observers> observers_ = std::make_shared<Observers>();
   std::shared_ptr<intarsia_session> session_;
 };
 
@@ -220,11 +176,11 @@ class Program {
 NB_MODULE(_intarsia, module) {
   nb::register_exception_translator(raise_error);
   module.def("version", [] { return std::string(intarsia_version()); });
-  nb::class_<Value>(module, "Value");
-  module.def("tensor", make_tensor);
-  module.def("strings", make_strings);
-  module.def("items", make_items);
-  nb::class_<Session>(module, "Session").def("run", &Session::run);
+  intarsia_python::define_values(module);
+  nb::class_<Session>(module, "Session")
+      .def("run", &Session::run)
+      .def("set_dump", &Session::set_dump, nb::arg("dump").none())
+      .def("set_trace", &Session::set_trace, nb::arg("trace").none());
   nb::class_<Program>(module, "Program")
       .def(nb::init<const std::string&>())
       .def("bind", &Program::bind)

@@ -13,6 +13,7 @@
 
 #include <complex>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
@@ -197,16 +198,43 @@ class Session {
     return values;
   }
 
+  /// Called within a run for every value that passes between regions, right after it was made; the value
+  /// lives until the call returns. An empty function switches it off. Must not throw.
+  void set_dump(std::function<void(const intarsia_tensor& value)> dump) {
+    auto kept = dump ? std::make_unique<Dump>(std::move(dump)) : nullptr;
+    const intarsia_dump forward = [](void* user, const intarsia_tensor* value) {
+      (*static_cast<Dump*>(user))(*value);
+    };
+    detail::check(intarsia_session_set_dump(session_.get(), kept ? forward : nullptr, kept.get()));
+    dump_ = std::move(kept);
+  }
+
+  /// Called within a run after each thing that it did; where devices overlap, from several threads at once.
+  /// An empty function switches it off. Must not throw.
+  void set_trace(std::function<void(const intarsia_trace_event& event)> trace) {
+    auto kept = trace ? std::make_unique<Trace>(std::move(trace)) : nullptr;
+    const intarsia_trace forward = [](void* user, const intarsia_trace_event* event) {
+      (*static_cast<Trace*>(user))(*event);
+    };
+    detail::check(intarsia_session_set_trace(session_.get(), kept ? forward : nullptr, kept.get()));
+    trace_ = std::move(kept);
+  }
+
   /// For what the C API has and this class has not.
   intarsia_session* get() const { return session_.get(); }
 
  private:
+  using Dump = std::function<void(const intarsia_tensor&)>;
+  using Trace = std::function<void(const intarsia_trace_event&)>;
+
   void call(const std::string& function, const std::vector<intarsia_tensor>& from,
             std::vector<intarsia_tensor>& to) {
     detail::check(intarsia_session_run(session_.get(), function.empty() ? nullptr : function.c_str(),
                                        from.data(), from.size(), to.data(), to.size()));
   }
 
+  std::unique_ptr<Dump> dump_;  // the session refers to these
+  std::unique_ptr<Trace> trace_;
   std::unique_ptr<intarsia_session, void (*)(intarsia_session*)> session_;
 };
 

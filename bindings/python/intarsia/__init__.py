@@ -9,7 +9,7 @@ and on the CPU. Outputs are numpy arrays over the program's own memory; hand the
 """
 
 from ._intarsia import version
-from .compiler import Compiled, backends, check, compile, devices, explain
+from .compiler import Compiled, backends, check, compile, devices, explain, pass_names
 from .errors import (
     BusyError,
     CancelledError,
@@ -49,6 +49,7 @@ __all__ = [
     "devices",
     "explain",
     "load",
+    "pass_names",
     "version",
 ]
 __version__ = version()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import json
 import os
 import tempfile
@@ -10,11 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from . import _intarsia
+from .errors import InvalidArgumentError
 from .program import Program, load
+from .values import to_value
 
 
 class Compiled:
-    """A compiled model. `report` is what `intarsia compile --json` prints."""
+    """A compiled model. `report` is what `intarsia compile --json` prints. After dry_run or stop_after there is no program:
+    what asks for it raises InvalidArgumentError."""
 
     def __init__(self, folder: tempfile.TemporaryDirectory, path: str, inputs: Sequence[str], report: dict):
         self._folder = folder
@@ -26,13 +30,19 @@ class Compiled:
         """Writes the program to `path`, whole or not at all, and loads it.
 
         Raises Error for a place that is a folder, pipe or device, and for the files that the program was made from."""
+        self._require_program()
         target = os.fspath(path)
         _intarsia.write_output(target, np.memmap(self._path, np.uint8, "r"), self._inputs)
         return load(target)
 
     def load(self) -> Program:
         """The program without a file of one's own."""
+        self._require_program()
         return load(self._path)
+
+    def _require_program(self) -> None:
+        if not os.path.exists(self._path):
+            raise InvalidArgumentError("compiled with dry_run or stop_after: there is no program")
 
     def __call__(self, **inputs: object):
         return self.load()(**inputs)
@@ -60,6 +70,9 @@ def _options(
     signature: str | Sequence[str] = (),
     op_libraries: str | os.PathLike | Sequence[str | os.PathLike] = (),
     strip_names: bool = False,
+    dry_run: bool = False,
+    print_after: str | Sequence[str] = (),
+    stop_after: str = "",
 ) -> _intarsia.CompileOptions:
     options = _intarsia.CompileOptions()
     options.devices = _several(devices)
@@ -79,11 +92,18 @@ def _options(
     options.signatures = _several(signature)
     options.op_libraries = _several(op_libraries)
     options.strip_names = strip_names
+    options.dry_run = dry_run
+    options.print_after = _several(print_after)
+    options.stop_after = stop_after
     return options
 
 
 def compile(
-    model: str | os.PathLike, *, progress: Callable[[str, int, int], None] | None = None, **options: object
+    model: str | os.PathLike,
+    *,
+    progress: Callable[[str, int, int], None] | None = None,
+    print: Callable[[str], None] | None = builtins.print,
+    **options: object,
 ) -> Compiled:
     """Compiles a model: an ONNX file, a frozen GraphDef (.pb) or a SavedModel folder.
 
@@ -96,6 +116,8 @@ def compile(
     tune_seconds (0: as long as it takes). cache: folder of the measured times (none: the user's). signature: of a
     SavedModel, one name or several, each a function of the program (none: "serving_default", or else all). op_libraries:
     libraries with TensorFlow operators of your own. strip_names: leave node names out of the program.
+    dry_run: all but writing the program. print_after: passes (of `pass_names()`) whose result goes to `print`. stop_after:
+    end after this pass, without a program.
 
     progress is called with (phase, done, total): what goes on, and how much of the whole compile is done by the time that it
     takes, which never goes back. Raises Error: one line that says what, where and what to do.
@@ -103,7 +125,7 @@ def compile(
     folder = tempfile.TemporaryDirectory(prefix="intarsia-")
     path = os.path.join(folder.name, "program.so")
     chosen = _options(**options)
-    report = json.loads(_intarsia.compile(os.fspath(model), path, chosen, progress))
+    report = json.loads(_intarsia.compile(os.fspath(model), path, chosen, progress, print))
     return Compiled(folder, path, [os.fspath(model), *chosen.kernels, *chosen.op_libraries], report)
 
 
@@ -120,18 +142,28 @@ def check(
     rtol: float = -1,
     atol: float = -1,
     bisect: bool = False,
+    inputs: Mapping[str, object] | None = None,
+    bind: Mapping[str, str] | None = None,
     **options: object,
 ) -> dict:
-    """Compares a model or program with another runtime on filled inputs. The object of `intarsia check --json`.
+    """Compares a model or program with another runtime. The object of `intarsia check --json`.
 
-    model: what a program is compared with (None: the model it was compiled from). against: "onnxruntime" or "tensorflow",
+    inputs: arrays by name; what is not given is filled. bind: {slot: device} of the program. model: what a program is compared with (None: the model it was compiled from). against: "onnxruntime" or "tensorflow",
     each for its own models, or "reference" ("": the framework if it is there). rtol, atol: negative for the defaults.
     bisect: after a mismatch, look for the first node whose value is wrong (`first_bad_node`; of a program its model is
     compiled anew). options: as of `compile`.
     """
     return json.loads(
         _intarsia.check(
-            os.fspath(path), _options(**options), os.fspath(model or ""), against, rtol, atol, bisect
+            os.fspath(path),
+            _options(**options),
+            os.fspath(model or ""),
+            against,
+            rtol,
+            atol,
+            bisect,
+            [(name, to_value(value)) for name, value in (inputs or {}).items()],
+            list((bind or {}).items()),
         )
     )
 
@@ -139,6 +171,11 @@ def check(
 def devices() -> list[tuple[str, str]]:
     """The devices of this machine: (name, description)."""
     return _intarsia.devices()
+
+
+def pass_names() -> list[str]:
+    """What print_after and stop_after take, in order."""
+    return json.loads(_intarsia.pass_names())["passes"]
 
 
 def backends() -> list[dict]:

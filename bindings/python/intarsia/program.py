@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from . import _intarsia
 from .errors import InvalidArgumentError
@@ -68,6 +70,16 @@ class Session:
         wanted = list(outputs) if outputs is not None else [argument.name for argument in known_outputs]
         results = self._session.run(function or "", values, wanted)
         return {name: from_output(result) for name, result in results.items()}
+
+    def set_dump(self, dump: Callable[[str, np.ndarray], None] | None) -> None:
+        """Calls dump(name, value) within each run for every value that passes between regions, right after it was made, with
+        a copy of it. None switches it off. What it raises ends the run's call after the run."""
+        self._session.set_dump(dump and (lambda name, value: dump(name, from_output(value))))
+
+    def set_trace(self, trace: Callable[[str, str, str, int, int], None] | None) -> None:
+        """Calls trace(name, kind, device, begin_ns, end_ns) within each run after each region, copy ("between devices") and
+        kernel, where devices overlap from several threads. None switches it off."""
+        self._session.set_trace(trace)
 
 
 class Program:
