@@ -92,7 +92,7 @@ void measure(size_t nodes, size_t width, const Pattern& pattern, bool opaque, bo
   if (opaque) make_opaque(graph, placement);
   const std::vector<uint32_t> memory = {host_slot, 0, 1, 2};
   const auto start = std::chrono::steady_clock::now();
-  const Status kept = keep_opaque_inside(graph, four_targets(), placement);
+  const Status kept = group_opaque_values(graph, four_targets(), placement);
   const double opaque_seconds = seconds_since(start);
   const Partition partition = partition_graph(graph, placement);
   const double partition_seconds = seconds_since(start) - opaque_seconds;

@@ -23,8 +23,8 @@ struct CompileOptions {
 /// "2 regions dissolved: 0.81 ms (as placed 1.2 ms, all in onnxruntime 0.9 ms)"
 std::string print_plan(const Json& report) {
   const Json& plan = report["plan"];
-  if (!plan["why_off"].is_null())
-    return fmt::format("as placed, not compared with others: {}", plan["why_off"].get<std::string>());
+  if (!plan["disabled_reason"].is_null())
+    return fmt::format("as placed, not compared with others: {}", plan["disabled_reason"].get<std::string>());
   const std::string shipped = plan["shipped"];
   std::string text = shipped == "as_placed"   ? "as placed"
                      : shipped == "dissolved" ? count_of(plan["dissolved_regions"], "region") + " dissolved"
@@ -84,8 +84,8 @@ void print_compile_report(const Json& report) {
                         print_bytes(report["arena_bytes"]));
   }
   const Json& tuning = report["tuning"];
-  if (!stopped && !tuning["why_off"].is_null())
-    text += fmt::format("  kernels   chosen by formula: {}\n", tuning["why_off"].get<std::string>());
+  if (!stopped && !tuning["disabled_reason"].is_null())
+    text += fmt::format("  kernels   chosen by formula: {}\n", tuning["disabled_reason"].get<std::string>());
   else if (tuning["measured"].get<int>() + tuning["remembered"].get<int>() > 0)
     text += fmt::format("  kernels   chosen by the times of {} variants, {} of them measured now\n",
                         tuning["measured"].get<int>() + tuning["remembered"].get<int>(),

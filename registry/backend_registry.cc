@@ -40,9 +40,9 @@ bool is_wanted(const Entry& entry, const CompileRequest& request) {
 
 }  // namespace
 
-Result<Toolbox> make_backend_registry(const CompileRequest& request,
-                                      const std::vector<std::string>& kernel_libraries) {
-  Toolbox tools;
+Result<BackendRegistry> make_backend_registry(const CompileRequest& request,
+                                              const std::vector<std::string>& kernel_libraries) {
+  BackendRegistry tools;
   tools.evaluate = reference::evaluate_node;
   tools.tensorflow = make_tensorflow_source(request.op_libraries);
   if (!kernel_libraries.empty()) tools.targets.push_back(TRY(make_kernels_target(kernel_libraries)));

@@ -60,9 +60,9 @@ std::optional<BadNode> bisect(bool only_fused) {
   const std::string path =
       (std::filesystem::temp_directory_path() / fmt::format("intarsia-chain-{}.onnx", getpid())).string();
   std::ofstream(path, std::ios::binary) << chain_model();
-  Toolbox toolbox;
-  toolbox.targets.push_back(std::make_unique<WrongTarget>(only_fused));
-  toolbox.evaluate = reference::evaluate_node;
+  BackendRegistry registry;
+  registry.targets.push_back(std::make_unique<WrongTarget>(only_fused));
+  registry.evaluate = reference::evaluate_node;
   const RunBackend backend = reference_run_backend();
   CheckRequest request;
   request.path = path;
@@ -70,7 +70,7 @@ std::optional<BadNode> bisect(bool only_fused) {
   const Oracle oracle{"reference", {}, [](const Graph& graph, auto inputs) {
                         return evaluate_graph(graph, inputs, reference::evaluate_node);
                       }};
-  const auto found = find_first_bad_node(request, {toolbox, {&backend, 1}, oracle});
+  const auto found = find_first_bad_node(request, {registry, {&backend, 1}, oracle});
   std::filesystem::remove(path);
   EXPECT_TRUE(found) << found.error().message;
   return found ? *found : std::nullopt;

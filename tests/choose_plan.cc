@@ -132,7 +132,7 @@ class PlanChoice : public testing::Test {
   }
 
   CompileRequest request;
-  Toolbox tools;
+  BackendRegistry tools;
   PricedTarget* framework = nullptr;
   std::map<std::pair<std::string, std::string>, int64_t> prices = {
       {{"framework", "Exp"}, 20'000}, {{"own", "Relu"}, 120'000},       {{"framework", "Relu"}, 50'000},
@@ -180,7 +180,7 @@ TEST_F(PlanChoice, OnlyIslandsThatDoNotPay) {
   EXPECT_EQ(result.placement.reason[3], "first choice");
 }
 
-TEST_F(PlanChoice, TheCallsAtTheBorderCount) {
+TEST_F(PlanChoice, TheCallsAtTheBoundaryCount) {
   prices[{"own", "Relu"}] = 48'000;  // less than in the framework, but not by the price of a region
   write_chain(repeat({"Exp", "Relu"}, 10));
   EXPECT_EQ(compile().plan->shipped, Shipped::single_backend);
@@ -258,7 +258,7 @@ TEST_F(PlanChoice, PinsMayLeaveNoChoice) {
   request.pins = {{"Relu0", "own@cpu"}};
   const CompileResult result = compile();
   EXPECT_EQ(regions(result), "own framework");
-  EXPECT_EQ(result.plan->why_off, "no node of it could move to a framework");
+  EXPECT_EQ(result.plan->disabled_reason, "no node of it could move to a framework");
   EXPECT_EQ(timed, 0);
 }
 
@@ -294,7 +294,7 @@ TEST_F(PlanChoice, AModelThatCannotBeMeasuredShipsAsPlaced) {
   write_chain({"Relu", "Exp"});
   const CompileResult result = compile();
   EXPECT_EQ(regions(result), "own framework");
-  EXPECT_EQ(result.plan->why_off, "it does not run");
+  EXPECT_EQ(result.plan->disabled_reason, "it does not run");
   EXPECT_FALSE(result.plan->measured);
 }
 
@@ -303,7 +303,7 @@ TEST_F(PlanChoice, NothingIsTimedUnasked) {
   request.tune = Tune::off;
   CompileResult result = compile();
   EXPECT_EQ(regions(result), "own framework");
-  EXPECT_EQ(result.plan->why_off, "--tune off");
+  EXPECT_EQ(result.plan->disabled_reason, "--tune off");
   request.tune = Tune::fast;
   request.keep_placement = true;
   EXPECT_EQ(regions(compile()), "own framework");
@@ -318,7 +318,7 @@ TEST_F(PlanChoice, NothingIsTimedUnasked) {
 TEST_F(PlanChoice, NoTimeIsNoError) {
   write_chain({"Relu", "Exp"});
   request.tune_seconds = 1e-9;
-  EXPECT_EQ(compile().plan->why_off, "the time to measure is over (--tune-seconds)");
+  EXPECT_EQ(compile().plan->disabled_reason, "the time to measure is over (--tune-seconds)");
   EXPECT_EQ(timed, 0);
 }
 

@@ -1,4 +1,4 @@
-// Sequences and optionals: between regions as they are, at the border as lists of tensors.
+// Sequences and optionals: between regions as they are, at the boundary as lists of tensors.
 
 #include "backends/onnxruntime/opaque_values.h"
 #include "base/protobuf.h"

@@ -84,13 +84,13 @@ std::string print_values(const Graph& graph, const std::vector<ValueId>& ids) {
 }
 
 std::string print_regions(const Graph& graph, const Partition& partition) {
-  const std::vector<RegionBorder> borders = find_borders(graph, partition);
+  const std::vector<RegionBoundary> boundaries = find_boundaries(graph, partition);
   std::string text;
   for (size_t r = 0; r < partition.regions.size(); ++r) {
     text += fmt::format("region {} on {}:", r, partition.regions[r].target);
     for (NodeId node : partition.regions[r].nodes) text += " " + graph.node(node).name;
-    text += fmt::format(" {} -> {}\n", print_values(graph, borders[r].inputs),
-                        print_values(graph, borders[r].outputs));
+    text += fmt::format(" {} -> {}\n", print_values(graph, boundaries[r].inputs),
+                        print_values(graph, boundaries[r].outputs));
   }
   return text;
 }
@@ -112,7 +112,7 @@ Result<std::string> run_place_nodes(Graph& graph, CaseFile& file, bool keep_insi
     targets.push_back({&at->second, static_cast<uint32_t>(targets.size()), words.at(1)});
   }
   Placement placement = TRY(place_nodes(graph, targets, pins));
-  if (keep_inside) TRY(keep_opaque_inside(graph, targets, placement));
+  if (keep_inside) TRY(group_opaque_values(graph, targets, placement));
   std::string text;
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     text += fmt::format("{}: {}, {}", graph.nodes[i].name, targets[placement.target[i]].name,
@@ -173,11 +173,11 @@ std::string print_steps(const Graph& graph, const Partition& partition, const St
 Result<std::string> run_copies(Graph& graph, CaseFile& file, bool elide) {
   const Given given = read_placement(file);
   const Partition partition = partition_graph(graph, given.placement);
-  const std::vector<RegionBorder> borders = find_borders(graph, partition);
-  const StepList steps = insert_copies(graph, partition, borders, given.memory_of_target);
+  const std::vector<RegionBoundary> boundaries = find_boundaries(graph, partition);
+  const StepList steps = insert_copies(graph, partition, boundaries, given.memory_of_target);
   if (!elide) return print_steps(graph, partition, steps);
   const StepList kept = elide_copies(steps);
-  TRY(verify_steps(graph, partition, borders, given.memory_of_target, kept));
+  TRY(verify_steps(graph, partition, boundaries, given.memory_of_target, kept));
   return print_steps(graph, partition, kept);
 }
 
@@ -191,7 +191,7 @@ Result<std::string> run_pass(CaseFile& file) {
     if (pass == "fold_constants") return run_fold_constants(graph, file);
     if (pass == "remove_dead_nodes") return run_remove_dead_nodes(graph, file);
     if (pass == "place_nodes") return run_place_nodes(graph, file, false);
-    if (pass == "keep_opaque_inside") return run_place_nodes(graph, file, true);
+    if (pass == "group_opaque_values") return run_place_nodes(graph, file, true);
     if (pass == "partition_graph") return run_partition_graph(graph, file);
     if (pass == "insert_copies") return run_copies(graph, file, false);
     if (pass == "elide_copies") return run_copies(graph, file, true);

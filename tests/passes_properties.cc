@@ -210,7 +210,7 @@ std::vector<std::pair<size_t, size_t>> opaque_edges(const Graph& graph, const Pl
   return edges;
 }
 
-/// The hull by its definition: pairs join, then what lies on a path from a group to itself through other
+/// The group by its definition: pairs join, then what lies on a path from a group to itself through other
 /// nodes and groups, again and again. Gives the group of each node (any number).
 std::vector<size_t> close_by_definition(const Graph& graph, const Placement& placement) {
   const size_t count = graph.nodes.size();
@@ -249,7 +249,7 @@ TEST(OpaqueProperties, EveryOpaqueValueStaysInOneRegion) {
     Placement placement = random_placement(graph, 3 + random() % 2, random);
     make_opaque(graph, placement, false, random);
     const Placement before = placement;
-    const Status kept = keep_opaque_inside(graph, given.targets, placement);
+    const Status kept = group_opaque_values(graph, given.targets, placement);
     ASSERT_TRUE(kept) << kept.error().message;
     const Partition partition = partition_graph(graph, placement);
     const Status verified = verify_partition(graph, placement, partition);
@@ -268,7 +268,7 @@ TEST(OpaqueProperties, EveryOpaqueValueStaysInOneRegion) {
   });
 }
 
-TEST(OpaqueProperties, WhatIsRefusedLeavesHullsOpen) {
+TEST(OpaqueProperties, WhatIsRefusedLeavesGroupsOpen) {
   const FrameworkTargets given;
   for_each_seed(5000, [&](std::mt19937& random) {
     Graph graph = make_random_graph(random, random_options(random, 30));
@@ -277,7 +277,7 @@ TEST(OpaqueProperties, WhatIsRefusedLeavesHullsOpen) {
     for (size_t i = 0; i < graph.nodes.size(); ++i) {
       if (graph.nodes[i].op == "Own") placement.target[i] = 0;
     }
-    ASSERT_TRUE(keep_opaque_inside(graph, given.targets, placement));
+    ASSERT_TRUE(group_opaque_values(graph, given.targets, placement));
     const Partition partition = partition_graph(graph, placement);
     ASSERT_TRUE(verify_partition(graph, placement, partition));
     for (size_t i = 0; i < graph.nodes.size(); ++i)
@@ -299,7 +299,7 @@ TEST(OpaqueProperties, PinsStay) {
     make_opaque(graph, placement, false, random);
     for (size_t i = 0; i < graph.nodes.size(); ++i) placement.pinned.push_back(random() % 8 == 0);
     const Placement before = placement;
-    const Status kept = keep_opaque_inside(graph, given.targets, placement);
+    const Status kept = group_opaque_values(graph, given.targets, placement);
     errors += !kept;
     for (size_t i = 0; i < graph.nodes.size(); ++i)
       ASSERT_TRUE(!before.pinned[i] || placement.target[i] == before.target[i]);
@@ -332,10 +332,10 @@ TEST(CopyProperties, OncePerValueAndMemory) {
     const Placement placement = random_placement(graph, 4, random);
     const std::vector<uint32_t> memory = {host_slot, 0, 1, random() % 2 ? host_slot : 0};
     const Partition partition = partition_graph(graph, placement);
-    const std::vector<RegionBorder> borders = find_borders(graph, partition);
-    const StepList naive = insert_copies(graph, partition, borders, memory);
+    const std::vector<RegionBoundary> boundaries = find_boundaries(graph, partition);
+    const StepList naive = insert_copies(graph, partition, boundaries, memory);
     const StepList steps = elide_copies(naive);
-    const Status verified = verify_steps(graph, partition, borders, memory, steps);
+    const Status verified = verify_steps(graph, partition, boundaries, memory, steps);
     ASSERT_TRUE(verified) << verified.error().message;
     auto at = naive.begin();  // nothing new: what is left stands in the same order
     for (const ScheduleStep& step : steps) {
@@ -358,16 +358,17 @@ TEST(CopyProperties, VerifierFindsWhatIsMissing) {
     const Placement placement = random_placement(graph, 3, random);
     const std::vector<uint32_t> memory = {host_slot, 0, 1};
     const Partition partition = partition_graph(graph, placement);
-    const std::vector<RegionBorder> borders = find_borders(graph, partition);
-    const StepList steps = elide_copies(insert_copies(graph, partition, borders, memory));
+    const std::vector<RegionBoundary> boundaries = find_boundaries(graph, partition);
+    const StepList steps = elide_copies(insert_copies(graph, partition, boundaries, memory));
     for (size_t i = 0; i < steps.size(); ++i) {
       StepList broken = steps;
       broken.erase(broken.begin() + static_cast<ptrdiff_t>(i));
       const bool is_copy = steps[i].kind == ScheduleStep::Kind::copy;
-      const bool is_read = !is_copy && !borders[steps[i].region].outputs.empty();
+      const bool is_read = !is_copy && !boundaries[steps[i].region].outputs.empty();
       if (is_copy || is_read)
-        ASSERT_FALSE(verify_steps(graph, partition, borders, memory, broken)) << "without step " << i << "\n"
-                                                                              << print_graph(graph);
+        ASSERT_FALSE(verify_steps(graph, partition, boundaries, memory, broken))
+            << "without step " << i << "\n"
+            << print_graph(graph);
     }
   });
 }

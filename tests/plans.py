@@ -45,7 +45,9 @@ def test_slow_islands_are_dissolved(chain, tmp_path):
     first, report = compile_chain(chain, "first.so", tmp_path / "cache", *slow)
     plan = report["plan"]
     assert (
-        plan["shipped"] == "single_backend" and plan["backend"] == "onnxruntime" and plan["why_off"] is None
+        plan["shipped"] == "single_backend"
+        and plan["backend"] == "onnxruntime"
+        and plan["disabled_reason"] is None
     )
     assert plan["dissolved_regions"] == 12
     assert [region["target"] for region in report["regions"]] == ["onnxruntime@cpu"]
@@ -73,7 +75,7 @@ def test_the_plan_that_ships_is_not_slower_than_the_framework(chain, tmp_path):
 
 def test_what_is_not_measured_is_placed_and_said(chain, tmp_path):
     _, report = compile_chain(chain, "off.so", tmp_path / "cache", "--tune", "off")
-    assert report["plan"]["why_off"] == "--tune off" and report["plan"]["shipped"] == "as_placed"
+    assert report["plan"]["disabled_reason"] == "--tune off" and report["plan"]["shipped"] == "as_placed"
     assert report["measured_ms"] is None and report["single_backend_ms"] is None
     assert len(report["regions"]) == 24 and not (tmp_path / "cache").exists()
     assert (
@@ -81,7 +83,7 @@ def test_what_is_not_measured_is_placed_and_said(chain, tmp_path):
         in call("compile", chain, "-o", tmp_path / "off.so", "--tune", "off").stdout
     )
     _, report = compile_chain(chain, "hurry.so", tmp_path / "cache", "--tune-seconds", "1e-9")
-    assert "--tune-seconds" in report["plan"]["why_off"]
+    assert "--tune-seconds" in report["plan"]["disabled_reason"]
 
 
 def test_one_backend_has_no_plan_to_choose(chain, tmp_path):
@@ -245,4 +247,4 @@ def test_what_only_a_framework_holds_goes_there_whole(tmp_path):
     assert where == {node.name: "onnxruntime" for node in framework}
     program = tmp_path / "model.so"
     report = call_json("compile", model, "-o", program, "--cache", tmp_path / "cache")
-    assert report["plan"]["why_off"] is None and report["measured_ms"] > 0, "words are filled in"
+    assert report["plan"]["disabled_reason"] is None and report["measured_ms"] > 0, "words are filled in"

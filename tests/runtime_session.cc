@@ -107,8 +107,8 @@ TEST_F(SessionTest, LateOutput) {
 TEST_F(SessionTest, LateValuesPassBetweenRegions) {
   ProgramMaker maker;
   const uint32_t x = maker.input("x", {-1});
-  const uint32_t kept = maker.value("kept", fbs::Storage::late, {-1});
-  const uint32_t list = maker.value("list", fbs::Storage::late, {}, 0, DType::undefined);
+  const uint32_t kept = maker.value("kept", fbs::Storage::dynamic, {-1});
+  const uint32_t list = maker.value("list", fbs::Storage::dynamic, {}, 0, DType::undefined);
   const uint32_t out = maker.late_output("out", {-1});
   maker.run("positive", {x}, {kept});
   maker.run("make", {kept}, {list});
@@ -214,8 +214,8 @@ TEST_F(SessionTest, LateValuesCrossDevices) {
   const uint32_t b = maker.slot("b", "sim", "sim:1");
   const uint32_t x = maker.input("x", {3});
   const uint32_t x_a = maker.arena("x@a", {3}, a);
-  const uint32_t kept_a = maker.value("kept@a", fbs::Storage::late, {-1}, a);
-  const uint32_t kept_b = maker.value("kept@b", fbs::Storage::late, {-1}, b);
+  const uint32_t kept_a = maker.value("kept@a", fbs::Storage::dynamic, {-1}, a);
+  const uint32_t kept_b = maker.value("kept@b", fbs::Storage::dynamic, {-1}, b);
   const uint32_t out = maker.late_output("out", {-1});
   maker.copy(x, x_a);
   maker.run("positive", {x_a}, {kept_a}, a);
@@ -318,7 +318,7 @@ TEST_F(SessionTest, StepErrorsNameRegionAndNodes) {
              "it made i64 1 for 'y', which is declared otherwise");
 }
 
-TEST_F(SessionTest, DumpsEveryBorderValue) {
+TEST_F(SessionTest, DumpsEveryBoundaryValue) {
   auto session = bind(two_devices());
   ASSERT_TRUE(session);
   std::vector<std::string> seen;

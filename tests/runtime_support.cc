@@ -156,7 +156,7 @@ uint32_t ProgramMaker::output(const std::string& name, std::vector<int64_t> dims
 }
 
 uint32_t ProgramMaker::late_output(const std::string& name, std::vector<int64_t> dims, DType dtype) {
-  function().outputs.push_back(value(name, fbs::Storage::late, std::move(dims), 0, dtype));
+  function().outputs.push_back(value(name, fbs::Storage::dynamic, std::move(dims), 0, dtype));
   return function().outputs.back();
 }
 

@@ -71,12 +71,12 @@ const Case cases[] = {
     {"output 'y' is written by no step", [](auto& m) { m.function().steps.pop_back(); }},
     {"do not fit in slot 'cpu''s arena", [](auto& m) { m.program.regions[0]->workspace_bytes = 1 << 20; }},
     {"of another shape", [](auto& m) { m.copy(0, m.arena("u", {5})); }},
-    {"of another dtype", [](auto& m) { m.copy(0, m.value("u", fbs::Storage::late, {4}, 0, DType::i64)); }},
+    {"of another dtype", [](auto& m) { m.copy(0, m.value("u", fbs::Storage::dynamic, {4}, 0, DType::i64)); }},
     {"which only a host slot can hold",
      [](auto& m) {
        const uint32_t words = m.input("words", {2}, DType::string);
        m.copy(words,
-              m.value("there", fbs::Storage::late, {2}, m.slot("accel", "sim", "sim:0"), DType::string));
+              m.value("there", fbs::Storage::dynamic, {2}, m.slot("accel", "sim", "sim:0"), DType::string));
      }},
 };
 

@@ -42,7 +42,7 @@ def test_times_are_remembered_and_programs_the_same(model, tmp_path, threads):
     first, report = compile_tuned(model, "first.so", tmp_path / "cache", "--threads", threads)
     assert (
         report["tuning"]["measured"] > 2
-        and report["tuning"]["why_off"] is None
+        and report["tuning"]["disabled_reason"] is None
         and report["tuning"]["warning"] is None
     )
     second, again = compile_tuned(model, "second.so", tmp_path / "cache", "--threads", threads)
@@ -61,7 +61,12 @@ def test_full_measures_more_than_fast(model, tmp_path):
 
 def test_off_and_another_cpu_choose_by_formula(model, tmp_path):
     _, report = compile_tuned(model, "off.so", tmp_path / "cache", "--tune", "off")
-    assert report["tuning"] == {"measured": 0, "remembered": 0, "why_off": "--tune off", "warning": None}
+    assert report["tuning"] == {
+        "measured": 0,
+        "remembered": 0,
+        "disabled_reason": "--tune off",
+        "warning": None,
+    }
     assert (
         "chosen by formula: --tune off"
         in call("compile", model, "-o", tmp_path / "off.so", "--tune", "off").stdout
@@ -69,7 +74,7 @@ def test_off_and_another_cpu_choose_by_formula(model, tmp_path):
     assert not (tmp_path / "cache").exists()
     cores = os.cpu_count()
     program, report = compile_tuned(model, "wide.so", tmp_path / "cache", "--threads", 2 * cores)
-    assert report["tuning"]["why_off"] == f"{2 * cores} threads, this machine has {cores} cores"
+    assert report["tuning"]["disabled_reason"] == f"{2 * cores} threads, this machine has {cores} cores"
     call("run", program)
     assert f"this machine has {cores} cores" in error_of("run", program, "--threads", cores + 1, status=2)
 

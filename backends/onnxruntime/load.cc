@@ -59,7 +59,7 @@ class SessionExecutable : public Executable {
 
   /// Fixed shapes are written in place; strings cannot be, they live in the library's own form.
   bool is_in_place(const Output& output, size_t i) const {
-    return !output.late && is_tensor_output(i) && output.tensor.dtype != DType::string &&
+    return !output.dynamic && is_tensor_output(i) && output.tensor.dtype != DType::string &&
            passed_through_[i] < 0;
   }
 
@@ -107,7 +107,7 @@ class SessionExecutable : public Executable {
     return has ? value : nullptr;
   }
 
-  /// What the library made itself: adopted when late, copied when it is strings for the caller's array.
+  /// What the library made itself: adopted when dynamic, copied when it is strings for the caller's array.
   Status take_outputs(const RunContext& context, Call& call) const {
     std::vector<OwnedValue> made(call.outputs.size());
     for (size_t i = 0; i < made.size(); ++i) {
@@ -125,7 +125,7 @@ class SessionExecutable : public Executable {
   }
 
   static Status copy_input(const Input& input, Output& output) {
-    if (output.late) {
+    if (output.dynamic) {
       const Tensor copy(input.tensor);
       output.tensor = copy.view();
       output.owner = copy.owner();
@@ -140,7 +140,7 @@ class SessionExecutable : public Executable {
   }
 
   Status take_output(Output& output, size_t i, OwnedValue value) const {
-    if (!output.late && is_tensor_output(i)) return copy_strings(library(), value.get(), output.tensor);
+    if (!output.dynamic && is_tensor_output(i)) return copy_strings(library(), value.get(), output.tensor);
     output.owner = share_value(std::move(value), session_);
     output.tensor = {};
     if (!is_tensor_output(i)) return {};

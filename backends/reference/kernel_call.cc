@@ -24,7 +24,7 @@ class SlotContext : public KernelContext {
     OutputSlot& slot = slots_[i];
     if (slot.given) return fail("the kernel makes output {} twice", i);
     slot.given = true;
-    if (slot.late) return make_late(slot, dtype, shape);
+    if (slot.dynamic) return make_dynamic(slot, dtype, shape);
     if (slot.view.dtype != dtype || slot.view.shape != shape) {
       return fail("output {} is {} {}, planned was {} {}", i, dtype_name(dtype), print_shape(shape),
                   dtype_name(slot.view.dtype), print_shape(slot.view.shape));
@@ -33,7 +33,7 @@ class SlotContext : public KernelContext {
   }
 
  private:
-  static Result<TensorView> make_late(OutputSlot& slot, DType dtype, const Shape& shape) {
+  static Result<TensorView> make_dynamic(OutputSlot& slot, DType dtype, const Shape& shape) {
     TRY(checked_elements(shape));
     Tensor tensor(dtype, shape);
     slot.view = tensor.view();

@@ -9,13 +9,13 @@
 
 namespace intarsia::reference {
 
-/// Where an output goes. Not late: `view` has memory, dtype and shape, and the kernel must agree. Late: the
-/// call sets `view` and `owner`.
+/// Where an output goes. Not dynamic: `view` has memory, dtype and shape, and the kernel must agree. Dynamic:
+/// the call sets `view` and `owner`.
 struct OutputSlot {
   TensorView view;
   std::shared_ptr<void> owner;
   bool wanted = true;
-  bool late = true;
+  bool dynamic = true;
   bool given = false;  // the kernel has asked for it
 };
 

@@ -33,7 +33,7 @@ class PlanExecutable : public Executable {
   }
 
  private:
-  /// Late values are dropped after the call that reads them last.
+  /// Dynamically shaped values are dropped after the call that reads them last.
   void find_last_readers() {
     std::vector<size_t> last(plan_.values.size(), plan_.calls.size());
     for (size_t i = 0; i < plan_.calls.size(); ++i) {
@@ -46,7 +46,7 @@ class PlanExecutable : public Executable {
     }
     released_after_.resize(plan_.calls.size());
     for (uint32_t value = 0; value < last.size(); ++value) {
-      if (plan_.values[value].place == Place::late && last[value] < plan_.calls.size()) {
+      if (plan_.values[value].place == Place::dynamic && last[value] < plan_.calls.size()) {
         released_after_[last[value]].push_back(value);
       }
     }
@@ -71,9 +71,9 @@ class PlanExecutable : public Executable {
   OutputSlot slot_of(uint32_t number, const RunContext& context, const RunState& state) const {
     if (number == left_out) return {.wanted = false};
     const PlannedValue& value = plan_.values[number];
-    if (value.place == Place::workspace) return {.view = state.views[number], .late = false};
-    if (value.place == Place::output && !context.outputs[value.index].late) {
-      return {.view = context.outputs[value.index].tensor, .late = false};
+    if (value.place == Place::workspace) return {.view = state.views[number], .dynamic = false};
+    if (value.place == Place::output && !context.outputs[value.index].dynamic) {
+      return {.view = context.outputs[value.index].tensor, .dynamic = false};
     }
     return {};
   }
@@ -93,14 +93,14 @@ class PlanExecutable : public Executable {
     return {};
   }
 
-  /// Hands over late outputs; copies those that are an input, a constant or listed twice.
+  /// Hands over dynamic outputs; copies those that are an input, a constant or listed twice.
   Status finish(const RunContext& context, RunState& state) const {
     for (size_t i = 0; i < plan_.outputs.size(); ++i) {
       const uint32_t number = plan_.outputs[i];
       const TensorView& made = state.views[number];
       Output& output = context.outputs[i];
       const bool own = plan_.values[number].place == Place::output && plan_.values[number].index == i;
-      if (output.late) {
+      if (output.dynamic) {
         const Tensor kept = own ? Tensor(made, state.owners[number]) : Tensor(made);
         output.tensor = kept.view();
         output.owner = kept.owner();
@@ -119,7 +119,8 @@ class PlanExecutable : public Executable {
   RegionPlan plan_;
   std::vector<KernelFunction> kernels_;  // one a call
   std::vector<TensorView> constants_;
-  std::vector<std::vector<uint32_t>> released_after_;  // by call: late values that nobody reads afterwards
+  std::vector<std::vector<uint32_t>>
+      released_after_;  // by call: dynamically shaped values that nobody reads afterwards
 };
 
 }  // namespace

@@ -11,7 +11,7 @@ bool is_plannable(const ValueType& type) {
 }
 
 /// Inputs, constants and outputs of the region; what is left is `unused` until place_results.
-Status place_border(const Graph& region, RegionPlan& plan, std::vector<Tensor>& constants) {
+Status place_boundary(const Graph& region, RegionPlan& plan, std::vector<Tensor>& constants) {
   for (const Value& value : region.values) {
     PlannedValue planned;
     planned.name = value.name;
@@ -45,7 +45,7 @@ Status place_border(const Graph& region, RegionPlan& plan, std::vector<Tensor>& 
 }
 
 /// Values between nodes: in the workspace from the call that writes them to the last that reads them, or
-/// late.
+/// dynamic.
 Status place_results(const Graph& region, RegionPlan& plan) {
   const auto readers = find_readers(region);
   std::vector<Lifetime> lifetimes;
@@ -54,8 +54,8 @@ Status place_results(const Graph& region, RegionPlan& plan) {
     const Value& value = region.values[i];
     PlannedValue& planned = plan.values[i];
     if (planned.place != Place::unused || value.producer == no_node) continue;
-    planned.place = is_plannable(value.type) ? Place::workspace : Place::late;
-    if (planned.place == Place::late) continue;
+    planned.place = is_plannable(value.type) ? Place::workspace : Place::dynamic;
+    if (planned.place == Place::dynamic) continue;
     planned.planned = {nullptr, value.type.dtype, *value.type.fixed_shape()};
     TRY(with_context(checked_elements(planned.planned.shape), "value '{}'", value.name));
     const int first = static_cast<int>(value.producer);
@@ -79,7 +79,7 @@ std::vector<uint32_t> value_numbers(const std::vector<ValueId>& ids) {
 
 Result<PlannedRegion> plan_region(const Graph& region) {
   PlannedRegion planned;
-  TRY(place_border(region, planned.plan, planned.constants));
+  TRY(place_boundary(region, planned.plan, planned.constants));
   TRY(place_results(region, planned.plan));
   for (const Node& node : region.nodes) {
     planned.plan.calls.push_back({node.name,

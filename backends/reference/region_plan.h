@@ -16,7 +16,7 @@ namespace intarsia::reference {
 
 inline constexpr uint32_t left_out = 0xffffffff;
 
-enum class Place : uint8_t { unused, input, output, constant, text, workspace, late };
+enum class Place : uint8_t { unused, input, output, constant, text, workspace, dynamic };
 
 struct PlannedValue {
   std::string name;

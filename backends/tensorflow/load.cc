@@ -42,7 +42,7 @@ class SessionExecutable : public Executable {
 
  private:
   Status give(const RunContext& context, OwnedTensor made, Output& output) const {
-    if (!output.late) return copy_into(std::move(made), output.tensor);
+    if (!output.dynamic) return copy_into(std::move(made), output.tensor);
     Tensor tensor = TRY(adopt_tensor(library_, std::move(made)));
     // TensorFlow may give back what it was fed, whose memory is not ours to keep.
     if (is_fed(context, tensor.view())) tensor = Tensor(tensor.view());

@@ -12,8 +12,8 @@ namespace intarsia {
 /// built, or whose library is not on this machine, stands at the end and refuses everything with the reason
 /// and the remedy. A framework is opened only when the request allows frameworks and either its backends
 /// name it or, if they name none, the model is of its own kind.
-Result<Toolbox> make_backend_registry(const CompileRequest& request,
-                                      const std::vector<std::string>& kernel_libraries);
+Result<BackendRegistry> make_backend_registry(const CompileRequest& request,
+                                              const std::vector<std::string>& kernel_libraries);
 
 /// For intarsia_backends.
 struct BackendInfo {

@@ -26,8 +26,8 @@
 namespace intarsia::api {
 namespace {
 
-Result<Toolbox> make_tools(const ReadRequest& read) {
-  Toolbox tools = TRY(make_backend_registry(read.request, read.kernels));
+Result<BackendRegistry> make_tools(const ReadRequest& read) {
+  BackendRegistry tools = TRY(make_backend_registry(read.request, read.kernels));
   tools.progress = read.progress;
   tools.print = read.print;
   tools.is_cancelled = read.is_cancelled;
@@ -62,7 +62,7 @@ Status compile(const intarsia_compile_request& from, char** report) {
   const CompileRequest& request = read.request;
   if (request.model_path.empty()) return fail("no model to compile");
   TRY(check_program_path(read));
-  const Toolbox tools = TRY(make_tools(read));
+  const BackendRegistry tools = TRY(make_tools(read));
   tools.progress.expect(1);
   const std::vector<CompileResult> functions = TRY(compile_model(request, tools));
   give_text(report_compile_json(functions, request), report);
@@ -71,7 +71,7 @@ Status compile(const intarsia_compile_request& from, char** report) {
 
 /// Places the model as compiling would. What no backend takes goes to "nobody".
 Result<Explanation> explain_model(ReadRequest read) {
-  Toolbox tools = TRY(make_tools(read));
+  BackendRegistry tools = TRY(make_tools(read));
   tools.targets.push_back(make_nobody_target());
   if (!read.request.backends.empty()) read.request.backends.push_back("nobody");
   read.request.stop_after = pass_names().back();
@@ -145,7 +145,7 @@ Status check(const intarsia_check_request& given, int32_t* ok, char** report) {
     model = TRY(read_program(request.path)).description.model_path;
   const Oracle oracle = TRY(make_oracle(from.against == nullptr ? "" : from.against, model,
                                         read.request.allow_fallback, read.request.op_libraries));
-  const Toolbox tools = TRY(make_tools(read));
+  const BackendRegistry tools = TRY(make_tools(read));
   const CheckTools check_tools{tools, run_backends(), oracle};
   constexpr double comparing_takes = 0.2;  // of the time of compiling
   tools.progress.expect(1 + comparing_takes);

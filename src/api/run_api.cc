@@ -23,34 +23,35 @@ static_assert(static_cast<int>(ErrorKind::cancelled) == INTARSIA_ERROR_CANCELLED
 static_assert(static_cast<int>(ErrorKind::internal) == INTARSIA_ERROR_INTERNAL);
 static_assert(static_cast<int>(ErrorKind::io) == INTARSIA_ERROR_IO);
 
-/// Who packs or unpacks each opaque value on a function's border: the backend that reads or makes it.
-struct Border {
+/// Who packs or unpacks each opaque value on a function's boundary: the backend that reads or makes it.
+struct Boundary {
   const fbs::ValueT* value = nullptr;
   const RunBackend* backend = nullptr;
 };
 
-std::vector<Border> find_border(const LoadedProgram& program, const fbs::FunctionT& function, bool inputs) {
-  std::vector<Border> border;
+std::vector<Boundary> find_boundary(const LoadedProgram& program, const fbs::FunctionT& function,
+                                    bool inputs) {
+  std::vector<Boundary> boundary;
   for (uint32_t id : inputs ? function.inputs : function.outputs) {
-    Border entry{function.values[id].get(), nullptr};
+    Boundary entry{function.values[id].get(), nullptr};
     for (const auto& step : function.steps) {
       const std::vector<uint32_t>& ids = inputs ? step->inputs : step->outputs;
       if (step->kind != fbs::StepKind::run || std::ranges::find(ids, id) == ids.end()) continue;
       entry.backend = &program.backend(step->region);
     }
-    border.push_back(entry);
+    boundary.push_back(entry);
   }
-  return border;
+  return boundary;
 }
 
-struct FunctionBorder {
+struct FunctionBoundary {
   std::string name;
-  std::vector<Border> inputs;
-  std::vector<Border> outputs;
+  std::vector<Boundary> inputs;
+  std::vector<Boundary> outputs;
 
-  static const Border* find(const std::vector<Border>& border, const char* name) {
+  static const Boundary* find(const std::vector<Boundary>& boundary, const char* name) {
     if (name == nullptr) return nullptr;
-    for (const Border& entry : border) {
+    for (const Boundary& entry : boundary) {
       if (entry.value->name == name) return &entry;
     }
     return nullptr;
@@ -62,7 +63,7 @@ struct FunctionBorder {
 
 struct intarsia_session {
   intarsia::Session session;
-  std::vector<intarsia::api::FunctionBorder> functions;
+  std::vector<intarsia::api::FunctionBoundary> functions;
   // Reused by every run, so that it allocates nothing.
   std::vector<intarsia::NamedTensor> inputs;
   std::vector<intarsia::NamedTensor> outputs;
@@ -110,9 +111,9 @@ class SessionUse {
 };
 
 /// Only opaque values need it; null when there is no such function, which the run reports.
-const FunctionBorder* find_border(const intarsia_session& session, std::string_view function) {
-  for (const FunctionBorder& border : session.functions) {
-    if (border.name == function || (function.empty() && session.functions.size() == 1)) return &border;
+const FunctionBoundary* find_boundary(const intarsia_session& session, std::string_view function) {
+  for (const FunctionBoundary& boundary : session.functions) {
+    if (boundary.name == function || (function.empty() && session.functions.size() == 1)) return &boundary;
   }
   return nullptr;
 }
@@ -121,18 +122,18 @@ Status run(intarsia_session& session, std::string_view function, const intarsia_
            size_t input_count, intarsia_tensor* outputs, size_t output_count) {
   TRY(check_sizes("input", inputs, input_count));
   TRY(check_sizes("output", outputs, output_count));
-  const FunctionBorder* border = find_border(session, function);
-  const auto known = [&](bool input, const intarsia_tensor& tensor) -> Border {
-    if (border == nullptr) return {};
-    const Border* found = FunctionBorder::find(input ? border->inputs : border->outputs, tensor.name);
-    return found == nullptr ? Border{} : *found;
+  const FunctionBoundary* boundary = find_boundary(session, function);
+  const auto known = [&](bool input, const intarsia_tensor& tensor) -> Boundary {
+    if (boundary == nullptr) return {};
+    const Boundary* found = FunctionBoundary::find(input ? boundary->inputs : boundary->outputs, tensor.name);
+    return found == nullptr ? Boundary{} : *found;
   };
   if (session.inputs.size() < input_count) session.inputs.resize(input_count);
   if (session.strings.size() < input_count) session.strings.resize(input_count);
   if (session.outputs.size() < output_count) session.outputs.resize(output_count);
   for (size_t i = 0; i < input_count; ++i) {
     const intarsia_tensor& from = element(const_cast<intarsia_tensor*>(inputs), i);
-    const Border at = known(true, from);
+    const Boundary at = known(true, from);
     TRY(read_input(from, at.backend, at.value, session.inputs[i], session.strings[i]));
   }
   for (size_t i = 0; i < output_count; ++i) TRY(read_output(element(outputs, i), session.outputs[i]));
@@ -140,7 +141,7 @@ Status run(intarsia_session& session, std::string_view function, const intarsia_
                           std::span(session.outputs).first(output_count)));
   for (size_t i = 0; i < output_count; ++i) {
     intarsia_tensor& to = element(outputs, i);
-    const Border at = known(false, to);
+    const Boundary at = known(false, to);
     const Status written = caught([&] { return write_output(session.outputs[i], at.backend, at.value, to); });
     session.outputs[i].owner = nullptr;
     if (written) continue;
@@ -212,7 +213,7 @@ intarsia_error* intarsia_program_bind(const intarsia_program* program, const int
     auto made = std::make_unique<intarsia_session>(std::move(bound));
     for (const auto& function : loaded.description().functions) {
       made->functions.push_back(
-          {function->name, find_border(loaded, *function, true), find_border(loaded, *function, false)});
+          {function->name, find_boundary(loaded, *function, true), find_boundary(loaded, *function, false)});
     }
     *session = made.release();
     return {};

@@ -1,4 +1,4 @@
-// Where exceptions end: at the border of the library and of its threads.
+// Where exceptions end: at the boundary of the library and of its threads.
 #pragma once
 
 #include <exception>

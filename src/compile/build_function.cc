@@ -76,7 +76,7 @@ class FunctionBuilder {
   /// The number of a value that a step makes; `is_adopted`: in memory that comes with it.
   uint32_t make(const PlacedValue& placed, bool is_adopted) {
     const Value& value = result_.graph.value(placed.value);
-    if (is_adopted || !is_plain(value.type)) return add_value(placed, fbs::Storage::late);
+    if (is_adopted || !is_plain(value.type)) return add_value(placed, fbs::Storage::dynamic);
     const bool to_caller = placed.slot == host_slot && is_output_.contains(placed.value);
     return add_value(placed, to_caller ? fbs::Storage::output : fbs::Storage::arena);
   }
@@ -93,9 +93,9 @@ class FunctionBuilder {
       const uint32_t slot = result_.targets[target].slot;
       const uint32_t memory = is_host_kind(result_.slots[slot].kind) ? host_slot : slot;
       const bool is_adopted = memory == host_slot && result_.targets[target].backend->makes_outputs();
-      for (ValueId input : result_.borders[step.region].inputs)
+      for (ValueId input : result_.boundaries[step.region].inputs)
         entry->inputs.push_back(numbers_.at({input, memory}));
-      for (ValueId output : result_.borders[step.region].outputs)
+      for (ValueId output : result_.boundaries[step.region].outputs)
         entry->outputs.push_back(make({output, memory}, is_adopted));
     }
     function_.steps.push_back(std::move(entry));
@@ -110,7 +110,8 @@ class FunctionBuilder {
     auto step = std::make_unique<fbs::StepT>();
     step->kind = fbs::StepKind::copy;
     step->inputs = {value.constant ? add_constant(output) : numbers_.at({output, host_slot})};
-    step->outputs = {append(value, host_, is_plain(value.type) ? fbs::Storage::output : fbs::Storage::late)};
+    step->outputs = {
+        append(value, host_, is_plain(value.type) ? fbs::Storage::output : fbs::Storage::dynamic)};
     function_.outputs.push_back(step->outputs[0]);
     function_.steps.push_back(std::move(step));
   }

@@ -7,9 +7,9 @@
 namespace intarsia {
 namespace {
 
-/// What a region's border costs beside its own run: a call of ONNX Runtime takes 2 us, and each region has
+/// What a region's boundary costs beside its own run: a call of ONNX Runtime takes 2 us, and each region has
 /// its step.
-constexpr int64_t border_nanoseconds = 3000;
+constexpr int64_t boundary_nanoseconds = 3000;
 /// Differences of whole runs below this are noise.
 constexpr double tie = 0.02;
 
@@ -54,7 +54,7 @@ class PlanChooser {
     Placement placement = placed().placement;
     for (const Island& island : islands) {
       const int64_t ours = times[0][island.region], theirs = times[1][island.region];
-      if (ours + border_nanoseconds <= theirs) continue;
+      if (ours + boundary_nanoseconds <= theirs) continue;
       ++candidate.dissolved;
       dissolve(island, ours, theirs, placement);
     }
@@ -156,11 +156,11 @@ class PlanChooser {
 
 CompileResult choose_plan(CompileResult placed, const PlanTools& tools) {
   if (!is_mixed(placed)) return placed;
-  placed.plan = PlanReport{.why_off = tools.why_off};
-  if (!tools.why_off.empty()) return placed;
+  placed.plan = PlanReport{.disabled_reason = tools.disabled_reason};
+  if (!tools.disabled_reason.empty()) return placed;
   Result<CompileResult> chosen = PlanChooser(placed, tools).choose();
   if (chosen) return std::move(*chosen);
-  placed.plan->why_off = chosen.error().message;
+  placed.plan->disabled_reason = chosen.error().message;
   return placed;
 }
 

@@ -7,14 +7,15 @@
 namespace intarsia {
 namespace {
 
-std::string backend_names(const Toolbox& tools) {
+std::string backend_names(const BackendRegistry& tools) {
   std::vector<std::string> names;
   for (const auto& target : tools.targets) names.push_back(target->name());
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
 /// The backends that may be used, in order.
-Result<std::vector<const Target*>> choose_backends(const CompileRequest& request, const Toolbox& tools) {
+Result<std::vector<const Target*>> choose_backends(const CompileRequest& request,
+                                                   const BackendRegistry& tools) {
   std::vector<const Target*> chosen;
   for (const auto& target : tools.targets) {
     if (request.backends.empty() && (request.allow_fallback || !target->needs_framework()))
@@ -56,7 +57,8 @@ Result<std::vector<DeviceSlot>> parse_slots(const std::vector<std::string>& devi
   return slots;
 }
 
-Result<std::vector<PlacementTarget>> choose_targets(const CompileRequest& request, const Toolbox& tools,
+Result<std::vector<PlacementTarget>> choose_targets(const CompileRequest& request,
+                                                    const BackendRegistry& tools,
                                                     const std::vector<DeviceSlot>& slots) {
   const std::vector<const Target*> backends = TRY(choose_backends(request, tools));
   std::vector<PlacementTarget> targets;

@@ -11,7 +11,8 @@ Result<std::vector<DeviceSlot>> parse_slots(const std::vector<std::string>& devi
 
 /// Backends in order of preference, each on every slot that it can drive. Errors: a backend that is not
 /// there, a pinned framework under --fallback none, a slot that no backend can drive.
-Result<std::vector<PlacementTarget>> choose_targets(const CompileRequest& request, const Toolbox& tools,
+Result<std::vector<PlacementTarget>> choose_targets(const CompileRequest& request,
+                                                    const BackendRegistry& tools,
                                                     const std::vector<DeviceSlot>& slots);
 
 /// The memory that each target works in: a slot, or host_slot.

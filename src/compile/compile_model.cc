@@ -101,8 +101,8 @@ Status plan_regions(PassRunner& passes, CompileResult& result) {
   const auto print_steps = [&] { return describe_steps(result); };
 
   TRY(passes.run(
-      "keep_opaque_inside", graph,
-      [&] { return keep_opaque_inside(graph, result.targets, result.placement); },
+      "group_opaque_values", graph,
+      [&] { return group_opaque_values(graph, result.targets, result.placement); },
       [&] { return describe_placement(result); }));
   // From here nodes that must share a region have one group.
 
@@ -110,7 +110,7 @@ Status plan_regions(PassRunner& passes, CompileResult& result) {
       "partition_graph", graph,
       [&]() -> Status {
         result.partition = partition_graph(graph, result.placement);
-        result.borders = find_borders(graph, result.partition);
+        result.boundaries = find_boundaries(graph, result.partition);
         return verify_partition(graph, result.placement, result.partition);
       },
       [&] { return describe_partition(result); }));
@@ -119,7 +119,7 @@ Status plan_regions(PassRunner& passes, CompileResult& result) {
   TRY(passes.run(
       "insert_copies", graph,
       [&]() -> Status {
-        result.steps = insert_copies(graph, result.partition, result.borders, memories);
+        result.steps = insert_copies(graph, result.partition, result.boundaries, memories);
         return {};
       },
       print_steps));
@@ -127,14 +127,14 @@ Status plan_regions(PassRunner& passes, CompileResult& result) {
       "elide_copies", graph,
       [&]() -> Status {
         result.steps = elide_copies(result.steps);
-        return verify_steps(graph, result.partition, result.borders, memories, result.steps);
+        return verify_steps(graph, result.partition, result.boundaries, memories, result.steps);
       },
       print_steps);
   // From here every value is where it is read, once.
 }
 
 Result<CompileResult> run_passes(const std::string& function, const CompileRequest& request,
-                                 const Toolbox& tools, const Progress& progress) {
+                                 const BackendRegistry& tools, const Progress& progress) {
   CompileResult result;
   Graph& graph = result.graph;
   result.slots = TRY(parse_slots(request.devices));
@@ -192,10 +192,10 @@ Result<CompileResult> run_passes(const std::string& function, const CompileReque
 
 /// The faster of the plan as placed and what a framework could run of it.
 CompileResult choose_measured_plan(CompileResult placed, RegionCompiler& compiler,
-                                   const CompileRequest& request, const Toolbox& tools) {
-  PlanTools plan_tools{.why_off = why_plans_are_not_measured(compiler, request, tools)};
+                                   const CompileRequest& request, const BackendRegistry& tools) {
+  PlanTools plan_tools{.disabled_reason = why_plans_are_not_measured(compiler, request, tools)};
   std::optional<PlanTimer> timer;
-  if (plan_tools.why_off.empty()) {
+  if (plan_tools.disabled_reason.empty()) {
     timer.emplace([&](const auto& plans) { return measure_plans(plans, compiler, request, tools); },
                   *compiler.tuning().costs(), plan_conditions(request));
     plan_tools.timer = &*timer;
@@ -215,12 +215,13 @@ constexpr double passes_take = 1, regions_take = 15, emitting_takes = 0.5;
 }  // namespace
 
 std::vector<std::string> pass_names() {
-  return {"import",      "bind_shapes",        "fold_constants",  "remove_dead_nodes",
-          "place_nodes", "keep_opaque_inside", "partition_graph", "insert_copies",
+  return {"import",      "bind_shapes",         "fold_constants",  "remove_dead_nodes",
+          "place_nodes", "group_opaque_values", "partition_graph", "insert_copies",
           "elide_copies"};
 }
 
-Result<std::vector<CompileResult>> compile_model(const CompileRequest& request, const Toolbox& tools) {
+Result<std::vector<CompileResult>> compile_model(const CompileRequest& request,
+                                                 const BackendRegistry& tools) {
   const auto start = std::chrono::steady_clock::now();
   std::vector<CompiledPlan> functions;
   const std::vector<std::string> names = TRY(choose_functions(request));

@@ -25,7 +25,7 @@ struct CompileResult {
   std::vector<SymbolBinding> bindings;
   Placement placement;
   Partition partition;
-  std::vector<RegionBorder> borders;
+  std::vector<RegionBoundary> boundaries;
   StepList steps;
   std::vector<int> kernels;  // one entry a region
   TuningReport tuning;
@@ -44,6 +44,6 @@ std::vector<std::string> pass_names();
 /// One result a function: a SavedModel has one for each signature that is asked for, any other model has one.
 /// The first one also tells of the whole program (constants_bytes, compile_seconds). Errors name the model
 /// and what to do. The program is written whole or not at all.
-Result<std::vector<CompileResult>> compile_model(const CompileRequest& request, const Toolbox& tools);
+Result<std::vector<CompileResult>> compile_model(const CompileRequest& request, const BackendRegistry& tools);
 
 }  // namespace intarsia

@@ -4,7 +4,7 @@
 
 namespace intarsia {
 
-RegionCompiler::RegionCompiler(const CompileRequest& request, const Toolbox& tools, Progress progress)
+RegionCompiler::RegionCompiler(const CompileRequest& request, const BackendRegistry& tools, Progress progress)
     : request_(request), tools_(tools), progress_(std::move(progress)), tuning_(request, tools) {
   options_.threads = request.threads;
   options_.cpu = request.cpu;

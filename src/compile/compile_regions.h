@@ -17,7 +17,7 @@ struct CompiledRegions {
 /// For all plans of one graph: a region that several plans share is compiled once.
 class RegionCompiler {
  public:
-  RegionCompiler(const CompileRequest& request, const Toolbox& tools, Progress progress);
+  RegionCompiler(const CompileRequest& request, const BackendRegistry& tools, Progress progress);
 
   /// Fills plan.kernels and plan.tuning. Errors name the region's target and its first source node.
   Result<CompiledRegions> compile(CompileResult& plan);
@@ -31,7 +31,7 @@ class RegionCompiler {
   Result<const CompiledRegion*> compile_region(const CompileResult& plan, size_t region);
 
   const CompileRequest& request_;
-  const Toolbox& tools_;
+  const BackendRegistry& tools_;
   Progress progress_;  // in nodes
   Tuning tuning_;
   CodegenReport codegen_;

@@ -44,10 +44,10 @@ struct CompileRequest {
 
 /// What choosing kernels by measurement came to.
 struct TuningReport {
-  std::string why_off;  // why choices are analytic; empty: they are measured
-  int measured = 0;     // variants of kernels timed by this compile
-  int remembered = 0;   // variants whose times were known
-  std::string warning;  // trouble with the file of times
+  std::string disabled_reason;  // why choices are analytic; empty: they are measured
+  int measured = 0;             // variants of kernels timed by this compile
+  int remembered = 0;           // variants whose times were known
+  std::string warning;          // trouble with the file of times
 };
 
 /// Nanoseconds of a run: the least of several rounds.
@@ -60,7 +60,7 @@ struct PlanTimes {
 struct PlanReport {
   enum class Shipped { as_placed, dissolved, single_backend };
   Shipped shipped = Shipped::as_placed;
-  std::string why_off;               // why plans were not compared; empty: they were
+  std::string disabled_reason;       // why plans were not compared; empty: they were
   int dissolved = 0;                 // regions of the plan as placed that a framework runs instead
   std::string single;                // the framework that runs all, when it does
   std::optional<int64_t> measured;   // nanoseconds of the plan that ships
@@ -69,7 +69,7 @@ struct PlanReport {
 };
 
 /// What compiling is made with; wired together in src/api.
-struct Toolbox {
+struct BackendRegistry {
   std::vector<std::unique_ptr<Target>> targets;        // in order of preference
   Evaluate evaluate;                                   // runs a node now, for constants
   TensorFlowSource tensorflow;                         // what the importer of TensorFlow models asks
@@ -88,6 +88,6 @@ struct Toolbox {
 };
 
 /// The error "interrupted" when the compile is cancelled.
-Status check_not_cancelled(const Toolbox& tools);
+Status check_not_cancelled(const BackendRegistry& tools);
 
 }  // namespace intarsia

@@ -53,7 +53,7 @@ class Measurement {
 
 Result<std::vector<Result<PlanTimes>>> measure_plans(const std::vector<const CompileResult*>& plans,
                                                      RegionCompiler& compiler, const CompileRequest& request,
-                                                     const Toolbox& tools) {
+                                                     const BackendRegistry& tools) {
   const Measurement progress(compiler, plans.size());
   std::vector<Result<CompiledPlan>> compiled;
   for (const CompileResult* plan : plans) {
@@ -78,9 +78,9 @@ Result<std::vector<Result<PlanTimes>>> measure_plans(const std::vector<const Com
 }
 
 std::string why_plans_are_not_measured(RegionCompiler& compiler, const CompileRequest& request,
-                                       const Toolbox& tools) {
+                                       const BackendRegistry& tools) {
   if (request.keep_placement) return "the placement is to be kept";
-  if (!compiler.tuning().why_off().empty()) return compiler.tuning().why_off();
+  if (!compiler.tuning().disabled_reason().empty()) return compiler.tuning().disabled_reason();
   return tools.time_programs ? "" : "nothing here can measure";
 }
 

@@ -11,11 +11,11 @@ namespace intarsia {
 /// the files.
 Result<std::vector<Result<PlanTimes>>> measure_plans(const std::vector<const CompileResult*>& plans,
                                                      RegionCompiler& compiler, const CompileRequest& request,
-                                                     const Toolbox& tools);
+                                                     const BackendRegistry& tools);
 
 /// Why plans are not compared in this compile; empty: they are.
 std::string why_plans_are_not_measured(RegionCompiler& compiler, const CompileRequest& request,
-                                       const Toolbox& tools);
+                                       const BackendRegistry& tools);
 
 /// The text of what the times of plans depend on beside plan and graph.
 std::string plan_conditions(const CompileRequest& request);

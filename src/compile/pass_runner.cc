@@ -7,16 +7,16 @@
 
 namespace intarsia {
 
-Status check_not_cancelled(const Toolbox& tools) {
+Status check_not_cancelled(const BackendRegistry& tools) {
   return tools.is_cancelled && tools.is_cancelled() ? fail(ErrorKind::cancelled, "interrupted") : Status();
 }
 
-PassRunner::PassRunner(const CompileRequest& request, const Toolbox& tools, Progress progress)
+PassRunner::PassRunner(const CompileRequest& request, const BackendRegistry& tools, Progress progress)
     : request_(request), tools_(tools), progress_(std::move(progress)) {
   progress_.expect(static_cast<double>(pass_names().size()));
 }
 
-PassRunner PassRunner::quiet(const CompileRequest& request, const Toolbox& tools) {
+PassRunner PassRunner::quiet(const CompileRequest& request, const BackendRegistry& tools) {
   PassRunner runner(request, tools, {});
   runner.quiet_ = true;
   return runner;

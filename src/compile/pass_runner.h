@@ -11,9 +11,9 @@ namespace intarsia {
 
 class PassRunner {
  public:
-  PassRunner(const CompileRequest& request, const Toolbox& tools, Progress progress);
+  PassRunner(const CompileRequest& request, const BackendRegistry& tools, Progress progress);
   /// A quiet one verifies, but reports and prints nothing and never stops: for plans that are tried.
-  static PassRunner quiet(const CompileRequest& request, const Toolbox& tools);
+  static PassRunner quiet(const CompileRequest& request, const BackendRegistry& tools);
 
   /// Runs `pass` (a callable that returns Status), then verifies the graph, then prints `describe()` if asked
   /// to. After the pass named by stop_after, stopped() is true and no further pass runs.
@@ -32,7 +32,7 @@ class PassRunner {
   Status finish(const std::string& name, const Graph& graph, const std::string& text);
 
   const CompileRequest& request_;
-  const Toolbox& tools_;
+  const BackendRegistry& tools_;
   const Progress progress_;
   bool quiet_ = false;
   bool stopped_ = false;

@@ -30,7 +30,7 @@ std::vector<std::map<uint32_t, size_t>> count_exchanged(const CompileResult& pla
   const std::vector<Region>& regions = plan.partition.regions;
   std::vector<std::map<uint32_t, size_t>> exchanged(regions.size());
   for (uint32_t reader = 0; reader < regions.size(); ++reader) {
-    for (ValueId input : plan.borders[reader].inputs) {
+    for (ValueId input : plan.boundaries[reader].inputs) {
       const NodeId producer = plan.graph.value(input).producer;
       if (producer == no_node) continue;
       const uint32_t maker = plan.partition.region_of[index(producer)];

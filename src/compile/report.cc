@@ -84,7 +84,7 @@ Json tuning_json(const CompileResult& result) {
   const TuningReport& tuning = result.tuning;
   return {{"measured", tuning.measured},
           {"remembered", tuning.remembered},
-          {"why_off", tuning.why_off.empty() ? Json(nullptr) : Json(tuning.why_off)},
+          {"disabled_reason", tuning.disabled_reason.empty() ? Json(nullptr) : Json(tuning.disabled_reason)},
           {"warning", tuning.warning.empty() ? Json(nullptr) : Json(tuning.warning)}};
 }
 
@@ -107,7 +107,7 @@ Json plan_json(const PlanReport& plan) {
           {"backend", plan.single.empty() ? Json(nullptr) : Json(plan.single)},
           {"dissolved_regions", plan.dissolved},
           {"as_placed_ms", milliseconds_or_null(plan.as_placed)},
-          {"why_off", plan.why_off.empty() ? Json(nullptr) : Json(plan.why_off)}};
+          {"disabled_reason", plan.disabled_reason.empty() ? Json(nullptr) : Json(plan.disabled_reason)}};
 }
 
 Json single_backend_json(const PlanReport& plan) {

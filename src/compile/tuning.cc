@@ -17,18 +17,18 @@ bool runs_here(const std::string& level) {
 
 }  // namespace
 
-Tuning::Tuning(const CompileRequest& request, const Toolbox& tools)
+Tuning::Tuning(const CompileRequest& request, const BackendRegistry& tools)
     : request_(request), tools_(tools), start_(std::chrono::steady_clock::now()) {
   if (request.tune == Tune::off)
-    why_off_ = "--tune off";
+    disabled_reason_ = "--tune off";
   else if (!tools.time_kernels)
-    why_off_ = "nothing here can measure";
+    disabled_reason_ = "nothing here can measure";
   else if (request.threads > static_cast<int>(std::thread::hardware_concurrency()))
-    why_off_ = fmt::format("{} threads, this machine has {} cores", request.threads,
-                           std::thread::hardware_concurrency());
+    disabled_reason_ = fmt::format("{} threads, this machine has {} cores", request.threads,
+                                   std::thread::hardware_concurrency());
   else if (!runs_here(request.cpu))
-    why_off_ = fmt::format("code for {} cannot run here", request.cpu);
-  if (!why_off_.empty()) return;
+    disabled_reason_ = fmt::format("code for {} cannot run here", request.cpu);
+  if (!disabled_reason_.empty()) return;
   costs_.emplace(request.cache_folder.empty() ? user_cache_folder() : request.cache_folder);
   tuner_.effort = request.tune;
   tuner_.costs = &*costs_;
@@ -40,7 +40,7 @@ Tuning::Tuning(const CompileRequest& request, const Toolbox& tools)
 }
 
 Tuner* Tuning::tuner_for(const std::string& backend) {
-  if (!why_off_.empty()) return nullptr;
+  if (!disabled_reason_.empty()) return nullptr;
   tuner_.time_kernels = [this, backend](const KernelBatch& batch, int threads) {
     return tools_.time_kernels(backend, batch, threads);
   };
@@ -48,7 +48,7 @@ Tuner* Tuning::tuner_for(const std::string& backend) {
 }
 
 TuningReport Tuning::report() const {
-  return {why_off_, tuner_.measured, tuner_.remembered, costs_ ? costs_->warning() : ""};
+  return {disabled_reason_, tuner_.measured, tuner_.remembered, costs_ ? costs_->warning() : ""};
 }
 
 }  // namespace intarsia

@@ -16,18 +16,19 @@
 
 namespace intarsia {
 
-/// What an executable writes. When `late` is false, `tensor` has its shape and memory and the callee fills
-/// it. When `late` is true the shape depends on data: the callee sets `tensor` and an `owner` that keeps its
-/// memory alive. An opaque value (sequence, optional) has only an owner, which no other backend understands.
+/// What an executable writes. When `dynamic` is false, `tensor` has its shape and memory and the callee fills
+/// it. When `dynamic` is true the shape depends on data: the callee sets `tensor` and an `owner` that keeps
+/// its memory alive. An opaque value (sequence, optional) has only an owner, which no other backend
+/// understands.
 struct Output {
   TensorView tensor;
   std::shared_ptr<void> owner;
-  bool late = false;
+  bool dynamic = false;
 };
 
 struct Input {
   TensorView tensor;
-  std::shared_ptr<void> owner;  // set for opaque and late values
+  std::shared_ptr<void> owner;  // set for opaque and dynamically shaped values
 };
 
 /// Called after a piece of work within a run, from the thread that did it. Times by clock_nanoseconds().
@@ -52,7 +53,7 @@ struct RunContext {
 class Executable {
  public:
   virtual ~Executable() = default;
-  /// Must not allocate when no output is late and the backend is native.
+  /// Must not allocate when no output is dynamic and the backend is native.
   virtual Status run(const RunContext& context) const = 0;
 };
 
@@ -80,7 +81,7 @@ struct OpaqueParts {
 struct RunBackend {
   std::string name;
   Result<std::unique_ptr<Executable>> (*load)(const LoadContext& context);
-  /// (optional) Opaque values at the border of the program. `encoded_type` is the value's serialised ONNX
+  /// (optional) Opaque values at the boundary of the program. `encoded_type` is the value's serialised ONNX
   /// TypeProto.
   Result<OpaqueParts> (*unpack)(const std::shared_ptr<void>& value, std::string_view encoded_type) = nullptr;
   Result<std::shared_ptr<void>> (*pack)(const OpaqueParts& parts, std::string_view encoded_type) = nullptr;

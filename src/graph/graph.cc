@@ -132,13 +132,13 @@ Graph extract_subgraph(const Graph& graph, const std::vector<NodeId>& nodes,
   part.name = graph.name;
   part.opsets = graph.opsets;
   ValueCopier copier(graph, part);
-  std::set<ValueId> border_inputs;
+  std::set<ValueId> boundary_inputs;
   for (NodeId id : nodes) {
     const Node& node = graph.node(id);
     for (ValueId read : values_read(node)) {
       const Value& value = graph.value(read);
       const bool inside = value.producer != no_node && std::ranges::binary_search(nodes, value.producer);
-      if (!inside && !value.constant && border_inputs.insert(read).second)
+      if (!inside && !value.constant && boundary_inputs.insert(read).second)
         part.inputs.push_back(copier.copy(read));
     }
   }

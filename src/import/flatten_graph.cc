@@ -29,17 +29,17 @@ class Flattener {
         resolver_(graph.functions, source),
         freezer_(graph.functions) {}
 
-  Result<Graph> run(const std::vector<BorderTensor>& inputs, const std::vector<BorderTensor>& outputs) {
+  Result<Graph> run(const std::vector<BoundaryTensor>& inputs, const std::vector<BoundaryTensor>& outputs) {
     NameScope scope{model_.nodes};
     TRY(index_nodes(scope));
-    for (const BorderTensor& input : inputs) {
+    for (const BoundaryTensor& input : inputs) {
       const ValueId value = graph_.add_value(input.name, input.type);
       names_.insert(input.name);
       graph_.inputs.push_back(value);
       scope.values[canonical_reference(input.tensor)] = value;
     }
-    for (const BorderTensor& output : outputs) names_.insert(output.name);
-    for (const BorderTensor& output : outputs) wanted_.push_back(canonical_reference(output.tensor));
+    for (const BoundaryTensor& output : outputs) names_.insert(output.name);
+    for (const BoundaryTensor& output : outputs) wanted_.push_back(canonical_reference(output.tensor));
     TRY(flatten(scope, wanted_));
     TRY(check_state_changes(scope));
     for (size_t i = 0; i < outputs.size(); ++i)
@@ -370,9 +370,9 @@ class Flattener {
   /// an Identity.
   Status add_output(const std::string& name, ValueId id) {
     if (variables_.contains(id)) return fail("output '{}' is a variable's handle", name);
-    const bool is_border =
+    const bool is_boundary =
         graph_.value(id).producer == no_node || std::ranges::find(graph_.outputs, id) != graph_.outputs.end();
-    if (!is_border) {
+    if (!is_boundary) {
       graph_.value(id).name = name;
       graph_.outputs.push_back(id);
       return {};
@@ -412,8 +412,8 @@ class Flattener {
 
 }  // namespace
 
-Result<Graph> flatten_graph(const GraphDef& graph, const std::vector<BorderTensor>& inputs,
-                            const std::vector<BorderTensor>& outputs, const TensorFlowSource& source,
+Result<Graph> flatten_graph(const GraphDef& graph, const std::vector<BoundaryTensor>& inputs,
+                            const std::vector<BoundaryTensor>& outputs, const TensorFlowSource& source,
                             const ReadSaved& read_saved) {
   return Flattener(graph, source, read_saved).run(inputs, outputs);
 }

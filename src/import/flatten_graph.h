@@ -9,8 +9,8 @@
 
 namespace intarsia {
 
-/// A tensor at the model's border: its name in the graph ("serving_default_x:0") and to users ("x").
-struct BorderTensor {
+/// A tensor at the model's boundary: its name in the graph ("serving_default_x:0") and to users ("x").
+struct BoundaryTensor {
   std::string tensor, name;
   ValueType type;
 };
@@ -20,8 +20,8 @@ using ReadSaved = std::function<Result<SavedContents>(const std::vector<std::str
                                                       const std::vector<SavedTable>& tables)>;
 
 /// `read_saved` may be empty: a frozen graph, which has no variables.
-Result<Graph> flatten_graph(const tensorflow::GraphDef& graph, const std::vector<BorderTensor>& inputs,
-                            const std::vector<BorderTensor>& outputs, const TensorFlowSource& source,
+Result<Graph> flatten_graph(const tensorflow::GraphDef& graph, const std::vector<BoundaryTensor>& inputs,
+                            const std::vector<BoundaryTensor>& outputs, const TensorFlowSource& source,
                             const ReadSaved& read_saved);
 
 }  // namespace intarsia

@@ -24,13 +24,14 @@ Result<std::vector<std::string>> list_functions(const std::string& path) {
   return with_kind(ErrorKind::corrupt, with_context(list_signatures(path), "model '{}'", path));
 }
 
-Result<ModelBorder> read_border(const std::string& path, const std::string& signature) {
+Result<ModelBoundary> read_boundary(const std::string& path, const std::string& signature) {
   const ModelFormat format = find_model_format(path);
   if (format == ModelFormat::onnx)
     return fail(ErrorKind::invalid_argument, "model '{}' is not a TensorFlow model", path);
-  Result<ModelBorder> border = format == ModelFormat::graph_def ? read_graph_def_border(path)
-                                                                : read_saved_model_border(path, signature);
-  return with_kind(ErrorKind::corrupt, with_context(std::move(border), "model '{}'", path));
+  Result<ModelBoundary> boundary = format == ModelFormat::graph_def
+                                       ? read_graph_def_boundary(path)
+                                       : read_saved_model_boundary(path, signature);
+  return with_kind(ErrorKind::corrupt, with_context(std::move(boundary), "model '{}'", path));
 }
 
 namespace {

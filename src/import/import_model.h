@@ -24,8 +24,8 @@ struct ImportOptions {
 /// Names of a model's functions: a SavedModel's signatures, else "main" alone.
 Result<std::vector<std::string>> list_functions(const std::string& path);
 
-/// The border of a TensorFlow model.
-Result<ModelBorder> read_border(const std::string& path, const std::string& signature);
+/// The boundary of a TensorFlow model.
+Result<ModelBoundary> read_boundary(const std::string& path, const std::string& signature);
 
 /// See import_onnx.h and import_tensorflow.h. Errors name the model.
 Result<Graph> import_model(const std::string& path, const ImportOptions& options = {});

@@ -37,8 +37,8 @@ auto guarded(const char* what, Read read) -> decltype(read()) {
 }
 
 /// Unknown sizes get a name of their own: "image_dim0".
-Result<ValueType> border_type(const std::string& name, int32_t data_type,
-                              std::optional<SymbolicShape> shape) {
+Result<ValueType> boundary_type(const std::string& name, int32_t data_type,
+                                std::optional<SymbolicShape> shape) {
   ValueType type;
   type.dtype = dtype_of(data_type);
   if (type.dtype == DType::undefined)
@@ -67,7 +67,7 @@ bool gives_nothing(const std::string& op) {
 }
 
 /// Placeholders are the inputs, nodes that nobody reads or waits for, but a NoOp, the outputs.
-Result<ModelBorder> find_border(const GraphDef& graph) {
+Result<ModelBoundary> find_boundary(const GraphDef& graph) {
   if (graph.nodes.empty()) return fail("is no GraphDef: it has no nodes");
   std::set<std::string> read;
   for (const NodeDef& node : graph.nodes) {
@@ -75,25 +75,25 @@ Result<ModelBorder> find_border(const GraphDef& graph) {
       if (node.op != "NoOp") read.insert(parse_reference(input).node);
     }
   }
-  ModelBorder border;
+  ModelBoundary boundary;
   for (const NodeDef& node : graph.nodes) {
     if (node.op == "Placeholder") {
       std::optional<SymbolicShape> shape = get_shape(node.attributes, "shape").value_or(std::nullopt);
-      border.inputs.push_back(
+      boundary.inputs.push_back(
           {node.name + ":0", node.name,
-           TRY(border_type(node.name, get_type(node.attributes, "dtype"), std::move(shape)))});
+           TRY(boundary_type(node.name, get_type(node.attributes, "dtype"), std::move(shape)))});
     } else if (!read.contains(node.name) && !gives_nothing(node.op)) {
-      border.outputs.push_back({node.name + ":0", node.name, {}});
+      boundary.outputs.push_back({node.name + ":0", node.name, {}});
     }
   }
-  if (border.outputs.empty()) return fail("has no outputs: every node is read by another");
-  return border;
+  if (boundary.outputs.empty()) return fail("has no outputs: every node is read by another");
+  return boundary;
 }
 
 Result<Graph> import_graph_bytes(std::string_view bytes, const TensorFlowSource& source) {
   const GraphDef graph = TRY(read_graph(bytes));
-  const ModelBorder border = TRY(find_border(graph));
-  return finish(TRY(flatten_graph(graph, border.inputs, border.outputs, source, {})));
+  const ModelBoundary boundary = TRY(find_boundary(graph));
+  return finish(TRY(flatten_graph(graph, boundary.inputs, boundary.outputs, source, {})));
 }
 
 std::string saved_model_file(const std::string& folder) {
@@ -135,32 +135,32 @@ Result<std::string> choose_signature(const MetaGraph& meta, const std::string& w
               fmt::join(names, ", "));
 }
 
-Result<std::vector<BorderTensor>> border_tensors(const std::map<std::string, TensorInfo>& infos,
-                                                 bool are_inputs) {
-  std::vector<BorderTensor> tensors;
+Result<std::vector<BoundaryTensor>> boundary_tensors(const std::map<std::string, TensorInfo>& infos,
+                                                     bool are_inputs) {
+  std::vector<BoundaryTensor> tensors;
   for (const auto& [key, info] : infos) {
     TRY(check_utf8(key, are_inputs ? "input" : "output"));
     if (!info.is_tensor)
       return fail(ErrorKind::unsupported,
                   "'{}' is a sparse or composite tensor; export a signature of plain tensors", key);
     tensors.push_back(
-        {info.name, key, are_inputs ? TRY(border_type(key, info.data_type, info.shape)) : ValueType{}});
+        {info.name, key, are_inputs ? TRY(boundary_type(key, info.data_type, info.shape)) : ValueType{}});
   }
   return tensors;
 }
 
-Result<ModelBorder> signature_border(const MetaGraph& meta, const std::string& name) {
+Result<ModelBoundary> signature_boundary(const MetaGraph& meta, const std::string& name) {
   const SignatureDef& signature = meta.signatures.at(name);
-  return ModelBorder{meta.tags,
-                     TRY(border_tensors(signature.inputs, true)),
-                     TRY(border_tensors(signature.outputs, false)),
-                     {}};
+  return ModelBoundary{meta.tags,
+                       TRY(boundary_tensors(signature.inputs, true)),
+                       TRY(boundary_tensors(signature.outputs, false)),
+                       {}};
 }
 
 Result<Graph> import_signature(const MetaGraph& meta, const std::string& wanted,
                                const TensorFlowSource& source, const std::string& folder) {
   const std::string name = TRY(choose_signature(meta, wanted));
-  const ModelBorder border = TRY(signature_border(meta, name));
+  const ModelBoundary boundary = TRY(signature_boundary(meta, name));
   const GraphDef graph = TRY(read_graph(meta.graph));
   if (!source.read_saved_model)
     return fail(ErrorKind::unsupported, "its variables are read by TensorFlow, which is not to be used here");
@@ -172,7 +172,7 @@ Result<Graph> import_signature(const MetaGraph& meta, const std::string& wanted,
     });
     return source.read_saved_model(files, variables, tables);
   };
-  Graph flat = TRY(with_context(flatten_graph(graph, border.inputs, border.outputs, source, read_saved),
+  Graph flat = TRY(with_context(flatten_graph(graph, boundary.inputs, boundary.outputs, source, read_saved),
                                 "signature '{}'", name));
   flat.name = name;
   return finish(std::move(flat));
@@ -206,19 +206,19 @@ Result<Graph> import_saved_model(const std::string& folder, const std::string& s
   return import_saved_model_bytes(text_of(file), signature, source, folder);
 }
 
-Result<ModelBorder> read_graph_def_border(const std::string& path) {
+Result<ModelBoundary> read_graph_def_boundary(const std::string& path) {
   const MappedFile file = TRY(map_file(path));
   return guarded("GraphDef",
-                 [&]() -> Result<ModelBorder> { return find_border(TRY(read_graph(text_of(file)))); });
+                 [&]() -> Result<ModelBoundary> { return find_boundary(TRY(read_graph(text_of(file)))); });
 }
 
-Result<ModelBorder> read_saved_model_border(const std::string& folder, const std::string& signature) {
+Result<ModelBoundary> read_saved_model_boundary(const std::string& folder, const std::string& signature) {
   const MappedFile file = TRY(map_file(saved_model_file(folder)));
-  return guarded("SavedModel", [&]() -> Result<ModelBorder> {
+  return guarded("SavedModel", [&]() -> Result<ModelBoundary> {
     const MetaGraph meta = TRY(read_serving_graph(text_of(file)));
-    ModelBorder border = TRY(signature_border(meta, TRY(choose_signature(meta, signature))));
-    border.unrestored = find_unrestored_variables(meta, TRY(read_graph(meta.graph)));
-    return border;
+    ModelBoundary boundary = TRY(signature_boundary(meta, TRY(choose_signature(meta, signature))));
+    boundary.unrestored = find_unrestored_variables(meta, TRY(read_graph(meta.graph)));
+    return boundary;
   });
 }
 

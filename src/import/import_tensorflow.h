@@ -33,14 +33,14 @@ Result<Graph> import_saved_model(const std::string& folder, const std::string& s
 Result<Graph> import_saved_model_bytes(std::string_view bytes, const std::string& signature,
                                        const TensorFlowSource& source, const std::string& folder);
 
-/// A model's border as its users and its graph name it; tags are those of a SavedModel's serving graph.
-struct ModelBorder {
+/// A model's boundary as its users and its graph name it; tags are those of a SavedModel's serving graph.
+struct ModelBoundary {
   std::vector<std::string> tags;
-  std::vector<BorderTensor> inputs, outputs;
+  std::vector<BoundaryTensor> inputs, outputs;
   std::vector<SavedVariable> unrestored;  // of a SavedModel, whatever the signature
 };
-Result<ModelBorder> read_graph_def_border(const std::string& path);
-Result<ModelBorder> read_saved_model_border(const std::string& folder, const std::string& signature);
+Result<ModelBoundary> read_graph_def_boundary(const std::string& path);
+Result<ModelBoundary> read_saved_model_boundary(const std::string& folder, const std::string& signature);
 
 /// Names of the signatures that can be called.
 Result<std::vector<std::string>> list_signatures(const std::string& folder);

@@ -36,7 +36,7 @@ struct CheckRequest {
 };
 
 struct CheckTools {
-  const Toolbox& compile;
+  const BackendRegistry& compile;
   std::span<const RunBackend> backends;
   Oracle oracle;
 };

@@ -16,7 +16,8 @@ StepList elide_copies(const StepList& steps) {
   return kept;
 }
 
-Status verify_steps(const Graph& graph, const Partition& partition, const std::vector<RegionBorder>& borders,
+Status verify_steps(const Graph& graph, const Partition& partition,
+                    const std::vector<RegionBoundary>& boundaries,
                     const std::vector<uint32_t>& memory_of_target, const StepList& steps) {
   std::set<PlacedValue> present;
   for (ValueId input : graph.inputs) present.insert({input, host_slot});
@@ -29,11 +30,11 @@ Status verify_steps(const Graph& graph, const Partition& partition, const std::v
       continue;
     }
     const uint32_t memory = memory_of_target[partition.regions[step.region].target];
-    for (ValueId input : borders[step.region].inputs) {
+    for (ValueId input : boundaries[step.region].inputs) {
       if (!present.contains({input, memory}))
         return fail("region {} reads '{}', which is not in its memory", step.region, graph.value(input).name);
     }
-    for (ValueId output : borders[step.region].outputs) present.insert({output, memory});
+    for (ValueId output : boundaries[step.region].outputs) present.insert({output, memory});
   }
   for (ValueId output : graph.outputs) {
     const Value& value = graph.value(output);

@@ -12,12 +12,12 @@ namespace {
 
 /// A value that must not leave its framework, from the node that makes it to one that reads it.
 struct OpaqueEdge {
-  uint32_t maker, reader;
+  uint32_t producer, reader;
   ValueId value;
 };
 
 /// Nodes that belong into one region, and why.
-struct Hull {
+struct OpaqueGroup {
   std::vector<uint32_t> nodes;  // ascending
   std::vector<OpaqueEdge> edges;
 };
@@ -35,9 +35,9 @@ Neighbors find_reading_nodes(const Graph& graph) {
   return next;
 }
 
-class HullCloser {
+class OpaqueGrouper {
  public:
-  HullCloser(const Graph& graph, const std::vector<PlacementTarget>& targets, Placement& placement)
+  OpaqueGrouper(const Graph& graph, const std::vector<PlacementTarget>& targets, Placement& placement)
       : graph_(graph),
         targets_(targets),
         placement_(placement),
@@ -46,7 +46,7 @@ class HullCloser {
         previous_(reverse_edges(next_)) {}
 
   Status run() {
-    while (TRY(close_hulls())) {
+    while (TRY(close_groups())) {
     }
     for (const auto& [edge, why] : opened_) placement_.reason[edge.second] += why;
     return {};
@@ -54,39 +54,39 @@ class HullCloser {
 
  private:
   /// One round. True when it changed something, so that there may be more to do.
-  Result<bool> close_hulls() {
+  Result<bool> close_groups() {
     bool moved = false, opened = false;
-    for (const Hull& hull : find_hulls()) {
-      const uint32_t target = placement_.target[hull.edges[0].maker];
-      const std::vector<uint32_t> refused = TRY(find_refused(hull, target));
+    for (const OpaqueGroup& opaque : find_opaque_groups()) {
+      const uint32_t target = placement_.target[opaque.edges[0].producer];
+      const std::vector<uint32_t> refused = TRY(find_refused(opaque, target));
       if (refused.empty()) {
-        moved |= move(hull, target);
+        moved |= move(opaque, target);
       } else {
-        TRY(open(hull, refused, target));
+        TRY(open(opaque, refused, target));
         opened = true;
       }
     }
-    if (opened) placement_ = as_placed_;  // nothing stays moved for the sake of a hull that is open
+    if (opened) placement_ = as_placed_;  // nothing stays moved for the sake of a group that is open
     return moved || opened;
   }
 
-  /// A path back from every reader to the maker makes a cycle of all nodes in between: hulls are strong
+  /// A path back from every reader to the producer makes a cycle of all nodes in between: groups are strong
   /// components.
-  std::vector<Hull> find_hulls() {
+  std::vector<OpaqueGroup> find_opaque_groups() {
     const std::vector<OpaqueEdge> edges = find_edges();
     placement_.group.clear();
     if (edges.empty()) return {};
     Neighbors cyclic = next_;
-    for (const OpaqueEdge& edge : edges) cyclic[edge.reader].push_back(edge.maker);
+    for (const OpaqueEdge& edge : edges) cyclic[edge.reader].push_back(edge.producer);
     placement_.group = strong_components(cyclic);
-    std::map<uint32_t, Hull> hulls;
-    for (const OpaqueEdge& edge : edges) hulls[placement_.group[edge.reader]].edges.push_back(edge);
+    std::map<uint32_t, OpaqueGroup> groups;
+    for (const OpaqueEdge& edge : edges) groups[placement_.group[edge.reader]].edges.push_back(edge);
     for (uint32_t i = 0; i < placement_.group.size(); ++i) {
-      if (const auto hull = hulls.find(placement_.group[i]); hull != hulls.end())
-        hull->second.nodes.push_back(i);
+      if (const auto opaque = groups.find(placement_.group[i]); opaque != groups.end())
+        opaque->second.nodes.push_back(i);
     }
-    std::vector<Hull> list;
-    for (auto& [group, hull] : hulls) list.push_back(std::move(hull));
+    std::vector<OpaqueGroup> list;
+    for (auto& [group, opaque] : groups) list.push_back(std::move(opaque));
     return list;
   }
 
@@ -97,41 +97,41 @@ class HullCloser {
       for (ValueId read : values_read(graph_.nodes[i])) {
         const Value& value = graph_.value(read);
         if (value.producer == no_node || !is_opaque(value.type) || opened_.contains({read, i})) continue;
-        const auto maker = static_cast<uint32_t>(index(value.producer));
-        if (placement_.target[maker] == placement_.target[i]) edges.push_back({maker, i, read});
+        const auto producer = static_cast<uint32_t>(index(value.producer));
+        if (placement_.target[producer] == placement_.target[i]) edges.push_back({producer, i, read});
       }
     }
     return edges;
   }
 
-  /// The nodes of the hull that cannot move to the target. Error: one of them is pinned.
-  Result<std::vector<uint32_t>> find_refused(const Hull& hull, uint32_t target) const {
+  /// The nodes of the group that cannot move to the target. Error: one of them is pinned.
+  Result<std::vector<uint32_t>> find_refused(const OpaqueGroup& opaque, uint32_t target) const {
     std::vector<uint32_t> refused;
-    for (uint32_t node : hull.nodes) {
+    for (uint32_t node : opaque.nodes) {
       if (placement_.target[node] == target) continue;
       if (!placement_.pinned.empty() && placement_.pinned[node])
-        return impossible(hull, node, target,
+        return impossible(opaque, node, target,
                           fmt::format("is pinned to {}", targets_[placement_.target[node]].name));
       if (!targets_[target].backend->supports(graph_, NodeId{node}).yes) refused.push_back(node);
     }
     return refused;
   }
 
-  bool move(const Hull& hull, uint32_t target) {
+  bool move(const OpaqueGroup& opaque, uint32_t target) {
     bool moved = false;
     std::unordered_map<uint32_t, const OpaqueEdge*> farthest;  // of the edges from a node or from before it
     const auto extend = [&](uint32_t node, const OpaqueEdge* edge) {
       const OpaqueEdge*& known = farthest.try_emplace(node, edge).first->second;
       if (known->reader < edge->reader) known = edge;
     };
-    for (const OpaqueEdge& edge : hull.edges) extend(edge.maker, &edge);
-    for (uint32_t node : hull.nodes) {
+    for (const OpaqueEdge& edge : opaque.edges) extend(edge.producer, &edge);
+    for (uint32_t node : opaque.nodes) {
       for (uint32_t before : previous_[node]) {
         if (const auto at = farthest.find(before); at != farthest.end()) extend(node, at->second);
       }
       if (placement_.target[node] == target) continue;
       const auto edge = farthest.find(node);
-      const ValueId value = edge == farthest.end() ? hull.edges[0].value : edge->second->value;
+      const ValueId value = edge == farthest.end() ? opaque.edges[0].value : edge->second->value;
       placement_.target[node] = target;
       placement_.reason[node] = fmt::format("between operators that pass '{}'", graph_.value(value).name);
       moved = true;
@@ -139,21 +139,21 @@ class HullCloser {
     return moved;
   }
 
-  /// Leaves those values of the hull to be handed over that have a refused node in between.
-  Status open(const Hull& hull, const std::vector<uint32_t>& refused, uint32_t target) {
+  /// Leaves those values of the group to be handed over that have a refused node in between.
+  Status open(const OpaqueGroup& opaque, const std::vector<uint32_t>& refused, uint32_t target) {
     const Target& backend = *targets_[target].backend;
     std::vector<OpaqueEdge> handed;
-    for (const OpaqueEdge& edge : hull.edges) {
+    for (const OpaqueEdge& edge : opaque.edges) {
       if (backend.hands_over(graph_.value(edge.value).type)) handed.push_back(edge);
     }
     const std::string because = backend.supports(graph_, NodeId{refused[0]}).because;
     if (handed.empty()) {
       return impossible(
-          hull, refused[0], target,
+          opaque, refused[0], target,
           fmt::format("is refused by {} ({}), which cannot hand such a value from one region to another",
                       backend.name(), because));
     }
-    for (const OpaqueEdge& edge : choose_to_open(hull, handed, refused)) {
+    for (const OpaqueEdge& edge : choose_to_open(opaque, handed, refused)) {
       opened_.emplace(
           std::pair(edge.value, edge.reader),
           fmt::format("; '{}' may come from another region, as {} refuses '{}' in between",
@@ -164,46 +164,47 @@ class HullCloser {
 
   /// Each has a refused node in between; else those that are read behind one, for every circle through it has
   /// such an edge.
-  std::vector<OpaqueEdge> choose_to_open(const Hull& hull, const std::vector<OpaqueEdge>& handed,
+  std::vector<OpaqueEdge> choose_to_open(const OpaqueGroup& opaque, const std::vector<OpaqueEdge>& handed,
                                          const std::vector<uint32_t>& refused) const {
-    if (std::vector<OpaqueEdge> round = edges_round(hull, handed, refused); !round.empty()) return round;
-    const std::set<uint32_t> after = reach(hull, refused, next_);
+    if (std::vector<OpaqueEdge> round = edges_round(opaque, handed, refused); !round.empty()) return round;
+    const std::set<uint32_t> after = reach(opaque, refused, next_);
     std::vector<OpaqueEdge> behind;
     std::ranges::copy_if(handed, std::back_inserter(behind),
                          [&](const OpaqueEdge& edge) { return after.contains(edge.reader); });
     return behind.empty() ? handed : behind;
   }
 
-  tl::unexpected<Error> impossible(const Hull& hull, uint32_t node, uint32_t target,
+  tl::unexpected<Error> impossible(const OpaqueGroup& opaque, uint32_t node, uint32_t target,
                                    const std::string& why) const {
-    const OpaqueEdge edge = edge_round(hull, {node});
+    const OpaqueEdge edge = edge_round(opaque, {node});
     return fail(
         "'{}' passes from '{}' to '{}' inside {} and cannot leave it, but node '{}' ({}) in between {}; pin "
         "all three to one target",
-        graph_.value(edge.value).name, graph_.nodes[edge.maker].name, graph_.nodes[edge.reader].name,
+        graph_.value(edge.value).name, graph_.nodes[edge.producer].name, graph_.nodes[edge.reader].name,
         targets_[target].name, graph_.nodes[node].name, graph_.nodes[node].op, why);
   }
 
-  /// An edge with a path from its maker to its reader through the nodes; any edge of the hull when only all
-  /// together hold them.
-  OpaqueEdge edge_round(const Hull& hull, const std::vector<uint32_t>& nodes) const {
-    const std::vector<OpaqueEdge> round = edges_round(hull, hull.edges, nodes);
-    return round.empty() ? hull.edges[0] : round[0];
+  /// An edge with a path from its producer to its reader through the nodes; any edge of the group when only
+  /// all together hold them.
+  OpaqueEdge edge_round(const OpaqueGroup& opaque, const std::vector<uint32_t>& nodes) const {
+    const std::vector<OpaqueEdge> round = edges_round(opaque, opaque.edges, nodes);
+    return round.empty() ? opaque.edges[0] : round[0];
   }
 
-  /// Those of the edges with a path from the maker to one of the nodes, and from one of them to the reader.
-  std::vector<OpaqueEdge> edges_round(const Hull& hull, std::vector<OpaqueEdge> edges,
+  /// Those of the edges with a path from the producer to one of the nodes, and from one of them to the
+  /// reader.
+  std::vector<OpaqueEdge> edges_round(const OpaqueGroup& opaque, std::vector<OpaqueEdge> edges,
                                       const std::vector<uint32_t>& nodes) const {
-    const std::set<uint32_t> after = reach(hull, nodes, next_), before = reach(hull, nodes, previous_);
+    const std::set<uint32_t> after = reach(opaque, nodes, next_), before = reach(opaque, nodes, previous_);
     std::erase_if(edges, [&](const OpaqueEdge& edge) {
-      return !before.contains(edge.maker) || !after.contains(edge.reader);
+      return !before.contains(edge.producer) || !after.contains(edge.reader);
     });
     return edges;
   }
 
-  std::set<uint32_t> reach(const Hull& hull, const std::vector<uint32_t>& from,
+  std::set<uint32_t> reach(const OpaqueGroup& opaque, const std::vector<uint32_t>& from,
                            const Neighbors& neighbours) const {
-    const uint32_t group = placement_.group[hull.nodes[0]];
+    const uint32_t group = placement_.group[opaque.nodes[0]];
     std::set<uint32_t> seen(from.begin(), from.end());
     for (std::vector<uint32_t> stack = from; !stack.empty();) {
       const uint32_t at = stack.back();
@@ -227,9 +228,9 @@ class HullCloser {
 
 bool is_opaque(const ValueType& type) { return type.opaque || type.dtype == DType::string; }
 
-Status keep_opaque_inside(const Graph& graph, const std::vector<PlacementTarget>& targets,
-                          Placement& placement) {
-  return HullCloser(graph, targets, placement).run();
+Status group_opaque_values(const Graph& graph, const std::vector<PlacementTarget>& targets,
+                           Placement& placement) {
+  return OpaqueGrouper(graph, targets, placement).run();
 }
 
 }  // namespace intarsia

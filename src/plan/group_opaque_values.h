@@ -6,18 +6,18 @@
 namespace intarsia {
 
 /// Strings, sequences, optionals and resources that one node of a framework makes and another node of the
-/// same target reads never leave a region: the two nodes, and every node on a path between them, form a hull.
-/// A hull's nodes move to the framework (the reason says between whom they lie) and get one `group`, which
-/// partition_graph keeps in one region. Hulls that would read from each other in a circle become one, so that
-/// the graph of hulls has no cycle. Other nodes stay where they are.
+/// same target reads never leave a region: the two nodes, and every node on a path between them, form a group
+/// of opaque values. Its nodes move to the framework (the reason says between whom they lie) and get one
+/// `group`, which partition_graph keeps in one region. Groups that would read from each other in a circle
+/// become one, so that the graph of groups has no cycle. Other nodes stay where they are.
 ///   s = Split@ort(x); n = Relu@halide(s[0]); y = Join@ort(s, n), s a sequence  =>  all three @ort, one group
-/// Where the framework refuses a node in between, hulls that need it are left open and the reader's reason
+/// Where the framework refuses a node in between, groups that need it are left open and the reader's reason
 /// says so, if the framework hands such values over between its regions (Target::hands_over). Errors name
 /// both nodes, the value and the node in between: it is pinned elsewhere, or refused and the value cannot be
 /// handed over. Linear in nodes and edges for each round of moves; moves that pass more such values make
 /// further rounds.
-Status keep_opaque_inside(const Graph& graph, const std::vector<PlacementTarget>& targets,
-                          Placement& placement);
+Status group_opaque_values(const Graph& graph, const std::vector<PlacementTarget>& targets,
+                           Placement& placement);
 
 /// Strings too: a framework has its own form of them.
 bool is_opaque(const ValueType& type);

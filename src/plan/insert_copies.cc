@@ -5,8 +5,8 @@
 
 namespace intarsia {
 
-std::vector<RegionBorder> find_borders(const Graph& graph, const Partition& partition) {
-  std::vector<RegionBorder> borders(partition.regions.size());
+std::vector<RegionBoundary> find_boundaries(const Graph& graph, const Partition& partition) {
+  std::vector<RegionBoundary> boundaries(partition.regions.size());
   const std::vector<std::vector<NodeId>> readers = find_readers(graph);
   std::vector<bool> is_output(graph.values.size(), false);
   for (ValueId output : graph.outputs) is_output[index(output)] = true;
@@ -16,21 +16,22 @@ std::vector<RegionBorder> find_borders(const Graph& graph, const Partition& part
       for (ValueId read : values_read(graph.node(node))) {
         const Value& value = graph.value(read);
         const bool inside = value.producer != no_node && partition.region_of[index(value.producer)] == r;
-        if (!inside && !value.constant && seen.insert(index(read)).second) borders[r].inputs.push_back(read);
+        if (!inside && !value.constant && seen.insert(index(read)).second)
+          boundaries[r].inputs.push_back(read);
       }
       for (ValueId output : graph.node(node).outputs) {
         if (output == no_value) continue;
         const bool read_outside = std::ranges::any_of(
             readers[index(output)], [&](NodeId reader) { return partition.region_of[index(reader)] != r; });
-        if (read_outside || is_output[index(output)]) borders[r].outputs.push_back(output);
+        if (read_outside || is_output[index(output)]) boundaries[r].outputs.push_back(output);
       }
     }
   }
-  return borders;
+  return boundaries;
 }
 
 StepList insert_copies(const Graph& graph, const Partition& partition,
-                       const std::vector<RegionBorder>& borders,
+                       const std::vector<RegionBoundary>& boundaries,
                        const std::vector<uint32_t>& memory_of_target) {
   std::vector<uint32_t> home(graph.values.size(), host_slot);
   StepList steps;
@@ -40,9 +41,9 @@ StepList insert_copies(const Graph& graph, const Partition& partition,
   };
   for (uint32_t r = 0; r < partition.regions.size(); ++r) {
     const uint32_t memory = memory_of_target[partition.regions[r].target];
-    for (ValueId input : borders[r].inputs) copy_to(input, memory);
+    for (ValueId input : boundaries[r].inputs) copy_to(input, memory);
     steps.push_back({ScheduleStep::Kind::run, r, {}, {}});
-    for (ValueId output : borders[r].outputs) home[index(output)] = memory;
+    for (ValueId output : boundaries[r].outputs) home[index(output)] = memory;
   }
   for (ValueId output : graph.outputs) {
     if (!graph.value(output).constant) copy_to(output, host_slot);

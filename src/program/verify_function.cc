@@ -29,8 +29,8 @@ class FunctionVerifier {
     TRY(verify_arenas());
     for (const auto& value : function_.values)
       TRY(with_context(verify_value(*value), "value '{}'", value->name));
-    TRY(verify_border(function_.inputs, "input"));
-    TRY(verify_border(function_.outputs, "output"));
+    TRY(verify_boundary(function_.inputs, "input"));
+    TRY(verify_boundary(function_.outputs, "output"));
     TRY(verify_callers_values());
     for (size_t i = 0; i < ready_.size(); ++i) {
       const Storage storage = function_.values[i]->storage;
@@ -99,13 +99,13 @@ class FunctionVerifier {
       case Storage::input:
         return on_host(value) ? Status() : fail("an input that is not on a host slot");
       case Storage::output:
-        if (!fixed) return fail("an output of unknown size; want storage late");
+        if (!fixed) return fail("an output of unknown size; want storage dynamic");
         return on_host(value) ? Status() : fail("an output that is not on a host slot");
       case Storage::arena:
         if (!fixed || dtype == DType::string)
           return fail("in the arena, though its size in bytes is not known");
         return verify_in_arena(value.slot, value.offset, bytes);
-      case Storage::late:
+      case Storage::dynamic:
         return {};
       case Storage::constant:
         return verify_constant(value);
@@ -126,17 +126,18 @@ class FunctionVerifier {
     return {};
   }
 
-  Status verify_border(const std::vector<uint32_t>& border, std::string_view what) const {
+  Status verify_boundary(const std::vector<uint32_t>& boundary, std::string_view what) const {
     std::set<std::string_view> names;
-    for (uint32_t id : border) {
+    for (uint32_t id : boundary) {
       if (id >= function_.values.size())
         return fail("{} is value {} of {}", what, id, function_.values.size());
       const fbs::ValueT& value = *function_.values[id];
       if (value.name.empty() || !names.insert(value.name).second) {
         return fail("{} name '{}' is empty or there twice", what, value.name);
       }
-      const bool legal = what == "input" ? value.storage == Storage::input
-                                         : value.storage == Storage::output || value.storage == Storage::late;
+      const bool legal = what == "input"
+                             ? value.storage == Storage::input
+                             : value.storage == Storage::output || value.storage == Storage::dynamic;
       if (!legal)
         return fail("{} '{}' has storage {}", what, value.name, fbs::EnumNameStorage(value.storage));
       if (!on_host(value)) return fail("{} '{}' is not on a host slot", what, value.name);
@@ -152,7 +153,7 @@ class FunctionVerifier {
     for (size_t i = 0; i < known.size(); ++i) {
       const fbs::ValueT& value = *function_.values[i];
       if (!known[i] && (value.storage == Storage::input || value.storage == Storage::output)) {
-        return fail("value '{}' has storage {} but is not on the function's border", value.name,
+        return fail("value '{}' has storage {} but is not on the function's boundary", value.name,
                     fbs::EnumNameStorage(value.storage));
       }
     }

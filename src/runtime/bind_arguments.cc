@@ -141,7 +141,7 @@ Status ArgumentBinder::check_overlap(const NamedTensor& output) const {
 Status ArgumentBinder::bind_output(NamedTensor& output, uint32_t id) {
   ValueState& value = values_[id];
   if (output.tensor.data == nullptr) {
-    if (value.is_late()) return {};  // hand_over gives the memory that the run made
+    if (value.is_dynamic()) return {};  // hand_over gives the memory that the run made
     const Tensor made(static_cast<DType>(value.about->dtype), value.about->dims);
     output.tensor = made.view();
     output.owner = made.owner();
@@ -149,7 +149,7 @@ Status ArgumentBinder::bind_output(NamedTensor& output, uint32_t id) {
     TRY(check_tensor(outputs_, output, value));
     TRY(check_overlap(output));
   }
-  if (value.is_late()) return {};
+  if (value.is_dynamic()) return {};
   const bool direct = is_aligned(output.tensor);
   value.set_data(direct ? output.tensor.data : scratch(id, output.tensor).data());
   return {};
@@ -159,7 +159,7 @@ void ArgumentBinder::provide_ungiven_outputs() {
   if (outputs_.given_count == outputs_.values.size()) return;
   for (size_t i = 0; i < outputs_.values.size(); ++i) {
     ValueState& value = values_[outputs_.values[i]];
-    if (!outputs_.given[i] && !value.is_late())
+    if (!outputs_.given[i] && !value.is_dynamic())
       value.set_data(scratch(outputs_.values[i], value.view).data());
   }
 }
@@ -187,7 +187,7 @@ Status ArgumentBinder::hand_over(std::span<NamedTensor> outputs) {
   for (size_t i = 0; i < outputs.size(); ++i) {
     NamedTensor& output = outputs[i];
     ValueState& value = values_[outputs_.values[output_positions_[i]]];
-    if (value.is_late() && (value.is_opaque() || output.tensor.data == nullptr)) {
+    if (value.is_dynamic() && (value.is_opaque() || output.tensor.data == nullptr)) {
       output.tensor = value.view;
       output.owner = value.owner;
     } else if (value.view.data != output.tensor.data) {

@@ -22,7 +22,7 @@ class ArgumentBinder {
 
   /// Before the steps. Every error names the argument.
   Status bind(std::span<const NamedTensor> inputs, std::span<NamedTensor> outputs);
-  /// After the steps: gives late outputs away and copies into buffers that the steps could not write
+  /// After the steps: gives dynamic outputs away and copies into buffers that the steps could not write
   /// directly.
   Status hand_over(std::span<NamedTensor> outputs);
 

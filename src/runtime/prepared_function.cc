@@ -29,7 +29,7 @@ PreparedFunction::PreparedFunction(const BoundProgram& program, const fbs::Funct
   for (size_t i = 0; i < values_.size(); ++i) {
     values_[i].about = function.values[i].get();
     prepare_value(values_[i], arenas);
-    has_late_ |= values_[i].is_late();
+    has_dynamic_ |= values_[i].is_dynamic();
   }
   // Reserved at once: steps and values keep pointers into these two.
   size_t inputs = 0, outputs = 0;
@@ -77,12 +77,13 @@ void PreparedFunction::prepare_step(size_t number, std::span<std::byte* const> a
   step.kind = about.kind;
   step.inputs = about.inputs;
   step.outputs = about.outputs;
-  step.writes_late = std::ranges::any_of(about.outputs, [&](uint32_t id) { return values_[id].is_late(); });
+  step.writes_dynamic =
+      std::ranges::any_of(about.outputs, [&](uint32_t id) { return values_[id].is_dynamic(); });
   if (about.kind == fbs::StepKind::copy) {
     const ValueState& from = values_[about.inputs[0]];
     step.device = program_.devices[from.about->slot].get();
     step.target = program_.devices[values_[about.outputs[0]].about->slot].get();
-    if (!step.device->in_host_memory() && !step.target->in_host_memory() && !from.is_late()) {
+    if (!step.device->in_host_memory() && !step.target->in_host_memory() && !from.is_dynamic()) {
       std::vector<std::byte>& staging = staging_[values_[about.outputs[0]].about->slot];
       staging.resize(std::max(staging.size(), from.view.bytes()));
     }
@@ -99,7 +100,7 @@ void PreparedFunction::prepare_step(size_t number, std::span<std::byte* const> a
     values_[id].readers.push_back(&inputs_.back());
   }
   for (uint32_t id : about.outputs) {
-    outputs_.push_back({values_[id].view, nullptr, values_[id].is_late()});
+    outputs_.push_back({values_[id].view, nullptr, values_[id].is_dynamic()});
     values_[id].writer = &outputs_.back();
   }
   step.context = RunContext{.inputs = {first_input, about.inputs.size()},
@@ -108,7 +109,7 @@ void PreparedFunction::prepare_step(size_t number, std::span<std::byte* const> a
 }
 
 /// What a backend handed over must be what the description promised to its readers.
-Status PreparedFunction::take_late(uint32_t id) {
+Status PreparedFunction::take_dynamic(uint32_t id) {
   ValueState& value = values_[id];
   Output& made = *value.writer;
   const TensorView& tensor = made.tensor;
@@ -131,9 +132,9 @@ Status PreparedFunction::take_late(uint32_t id) {
 
 Status PreparedFunction::run_region(PreparedStep& step) {
   TRY(step.device->run(*step.executable, step.context));
-  if (step.writes_late) {
+  if (step.writes_dynamic) {
     for (uint32_t id : step.outputs) {
-      if (values_[id].is_late()) TRY(take_late(id));
+      if (values_[id].is_dynamic()) TRY(take_dynamic(id));
     }
   }
   return {};
@@ -148,10 +149,10 @@ Status PreparedFunction::run_copy(PreparedStep& step) {
   }
   const bool text = from.view.dtype == DType::string;
   const size_t bytes = from.view.bytes();
-  if (to.is_late() && text) {
+  if (to.is_dynamic() && text) {
     const Tensor made(from.view.dtype, from.view.shape);
     to.set(made.view(), made.owner());
-  } else if (to.is_late()) {
+  } else if (to.is_dynamic()) {
     const Buffer made = TRY(step.target->allocate(bytes));
     to.set(TensorView{made.data(), from.view.dtype, from.view.shape}, made.memory());
   } else if (from.view.shape != to.view.shape) {
@@ -234,9 +235,9 @@ Status PreparedFunction::run_steps() {
   return {};
 }
 
-void PreparedFunction::drop_late_values() {
+void PreparedFunction::drop_dynamic_values() {
   for (ValueState& value : values_) {
-    if (!value.is_late()) continue;
+    if (!value.is_dynamic()) continue;
     value.set(TensorView{nullptr, static_cast<DType>(value.about->dtype), {}}, nullptr);
     if (value.writer != nullptr) *value.writer = Output{value.view, nullptr, true};
   }
@@ -248,7 +249,7 @@ Status PreparedFunction::run(std::span<const NamedTensor> inputs, std::span<Name
     TRY(run_steps());
     return binder_->hand_over(outputs);
   });
-  if (has_late_) drop_late_values();
+  if (has_dynamic_) drop_dynamic_values();
   return status;
 }
 

@@ -16,12 +16,12 @@ namespace intarsia {
 /// A value during a run: where it is now, and the places in step arguments that repeat it.
 struct ValueState {
   const fbs::ValueT* about = nullptr;
-  TensorView view;              // on the value's slot; data is null while a late value does not exist
-  std::shared_ptr<void> owner;  // of a late value's memory
+  TensorView view;  // on the value's slot; data is null while a dynamically shaped value does not exist
+  std::shared_ptr<void> owner;  // of a dynamically shaped value's memory
   std::vector<Input*> readers;
   Output* writer = nullptr;
 
-  bool is_late() const { return about->storage == fbs::Storage::late; }
+  bool is_dynamic() const { return about->storage == fbs::Storage::dynamic; }
   bool is_opaque() const { return about->dtype == 0; }
   void set_data(void* data);
   /// Also the shape, dtype and owner.
@@ -38,7 +38,7 @@ struct PreparedStep {
   Device* target = nullptr;                // copy
   std::span<const uint32_t> inputs;        // values
   std::span<const uint32_t> outputs;
-  bool writes_late = false;
+  bool writes_dynamic = false;
   TraceHook trace_kernel;  // set while the session is traced
 };
 
@@ -65,11 +65,11 @@ class PreparedFunction {
   Status do_step(size_t number);
   Status run_region(PreparedStep& step);
   Status run_copy(PreparedStep& step);
-  Status take_late(uint32_t value);
+  Status take_dynamic(uint32_t value);
   std::string step_text(const PreparedStep& step) const;
   Status run_traced(PreparedStep& step);
   void dump_outputs(const PreparedStep& step);
-  void drop_late_values();
+  void drop_dynamic_values();
 
   const BoundProgram& program_;
   const fbs::FunctionT& function_;
@@ -80,7 +80,7 @@ class PreparedFunction {
   /// By slot copied to, from a device that is not in the host's memory either. One lane uses each.
   std::vector<std::vector<std::byte>> staging_;
   std::unique_ptr<class ArgumentBinder> binder_;
-  bool has_late_ = false;
+  bool has_dynamic_ = false;
   DumpHook dump_;
   TraceCallback trace_;
   std::unique_ptr<Lanes> lanes_;  // null: steps run one after the other; last, so that its threads end first

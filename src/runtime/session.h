@@ -40,9 +40,9 @@ class Session {
 
   /// Runs `function` (empty: the only one). Every input must be there; outputs that are not asked for are
   /// computed and dropped. Inputs and outputs must not overlap. Allocates nothing and takes no lock when no
-  /// value is late, the outputs have memory, buffers are aligned to their element size, and all steps run on
-  /// one device. Errors name the argument, or the region and its source nodes; the outputs' contents are then
-  /// undefined.
+  /// value is dynamic, the outputs have memory, buffers are aligned to their element size, and all steps run
+  /// on one device. Errors name the argument, or the region and its source nodes; the outputs' contents are
+  /// then undefined.
   Status run(std::string_view function, std::span<const NamedTensor> inputs, std::span<NamedTensor> outputs);
 
   /// For --dump: an empty function switches it off. With it, steps run one after the other.

@@ -81,8 +81,8 @@ class Target {
     (void)graph, (void)node;
     return {};
   }
-  /// `region` is a complete graph whose inputs and outputs are the border, in the order in which the run half
-  /// gets them. Every node in it was said to be supported.
+  /// `region` is a complete graph whose inputs and outputs are the boundary, in the order in which the run
+  /// half gets them. Every node in it was said to be supported.
   virtual Result<CompiledRegion> compile(const Graph& region, const CompileOptions& options) const = 0;
 };
 

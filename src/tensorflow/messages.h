@@ -45,7 +45,7 @@ struct GraphDef {
   int32_t producer = 0;  // version of the graph's meaning; 0: unknown
 };
 
-/// A tensor at a model's border.
+/// A tensor at a model's boundary.
 struct TensorInfo {
   std::string name;  // "serving_default_image:0"
   int32_t data_type = 0;

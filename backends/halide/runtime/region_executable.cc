@@ -14,7 +14,7 @@ Status RegionExecutable::check(const RunContext& context) const {
       return fail("halide: input {} has {} bytes, the region reads {}", i, context.inputs[i].tensor.bytes(),
                   code_.input_bytes[i]);
   for (size_t i = 0; i < code_.output_bytes.size(); ++i)
-    if (context.outputs[i].late || !context.outputs[i].tensor.data ||
+    if (context.outputs[i].dynamic || !context.outputs[i].tensor.data ||
         context.outputs[i].tensor.bytes() < code_.output_bytes[i])
       return fail("halide: output {} has {} bytes, the region writes {}", i,
                   context.outputs[i].tensor.bytes(), code_.output_bytes[i]);
