@@ -5,45 +5,19 @@ src/measure/ check_model.cc nudge_inputs.cc report_check.cc bisect_model.cc
 registry/ oracles.cc
 """
 
-import subprocess
-
 import numpy as np
 import pytest
-from cli_models import SOURCE, call, call_json, save
+from cli_models import build_kernel, call, call_json, save
 from onnx import TensorProto, helper
 
-# A user's kernel of OP in DOMAIN, for one float tensor: twice the input, which is not what the framework computes.
-WRONG_KERNEL = """
-#include <intarsia/kernel.h>
-static int infer(const intarsia_kernel_node* node, const intarsia_kernel_tensor* in, size_t n, intarsia_kernel_tensor* out, size_t m,
-                 intarsia_kernel_message* message) { out[0] = in[0]; out[0].data = 0; return 0; }
-static int run(const intarsia_kernel_node* node, const intarsia_kernel_tensor* in, size_t n, const intarsia_kernel_tensor* out, size_t m,
-               intarsia_kernel_message* message) {
-  size_t count = 1;
-  for (int i = 0; i < in[0].rank; ++i) count *= in[0].sizes[i];
-  for (size_t i = 0; i < count; ++i) ((float*)out[0].data)[i] = 2 * ((const float*)in[0].data)[i];
-  return 0;
-}
-static const intarsia_kernel kernel = {sizeof(kernel), DOMAIN, OP, infer, run};
-static const intarsia_kernel* const kernels[] = {&kernel};
-static const intarsia_kernel_library library = {sizeof(library), INTARSIA_KERNEL_ABI, 1, kernels};
-const intarsia_kernel_library* intarsia_kernels(void) { return &library; }
-"""
 
-
-def wrong_kernel(folder, domain, op):
-    (folder / "wrong.c").write_text(WRONG_KERNEL.replace("DOMAIN", f'"{domain}"').replace("OP", f'"{op}"'))
-    library = folder / "libwrong.so"
-    subprocess.run(
-        ["cc", "-shared", "-fPIC", f"-I{SOURCE}/include", folder / "wrong.c", "-o", library],
-        check=True,
-        timeout=60,
-    )
-    return library
+def wrong_kernel(folder, domain, operator):
+    """Twice the input, which is not what the framework computes."""
+    return build_kernel(folder, domain, operator, "2 * x")
 
 
 def save_chain(path, last="Abs"):
-    """x[3] through operators of ONNX and two that only ONNX Runtime knows; with the kernel above `wrong` is wrong."""
+    """x[3] through operators of ONNX and two that only ONNX Runtime knows; with wrong_kernel() `wrong` is wrong."""
 
     def foreign(op, source, value, name):
         return helper.make_node(op, [source], [value], name, domain="com.microsoft")

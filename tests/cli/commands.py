@@ -22,7 +22,7 @@ import pytest
 from cli_models import (
     INTARSIA,
     LIGHT_MODELS,
-    SOURCE,
+    build_kernel,
     call,
     call_json,
     compile_small,
@@ -536,32 +536,8 @@ def test_run_needs_no_compiler(tmp_path):
     assert "y" in call("run", program, env=environment).stdout
 
 
-KERNEL = """
-#include <intarsia/kernel.h>
-static int infer(const intarsia_kernel_node* node, const intarsia_kernel_tensor* in, size_t n, intarsia_kernel_tensor* out, size_t m,
-                 intarsia_kernel_message* message) { out[0] = in[0]; out[0].data = 0; return 0; }
-static int run(const intarsia_kernel_node* node, const intarsia_kernel_tensor* in, size_t n, const intarsia_kernel_tensor* out, size_t m,
-               intarsia_kernel_message* message) {
-  size_t count = 1;
-  for (int i = 0; i < in[0].rank; ++i) count *= in[0].sizes[i];
-  for (size_t i = 0; i < count; ++i) ((float*)out[0].data)[i] = 2 * ((const float*)in[0].data)[i] + 1;
-  return 0;
-}
-static const intarsia_kernel kernel = {sizeof(kernel), "my.ops", "Strange", infer, run};
-static const intarsia_kernel* const kernels[] = {&kernel};
-static const intarsia_kernel_library library = {sizeof(library), INTARSIA_KERNEL_ABI, 1, kernels};
-const intarsia_kernel_library* intarsia_kernels(void) { return &library; }
-"""
-
-
 def test_own_kernels(tmp_path):
-    (tmp_path / "kernel.c").write_text(KERNEL)
-    library = tmp_path / "libkernel.so"
-    subprocess.run(
-        ["cc", "-shared", "-fPIC", f"-I{SOURCE}/include", tmp_path / "kernel.c", "-o", library],
-        check=True,
-        timeout=60,
-    )
+    library = build_kernel(tmp_path, "my.ops", "Strange", "2 * x + 1")
     model = save(
         tmp_path / "strange.onnx",
         [

@@ -5,13 +5,10 @@ src/plan/ group_opaque_values.cc
 """
 
 import os
-import signal
-import subprocess
-import time
 
 import numpy as np
 import pytest
-from cli_models import INTARSIA, TensorProto, call, call_json, error_of, helper, numpy_helper, save
+from cli_models import TensorProto, call, call_json, error_of, helper, kill_soon, numpy_helper, save
 
 MICROSOFT = "com.microsoft"
 OPSETS = (("", 18), (MICROSOFT, 1))
@@ -122,25 +119,8 @@ def test_trouble_with_the_database_is_a_warning(chain, tmp_path):
 def test_an_interrupted_compile_loses_nothing(chain, tmp_path):
     slow = ("--backends", "reference,onnxruntime")
     _, report = compile_chain(chain, "known.so", tmp_path / "cache", *slow)
-    command = [
-        str(word)
-        for word in (
-            INTARSIA,
-            "compile",
-            chain,
-            "-o",
-            tmp_path / "cut.so",
-            "--cache",
-            tmp_path / "cache",
-            "--threads",
-            2,
-            *slow,
-        )
-    ]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    time.sleep(0.4)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    options = ("--cache", tmp_path / "cache", "--threads", 2, *slow)
+    kill_soon("compile", chain, "-o", tmp_path / "cut.so", *options)
     assert not (tmp_path / "cut.so").exists()
     assert compile_chain(chain, "again.so", tmp_path / "cache", *slow)[1]["plan"] == report["plan"]
 

@@ -6,13 +6,11 @@ backends/halide/tune/ choose_schedules.cc tune_kernels.cc
 """
 
 import os
-import signal
 import subprocess
-import time
 
 import numpy as np
 import pytest
-from cli_models import INTARSIA, TensorProto, call, call_json, error_of, helper, numpy_helper, save
+from cli_models import INTARSIA, TensorProto, call, call_json, error_of, helper, kill_soon, numpy_helper, save
 
 
 @pytest.fixture
@@ -119,24 +117,7 @@ def test_two_compiles_at_once(model, tmp_path):
 
 def test_interrupted_tuning_loses_nothing(model, tmp_path):
     _, report = compile_tuned(model, "known.so", tmp_path / "cache")
-    command = [
-        str(word)
-        for word in (
-            INTARSIA,
-            "compile",
-            model,
-            "-o",
-            tmp_path / "cut.so",
-            "--cache",
-            tmp_path / "cache",
-            "--tune",
-            "full",
-        )
-    ]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    time.sleep(0.4)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    kill_soon("compile", model, "-o", tmp_path / "cut.so", "--cache", tmp_path / "cache", "--tune", "full")
     again = compile_tuned(model, "again.so", tmp_path / "cache")[1]["tuning"]
     assert (
         again["measured"] == 0

@@ -3,7 +3,9 @@
 import json
 import os
 import pathlib
+import signal
 import subprocess
+import time
 
 import numpy as np
 import onnx
@@ -38,6 +40,16 @@ def call_json(*arguments, status=0, **options):
 
 def error_of(*arguments, status=1, **options):
     return call(*arguments, status=status, **options).stderr.strip()
+
+
+def kill_soon(*arguments):
+    """Starts a command and kills it in the middle of its work."""
+    process = subprocess.Popen(
+        [INTARSIA, *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    time.sleep(0.4)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
 
 
 def save(path, nodes, inputs, outputs, constants=(), opsets=(("", 18),), functions=(), checked=True):
@@ -99,3 +111,35 @@ def compile_small(folder, *options, **model):
     program = folder / "small.so"
     call("compile", source, "-o", program, "--backends", "reference", *options)
     return program
+
+
+KERNEL = """
+#include <intarsia/kernel.h>
+static int infer(const intarsia_kernel_node* node, const intarsia_kernel_tensor* in, size_t n, intarsia_kernel_tensor* out, size_t m,
+                 intarsia_kernel_message* message) { out[0] = in[0]; out[0].data = 0; return 0; }
+static int run(const intarsia_kernel_node* node, const intarsia_kernel_tensor* in, size_t n, const intarsia_kernel_tensor* out, size_t m,
+               intarsia_kernel_message* message) {
+  size_t count = 1;
+  for (int i = 0; i < in[0].rank; ++i) count *= in[0].sizes[i];
+  for (size_t i = 0; i < count; ++i) {
+    const float x = ((const float*)in[0].data)[i];
+    ((float*)out[0].data)[i] = EXPRESSION;
+  }
+  return 0;
+}
+static const intarsia_kernel kernel = {sizeof(kernel), "DOMAIN", "OPERATOR", infer, run};
+static const intarsia_kernel* const kernels[] = {&kernel};
+static const intarsia_kernel_library library = {sizeof(library), INTARSIA_KERNEL_ABI, 1, kernels};
+const intarsia_kernel_library* intarsia_kernels(void) { return &library; }
+"""
+
+
+def build_kernel(folder, domain, operator, expression):
+    """A library with a user's kernel of one float tensor, whose elements become an expression in C of `x`."""
+    source, library = folder / "kernel.c", folder / "libkernel.so"
+    text = KERNEL.replace("DOMAIN", domain).replace("OPERATOR", operator)
+    source.write_text(text.replace("EXPRESSION", expression))
+    subprocess.run(
+        ["cc", "-shared", "-fPIC", f"-I{SOURCE}/include", source, "-o", library], check=True, timeout=60
+    )
+    return library
