@@ -40,6 +40,17 @@ def compile_chain(model, name, cache, *options):
     return program, call_json("compile", model, "-o", program, "--cache", cache, *options)
 
 
+def times_in_turn(*programs, rounds=4):
+    """The least time of each in milliseconds: what else the machine does only adds to a time, and each round runs them
+    all, so that a slow minute is no program's alone."""
+    best = [float("inf")] * len(programs)
+    for _ in range(rounds):
+        for i, program in enumerate(programs):
+            (result,) = call_json("bench", program, "-t", "0.05")["results"]
+            best[i] = min(best[i], result["min_ms"])
+    return best
+
+
 def test_slow_islands_are_dissolved(chain, tmp_path):
     """The reference kernels are no match: their plan loses by far more than noise."""
     slow = ("--backends", "reference,onnxruntime")
@@ -50,11 +61,14 @@ def test_slow_islands_are_dissolved(chain, tmp_path):
     )
     assert plan["dissolved_regions"] == 12
     assert [region["target"] for region in report["regions"]] == ["onnxruntime@cpu"]
-    assert report["measured_ms"] == report["single_backend_ms"]["onnxruntime"] < plan["as_placed_ms"] / 2
+    assert report["measured_ms"] == report["single_backend_ms"]["onnxruntime"]
     reasons = {node["name"]: node["reason"] for node in call_json("explain", first)["nodes"]}
     assert "dissolved" in reasons["conv3"] or "all in onnxruntime" in reasons["conv3"]
     assert reasons["gelu3"] == "first that supports it"
     assert call_json("check", first)["ok"]
+    placed, _ = compile_chain(chain, "placed.so", tmp_path / "cache", *slow, "--tune", "off")
+    shipped_ms, placed_ms = times_in_turn(first, placed)
+    assert shipped_ms < placed_ms / 1.5
     second, again = compile_chain(chain, "second.so", tmp_path / "cache", *slow)
     assert again["measured_ms"] == report["measured_ms"] and again["plan"] == plan
     assert first.read_bytes() == second.read_bytes()
@@ -67,8 +81,10 @@ def test_slow_islands_are_dissolved(chain, tmp_path):
 
 def test_the_plan_that_ships_is_not_slower_than_the_framework(chain, tmp_path):
     program, report = compile_chain(chain, "model.so", tmp_path / "cache")
-    best = min(report["plan"]["as_placed_ms"], report["single_backend_ms"]["onnxruntime"])
-    assert report["measured_ms"] <= best / 0.98
+    alone, _ = compile_chain(chain, "alone.so", tmp_path / "cache", "--backends", "onnxruntime")
+    shipped_ms, alone_ms = times_in_turn(program, alone)
+    assert shipped_ms < 1.3 * alone_ms
+    assert report["measured_ms"] <= report["single_backend_ms"]["onnxruntime"] / 0.98
     assert call_json("check", program)["ok"]
 
 
