@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "runtime/session.h"
-#include "tests/count_allocations.h"
-#include "tests/runtime_support.h"
+#include "tests/support/count_allocations.h"
+#include "tests/support/runtime_support.h"
 
 namespace {
 

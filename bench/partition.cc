@@ -13,7 +13,7 @@
 #include "plan/group_opaque_values.h"
 #include "plan/insert_copies.h"
 #include "plan/partition_graph.h"
-#include "tests/fake_target.h"
+#include "tests/support/fake_target.h"
 
 namespace intarsia {
 namespace {

@@ -186,7 +186,7 @@ def section(report: dict) -> list[str]:
     missed = missed_goals(report)
     lines += [
         f"A call of a framework region: {call['region_run_ns']} ns, of the session itself {call['bare_run_ns']} ns: {call['overhead_ns']} ns above",
-        f"it (goal: under {CALL_GOAL_NS}). Nothing is copied at its border (`tests/tensorflow_region.cc`).",
+        f"it (goal: under {CALL_GOAL_NS}). Nothing is copied at its border (`tests/backends/tensorflow/region.cc`).",
         "",
         "Goals missed: " + ("; ".join(missed) if missed else "none") + ".",
         "",

@@ -24,7 +24,7 @@ PAGE = ROOT / "docs/operators.md"
 HEAD = """# Operators, and who runs them
 
 Written by `scripts/write_ledger.py`; do not edit. What our backends and the translation know is asked of the program
-(`tests/list_operators.cc`), the operators of ONNX {onnx} and TensorFlow {tensorflow} and what ONNX Runtime {onnxruntime} has kernels
+(`tests/conformance/list_operators.cc`), the operators of ONNX {onnx} and TensorFlow {tensorflow} and what ONNX Runtime {onnxruntime} has kernels
 for of these themselves.
 
 - **yes** means that a rule or kernel exists. Attributes, types and shapes may still send a single node elsewhere:

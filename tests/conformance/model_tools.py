@@ -5,8 +5,8 @@ import pathlib
 import numpy as np
 import onnx
 import onnxruntime
+from cli_models import SOURCE
 
-SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
 MODELS = SOURCE / "build/models"
 MICROSOFT = "com.microsoft"
 

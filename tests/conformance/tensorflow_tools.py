@@ -1,13 +1,11 @@
 """The models of scripts/make_tensorflow_models.py: their stored inputs and outputs, compiling, running, comparing."""
 
 import pathlib
-import sys
 
 import numpy as np
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
 MODELS = SOURCE / "build/models/tensorflow"
-sys.path.insert(0, str(SOURCE / "tests"))  # cli_models.py
 ATOL = 1e-6
 
 

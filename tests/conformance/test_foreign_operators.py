@@ -1,4 +1,8 @@
-"""An operator that only ONNX Runtime has, at every kind of place in a real model: right results, fewest regions."""
+"""An operator that only ONNX Runtime has, at every kind of place in a real model: right results, fewest regions.
+
+Covers: src/plan/ join_regions.cc partition_graph.cc place_nodes.cc
+backends/onnxruntime/ load.cc
+"""
 
 import numpy as np
 import onnx

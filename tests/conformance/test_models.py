@@ -1,4 +1,8 @@
-"""Whole models: the light models of the onnx package, the generated ones, and those that look like PyTorch's exports."""
+"""Whole models: the light models of the onnx package, the generated ones, and those that look like PyTorch's exports.
+
+Covers: src/compile/ compile_model.cc
+src/measure/ check_model.cc
+"""
 
 import pathlib
 

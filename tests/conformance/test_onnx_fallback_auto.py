@@ -1,4 +1,8 @@
-"""The backend cases of the onnx package with every backend: what ONNX Runtime passes, we pass."""
+"""The backend cases of the onnx package with every backend: what ONNX Runtime passes, we pass.
+
+Covers: backends/onnxruntime/ *.cc
+src/import/ import_onnx.cc onnx_*.cc
+"""
 
 import pytest
 from conformance_checks import Verdicts

@@ -1,4 +1,9 @@
-"""The backend cases of the onnx package with our own backends alone, no framework."""
+"""The backend cases of the onnx package with our own backends alone, no framework.
+
+Covers: backends/reference/kernels/ *.cc
+src/graph/ op_table*.cc shape_rules.cc
+backends/halide/canonicalize/ *.cc
+"""
 
 import pytest
 from conformance_checks import Verdicts

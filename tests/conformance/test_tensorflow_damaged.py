@@ -1,4 +1,9 @@
-"""TensorFlow models that are damaged, or that cannot be compiled: one line that says what is wrong; never a crash."""
+"""TensorFlow models that are damaged, or that cannot be compiled: one line that says what is wrong; never a crash.
+
+Covers: src/import/ import_tensorflow.cc
+src/tensorflow/ messages.cc tensor_proto.cc
+backends/tensorflow/ saved_model.cc
+"""
 
 import concurrent.futures
 import json

@@ -1,4 +1,9 @@
-"""TensorFlow models, each compiled and run by the command line, against what TensorFlow made of the same inputs."""
+"""TensorFlow models, each compiled and run by the command line, against what TensorFlow made of the same inputs.
+
+Covers: backends/tensorflow/ *.cc
+src/import/ function_matcher.cc match_rnn_cell.cc recognize_recurrence.cc import_tensorflow.cc
+registry/ tensorflow_model.cc tensorflow_target.cc
+"""
 
 import json
 import subprocess

@@ -1,9 +1,13 @@
 """A tf.Module that holds Keras layers by attribute: TensorFlow's session loader leaves their variables unset, only the object
-graph knows their values. Each such model against what tf.saved_model.load makes of it."""
+graph knows their values. Each such model against what tf.saved_model.load makes of it.
+
+Covers: src/import/ unrestored_variables.cc
+src/tensorflow/ object_graph.cc
+backends/tensorflow/ restore_variables.cc saved_model.cc
+"""
 
 import os
 import shutil
-import sys
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
@@ -12,10 +16,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from tensorflow.core.protobuf import trackable_object_graph_pb2
-from tensorflow_tools import SOURCE, assert_same, save_inputs
+from tensorflow_tools import assert_same, save_inputs
 
-sys.path.insert(0, str(SOURCE / "tests"))
-from cli_models import call, call_json, error_of  # noqa: E402
+from cli_models import call, call_json, error_of
 
 layers = keras.layers
 IMAGE, ROW, STEPS = [2, 8, 8, 3], [2, 6], [2, 5, 6]

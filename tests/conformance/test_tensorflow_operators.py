@@ -1,6 +1,9 @@
 """Single TensorFlow operators with every backend, against TensorFlow's own outputs.
 
 pytest test_tensorflow_operators.py [--report FILE]      FILE: {case: {"operator", "targets", "regions", "fault"}}
+
+Covers: src/translate/ *.cc
+src/compile/ translating_target.cc
 """
 
 import collections

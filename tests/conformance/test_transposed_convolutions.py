@@ -1,14 +1,14 @@
-"""ConvTranspose with automatic padding, also where a kernel is smaller than its stride: sizes and values are ONNX Runtime's."""
+"""ConvTranspose with automatic padding, also where a kernel is smaller than its stride: sizes and values are ONNX Runtime's.
 
-import sys
+Covers: src/graph/ op_table_window.cc op_table_contraction.cc
+backends/reference/kernels/ convolution.cc
+"""
 
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
-from tensorflow_tools import SOURCE
 
-sys.path.insert(0, str(SOURCE / "tests"))
-from cli_models import call_json, save  # noqa: E402
+from cli_models import call_json, save
 
 
 def one_axis(mode):

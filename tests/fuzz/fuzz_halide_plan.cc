@@ -1,6 +1,8 @@
 // Any bytes as the halide backend's blob: loading ends in an error or in calls whose arguments lie in their
 // tensors. Kernels that touch the first and last byte of each argument stand in for code; every tensor is
 // memory of its own.
+//
+// Covers: backends/halide/runtime/ load.cc region_executable.cc
 #include <algorithm>
 #include <cstdint>
 #include <cstring>

@@ -3,6 +3,8 @@
 // The first byte of the input chooses what is fuzzed: the description alone, which is then wrapped into a
 // file with a right footer, the whole file with its digest made right, since no fuzzer guesses a digest, or
 // the file as it is.
+//
+// Covers: src/program/ print_program.cc read_program.cc verify_function.cc verify_program.cc
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

@@ -1,6 +1,10 @@
 // Any bytes as a frozen GraphDef, and as a saved_model.pb: importing, folding, translating and writing back
 // end in a graph that verifies or in an error, never in a crash. TensorFlow itself is not there: an operator
 // has one output, variables and tables are small.
+//
+// Covers: src/import/ import_tensorflow.cc
+// src/translate/ translate_node.cc translation.cc
+// backends/tensorflow/ write_graph_def.cc
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

@@ -1,0 +1,142 @@
+// Code made in worker processes: what goes there and back, limits, and what takes the place of code that is
+// given up.
+//
+// Covers: backends/halide/emit/ codegen_pool.cc codegen_worker.cc emit_objects.cc kernel_costs.cc
+// kernel_message.cc message_stream.cc
+#include <gtest/gtest.h>
+
+#include "backends/halide/canonicalize/canonicalize.h"
+#include "backends/halide/emit/kernel_costs.h"
+#include "backends/halide/tune/choose_schedules.h"
+#include "tests/support/halide_support.h"
+
+namespace intarsia::test {
+namespace {
+
+struct Case {
+  const char* name;
+  const char* text;
+};
+
+#include "tests/backends/halide/cases.inc"
+
+/// With schedules, as compile_region makes them.
+Result<std::vector<halide::Call>> make_calls(const std::string& text, const CompileOptions& options) {
+  const Graph region = TRY(make_graph("graph \"case\" opsets {\"\": 18}\n" + text));
+  const Graph graph = TRY(halide::canonicalize(region));
+  const halide::Layouts layouts = halide::choose_layouts(graph);
+  std::vector<halide::Call> calls =
+      halide::make_kernels(layouts, halide::fuse(layouts), TRY(halide::make_isa("native")), options.threads);
+  TRY(halide::choose_schedules(calls, test_emitter(), {}, options));
+  return calls;
+}
+
+constexpr const char* convolution = R"(
+input %x : f32[1,12,12,16]
+input %w : f32[16,16,3,3]
+%t = Transpose(%x) {perm=[0,3,1,2]}
+%y = Conv(%t, %w) {pads=[1,1,1,1]}
+%r = Relu(%y)
+%o = Transpose(%r) {perm=[0,2,3,1]}
+output %o)";
+
+TEST(HalideCodegen, KernelsAreTheSameAfterTheWayToAWorker) {
+  for (const Case& one : cases) {
+    const auto calls = make_calls(one.text, {2});
+    ASSERT_TRUE(calls) << one.name << ": " << calls.error().message;
+    for (const halide::Call& call : *calls) {
+      const auto there = halide::decode_request(halide::encode_request({call.kernel, "name", true, 0.5}));
+      ASSERT_TRUE(there) << there.error().message;
+      EXPECT_EQ(there->kernel.text(), call.kernel.text()) << one.name;
+      EXPECT_EQ(there->kernel.weights, call.kernel.weights) << one.name;
+      EXPECT_EQ(std::tuple(there->name, there->checks, there->cpu_seconds), std::tuple("name", true, 0.5));
+    }
+  }
+}
+
+TEST(HalideCodegen, WhatWasGivenUpBeforeIsNotTriedAgain) {
+  CostDatabase costs("");
+  Tuner tuner = random_tuner(costs, 1);
+  CodegenReport report;
+  CompileOptions options{1, "native", false, &tuner};
+  options.codegen = &report;
+  auto calls = make_calls(convolution, options);
+  ASSERT_TRUE(calls) << calls.error().message;
+  halide::Call& call = calls->front();
+  ASSERT_FALSE(call.alternatives.empty());
+  const std::pair<std::string, int64_t> given_up(halide::cost_key(call.kernel, options), halide::never);
+  costs.add(std::span(&given_up, 1));
+  const std::string second = call.alternatives[0].text();
+  halide::Emitter fresh;
+  const auto emitted = halide::emit_objects(*calls, fresh, {}, options);
+  ASSERT_TRUE(emitted) << emitted.error().message;
+  EXPECT_EQ(call.kernel.text(), second);
+  // The next compile begins with it.
+  const auto again = make_calls(convolution, options);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->front().kernel.text(), second);
+}
+
+TEST(HalideCodegen, TheLastWayIsPlainCodeInOneThread) {
+  const auto calls = make_calls(convolution, {2});
+  ASSERT_TRUE(calls) << calls.error().message;
+  ASSERT_FALSE(calls->front().alternatives.empty());
+  const halide::Kernel& plain = calls->front().alternatives.back();
+  EXPECT_EQ(plain.isa.level, "x86-64-v2");
+  EXPECT_EQ(plain.threads, 1);
+}
+
+/// No code is made in a ten thousandth of a second, not even in six.
+TEST(HalideCodegen, TimeIsLimited) {
+  CodegenReport report;
+  CompileOptions options{1};
+  options.codegen = &report;
+  auto calls = make_calls(convolution, options);
+  ASSERT_TRUE(calls) << calls.error().message;
+  const size_t ways = calls->front().alternatives.size() + 1;
+  halide::Emitter fresh;
+  const auto emitted = halide::emit_objects(*calls, fresh, {false, 1e-4}, options);
+  ASSERT_FALSE(emitted);
+  EXPECT_NE(emitted.error().message.find("took too much time"), std::string::npos) << emitted.error().message;
+  EXPECT_GE(report.given_up.size(), ways);
+}
+
+TEST(HalideCodegen, CancellingEndsIt) {
+  CompileOptions options{1};
+  auto calls = make_calls(convolution, options);
+  ASSERT_TRUE(calls) << calls.error().message;
+  options.is_cancelled = [] { return true; };
+  halide::Emitter fresh;
+  const auto emitted = halide::emit_objects(*calls, fresh, {}, options);
+  ASSERT_FALSE(emitted);
+  EXPECT_EQ(emitted.error().message, "interrupted");
+}
+
+/// Tensors of a caller whose channels lie apart: no vector is put together from single elements for every
+/// tap, which made code that took minutes to optimize.
+TEST(HalideCodegen, ChannelsThatLieApartAreCopied) {
+  for (int64_t group : {1, 64}) {
+    const auto graph = make_graph(fmt::format(R"(graph "apart" opsets {{"": 18}}
+input %x : f32[1,64,64,64]
+input %w : f32[64,{},3,3]
+%y = Conv(%x, %w) {{pads=[1,1,1,1], group={}}}
+output %y)",
+                                              64 / group, group));
+    ASSERT_TRUE(graph) << graph.error().message;
+    CodegenReport report;
+    CompileOptions options{2};
+    options.codegen = &report;
+    const auto region = LoadedRegion::make(*graph, options, {});
+    ASSERT_TRUE(region) << region.error().message;
+    EXPECT_EQ(report.given_up, std::vector<std::string>());
+    EXPECT_EQ((*region)->kernels(), 3);
+    const Tensor x = random_tensor(DType::f32, {1, 64, 64, 64}, 1);
+    ThreadPool pool(2);
+    const auto got = (*region)->run({x}, &pool), want = run_reference(*graph, {x});
+    ASSERT_TRUE(got && want);
+    EXPECT_EQ(compare((*got)[0].view(), (*want)[0].view(), 1e-3, 1e-4), "");
+  }
+}
+
+}  // namespace
+}  // namespace intarsia::test

@@ -1,0 +1,220 @@
+"""`intarsia check` when the program is wrong: who is to blame, and how a model's own sensitivity shows.
+
+Covers: cli/ check.cc
+src/measure/ check_model.cc nudge_inputs.cc report_check.cc bisect_model.cc
+registry/ oracles.cc
+"""
+
+import numpy as np
+import pytest
+from cli_models import build_kernel, call, call_json, save
+from onnx import TensorProto, helper
+
+
+def wrong_kernel(folder, domain, operator):
+    """Twice the input, which is not what the framework computes."""
+    return build_kernel(folder, domain, operator, "2 * x")
+
+
+def save_chain(path, last="Abs"):
+    """x[3] through operators of ONNX and two that only ONNX Runtime knows; with wrong_kernel() `wrong` is wrong."""
+
+    def foreign(op, source, value, name):
+        return helper.make_node(op, [source], [value], name, domain="com.microsoft")
+
+    return save(
+        path,
+        [
+            helper.make_node("Neg", ["x"], ["a"], "first"),
+            foreign("QuickGelu", "a", "b", "right"),
+            helper.make_node("Sigmoid", ["b"], ["c"], "third"),
+            foreign("Gelu", "c", "d", "wrong"),
+            helper.make_node("Exp", ["d"], ["e"], "fifth"),
+            helper.make_node(last, ["e"], ["y"], "sixth"),
+        ],
+        [("x", TensorProto.FLOAT, [3])],
+        [("y", TensorProto.FLOAT, [3])],
+        opsets=[("", 18), ("com.microsoft", 1)],
+        checked=False,
+    )
+
+
+def test_bisect_of_a_model_with_foreign_operators(tmp_path):
+    report = call_json(
+        "check",
+        save_chain(tmp_path / "chain.onnx"),
+        "--kernels",
+        wrong_kernel(tmp_path, "com.microsoft", "Gelu"),
+        "--bisect",
+        status=1,
+    )
+    assert (
+        not report["outputs"][0]["ok"]
+        and report["first_bad_node"] == "wrong"
+        and report["against"] == "onnxruntime"
+    )
+    assert report["warnings"] == []
+
+
+def save_signature(folder):
+    """A table, a variable, strings, and Softsign, of which a wrong kernel is made."""
+    import tensorflow as tf
+
+    module = tf.Module()
+    module.table = tf.lookup.StaticHashTable(
+        tf.lookup.KeyValueTensorInitializer(tf.constant([0]), tf.constant([1.5])), 0.5
+    )
+    module.scale = tf.Variable([1.0, 2.0, 3.0])
+
+    @tf.function(input_signature=[tf.TensorSpec([3], tf.float32, name="x")])
+    def chain(x):
+        picked = module.table.lookup(tf.cast(x, tf.int32))
+        y = tf.exp(tf.nn.softsign(tf.sigmoid(-x, name="third"), name="wrong") * picked * module.scale)
+        return {"y": y, "text": tf.strings.as_string(tf.cast(10 * x, tf.int32))}
+
+    tf.saved_model.save(module, str(folder / "saved"), signatures={"chain": chain})
+    return folder / "saved"
+
+
+def save_frozen(folder):
+    import tensorflow as tf
+
+    graph = tf.Graph()
+    with graph.as_default():
+        x = tf.compat.v1.placeholder(tf.float32, [3], name="x")
+        tf.exp(tf.nn.softsign(tf.sigmoid(-x, name="third"), name="wrong"), name="y")
+    (folder / "frozen.pb").write_bytes(graph.as_graph_def().SerializeToString())
+    return folder / "frozen.pb"
+
+
+@pytest.mark.parametrize("save_model", [save_signature, save_frozen])
+def test_bisect_of_tensorflow_models(tmp_path, save_model):
+    report = call_json(
+        "check",
+        save_model(tmp_path),
+        "--kernels",
+        wrong_kernel(tmp_path, "tensorflow", "Softsign"),
+        "--bisect",
+        status=1,
+    )
+    assert (
+        report["first_bad_node"].endswith("wrong")
+        and report["against"] == "tensorflow"
+        and report["warnings"] == []
+    )
+
+
+def test_bisect_of_a_program_compiles_its_model(tmp_path):
+    """A program of another model: the model that it names is right, and the mismatch shows all the same."""
+    call("compile", save_chain(tmp_path / "chain.onnx"), "-o", tmp_path / "chain.so")
+    report = call_json(
+        "check",
+        tmp_path / "chain.so",
+        "--model",
+        save_chain(tmp_path / "other.onnx", "Neg"),
+        "--bisect",
+        status=1,
+    )
+    assert not report["outputs"][0]["ok"] and report["first_bad_node"] is None
+    (warning,) = report["warnings"]
+    assert (
+        "compiled anew, is right in every value" in warning and "name the model, with the options" in warning
+    )
+
+
+def test_a_mismatch_shows_when_bisect_cannot_finish(tmp_path):
+    """The function is of another version of ONNX's operators than the model: such a graph cannot be written for ONNX Runtime."""
+    function = helper.make_function(
+        "my.ops",
+        "Twice",
+        ["a"],
+        ["b"],
+        [helper.make_node("Add", ["a", "a"], ["b"])],
+        [helper.make_opsetid("", 17)],
+    )
+    nodes = [
+        helper.make_node("Twice", ["x"], ["a"], domain="my.ops"),
+        helper.make_node("Gelu", ["a"], ["b"], "wrong", domain="com.microsoft"),
+        helper.make_node("Exp", ["b"], ["y"]),
+    ]
+    model = save(
+        tmp_path / "two.onnx",
+        nodes,
+        [("x", TensorProto.FLOAT, [3])],
+        [("y", TensorProto.FLOAT, [3])],
+        opsets=[("", 18), ("com.microsoft", 1), ("my.ops", 1)],
+        functions=[function],
+        checked=False,
+    )
+    done = call(
+        "check", model, "--kernels", wrong_kernel(tmp_path, "com.microsoft", "Gelu"), "--bisect", status=1
+    )
+    assert "NOT OK" in done.stdout and "output 'y' is not that of onnxruntime" in done.stderr
+    assert "warning: --bisect found no node: " in done.stdout and "one model has one version" in done.stdout
+
+
+def save_chaotic(path):
+    """x[64] through ten products with large weights, each into a sine: the last digits of x are the first of y."""
+    random = np.random.default_rng(3)
+    nodes, value = [], "x"
+    for i in range(10):
+        nodes += [
+            helper.make_node("MatMul", [value, f"w{i}"], [f"a{i}"]),
+            helper.make_node("Sin", [f"a{i}"], [f"b{i}"]),
+        ]
+        value = f"b{i}"
+    nodes += [
+        helper.make_node("Identity", [value], ["y"]),
+        helper.make_node("ArgMax", [value], ["at"], axis=1),
+    ]
+    return save(
+        path,
+        nodes,
+        [("x", TensorProto.FLOAT, [1, 64])],
+        [("y", TensorProto.FLOAT, [1, 64]), ("at", TensorProto.INT64, [1, 1])],
+        [(f"w{i}", random.normal(size=(64, 64)).astype(np.float32)) for i in range(10)],
+        checked=False,
+    )
+
+
+def test_an_ill_conditioned_model_is_told_from_a_wrong_program(tmp_path):
+    report = call_json("check", save_chaotic(tmp_path / "chaotic.onnx"), status=1)
+    y, at = report["outputs"]
+    assert at["sensitivity"] == {"max_abs": None, "max_rel": None, "ok": False}, (
+        "another element is the largest"
+    )
+    assert not y["ok"] and not y["sensitivity"]["ok"] and y["sensitivity"]["max_rel"] > 0.1
+    assert (
+        "onnxruntime itself changes it by" in y["why"]
+        and "% of this difference) when the inputs change by one part in a million" in y["why"]
+    )
+    assert "the model is ill-conditioned" in y["why"]
+    assert "ill-conditioned" in call("check", tmp_path / "chaotic.onnx", status=1).stderr
+
+    report = call_json(
+        "check",
+        save_chain(tmp_path / "chain.onnx"),
+        "--kernels",
+        wrong_kernel(tmp_path, "com.microsoft", "Gelu"),
+        status=1,
+    )
+    (y,) = report["outputs"]
+    assert not y["ok"] and y["sensitivity"]["ok"] and 0 < y["sensitivity"]["max_rel"] < 1e-5
+    assert "the model does not make this difference" in y["why"]
+
+
+def test_sensitivity_is_not_measured_without_need(tmp_path):
+    """Where all is right, and where no input has floats."""
+    assert call_json("check", save_chain(tmp_path / "chain.onnx"))["outputs"][0]["sensitivity"] is None
+    same, other = (
+        save(
+            tmp_path / f"{op}.onnx",
+            [helper.make_node(op, ["x"], ["y"])],
+            [("x", TensorProto.INT32, [9])],
+            [("y", TensorProto.INT32, [9])],
+        )
+        for op in ("Identity", "Neg")
+    )
+    call("compile", same, "-o", tmp_path / "same.so")
+    (y,) = call_json("check", tmp_path / "same.so", "--model", other, status=1)["outputs"]
+    assert y["sensitivity"] is None and y["why"].endswith("want equal")

@@ -1,0 +1,116 @@
+"""Every option of the command line is a field in C, a member in C++ and a parameter in Python, and the other way around.
+
+Covers: cli/ compile_options.cc
+"""
+
+import inspect
+import re
+
+import intarsia
+import pytest
+from cli_models import SOURCE, call
+from intarsia.compiler import _options
+
+INCLUDE = SOURCE / "include/intarsia"
+# What only a command line has: how it prints, and where it writes what other callers get handed.
+PRESENTATION = {"--help", "--json", "--quiet", "--verbose"}
+# Parts of commands that are no call of the library: `run` and `bench` are programs made of its calls.
+OWN = {
+    "compile": {"--output": "a parameter of intarsia_compile's request (program) and of Compiled.save"},
+    "run": {
+        "--input": "the inputs of a run",
+        "--output": "the outputs of a run",
+        "--runs": "a loop around a run",
+    },
+    "explain": {"--dot": "the third result of intarsia_explain"},
+    "bench": {"--against": "a loop around peers", "--seconds": "how long that loop takes"},
+}
+# Named otherwise than --some-name, some_name.
+C_NAMES = {
+    "--shape": "shapes",
+    "--pin": "pins",
+    "--signature": "signatures",
+    "--op-library": "op_libraries",
+    "--input": "inputs",
+    "--bind": "bindings",
+}
+PYTHON_NAMES = {**C_NAMES, "--signature": "signature", "--bind": "devices"}
+
+
+def flags(command):
+    text = call(command, "--help").stdout
+    return set(re.findall(r"^\s+(?:-\w,\s?)?(--[a-z-]+)", text, re.MULTILINE))
+
+
+def struct(header, name):
+    text = (INCLUDE / header).read_text()
+    found = re.search(rf"struct {name} \{{(.*?)\n\}}", text, re.DOTALL)
+    assert found, f"{header} has no struct {name}"
+    return re.sub(r"/\*.*?\*/|//[^\n]*", "", found.group(1), flags=re.DOTALL)
+
+
+def has(text, name):
+    return re.search(rf"\b{name}\b", text) is not None
+
+
+def parameters(*functions):
+    return {name for function in functions for name in inspect.signature(function).parameters}
+
+
+C_COMPILE = struct("intarsia_compile.h", "intarsia_compile_request")
+C_CHECK = struct("intarsia_compile.h", "intarsia_check_request")
+C_RUN = struct("intarsia.h", "intarsia_bind_options") + (INCLUDE / "intarsia.h").read_text()
+CPP_COMPILE = struct("intarsia_compile.hpp", "CompileOptions")
+CPP_CHECK = struct("intarsia_compile.hpp", "CheckOptions")
+CPP_RUN = (INCLUDE / "intarsia.hpp").read_text()
+SURFACES = {
+    "compile": (C_COMPILE, CPP_COMPILE, parameters(_options, intarsia.compile)),
+    "explain": (C_COMPILE, CPP_COMPILE, parameters(_options)),
+    "check": (C_COMPILE + C_CHECK, CPP_COMPILE + CPP_CHECK, parameters(_options, intarsia.check)),
+    "bench": (C_COMPILE + C_CHECK, CPP_COMPILE + CPP_CHECK, parameters(_options, intarsia.check)),
+    "run": (
+        C_RUN,
+        CPP_RUN,
+        parameters(intarsia.Program.bind, intarsia.Session.run)
+        | {name.removeprefix("set_") for name in dir(intarsia.Session)},
+    ),
+}
+
+
+@pytest.mark.parametrize("command", SURFACES)
+def test_every_flag_is_everywhere(command):
+    found = flags(command)
+    assert len(found) > 4
+    c, cpp, python = SURFACES[command]
+    missing = []
+    for flag in sorted(found - PRESENTATION - OWN.get(command, {}).keys()):
+        name = flag.removeprefix("--").replace("-", "_")
+        in_c = C_NAMES.get(flag, name)
+        missing += [] if has(c, in_c) else [f"{flag}: no {in_c} in C"]
+        missing += [] if has(cpp, in_c) else [f"{flag}: no {in_c} in C++"]
+        in_python = PYTHON_NAMES.get(flag, name)
+        missing += [] if in_python in python else [f"{flag}: no {in_python} in Python"]
+    assert not missing
+
+
+@pytest.mark.parametrize("command", SURFACES)
+def test_exceptions_are_needed(command):
+    assert OWN.get(command, {}).keys() <= flags(command)
+
+
+def test_every_field_of_the_request_has_a_flag():
+    callbacks = {"progress", "print", "user", "is_cancelled"}
+    fields = set(re.findall(r"(?:\(\*)?(\w+)\)?(?:\([^)]*\))?;", C_COMPILE)) - callbacks
+    fields -= {"struct_size", "model", "program"}  # the arguments of the command
+    flag_of = {name: flag for flag, name in C_NAMES.items()}
+    known = flags("compile")
+    assert len(fields) > 15
+    assert not [name for name in fields if flag_of.get(name, "--" + name.replace("_", "-")) not in known]
+
+
+def test_passes_are_one_list():
+    assert intarsia.pass_names()[0] == "import"
+    refused = call("compile", "none.onnx", "--stop-after", "lunch", status=2).stderr
+    assert all(name in refused for name in intarsia.pass_names())
+    documented = (SOURCE / "docs/pipeline.md").read_text()
+    assert not [name for name in intarsia.pass_names() if f"`{name}`" not in documented]

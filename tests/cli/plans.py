@@ -1,0 +1,250 @@
+"""Plans with a framework: what stays inside it, and which plan ships, measured for real.
+
+Covers: src/compile/ choose_plan.cc measure_plans.cc plan_candidates.cc plan_timer.cc
+src/plan/ group_opaque_values.cc
+"""
+
+import os
+
+import numpy as np
+import pytest
+from cli_models import TensorProto, call, call_json, error_of, helper, kill_soon, numpy_helper, save
+
+MICROSOFT = "com.microsoft"
+OPSETS = (("", 18), (MICROSOFT, 1))
+FLOAT, INT64, STRING = TensorProto.FLOAT, TensorProto.INT64, TensorProto.STRING
+
+
+@pytest.fixture
+def chain(tmp_path):
+    """Convolutions, each before an operator that only ONNX Runtime has."""
+    rng = np.random.default_rng(1)
+    nodes, weights, value = [], [], "x"
+    for i in range(12):
+        weights.append(
+            numpy_helper.from_array(rng.standard_normal((8, 8, 3, 3)).astype(np.float32) / 5, f"w{i}")
+        )
+        nodes += [
+            helper.make_node("Conv", [value, f"w{i}"], [f"c{i}"], f"conv{i}", pads=[1, 1, 1, 1]),
+            helper.make_node("QuickGelu", [f"c{i}"], [f"g{i}"], f"gelu{i}", domain=MICROSOFT),
+        ]
+        value = f"g{i}"
+    shape = [1, 8, 12, 12]
+    return save(
+        tmp_path / "chain.onnx", nodes, [("x", FLOAT, shape)], [(value, FLOAT, shape)], weights, OPSETS
+    )
+
+
+def compile_chain(model, name, cache, *options):
+    program = model.parent / name
+    return program, call_json("compile", model, "-o", program, "--cache", cache, *options)
+
+
+def times_in_turn(*programs, rounds=4):
+    """The least time of each in milliseconds: what else the machine does only adds to a time, and each round runs them
+    all, so that a slow minute is no program's alone."""
+    best = [float("inf")] * len(programs)
+    for _ in range(rounds):
+        for i, program in enumerate(programs):
+            (result,) = call_json("bench", program, "-t", "0.05")["results"]
+            best[i] = min(best[i], result["min_ms"])
+    return best
+
+
+def test_slow_islands_are_dissolved(chain, tmp_path):
+    """The reference kernels are no match: their plan loses by far more than noise."""
+    slow = ("--backends", "reference,onnxruntime")
+    first, report = compile_chain(chain, "first.so", tmp_path / "cache", *slow)
+    plan = report["plan"]
+    assert (
+        plan["shipped"] == "single_backend"
+        and plan["backend"] == "onnxruntime"
+        and plan["disabled_reason"] is None
+    )
+    assert plan["dissolved_regions"] == 12
+    assert [region["target"] for region in report["regions"]] == ["onnxruntime@cpu"]
+    assert report["measured_ms"] == report["single_backend_ms"]["onnxruntime"]
+    reasons = {node["name"]: node["reason"] for node in call_json("explain", first)["nodes"]}
+    assert "dissolved" in reasons["conv3"] or "all in onnxruntime" in reasons["conv3"]
+    assert reasons["gelu3"] == "first that supports it"
+    assert call_json("check", first)["ok"]
+    placed, _ = compile_chain(chain, "placed.so", tmp_path / "cache", *slow, "--tune", "off")
+    shipped_ms, placed_ms = times_in_turn(first, placed)
+    assert shipped_ms < placed_ms / 1.5
+    second, again = compile_chain(chain, "second.so", tmp_path / "cache", *slow)
+    assert again["measured_ms"] == report["measured_ms"] and again["plan"] == plan
+    assert first.read_bytes() == second.read_bytes()
+    text = call("compile", chain, "-o", first, "--cache", tmp_path / "cache", *slow).stdout
+    assert (
+        f"all in onnxruntime: {report['measured_ms']:.3g} ms (as placed {plan['as_placed_ms']:.3g} ms)"
+        in text
+    )
+
+
+def test_the_plan_that_ships_is_not_slower_than_the_framework(chain, tmp_path):
+    program, report = compile_chain(chain, "model.so", tmp_path / "cache")
+    alone, _ = compile_chain(chain, "alone.so", tmp_path / "cache", "--backends", "onnxruntime")
+    shipped_ms, alone_ms = times_in_turn(program, alone)
+    assert shipped_ms < 1.3 * alone_ms
+    assert report["measured_ms"] <= report["single_backend_ms"]["onnxruntime"] / 0.98
+    assert call_json("check", program)["ok"]
+
+
+def test_what_is_not_measured_is_placed_and_said(chain, tmp_path):
+    _, report = compile_chain(chain, "off.so", tmp_path / "cache", "--tune", "off")
+    assert report["plan"]["disabled_reason"] == "--tune off" and report["plan"]["shipped"] == "as_placed"
+    assert report["measured_ms"] is None and report["single_backend_ms"] is None
+    assert len(report["regions"]) == 24 and not (tmp_path / "cache").exists()
+    assert (
+        "as placed, not compared with others: --tune off"
+        in call("compile", chain, "-o", tmp_path / "off.so", "--tune", "off").stdout
+    )
+    _, report = compile_chain(chain, "hurry.so", tmp_path / "cache", "--tune-seconds", "1e-9")
+    assert "--tune-seconds" in report["plan"]["disabled_reason"]
+
+
+def test_one_backend_has_no_plan_to_choose(chain, tmp_path):
+    for name in ("reference", "onnxruntime"):
+        model = save(
+            tmp_path / "relu.onnx",
+            [helper.make_node("Relu", ["x"], ["y"], "relu")],
+            [("x", FLOAT, [2])],
+            [("y", FLOAT, [2])],
+            [],
+        )
+        report = call_json("compile", model, "--dry-run", "--backends", name)
+        assert (
+            report["plan"] is None and report["measured_ms"] is None and report["single_backend_ms"] is None
+        )
+
+
+def test_nothing_is_left_behind(chain, tmp_path):
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    environment = {**os.environ, "TMPDIR": str(folder)}
+    call("compile", chain, "-o", tmp_path / "model.so", "--cache", tmp_path / "cache", env=environment)
+    assert call_json("compile", chain, "--dry-run", "--cache", tmp_path / "cache")["measured_ms"] is not None
+    assert [name for name in os.listdir(folder) if name.startswith("intarsia")] == []
+
+
+def test_trouble_with_the_database_is_a_warning(chain, tmp_path):
+    file = tmp_path / "file"
+    file.write_text("in the way")
+    _, report = compile_chain(chain, "nowhere.so", file, "--backends", "reference,onnxruntime")
+    assert "--cache" in report["tuning"]["warning"] and report["plan"]["shipped"] == "single_backend"
+
+
+def test_an_interrupted_compile_loses_nothing(chain, tmp_path):
+    slow = ("--backends", "reference,onnxruntime")
+    _, report = compile_chain(chain, "known.so", tmp_path / "cache", *slow)
+    options = ("--cache", tmp_path / "cache", "--threads", 2, *slow)
+    kill_soon("compile", chain, "-o", tmp_path / "cut.so", *options)
+    assert not (tmp_path / "cut.so").exists()
+    assert compile_chain(chain, "again.so", tmp_path / "cache", *slow)[1]["plan"] == report["plan"]
+
+
+@pytest.fixture
+def sequence(tmp_path):
+    """A sequence passes by 'between', which our compiler has."""
+    nodes = [
+        helper.make_node("SplitToSequence", ["x"], ["s"], "split", axis=0),
+        helper.make_node("SequenceAt", ["s", "zero"], ["a"], "at"),
+        helper.make_node("Relu", ["a"], ["b"], "between"),
+        helper.make_node("SequenceInsert", ["s", "b"], ["t"], "insert"),
+        helper.make_node("ConcatFromSequence", ["t"], ["c"], "join", axis=0),
+        helper.make_node("Relu", ["c"], ["y"], "after"),
+    ]
+    return save(
+        tmp_path / "sequence.onnx",
+        nodes,
+        [("x", FLOAT, [3, 4])],
+        [("y", FLOAT, [4, 4])],
+        [("zero", np.array(0, np.int64))],
+    )
+
+
+def places(model, *options):
+    return {
+        node["name"]: (node["target"], node["reason"])
+        for node in call_json("explain", model, *options)["nodes"]
+    }
+
+
+def test_a_sequence_stays_in_one_region(sequence, tmp_path):
+    program = tmp_path / "sequence.so"
+    report = call_json(
+        "compile", sequence, "-o", program, "--tune", "off", "--backends", "reference,onnxruntime"
+    )
+    assert [(region["target"], region["nodes"]) for region in report["regions"]] == [
+        ("onnxruntime@cpu", 5),
+        ("reference@cpu", 1),
+    ]
+    assert places(program)["between"] == ("onnxruntime@cpu", "between operators that pass 's'")
+    assert call_json("check", program)["ok"]
+
+
+def test_a_pin_between_operators_that_pass_a_sequence(sequence):
+    error = error_of(
+        "compile",
+        sequence,
+        "--dry-run",
+        "--backends",
+        "reference,onnxruntime",
+        "--pin",
+        "between=reference@cpu",
+        status=2,
+    )
+    assert (
+        "'s' passes from 'split' to 'insert' inside onnxruntime@cpu" in error
+        and "'between' (Relu) in between is pinned to reference@cpu" in error
+    )
+
+
+def test_what_only_a_framework_holds_goes_there_whole(tmp_path):
+    """Loops, branches, sequences, optionals and strings; 'plain' is ours."""
+
+    def body(name, nodes, inputs, outputs):
+        return helper.make_graph(nodes, name, inputs, outputs)
+
+    def info(name, dtype, shape):
+        return helper.make_tensor_value_info(name, dtype, shape)
+
+    flag, count = info("more", TensorProto.BOOL, []), info("i", INT64, [])
+    branches = [
+        body(name, [helper.make_node(op, ["p"], [name])], [], [info(name, FLOAT, [2])])
+        for name, op in (("then", "Neg"), ("else", "Exp"))
+    ]
+    loop = body(
+        "loop",
+        [helper.make_node("Identity", ["more"], ["again"]), helper.make_node("Sin", ["v"], ["next"])],
+        [count, flag, info("v", FLOAT, [2])],
+        [info("again", TensorProto.BOOL, []), info("next", FLOAT, [2])],
+    )
+    scan = body(
+        "scan", [helper.make_node("Cos", ["e"], ["f"])], [info("e", FLOAT, [])], [info("f", FLOAT, [])]
+    )
+    framework = [
+        helper.make_node("If", ["flag"], ["b"], "branch", then_branch=branches[0], else_branch=branches[1]),
+        helper.make_node("Loop", ["three", "", "b"], ["l"], "loop", body=loop),
+        helper.make_node("Scan", ["l"], ["n"], "scan", body=scan, num_scan_inputs=1),
+        helper.make_node("SequenceConstruct", ["n", "p"], ["s"], "sequence"),
+        helper.make_node("SequenceAt", ["s", "one"], ["a"], "element"),
+        helper.make_node("Optional", ["a"], ["o"], "optional"),
+        helper.make_node("OptionalGetElement", ["o"], ["y"], "content"),
+        helper.make_node("StringConcat", ["words", "words"], ["twice"], "text"),
+    ]
+    plain = helper.make_node("Abs", ["x"], ["p"], "plain")
+    model = save(
+        tmp_path / "model.onnx",
+        [plain, *framework],
+        [("x", FLOAT, [2]), ("flag", TensorProto.BOOL, []), ("words", STRING, [2])],
+        [("y", FLOAT, [2]), ("twice", STRING, [2])],
+        [("three", np.array(3, np.int64)), ("one", np.array(1, np.int64))],
+        (("", 20),),
+    )
+    where = {name: target.split("@")[0] for name, (target, _) in places(model).items()}
+    assert where.pop("plain") != "onnxruntime"
+    assert where == {node.name: "onnxruntime" for node in framework}
+    program = tmp_path / "model.so"
+    report = call_json("compile", model, "-o", program, "--cache", tmp_path / "cache")
+    assert report["plan"]["disabled_reason"] is None and report["measured_ms"] > 0, "words are filled in"

@@ -1,0 +1,338 @@
+// Which plan ships, with a clock that follows a price list: nothing here depends on how fast the machine is.
+//
+// Covers: src/compile/ choose_plan.cc choose_targets.cc compile_model.cc compile_regions.cc
+// measure_plans.cc plan_candidates.cc plan_timer.cc
+#include "compile/choose_plan.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "compile/compile_model.h"
+#include "program/read_program.h"
+#include "tests/support/onnx_writer.h"
+
+namespace intarsia {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Takes all operators but those it refuses. Its regions are empty: only the clock below "runs" them.
+class PricedTarget : public Target {
+ public:
+  PricedTarget(std::string name, std::set<std::string> refused, bool framework = false, bool users = false)
+      : name_(std::move(name)), refused_(std::move(refused)), framework_(framework), users_(users) {}
+  std::string name() const override { return name_; }
+  std::string version() const override { return "1"; }
+  int code_generation() const override { return generation; }
+  bool needs_framework() const override { return framework_; }
+  bool is_users_own() const override { return users_; }
+  bool supports_device(const std::string&) const override { return true; }
+  Support supports(const Graph& graph, NodeId node) const override {
+    const std::string& op = graph.node(node).op;
+    return refused_.contains(op) ? Support::refused("no " + op) : Support::supported();
+  }
+  Result<CompiledRegion> compile(const Graph& region, const CompileOptions&) const override {
+    if (region.nodes.size() >= breaks_at) return fail("{} nodes are too many", region.nodes.size());
+    CompiledRegion compiled;
+    compiled.blob = "a blob";
+    return compiled;
+  }
+
+  size_t breaks_at = 1000;
+  int generation = 1;
+
+ private:
+  std::string name_;
+  std::set<std::string> refused_;
+  bool framework_, users_;
+};
+
+constexpr int64_t region_ns = 5000;  // what a region costs beside its nodes, to be seen in whole runs alone
+
+/// A chain of operators, compiled with prices for each operator in each backend.
+class PlanChoice : public testing::Test {
+ protected:
+  PlanChoice() {
+    folder_ = (fs::temp_directory_path() / fmt::format("intarsia-plans-{}", getpid())).string();
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+    request.model_path = folder_ + "/model.onnx";
+    request.program_path = folder_ + "/model.so";
+    request.cache_folder = folder_;
+    add_target("own", {"Exp"});
+    framework = add_target("framework", {}, true);
+    tools.time_kernels = [](const std::string&, const KernelBatch&, int) { return std::vector<int64_t>(); };
+    tools.time_programs = [this](std::vector<TemporaryFile> programs, int, const std::function<bool()>&) {
+      return time(programs);
+    };
+  }
+  ~PlanChoice() override { fs::remove_all(folder_); }
+
+  PricedTarget* add_target(const std::string& name, const std::set<std::string>& refused,
+                           bool is_framework = false, bool users = false) {
+    auto target = std::make_unique<PricedTarget>(name, refused, is_framework, users);
+    PricedTarget* const made = target.get();
+    tools.targets.push_back(std::move(target));
+    return made;
+  }
+
+  /// Node i reads what node i - 1 makes; its name is its operator and its number, "Relu3".
+  void write_chain(const std::vector<std::string>& ops) {
+    onnx::Messages nodes;
+    const auto value = [&](size_t at) {
+      return at == 0 ? "x" : at == ops.size() ? "y" : fmt::format("v{}", at);
+    };
+    for (size_t i = 0; i < ops.size(); ++i)
+      nodes.push_back(
+          onnx::node_message(ops[i], {value(i)}, {value(i + 1)}, {}, "", fmt::format("{}{}", ops[i], i)));
+    std::ofstream(request.model_path, std::ios::binary)
+        << onnx::model_message({.nodes = nodes,
+                                .inputs = {onnx::value_message("x", DType::f32, {4})},
+                                .outputs = {onnx::value_message("y")}});
+  }
+
+  std::vector<Result<PlanTimes>> time(const std::vector<TemporaryFile>& programs) {
+    ++timed;
+    std::vector<Result<PlanTimes>> times;
+    for (const TemporaryFile& file : programs) times.push_back(time_one(file.path()));
+    return times;
+  }
+
+  Result<PlanTimes> time_one(const std::string& path) {
+    const fbs::ProgramT program = TRY(read_program(path)).description;
+    PlanTimes times{0, std::vector<int64_t>(program.regions.size(), 0)};
+    for (const auto& node : program.nodes) {
+      const std::string& backend = program.regions[node->region]->backend;
+      times.regions[node->region] += prices.at({backend, node->op});
+    }
+    for (int64_t region : times.regions) times.whole += region + region_ns;
+    if (stretch) times.whole = stretch(program, times.whole);
+    if (times.whole < 0) return fail("it does not run");
+    return times;
+  }
+
+  CompileResult compile() {
+    Result<std::vector<CompileResult>> result = compile_model(request, tools);
+    EXPECT_TRUE(result) << result.error().message;
+    return result ? std::move((*result)[0]) : CompileResult{};
+  }
+
+  /// "own framework own": the regions' backends in order.
+  static std::string regions(const CompileResult& result) {
+    std::string text;
+    for (const Region& region : result.partition.regions)
+      text += (text.empty() ? "" : " ") + result.targets[region.target].backend->name();
+    return text;
+  }
+
+  std::string bytes() const {
+    std::ifstream file(request.program_path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  CompileRequest request;
+  BackendRegistry tools;
+  PricedTarget* framework = nullptr;
+  std::map<std::pair<std::string, std::string>, int64_t> prices = {
+      {{"framework", "Exp"}, 20'000}, {{"own", "Relu"}, 120'000},       {{"framework", "Relu"}, 50'000},
+      {{"own", "Sqrt"}, 100'000},     {{"framework", "Sqrt"}, 900'000}, {{"users", "Relu"}, 120'000}};
+  /// What a whole run takes in truth; below 0 it fails.
+  std::function<int64_t(const fbs::ProgramT&, int64_t)> stretch;
+  int timed = 0;  // calls of the clock
+
+ private:
+  std::string folder_;
+};
+
+std::vector<std::string> repeat(const std::vector<std::string>& ops, size_t times) {
+  std::vector<std::string> all;
+  for (size_t i = 0; i < times; ++i) all.insert(all.end(), ops.begin(), ops.end());
+  return all;
+}
+
+using Shipped = PlanReport::Shipped;
+
+TEST_F(PlanChoice, FiftyIslandsThatDoNotPay) {
+  write_chain(repeat({"Relu", "Exp"}, 50));
+  const CompileResult result = compile();
+  EXPECT_EQ(regions(result), "framework");
+  ASSERT_TRUE(result.plan);
+  EXPECT_EQ(result.plan->shipped, Shipped::single_backend);
+  EXPECT_EQ(result.plan->single, "framework");
+  EXPECT_EQ(result.plan->dissolved, 50);
+  EXPECT_EQ(result.plan->as_placed, 50 * (120'000 + 20'000 + 2 * region_ns));
+  EXPECT_EQ(result.plan->measured, 50 * (50'000 + 20'000) + region_ns);
+  EXPECT_EQ(result.plan->single_backend.at("framework"), result.plan->measured);
+  EXPECT_EQ(result.placement.reason[0], "dissolved: 0.12 ms natively, 0.05 ms in framework");
+  EXPECT_EQ(result.placement.reason[1], "first that supports it");
+}
+
+TEST_F(PlanChoice, OnlyIslandsThatDoNotPay) {
+  write_chain({"Exp", "Relu", "Exp", "Sqrt", "Exp"});
+  const CompileResult result = compile();
+  EXPECT_EQ(regions(result), "framework own framework");
+  EXPECT_EQ(result.plan->shipped, Shipped::dissolved);
+  EXPECT_EQ(result.plan->dissolved, 1);
+  EXPECT_EQ(result.plan->measured, 3 * 20'000 + 50'000 + 100'000 + 3 * region_ns);
+  EXPECT_EQ(result.plan->single_backend.at("framework"), 3 * 20'000 + 50'000 + 900'000 + region_ns);
+  EXPECT_EQ(result.placement.reason[1], "dissolved: 0.12 ms natively, 0.05 ms in framework");
+  EXPECT_EQ(result.placement.reason[3], "first choice");
+}
+
+TEST_F(PlanChoice, TheCallsAtTheBoundaryCount) {
+  prices[{"own", "Relu"}] = 48'000;  // less than in the framework, but not by the price of a region
+  write_chain(repeat({"Exp", "Relu"}, 10));
+  EXPECT_EQ(compile().plan->shipped, Shipped::single_backend);
+}
+
+TEST_F(PlanChoice, ATieGoesToThePlanAsPlaced) {
+  prices[{"own", "Relu"}] = 1'000'000;
+  prices[{"framework", "Relu"}] = 990'000;
+  write_chain({"Exp", "Relu"});
+  const CompileResult result = compile();
+  EXPECT_EQ(regions(result), "framework own");
+  EXPECT_EQ(result.plan->shipped, Shipped::as_placed);
+  EXPECT_EQ(result.plan->measured, 1'020'000 + 2 * region_ns);
+  EXPECT_EQ(result.plan->single_backend.at("framework"), 1'010'000 + region_ns);
+  EXPECT_EQ(result.placement.reason[1], "first choice");
+}
+
+TEST_F(PlanChoice, WholeRunsDecide) {
+  stretch = [](const fbs::ProgramT& program, int64_t time) {
+    return program.regions.size() == 1 ? 10 * time : time;
+  };
+  write_chain({"Relu", "Exp"});
+  const CompileResult result = compile();
+  EXPECT_EQ(regions(result), "own framework");
+  EXPECT_EQ(result.plan->shipped, Shipped::as_placed);
+}
+
+TEST_F(PlanChoice, TheFrameworkAloneMayBeFasterThanTheSumOfItsParts) {
+  prices[{"framework", "Relu"}] = 200'000;
+  stretch = [](const fbs::ProgramT& program, int64_t time) {
+    return program.regions.size() == 1 ? time / 3 : time;
+  };
+  write_chain({"Relu", "Exp"});
+  const CompileResult result = compile();
+  EXPECT_EQ(regions(result), "framework");
+  EXPECT_EQ(result.placement.reason[0], "all in framework: 0.075 ms, as placed 0.15 ms");
+}
+
+TEST_F(PlanChoice, TimesOfOtherCodeAreNotUsed) {
+  write_chain({"Exp", "Relu", "Exp", "Sqrt"});
+  compile();
+  EXPECT_EQ(timed, 2);
+  framework->generation = 2;
+  compile();
+  EXPECT_EQ(timed, 4);
+}
+
+TEST_F(PlanChoice, TimesAreKept) {
+  write_chain({"Exp", "Relu", "Exp", "Sqrt"});
+  const CompileResult first = compile();
+  const std::string program = bytes();
+  EXPECT_EQ(timed, 2) << "regions, then whole runs";
+  prices[{"framework", "Relu"}] = 1;
+  const CompileResult second = compile();
+  EXPECT_EQ(timed, 2);
+  EXPECT_EQ(second.plan->measured, first.plan->measured);
+  EXPECT_EQ(bytes(), program);
+  request.threads = 1;
+  request.exact_math = true;
+  EXPECT_GT(*first.plan->measured, *compile().plan->measured) << "other code, other times";
+}
+
+TEST_F(PlanChoice, PinsStay) {
+  write_chain(repeat({"Relu", "Exp"}, 3));
+  request.pins = {{"Relu2", "own@cpu"}};
+  const CompileResult result = compile();
+  EXPECT_EQ(regions(result), "framework own framework");
+  EXPECT_EQ(result.placement.reason[2], "pinned by the user");
+  EXPECT_EQ(result.plan->shipped, Shipped::dissolved);
+  EXPECT_TRUE(result.plan->single_backend.empty()) << "nothing ran in the framework alone";
+}
+
+TEST_F(PlanChoice, PinsMayLeaveNoChoice) {
+  write_chain({"Relu", "Exp"});
+  request.pins = {{"Relu0", "own@cpu"}};
+  const CompileResult result = compile();
+  EXPECT_EQ(regions(result), "own framework");
+  EXPECT_EQ(result.plan->disabled_reason, "no node of it could move to a framework");
+  EXPECT_EQ(timed, 0);
+}
+
+TEST_F(PlanChoice, KernelsOfTheUserStay) {
+  add_target("users", {"Exp", "Sqrt"}, false, true);
+  request.backends = {"users", "own", "framework"};
+  write_chain({"Relu", "Exp"});
+  EXPECT_EQ(regions(compile()), "users framework");
+}
+
+TEST_F(PlanChoice, WhatTheFrameworkRefusesStays) {
+  tools.targets.pop_back();
+  add_target("framework", {"Sqrt"}, true);
+  write_chain({"Sqrt", "Exp", "Relu"});
+  const CompileResult result = compile();
+  EXPECT_EQ(regions(result), "own framework");
+  EXPECT_EQ(result.plan->shipped, Shipped::dissolved);
+  EXPECT_TRUE(result.plan->single_backend.empty());
+}
+
+TEST_F(PlanChoice, APlanThatDoesNotCompileIsLeftOut) {
+  framework->breaks_at = 4;
+  write_chain({"Exp", "Relu", "Exp", "Sqrt", "Exp"});
+  const CompileResult result = compile();
+  EXPECT_EQ(regions(result), "framework own framework");
+  EXPECT_TRUE(result.plan->single_backend.empty());
+  compile();
+  EXPECT_EQ(timed, 2) << "that it does not compile is kept, too";
+}
+
+TEST_F(PlanChoice, AModelThatCannotBeMeasuredShipsAsPlaced) {
+  stretch = [](const fbs::ProgramT&, int64_t) { return int64_t{-1}; };
+  write_chain({"Relu", "Exp"});
+  const CompileResult result = compile();
+  EXPECT_EQ(regions(result), "own framework");
+  EXPECT_EQ(result.plan->disabled_reason, "it does not run");
+  EXPECT_FALSE(result.plan->measured);
+}
+
+TEST_F(PlanChoice, NothingIsTimedUnasked) {
+  write_chain({"Relu", "Exp"});
+  request.tune = Tune::off;
+  CompileResult result = compile();
+  EXPECT_EQ(regions(result), "own framework");
+  EXPECT_EQ(result.plan->disabled_reason, "--tune off");
+  request.tune = Tune::fast;
+  request.keep_placement = true;
+  EXPECT_EQ(regions(compile()), "own framework");
+  request.keep_placement = false;
+  write_chain({"Relu", "Sqrt"});
+  EXPECT_FALSE(compile().plan) << "one backend runs it all";
+  write_chain({"Exp"});
+  EXPECT_FALSE(compile().plan);
+  EXPECT_EQ(timed, 0);
+}
+
+TEST_F(PlanChoice, NoTimeIsNoError) {
+  write_chain({"Relu", "Exp"});
+  request.tune_seconds = 1e-9;
+  EXPECT_EQ(compile().plan->disabled_reason, "the time to measure is over (--tune-seconds)");
+  EXPECT_EQ(timed, 0);
+}
+
+TEST_F(PlanChoice, AnIslandOnAnotherDeviceIsNone) {
+  request.devices = {"cpu", "accel=sim:0"};
+  request.pins = {{"Exp*", "framework@accel"}};
+  write_chain({"Exp", "Relu", "Exp"});
+  const CompileResult result = compile();
+  EXPECT_EQ(result.plan->dissolved, 1) << "all in framework@accel, not as an island";
+  EXPECT_EQ(result.placement.reason[1].substr(0, 16), "all in framework");
+}
+
+}  // namespace
+}  // namespace intarsia

@@ -1,0 +1,164 @@
+"""Random graphs with random pins give what the reference backend gives.
+
+Each graph comes from its seed alone; a failure names it: pytest tests/compile/random_placement.py -k seed_17
+
+Covers: src/compile/ build_function.cc choose_targets.cc compile_model.cc compile_regions.cc emit_program.cc
+pass_runner.cc
+src/plan/ insert_copies.cc partition_graph.cc place_nodes.cc
+src/device/ sim_device.cc
+"""
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import intarsia
+
+GRAPHS = 200
+NODES = (4, 24)
+DEVICES = ["cpu", "a=sim:0", "b=sim:1"]
+TARGETS = [f"{backend}@{slot}" for backend in ("halide", "reference") for slot in ("cpu", "a", "b")]
+UNARY = ("Relu", "Tanh", "Neg", "Abs", "Sigmoid", "Identity")
+BINARY = ("Add", "Sub", "Mul", "Max")
+
+
+class RandomGraph:
+    """Values are f32 of shape [rows, columns]; any earlier value may be read again."""
+
+    def __init__(self, seed):
+        self.random = np.random.default_rng(seed)
+        self.nodes, self.values, self.constants = [], [], []
+        self.inputs = [self.add_value(f"x{i}", self.shape()) for i in range(self.number(1, 3))]
+        while len(self.nodes) < self.random.integers(*NODES):
+            make = (self.unary, self.binary, self.concat, self.split, self.product, self.reduce, self.top)
+            make[self.random.integers(len(make))](f"n{len(self.nodes)}")
+        self.add_outputs()
+
+    def number(self, low, high):
+        return int(self.random.integers(low, high + 1))
+
+    def shape(self):
+        return self.number(1, 5), self.number(2, 9)
+
+    def add_value(self, name, shape):
+        self.values.append((name, shape))
+        return name, shape
+
+    def pick(self):
+        return self.values[self.random.integers(len(self.values))]
+
+    def constant(self, array):
+        name = f"c{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(array, name))
+        return name
+
+    def weight(self, shape):
+        return self.constant(self.random.uniform(-1, 1, shape).astype(np.float32))
+
+    def add(self, op, name, inputs, shapes, **attributes):
+        outputs = [f"{name}_{i}" for i in range(len(shapes))]
+        self.nodes.append(helper.make_node(op, inputs, outputs, name, **attributes))
+        for output, shape in zip(outputs, shapes):
+            self.add_value(output, shape)
+
+    def unary(self, name):
+        value, shape = self.pick()
+        self.add(self.random.choice(UNARY), name, [value], [shape])
+
+    def binary(self, name):
+        """With a value of the same shape where there is one, or a constant row."""
+        value, shape = self.pick()
+        same = [other for other, s in self.values if s == shape and other != value]
+        other = self.random.choice(same) if same else self.weight((1, shape[1]))
+        self.add(self.random.choice(BINARY), name, [value, other], [shape])
+
+    def concat(self, name):
+        value, (rows, columns) = self.pick()
+        parts = [v for v, s in self.values if s[0] == rows][:2]
+        widths = [s[1] for v, s in self.values if v in parts]
+        self.add("Concat", name, [value, *parts], [(rows, columns + sum(widths))], axis=1)
+
+    def split(self, name):
+        value, (rows, columns) = self.pick()
+        if columns < 2:
+            return self.unary(name)
+        first = self.number(1, columns - 1)
+        sizes = self.constant(np.array([first, columns - first], np.int64))
+        return self.add("Split", name, [value, sizes], [(rows, first), (rows, columns - first)], axis=1)
+
+    def product(self, name):
+        value, (rows, columns) = self.pick()
+        width = self.number(2, 9)
+        self.add("MatMul", name, [value, self.weight((columns, width))], [(rows, width)])
+
+    def reduce(self, name):
+        value, (rows, _) = self.pick()
+        op = self.random.choice(["ReduceMax", "ReduceMean"])
+        axes = self.constant(np.array([1], np.int64))
+        self.add(op, name, [value, axes], [(rows, 1)], keepdims=1)
+
+    def top(self, name):
+        """Of the two results only the values are read: equal ones have no defined order."""
+        value, (rows, columns) = self.pick()
+        count = self.number(1, columns)
+        self.add(
+            "TopK", name, [value, self.constant(np.array([count], np.int64))], [(rows, count), None], axis=1
+        )
+        self.values.pop()
+
+    def add_outputs(self):
+        """What nobody reads, one value that others read, an input, and a constant."""
+        read = {name for node in self.nodes for name in node.input}
+        outputs = [value for value in self.values if value[0] not in read or self.random.random() < 0.1]
+        if self.random.random() < 0.5:
+            outputs.append((self.weight((2, 3)), (2, 3)))
+        self.outputs = list(dict.fromkeys(outputs)) or [self.values[-1]]
+
+    def model(self):
+        def infos(values):
+            return [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in values]
+
+        graph = helper.make_graph(
+            self.nodes, "random", infos(self.inputs), infos(self.outputs), self.constants
+        )
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+        onnx.checker.check_model(model)
+        return model
+
+    def feed(self):
+        return {name: self.random.uniform(-2, 2, shape).astype(np.float32) for name, shape in self.inputs}
+
+
+def random_pins(graph, path):
+    """About half of the nodes, each to a target that runs it."""
+    refused = {node["name"]: " ".join(node["refusals"]) for node in intarsia.explain(path)["nodes"]}
+    pins = {}
+    for node in graph.nodes:
+        target = str(graph.random.choice(TARGETS))
+        if graph.random.random() < 0.5 and target.split("@")[0] not in refused.get(node.name, ""):
+            pins[node.name] = target
+    return pins
+
+
+@pytest.mark.parametrize("seed", range(GRAPHS), ids=lambda seed: f"seed_{seed}")
+def test_random_placement(seed, tmp_path):
+    graph = RandomGraph(seed)
+    path = tmp_path / "model.onnx"
+    onnx.save(graph.model(), path)
+    inputs = graph.feed()
+    pins = random_pins(graph, path)
+    want = intarsia.compile(path, backends=["reference"]).load().bind().run(inputs)
+    compiled = intarsia.compile(
+        path, backends=["halide", "reference"], fallback="none", devices=DEVICES, pins=pins, tune="off"
+    )
+    got = compiled.load().bind().run(inputs)
+    assert set(got) == set(want) == {name for name, _ in graph.outputs}
+    for name, expected in want.items():
+        np.testing.assert_allclose(
+            got[name],
+            expected,
+            rtol=1e-4,
+            atol=1e-4 * max(1, np.abs(expected).max()),
+            err_msg=f"seed {seed}, {name}",
+        )

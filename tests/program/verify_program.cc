@@ -1,0 +1,122 @@
+// Every rule of verify_program: break it in a good program, and the error says so.
+//
+// Covers: src/program/ string_constant.cc verify_function.cc verify_program.cc verify_unshared.cc
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "program/verify_program.h"
+#include "tests/support/runtime_support.h"
+
+namespace intarsia::test {
+namespace {
+
+struct Case {
+  const char* message;
+  std::function<void(ProgramMaker&)> damage;
+};
+
+// small_program: values x (0), y (1), t (2); step 0 writes t, step 1 writes y.
+const Case cases[] = {
+    {"two slots are named 'cpu'", [](auto& m) { m.slot("cpu", "cpu", "cpu"); }},
+    {"a slot has no name", [](auto& m) { m.slot("", "cpu", "cpu"); }},
+    {"two functions are named 'main'",
+     [](auto& m) { m.program.functions.push_back(std::make_unique<fbs::FunctionT>(m.function())); }},
+    {"region 0: no backend", [](auto& m) { m.program.regions[0]->backend.clear(); }},
+    {"region 0: slot 3 of 1", [](auto& m) { m.program.regions[0]->slot = 3; }},
+    {"region 0: constant 7 of 1", [](auto& m) { m.program.regions[0]->constants[0] = 7; }},
+    {"bytes of workspace", [](auto& m) { m.program.regions[0]->workspace_bytes = 5; }},
+    {"0 arenas for 1 slots", [](auto& m) { m.function().arena_bytes.clear(); }},
+    {"an arena of", [](auto& m) { m.function().arena_bytes[0] = uint64_t{1} << 60; }},
+    {"an arena of 4294967296 bytes on slot 'cpu', of which 16 are used",
+     [](auto& m) { m.function().arena_bytes[0] = uint64_t{1} << 32; }},
+    {"value 'x': unknown dtype 99", [](auto& m) { m.function().values[0]->dtype = 99; }},
+    {"value 'x': slot 9 of 1", [](auto& m) { m.function().values[0]->slot = 9; }},
+    {"value 'x': rank 65", [](auto& m) { m.function().values[0]->dims.assign(65, 1); }},
+    {"value 'x': a size below -1", [](auto& m) { m.function().values[0]->dims[0] = -2; }},
+    {"too large for any memory", [](auto& m) { m.function().values[2]->dims = {1 << 30, 1 << 30, 1 << 30}; }},
+    {"though its rank is unknown", [](auto& m) { m.function().values[0]->rank_unknown = true; }},
+    {"value 'y': an output of unknown size", [](auto& m) { m.function().values[1]->dims[0] = -1; }},
+    {"value 't': in the arena, though", [](auto& m) { m.function().values[2]->dims[0] = -1; }},
+    {"value 't': in the arena, though", [](auto& m) { m.function().values[2]->dtype = 8; }},
+    {"value 't': offset 32 is not a multiple", [](auto& m) { m.function().values[2]->offset = 32; }},
+    {"do not fit in slot 'cpu''s arena", [](auto& m) { m.function().values[2]->offset = ~uint64_t{63}; }},
+    {"value 't': constant 4 of 1",
+     [](auto& m) {
+       m.function().values[2]->storage = fbs::Storage::constant;
+       m.function().values[2]->constant = 4;
+     }},
+    {"value 't': its type is not that of constant 0",
+     [](auto& m) {
+       m.function().values[2]->storage = fbs::Storage::constant;
+       m.function().values[2]->dtype = 7;
+     }},
+    {"value 't': unknown storage",
+     [](auto& m) { m.function().values[2]->storage = static_cast<fbs::Storage>(9); }},
+    {"input is value 9 of 3", [](auto& m) { m.function().inputs[0] = 9; }},
+    {"output is value 9 of 3", [](auto& m) { m.function().outputs[0] = 9; }},
+    {"output 't' has storage arena", [](auto& m) { m.function().outputs.push_back(2); }},
+    {"output name 'y' is empty or there twice", [](auto& m) { m.function().outputs.push_back(1); }},
+    {"value 'x' has storage input but is not", [](auto& m) { m.function().inputs.clear(); }},
+    {"an input that is not on a host slot",
+     [](auto& m) { m.function().values[0]->slot = m.slot("accel", "sim", "sim:0"); }},
+    {"step 0: reads value 9 of 3", [](auto& m) { m.function().steps[0]->inputs[0] = 9; }},
+    {"step 0: writes value 9 of 3", [](auto& m) { m.function().steps[0]->outputs[0] = 9; }},
+    {"step 0: reads 't' before it is written", [](auto& m) { m.function().steps[0]->inputs[0] = 2; }},
+    {"step 1: writes 't', which is written already", [](auto& m) { m.function().steps[1]->outputs[0] = 2; }},
+    {"step 0: must come after step 1", [](auto& m) { m.function().steps[0]->after = {1}; }},
+    {"step 1: region 9 of 2", [](auto& m) { m.function().steps[1]->region = 9; }},
+    {"step 0: value 'x' is not on the slot of region 0",
+     [](auto& m) { m.program.regions[0]->slot = m.slot("other", "cpu", "cpu"); }},
+    {"unknown kind 7", [](auto& m) { m.function().steps[1]->kind = static_cast<fbs::StepKind>(7); }},
+    {"a copy of several values", [](auto& m) { m.function().steps[1]->kind = fbs::StepKind::copy; }},
+    {"output 'y' is written by no step", [](auto& m) { m.function().steps.pop_back(); }},
+    {"do not fit in slot 'cpu''s arena", [](auto& m) { m.program.regions[0]->workspace_bytes = 1 << 20; }},
+    {"of another shape", [](auto& m) { m.copy(0, m.arena("u", {5})); }},
+    {"of another dtype", [](auto& m) { m.copy(0, m.value("u", fbs::Storage::dynamic, {4}, 0, DType::i64)); }},
+    {"which only a host slot can hold",
+     [](auto& m) {
+       const uint32_t words = m.input("words", {2}, DType::string);
+       m.copy(words,
+              m.value("there", fbs::Storage::dynamic, {2}, m.slot("accel", "sim", "sim:0"), DType::string));
+     }},
+};
+
+TEST(VerifyProgram, NamesWhatIsBroken) {
+  const TestFolder folder;
+  for (const Case& one : cases) {
+    ProgramMaker maker = small_program();
+    one.damage(maker);
+    const Status status = maker.write(folder / "p.so");
+    ASSERT_FALSE(status) << one.message;
+    EXPECT_NE(status.error().message.find(one.message), std::string::npos) << status.error().message;
+  }
+}
+
+TEST(VerifyProgram, ConstantsAndBlobsInTheTail) {
+  ProgramMaker maker = small_program();
+  auto constant = std::make_unique<fbs::ConstantT>();
+  constant->dtype = 1;
+  constant->dims = {4};
+  constant->bytes = 16;
+  maker.program.constants.push_back(std::move(constant));
+  fbs::ConstantT& one = *maker.program.constants[0];
+  for (auto& region : maker.program.regions) region->blob_offset = 64;
+  EXPECT_TRUE(verify_program(maker.program, 64, 128));
+  one.offset = 64;
+  EXPECT_FALSE(verify_program(maker.program, 64, 128));
+  one.offset = 0;
+  one.bytes = 12;
+  EXPECT_FALSE(verify_program(maker.program, 64, 128));
+  one.bytes = 16;
+  maker.program.regions[1]->blob_bytes = 65;
+  EXPECT_FALSE(verify_program(maker.program, 64, 128));
+  maker.program.regions[1]->blob_bytes = ~uint64_t{0};
+  EXPECT_FALSE(verify_program(maker.program, 64, 128));
+  maker.program.regions[1]->blob_bytes = 0;
+  maker.program.regions[1]->blob_offset = 0;
+  EXPECT_FALSE(verify_program(maker.program, 64, 128));
+}
+
+}  // namespace
+}  // namespace intarsia::test

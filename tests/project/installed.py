@@ -1,0 +1,172 @@
+"""What is installed runs from anywhere, without the tree that it was built in: by `cmake --install`, and as a wheel.
+
+Covers: pyproject.toml cmake/ install.cmake
+bindings/python/intarsia/ __main__.py
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import zipfile
+
+import pytest
+from cli_models import SOURCE, save_small
+
+BUILD = pathlib.Path(os.environ.get("INTARSIA_BUILD", SOURCE / "build/release"))
+PACKAGES = pathlib.Path(sysconfig.get_path("purelib"))
+
+
+def run(*command, cwd, **environment):
+    done = subprocess.run(
+        [str(part) for part in command],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, **environment},
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def run_installed(*command, cwd):
+    """Runs a command and gives the libraries that its processes loaded, none of them from the build tree."""
+    log = cwd / "libraries"
+    log.mkdir(exist_ok=True)
+    run(*command, cwd=cwd, LD_DEBUG="files", LD_DEBUG_OUTPUT=str(log / "of"))
+    libraries = {
+        os.path.normpath(path)
+        for file in log.iterdir()
+        for path in re.findall(r"calling init: (\S+)", file.read_text())
+    }
+    shutil.rmtree(log)
+    assert not [path for path in libraries if pathlib.Path(path).resolve().is_relative_to(BUILD)]
+    return libraries
+
+
+def compile_run_check(command, cwd):
+    save_small(cwd / "small.onnx")
+    libraries = run_installed(*command, "compile", "small.onnx", "-o", "small.so", cwd=cwd)
+    run_installed(*command, "run", "small.so", "-o", "results", cwd=cwd)
+    run_installed(*command, "check", "small.so", "--against", "reference", cwd=cwd)
+    assert (cwd / "results/y.npy").exists()
+    return libraries
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory):
+    prefix = tmp_path_factory.mktemp("installed")
+    run("cmake", "--install", BUILD, "--prefix", prefix, cwd=prefix)
+    return prefix
+
+
+def test_command(prefix, tmp_path):
+    libraries = compile_run_check([prefix / "bin/intarsia"], tmp_path)
+    names = {pathlib.Path(path).name for path in libraries if pathlib.Path(path).is_relative_to(prefix)}
+    assert {"libintarsia.so.0", "libintarsia_compile.so", "libHalide.so"} <= names
+    moved = tmp_path / "moved"
+    prefix.rename(moved)
+    run_installed(moved / "bin/intarsia", "compile", "small.onnx", "-o", "again.so", cwd=tmp_path)
+    moved.rename(prefix)
+
+
+def test_cpp_project(prefix, tmp_path):
+    """examples/02_from_cpp, with a program that the installed command makes."""
+    run(sys.executable, SOURCE / "examples/01_compile_and_run/make_model.py", "model.onnx", cwd=tmp_path)
+    run_installed(
+        prefix / "bin/intarsia",
+        "compile",
+        "model.onnx",
+        "-o",
+        "model.so",
+        "--shape",
+        "image=2x3x32x32",
+        cwd=tmp_path,
+    )
+    run(
+        "cmake",
+        "-S",
+        SOURCE / "examples/02_from_cpp",
+        "-B",
+        "build",
+        f"-DCMAKE_PREFIX_PATH={prefix}",
+        cwd=tmp_path,
+    )
+    run("cmake", "--build", "build", cwd=tmp_path)
+    libraries = run_installed("build/classify", "model.so", cwd=tmp_path)
+    assert str(prefix / "lib/libintarsia.so.0") in libraries
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """As `pip wheel .` makes it, but for compiling: what it would build is taken from the build tree."""
+    folder = tmp_path_factory.mktemp("wheel")
+    settings = {
+        "build-dir": folder / "build",
+        "cmake.source-dir": SOURCE / "tests/project/wheel",
+        "build.targets": "all",
+        "cmake.define.INTARSIA_BUILD": BUILD,
+    }
+    run(
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--no-build-isolation",
+        "--no-deps",
+        "--no-index",
+        "--disable-pip-version-check",
+        "-w",
+        folder,
+        *(part for key, value in settings.items() for part in ("-C", f"{key}={value}")),
+        SOURCE,
+        cwd=folder,
+    )
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+def wanted_packages(wheel):
+    """Folders of the packages that the wheel's metadata asks for."""
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+        metadata = archive.read(name).decode()
+    packages = re.findall(r"^Requires-Dist: (\w+)[^;\n]*$", metadata, re.M)
+    assert sorted(packages) == ["halide", "numpy"]
+    return [path for package in packages for path in PACKAGES.glob(f"{package}*") if path.is_dir()]
+
+
+def test_wheel(wheel, tmp_path):
+    """In an environment that has the packages that it asks for, as links to those of this one, and nothing else."""
+    python = tmp_path / "venv/bin/python"
+    run(sys.executable, "-m", "venv", "--without-pip", "venv", cwd=tmp_path)
+    run(
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        python,
+        "install",
+        "--no-deps",
+        "--no-index",
+        "--disable-pip-version-check",
+        wheel,
+        cwd=tmp_path,
+    )
+    packages = pathlib.Path(
+        run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=tmp_path).strip()
+    )
+    for package in wanted_packages(wheel):
+        (packages / package.name).symlink_to(package)
+    libraries = compile_run_check([tmp_path / "venv/bin/intarsia"], tmp_path)
+    assert {
+        str(packages / "intarsia" / name) for name in ("libintarsia.so.0", "libintarsia_compile.so")
+    } <= libraries
+    assert "libHalide.so" in {pathlib.Path(path).name for path in libraries}
+    compile_run_check([python, "-m", "intarsia"], tmp_path)
+    script = "import intarsia, numpy; print(intarsia.compile('small.onnx').load()(x=numpy.ones((2, 3, 8, 8), 'float32')).shape)"
+    run_installed(python, "-c", script, cwd=tmp_path)

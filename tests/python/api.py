@@ -1,0 +1,186 @@
+"""The Python package as a program uses it: threads, lifetimes, files that are replaced.
+
+Covers: bindings/python/ module.cc compile_module.cc value.cc
+bindings/python/intarsia/ program.py values.py
+"""
+
+import gc
+import os
+import threading
+
+import intarsia
+import numpy as np
+import pytest
+from cli_models import TensorProto, helper, save
+
+SHAPE = (1, 16, 48, 48)
+
+
+def save_convolution(path, window=3):
+    """x -> y, some hundred microseconds long: runs of two threads overlap."""
+    weights = np.random.default_rng(1).standard_normal((16, 16, window, window), "float32")
+    pads = [window // 2] * 4
+    return save(
+        path,
+        [
+            helper.make_node("Conv", ["x", "w"], ["c"], pads=pads),
+            helper.make_node("Conv", ["c", "w"], ["y"], pads=pads),
+        ],
+        [("x", TensorProto.FLOAT, SHAPE)],
+        [("y", TensorProto.FLOAT, SHAPE)],
+        [("w", weights)],
+    )
+
+
+@pytest.fixture
+def convolution(tmp_path):
+    return compile_to(tmp_path / "convolution.so", save_convolution(tmp_path / "convolution.onnx"))
+
+
+def compile_to(program, model):
+    intarsia.compile(str(model), tune="off").save(str(program))
+    return program
+
+
+def in_threads(count, work):
+    """Calls work(0), work(1) ... at once; gives their results."""
+    results = [None] * count
+
+    def call(i):
+        results[i] = work(i)
+
+    threads = [threading.Thread(target=call, args=(i,)) for i in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return results
+
+
+def test_many_threads_call_one_program(convolution):
+    program = intarsia.load(convolution)
+    images = [np.random.default_rng(i).standard_normal(SHAPE, "float32") for i in range(8)]
+    wanted = [program(x=image) for image in images]
+    right = in_threads(8, lambda i: sum(np.array_equal(program(x=images[i]), wanted[i]) for _ in range(200)))
+    assert right == [200] * 8
+
+
+def test_a_session_in_two_threads_is_an_error(convolution):
+    session = intarsia.load(convolution).bind()
+    images = [np.full(SHAPE, i, "float32") for i in range(2)]
+    wanted = [session.run({"x": image})["y"] for image in images]
+
+    def work(i):
+        done = refused = 0
+        for _ in range(300):
+            try:
+                assert np.array_equal(session.run({"x": images[i]})["y"], wanted[i])
+                done += 1
+            except intarsia.Error as error:
+                assert "the session is in use by another thread" in str(error)
+                refused += 1
+        return done + refused
+
+    assert in_threads(2, work) == [300, 300]
+
+
+def test_programs_do_not_meet_whatever_the_order_of_loading(tmp_path):
+    files = [
+        compile_to(tmp_path / f"{i}.so", save_convolution(tmp_path / f"{i}.onnx", window=i)) for i in (3, 5)
+    ]
+    x = np.ones(SHAPE, "float32")
+
+    def run(program):
+        return program.bind().run({"x": x})["y"]
+
+    wanted = [run(intarsia.load(file)) for file in files]
+    kept = intarsia.load(files[1])
+    intarsia.load(files[1])  # and goes: what the dynamic loader knew it by may be used again
+    for file, result in zip(files, wanted):
+        assert np.array_equal(run(intarsia.load(file)), result)
+    assert np.array_equal(run(kept), wanted[1])
+
+
+def test_a_program_that_was_called_goes_with_its_last_reference(convolution):
+    gc.disable()
+    try:
+        before = len(os.listdir("/proc/self/fd"))
+        for _ in range(20):
+            intarsia.load(convolution)(x=np.ones(SHAPE, "float32"))
+        assert len(os.listdir("/proc/self/fd")) == before
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize(
+    "change", [lambda path: os.truncate(path, 0), lambda path: path.write_bytes(b"x" * path.stat().st_size)]
+)
+def test_a_file_changed_in_place_does_not_end_the_process(tmp_path, change):
+    """A program without constants: all that runs is a copy."""
+    model = save(
+        tmp_path / "relu.onnx",
+        [helper.make_node("Relu", ["x"], ["y"])],
+        [("x", TensorProto.FLOAT, [4096])],
+        [("y", TensorProto.FLOAT, [4096])],
+    )
+    path = compile_to(tmp_path / "relu.so", model)
+    os.utime(path, (0, 0))
+    program = intarsia.load(path)
+    x = np.linspace(-1, 1, 4096, dtype="float32")
+    wanted = program(x=x)
+    change(path)
+    assert np.array_equal(program(x=x), wanted)
+    for use in (program.bind, program.verify):
+        with pytest.raises(intarsia.Error, match="changed in place"):
+            use()
+
+
+def test_compiling_for_its_report_alone(tmp_path):
+    model = save_convolution(tmp_path / "convolution.onnx")
+    printed = []
+    stopped = intarsia.compile(
+        str(model), stop_after="place_nodes", print_after="place_nodes", print=printed.append
+    )
+    assert len(printed) == 1 and printed[0].startswith("# after place_nodes")
+    dry = intarsia.compile(str(model), dry_run=True, tune="off")
+    assert dry.report["compile_seconds"] > 0
+    for compiled in (stopped, dry):
+        with pytest.raises(intarsia.InvalidArgumentError, match="there is no program"):
+            compiled.load()
+
+
+def test_what_a_run_does_can_be_watched(convolution):
+    session = intarsia.load(convolution).bind(threads=1)
+    x = np.ones(SHAPE, "float32")
+    plain = session.run({"x": x})["y"]
+    values, events = {}, []
+    session.set_dump(values.__setitem__)
+    session.set_trace(lambda *event: events.append(event))
+    session.run({"x": x})
+    session.set_dump(None)
+    session.set_trace(None)
+    assert np.array_equal(values["y"], plain)
+    assert {kind for _, kind, _, _, _ in events} == {"region", "kernel"}
+    assert all(begin <= end for _, _, _, begin, end in events)
+    seen = len(events)
+    session.run({"x": x})
+    assert len(events) == seen
+
+    def refuse(name, value):
+        raise KeyError(name)
+
+    session.set_dump(refuse)
+    with pytest.raises(KeyError, match="y"):
+        session.run({"x": x})
+    session.set_dump(None)
+    assert np.array_equal(session.run({"x": x})["y"], plain)
+
+
+def test_checking_with_inputs_of_ones_own(convolution, tmp_path):
+    x = np.random.default_rng(5).standard_normal(SHAPE, "float32")
+    report = intarsia.check(convolution, inputs={"x": x}, bind={"cpu": "cpu"}, against="reference")
+    assert report["ok"]
+    with pytest.raises(intarsia.InvalidArgumentError, match="no input 'z'"):
+        intarsia.check(convolution, inputs={"z": x})
+    with pytest.raises(intarsia.NotFoundError, match="abacus"):
+        intarsia.check(convolution, bind={"cpu": "abacus:1"})

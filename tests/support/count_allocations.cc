@@ -1,0 +1,36 @@
+#include "tests/support/count_allocations.h"
+
+#include <cstddef>
+
+// glibc's own names of what is replaced here; operator new and aligned_alloc end in these too.
+extern "C" {
+void* __libc_malloc(size_t bytes);
+void* __libc_calloc(size_t count, size_t bytes);
+void* __libc_realloc(void* old, size_t bytes);
+void* __libc_memalign(size_t alignment, size_t bytes);
+}
+
+namespace {
+thread_local uint64_t count = 0;
+thread_local uint64_t fail_from = UINT64_MAX;
+
+/// Counts; whether this one may succeed.
+bool may_allocate() { return count++ < fail_from; }
+}  // namespace
+
+extern "C" void* malloc(size_t bytes) { return !may_allocate() ? nullptr : __libc_malloc(bytes); }
+extern "C" void* calloc(size_t items, size_t bytes) {
+  return !may_allocate() ? nullptr : __libc_calloc(items, bytes);
+}
+extern "C" void* realloc(void* old, size_t bytes) {
+  return !may_allocate() ? nullptr : __libc_realloc(old, bytes);
+}
+extern "C" void* aligned_alloc(size_t alignment, size_t bytes) {
+  return !may_allocate() ? nullptr : __libc_memalign(alignment, bytes);
+}
+
+namespace intarsia::test {
+uint64_t allocation_count() { return count; }
+void fail_allocations_from(uint64_t number) { fail_from = count + number; }
+void allow_allocations() { fail_from = UINT64_MAX; }
+}  // namespace intarsia::test

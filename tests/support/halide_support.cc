@@ -1,0 +1,249 @@
+#include "tests/support/halide_support.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "backends/halide/runtime/load.h"
+#include "backends/reference/evaluate.h"
+#include "graph/parse_graph.h"
+#include "passes/infer_shapes.h"
+
+namespace intarsia::test {
+namespace {
+
+template <typename T, typename Distribution>
+void fill(const Tensor& tensor, uint64_t seed, Distribution distribution) {
+  std::mt19937_64 random(seed);
+  for (T& element : tensor.as<T>()) element = static_cast<T>(distribution(random));
+}
+
+template <typename T>
+std::string compare_as(const TensorView& got, const TensorView& want, double relative, double absolute) {
+  auto a = got.as<T>(), b = want.as<T>();
+  double largest = 1;
+  for (T element : b)
+    if (std::isfinite(static_cast<double>(element)))
+      largest = std::max(largest, std::fabs(static_cast<double>(element)));
+  absolute *= largest;
+  for (size_t i = 0; i < a.size(); ++i) {
+    auto x = static_cast<double>(a[i]), y = static_cast<double>(b[i]);
+    bool same =
+        x == y || (std::isnan(x) && std::isnan(y)) || std::fabs(x - y) <= absolute + relative * std::fabs(y);
+    if (!same) return fmt::format("element {} of {}: got {}, want {}", i, print_shape(got.shape), x, y);
+  }
+  return {};
+}
+
+/// The objects as a shared library in a temporary file that is gone when this returns.
+Result<void*> load_code(const std::vector<std::string>& objects) {
+  char name[] = "/tmp/intarsia-test-XXXXXX";
+  if (!mkdtemp(name)) return fail("no temporary folder");
+  std::string folder = name, command = "ld.lld -shared -o " + folder + "/code.so";
+  for (size_t i = 0; i < objects.size(); ++i) {
+    std::string path = fmt::format("{}/{}.o", folder, i);
+    std::ofstream(path, std::ios::binary) << objects[i];
+    command += " " + path;
+  }
+  int status = std::system(command.c_str());
+  void* code = status == 0 ? dlopen((folder + "/code.so").c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
+  std::filesystem::remove_all(folder);
+  if (!code) return fail("objects do not link or load: {}", status == 0 ? dlerror() : command);
+  return code;
+}
+
+}  // namespace
+
+halide::Emitter& test_emitter() {
+  static halide::Emitter emitter;
+  return emitter;
+}
+
+Tensor random_tensor(DType dtype, const Shape& shape, uint64_t seed) {
+  Tensor tensor(dtype, shape);
+  std::uniform_real_distribution<double> real(-2, 2);
+  std::uniform_int_distribution<int> number(0, 3), bit(0, 1);
+  switch (dtype) {
+    case DType::f32:
+      fill<float>(tensor, seed, real);
+      break;
+    case DType::f64:
+      fill<double>(tensor, seed, real);
+      break;
+    case DType::i64:
+      fill<int64_t>(tensor, seed, number);
+      break;
+    case DType::u64:
+      fill<uint64_t>(tensor, seed, number);
+      break;
+    case DType::i32:
+      fill<int32_t>(tensor, seed, number);
+      break;
+    case DType::u32:
+      fill<uint32_t>(tensor, seed, number);
+      break;
+    case DType::i16:
+      fill<int16_t>(tensor, seed, number);
+      break;
+    case DType::u16:
+      fill<uint16_t>(tensor, seed, number);
+      break;
+    case DType::i8:
+      fill<int8_t>(tensor, seed, number);
+      break;
+    case DType::u8:
+      fill<uint8_t>(tensor, seed, number);
+      break;
+    default:
+      fill<uint8_t>(tensor, seed, bit);
+      break;
+  }
+  return tensor;
+}
+
+Result<Graph> make_graph(std::string_view text) {
+  Graph graph = TRY(parse_graph(text));
+  std::vector<ValueId> inputs;
+  for (ValueId id : graph.inputs) {
+    Value& value = graph.value(id);
+    if (value.name.starts_with("w"))
+      value.constant = random_tensor(value.type.dtype, *value.type.fixed_shape(), 1000 + index(id));
+    else
+      inputs.push_back(id);
+    if (value.name.starts_with("w_small"))
+      for (float& element : value.constant->as<float>()) element /= 16;
+  }
+  graph.inputs = inputs;
+  TRY(infer_shapes(graph, {}));
+  return graph;
+}
+
+Result<std::vector<Tensor>> run_reference(const Graph& graph, const std::vector<Tensor>& inputs) {
+  std::vector<Tensor> values(graph.values.size());
+  for (size_t i = 0; i < inputs.size(); ++i) values[index(graph.inputs[i])] = inputs[i];
+  for (size_t v = 0; v < values.size(); ++v)
+    if (graph.values[v].constant) values[v] = *graph.values[v].constant;
+  for (const Node& node : graph.nodes) {
+    std::vector<const Tensor*> arguments;
+    for (size_t i = 0; i < node.inputs.size(); ++i)
+      arguments.push_back(has_input(node, i) ? &values[index(node.inputs[i])] : nullptr);
+    std::vector<Tensor> made = TRY(with_context(reference::evaluate_node(node, arguments), "{}", node.op));
+    for (size_t i = 0; i < node.outputs.size(); ++i)
+      if (has_output(node, i)) values[index(node.outputs[i])] = made[i];
+  }
+  std::vector<Tensor> outputs;
+  for (ValueId output : graph.outputs) outputs.push_back(values[index(output)]);
+  return outputs;
+}
+
+std::shared_ptr<void> guarded_memory(size_t bytes, bool at_end) {
+  auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  size_t body = (bytes + page - 1) / page * page, all = body + 2 * page;
+  auto* start = static_cast<std::byte*>(mmap(nullptr, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  mprotect(start + page, body, PROT_READ | PROT_WRITE);
+  std::shared_ptr<void> mapping(start, [all](void* memory) { munmap(memory, all); });
+  return {mapping, start + page + (at_end ? body - bytes : 0)};
+}
+
+Result<std::unique_ptr<LoadedRegion>> LoadedRegion::make(const Graph& graph, const CompileOptions& options,
+                                                         const halide::RegionOptions& region_options) {
+  auto loaded = std::make_unique<LoadedRegion>();
+  loaded->graph_ = graph;
+  loaded->region_ = TRY(halide::compile_region(graph, test_emitter(), options, region_options));
+  loaded->code_ = TRY(load_code(loaded->region_.object_files));
+  for (const Tensor& constant : loaded->region_.constants) loaded->constants_.push_back(constant.view());
+  LoadContext context;
+  context.blob = std::as_bytes(std::span(loaded->region_.blob));
+  context.constants = loaded->constants_;
+  context.workspace_bytes = loaded->region_.workspace_bytes;
+  context.symbol = [code = loaded->code_](const std::string& name) { return dlsym(code, name.c_str()); };
+  loaded->executable_ = TRY(halide::load(context));
+  return loaded;
+}
+
+LoadedRegion::~LoadedRegion() {
+  if (code_) dlclose(code_);
+}
+
+Result<std::vector<Tensor>> LoadedRegion::run(const std::vector<Tensor>& inputs, ThreadPool* threads) const {
+  std::vector<Input> from;
+  std::vector<Output> to;
+  std::vector<Tensor> outputs;
+  for (const Tensor& input : inputs) from.push_back({input.view(), {}});
+  for (ValueId output : graph_.outputs) {
+    outputs.emplace_back(graph_.value(output).type.dtype, *graph_.value(output).type.fixed_shape());
+    to.push_back({outputs.back().view(), {}, false});
+  }
+  std::shared_ptr<void> workspace = allocate_aligned(region_.workspace_bytes + 64);
+  TRY(executable_->run({from, to, static_cast<std::byte*>(workspace.get()), threads}));
+  return outputs;
+}
+
+Result<std::vector<Tensor>> LoadedRegion::run_guarded(const std::vector<Tensor>& inputs, bool at_end) const {
+  std::vector<Input> from;
+  std::vector<Output> to;
+  std::vector<Tensor> outputs;
+  for (const Tensor& input : inputs) {
+    std::shared_ptr<void> memory = guarded_memory(input.bytes(), at_end);
+    std::memcpy(memory.get(), input.data(), input.bytes());
+    from.push_back({TensorView{memory.get(), input.dtype(), input.shape()}, memory});
+  }
+  for (ValueId output : graph_.outputs) {
+    const ValueType& type = graph_.value(output).type;
+    TensorView view{nullptr, type.dtype, *type.fixed_shape()};
+    std::shared_ptr<void> memory = guarded_memory(view.bytes(), at_end);
+    view.data = memory.get();
+    outputs.emplace_back(view, memory);
+    to.push_back({view, {}, false});
+  }
+  // The workspace is one buffer to its owner, and has nothing behind it either.
+  std::shared_ptr<void> workspace = guarded_memory(region_.workspace_bytes, at_end);
+  TRY(executable_->run({from, to, static_cast<std::byte*>(workspace.get()), nullptr}));
+  return outputs;
+}
+
+std::string compare(const TensorView& got, const TensorView& want, double relative, double absolute) {
+  if (got.dtype != want.dtype || got.shape != want.shape)
+    return fmt::format("got {}[{}], want {}[{}]", dtype_name(got.dtype), print_shape(got.shape),
+                       dtype_name(want.dtype), print_shape(want.shape));
+  if (got.dtype == DType::f32) return compare_as<float>(got, want, relative, absolute);
+  if (got.dtype == DType::f64) return compare_as<double>(got, want, relative, absolute);
+  return same_tensor(got, want) ? std::string() : "integers differ";
+}
+
+/// Loads a region as whoever runs it would, with kernels that must not be called.
+Status load_uncalled(const CompiledRegion& region) {
+  std::vector<TensorView> constants;
+  for (const Tensor& constant : region.constants) constants.push_back(constant.view());
+  LoadContext context;
+  context.blob = std::as_bytes(std::span(region.blob));
+  context.constants = constants;
+  context.workspace_bytes = region.workspace_bytes;
+  context.symbol = [](const std::string&) { return reinterpret_cast<void*>(1); };
+  TRY(halide::load(context));
+  return {};
+}
+
+Tuner random_tuner(CostDatabase& costs, uint32_t seed) {
+  Tuner tuner;
+  tuner.costs = &costs;
+  tuner.may_go_on = [] { return true; };
+  tuner.time_kernels = [random = std::mt19937(seed)](const KernelBatch& batch,
+                                                     int) mutable -> Result<std::vector<int64_t>> {
+    TRY(load_uncalled(batch.region));
+    std::vector<int64_t> times(batch.uses.size());
+    for (int64_t& time : times) time = 1 + static_cast<int64_t>(random() % 1000);
+    return times;
+  };
+  return tuner;
+}
+
+}  // namespace intarsia::test

@@ -1,0 +1,242 @@
+#include "tests/support/runtime_support.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <thread>
+
+#include "compile/link_objects.h"
+#include "program/verify_machine.h"
+#include "program/write_program.h"
+
+namespace intarsia::test {
+namespace {
+
+Status add(const RunContext& context, std::span<const TensorView> constants) {
+  const std::span<float> output = context.outputs[0].tensor.as<float>();
+  for (size_t i = 0; i < output.size(); ++i) {
+    float sum = 0;
+    for (const Input& input : context.inputs) sum += input.tensor.as<float>()[i];
+    for (const TensorView& constant : constants) sum += constant.as<float>()[i];
+    output[i] = sum;
+  }
+  return {};
+}
+
+void set_late(Output& output, const Tensor& tensor) {
+  output.tensor = tensor.view();
+  output.owner = tensor.owner();
+}
+
+Status positive(const RunContext& context) {
+  std::vector<float> kept;
+  for (float number : context.inputs[0].tensor.as<float>()) {
+    if (number > 0) kept.push_back(number);
+  }
+  const Tensor made(DType::f32, {static_cast<int64_t>(kept.size())});
+  std::ranges::copy(kept, made.as<float>().begin());
+  set_late(context.outputs[0], made);
+  return {};
+}
+
+Status twice_strings(const RunContext& context) {
+  const auto from = context.inputs[0].tensor.as<std::string>();
+  const auto to = context.outputs[0].tensor.as<std::string>();
+  for (size_t i = 0; i < to.size(); ++i) to[i] = from[i] + from[i];
+  return {};
+}
+
+class ToyExecutable : public Executable {
+ public:
+  ToyExecutable(std::string blob, std::vector<TensorView> constants, void* symbol)
+      : blob_(std::move(blob)), constants_(std::move(constants)), symbol_(symbol) {}
+
+  Status run(const RunContext& context) const override {
+    if (blob_ == "add") return add(context, constants_);
+    if (blob_ == "positive") return positive(context);
+    if (blob_ == "strings") return twice_strings(context);
+    if (blob_ == "make") {
+      context.outputs[0].owner = std::make_shared<Tensor>(context.inputs[0].tensor);
+    } else if (blob_ == "open") {
+      set_late(context.outputs[0], *static_cast<const Tensor*>(context.inputs[0].owner.get()));
+    } else if (blob_ == "symbol") {
+      context.outputs[0].tensor.as<float>()[0] = static_cast<float>(reinterpret_cast<int (*)()>(symbol_)());
+    } else if (blob_ == "wrong") {
+      set_late(context.outputs[0], Tensor(DType::i64, {1}));
+    } else if (blob_ == "throw") {
+      throw std::runtime_error("a bug");
+    } else if (blob_ == "slow") {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      return add(context, constants_);
+    } else {
+      return fail("on purpose");
+    }
+    return {};
+  }
+
+ private:
+  std::string blob_;
+  std::vector<TensorView> constants_;
+  void* symbol_;
+};
+
+Result<std::unique_ptr<Executable>> load(const LoadContext& context) {
+  const std::string blob(reinterpret_cast<const char*>(context.blob.data()), context.blob.size());
+  if (blob == "refuse") return fail("no such framework");
+  void* symbol = blob == "symbol" ? context.symbol("intarsia_test_number") : nullptr;
+  if (blob == "symbol" && symbol == nullptr) return fail("no symbol intarsia_test_number");
+  return std::make_unique<ToyExecutable>(
+      blob, std::vector(context.constants.begin(), context.constants.end()), symbol);
+}
+
+Result<OpaqueParts> unpack(const std::shared_ptr<void>& value, std::string_view) {
+  return OpaqueParts{.is_sequence = true, .tensors = {*static_cast<const Tensor*>(value.get())}};
+}
+
+Result<std::shared_ptr<void>> pack(const OpaqueParts& parts, std::string_view) {
+  if (!parts.is_sequence || parts.tensors.size() != 1) return fail("want a sequence of one tensor");
+  return std::make_shared<Tensor>(parts.tensors[0].view());
+}
+
+}  // namespace
+
+RunBackend toy_backend() { return {"toy", load, unpack, pack}; }
+
+TestFolder::TestFolder() {
+  std::string name = (std::filesystem::temp_directory_path() / "intarsia-test-XXXXXX").string();
+  INTARSIA_CHECK(mkdtemp(name.data()) != nullptr);
+  path_ = name;
+}
+
+TestFolder::~TestFolder() { std::filesystem::remove_all(path_); }
+
+ProgramMaker::ProgramMaker() {
+  program.arch = machine_arch();
+  program.cpu = "x86-64";
+  program.threads = 1;
+  program.functions.push_back(std::make_unique<fbs::FunctionT>());
+  function().name = "main";
+  slot("cpu", "cpu", "cpu");
+}
+
+uint32_t ProgramMaker::slot(const std::string& name, const std::string& kind, const std::string& device) {
+  auto made = std::make_unique<fbs::SlotT>();
+  made->name = name;
+  made->kind = kind;
+  made->device = device;
+  program.slots.push_back(std::move(made));
+  function().arena_bytes.push_back(0);
+  return static_cast<uint32_t>(program.slots.size() - 1);
+}
+
+uint32_t ProgramMaker::value(const std::string& name, fbs::Storage storage, std::vector<int64_t> dims,
+                             uint32_t slot, DType dtype) {
+  auto made = std::make_unique<fbs::ValueT>();
+  made->name = name;
+  made->dtype = static_cast<uint8_t>(dtype);
+  made->dims = std::move(dims);
+  made->slot = slot;
+  made->storage = storage;
+  function().values.push_back(std::move(made));
+  return static_cast<uint32_t>(function().values.size() - 1);
+}
+
+uint32_t ProgramMaker::input(const std::string& name, std::vector<int64_t> dims, DType dtype) {
+  function().inputs.push_back(value(name, fbs::Storage::input, std::move(dims), 0, dtype));
+  return function().inputs.back();
+}
+
+uint32_t ProgramMaker::output(const std::string& name, std::vector<int64_t> dims, DType dtype) {
+  function().outputs.push_back(value(name, fbs::Storage::output, std::move(dims), 0, dtype));
+  return function().outputs.back();
+}
+
+uint32_t ProgramMaker::late_output(const std::string& name, std::vector<int64_t> dims, DType dtype) {
+  function().outputs.push_back(value(name, fbs::Storage::dynamic, std::move(dims), 0, dtype));
+  return function().outputs.back();
+}
+
+uint32_t ProgramMaker::arena(const std::string& name, std::vector<int64_t> dims, uint32_t slot) {
+  const uint64_t bytes = static_cast<uint64_t>(element_count(dims)) * sizeof(float);
+  const uint32_t id = value(name, fbs::Storage::arena, std::move(dims), slot);
+  uint64_t& end = function().arena_bytes[slot];
+  function().values[id]->offset = end;
+  end += round_up(bytes, tail_alignment);
+  return id;
+}
+
+uint32_t ProgramMaker::constant(const std::vector<float>& numbers) {
+  const Tensor& tensor = constants.emplace_back(DType::f32, Shape{static_cast<int64_t>(numbers.size())});
+  std::ranges::copy(numbers, tensor.as<float>().begin());
+  return static_cast<uint32_t>(constants.size() - 1);
+}
+
+void ProgramMaker::run(const std::string& blob, std::vector<uint32_t> inputs, std::vector<uint32_t> outputs,
+                       uint32_t slot, std::vector<uint32_t> region_constants) {
+  auto region = std::make_unique<fbs::RegionT>();
+  region->backend = "toy";
+  region->slot = slot;
+  region->constants = std::move(region_constants);
+  program.regions.push_back(std::move(region));
+  blobs.push_back(blob);
+  auto step = std::make_unique<fbs::StepT>();
+  step->kind = fbs::StepKind::run;
+  step->region = static_cast<uint32_t>(program.regions.size() - 1);
+  step->inputs = std::move(inputs);
+  step->outputs = std::move(outputs);
+  function().steps.push_back(std::move(step));
+}
+
+void ProgramMaker::copy(uint32_t from, uint32_t to) {
+  auto step = std::make_unique<fbs::StepT>();
+  step->kind = fbs::StepKind::copy;
+  step->inputs = {from};
+  step->outputs = {to};
+  function().steps.push_back(std::move(step));
+}
+
+void ProgramMaker::note(const std::string& node, const std::string& op, uint32_t region) {
+  auto made = std::make_unique<fbs::NodeNoteT>();
+  made->name = node;
+  made->op = op;
+  made->region = region;
+  program.nodes.push_back(std::move(made));
+}
+
+Status ProgramMaker::write(const std::string& path) const {
+  static const std::string empty = link_objects({}, machine_arch()).value();
+  std::vector<TensorView> views;
+  for (const Tensor& tensor : constants) views.push_back(tensor.view());
+  return write_program(path, elf.empty() ? empty : elf, program, views, blobs);
+}
+
+ProgramMaker small_program() {
+  ProgramMaker maker;
+  const uint32_t x = maker.input("x", {4});
+  const uint32_t y = maker.output("y", {4});
+  const uint32_t t = maker.arena("t", {4});
+  const uint32_t one = maker.constant({1, 1, 1, 1});
+  maker.run("add", {x}, {t}, 0, {one});
+  maker.run("add", {t, x}, {y});
+  maker.note("inc", "Add", 0);
+  maker.note("sum", "Add", 1);
+  return maker;
+}
+
+std::string read_bytes(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream bytes;
+  bytes << file.rdbuf();
+  return std::move(bytes).str();
+}
+
+void write_bytes(const std::string& path, std::string_view bytes) {
+  std::ofstream file(path, std::ios::binary);
+  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+}
+
+}  // namespace intarsia::test
