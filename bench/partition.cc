@@ -96,10 +96,10 @@ void measure(size_t nodes, size_t width, const Pattern& pattern, bool opaque, bo
   const double opaque_seconds = seconds_since(start);
   const Partition partition = partition_graph(graph, placement);
   const double partition_seconds = seconds_since(start) - opaque_seconds;
-  const std::vector<RegionBorder> borders = find_borders(graph, partition);
-  const StepList steps = elide_copies(insert_copies(graph, partition, borders, memory));
+  const std::vector<RegionBoundary> boundaries = find_boundaries(graph, partition);
+  const StepList steps = elide_copies(insert_copies(graph, partition, boundaries, memory));
   const double seconds = seconds_since(start);
-  const Status verified = verify_steps(graph, partition, borders, memory, steps);
+  const Status verified = verify_steps(graph, partition, boundaries, memory, steps);
   if (!kept || !verified || !verify_partition(graph, placement, partition)) {
     std::fprintf(stderr, "error: %s, %zu nodes: wrong partition or steps\n", pattern.name, nodes);
     std::exit(1);
