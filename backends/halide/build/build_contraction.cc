@@ -11,7 +11,7 @@ namespace {
 class ContractionBuilder {
  public:
   explicit ContractionBuilder(KernelBuilder& b)
-      : b_(b), node_(b.anchor()), conv_(node_.op == "Conv"), out_shape_(b.shape(node_.outputs[0])) {}
+      : b_(b), node_(b.anchor()), conv_(op_of(node_) == CoreOp::conv), out_shape_(b.shape(node_.outputs[0])) {}
 
   BuiltKernel build() {
     set_sizes();
@@ -31,7 +31,7 @@ class ContractionBuilder {
     ContractionParts& p = parts_;
     p.threads = b_.kernel().threads;
     Shape weights = b_.shape(node_.inputs[1]);
-    int64_t group = conv_ ? node_.attributes.get_int("group", 1) : 1;
+    int64_t group = conv_ ? attributes_of<ConvAttributes>(node_).group : 1;
     int64_t channels = (conv_ ? out_shape_[1] : out_shape_.back()) / group;
     if (conv_) {
       p.batch_extents = {out_shape_[0]};
@@ -140,11 +140,10 @@ class ContractionBuilder {
 
   Expr input(const RDom& r) {
     if (!conv_) return matrix_element(0, {parts_.pixels[0], r[0]});
-    std::vector<int64_t> strides = node_.attributes.get_ints("strides"),
-                         dilations = node_.attributes.get_ints("dilations");
+    const ConvAttributes conv = attributes_of<ConvAttributes>(node_);
     Exprs at{parts_.batch[0], parts_.group == 1 ? Expr(r[0]) : parts_.g * as_int(depth_) + r[0]};
     for (size_t i = 0; i < kernel_.size(); ++i)
-      at.push_back(parts_.pixels[i] * as_int(strides[i]) + tap(r, i) * as_int(dilations[i]));
+      at.push_back(parts_.pixels[i] * as_int(conv.strides[i]) + tap(r, i) * as_int(conv.dilations[i]));
     StagedInput staged = stage_conv_input(b_, node_, kernel_);
     parts_.stage = staged.func;
     parts_.stage_vars = staged.vars;

@@ -61,9 +61,13 @@ Halide::Type expr_type(DType dtype) {
       return Halide::Int(8);
     case DType::u8:
       return Halide::UInt(8);
-    default:
+    case DType::boolean:
       return Halide::Bool();
+    default:
+      break;
   }
+  INTARSIA_CHECK(false);  // canonicalizing refuses all others
+  return {};
 }
 
 Halide::Type storage_type(DType dtype) {

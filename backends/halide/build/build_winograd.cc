@@ -62,7 +62,7 @@ class WinogradBuilder {
  private:
   /// The input with its padding and what the last tiles stick out.
   void pad() {
-    const std::vector<int64_t> pads = node_.attributes.get_ints("pads");
+    const std::vector<int64_t> pads = attributes_of<ConvAttributes>(node_).pads;
     Expr y = y_ - as_int(pads[0]), x = x_ - as_int(pads[1]);
     Expr inside = y >= 0 && y < as_int(in_[2]) && x >= 0 && x < as_int(in_[3]);
     Exprs at{n_, c_, Halide::clamp(y, 0, as_int(in_[2] - 1)), Halide::clamp(x, 0, as_int(in_[3] - 1))};

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "backends/halide/core/core_ops.h"
+#include "backends/halide/core/core_attributes.h"
 
 namespace intarsia::halide {
 namespace {

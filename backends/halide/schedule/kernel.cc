@@ -37,7 +37,7 @@ class Maker {
   void add_node(const Node& node) {
     Graph& body = call_.kernel.body;
     Form form = form_of(node);
-    Node copy{fmt::format("n{}", body.nodes.size()), node.op, "", node.version, {}, {}, {}, node.attributes};
+    Node copy = make_node(fmt::format("n{}", body.nodes.size()), op_of(node), {}, {}, read_attributes(node));
     bool anchor = form != Form::elementwise && form != Form::rows;
     for (ValueId input : node.inputs) copy.inputs.push_back(use(input, anchor));
     for (ValueId output : node.outputs) {
@@ -77,7 +77,7 @@ class Maker {
     if (!graph_.value(call_.inputs[slot]).constant) return std::nullopt;
     const Shape weights = shape_of(kernel.body, *at);
     const bool one_matrix = element_count(weights) == weights[weights.size() - 2] * weights.back();
-    return node.op != "MatMul" || one_matrix ? std::optional(slot) : std::nullopt;
+    return op_of(node) != CoreOp::matmul || one_matrix ? std::optional(slot) : std::nullopt;
   }
 
   const Layouts& layouts_;

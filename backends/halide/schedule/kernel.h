@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/halide/core/core_attributes.h"
 #include "backends/halide/fuse/fuse.h"
 #include "backends/halide/schedule/attention_schedule.h"
 #include "backends/halide/schedule/contraction_schedule.h"

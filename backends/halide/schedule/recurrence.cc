@@ -50,8 +50,9 @@ Kernel make_step(const Node& node, const std::vector<Argument>& inputs, const Ar
   kernel.threads = threads;
   kernel.inputs = inputs;
   kernel.output = output;
-  Node step{"n0", node.op, "", node.version, {}, {}, {}, node.attributes};
-  step.attributes.erase("reverse");  // said by the walks
+  RecurrenceAttributes attributes = attributes_of<RecurrenceAttributes>(node);
+  attributes.reverse = false;  // said by the walks
+  Node step = make_node("n0", op_of(node), {}, {}, attributes);
   for (const Argument& input : inputs) {
     step.inputs.push_back(kernel.body.add_value(fmt::format("v{}", step.inputs.size()),
                                                 {input.dtype, to_symbolic(input.shape)}));
@@ -104,7 +105,7 @@ std::vector<ContractionSchedule> recurrence_schedules(const Graph& body, const N
 std::vector<Call> make_recurrence(const Layouts& layouts, const Node& node, int threads) {
   const ValueId x = node.inputs[recurrent_x], states = node.outputs[0];
   const int64_t steps = shape_of(layouts.graph, states)[0];
-  const bool reverse = node.attributes.get_int("reverse", 0) != 0;
+  const bool reverse = attributes_of<RecurrenceAttributes>(node).reverse;
   const int64_t first = reverse ? steps - 1 : 0, next = reverse ? -1 : 1;
   const int64_t x_stride = layouts.storage[index(x)].strides[0],
                 state_stride = layouts.storage[index(states)].strides[0];
