@@ -45,7 +45,7 @@ TEST(HalideCodegen, KernelsAreTheSameAfterTheWayToAWorker) {
       const auto there = halide::decode_request(halide::encode_request({call.kernel, "name", true, 0.5}));
       ASSERT_TRUE(there) << there.error().message;
       EXPECT_EQ(there->kernel.text(), call.kernel.text()) << one.name;
-      EXPECT_EQ(there->kernel.weights, call.kernel.weights) << one.name;
+      EXPECT_EQ(there->kernel.details, call.kernel.details) << one.name;
       EXPECT_EQ(std::tuple(there->name, there->checks, there->cpu_seconds), std::tuple("name", true, 0.5));
     }
   }

@@ -37,7 +37,7 @@ class ContractionBuilder {
       p.batch_extents = {out_shape_[0]};
       p.pixel_extents.assign(out_shape_.begin() + 2, out_shape_.end());
       kernel_.assign(rank - 2, 1);
-      bool packed = b_.kernel().packing.panel > 0;
+      bool packed = b_.kernel().contraction().packing.panel > 0;
       for (size_t i = 0; i < rank - 2; ++i) kernel_[i] = weights[i + 2];
       depth_ = packed ? weights[rank] : weights[1];
     } else {
@@ -46,8 +46,8 @@ class ContractionBuilder {
       depth_ = b_.shape(node_.inputs[0]).back();
     }
     int bytes = b_.type(node_.outputs[0]).bytes();
-    p.tile = b_.kernel().schedule.tile;
-    p.threads_share_rows = b_.kernel().schedule.threads_share_rows;
+    p.tile = b_.kernel().contraction().schedule.tile;
+    p.threads_share_rows = b_.kernel().contraction().schedule.threads_share_rows;
     p.group = group;
     p.channels = channels;
     p.panels = (channels + p.tile.panel - 1) / p.tile.panel;
@@ -70,7 +70,7 @@ class ContractionBuilder {
 
   Expr weight(const RDom& r) {
     const Operand& from = b_.operand(node_.inputs[1]);
-    if (b_.kernel().packing.panel > 0) {
+    if (b_.kernel().contraction().packing.panel > 0) {
       Exprs at{parts_.group > 1 ? Expr(parts_.g) : Expr(0), panel()};
       for (size_t i = 0; i < kernel_.size(); ++i) at.push_back(tap(r, i));
       at.push_back(r[0]);

@@ -40,14 +40,14 @@ class WinogradBuilder {
         node_(b.anchor()),
         out_(b.shape(node_.outputs[0])),
         in_(b.shape(node_.inputs[0])),
-        winograd_(winograd_of(b.kernel().schedule.algorithm)),
-        tile_(b.kernel().schedule.tile),
+        winograd_(winograd_of(b.kernel().contraction().schedule.algorithm)),
+        tile_(b.kernel().contraction().schedule.tile),
         outputs_(as_int(winograd_.outputs)),
         points_(as_int(winograd_.points())),
         tiles_x_(winograd_.tiles(out_[3])),
         tiles_y_(winograd_.tiles(out_[2])) {
     const ContractionSizes sizes{.depth = in_[1], .pixels = {out_[2], out_[3]}};
-    block_rows_ = winograd_block_rows(sizes, b.kernel().schedule, b.kernel().threads);
+    block_rows_ = winograd_block_rows(sizes, b.kernel().contraction().schedule, b.kernel().threads);
   }
 
   BuiltKernel build() {

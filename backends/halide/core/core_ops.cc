@@ -128,6 +128,13 @@ double first(const Tensor& tensor) {
 
 }  // namespace
 
+std::string_view name_of(Form form) {
+  constexpr auto names = std::to_array<std::string_view>({"elementwise", "movement", "view", "concat",
+                                                          "contraction", "window", "rows", "scan",
+                                                          "attention", "recurrence"});
+  return names.at(static_cast<size_t>(form));
+}
+
 std::string_view name_of(CoreOp op) { return row_of(op).name; }
 
 std::optional<CoreOp> find_core_op(std::string_view name) {

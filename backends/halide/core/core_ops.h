@@ -22,6 +22,8 @@ enum class Form {
   recurrence,   // a kernel is one time step, which reads the state that the step before it wrote
 };
 
+std::string_view name_of(Form form);
+
 /// Where a core operator stands for an ONNX operator, it does what that one does; core_attributes.h has the
 /// parameters.
 enum class CoreOp : uint8_t {

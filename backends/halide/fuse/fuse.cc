@@ -4,7 +4,6 @@
 #include <set>
 
 #include "backends/halide/core/core_attributes.h"
-#include "backends/halide/fuse/match_attention.h"
 
 namespace intarsia::halide {
 namespace {
@@ -74,7 +73,7 @@ class Fuser {
   }
 
   Group grow_attention(const AttentionNodes& attention) {
-    Group group{Form::attention, attention.all(), graph_.node(attention.product).outputs[0]};
+    Group group{Form::attention, attention.all(), graph_.node(attention.product).outputs[0], attention};
     for (NodeId node : group.nodes) taken_[index(node)] = true;
     std::optional<Rows> rows;
     while (extend(group, rows)) {

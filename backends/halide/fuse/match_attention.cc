@@ -88,6 +88,13 @@ std::vector<NodeId> AttentionNodes::all() const {
   return nodes;
 }
 
+AttentionNodes AttentionNodes::from_all(const std::vector<NodeId>& nodes) {
+  constexpr size_t after = 6;  // those between
+  INTARSIA_CHECK(nodes.size() > after);
+  const auto end = nodes.end() - after;
+  return {nodes[0], {nodes.begin() + 1, end}, end[0], end[1], end[2], end[3], end[4], end[5]};
+}
+
 std::optional<AttentionNodes> find_attention(const Graph& graph,
                                              const std::vector<std::vector<NodeId>>& readers, NodeId scores) {
   return Matcher(graph, readers).match(scores);

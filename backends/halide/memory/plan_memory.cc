@@ -76,16 +76,15 @@ class Planner {
     const auto& constant = graph_.value(root(value)).constant;
     if (!constant) return place(value);
     const Kernel& kernel = call.kernel;
-    bool packed = kernel.packing.panel > 0 && kernel.anchor != no_node &&
-                  kernel.body.node(kernel.anchor).inputs[1] == kernel.body.inputs[i];
     const Storage& storage = layouts_.storage[index(value)];
-    if (packed) {
-      auto key = std::tuple{value, kernel.packing.panel, kernel.schedule.algorithm};
+    if (kernel.weights() == i && kernel.contraction().packing.panel > 0) {
+      const ContractionSchedule::Algorithm algorithm = kernel.contraction().schedule.algorithm;
+      auto key = std::tuple{value, kernel.contraction().packing.panel, algorithm};
       auto [at, made] = packed_.try_emplace(key, plan_.constants.size());
       if (made)
         plan_.constants.push_back(pack_weights(*constant, storage, *graph_.value(value).type.fixed_shape(),
                                                kernel.body.node(kernel.anchor), kernel.inputs[i].shape,
-                                               kernel.schedule.algorithm));
+                                               algorithm));
       return {Where::constant, at->second, 0};
     }
     auto [at, made] = constants_.try_emplace(root(value), plan_.constants.size());

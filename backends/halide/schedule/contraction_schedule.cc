@@ -83,9 +83,9 @@ std::vector<ContractionSchedule> winograd_schedules(const ContractionSizes& s, c
 std::string print_schedule(const ContractionSchedule& schedule) {
   constexpr const char* names[] = {"direct", "depthwise", "depthwise_in_place", "winograd_2x2",
                                    "winograd_4x4"};
-  return fmt::format("{} {} x {} of {}, threads by {}", names[static_cast<size_t>(schedule.algorithm)],
-                     schedule.tile.pixels, schedule.tile.panel, schedule.tile.lanes,
-                     schedule.threads_share_rows ? "rows" : "panels");
+  const auto& [algorithm, tile, threads_share_rows] = schedule;
+  return fmt::format("{} {}, threads by {}", names[static_cast<size_t>(algorithm)], print_tile(tile),
+                     threads_share_rows ? "rows" : "panels");
 }
 
 ContractionSizes contraction_sizes(const Graph& body, const Node& anchor) {

@@ -1,9 +1,9 @@
-// One kernel: a small graph and where its tensors' elements lie. All that decides the code is in here, so
-// kernels with equal text are one kernel.
+// One kernel: a small graph and where its tensors' elements lie. All that decides the code is in here.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "backends/halide/core/core_attributes.h"
@@ -19,7 +19,26 @@ namespace intarsia::halide {
 struct Packing {
   int64_t panel = 0;   // output channels of a panel; 0: not packed
   int64_t panels = 0;  // of a group
+  bool operator==(const Packing&) const = default;
 };
+
+/// What a kernel has beside its body, by its form; nothing for a form that has one way to be computed.
+struct ContractionDetails {
+  std::optional<size_t> weights;  // the input that holds weights known at compile time
+  ContractionSchedule schedule;
+  Packing packing;  // of the weights
+  bool operator==(const ContractionDetails&) const = default;
+};
+struct RecurrenceDetails {
+  ContractionTile tile;  // rows of the batch by units of all gates
+  bool operator==(const RecurrenceDetails&) const = default;
+};
+struct AttentionDetails {
+  AttentionNodes nodes;  // of the body
+  AttentionSchedule schedule;
+  bool operator==(const AttentionDetails&) const = default;
+};
+using KernelDetails = std::variant<std::monostate, ContractionDetails, RecurrenceDetails, AttentionDetails>;
 
 /// A tensor as a kernel's argument: element (i0, i1, ...) at i0 * strides[0] + ... from the argument's
 /// address.
@@ -36,13 +55,19 @@ struct Kernel {
   NodeId anchor = no_node;         // the contraction, window, movement or scan
   std::vector<Argument> inputs;    // of the body's inputs
   Argument output;                 // as the body has it
-  std::optional<size_t> weights;   // of a contraction: the input that holds weights known at compile time
-  ContractionSchedule schedule;    // of a contraction or a recurrence
-  AttentionSchedule attention;     // of an attention
-  Packing packing;                 // of the weights
   std::optional<size_t> in_place;  // the input that the output is written over; the same address
   int threads = 1;
-  std::string text() const;  // the signature
+  KernelDetails details;  // of its form
+
+  /// All of the above: kernels with equal text have equal code, and another field is another text.
+  std::string text() const;
+
+  // Of a kernel of that form.
+  const ContractionDetails& contraction() const { return std::get<ContractionDetails>(details); }
+  const RecurrenceDetails& recurrence() const { return std::get<RecurrenceDetails>(details); }
+  const AttentionDetails& attention() const { return std::get<AttentionDetails>(details); }
+  /// The input that holds weights known at compile time.
+  std::optional<size_t> weights() const;
 };
 
 /// Where an argument lies in its value while a call repeats its kernel, in elements.

@@ -47,6 +47,7 @@ Argument step_argument(const Layouts& layouts, ValueId value, bool over_time) {
 Kernel make_step(const Node& node, const std::vector<Argument>& inputs, const Argument& output, int threads) {
   Kernel kernel;
   kernel.form = Form::recurrence;
+  kernel.details = RecurrenceDetails{};
   kernel.threads = threads;
   kernel.inputs = inputs;
   kernel.output = output;
@@ -79,27 +80,27 @@ RecurrenceSizes recurrence_sizes(const Graph& body, const Node& step) {
           .gates_together = weights[2]};
 }
 
-std::vector<ContractionSchedule> recurrence_schedules(const Graph& body, const Node& step, const Isa& isa,
-                                                      size_t most) {
+std::vector<ContractionTile> recurrence_tiles(const Graph& body, const Node& step, const Isa& isa,
+                                              size_t most) {
   const RecurrenceSizes s = recurrence_sizes(body, step);
   const int64_t lanes = std::min<int64_t>(s.lanes, isa.lanes(sizeof(float)));
-  std::vector<std::pair<double, ContractionSchedule>> ranked;
+  std::vector<std::pair<double, ContractionTile>> ranked;
   for (int64_t panel : panel_widths(s, lanes)) {
     const int64_t vectors = s.gates_together * panel / lanes;
-    std::pair<double, ContractionSchedule> best{-1, {}};
+    std::pair<double, ContractionTile> best{-1, {}};
     for (int64_t rows = 1; rows <= s.batch; ++rows) {
       const bool narrowest = panel == lanes && rows == 1;
       if (!narrowest && !fits_registers(isa, vectors, rows)) break;
-      const ContractionSchedule schedule{.tile = {lanes, panel, rows}};
-      const double time = cost(s, schedule.tile);
-      if (best.first < 0 || time < best.first) best = {time, schedule};
+      const ContractionTile tile{lanes, panel, rows};
+      const double time = cost(s, tile);
+      if (best.first < 0 || time < best.first) best = {time, tile};
     }
     if (best.first >= 0) ranked.push_back(best);
   }
   std::ranges::stable_sort(ranked, {}, [](const auto& entry) { return entry.first; });
-  std::vector<ContractionSchedule> schedules;
-  for (size_t i = 0; i < std::min(ranked.size(), most); ++i) schedules.push_back(ranked[i].second);
-  return schedules;
+  std::vector<ContractionTile> tiles;
+  for (size_t i = 0; i < std::min(ranked.size(), most); ++i) tiles.push_back(ranked[i].second);
+  return tiles;
 }
 
 std::vector<Call> make_recurrence(const Layouts& layouts, const Node& node, int threads) {

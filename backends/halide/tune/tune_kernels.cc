@@ -42,7 +42,7 @@ class Batch {
     std::vector<ByteRange>& read = uses_.emplace_back().read;
     for (size_t i = 0; i < kernel.inputs.size(); ++i) {
       const Argument& input = kernel.inputs[i];
-      if (kernel.weights == i) {
+      if (kernel.weights() == i) {
         places.push_back({Where::constant, constant(input), 0});
       } else {
         places.push_back({Where::workspace, 0, inputs});
