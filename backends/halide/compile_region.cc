@@ -1,11 +1,8 @@
 #include "backends/halide/compile_region.h"
 
-#include <set>
-
 #include "backends/halide/canonicalize/canonicalize.h"
 #include "backends/halide/canonicalize/simplify.h"
-#include "backends/halide/emit/encode_plan.h"
-#include "backends/halide/emit/glue_object.h"
+#include "backends/halide/emit/make_region.h"
 #include "backends/halide/fuse/fuse.h"
 #include "backends/halide/layout/choose_layouts.h"
 #include "backends/halide/memory/choose_in_place.h"
@@ -23,16 +20,6 @@ std::string print_calls(const std::vector<Call>& calls) {
   std::string text;
   for (const Call& call : calls) text += call.kernel.text() + "\n";
   return text;
-}
-
-/// Each distinct object once, the glue last.
-std::vector<std::string> distinct_objects(const std::vector<EmittedKernel>& kernels, bool with_glue) {
-  std::vector<std::string> objects;
-  std::set<std::string> seen;
-  for (const EmittedKernel& kernel : kernels)
-    if (seen.insert(kernel.symbol).second) objects.push_back(kernel.object_file);
-  if (with_glue) objects.push_back(glue_object());
-  return objects;
 }
 
 }  // namespace
@@ -83,14 +70,7 @@ Result<CompiledRegion> compile_region(const Graph& region, Emitter& emitter, con
   MemoryPlan memory = plan_memory(layouts, calls);
   TRY(verify_memory(layouts, calls, memory));
 
-  CompiledRegion compiled;
-  compiled.blob = encode_plan(layouts.graph, calls, emitted, options, memory);
-  compiled.constants = std::move(memory.constants);
-  const bool with_glue = !region_options.emit.checks && !emitted.empty();
-  compiled.object_files = distinct_objects(emitted, with_glue);
-  compiled.workspace_bytes = memory.workspace_bytes;
-  compiled.kernels = static_cast<int>(compiled.object_files.size()) - (with_glue ? 1 : 0);
-  return compiled;
+  return make_region(layouts.graph, calls, emitted, std::move(memory), options, region_options.emit);
 }
 
 }  // namespace intarsia::halide

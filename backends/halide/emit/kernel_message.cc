@@ -229,7 +229,6 @@ Result<Kernel> decode(const msg::KernelT& from) {
 
 std::string encode_request(const CodegenRequest& request) {
   msg::RequestT to;
-  to.name = request.name;
   to.checks = request.checks;
   to.cpu_seconds = request.cpu_seconds;
   to.kernel = to_unique(encode(request.kernel));
@@ -241,21 +240,20 @@ std::string encode_request(const CodegenRequest& request) {
 Result<CodegenRequest> decode_request(const std::string& bytes) {
   msg::RequestT from;
   flatbuffers::GetRoot<msg::Request>(bytes.data())->UnPackTo(&from);
-  return CodegenRequest{TRY(decode(*from.kernel)), from.name, from.checks, from.cpu_seconds};
+  return CodegenRequest{TRY(decode(*from.kernel)), from.checks, from.cpu_seconds};
 }
 
 std::string encode_reply(const CodegenReply& reply) {
   msg::ReplyT to;
   if (!reply) {
     to.error = reply.error().message;
-  } else if (!*reply) {
-    to.repeats = true;
   } else {
-    const EmittedKernel& kernel = **reply;
+    const EmittedKernel& kernel = *reply;
     to.object.assign(kernel.object_file.begin(), kernel.object_file.end());
     to.output = to_unique(encode(kernel.output));
     to.scratch_bytes = kernel.scratch_bytes;
     to.symbol = kernel.symbol;
+    to.in_place = kernel.in_place;
   }
   flatbuffers::FlatBufferBuilder builder;
   builder.Finish(msg::Reply::Pack(builder, &to));
@@ -266,9 +264,8 @@ CodegenReply decode_reply(const std::string& bytes) {
   msg::ReplyT from;
   flatbuffers::GetRoot<msg::Reply>(bytes.data())->UnPackTo(&from);
   if (!from.error.empty()) return fail("{}", from.error);
-  if (from.repeats) return std::nullopt;
-  return EmittedKernel{
-      from.symbol, {from.object.begin(), from.object.end()}, decode(*from.output), from.scratch_bytes};
+  return EmittedKernel{from.symbol, std::string(from.object.begin(), from.object.end()), decode(*from.output),
+                       from.scratch_bytes, from.in_place};
 }
 
 }  // namespace intarsia::halide
