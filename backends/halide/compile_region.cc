@@ -1,5 +1,8 @@
 #include "backends/halide/compile_region.h"
 
+#include <algorithm>
+#include <array>
+
 #include "backends/halide/canonicalize/canonicalize.h"
 #include "backends/halide/canonicalize/simplify.h"
 #include "backends/halide/emit/make_region.h"
@@ -16,18 +19,27 @@
 namespace intarsia::halide {
 namespace {
 
-std::string print_calls(const std::vector<Call>& calls) {
-  std::string text;
-  for (const Call& call : calls) text += call.kernel.text() + "\n";
-  return text;
-}
+constexpr auto region_steps = std::to_array<std::string_view>({
+    "canonicalize",
+    "simplify",
+    "choose_layouts",
+    "fuse",
+    "make_kernels",
+    "choose_schedules",
+    "choose_in_place",
+    "emit_objects",
+    "plan_memory",
+});
 
 }  // namespace
 
+std::span<const std::string_view> step_names() { return region_steps; }
+
 Result<CompiledRegion> compile_region(const Graph& region, Emitter& emitter, const CompileOptions& options,
-                                      const RegionOptions& region_options) {
-  auto print = [&](const char* step, auto text) {
-    if (region_options.printer) region_options.printer(step, text());
+                                      const EmitOptions& emit_options) {
+  auto print = [&](std::string_view step, auto text) {
+    INTARSIA_CHECK(std::ranges::find(region_steps, step) != region_steps.end());
+    if (options.print_step) options.print_step(step, text());
   };
   const Isa isa = TRY(make_isa(options.cpu));
   TRY(emitter.start());
@@ -51,26 +63,28 @@ Result<CompiledRegion> compile_region(const Graph& region, Emitter& emitter, con
   // Equal text is an equal kernel.
   std::vector<Call> calls = make_kernels(layouts, groups, isa, options.threads);
   share_kernels(calls);
-  print("make_kernels", [&] { return print_calls(calls); });
+  print("make_kernels", [&] { return print_calls(layouts, calls); });
 
   options.progress.expect(static_cast<double>(calls.size()));  // what choosing takes comes to it
   // A kernel's text decides its code; weights are packed as its schedule wants them.
-  TRY(choose_schedules(calls, emitter, region_options.emit, options));
-  print("choose_schedules", [&] { return print_calls(calls); });
+  TRY(choose_schedules(calls, emitter, emit_options, options));
+  print("choose_schedules", [&] { return print_calls(layouts, calls); });
 
   // Outputs share memory with inputs that nothing reads any more.
   choose_in_place(layouts, calls);
+  print("choose_in_place", [&] { return print_calls(layouts, calls); });
 
   // From here kernels and schedules are fixed: those whose code is too expensive to make were replaced.
-  EmitOptions emit = region_options.emit;
+  EmitOptions emit = emit_options;
   emit.progress = options.progress.part(static_cast<double>(calls.size()));
   const std::vector<EmittedKernel> emitted = TRY(emit_objects(calls, emitter, emit, options));
-  print("emit_objects", [&] { return print_calls(calls); });
+  print("emit_objects", [&] { return print_calls(layouts, calls); });
 
   MemoryPlan memory = plan_memory(layouts, calls);
   TRY(verify_memory(layouts, calls, memory));
+  print("plan_memory", [&] { return print_memory(layouts, calls, memory); });
 
-  return make_region(layouts.graph, calls, emitted, std::move(memory), options, region_options.emit);
+  return make_region(layouts.graph, calls, emitted, std::move(memory), options, emit_options);
 }
 
 }  // namespace intarsia::halide

@@ -11,7 +11,10 @@ namespace {
 class ContractionBuilder {
  public:
   explicit ContractionBuilder(KernelBuilder& b)
-      : b_(b), node_(b.anchor()), conv_(op_of(node_) == CoreOp::conv), out_shape_(b.shape(node_.outputs[0])) {}
+      : b_(b),
+        node_(b.anchor()),
+        conv_(op_of(node_) == CoreOp::conv),
+        out_shape_(b.shape(node_.outputs[0])) {}
 
   BuiltKernel build() {
     set_sizes();

@@ -78,7 +78,8 @@ BuiltKernel build_depthwise(KernelBuilder& b) {
   Shape weights = b.shape(node.inputs[1]), shape = b.shape(node.outputs[0]);
   Shape kernel(weights.begin() + 2, weights.end() - 2);
   Depthwise d;
-  const bool in_place = b.kernel().contraction().schedule.algorithm == ContractionSchedule::Algorithm::depthwise_in_place;
+  const bool in_place =
+      b.kernel().contraction().schedule.algorithm == ContractionSchedule::Algorithm::depthwise_in_place;
   d.stage = in_place ? guard_conv_input(b, node, kernel) : stage_conv_input(b, node, kernel);
   Halide::Region region;
   for (size_t i = kernel.size(); i-- > 0;) region.push_back({0, as_int(kernel[i])});

@@ -145,8 +145,7 @@ constexpr auto strict_rows = std::to_array<Row>({
     {CoreOp::atanh, [](C c) { return Halide::atanh(c.in[0]); }},
     {CoreOp::softsign, [](C c) { return c.in[0] / (c.constant(1) + Halide::abs(c.in[0])); }},
     {CoreOp::leaky_relu, [](C c) { return select(c.in[0] < 0, c.alpha() * c.in[0], c.in[0]); }},
-    {CoreOp::thresholded_relu,
-     [](C c) { return select(c.in[0] > c.alpha(), c.in[0], c.constant(0)); }},
+    {CoreOp::thresholded_relu, [](C c) { return select(c.in[0] > c.alpha(), c.in[0], c.constant(0)); }},
     {CoreOp::hard_sigmoid, hard_sigmoid},
     {CoreOp::hard_swish, [](C c) { return c.in[0] * hard_sigmoid_of(c, 1.0f / 6, 0.5f); }},
     {CoreOp::shrink, shrink},
@@ -156,7 +155,8 @@ constexpr auto strict_rows = std::to_array<Row>({
 constexpr auto functions = std::to_array<Row>({
     {CoreOp::exp,
      [](C c) {
-       return attributes_of<ExpAttributes>(c.node).nonpositive ? exp_of_nonpositive(c.in[0]) : exp_of(c.in[0]);
+       return attributes_of<ExpAttributes>(c.node).nonpositive ? exp_of_nonpositive(c.in[0])
+                                                               : exp_of(c.in[0]);
      }},
     {CoreOp::log, [](C c) { return log_of(c.in[0]); }},
     {CoreOp::tanh, [](C c) { return tanh_of(c.in[0]); }},

@@ -26,8 +26,7 @@ Exprs slice_index(const Node& node, Exprs index) {
 }
 
 Exprs tile_index(const Shape& from, Exprs index) {
-  for (size_t i = 0; i < index.size(); ++i)
-    index[i] = from[i] == 1 ? Expr(0) : index[i] % size(from[i]);
+  for (size_t i = 0; i < index.size(); ++i) index[i] = from[i] == 1 ? Expr(0) : index[i] % size(from[i]);
   return index;
 }
 
@@ -110,8 +109,7 @@ Expr one_hot(KernelBuilder& b, const Node& node, Exprs index) {
 
 Expr trilu(KernelBuilder& b, const Node& node, const Exprs& index) {
   const TriluAttributes attributes = attributes_of<TriluAttributes>(node);
-  Expr diagonal = index[index.size() - 1] - index[index.size() - 2],
-       k = size(attributes.k);
+  Expr diagonal = index[index.size() - 1] - index[index.size() - 2], k = size(attributes.k);
   Expr keep = attributes.upper ? diagonal >= k : diagonal <= k;
   return select(keep, b.operand(node.inputs[0]).at(index),
                 Halide::Internal::make_zero(b.type(node.outputs[0])));

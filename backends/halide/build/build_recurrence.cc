@@ -18,7 +18,10 @@ constexpr int64_t least_for_threads = 500000;
 class RecurrenceBuilder {
  public:
   explicit RecurrenceBuilder(KernelBuilder& b)
-      : b_(b), node_(b.anchor()), sizes_(recurrence_sizes(b.body(), node_)), tile_(b.kernel().recurrence().tile) {
+      : b_(b),
+        node_(b.anchor()),
+        sizes_(recurrence_sizes(b.body(), node_)),
+        tile_(b.kernel().recurrence().tile) {
     k_ = RDom(0, as_int(sizes_.hidden), "k");
   }
 

@@ -20,8 +20,7 @@ class RowsBuilder {
     for (const Node& node : b.body().nodes)
       if (form_of(node) == Form::rows) {
         full_ = b.shape(node.inputs[0]);
-        for (int64_t axis : reduced_axes(node))
-          reduced_axes_.push_back(static_cast<size_t>(axis));
+        for (int64_t axis : reduced_axes(node)) reduced_axes_.push_back(static_cast<size_t>(axis));
         break;
       }
     vars_ = make_vars(full_.size(), "i");

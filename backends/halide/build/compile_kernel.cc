@@ -75,7 +75,8 @@ Result<EmittedKernel> compile_kernel(const Kernel& wanted, bool checks) {
     if (kernel.in_place && !writes_once(built)) kernel.in_place.reset();
     Halide::Pipeline pipeline(built.output);
     if (kernel.in_place) load_from_output(pipeline, built.arguments[*kernel.in_place].name, built.output);
-    const std::string symbol = name_of(kernel, checks) + symbol_ending(argument_forms(kernel, built.output_argument));
+    const std::string symbol =
+        name_of(kernel, checks) + symbol_ending(argument_forms(kernel, built.output_argument));
     const std::string function = symbol.substr(0, symbol.size() - std::string_view("_argv").size());
     Halide::Module module = pipeline.compile_to_module(
         built.arguments, function, make_target(kernel.isa, checks), Halide::LinkageType::ExternalPlusArgv);

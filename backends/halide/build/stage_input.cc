@@ -12,8 +12,7 @@ struct AxisBorder {
 AxisBorder border_of(const ConvAttributes& conv, const Shape& in, const Shape& out, const Shape& kernel,
                      size_t axis) {
   int64_t begin = conv.pads[axis], spread = conv.spread[axis];
-  int64_t last =
-      (out[axis + 2] - 1) * conv.strides[axis] + (kernel[axis] - 1) * conv.dilations[axis] - begin;
+  int64_t last = (out[axis + 2] - 1) * conv.strides[axis] + (kernel[axis] - 1) * conv.dilations[axis] - begin;
   int64_t size = in[axis + 2];
   return {size, begin, spread, begin > 0, last > (size - 1) * spread};
 }

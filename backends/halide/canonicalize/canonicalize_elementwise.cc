@@ -95,7 +95,9 @@ Status pow(Rewriter& r) {
   return no_complaint(r, r.emit(CoreOp::pow, {r.in(0), exponent}, DType::f32, r.out_shape()));
 }
 
-Status cast(Rewriter& r) { return no_complaint(r, r.emit(CoreOp::cast, {r.in(0)}, r.out_dtype(), r.out_shape())); }
+Status cast(Rewriter& r) {
+  return no_complaint(r, r.emit(CoreOp::cast, {r.in(0)}, r.out_dtype(), r.out_shape()));
+}
 
 /// Sum, Mean, Max and Min of any number of inputs.
 Status variadic(Rewriter& r) {

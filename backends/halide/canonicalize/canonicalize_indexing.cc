@@ -35,15 +35,16 @@ Status one_hot(Rewriter& r) {
   int64_t axis = TRY(r.axis(r.attributes().get_int("axis", -1), static_cast<int64_t>(r.out_shape().size())));
   DType indices = r.dtype(r.in(0));
   if (!is_integer(indices)) return fail("OneHot with {} indices is not supported", dtype_name(indices));
-  r.set_output(0, r.emit(CoreOp::one_hot, {r.in(0), r.in(2)}, r.out_dtype(), r.out_shape(),
-                         AxisAttributes{axis}));
+  r.set_output(
+      0, r.emit(CoreOp::one_hot, {r.in(0), r.in(2)}, r.out_dtype(), r.out_shape(), AxisAttributes{axis}));
   return {};
 }
 
 Status reverse_sequence(Rewriter& r) {
   const ReverseSequenceAttributes attributes{r.attributes().get_int("batch_axis", 1),
                                              r.attributes().get_int("time_axis", 0)};
-  r.set_output(0, r.emit(CoreOp::reverse_sequence, {r.in(0), r.in(1)}, r.out_dtype(), r.out_shape(), attributes));
+  r.set_output(
+      0, r.emit(CoreOp::reverse_sequence, {r.in(0), r.in(1)}, r.out_dtype(), r.out_shape(), attributes));
   return {};
 }
 

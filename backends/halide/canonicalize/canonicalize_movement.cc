@@ -87,13 +87,15 @@ Status pad(Rewriter& r) {
   for (size_t i = 0; i < axes.size(); ++i)
     begin[static_cast<size_t>(TRY(r.axis(axes[i], r.rank(r.in(0)))))] = given[i];
   for (size_t i = 0; i < from.size(); ++i) {
-    int64_t end = r.out_shape()[i] - from[i] - begin[i], most = mode == PadMode::reflect ? from[i] - 1 : from[i];
+    int64_t end = r.out_shape()[i] - from[i] - begin[i],
+            most = mode == PadMode::reflect ? from[i] - 1 : from[i];
     if ((mode == PadMode::reflect || mode == PadMode::wrap) && (begin[i] > most || end > most))
       return fail("Pad mode {} by more than the size is not supported", mode_name);
   }
   ValueId fill = r.has_input(2) ? r.reshape(r.in(2), {})
                                 : r.add_scalar(r.attributes().get_float("value", 0), r.dtype(r.in(0)));
-  r.set_output(0, r.emit(CoreOp::pad, {r.in(0), fill}, r.out_dtype(), r.out_shape(), PadAttributes{begin, *mode}));
+  r.set_output(
+      0, r.emit(CoreOp::pad, {r.in(0), fill}, r.out_dtype(), r.out_shape(), PadAttributes{begin, *mode}));
   return {};
 }
 
@@ -143,8 +145,8 @@ Status constant_of_shape(Rewriter& r) {
   const Tensor* given = r.attributes().get_tensor("value");
   ValueId number = given ? r.add_constant(*given) : r.add_scalar(0, DType::f32);
   ValueId aligned = r.reshape(number, Shape(r.out_shape().size(), 1));
-  r.set_output(0,
-               r.out_shape().empty() ? aligned : r.emit(CoreOp::expand, {aligned}, r.out_dtype(), r.out_shape()));
+  r.set_output(
+      0, r.out_shape().empty() ? aligned : r.emit(CoreOp::expand, {aligned}, r.out_dtype(), r.out_shape()));
   return {};
 }
 

@@ -164,8 +164,7 @@ class Recurrent {
     const ValueId h = state_part(in_h, d);
     if (!has_c) return h;
     const Shape both{2, layer_.batch, layer_.units()};
-    return r_.emit(CoreOp::concat, {h, state_part(in_c, d)}, DType::f32, both,
-                   AxisAttributes{0});
+    return r_.emit(CoreOp::concat, {h, state_part(in_c, d)}, DType::f32, both, AxisAttributes{0});
   }
 
   ValueId state_part(size_t input, int64_t d) {

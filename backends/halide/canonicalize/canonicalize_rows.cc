@@ -107,7 +107,8 @@ Status softmax(Rewriter& r) {
 ValueId normalize(Rewriter& r, ValueId x, const Axes& axes, double epsilon, bool centred) {
   if (centred) x = apply(r, CoreOp::sub, {x, reduce(r, CoreOp::reduce_mean, x, axes)});
   ValueId variance = reduce(r, CoreOp::reduce_mean, apply(r, CoreOp::mul, {x, x}), axes);
-  ValueId spread = apply(r, CoreOp::sqrt, {apply(r, CoreOp::add, {variance, r.add_scalar(epsilon, r.dtype(x))})});
+  ValueId spread =
+      apply(r, CoreOp::sqrt, {apply(r, CoreOp::add, {variance, r.add_scalar(epsilon, r.dtype(x))})});
   return apply(r, CoreOp::mul, {x, apply(r, CoreOp::reciprocal, {spread})});
 }
 
@@ -163,8 +164,10 @@ Status mean_variance_normalization(Rewriter& r) {
   Axes axes = r.attributes().get_ints("axes", {0, 2, 3});
   for (int64_t& axis : axes) axis = TRY(r.axis(axis, r.rank(r.in(0))));
   ValueId x = apply(r, CoreOp::sub, {r.in(0), reduce(r, CoreOp::reduce_mean, r.in(0), axes)});
-  ValueId spread = apply(r, CoreOp::sqrt, {reduce(r, CoreOp::reduce_mean, apply(r, CoreOp::mul, {x, x}), axes)});
-  r.set_output(0, apply(r, CoreOp::div, {x, apply(r, CoreOp::add, {spread, r.add_scalar(1e-9, r.dtype(x))})}));
+  ValueId spread =
+      apply(r, CoreOp::sqrt, {reduce(r, CoreOp::reduce_mean, apply(r, CoreOp::mul, {x, x}), axes)});
+  r.set_output(0,
+               apply(r, CoreOp::div, {x, apply(r, CoreOp::add, {spread, r.add_scalar(1e-9, r.dtype(x))})}));
   return {};
 }
 
@@ -202,12 +205,14 @@ Status lp_normalization(Rewriter& r) {
   TRY(require_floats(r));
   ValueId x = r.in(0);
   Axes axes{TRY(r.axis(r.attributes().get_int("axis", -1), r.rank(x)))};
-  ValueId norm = r.attributes().get_int("p", 2) == 1
-                     ? reduce(r, CoreOp::reduce_sum, apply(r, CoreOp::abs, {x}), axes)
-                     : apply(r, CoreOp::sqrt, {reduce(r, CoreOp::reduce_sum, apply(r, CoreOp::mul, {x, x}), axes)});
+  ValueId norm =
+      r.attributes().get_int("p", 2) == 1
+          ? reduce(r, CoreOp::reduce_sum, apply(r, CoreOp::abs, {x}), axes)
+          : apply(r, CoreOp::sqrt, {reduce(r, CoreOp::reduce_sum, apply(r, CoreOp::mul, {x, x}), axes)});
   ValueId zero = r.add_scalar(0, r.dtype(x)),
           empty = r.emit(CoreOp::equal, {norm, zero}, DType::boolean, r.shape(norm));
-  ValueId divisor = r.emit(CoreOp::where, {empty, r.add_scalar(1, r.dtype(x)), norm}, r.dtype(x), r.shape(norm));
+  ValueId divisor =
+      r.emit(CoreOp::where, {empty, r.add_scalar(1, r.dtype(x)), norm}, r.dtype(x), r.shape(norm));
   r.set_output(0, apply(r, CoreOp::div, {x, divisor}));
   return {};
 }

@@ -47,8 +47,12 @@ Status pool(Rewriter& r) {
       TRY(window_geometry(r, r.attributes().get_ints("kernel_shape"), r.shape(r.in(0)), r.out_shape()));
   if (element_count(window.kernel) > 1024)
     return fail("{} over {} elements is not supported", r.node().op, element_count(window.kernel));
-  const PoolAttributes attributes{window.kernel, window.strides, window.dilations, window.pads,
-                                  r.attributes().get_int("count_include_pad", 0) != 0, std::nullopt};
+  const PoolAttributes attributes{window.kernel,
+                                  window.strides,
+                                  window.dilations,
+                                  window.pads,
+                                  r.attributes().get_int("count_include_pad", 0) != 0,
+                                  std::nullopt};
   const CoreOp op = r.node().op == "AveragePool" ? CoreOp::average_pool : CoreOp::max_pool;
   r.set_output(0, r.emit(op, {r.in(0)}, dtype, r.out_shape(), attributes));
   return {};
@@ -70,10 +74,9 @@ Status global_pool(Rewriter& r) {
 Status lrn(Rewriter& r) {
   if (r.dtype(r.in(0)) != DType::f32) return fail("LRN on {} is not supported", dtype_name(r.dtype(r.in(0))));
   const LrnAttributes otherwise;
-  const LrnAttributes attributes{r.attributes().get_int("size", otherwise.size),
-                                 r.attributes().get_float("alpha", otherwise.alpha),
-                                 r.attributes().get_float("beta", otherwise.beta),
-                                 r.attributes().get_float("bias", otherwise.bias)};
+  const LrnAttributes attributes{
+      r.attributes().get_int("size", otherwise.size), r.attributes().get_float("alpha", otherwise.alpha),
+      r.attributes().get_float("beta", otherwise.beta), r.attributes().get_float("bias", otherwise.bias)};
   r.set_output(0, r.emit(CoreOp::lrn, {r.in(0)}, r.out_dtype(), r.out_shape(), attributes));
   return {};
 }

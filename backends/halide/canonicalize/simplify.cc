@@ -196,9 +196,10 @@ void fold_padding(Graph& graph) {
     if (op_of(node) != CoreOp::conv && op_of(node) != CoreOp::max_pool) continue;
     const std::optional<Frame> frame = frame_before(graph, node);
     if (!frame) continue;
-    const bool taken = op_of(node) == CoreOp::conv ? take_into_conv(node, *frame)
-                                         : take_into_pool(node, *frame, shape_of(graph, node.inputs[0]),
-                                                          shape_of(graph, node.outputs[0]));
+    const bool taken =
+        op_of(node) == CoreOp::conv
+            ? take_into_conv(node, *frame)
+            : take_into_pool(node, *frame, shape_of(graph, node.inputs[0]), shape_of(graph, node.outputs[0]));
     if (taken) node.inputs[0] = graph.node(graph.value(node.inputs[0]).producer).inputs[0];
   }
 }

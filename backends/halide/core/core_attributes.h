@@ -11,8 +11,8 @@
 
 namespace intarsia::halide {
 
-// Each struct lists its fields once, in `fields`: a name in the text and the member. What has a third argument
-// is left out of the text where it equals that; all else is always there.
+// Each struct lists its fields once, in `fields`: a name in the text and the member. What has a third
+// argument is left out of the text where it equals that; all else is always there.
 
 struct NoAttributes {
   static void fields(auto&, auto&&) {}

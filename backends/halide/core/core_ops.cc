@@ -129,9 +129,9 @@ double first(const Tensor& tensor) {
 }  // namespace
 
 std::string_view name_of(Form form) {
-  constexpr auto names = std::to_array<std::string_view>({"elementwise", "movement", "view", "concat",
-                                                          "contraction", "window", "rows", "scan",
-                                                          "attention", "recurrence"});
+  constexpr auto names =
+      std::to_array<std::string_view>({"elementwise", "movement", "view", "concat", "contraction", "window",
+                                       "rows", "scan", "attention", "recurrence"});
   return names.at(static_cast<size_t>(form));
 }
 

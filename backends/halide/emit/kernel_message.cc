@@ -185,7 +185,8 @@ KernelDetails decode_details(const msg::KernelT& from) {
   const msg::AttentionT& of = *from.attention;
   std::vector<NodeId> nodes;
   for (uint32_t node : of.nodes) nodes.push_back(NodeId(node));
-  return AttentionDetails{AttentionNodes::from_all(nodes), {decode(*of.scores), decode(*of.product), of.rows}};
+  return AttentionDetails{AttentionNodes::from_all(nodes),
+                          {decode(*of.scores), decode(*of.product), of.rows}};
 }
 
 msg::KernelT encode(const Kernel& kernel) {

@@ -17,9 +17,9 @@
 namespace intarsia::halide {
 
 struct Group {
-  Form form = Form::elementwise;  // of its anchor
-  std::vector<NodeId> nodes;      // ascending; the last one makes `output`
-  ValueId output = no_value;      // the only value read from outside
+  Form form = Form::elementwise;                           // of its anchor
+  std::vector<NodeId> nodes;                               // ascending; the last one makes `output`
+  ValueId output = no_value;                               // the only value read from outside
   std::optional<AttentionNodes> attention = std::nullopt;  // what an attention was found to be
 };
 

@@ -72,7 +72,8 @@ class Matcher {
     found.product = *product;
     const Shape from = shape(probabilities), to = shape(output(*product));
     if (!std::equal(from.begin(), from.end() - 1, to.begin(), to.end() - 1)) return false;
-    return op_of(node) == CoreOp::matmul && node.inputs[0] == probabilities && node.inputs[1] != probabilities;
+    return op_of(node) == CoreOp::matmul && node.inputs[0] == probabilities &&
+           node.inputs[1] != probabilities;
   }
 
   const Graph& graph_;

@@ -1,5 +1,7 @@
 #include "backends/halide/memory/plan_memory.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -101,7 +103,28 @@ class Planner {
   MemoryPlan plan_;
 };
 
+std::string print_place(const Place& place) {
+  constexpr const char* names[] = {"input", "output", "constant", "workspace"};
+  std::string text = names[static_cast<size_t>(place.where)];
+  if (place.where != Where::workspace) text += fmt::format(" {}", place.index);
+  return place.offset > 0 || place.where == Where::workspace ? text + fmt::format("+{}", place.offset) : text;
+}
+
 }  // namespace
+
+std::string print_memory(const Layouts& layouts, const std::vector<Call>& calls, const MemoryPlan& memory) {
+  std::string text =
+      fmt::format("workspace {} bytes, {} constants\n", memory.workspace_bytes, memory.constants.size());
+  for (size_t c = 0; c < calls.size(); ++c) {
+    std::vector<std::string> places;
+    for (const Place& place : memory.places[c]) places.push_back(print_place(place));
+    const std::string to = places.back();
+    places.pop_back();
+    text += fmt::format("%{} = {} of {}\n", layouts.graph.value(calls[c].output).name, to,
+                        fmt::join(places, ", "));
+  }
+  return text;
+}
 
 MemoryPlan plan_memory(const Layouts& layouts, const std::vector<Call>& calls) {
   return Planner(layouts, calls).plan();

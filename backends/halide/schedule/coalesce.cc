@@ -82,7 +82,9 @@ bool is_pointwise(const Node& node, const Shape& weights) {
 void coalesce_pointwise(Kernel& kernel) {
   const Node& node = kernel.body.node(kernel.anchor);
   size_t rank = kernel.output.shape.size();
-  if (op_of(node) != CoreOp::conv || !is_pointwise(node, *kernel.body.value(node.inputs[1]).type.fixed_shape())) return;
+  if (op_of(node) != CoreOp::conv ||
+      !is_pointwise(node, *kernel.body.value(node.inputs[1]).type.fixed_shape()))
+    return;
   std::vector<Argument*> all{&kernel.output};
   for (size_t i = 0; i < kernel.inputs.size(); ++i)
     if (kernel.body.inputs[i] != node.inputs[1]) all.push_back(&kernel.inputs[i]);

@@ -1,5 +1,7 @@
 #include "backends/halide/schedule/kernel.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -182,6 +184,17 @@ std::string Kernel::text() const {
   for (const Node& node : body.nodes) text += node_text(body, node);
   if (anchor != no_node) text += fmt::format("anchor {}\n", index(anchor));
   return text + fmt::format("out {} {}\n", index(body.outputs[0]), argument_text(output));
+}
+
+std::string print_calls(const Layouts& layouts, const std::vector<Call>& calls) {
+  std::string text;
+  for (const Call& call : calls) {
+    text += fmt::format("%{} ({}) = kernel of", layouts.graph.value(call.output).name, call.source);
+    for (ValueId input : call.inputs) text += fmt::format(" %{}", layouts.graph.value(input).name);
+    text += call.times > 1 ? fmt::format(", {} times\n", call.times) : "\n";
+    text += call.kernel.text() + "\n";
+  }
+  return text;
 }
 
 std::vector<Call> make_kernels(const Layouts& layouts, const std::vector<Group>& groups, const Isa& isa,

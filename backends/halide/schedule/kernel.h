@@ -97,4 +97,7 @@ struct Call {
 std::vector<Call> make_kernels(const Layouts& layouts, const std::vector<Group>& groups, const Isa& isa,
                                int threads);
 
+/// A line "%y (conv1) = kernel of %x %w" for each call, with how often it is repeated, and its kernel's text.
+std::string print_calls(const Layouts& layouts, const std::vector<Call>& calls);
+
 }  // namespace intarsia::halide
