@@ -23,7 +23,7 @@ Result<std::string> run_step(const std::string& step, const std::string& text) {
     if (name == step) printed = made;
   };
   options.is_cancelled = [&] { return printed.has_value(); };
-  const auto compiled = halide::compile_region(region, test_emitter(), options, {});
+  auto compiled = halide::compile_region(region, test_emitter(), options, {});
   if (printed) return *printed;
   return compiled ? fail("no step is named '{}'", step)
                   : Result<std::string>(tl::unexpected(compiled.error()));

@@ -63,11 +63,19 @@ struct Kernel {
   std::string text() const;
 
   // Of a kernel of that form.
-  const ContractionDetails& contraction() const { return std::get<ContractionDetails>(details); }
-  const RecurrenceDetails& recurrence() const { return std::get<RecurrenceDetails>(details); }
-  const AttentionDetails& attention() const { return std::get<AttentionDetails>(details); }
+  const ContractionDetails& contraction() const { return details_as<ContractionDetails>(); }
+  const RecurrenceDetails& recurrence() const { return details_as<RecurrenceDetails>(); }
+  const AttentionDetails& attention() const { return details_as<AttentionDetails>(); }
   /// The input that holds weights known at compile time.
   std::optional<size_t> weights() const;
+
+ private:
+  template <typename T>
+  const T& details_as() const {
+    const T* typed = std::get_if<T>(&details);
+    INTARSIA_CHECK(typed != nullptr);
+    return *typed;
+  }
 };
 
 /// Where an argument lies in its value while a call repeats its kernel, in elements.
