@@ -23,10 +23,10 @@ Result<std::string> run_step(const std::string& step, const std::string& text) {
     if (name == step) printed = made;
   };
   options.is_cancelled = [&] { return printed.has_value(); };
-  auto compiled = halide::compile_region(region, test_emitter(), options, {});
+  const auto compiled = halide::compile_region(region, test_emitter(), options, {});
   if (printed) return *printed;
-  return compiled ? fail("no step is named '{}'", step)
-                  : Result<std::string>(tl::unexpected(compiled.error()));
+  if (!compiled) return tl::unexpected(compiled.error());
+  return fail("no step is named '{}'", step);
 }
 
 class HalideStep : public testing::TestWithParam<std::filesystem::path> {};
