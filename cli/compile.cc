@@ -139,7 +139,9 @@ void add_compile_command(CLI::App& app) {
   command->add_flag("--strip-names", options->compile.strip_names,
                     "Leave the names of the model's nodes out of the program");
   command->add_flag("--dry-run", options->compile.dry_run, "Do all but writing the program");
-  command->add_option("--print-after", options->compile.print_after, "Print what the pass made")
+  command
+      ->add_option("--print-after", options->compile.print_after,
+                   "Print what the pass, or a backend's step as in halide.fuse, made")
       ->type_name("PASS")
       ->allow_extra_args(false);
   command->add_option("--stop-after", options->compile.stop_after, "Stop after the pass, without a program")

@@ -1,11 +1,11 @@
 #include "backends/halide/compile_region.h"
 
-#include <set>
+#include <algorithm>
+#include <array>
 
 #include "backends/halide/canonicalize/canonicalize.h"
 #include "backends/halide/canonicalize/simplify.h"
-#include "backends/halide/emit/encode_plan.h"
-#include "backends/halide/emit/glue_object.h"
+#include "backends/halide/emit/make_region.h"
 #include "backends/halide/fuse/fuse.h"
 #include "backends/halide/layout/choose_layouts.h"
 #include "backends/halide/memory/choose_in_place.h"
@@ -19,28 +19,27 @@
 namespace intarsia::halide {
 namespace {
 
-std::string print_calls(const std::vector<Call>& calls) {
-  std::string text;
-  for (const Call& call : calls) text += call.kernel.text() + "\n";
-  return text;
-}
-
-/// Each distinct object once, the glue last.
-std::vector<std::string> distinct_objects(const std::vector<EmittedKernel>& kernels, bool with_glue) {
-  std::vector<std::string> objects;
-  std::set<std::string> seen;
-  for (const EmittedKernel& kernel : kernels)
-    if (seen.insert(kernel.symbol).second) objects.push_back(kernel.object_file);
-  if (with_glue) objects.push_back(glue_object());
-  return objects;
-}
+constexpr auto region_steps = std::to_array<std::string_view>({
+    "canonicalize",
+    "simplify",
+    "choose_layouts",
+    "fuse",
+    "make_kernels",
+    "choose_schedules",
+    "choose_in_place",
+    "emit_objects",
+    "plan_memory",
+});
 
 }  // namespace
 
+std::span<const std::string_view> step_names() { return region_steps; }
+
 Result<CompiledRegion> compile_region(const Graph& region, Emitter& emitter, const CompileOptions& options,
-                                      const RegionOptions& region_options) {
-  auto print = [&](const char* step, auto text) {
-    if (region_options.printer) region_options.printer(step, text());
+                                      const EmitOptions& emit_options) {
+  auto print = [&](std::string_view step, auto text) {
+    INTARSIA_CHECK(std::ranges::find(region_steps, step) != region_steps.end());
+    if (options.print_step) options.print_step(step, text());
   };
   const Isa isa = TRY(make_isa(options.cpu));
   TRY(emitter.start());
@@ -64,33 +63,28 @@ Result<CompiledRegion> compile_region(const Graph& region, Emitter& emitter, con
   // Equal text is an equal kernel.
   std::vector<Call> calls = make_kernels(layouts, groups, isa, options.threads);
   share_kernels(calls);
-  print("make_kernels", [&] { return print_calls(calls); });
+  print("make_kernels", [&] { return print_calls(layouts, calls); });
 
   options.progress.expect(static_cast<double>(calls.size()));  // what choosing takes comes to it
   // A kernel's text decides its code; weights are packed as its schedule wants them.
-  TRY(choose_schedules(calls, emitter, region_options.emit, options));
-  print("choose_schedules", [&] { return print_calls(calls); });
+  TRY(choose_schedules(calls, emitter, emit_options, options));
+  print("choose_schedules", [&] { return print_calls(layouts, calls); });
 
   // Outputs share memory with inputs that nothing reads any more.
   choose_in_place(layouts, calls);
+  print("choose_in_place", [&] { return print_calls(layouts, calls); });
 
   // From here kernels and schedules are fixed: those whose code is too expensive to make were replaced.
-  EmitOptions emit = region_options.emit;
+  EmitOptions emit = emit_options;
   emit.progress = options.progress.part(static_cast<double>(calls.size()));
   const std::vector<EmittedKernel> emitted = TRY(emit_objects(calls, emitter, emit, options));
-  print("emit_objects", [&] { return print_calls(calls); });
+  print("emit_objects", [&] { return print_calls(layouts, calls); });
 
   MemoryPlan memory = plan_memory(layouts, calls);
   TRY(verify_memory(layouts, calls, memory));
+  print("plan_memory", [&] { return print_memory(layouts, calls, memory); });
 
-  CompiledRegion compiled;
-  compiled.blob = encode_plan(layouts.graph, calls, emitted, options, memory);
-  compiled.constants = std::move(memory.constants);
-  const bool with_glue = !region_options.emit.checks && !emitted.empty();
-  compiled.object_files = distinct_objects(emitted, with_glue);
-  compiled.workspace_bytes = memory.workspace_bytes;
-  compiled.kernels = static_cast<int>(compiled.object_files.size()) - (with_glue ? 1 : 0);
-  return compiled;
+  return make_region(layouts.graph, calls, emitted, std::move(memory), options, emit_options);
 }
 
 }  // namespace intarsia::halide

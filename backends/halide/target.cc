@@ -51,6 +51,10 @@ class HalideTarget : public Target {
     return canonical ? Support::supported() : Support::refused(canonical.error().message);
   }
 
+  std::vector<std::string> step_names() const override {
+    return {halide::step_names().begin(), halide::step_names().end()};
+  }
+
   Result<CompiledRegion> compile(const Graph& region, const CompileOptions& options) const override {
     return compile_region(region, emitter_, options, {});
   }

@@ -41,7 +41,8 @@ typedef struct intarsia_compile_request {
   intarsia_strings kernels;     /* paths of libraries with kernels of your own (kernel.h) */
   int32_t strip_names;          /* not 0: leave node names out of the program */
   int32_t dry_run;              /* not 0: all but writing the program */
-  intarsia_strings print_after; /* passes whose result goes to `print`; intarsia_pass_names lists them */
+  intarsia_strings print_after; /* passes whose result goes to `print`; intarsia_pass_names lists them; steps
+                                   of a backend are "halide.fuse" */
   const char* stop_after;       /* end after this pass, without a program; NULL: do not */
   /* "fast": algorithms whose error stays under 1e-4 of the largest output; "exact": direct arithmetic only.
    * NULL: "fast" */

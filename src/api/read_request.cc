@@ -49,7 +49,9 @@ Status check_pass(const std::string& name, const char* option) {
 
 Status read_passes(const intarsia_compile_request& from, CompileRequest& to) {
   to.print_after = TRY(read_strings(from.print_after, "--print-after"));
-  for (const std::string& name : to.print_after) TRY(check_pass(name, "--print-after"));
+  // Those with a dot are steps of backends, which compile_model knows.
+  for (const std::string& name : to.print_after)
+    if (!name.contains('.')) TRY(check_pass(name, "--print-after"));
   if (from.stop_after == nullptr) return {};
   to.stop_after = from.stop_after;
   return check_pass(to.stop_after, "--stop-after");

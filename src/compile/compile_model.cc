@@ -1,6 +1,8 @@
 // The table of contents: what happens to a model, in order. Nothing else sequences passes.
 #include "compile/compile_model.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <chrono>
 
@@ -190,6 +192,18 @@ Result<CompileResult> run_passes(const std::string& function, const CompileReque
   return result;
 }
 
+/// Names of steps are known when the backends are there.
+Status check_steps_printed(const CompileRequest& request, const Toolbox& tools) {
+  std::vector<std::string> known;
+  for (const auto& target : tools.targets)
+    for (const std::string& step : target->step_names())
+      known.push_back(fmt::format("{}.{}", target->name(), step));
+  for (const std::string& name : request.print_after)
+    if (name.contains('.') && std::ranges::find(known, name) == known.end())
+      return fail("--print-after {}: no such step; there are {}", name, fmt::join(known, ", "));
+  return {};
+}
+
 /// The faster of the plan as placed and what a framework could run of it.
 CompileResult choose_measured_plan(CompileResult placed, RegionCompiler& compiler,
                                    const CompileRequest& request, const BackendRegistry& tools) {
@@ -223,6 +237,7 @@ std::vector<std::string> pass_names() {
 Result<std::vector<CompileResult>> compile_model(const CompileRequest& request,
                                                  const BackendRegistry& tools) {
   const auto start = std::chrono::steady_clock::now();
+  TRY(check_steps_printed(request, tools));
   std::vector<CompiledPlan> functions;
   const std::vector<std::string> names = TRY(choose_functions(request));
   const Progress progress = tools.progress.part(1);

@@ -38,7 +38,8 @@ struct CompileResult {
   bool stopped = false;  // by stop_after: what comes after that pass is empty
 };
 
-/// The names that print_after and stop_after take, in order.
+/// The names that print_after and stop_after take, in order. print_after takes steps of backends, too:
+/// "halide.fuse".
 std::vector<std::string> pass_names();
 
 /// One result a function: a SavedModel has one for each signature that is asked for, any other model has one.

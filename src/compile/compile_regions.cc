@@ -1,5 +1,6 @@
 #include "compile/compile_regions.h"
 
+#include <algorithm>
 #include <set>
 
 namespace intarsia {
@@ -28,10 +29,26 @@ Result<const CompiledRegion*> RegionCompiler::compile_region(const CompileResult
   options_.progress = progress_.part(static_cast<double>(region.nodes.size()));
   options_.progress.begin("compile_regions");
   options_.tuner = tuning_.tuner_for(target.backend->name());
+  set_step_printer(*target.backend, part);
   CompiledRegion one =
       TRY(with_context(target.backend->compile(part, options_), "region {} on {} (from node '{}')", number,
                        target.name, plan.graph.node(region.nodes[0]).name));
   return &compiled_.emplace(key, std::move(one)).first->second;
+}
+
+/// A region is named by its first node.
+void RegionCompiler::set_step_printer(const Target& backend, const Graph& region) {
+  options_.print_step = {};
+  const std::string prefix = backend.name() + ".";
+  const bool is_asked = std::ranges::any_of(
+      request_.print_after, [&](const std::string& name) { return name.starts_with(prefix); });
+  if (!tools_.print || !is_asked) return;
+  options_.print_step = [this, prefix, first = region.nodes[0].name](std::string_view step,
+                                                                     const std::string& text) {
+    const std::string name = fmt::format("{}{}", prefix, step);
+    if (std::ranges::find(request_.print_after, name) != request_.print_after.end())
+      tools_.print(fmt::format("# after {} of the region from node '{}'\n{}\n", name, first, text));
+  };
 }
 
 Result<CompiledRegions> RegionCompiler::compile(CompileResult& plan) {

@@ -29,6 +29,7 @@ class RegionCompiler {
  private:
   using Key = std::pair<uint32_t, std::vector<NodeId>>;  // target and nodes
   Result<const CompiledRegion*> compile_region(const CompileResult& plan, size_t region);
+  void set_step_printer(const Target& backend, const Graph& region);
 
   const CompileRequest& request_;
   const BackendRegistry& tools_;

@@ -32,6 +32,8 @@ class TranslatingTarget : public Target {
     return Support::supported();
   }
 
+  std::vector<std::string> step_names() const override { return target_->step_names(); }
+
   Status infer_types(Graph& graph, NodeId node) const override { return target_->infer_types(graph, node); }
 
   Result<CompiledRegion> compile(const Graph& region, const CompileOptions& options) const override {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/progress.h"
@@ -41,6 +42,8 @@ struct CompileOptions {
   std::function<bool()> is_cancelled;  // asked several times a second while code is made; empty: never
   Progress progress;                   // of compiling this region
   bool keep_names = true;              // false: nothing that the run half gets tells names of the source
+  /// Gets the text of what each of the backend's steps made (Target::step_names); empty: nobody asks.
+  std::function<void(std::string_view step, const std::string& text)> print_step = {};
 };
 
 /// What a region becomes.
@@ -81,6 +84,8 @@ class Target {
     (void)graph, (void)node;
     return {};
   }
+  /// (optional) The steps of compile, in order, whose results can be printed.
+  virtual std::vector<std::string> step_names() const { return {}; }
   /// `region` is a complete graph whose inputs and outputs are the boundary, in the order in which the run
   /// half gets them. Every node in it was said to be supported.
   virtual Result<CompiledRegion> compile(const Graph& region, const CompileOptions& options) const = 0;

@@ -154,10 +154,10 @@ std::shared_ptr<void> guarded_memory(size_t bytes, bool at_end) {
 }
 
 Result<std::unique_ptr<LoadedRegion>> LoadedRegion::make(const Graph& graph, const CompileOptions& options,
-                                                         const halide::RegionOptions& region_options) {
+                                                         const halide::EmitOptions& emit) {
   auto loaded = std::make_unique<LoadedRegion>();
   loaded->graph_ = graph;
-  loaded->region_ = TRY(halide::compile_region(graph, test_emitter(), options, region_options));
+  loaded->region_ = TRY(halide::compile_region(graph, test_emitter(), options, emit));
   loaded->code_ = TRY(load_code(loaded->region_.object_files));
   for (const Tensor& constant : loaded->region_.constants) loaded->constants_.push_back(constant.view());
   LoadContext context;

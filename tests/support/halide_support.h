@@ -36,7 +36,7 @@ halide::Emitter& test_emitter();
 class LoadedRegion {
  public:
   static Result<std::unique_ptr<LoadedRegion>> make(const Graph& graph, const CompileOptions& options,
-                                                    const halide::RegionOptions& region_options);
+                                                    const halide::EmitOptions& emit);
   ~LoadedRegion();
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs, ThreadPool* threads) const;
   /// The same with inputs and outputs between guard pages.

@@ -21,9 +21,9 @@ class AttentionBuilder {
  public:
   explicit AttentionBuilder(KernelBuilder& b)
       : b_(b),
-        nodes_(*find_attention(b.body(), find_readers(b.body()), NodeId(0))),
+        nodes_(b.kernel().attention().nodes),
         sizes_(attention_sizes(b.body(), nodes_)),
-        schedule_(b.kernel().attention) {
+        schedule_(b.kernel().attention().schedule) {
     const Shape out = b.shape(b.anchor().outputs[0]);
     batch_extents_.assign(out.begin(), out.end() - 2);
     batch_ = make_vars(batch_extents_.size(), "n");

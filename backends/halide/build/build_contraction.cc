@@ -11,7 +11,10 @@ namespace {
 class ContractionBuilder {
  public:
   explicit ContractionBuilder(KernelBuilder& b)
-      : b_(b), node_(b.anchor()), conv_(node_.op == "Conv"), out_shape_(b.shape(node_.outputs[0])) {}
+      : b_(b),
+        node_(b.anchor()),
+        conv_(op_of(node_) == CoreOp::conv),
+        out_shape_(b.shape(node_.outputs[0])) {}
 
   BuiltKernel build() {
     set_sizes();
@@ -31,13 +34,13 @@ class ContractionBuilder {
     ContractionParts& p = parts_;
     p.threads = b_.kernel().threads;
     Shape weights = b_.shape(node_.inputs[1]);
-    int64_t group = conv_ ? node_.attributes.get_int("group", 1) : 1;
+    int64_t group = conv_ ? attributes_of<ConvAttributes>(node_).group : 1;
     int64_t channels = (conv_ ? out_shape_[1] : out_shape_.back()) / group;
     if (conv_) {
       p.batch_extents = {out_shape_[0]};
       p.pixel_extents.assign(out_shape_.begin() + 2, out_shape_.end());
       kernel_.assign(rank - 2, 1);
-      bool packed = b_.kernel().packing.panel > 0;
+      bool packed = b_.kernel().contraction().packing.panel > 0;
       for (size_t i = 0; i < rank - 2; ++i) kernel_[i] = weights[i + 2];
       depth_ = packed ? weights[rank] : weights[1];
     } else {
@@ -46,8 +49,8 @@ class ContractionBuilder {
       depth_ = b_.shape(node_.inputs[0]).back();
     }
     int bytes = b_.type(node_.outputs[0]).bytes();
-    p.tile = b_.kernel().schedule.tile;
-    p.threads_share_rows = b_.kernel().schedule.threads_share_rows;
+    p.tile = b_.kernel().contraction().schedule.tile;
+    p.threads_share_rows = b_.kernel().contraction().schedule.threads_share_rows;
     p.group = group;
     p.channels = channels;
     p.panels = (channels + p.tile.panel - 1) / p.tile.panel;
@@ -70,7 +73,7 @@ class ContractionBuilder {
 
   Expr weight(const RDom& r) {
     const Operand& from = b_.operand(node_.inputs[1]);
-    if (b_.kernel().packing.panel > 0) {
+    if (b_.kernel().contraction().packing.panel > 0) {
       Exprs at{parts_.group > 1 ? Expr(parts_.g) : Expr(0), panel()};
       for (size_t i = 0; i < kernel_.size(); ++i) at.push_back(tap(r, i));
       at.push_back(r[0]);
@@ -140,11 +143,10 @@ class ContractionBuilder {
 
   Expr input(const RDom& r) {
     if (!conv_) return matrix_element(0, {parts_.pixels[0], r[0]});
-    std::vector<int64_t> strides = node_.attributes.get_ints("strides"),
-                         dilations = node_.attributes.get_ints("dilations");
+    const ConvAttributes conv = attributes_of<ConvAttributes>(node_);
     Exprs at{parts_.batch[0], parts_.group == 1 ? Expr(r[0]) : parts_.g * as_int(depth_) + r[0]};
     for (size_t i = 0; i < kernel_.size(); ++i)
-      at.push_back(parts_.pixels[i] * as_int(strides[i]) + tap(r, i) * as_int(dilations[i]));
+      at.push_back(parts_.pixels[i] * as_int(conv.strides[i]) + tap(r, i) * as_int(conv.dilations[i]));
     StagedInput staged = stage_conv_input(b_, node_, kernel_);
     parts_.stage = staged.func;
     parts_.stage_vars = staged.vars;

@@ -78,22 +78,22 @@ BuiltKernel build_depthwise(KernelBuilder& b) {
   Shape weights = b.shape(node.inputs[1]), shape = b.shape(node.outputs[0]);
   Shape kernel(weights.begin() + 2, weights.end() - 2);
   Depthwise d;
-  const bool in_place = b.kernel().schedule.algorithm == ContractionSchedule::Algorithm::depthwise_in_place;
+  const bool in_place =
+      b.kernel().contraction().schedule.algorithm == ContractionSchedule::Algorithm::depthwise_in_place;
   d.stage = in_place ? guard_conv_input(b, node, kernel) : stage_conv_input(b, node, kernel);
   Halide::Region region;
   for (size_t i = kernel.size(); i-- > 0;) region.push_back({0, as_int(kernel[i])});
   d.taps = RDom(region, "r");
   d.vars = make_vars(shape.size(), "o");
 
-  std::vector<int64_t> strides = node.attributes.get_ints("strides"),
-                       dilations = node.attributes.get_ints("dilations");
+  const ConvAttributes conv = attributes_of<ConvAttributes>(node);
   std::vector<Var> index{d.vars[1]};
   for (size_t i = shape.size(); i-- > 2;) index.push_back(d.vars[i]);
   index.push_back(d.vars[0]);
   Exprs at{d.vars[0], d.vars[1]}, weight_at{0, 0};
   for (size_t i = 0; i < kernel.size(); ++i) {
     Expr tap = d.taps[as_int(static_cast<int64_t>(kernel.size() - 1 - i))];
-    at.push_back(d.vars[i + 2] * as_int(strides[i]) + tap * as_int(dilations[i]));
+    at.push_back(d.vars[i + 2] * as_int(conv.strides[i]) + tap * as_int(conv.dilations[i]));
     weight_at.push_back(tap);
   }
   weight_at.push_back(0);

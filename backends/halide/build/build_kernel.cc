@@ -25,16 +25,17 @@ Expr scalar_expr(const Tensor& tensor) {
 }
 
 BuiltKernel build_by_schedule(KernelBuilder& builder) {
-  switch (builder.kernel().schedule.algorithm) {
+  switch (builder.kernel().contraction().schedule.algorithm) {
     case ContractionSchedule::Algorithm::depthwise:
     case ContractionSchedule::Algorithm::depthwise_in_place:
       return build_depthwise(builder);
     case ContractionSchedule::Algorithm::winograd_2x2:
     case ContractionSchedule::Algorithm::winograd_4x4:
       return build_winograd(builder);
-    default:
-      return build_contraction(builder);
+    case ContractionSchedule::Algorithm::direct:
+      break;
   }
+  return build_contraction(builder);
 }
 
 }  // namespace
@@ -61,9 +62,13 @@ Halide::Type expr_type(DType dtype) {
       return Halide::Int(8);
     case DType::u8:
       return Halide::UInt(8);
-    default:
+    case DType::boolean:
       return Halide::Bool();
+    default:
+      break;
   }
+  INTARSIA_CHECK(false);  // canonicalizing refuses all others
+  return {};
 }
 
 Halide::Type storage_type(DType dtype) {
@@ -197,9 +202,15 @@ BuiltKernel build_kernel(const Kernel& kernel) {
       return build_attention(builder);
     case Form::recurrence:
       return build_recurrence(builder);
-    default:
+    case Form::elementwise:
+    case Form::movement:
       return build_pointwise(builder);
+    case Form::view:  // those that move elements are kernels of movement
+    case Form::concat:
+      break;
   }
+  INTARSIA_CHECK(false);
+  return {};
 }
 
 }  // namespace intarsia::halide

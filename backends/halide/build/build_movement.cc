@@ -20,9 +20,21 @@ Expr data_index(Expr raw, int64_t extent) {
 }
 
 Exprs slice_index(const Node& node, Exprs index) {
-  std::vector<int64_t> starts = node.attributes.get_ints("starts"), steps = node.attributes.get_ints("steps");
+  const auto [starts, steps] = attributes_of<SliceAttributes>(node);
   for (size_t i = 0; i < index.size(); ++i) index[i] = size(starts[i]) + index[i] * size(steps[i]);
   return index;
+}
+
+Exprs tile_index(const Shape& from, Exprs index) {
+  for (size_t i = 0; i < index.size(); ++i) index[i] = from[i] == 1 ? Expr(0) : index[i] % size(from[i]);
+  return index;
+}
+
+Exprs transpose_index(const Node& node, const Exprs& index) {
+  const std::vector<int64_t> perm = attributes_of<TransposeAttributes>(node).perm;
+  Exprs at = index;
+  for (size_t i = 0; i < perm.size(); ++i) at[static_cast<size_t>(perm[i])] = index[i];
+  return at;
 }
 
 /// The element at the same place in row-major order of other sizes.
@@ -38,25 +50,24 @@ Exprs reshape_index(const Shape& from, const Shape& to, const Exprs& index) {
 }
 
 Expr pad(KernelBuilder& b, const Node& node, Exprs index) {
-  std::vector<int64_t> begin = node.attributes.get_ints("begin");
+  const auto [begin, mode] = attributes_of<PadAttributes>(node);
   Shape from = b.shape(node.inputs[0]), to = b.shape(node.outputs[0]);
-  std::string mode = node.attributes.get_string("mode", "constant");
   Expr inside = Halide::Internal::make_bool(true);
   for (size_t i = 0; i < from.size(); ++i) {
     if (begin[i] == 0 && to[i] == from[i]) continue;
     Expr at = index[i] - size(begin[i]), last = size(from[i] - 1);
     if (begin[i] > 0) inside = inside && at >= 0;
     if (to[i] - begin[i] > from[i]) inside = inside && at <= last;
-    if (mode == "reflect") at = last - Halide::abs(last - Halide::abs(at));
-    if (mode == "wrap") at = select(at<0, at + size(from[i]), at> last, at - size(from[i]), at);
+    if (mode == PadMode::reflect) at = last - Halide::abs(last - Halide::abs(at));
+    if (mode == PadMode::wrap) at = select(at<0, at + size(from[i]), at> last, at - size(from[i]), at);
     index[i] = clamp(cast<int>(at), 0, last);
   }
   Expr value = b.operand(node.inputs[0]).at(index);
-  return mode == "constant" ? select(inside, value, b.operand(node.inputs[1]).at({})) : value;
+  return mode == PadMode::constant ? select(inside, value, b.operand(node.inputs[1]).at({})) : value;
 }
 
 Expr gather(KernelBuilder& b, const Node& node, const Exprs& index) {
-  auto axis = static_cast<size_t>(node.attributes.get_int("axis", 0));
+  auto axis = static_cast<size_t>(attributes_of<AxisAttributes>(node).axis);
   Shape data = b.shape(node.inputs[0]), places = b.shape(node.inputs[1]);
   auto middle = index.begin() + static_cast<ptrdiff_t>(axis);
   Exprs which(middle, middle + static_cast<ptrdiff_t>(places.size())), at(index.begin(), middle);
@@ -66,13 +77,13 @@ Expr gather(KernelBuilder& b, const Node& node, const Exprs& index) {
 }
 
 Expr gather_elements(KernelBuilder& b, const Node& node, Exprs index) {
-  auto axis = static_cast<size_t>(node.attributes.get_int("axis", 0));
+  auto axis = static_cast<size_t>(attributes_of<AxisAttributes>(node).axis);
   index[axis] = data_index(b.operand(node.inputs[1]).at(index), b.shape(node.inputs[0])[axis]);
   return b.operand(node.inputs[0]).at(index);
 }
 
 Expr gather_nd(KernelBuilder& b, const Node& node, const Exprs& index) {
-  auto batch = static_cast<size_t>(node.attributes.get_int("batch_dims", 0));
+  auto batch = static_cast<size_t>(attributes_of<GatherNdAttributes>(node).batch_dims);
   Shape data = b.shape(node.inputs[0]), places = b.shape(node.inputs[1]);
   size_t prefix = places.size() - 1;
   Exprs at(index.begin(), index.begin() + static_cast<ptrdiff_t>(batch));
@@ -86,7 +97,7 @@ Expr gather_nd(KernelBuilder& b, const Node& node, const Exprs& index) {
 }
 
 Expr one_hot(KernelBuilder& b, const Node& node, Exprs index) {
-  auto axis = static_cast<size_t>(node.attributes.get_int("axis", 0));
+  auto axis = static_cast<size_t>(attributes_of<AxisAttributes>(node).axis);
   int64_t depth = b.shape(node.outputs[0])[axis];
   Expr level = index[axis];
   index.erase(index.begin() + static_cast<ptrdiff_t>(axis));
@@ -97,16 +108,16 @@ Expr one_hot(KernelBuilder& b, const Node& node, Exprs index) {
 }
 
 Expr trilu(KernelBuilder& b, const Node& node, const Exprs& index) {
-  Expr diagonal = index[index.size() - 1] - index[index.size() - 2],
-       k = size(node.attributes.get_int("k", 0));
-  Expr keep = node.attributes.get_int("upper", 1) ? diagonal >= k : diagonal <= k;
+  const TriluAttributes attributes = attributes_of<TriluAttributes>(node);
+  Expr diagonal = index[index.size() - 1] - index[index.size() - 2], k = size(attributes.k);
+  Expr keep = attributes.upper ? diagonal >= k : diagonal <= k;
   return select(keep, b.operand(node.inputs[0]).at(index),
                 Halide::Internal::make_zero(b.type(node.outputs[0])));
 }
 
 Expr reverse_sequence(KernelBuilder& b, const Node& node, Exprs index) {
-  auto batch = static_cast<size_t>(node.attributes.get_int("batch_axis", 1)),
-       time = static_cast<size_t>(node.attributes.get_int("time_axis", 0));
+  const auto [batch_axis, time_axis] = attributes_of<ReverseSequenceAttributes>(node);
+  const auto batch = static_cast<size_t>(batch_axis), time = static_cast<size_t>(time_axis);
   Expr length =
       clamp(cast<int>(b.operand(node.inputs[1]).at({index[batch]})), 0, size(b.shape(node.inputs[0])[time]));
   index[time] = clamp(select(index[time] < length, length - 1 - index[time], index[time]), 0,
@@ -116,7 +127,7 @@ Expr reverse_sequence(KernelBuilder& b, const Node& node, Exprs index) {
 
 /// A weighted sum of a few elements along one axis, from tables of places and weights [taps, out].
 Expr interpolate(KernelBuilder& b, const Node& node, Exprs index) {
-  auto axis = static_cast<size_t>(node.attributes.get_int("axis", 0));
+  auto axis = static_cast<size_t>(attributes_of<AxisAttributes>(node).axis);
   Expr out = index[axis], sum = 0.0f;
   int64_t taps = b.shape(node.inputs[1])[0], extent = b.shape(node.inputs[0])[axis];
   for (int64_t k = 0; k < taps; ++k) {
@@ -130,25 +141,39 @@ Expr interpolate(KernelBuilder& b, const Node& node, Exprs index) {
 
 Expr build_movement(KernelBuilder& b, const Node& node, const Exprs& index) {
   const Operand& from = b.operand(node.inputs[0]);
-  if (node.op == "Pad") return pad(b, node, index);
-  if (node.op == "Gather") return gather(b, node, index);
-  if (node.op == "GatherElements") return gather_elements(b, node, index);
-  if (node.op == "GatherND") return gather_nd(b, node, index);
-  if (node.op == "OneHot") return one_hot(b, node, index);
-  if (node.op == "Trilu") return trilu(b, node, index);
-  if (node.op == "ReverseSequence") return reverse_sequence(b, node, index);
-  if (node.op == "Interpolate") return interpolate(b, node, index);
-  if (node.op == "Slice") return from.at(slice_index(node, index));
-  if (node.op == "Reshape") return from.at(reshape_index(from.shape, b.shape(node.outputs[0]), index));
-  if (node.op == "Expand") return b.broadcast_at(node.inputs[0], index);
-  Exprs at = index;
-  if (node.op == "Tile")
-    for (size_t i = 0; i < at.size(); ++i) at[i] = from.shape[i] == 1 ? Expr(0) : at[i] % size(from.shape[i]);
-  if (node.op == "Transpose") {
-    std::vector<int64_t> perm = node.attributes.get_ints("perm");
-    for (size_t i = 0; i < perm.size(); ++i) at[static_cast<size_t>(perm[i])] = index[i];
+  switch (op_of(node)) {
+    case CoreOp::pad:
+      return pad(b, node, index);
+    case CoreOp::gather:
+      return gather(b, node, index);
+    case CoreOp::gather_elements:
+      return gather_elements(b, node, index);
+    case CoreOp::gather_nd:
+      return gather_nd(b, node, index);
+    case CoreOp::one_hot:
+      return one_hot(b, node, index);
+    case CoreOp::trilu:
+      return trilu(b, node, index);
+    case CoreOp::reverse_sequence:
+      return reverse_sequence(b, node, index);
+    case CoreOp::interpolate:
+      return interpolate(b, node, index);
+    case CoreOp::slice:
+      return from.at(slice_index(node, index));
+    case CoreOp::reshape:
+      return from.at(reshape_index(from.shape, b.shape(node.outputs[0]), index));
+    case CoreOp::expand:
+      return b.broadcast_at(node.inputs[0], index);
+    case CoreOp::tile:
+      return from.at(tile_index(from.shape, index));
+    case CoreOp::transpose:
+      return from.at(transpose_index(node, index));
+    case CoreOp::copy:
+      return from.at(index);
+    default:
+      INTARSIA_CHECK(false);  // no other operator moves elements
+      return {};
   }
-  return from.at(at);
 }
 
 }  // namespace intarsia::halide

@@ -18,16 +18,19 @@ constexpr int64_t least_for_threads = 500000;
 class RecurrenceBuilder {
  public:
   explicit RecurrenceBuilder(KernelBuilder& b)
-      : b_(b), node_(b.anchor()), sizes_(recurrence_sizes(b.body(), node_)), tile_(b.kernel().schedule.tile) {
+      : b_(b),
+        node_(b.anchor()),
+        sizes_(recurrence_sizes(b.body(), node_)),
+        tile_(b.kernel().recurrence().tile) {
     k_ = RDom(0, as_int(sizes_.hidden), "k");
   }
 
   BuiltKernel build() {
-    if (node_.op == "LSTM")
+    if (op_of(node_) == CoreOp::lstm)
       lstm();
-    else if (node_.op == "RNN")
+    else if (op_of(node_) == CoreOp::rnn)
       rnn();
-    else if (node_.attributes.get_int("linear_before_reset", 0) != 0)
+    else if (attributes_of<RecurrenceAttributes>(node_).linear_before_reset)
       gru();
     else
       gru_that_resets_before();
@@ -71,7 +74,7 @@ class RecurrenceBuilder {
     sums_ = sums(
         "sums", recurrent_weights, [&](Expr gate) { return x(gate); },
         [&](Expr, Expr k) { return before(0, k); });
-    const bool relu = node_.attributes.get_string("activation", "") == "Relu";
+    const bool relu = attributes_of<RecurrenceAttributes>(node_).relu;
     out_(state_, n_, block_, lane_) = relu ? relu_of(sum(0)) : tanh_of(sum(0));
   }
 

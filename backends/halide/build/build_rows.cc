@@ -20,8 +20,7 @@ class RowsBuilder {
     for (const Node& node : b.body().nodes)
       if (form_of(node) == Form::rows) {
         full_ = b.shape(node.inputs[0]);
-        for (int64_t axis : node.attributes.get_ints("axes"))
-          reduced_axes_.push_back(static_cast<size_t>(axis));
+        for (int64_t axis : reduced_axes(node)) reduced_axes_.push_back(static_cast<size_t>(axis));
         break;
       }
     vars_ = make_vars(full_.size(), "i");
@@ -91,27 +90,28 @@ class RowsBuilder {
     return part;
   }
 
-  Expr identity_of(const std::string& op, Halide::Type type) const {
-    if (op == "ReduceMax") return least_of(type);
-    if (op == "ReduceMin") return greatest_of(type);
-    return op == "ReduceProd" ? Halide::Internal::make_one(type) : Halide::Internal::make_zero(type);
+  Expr identity_of(CoreOp op, Halide::Type type) const {
+    if (op == CoreOp::reduce_max) return least_of(type);
+    if (op == CoreOp::reduce_min) return greatest_of(type);
+    return op == CoreOp::reduce_prod ? Halide::Internal::make_one(type) : Halide::Internal::make_zero(type);
   }
 
   static Expr combine(const Node& node, const Expr& a, const Expr& b) {
-    const bool max = node.op == "ReduceMax", skip_nan = node.attributes.get_int("skip_nan", 0) != 0;
-    if (max || node.op == "ReduceMin")
+    const CoreOp op = op_of(node);
+    const bool max = op == CoreOp::reduce_max, skip_nan = attributes_of<ReductionAttributes>(node).skip_nan;
+    if (max || op == CoreOp::reduce_min)
       return strictly({a, b}, [=](const Exprs& in) {
         if (skip_nan) return max ? Halide::max(in[0], in[1]) : Halide::min(in[0], in[1]);
         return max ? larger(in[0], in[1]) : smaller(in[0], in[1]);
       });
-    return node.op == "ReduceProd" ? a * b : a + b;
+    return op == CoreOp::reduce_prod ? a * b : a + b;
   }
 
   void add_reduction(const Node& node) {
-    if (node.op == "ArgMax" || node.op == "ArgMin") return add_arg(node);
+    if (op_of(node) == CoreOp::arg_max || op_of(node) == CoreOp::arg_min) return add_arg(node);
     Func total("total");
     Halide::Type type = b_.type(node.outputs[0]);
-    Expr identity = identity_of(node.op, type);
+    Expr identity = identity_of(op_of(node), type);
     int vector = b_.lanes();
     int64_t extent = full_[lane_axis_];
     if (lanes_in_row_ && extent >= vector)
@@ -121,7 +121,7 @@ class RowsBuilder {
     value_funcs_.push_back(total);
     double count = 1;
     for (size_t axis : reduced_axes_) count *= static_cast<double>(full_[axis]);
-    Expr divisor = node.op == "ReduceMean" ? Halide::Internal::make_const(type, count) : Expr();
+    Expr divisor = op_of(node) == CoreOp::reduce_mean ? Halide::Internal::make_const(type, count) : Expr();
     b_.operand(node.outputs[0]) = {b_.shape(node.outputs[0]), [total, divisor, this](const Exprs& at) {
                                      Expr value = total(kept_part(at));
                                      return divisor.defined() ? value / divisor : value;
@@ -218,7 +218,7 @@ class RowsBuilder {
     RDom r(row_region(false), "r");
     Expr value = b_.operand(node.inputs[0]).at(row_index(r, 0, Expr()));
     Halide::Type type = value.type();
-    bool last = node.attributes.get_int("last", 0) != 0, max = node.op == "ArgMax";
+    bool last = attributes_of<ArgAttributes>(node).last, max = op_of(node) == CoreOp::arg_max;
     Expr start = max ? least_of(type) : greatest_of(type);
     best(kept_) = Halide::Tuple(start, -1);
     Expr held = best(kept_)[0],

@@ -6,9 +6,8 @@ namespace intarsia::halide {
 BuiltKernel build_scan(KernelBuilder& b) {
   const Node& node = b.anchor();
   const Argument& argument = b.kernel().output;
-  auto axis = static_cast<size_t>(node.attributes.get_int("axis", 0));
-  bool reverse = node.attributes.get_int("reverse", 0) != 0,
-       exclusive = node.attributes.get_int("exclusive", 0) != 0;
+  const auto [scanned, exclusive, reverse] = attributes_of<CumSumAttributes>(node);
+  const auto axis = static_cast<size_t>(scanned);
   std::vector<Var> vars = make_vars(argument.shape.size(), "i");
   int last = static_cast<int>(argument.shape[axis]) - 1;
 

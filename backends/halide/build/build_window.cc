@@ -19,13 +19,11 @@ struct PoolAxis {
 
 std::vector<PoolAxis> pool_axes(KernelBuilder& b, const Node& node) {
   Shape in = b.shape(node.inputs[0]);
-  std::vector<int64_t> taps = node.attributes.get_ints("kernel"),
-                       strides = node.attributes.get_ints("strides"),
-                       dilations = node.attributes.get_ints("dilations"),
-                       pads = node.attributes.get_ints("pads");
+  const PoolAttributes a = attributes_of<PoolAttributes>(node);
   std::vector<PoolAxis> axes;
-  for (size_t i = 0; i < taps.size(); ++i)
-    axes.push_back({in[i + 2], taps[i], strides[i], dilations[i], pads[i], pads[i + taps.size()]});
+  for (size_t i = 0; i < a.kernel.size(); ++i)
+    axes.push_back(
+        {in[i + 2], a.kernel[i], a.strides[i], a.dilations[i], a.pads[i], a.pads[i + a.kernel.size()]});
   return axes;
 }
 
@@ -42,7 +40,8 @@ Expr count_along(const PoolAxis& axis, const Expr& out, bool with_pads) {
 
 /// Local response normalisation (Krizhevsky and others, 2012) over `size` neighbouring channels.
 Expr local_response(KernelBuilder& b, const Node& node, const Exprs& index) {
-  int64_t size = node.attributes.get_int("size", 1), channels = b.shape(node.inputs[0])[1];
+  const auto [size, alpha, beta, bias] = attributes_of<LrnAttributes>(node);
+  const int64_t channels = b.shape(node.inputs[0])[1];
   const Operand& from = b.operand(node.inputs[0]);
   Expr sum = 0.0f;
   for (int64_t k = 0; k < size; ++k) {
@@ -52,8 +51,7 @@ Expr local_response(KernelBuilder& b, const Node& node, const Exprs& index) {
     Expr value = from.at(at);
     sum += Halide::select(place >= 0 && place < as_int(channels), value * value, 0.0f);
   }
-  float alpha = node.attributes.get_float("alpha", 1e-4f), beta = node.attributes.get_float("beta", 0.75f);
-  Expr base = node.attributes.get_float("bias", 1.0f) + alpha / static_cast<float>(size) * sum;
+  Expr base = bias + alpha / static_cast<float>(size) * sum;
   return from.at(index) * exp_of(-beta * log_of(base));
 }
 
@@ -92,18 +90,19 @@ BuiltKernel build_window(KernelBuilder& b) {
   std::vector<Var> vars = make_vars(b.kernel().output.shape.size(), "o");
   Exprs index = to_exprs(vars);
   Func out("out"), pool;
-  if (node.op == "LRN") {
+  if (op_of(node) == CoreOp::lrn) {
     out(vars) = stored(b.result_at(index, local_response(b, node, index)));
-    schedule(b, out, pool, RDom(), vars, node.attributes.get_int("size", 1));
+    schedule(b, out, pool, RDom(), vars, attributes_of<LrnAttributes>(node).size);
     return b.finish(out, b.kernel().output);
   }
+  const PoolAttributes pooling = attributes_of<PoolAttributes>(node);
   std::vector<PoolAxis> axes = pool_axes(b, node);
   Halide::Region region;
   for (size_t i = axes.size(); i-- > 0;) region.push_back({0, as_int(axes[i].taps)});
   RDom r(region, "r");
   Exprs at{index[0], index[1]};
   Expr inside = Halide::Internal::make_bool(true), count = 1;
-  bool average = node.op == "AveragePool", with_pads = node.attributes.get_int("count_pads", 0) != 0;
+  bool average = op_of(node) == CoreOp::average_pool, with_pads = pooling.count_pads;
   int64_t taps = 1;
   for (size_t i = 0; i < axes.size(); ++i) {
     Expr place = axes[i].place(index[i + 2], r[as_int(static_cast<int64_t>(axes.size() - 1 - i))]);
@@ -116,8 +115,7 @@ BuiltKernel build_window(KernelBuilder& b) {
   Halide::Type type = value.type();
   pool = Func("pool");
   Expr least = least_of(type), outside = least;
-  if (node.attributes.has("fill"))
-    outside = Halide::Internal::make_const(type, node.attributes.get_float("fill", 0));
+  if (pooling.fill) outside = Halide::Internal::make_const(type, *pooling.fill);
   pool(vars) = average ? Halide::Internal::make_zero(type) : least;
   if (average)
     pool(vars) += Halide::select(inside, value, Halide::Internal::make_zero(type));

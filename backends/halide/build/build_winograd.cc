@@ -40,14 +40,14 @@ class WinogradBuilder {
         node_(b.anchor()),
         out_(b.shape(node_.outputs[0])),
         in_(b.shape(node_.inputs[0])),
-        winograd_(winograd_of(b.kernel().schedule.algorithm)),
-        tile_(b.kernel().schedule.tile),
+        winograd_(winograd_of(b.kernel().contraction().schedule.algorithm)),
+        tile_(b.kernel().contraction().schedule.tile),
         outputs_(as_int(winograd_.outputs)),
         points_(as_int(winograd_.points())),
         tiles_x_(winograd_.tiles(out_[3])),
         tiles_y_(winograd_.tiles(out_[2])) {
     const ContractionSizes sizes{.depth = in_[1], .pixels = {out_[2], out_[3]}};
-    block_rows_ = winograd_block_rows(sizes, b.kernel().schedule, b.kernel().threads);
+    block_rows_ = winograd_block_rows(sizes, b.kernel().contraction().schedule, b.kernel().threads);
   }
 
   BuiltKernel build() {
@@ -62,7 +62,7 @@ class WinogradBuilder {
  private:
   /// The input with its padding and what the last tiles stick out.
   void pad() {
-    const std::vector<int64_t> pads = node_.attributes.get_ints("pads");
+    const std::vector<int64_t> pads = attributes_of<ConvAttributes>(node_).pads;
     Expr y = y_ - as_int(pads[0]), x = x_ - as_int(pads[1]);
     Expr inside = y >= 0 && y < as_int(in_[2]) && x >= 0 && x < as_int(in_[3]);
     Exprs at{n_, c_, Halide::clamp(y, 0, as_int(in_[2] - 1)), Halide::clamp(x, 0, as_int(in_[3] - 1))};

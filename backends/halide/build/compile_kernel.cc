@@ -11,6 +11,7 @@
 #include "backends/halide/build/name_tasks.h"
 #include "backends/halide/build/scratch_bytes.h"
 #include "backends/halide/build/writes_once.h"
+#include "backends/halide/schedule/kernel_name.h"
 
 namespace intarsia::halide {
 namespace {
@@ -66,21 +67,24 @@ Result<std::string> make_object(Halide::Module& module) {
 
 }  // namespace
 
-Result<std::optional<EmittedKernel>> compile_kernel(const Kernel& kernel, const std::string& name,
-                                                    bool checks) {
+Result<EmittedKernel> compile_kernel(const Kernel& wanted, bool checks) {
   try {
-    BuiltKernel built = build_kernel(kernel);
-    if (kernel.in_place && !writes_once(built)) return std::nullopt;
+    BuiltKernel built = build_kernel(wanted);
+    Kernel kernel = wanted;
+    // What writes elements twice was built without regard to `in_place`, so it is the other kernel's code.
+    if (kernel.in_place && !writes_once(built)) kernel.in_place.reset();
     Halide::Pipeline pipeline(built.output);
     if (kernel.in_place) load_from_output(pipeline, built.arguments[*kernel.in_place].name, built.output);
-    const std::string symbol = name + symbol_ending(argument_forms(kernel, built.output_argument));
+    const std::string symbol =
+        name_of(kernel, checks) + symbol_ending(argument_forms(kernel, built.output_argument));
     const std::string function = symbol.substr(0, symbol.size() - std::string_view("_argv").size());
     Halide::Module module = pipeline.compile_to_module(
         built.arguments, function, make_target(kernel.isa, checks), Halide::LinkageType::ExternalPlusArgv);
     name_tasks(module, function);
-    return EmittedKernel{symbol, TRY(make_object(module)), built.output_argument, scratch_bytes(module)};
+    return EmittedKernel{symbol, TRY(make_object(module)), built.output_argument, scratch_bytes(module),
+                         kernel.in_place.has_value()};
   } catch (const Halide::Error& error) {  // not a std::exception
-    return fail("{}; the kernel:\n{}", error.what(), kernel.text());
+    return fail("{}; the kernel:\n{}", error.what(), wanted.text());
   }
 }
 

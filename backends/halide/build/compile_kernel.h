@@ -2,15 +2,13 @@
 // something goes wrong, and cannot be stopped.
 #pragma once
 
-#include <optional>
-
 #include "backends/halide/build/emitted_kernel.h"
 
 namespace intarsia::halide {
 
-/// The same kernel and name give the same bytes. Nothing where the kernel is to be in place but its code
-/// would write some elements twice. `checks`: with Halide's asserts and bounds checks and its own runtime.
-Result<std::optional<EmittedKernel>> compile_kernel(const Kernel& kernel, const std::string& name,
-                                                    bool checks);
+/// The same kernel gives the same bytes. Where a kernel that is to work in place would write some elements
+/// twice, it is the code of the same kernel out of place. `checks`: with Halide's asserts and bounds checks
+/// and its own runtime.
+Result<EmittedKernel> compile_kernel(const Kernel& kernel, bool checks);
 
 }  // namespace intarsia::halide

@@ -16,6 +16,7 @@ struct EmittedKernel {
   std::string object_file;   // ELF, relocatable
   Argument output;           // the output buffer as the code sees it
   size_t scratch_bytes = 0;  // most bytes that one task of it holds from halide_malloc at a time
+  bool in_place = false;     // the output is written over the input that the kernel names
 };
 
 /// Of the inputs, then of the output as the code sees it.

@@ -9,11 +9,10 @@ struct AxisBorder {
   bool before, behind;
 };
 
-AxisBorder border_of(const Node& node, const Shape& in, const Shape& out, const Shape& kernel, size_t axis) {
-  int64_t begin = node.attributes.get_ints("pads")[axis],
-          spread = node.attributes.get_ints("spread", Shape(kernel.size(), 1))[axis];
-  int64_t last = (out[axis + 2] - 1) * node.attributes.get_ints("strides")[axis] +
-                 (kernel[axis] - 1) * node.attributes.get_ints("dilations")[axis] - begin;
+AxisBorder border_of(const ConvAttributes& conv, const Shape& in, const Shape& out, const Shape& kernel,
+                     size_t axis) {
+  int64_t begin = conv.pads[axis], spread = conv.spread[axis];
+  int64_t last = (out[axis + 2] - 1) * conv.strides[axis] + (kernel[axis] - 1) * conv.dilations[axis] - begin;
   int64_t size = in[axis + 2];
   return {size, begin, spread, begin > 0, last > (size - 1) * spread};
 }
@@ -31,7 +30,8 @@ bool has_dense_pixels(const KernelBuilder& b, ValueId value) {
 StagedInput guard_conv_input(KernelBuilder& b, const Node& node, const Shape& kernel) {
   const Shape in = b.shape(node.inputs[0]), out = b.shape(node.outputs[0]);
   std::vector<AxisBorder> borders;
-  for (size_t i = 0; i < kernel.size(); ++i) borders.push_back(border_of(node, in, out, kernel, i));
+  const ConvAttributes conv = attributes_of<ConvAttributes>(node);
+  for (size_t i = 0; i < kernel.size(); ++i) borders.push_back(border_of(conv, in, out, kernel, i));
   return {Func(), {}, [from = b.operand(node.inputs[0]).at, borders](const Exprs& index) {
             Exprs at = index;
             Expr outside = Halide::Internal::make_bool(false);
@@ -54,8 +54,9 @@ StagedInput stage_conv_input(KernelBuilder& b, const Node& node, const Shape& ke
   std::vector<AxisBorder> borders;
   bool plain = has_dense_pixels(b, node.inputs[0]);
   bool negative = false;
+  const ConvAttributes conv = attributes_of<ConvAttributes>(node);
   for (size_t i = 0; i < kernel.size(); ++i) {
-    borders.push_back(border_of(node, in, out, kernel, i));
+    borders.push_back(border_of(conv, in, out, kernel, i));
     plain = plain && !borders[i].before && !borders[i].behind && borders[i].spread == 1;
     negative = negative || borders[i].begin < 0;
   }

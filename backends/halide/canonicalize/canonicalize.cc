@@ -53,7 +53,9 @@ Status check_values(const Graph& region) {
 
 Result<Graph> canonicalize(const Graph& region) {
   TRY(check_values(region));
-  return Rewriter(region).rewrite(find_rule);
+  Graph graph = TRY(Rewriter(region).rewrite(find_rule));
+  check_canonical(graph);
+  return graph;
 }
 
 std::vector<std::string_view> canonicalized_operators() {

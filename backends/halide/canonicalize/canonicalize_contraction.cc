@@ -9,7 +9,7 @@ namespace intarsia::halide {
 namespace {
 
 Status add_bias(Rewriter& r, ValueId out) {
-  if (r.has_input(2)) out = r.emit_elementwise("Add", {out, r.channel_vector(r.in(2), r.rank(out))});
+  if (r.has_input(2)) out = r.emit_elementwise(CoreOp::add, {out, r.channel_vector(r.in(2), r.rank(out))});
   r.set_output(0, out);
   return {};
 }
@@ -23,12 +23,9 @@ Status conv(Rewriter& r) {
   if (group < 1 || weights[0] % group || in[1] != weights[1] * group)
     return fail("Conv of {} by {} in {} groups", print_shape(in), print_shape(weights), group);
   WindowGeometry window = TRY(window_geometry(r, {weights.begin() + 2, weights.end()}, in, out));
-  Attributes attributes = make_attributes({{"group", group},
-                                           {"strides", window.strides},
-                                           {"dilations", window.dilations},
-                                           {"pads", window.pads},
-                                           {"spread", std::vector<int64_t>(in.size() - 2, 1)}});
-  return add_bias(r, r.emit("Conv", {r.in(0), r.in(1)}, r.out_dtype(), out, attributes));
+  const ConvAttributes attributes{group, window.strides, window.dilations, window.pads,
+                                  std::vector<int64_t>(in.size() - 2, 1)};
+  return add_bias(r, r.emit(CoreOp::conv, {r.in(0), r.in(1)}, r.out_dtype(), out, attributes));
 }
 
 /// [C, M/group, taps] of a transposed convolution as [M, C/group, flipped taps] of the convolution that it
@@ -77,9 +74,8 @@ Status conv_transpose(Rewriter& r) {
     pads[i] = reach - (mode == "VALID" ? 0 : begin);
   }
   ValueId turned = r.add_constant(turn_weights(*constant, group));
-  Attributes attributes = make_attributes(
-      {{"group", group}, {"strides", ones}, {"dilations", dilations}, {"pads", pads}, {"spread", spread}});
-  return add_bias(r, r.emit("Conv", {r.in(0), turned}, r.out_dtype(), out, attributes));
+  const ConvAttributes attributes{group, ones, dilations, pads, spread};
+  return add_bias(r, r.emit(CoreOp::conv, {r.in(0), turned}, r.out_dtype(), out, attributes));
 }
 
 ValueId swap_last(Rewriter& r, ValueId matrix) {
@@ -96,7 +92,7 @@ ValueId product(Rewriter& r, ValueId a, ValueId b) {
                   .value_or(Shape{});
   out.push_back(left[left.size() - 2]);
   out.push_back(right.back());
-  return r.emit("MatMul", {a, b}, r.dtype(a), out);
+  return r.emit(CoreOp::matmul, {a, b}, r.dtype(a), out);
 }
 
 Status matmul(Rewriter& r) {
@@ -121,11 +117,11 @@ Status gemm(Rewriter& r) {
     return fail("Gemm of {} by {}", print_shape(r.shape(a)), print_shape(r.shape(b)));
   ValueId out = product(r, a, b);
   float alpha = r.attributes().get_float("alpha", 1), beta = r.attributes().get_float("beta", 1);
-  if (alpha != 1) out = r.emit_elementwise("Mul", {out, r.add_scalar(alpha, r.dtype(out))});
+  if (alpha != 1) out = r.emit_elementwise(CoreOp::mul, {out, r.add_scalar(alpha, r.dtype(out))});
   if (r.has_input(2) && beta != 0) {
     ValueId c = r.in(2);
-    if (beta != 1) c = r.emit_elementwise("Mul", {c, r.add_scalar(beta, r.dtype(c))});
-    out = r.emit_elementwise("Add", {out, c});
+    if (beta != 1) c = r.emit_elementwise(CoreOp::mul, {c, r.add_scalar(beta, r.dtype(c))});
+    out = r.emit_elementwise(CoreOp::add, {out, c});
   }
   r.set_output(0, out);
   return {};

@@ -13,30 +13,73 @@ Status no_complaint(Rewriter& r, ValueId out) {
   return {};
 }
 
-/// Same operator, same inputs, attributes as they are.
-Status keep(Rewriter& r) {
+/// Same operator, same inputs.
+Status keep_with(Rewriter& r, const CoreAttributes& attributes) {
+  const std::optional<CoreOp> op = find_core_op(r.node().op);
+  INTARSIA_CHECK(op.has_value());  // rules that keep an operator are for those that are core operators, too
   std::vector<ValueId> inputs;
   for (size_t i = 0; i < r.node().inputs.size(); ++i) inputs.push_back(r.in(i));
-  return no_complaint(r, r.emit(r.node().op, inputs, r.out_dtype(), r.out_shape(), r.attributes()));
+  return no_complaint(r, r.emit(*op, inputs, r.out_dtype(), r.out_shape(), attributes));
 }
 
-Status keep_float(Rewriter& r) {
-  DType dtype = r.dtype(r.in(0));
-  if (dtype != DType::f32 && dtype != DType::f64)
-    return fail("{} on {} is not supported", r.node().op, dtype_name(dtype));
-  return keep(r);
+Status keep(Rewriter& r) { return keep_with(r, {}); }
+
+Status keep_float_with(Rewriter& r, const CoreAttributes& attributes) {
+  TRY(require_floats(r));
+  return keep_with(r, attributes);
 }
 
-Status keep_f32(Rewriter& r) {
+Status keep_float(Rewriter& r) { return keep_float_with(r, {}); }
+
+Status keep_f32_with(Rewriter& r, const CoreAttributes& attributes) {
   if (r.dtype(r.in(0)) != DType::f32)
     return fail("{} on {} is not supported", r.node().op, dtype_name(r.dtype(r.in(0))));
-  return keep(r);
+  return keep_with(r, attributes);
+}
+
+Status keep_f32(Rewriter& r) { return keep_f32_with(r, {}); }
+
+Status exp(Rewriter& r) { return keep_float_with(r, ExpAttributes{}); }
+
+Status is_inf(Rewriter& r) {
+  return keep_float_with(r, IsInfAttributes{r.attributes().get_int("detect_positive", 1) != 0,
+                                            r.attributes().get_int("detect_negative", 1) != 0});
+}
+
+Status gelu(Rewriter& r) {
+  return keep_f32_with(r, GeluAttributes{r.attributes().get_string("approximate", "none") == "tanh"});
+}
+
+Status leaky_relu(Rewriter& r) {
+  return keep_float_with(r, AlphaAttributes{r.attributes().get_float("alpha", 0.01f)});
+}
+
+Status keep_alpha(Rewriter& r) {
+  return keep_float_with(r, AlphaAttributes{r.attributes().get_float("alpha", 1)});
+}
+
+Status hard_sigmoid(Rewriter& r) {
+  const HardSigmoidAttributes otherwise;
+  return keep_float_with(r, HardSigmoidAttributes{r.attributes().get_float("alpha", otherwise.alpha),
+                                                  r.attributes().get_float("beta", otherwise.beta)});
+}
+
+Status selu(Rewriter& r) {
+  const SeluAttributes otherwise;
+  return keep_float_with(r, SeluAttributes{r.attributes().get_float("alpha", otherwise.alpha),
+                                           r.attributes().get_float("gamma", otherwise.gamma)});
+}
+
+Status shrink(Rewriter& r) {
+  const ShrinkAttributes otherwise;
+  return keep_float_with(r, ShrinkAttributes{r.attributes().get_float("lambd", otherwise.lambd),
+                                             r.attributes().get_float("bias", otherwise.bias)});
 }
 
 Status mod(Rewriter& r) {
   DType dtype = r.dtype(r.in(0));
   if (is_float(dtype)) return fail("Mod on {} is not supported", dtype_name(dtype));
-  return keep(r);
+  return keep_with(r, ModAttributes{r.attributes().get_int("fmod", 0) != 0});
 }
 
 /// Other operators of ONNX take mixed dtypes only here.
@@ -47,28 +90,31 @@ Status pow(Rewriter& r) {
     const Tensor* constant = r.constant(exponent);
     exponent = constant && element_count(constant->shape()) == 1
                    ? r.reshape(r.add_scalar(TRY(r.scalar("", 1, 0)), DType::f32), constant->shape())
-                   : r.emit("Cast", {exponent}, DType::f32, r.shape(exponent));
+                   : r.emit(CoreOp::cast, {exponent}, DType::f32, r.shape(exponent));
   }
-  return no_complaint(r, r.emit("Pow", {r.in(0), exponent}, DType::f32, r.out_shape()));
+  return no_complaint(r, r.emit(CoreOp::pow, {r.in(0), exponent}, DType::f32, r.out_shape()));
 }
 
-Status cast(Rewriter& r) { return no_complaint(r, r.emit("Cast", {r.in(0)}, r.out_dtype(), r.out_shape())); }
+Status cast(Rewriter& r) {
+  return no_complaint(r, r.emit(CoreOp::cast, {r.in(0)}, r.out_dtype(), r.out_shape()));
+}
 
 /// Sum, Mean, Max and Min of any number of inputs.
 Status variadic(Rewriter& r) {
-  std::string op = r.node().op == "Sum" || r.node().op == "Mean" ? "Add" : r.node().op;
+  const bool adds = r.node().op == "Sum" || r.node().op == "Mean";
+  const CoreOp op = adds ? CoreOp::add : r.node().op == "Max" ? CoreOp::max : CoreOp::min;
   ValueId out = r.in(0);
   size_t count = r.node().inputs.size();
   for (size_t i = 1; i < count; ++i) out = r.emit_elementwise(op, {out, r.in(i)});
   if (r.node().op == "Mean")
-    out = r.emit_elementwise("Div", {out, r.add_scalar(static_cast<double>(count), r.dtype(out))});
+    out = r.emit_elementwise(CoreOp::div, {out, r.add_scalar(static_cast<double>(count), r.dtype(out))});
   return no_complaint(r, out);
 }
 
 /// The lower bound first: where the bounds cross, ONNX takes the upper one.
 Status clip(Rewriter& r) {
   ValueId out = r.in(0);
-  const char* ops[] = {"Max", "Min"};
+  constexpr CoreOp ops[] = {CoreOp::max, CoreOp::min};
   const char* names[] = {"min", "max"};
   for (size_t i = 0; i < 2; ++i) {
     ValueId bound = no_value;
@@ -90,7 +136,7 @@ Status dropout(Rewriter& r) {
   if (training) return fail("Dropout in training mode is not supported");
   if (intarsia::has_output(r.node(), 1)) {
     ValueId all = r.reshape(r.add_scalar(1, DType::boolean), Shape(r.out_shape(1).size(), 1));
-    r.set_output(1, r.emit("Expand", {all}, DType::boolean, r.out_shape(1)));
+    r.set_output(1, r.emit(CoreOp::expand, {all}, DType::boolean, r.out_shape(1)));
   }
   return identity(r);
 }
@@ -99,16 +145,16 @@ Status dropout(Rewriter& r) {
 /// covers.
 Status prelu(Rewriter& r) {
   ValueId x = r.in(0), zero = r.add_scalar(0, r.dtype(x));
-  ValueId negative = r.emit("Less", {x, zero}, DType::boolean, r.shape(x));
-  ValueId scaled = r.emit("Mul", {x, r.in(1)}, r.dtype(x), r.shape(x));
-  return no_complaint(r, r.emit("Where", {negative, scaled, x}, r.dtype(x), r.shape(x)));
+  ValueId negative = r.emit(CoreOp::less, {x, zero}, DType::boolean, r.shape(x));
+  ValueId scaled = r.emit(CoreOp::mul, {x, r.in(1)}, r.dtype(x), r.shape(x));
+  return no_complaint(r, r.emit(CoreOp::where, {negative, scaled, x}, r.dtype(x), r.shape(x)));
 }
 
 Status swish(Rewriter& r) {
   ValueId x = r.in(0);
   float alpha = r.attributes().get_float("alpha", 1.0f);
-  ValueId scaled = alpha == 1.0f ? x : r.emit_elementwise("Mul", {x, r.add_scalar(alpha, r.dtype(x))});
-  return no_complaint(r, r.emit_elementwise("Mul", {x, r.emit_elementwise("Sigmoid", {scaled})}));
+  ValueId scaled = alpha == 1.0f ? x : r.emit_elementwise(CoreOp::mul, {x, r.add_scalar(alpha, r.dtype(x))});
+  return no_complaint(r, r.emit_elementwise(CoreOp::mul, {x, r.emit_elementwise(CoreOp::sigmoid, {scaled})}));
 }
 
 /// A negative amount shifts every bit out; in Halide it shifts the other way.
@@ -117,7 +163,7 @@ Status bit_shift(Rewriter& r) {
   DType dtype = r.dtype(r.in(0));
   if (std::ranges::find(unsigned_types, dtype) == unsigned_types.end())
     return fail("BitShift on {} is not supported", dtype_name(dtype));
-  return keep(r);
+  return keep_with(r, BitShiftAttributes{r.attributes().get_string("direction", "LEFT") != "LEFT"});
 }
 
 constexpr std::array elementwise_rule_list = std::to_array<RuleEntry>({
@@ -150,14 +196,14 @@ constexpr std::array elementwise_rule_list = std::to_array<RuleEntry>({
     {"Ceil", keep_float},
     {"Round", keep_float},
     {"IsNaN", keep_float},
-    {"IsInf", keep_float},
-    {"LeakyRelu", keep_float},
-    {"ThresholdedRelu", keep_float},
-    {"HardSigmoid", keep_float},
+    {"IsInf", is_inf},
+    {"LeakyRelu", leaky_relu},
+    {"ThresholdedRelu", keep_alpha},
+    {"HardSigmoid", hard_sigmoid},
     {"HardSwish", keep_float},
     {"Softsign", keep_float},
-    {"Shrink", keep_float},
-    {"Exp", keep_float},
+    {"Shrink", shrink},
+    {"Exp", exp},
     {"Log", keep_float},
     {"Sin", keep_float},
     {"Cos", keep_float},
@@ -172,12 +218,12 @@ constexpr std::array elementwise_rule_list = std::to_array<RuleEntry>({
     {"Atanh", keep_float},
     {"Sigmoid", keep_float},
     {"Softplus", keep_float},
-    {"Elu", keep_float},
-    {"Selu", keep_float},
-    {"Celu", keep_float},
+    {"Elu", keep_alpha},
+    {"Selu", selu},
+    {"Celu", keep_alpha},
     {"Erf", keep_f32},
     {"Tanh", keep_f32},
-    {"Gelu", keep_f32},
+    {"Gelu", gelu},
     {"Mish", keep_f32},
     {"Mod", mod},
     {"Pow", pow},

@@ -6,17 +6,19 @@
 namespace intarsia::halide {
 namespace {
 
-/// Keeps the operator and turns `axis` into 0 ... rank - 1.
-Status keep_axis(Rewriter& r) {
+/// `axis` becomes 0 ... rank - 1.
+Status keep_axis(Rewriter& r, CoreOp op) {
   int64_t axis = TRY(r.axis(r.attributes().get_int("axis", 0), r.rank(r.in(0))));
-  r.set_output(0, r.emit(r.node().op, {r.in(0), r.in(1)}, r.out_dtype(), r.out_shape(),
-                         make_attributes({{"axis", axis}})));
+  r.set_output(0, r.emit(op, {r.in(0), r.in(1)}, r.out_dtype(), r.out_shape(), AxisAttributes{axis}));
   return {};
 }
 
+Status gather(Rewriter& r) { return keep_axis(r, CoreOp::gather); }
+Status gather_elements(Rewriter& r) { return keep_axis(r, CoreOp::gather_elements); }
+
 Status gather_nd(Rewriter& r) {
-  Attributes attributes = make_attributes({{"batch_dims", r.attributes().get_int("batch_dims", 0)}});
-  r.set_output(0, r.emit("GatherND", {r.in(0), r.in(1)}, r.out_dtype(), r.out_shape(), attributes));
+  const GatherNdAttributes attributes{r.attributes().get_int("batch_dims", 0)};
+  r.set_output(0, r.emit(CoreOp::gather_nd, {r.in(0), r.in(1)}, r.out_dtype(), r.out_shape(), attributes));
   return {};
 }
 
@@ -24,9 +26,8 @@ Status trilu(Rewriter& r) {
   std::vector<int64_t> k = TRY(r.ints("", 1, {0}));
   if (k.size() != 1) return fail("Trilu wants one k, got {}", k.size());
   int64_t limit = r.out_shape().back() + r.out_shape()[r.out_shape().size() - 2];
-  Attributes attributes = make_attributes(
-      {{"k", std::clamp(k[0], -limit, limit)}, {"upper", r.attributes().get_int("upper", 1)}});
-  r.set_output(0, r.emit("Trilu", {r.in(0)}, r.out_dtype(), r.out_shape(), attributes));
+  const TriluAttributes attributes{std::clamp(k[0], -limit, limit), r.attributes().get_int("upper", 1) != 0};
+  r.set_output(0, r.emit(CoreOp::trilu, {r.in(0)}, r.out_dtype(), r.out_shape(), attributes));
   return {};
 }
 
@@ -34,21 +35,22 @@ Status one_hot(Rewriter& r) {
   int64_t axis = TRY(r.axis(r.attributes().get_int("axis", -1), static_cast<int64_t>(r.out_shape().size())));
   DType indices = r.dtype(r.in(0));
   if (!is_integer(indices)) return fail("OneHot with {} indices is not supported", dtype_name(indices));
-  r.set_output(0, r.emit("OneHot", {r.in(0), r.in(2)}, r.out_dtype(), r.out_shape(),
-                         make_attributes({{"axis", axis}})));
+  r.set_output(
+      0, r.emit(CoreOp::one_hot, {r.in(0), r.in(2)}, r.out_dtype(), r.out_shape(), AxisAttributes{axis}));
   return {};
 }
 
 Status reverse_sequence(Rewriter& r) {
-  Attributes attributes = make_attributes({{"batch_axis", r.attributes().get_int("batch_axis", 1)},
-                                           {"time_axis", r.attributes().get_int("time_axis", 0)}});
-  r.set_output(0, r.emit("ReverseSequence", {r.in(0), r.in(1)}, r.out_dtype(), r.out_shape(), attributes));
+  const ReverseSequenceAttributes attributes{r.attributes().get_int("batch_axis", 1),
+                                             r.attributes().get_int("time_axis", 0)};
+  r.set_output(
+      0, r.emit(CoreOp::reverse_sequence, {r.in(0), r.in(1)}, r.out_dtype(), r.out_shape(), attributes));
   return {};
 }
 
 constexpr std::array indexing_rule_list = std::to_array<RuleEntry>({
-    {"Gather", keep_axis},
-    {"GatherElements", keep_axis},
+    {"Gather", gather},
+    {"GatherElements", gather_elements},
     {"GatherND", gather_nd},
     {"Trilu", trilu},
     {"OneHot", one_hot},

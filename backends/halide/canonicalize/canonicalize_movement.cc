@@ -56,7 +56,7 @@ Status expand(Rewriter& r) {
   Shape to = r.out_shape(), from = r.shape(r.in(0));
   from.insert(from.begin(), to.size() - from.size(), 1);
   ValueId aligned = r.reshape(r.in(0), from);
-  r.set_output(0, from == to ? aligned : r.emit("Expand", {aligned}, r.dtype(aligned), to));
+  r.set_output(0, from == to ? aligned : r.emit(CoreOp::expand, {aligned}, r.dtype(aligned), to));
   return {};
 }
 
@@ -70,13 +70,15 @@ Status concat(Rewriter& r) {
     r.set_output(0, inputs[0]);
     return {};
   }
-  r.set_output(0, r.emit("Concat", inputs, r.out_dtype(), r.out_shape(), make_attributes({{"axis", axis}})));
+  r.set_output(0, r.emit(CoreOp::concat, inputs, r.out_dtype(), r.out_shape(), AxisAttributes{axis}));
   return {};
 }
 
 Status pad(Rewriter& r) {
   Shape from = r.shape(r.in(0));
-  std::string mode = r.attributes().get_string("mode", "constant");
+  const std::string mode_name = r.attributes().get_string("mode", "constant");
+  const std::optional<PadMode> mode = find_pad_mode(mode_name);
+  if (!mode) return fail("Pad mode {} is not supported", mode_name);
   std::vector<int64_t> given = TRY(r.ints("pads", 1, {})), axes(given.size() / 2);
   std::iota(axes.begin(), axes.end(), 0);
   axes = TRY(r.ints("", 3, axes));
@@ -85,19 +87,20 @@ Status pad(Rewriter& r) {
   for (size_t i = 0; i < axes.size(); ++i)
     begin[static_cast<size_t>(TRY(r.axis(axes[i], r.rank(r.in(0)))))] = given[i];
   for (size_t i = 0; i < from.size(); ++i) {
-    int64_t end = r.out_shape()[i] - from[i] - begin[i], most = mode == "reflect" ? from[i] - 1 : from[i];
-    if ((mode == "reflect" || mode == "wrap") && (begin[i] > most || end > most))
-      return fail("Pad mode {} by more than the size is not supported", mode);
+    int64_t end = r.out_shape()[i] - from[i] - begin[i],
+            most = mode == PadMode::reflect ? from[i] - 1 : from[i];
+    if ((mode == PadMode::reflect || mode == PadMode::wrap) && (begin[i] > most || end > most))
+      return fail("Pad mode {} by more than the size is not supported", mode_name);
   }
-  Attributes attributes = make_attributes({{"begin", begin}, {"mode", mode}});
   ValueId fill = r.has_input(2) ? r.reshape(r.in(2), {})
                                 : r.add_scalar(r.attributes().get_float("value", 0), r.dtype(r.in(0)));
-  r.set_output(0, r.emit("Pad", {r.in(0), fill}, r.out_dtype(), r.out_shape(), attributes));
+  r.set_output(
+      0, r.emit(CoreOp::pad, {r.in(0), fill}, r.out_dtype(), r.out_shape(), PadAttributes{begin, *mode}));
   return {};
 }
 
 Status tile(Rewriter& r) {
-  r.set_output(0, r.emit("Tile", {r.in(0)}, r.out_dtype(), r.out_shape()));
+  r.set_output(0, r.emit(CoreOp::tile, {r.in(0)}, r.out_dtype(), r.out_shape()));
   return {};
 }
 
@@ -142,8 +145,8 @@ Status constant_of_shape(Rewriter& r) {
   const Tensor* given = r.attributes().get_tensor("value");
   ValueId number = given ? r.add_constant(*given) : r.add_scalar(0, DType::f32);
   ValueId aligned = r.reshape(number, Shape(r.out_shape().size(), 1));
-  r.set_output(0,
-               r.out_shape().empty() ? aligned : r.emit("Expand", {aligned}, r.out_dtype(), r.out_shape()));
+  r.set_output(
+      0, r.out_shape().empty() ? aligned : r.emit(CoreOp::expand, {aligned}, r.out_dtype(), r.out_shape()));
   return {};
 }
 
@@ -172,8 +175,8 @@ std::span<const RuleEntry> movement_rules() { return movement_rule_list; }
 
 ValueId slice(Rewriter& r, ValueId from, std::vector<int64_t> starts, std::vector<int64_t> steps,
               Shape shape) {
-  Attributes attributes = make_attributes({{"starts", std::move(starts)}, {"steps", std::move(steps)}});
-  return r.emit("Slice", {from}, r.dtype(from), std::move(shape), std::move(attributes));
+  return r.emit(CoreOp::slice, {from}, r.dtype(from), std::move(shape),
+                SliceAttributes{std::move(starts), std::move(steps)});
 }
 
 }  // namespace intarsia::halide

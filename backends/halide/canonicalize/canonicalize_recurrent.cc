@@ -24,7 +24,7 @@ bool equal_words(const std::string& a, const std::string& b) {
 
 class Recurrent {
  public:
-  Recurrent(Rewriter& r, int64_t gates, int64_t states) : r_(r) {
+  Recurrent(Rewriter& r, CoreOp op, int64_t gates, int64_t states) : r_(r), op_(op) {
     layer_.gates = gates, layer_.states = states;
   }
 
@@ -81,7 +81,7 @@ class Recurrent {
     l.directions = direction == "bidirectional" ? 2 : 1;
     while (l.lanes < std::min(l.hidden, most_lanes)) l.lanes *= 2;
     l.blocks = (l.hidden + l.lanes - 1) / l.lanes;
-    l.resets_before = op == "GRU" && attributes.get_int("linear_before_reset", 0) == 0;
+    l.resets_before = op_ == CoreOp::gru && attributes.get_int("linear_before_reset", 0) == 0;
     return {};
   }
 
@@ -128,9 +128,9 @@ class Recurrent {
     const int64_t columns = l.directions * l.columns();
     const ValueId rows = r_.reshape(r_.in(in_x), {l.steps * l.batch, l.depth});
     const ValueId weights = r_.add_constant(arrange_input_weights(l, numbers(in_w)));
-    ValueId x = r_.emit("MatMul", {rows, weights}, DType::f32, {l.steps * l.batch, columns});
+    ValueId x = r_.emit(CoreOp::matmul, {rows, weights}, DType::f32, {l.steps * l.batch, columns});
     if (r_.has_input(in_bias))
-      x = r_.emit_elementwise("Add", {x, r_.add_constant(arrange_input_bias(l, numbers(in_bias)))});
+      x = r_.emit_elementwise(CoreOp::add, {x, r_.add_constant(arrange_input_bias(l, numbers(in_bias)))});
     if (l.batch_first) return r_.transpose(r_.reshape(x, {l.batch, l.steps, columns}), {1, 0, 2});
     return r_.reshape(x, {l.steps, l.batch, columns});
   }
@@ -147,10 +147,10 @@ class Recurrent {
     if (l.resets_before) inputs.push_back(weights(together, 1));
     if (l.keeps_recurrent_bias())
       inputs.push_back(r_.add_constant(arrange_recurrent_bias(l, numbers(in_bias), d)));
-    Attributes attributes = make_attributes({{"reverse", int64_t{runs_backwards(d)}}});
-    if (r_.node().op == "RNN") attributes.set("activation", activation);
-    if (r_.node().op == "GRU") attributes.set("linear_before_reset", int64_t{!l.resets_before});
-    return r_.emit(r_.node().op, inputs, DType::f32, {l.steps, l.states, l.batch, l.units()}, attributes);
+    const RecurrenceAttributes attributes{.reverse = runs_backwards(d),
+                                          .relu = op_ == CoreOp::rnn && activation == "Relu",
+                                          .linear_before_reset = op_ == CoreOp::gru && !l.resets_before};
+    return r_.emit(op_, inputs, DType::f32, {l.steps, l.states, l.batch, l.units()}, attributes);
   }
 
   bool is_known(size_t input) const { return !r_.has_input(input) || r_.constant(r_.in(input)); }
@@ -164,8 +164,7 @@ class Recurrent {
     const ValueId h = state_part(in_h, d);
     if (!has_c) return h;
     const Shape both{2, layer_.batch, layer_.units()};
-    return r_.emit("Concat", {h, state_part(in_c, d)}, DType::f32, both,
-                   make_attributes({{"axis", int64_t{0}}}));
+    return r_.emit(CoreOp::concat, {h, state_part(in_c, d)}, DType::f32, both, AxisAttributes{0});
   }
 
   ValueId state_part(size_t input, int64_t d) {
@@ -175,9 +174,8 @@ class Recurrent {
     ValueId part = l.batch_first ? r_.transpose(r_.in(input), {1, 0, 2}) : r_.in(input);
     if (l.directions > 1) part = slice(r_, part, {d, 0, 0}, {1, 1, 1}, {1, l.batch, l.hidden});
     if (l.units() == l.hidden) return part;
-    const Attributes padding =
-        make_attributes({{"begin", std::vector<int64_t>(3, 0)}, {"mode", std::string("constant")}});
-    return r_.emit("Pad", {part, r_.add_scalar(0, DType::f32)}, DType::f32, whole, padding);
+    const PadAttributes padding{.begin = {0, 0, 0}};
+    return r_.emit(CoreOp::pad, {part, r_.add_scalar(0, DType::f32)}, DType::f32, whole, padding);
   }
 
   void set_outputs(const std::vector<ValueId>& states) {
@@ -210,21 +208,22 @@ class Recurrent {
     if (parts.size() > 1) {
       Shape shape = r_.shape(all);
       shape[static_cast<size_t>(axis)] = layer_.directions;
-      all = r_.emit("Concat", parts, DType::f32, shape, make_attributes({{"axis", axis}}));
+      all = r_.emit(CoreOp::concat, parts, DType::f32, shape, AxisAttributes{axis});
     }
     return layer_.batch_first ? r_.transpose(all, order) : all;
   }
 
   Rewriter& r_;
+  const CoreOp op_;
   RecurrentLayer layer_;
 };
 
-Status lstm(Rewriter& r) { return Recurrent(r, 4, 2).rewrite({"Sigmoid", "Tanh", "Tanh"}); }
-Status gru(Rewriter& r) { return Recurrent(r, 3, 1).rewrite({"Sigmoid", "Tanh"}); }
+Status lstm(Rewriter& r) { return Recurrent(r, CoreOp::lstm, 4, 2).rewrite({"Sigmoid", "Tanh", "Tanh"}); }
+Status gru(Rewriter& r) { return Recurrent(r, CoreOp::gru, 3, 1).rewrite({"Sigmoid", "Tanh"}); }
 Status rnn(Rewriter& r) {
   const std::vector<std::string> given = r.attributes().get_strings("activations");
   const bool relu = !given.empty() && equal_words(given[0], "Relu");
-  return Recurrent(r, 1, 1).rewrite({relu ? "Relu" : "Tanh"});
+  return Recurrent(r, CoreOp::rnn, 1, 1).rewrite({relu ? "Relu" : "Tanh"});
 }
 
 constexpr std::array recurrent_rule_list = std::to_array<RuleEntry>({

@@ -46,8 +46,8 @@ ValueId resize_nearest(Rewriter& r, ValueId x, size_t at, const Axis& axis, cons
         std::clamp<int64_t>(nearest_place(mode, source_position(transform, axis, o)), 0, axis.in - 1));
   Shape shape = r.shape(x);
   shape[at] = axis.out;
-  return r.emit("Gather", {x, r.add_constant(places)}, r.dtype(x), shape,
-                make_attributes({{"axis", static_cast<int64_t>(at)}}));
+  return r.emit(CoreOp::gather, {x, r.add_constant(places)}, r.dtype(x), shape,
+                AxisAttributes{static_cast<int64_t>(at)});
 }
 
 /// Keys' cubic kernel with parameter `a` at the four places around a position.
@@ -80,8 +80,8 @@ ValueId resize_weighted(Rewriter& r, ValueId x, size_t at, const Axis& axis, con
   }
   Shape shape = r.shape(x);
   shape[at] = axis.out;
-  return r.emit("Interpolate", {x, r.add_constant(places), r.add_constant(weights)}, r.dtype(x), shape,
-                make_attributes({{"axis", static_cast<int64_t>(at)}}));
+  return r.emit(CoreOp::interpolate, {x, r.add_constant(places), r.add_constant(weights)}, r.dtype(x), shape,
+                AxisAttributes{static_cast<int64_t>(at)});
 }
 
 /// The scale of each axis: given, or what the sizes say.

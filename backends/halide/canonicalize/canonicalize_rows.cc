@@ -19,22 +19,19 @@ Axes all_axes(int64_t rank, int64_t first = 0) {
 }
 
 /// The reduced axes stay, with size 1.
-ValueId reduce(Rewriter& r, const char* op, ValueId x, const Axes& axes) {
+ValueId reduce(Rewriter& r, CoreOp op, ValueId x, const Axes& axes, bool skip_nan = false) {
   Shape shape = r.shape(x);
   for (int64_t axis : axes) shape[static_cast<size_t>(axis)] = 1;
-  return r.emit(op, {x}, r.dtype(x), shape, make_attributes({{"axes", axes}}));
+  return r.emit(op, {x}, r.dtype(x), shape, ReductionAttributes{axes, skip_nan});
 }
 
 /// The largest number of each row, which may pass over NaN: its elements less the largest are NaN again. To
 /// look for NaN makes a Softmax slower by a third.
 ValueId largest_number(Rewriter& r, ValueId x, const Axes& axes) {
-  Shape shape = r.shape(x);
-  for (int64_t axis : axes) shape[static_cast<size_t>(axis)] = 1;
-  return r.emit("ReduceMax", {x}, r.dtype(x), shape,
-                make_attributes({{"axes", axes}, {"skip_nan", int64_t{1}}}));
+  return reduce(r, CoreOp::reduce_max, x, axes, true);
 }
 
-ValueId apply(Rewriter& r, const char* op, std::vector<ValueId> inputs) {
+ValueId apply(Rewriter& r, CoreOp op, std::vector<ValueId> inputs) {
   return r.emit_elementwise(op, std::move(inputs));
 }
 
@@ -50,11 +47,11 @@ Result<Axes> axes_of(Rewriter& r) {
 /// Relative to the largest, or to 0 where that is infinite.
 ValueId log_sum_exp(Rewriter& r, ValueId x, const Axes& axes) {
   ValueId largest = largest_number(r, x, axes);
-  ValueId infinite = r.emit("IsInf", {largest}, DType::boolean, r.shape(largest));
+  ValueId infinite = r.emit(CoreOp::is_inf, {largest}, DType::boolean, r.shape(largest));
   ValueId top =
-      r.emit("Where", {infinite, r.add_scalar(0, r.dtype(x)), largest}, r.dtype(x), r.shape(largest));
-  ValueId sum = reduce(r, "ReduceSum", apply(r, "Exp", {apply(r, "Sub", {x, top})}), axes);
-  return apply(r, "Add", {apply(r, "Log", {sum}), top});
+      r.emit(CoreOp::where, {infinite, r.add_scalar(0, r.dtype(x)), largest}, r.dtype(x), r.shape(largest));
+  ValueId sum = reduce(r, CoreOp::reduce_sum, apply(r, CoreOp::exp, {apply(r, CoreOp::sub, {x, top})}), axes);
+  return apply(r, CoreOp::add, {apply(r, CoreOp::log, {sum}), top});
 }
 
 Status reduce_rule(Rewriter& r) {
@@ -65,17 +62,17 @@ Status reduce_rule(Rewriter& r) {
   if (!plain) TRY(require_floats(r));
   if (r.dtype(x) == DType::boolean) return fail("{} on bool is not supported", op);
   if (op == "ReduceL1")
-    out = reduce(r, "ReduceSum", apply(r, "Abs", {x}), axes);
+    out = reduce(r, CoreOp::reduce_sum, apply(r, CoreOp::abs, {x}), axes);
   else if (op == "ReduceL2")
-    out = apply(r, "Sqrt", {reduce(r, "ReduceSum", apply(r, "Mul", {x, x}), axes)});
+    out = apply(r, CoreOp::sqrt, {reduce(r, CoreOp::reduce_sum, apply(r, CoreOp::mul, {x, x}), axes)});
   else if (op == "ReduceSumSquare")
-    out = reduce(r, "ReduceSum", apply(r, "Mul", {x, x}), axes);
+    out = reduce(r, CoreOp::reduce_sum, apply(r, CoreOp::mul, {x, x}), axes);
   else if (op == "ReduceLogSum")
-    out = apply(r, "Log", {reduce(r, "ReduceSum", x, axes)});
+    out = apply(r, CoreOp::log, {reduce(r, CoreOp::reduce_sum, x, axes)});
   else if (op == "ReduceLogSumExp")
     out = log_sum_exp(r, x, axes);
   else
-    out = axes.empty() ? x : reduce(r, op.c_str(), x, axes);
+    out = axes.empty() ? x : reduce(r, *find_core_op(op), x, axes);
   r.set_output(0, r.reshape(out, r.out_shape()));
   return {};
 }
@@ -84,9 +81,9 @@ Status arg(Rewriter& r) {
   int64_t axis = TRY(r.axis(r.attributes().get_int("axis", 0), r.rank(r.in(0))));
   Shape shape = r.shape(r.in(0));
   shape[static_cast<size_t>(axis)] = 1;
-  Attributes attributes =
-      make_attributes({{"axes", Axes{axis}}, {"last", r.attributes().get_int("select_last_index", 0)}});
-  r.set_output(0, r.reshape(r.emit(r.node().op, {r.in(0)}, DType::i64, shape, attributes), r.out_shape()));
+  const CoreOp op = r.node().op == "ArgMax" ? CoreOp::arg_max : CoreOp::arg_min;
+  const ArgAttributes attributes{{axis}, r.attributes().get_int("select_last_index", 0) != 0};
+  r.set_output(0, r.reshape(r.emit(op, {r.in(0)}, DType::i64, shape, attributes), r.out_shape()));
   return {};
 }
 
@@ -98,25 +95,26 @@ Status softmax(Rewriter& r) {
   int64_t axis = TRY(r.axis(r.attributes().get_int("axis", old ? 1 : -1), std::max<int64_t>(r.rank(x), 1)));
   if (r.rank(x) == 0) return fail("{} of a scalar", r.node().op);
   Axes axes = old ? all_axes(r.rank(x), axis) : Axes{axis};
-  ValueId shifted = apply(r, "Sub", {x, largest_number(r, x, axes)});
-  ValueId exp = r.emit_elementwise("Exp", {shifted}, make_attributes({{"nonpositive", int64_t{1}}}));
-  ValueId sum = reduce(r, "ReduceSum", exp, axes);
-  r.set_output(0, r.node().op == "Softmax" ? apply(r, "Div", {exp, sum})
-                                           : apply(r, "Sub", {shifted, apply(r, "Log", {sum})}));
+  ValueId shifted = apply(r, CoreOp::sub, {x, largest_number(r, x, axes)});
+  ValueId exp = r.emit_elementwise(CoreOp::exp, {shifted}, ExpAttributes{.nonpositive = true});
+  ValueId sum = reduce(r, CoreOp::reduce_sum, exp, axes);
+  r.set_output(0, r.node().op == "Softmax" ? apply(r, CoreOp::div, {exp, sum})
+                                           : apply(r, CoreOp::sub, {shifted, apply(r, CoreOp::log, {sum})}));
   return {};
 }
 
 /// (x - mean) / sqrt(variance + epsilon), or x / sqrt(mean of squares + epsilon) when not centred.
 ValueId normalize(Rewriter& r, ValueId x, const Axes& axes, double epsilon, bool centred) {
-  if (centred) x = apply(r, "Sub", {x, reduce(r, "ReduceMean", x, axes)});
-  ValueId variance = reduce(r, "ReduceMean", apply(r, "Mul", {x, x}), axes);
-  ValueId spread = apply(r, "Sqrt", {apply(r, "Add", {variance, r.add_scalar(epsilon, r.dtype(x))})});
-  return apply(r, "Mul", {x, apply(r, "Reciprocal", {spread})});
+  if (centred) x = apply(r, CoreOp::sub, {x, reduce(r, CoreOp::reduce_mean, x, axes)});
+  ValueId variance = reduce(r, CoreOp::reduce_mean, apply(r, CoreOp::mul, {x, x}), axes);
+  ValueId spread =
+      apply(r, CoreOp::sqrt, {apply(r, CoreOp::add, {variance, r.add_scalar(epsilon, r.dtype(x))})});
+  return apply(r, CoreOp::mul, {x, apply(r, CoreOp::reciprocal, {spread})});
 }
 
 ValueId scale_and_shift(Rewriter& r, ValueId x, ValueId scale, ValueId shift) {
-  x = apply(r, "Mul", {x, scale});
-  return shift == no_value ? x : apply(r, "Add", {x, shift});
+  x = apply(r, CoreOp::mul, {x, scale});
+  return shift == no_value ? x : apply(r, CoreOp::add, {x, shift});
 }
 
 Status layer_normalization(Rewriter& r) {
@@ -165,9 +163,11 @@ Status mean_variance_normalization(Rewriter& r) {
   TRY(require_floats(r));
   Axes axes = r.attributes().get_ints("axes", {0, 2, 3});
   for (int64_t& axis : axes) axis = TRY(r.axis(axis, r.rank(r.in(0))));
-  ValueId x = apply(r, "Sub", {r.in(0), reduce(r, "ReduceMean", r.in(0), axes)});
-  ValueId spread = apply(r, "Sqrt", {reduce(r, "ReduceMean", apply(r, "Mul", {x, x}), axes)});
-  r.set_output(0, apply(r, "Div", {x, apply(r, "Add", {spread, r.add_scalar(1e-9, r.dtype(x))})}));
+  ValueId x = apply(r, CoreOp::sub, {r.in(0), reduce(r, CoreOp::reduce_mean, r.in(0), axes)});
+  ValueId spread =
+      apply(r, CoreOp::sqrt, {reduce(r, CoreOp::reduce_mean, apply(r, CoreOp::mul, {x, x}), axes)});
+  r.set_output(0,
+               apply(r, CoreOp::div, {x, apply(r, CoreOp::add, {spread, r.add_scalar(1e-9, r.dtype(x))})}));
   return {};
 }
 
@@ -205,23 +205,25 @@ Status lp_normalization(Rewriter& r) {
   TRY(require_floats(r));
   ValueId x = r.in(0);
   Axes axes{TRY(r.axis(r.attributes().get_int("axis", -1), r.rank(x)))};
-  ValueId norm = r.attributes().get_int("p", 2) == 1
-                     ? reduce(r, "ReduceSum", apply(r, "Abs", {x}), axes)
-                     : apply(r, "Sqrt", {reduce(r, "ReduceSum", apply(r, "Mul", {x, x}), axes)});
+  ValueId norm =
+      r.attributes().get_int("p", 2) == 1
+          ? reduce(r, CoreOp::reduce_sum, apply(r, CoreOp::abs, {x}), axes)
+          : apply(r, CoreOp::sqrt, {reduce(r, CoreOp::reduce_sum, apply(r, CoreOp::mul, {x, x}), axes)});
   ValueId zero = r.add_scalar(0, r.dtype(x)),
-          empty = r.emit("Equal", {norm, zero}, DType::boolean, r.shape(norm));
-  ValueId divisor = r.emit("Where", {empty, r.add_scalar(1, r.dtype(x)), norm}, r.dtype(x), r.shape(norm));
-  r.set_output(0, apply(r, "Div", {x, divisor}));
+          empty = r.emit(CoreOp::equal, {norm, zero}, DType::boolean, r.shape(norm));
+  ValueId divisor =
+      r.emit(CoreOp::where, {empty, r.add_scalar(1, r.dtype(x)), norm}, r.dtype(x), r.shape(norm));
+  r.set_output(0, apply(r, CoreOp::div, {x, divisor}));
   return {};
 }
 
 Status cum_sum(Rewriter& r) {
   std::vector<int64_t> axis = TRY(r.ints("", 1, {0}));
   if (axis.size() != 1) return fail("CumSum wants one axis, got {}", axis.size());
-  Attributes attributes = make_attributes({{"axis", TRY(r.axis(axis[0], r.rank(r.in(0))))},
-                                           {"exclusive", r.attributes().get_int("exclusive", 0)},
-                                           {"reverse", r.attributes().get_int("reverse", 0)}});
-  r.set_output(0, r.emit("CumSum", {r.in(0)}, r.out_dtype(), r.out_shape(), attributes));
+  const CumSumAttributes attributes{TRY(r.axis(axis[0], r.rank(r.in(0)))),
+                                    r.attributes().get_int("exclusive", 0) != 0,
+                                    r.attributes().get_int("reverse", 0) != 0};
+  r.set_output(0, r.emit(CoreOp::cum_sum, {r.in(0)}, r.out_dtype(), r.out_shape(), attributes));
   return {};
 }
 

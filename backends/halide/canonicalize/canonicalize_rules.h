@@ -1,9 +1,7 @@
 // The families of rewrite rules: each canonicalize_<family>.cc holds the rules of one.
 #pragma once
 
-#include <initializer_list>
 #include <span>
-#include <utility>
 
 #include "backends/halide/canonicalize/rewriter.h"
 
@@ -20,12 +18,6 @@ std::span<const RuleEntry> recurrent_rules();
 
 /// Of a tensor: kernels index with 32 bits.
 constexpr int64_t most_elements = int64_t{1} << 30;
-
-inline Attributes make_attributes(std::initializer_list<std::pair<const char*, AttributeValue>> entries) {
-  Attributes attributes;
-  for (const auto& [name, value] : entries) attributes.set(name, value);
-  return attributes;
-}
 
 /// An error unless the first input is f32 or f64.
 Status require_floats(Rewriter& rewriter);

@@ -47,12 +47,14 @@ Status pool(Rewriter& r) {
       TRY(window_geometry(r, r.attributes().get_ints("kernel_shape"), r.shape(r.in(0)), r.out_shape()));
   if (element_count(window.kernel) > 1024)
     return fail("{} over {} elements is not supported", r.node().op, element_count(window.kernel));
-  Attributes attributes = make_attributes({{"kernel", window.kernel},
-                                           {"strides", window.strides},
-                                           {"dilations", window.dilations},
-                                           {"pads", window.pads},
-                                           {"count_pads", r.attributes().get_int("count_include_pad", 0)}});
-  r.set_output(0, r.emit(r.node().op, {r.in(0)}, dtype, r.out_shape(), attributes));
+  const PoolAttributes attributes{window.kernel,
+                                  window.strides,
+                                  window.dilations,
+                                  window.pads,
+                                  r.attributes().get_int("count_include_pad", 0) != 0,
+                                  std::nullopt};
+  const CoreOp op = r.node().op == "AveragePool" ? CoreOp::average_pool : CoreOp::max_pool;
+  r.set_output(0, r.emit(op, {r.in(0)}, dtype, r.out_shape(), attributes));
   return {};
 }
 
@@ -63,16 +65,19 @@ Status global_pool(Rewriter& r) {
   if (mean && !is_float(r.dtype(r.in(0))))
     return fail("GlobalAveragePool on {}", dtype_name(r.dtype(r.in(0))));
   // As MaxPool, the largest passes over NaN.
-  const Attributes attributes =
-      mean ? make_attributes({{"axes", axes}}) : make_attributes({{"axes", axes}, {"skip_nan", int64_t{1}}});
-  r.set_output(
-      0, r.emit(mean ? "ReduceMean" : "ReduceMax", {r.in(0)}, r.out_dtype(), r.out_shape(), attributes));
+  const ReductionAttributes attributes{.axes = axes, .skip_nan = !mean};
+  r.set_output(0, r.emit(mean ? CoreOp::reduce_mean : CoreOp::reduce_max, {r.in(0)}, r.out_dtype(),
+                         r.out_shape(), attributes));
   return {};
 }
 
 Status lrn(Rewriter& r) {
   if (r.dtype(r.in(0)) != DType::f32) return fail("LRN on {} is not supported", dtype_name(r.dtype(r.in(0))));
-  r.set_output(0, r.emit("LRN", {r.in(0)}, r.out_dtype(), r.out_shape(), r.attributes()));
+  const LrnAttributes otherwise;
+  const LrnAttributes attributes{
+      r.attributes().get_int("size", otherwise.size), r.attributes().get_float("alpha", otherwise.alpha),
+      r.attributes().get_float("beta", otherwise.beta), r.attributes().get_float("bias", otherwise.bias)};
+  r.set_output(0, r.emit(CoreOp::lrn, {r.in(0)}, r.out_dtype(), r.out_shape(), attributes));
   return {};
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "backends/halide/core/core_ops.h"
+#include "backends/halide/core/core_attributes.h"
 
 namespace intarsia::halide {
 namespace {
@@ -33,14 +33,14 @@ class StrideHoister {
 
   /// What a reader needs of `value`; ones where it needs all.
   Steps needed_by(const Node& reader, ValueId value) const {
-    if (reader.op == "Conv") {
+    if (op_of(reader) == CoreOp::conv) {
       const bool is_data = reader.inputs[0] == value && std::ranges::count(reader.inputs, value) == 1;
       const Shape weights = shape(reader.inputs[1]);
       const bool pointwise =
           std::all_of(weights.begin() + 2, weights.end(), [](int64_t taps) { return taps == 1; });
-      const bool plain =
-          all_are(reader.attributes.get_ints("pads"), 0) && all_are(reader.attributes.get_ints("spread"), 1);
-      return is_data && pointwise && plain ? reader.attributes.get_ints("strides") : ones(value);
+      const ConvAttributes conv = attributes_of<ConvAttributes>(reader);
+      const bool plain = all_are(conv.pads, 0) && all_are(conv.spread, 1);
+      return is_data && pointwise && plain ? conv.strides : ones(value);
     }
     return form_of(reader) == Form::elementwise && shape(value) == shape(reader.outputs[0])
                ? steps_[index(reader.outputs[0])]
@@ -49,7 +49,7 @@ class StrideHoister {
 
   /// Elementwise nodes whose inputs are whole or the same for all pixels.
   bool can_skip(const Node& node) const {
-    if (node.op == "Conv") return true;
+    if (op_of(node) == CoreOp::conv) return true;
     if (form_of(node) != Form::elementwise) return false;
     const Shape out = shape(node.outputs[0]);
     return std::ranges::all_of(node.inputs, [&](ValueId input) {
@@ -86,22 +86,20 @@ class StrideHoister {
     std::ranges::copy(steps, step.begin() + 2);
     const std::string name = fmt::format("sampled{}", graph_.values.size());
     const ValueId out = graph_.add_value(name, {graph_.value(value).type.dtype, to_symbolic(sizes)});
-    Attributes attributes;
-    attributes.set("starts", std::vector<int64_t>(sizes.size(), 0));
-    attributes.set("steps", step);
-    graph_.add_node({name, "Slice", "", 0, {value}, {out}, {}, attributes});
+    const SliceAttributes attributes{Shape(sizes.size(), 0), step};
+    graph_.add_node(make_node(name, CoreOp::slice, {value}, {out}, attributes));
     return out;
   }
 
   void rewrite(Node node) {
     const ValueId out = node.outputs[0];
     const Steps steps = steps_[index(out)];
-    if (node.op == "Conv") {
-      std::vector<int64_t> strides = node.attributes.get_ints("strides");
+    if (op_of(node) == CoreOp::conv) {
+      ConvAttributes conv = attributes_of<ConvAttributes>(node);
       const Steps& taken = steps_[index(node.inputs[0])];  // by the input already
-      for (size_t i = 0; i < strides.size(); ++i)
-        strides[i] = strides[i] / (taken.empty() ? 1 : taken[i]) * steps[i];
-      node.attributes.set("strides", strides);
+      for (size_t i = 0; i < conv.strides.size(); ++i)
+        conv.strides[i] = conv.strides[i] / (taken.empty() ? 1 : taken[i]) * steps[i];
+      set_attributes(node, conv);
     } else if (!all_are(steps, 1)) {
       const Shape whole = shape(out);
       for (ValueId& input : node.inputs) {

@@ -22,7 +22,7 @@ void fill(const Tensor& tensor, double number) {
 
 Rewriter::Rewriter(const Graph& source) : source_(source), mapped_(source.values.size(), no_value) {
   graph_.name = source.name;
-  graph_.opsets = source.opsets;
+  graph_.opsets = {{"", 0}};  // core operators have no versions
   for (ValueId input : source.inputs) {
     mapped_[index(input)] = graph_.add_value(source.value(input).name, source.value(input).type);
     graph_.inputs.push_back(mapped_[index(input)]);
@@ -67,20 +67,19 @@ Result<int64_t> Rewriter::axis(int64_t axis, int64_t rank) const {
   return axis < 0 ? axis + rank : axis;
 }
 
-ValueId Rewriter::emit(std::string op, std::vector<ValueId> inputs, DType dtype, Shape shape,
-                       Attributes attributes) {
+ValueId Rewriter::emit(CoreOp op, std::vector<ValueId> inputs, DType dtype, Shape shape,
+                       const CoreAttributes& attributes) {
   std::string name = fmt::format("t{}", names_++);
   ValueId out = graph_.add_value(name, {dtype, to_symbolic(shape)});
-  graph_.add_node(
-      {node_->name, std::move(op), "", version(), std::move(inputs), {out}, {}, std::move(attributes)});
+  graph_.add_node(make_node(node_->name, op, std::move(inputs), {out}, attributes));
   return out;
 }
 
-ValueId Rewriter::emit_elementwise(std::string op, std::vector<ValueId> inputs, Attributes attributes) {
+ValueId Rewriter::emit_elementwise(CoreOp op, std::vector<ValueId> inputs, const CoreAttributes& attributes) {
   Shape broadcast = shape(inputs[0]);
   for (ValueId input : inputs) broadcast = broadcast_shapes(broadcast, shape(input)).value_or(broadcast);
   DType type = dtype(inputs[0]);
-  return emit(std::move(op), std::move(inputs), type, std::move(broadcast), std::move(attributes));
+  return emit(op, std::move(inputs), type, std::move(broadcast), attributes);
 }
 
 ValueId Rewriter::reshape(ValueId value, Shape shape) {
@@ -88,16 +87,14 @@ ValueId Rewriter::reshape(ValueId value, Shape shape) {
   if (const Tensor* tensor = constant(value))
     return add_constant(
         Tensor(TensorView{tensor->data(), tensor->dtype(), std::move(shape)}, tensor->owner()));
-  return emit("Reshape", {value}, dtype(value), std::move(shape));
+  return emit(CoreOp::reshape, {value}, dtype(value), std::move(shape));
 }
 
 ValueId Rewriter::transpose(ValueId value, std::vector<int64_t> perm) {
   if (std::ranges::is_sorted(perm)) return value;
   Shape from = shape(value), to;
   for (int64_t axis : perm) to.push_back(from[static_cast<size_t>(axis)]);
-  Attributes attributes;
-  attributes.set("perm", std::move(perm));
-  return emit("Transpose", {value}, dtype(value), std::move(to), std::move(attributes));
+  return emit(CoreOp::transpose, {value}, dtype(value), std::move(to), TransposeAttributes{std::move(perm)});
 }
 
 ValueId Rewriter::add_constant(Tensor tensor) {
@@ -134,9 +131,12 @@ ValueId Rewriter::add_scalar(double number, DType dtype) {
     case DType::i8:
       fill<int8_t>(tensor, number);
       break;
-    default:
+    case DType::u8:
+    case DType::boolean:
       fill<uint8_t>(tensor, number);
       break;
+    default:
+      INTARSIA_CHECK(false);  // check_values refuses all others
   }
   return add_constant(std::move(tensor));
 }
@@ -155,9 +155,9 @@ void Rewriter::close_outputs() {
   for (ValueId output : source_.outputs) {
     ValueId value = mapped_[index(output)];
     NodeId producer = graph_.value(value).producer;
-    bool own = producer != no_node && !is_view_op(graph_.node(producer).op) &&
+    bool own = producer != no_node && form_of(graph_.node(producer)) != Form::view &&
                std::ranges::find(graph_.outputs, value) == graph_.outputs.end();
-    if (!own) value = emit("Copy", {value}, dtype(value), shape(value));
+    if (!own) value = emit(CoreOp::copy, {value}, dtype(value), shape(value));
     graph_.outputs.push_back(value);
   }
 }

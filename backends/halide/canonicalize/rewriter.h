@@ -2,7 +2,7 @@
 // other.
 #pragma once
 
-#include "backends/halide/core/core_ops.h"
+#include "backends/halide/core/core_attributes.h"
 #include "graph/graph.h"
 
 namespace intarsia::halide {
@@ -35,11 +35,11 @@ class Rewriter {
   Result<int64_t> axis(int64_t axis, int64_t rank) const;
 
   /// Appends a core operator; its output has this dtype and shape.
-  ValueId emit(std::string op, std::vector<ValueId> inputs, DType dtype, Shape shape,
-               Attributes attributes = {});
+  ValueId emit(CoreOp op, std::vector<ValueId> inputs, DType dtype, Shape shape,
+               const CoreAttributes& attributes = {});
   /// An elementwise operator whose output has the shape to which the inputs broadcast and the first one's
   /// dtype.
-  ValueId emit_elementwise(std::string op, std::vector<ValueId> inputs, Attributes attributes = {});
+  ValueId emit_elementwise(CoreOp op, std::vector<ValueId> inputs, const CoreAttributes& attributes = {});
   ValueId reshape(ValueId value, Shape shape);
   ValueId transpose(ValueId value, std::vector<int64_t> perm);
   ValueId add_constant(Tensor tensor);

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "backends/halide/canonicalize/hoist_strides.h"
-#include "backends/halide/core/core_ops.h"
+#include "backends/halide/core/core_attributes.h"
 
 namespace intarsia::halide {
 namespace {
@@ -37,15 +37,16 @@ void remove_dead_nodes(Graph& graph) {
 /// A node of a view of a view is one of the first tensor.
 void merge_views(Graph& graph) {
   for (Node& node : graph.nodes) {
-    if (node.op != "Reshape" && node.op != "Transpose") continue;
+    const CoreOp op = op_of(node);
+    if (op != CoreOp::reshape && op != CoreOp::transpose) continue;
     NodeId before = graph.value(node.inputs[0]).producer;
-    if (before == no_node || graph.node(before).op != node.op) continue;
+    if (before == no_node || op_of(graph.node(before)) != op) continue;
     const Node& first = graph.node(before);
-    if (node.op == "Transpose") {
-      std::vector<int64_t> inner = first.attributes.get_ints("perm"),
-                           outer = node.attributes.get_ints("perm"), both;
-      for (int64_t axis : outer) both.push_back(inner[static_cast<size_t>(axis)]);
-      node.attributes.set("perm", both);
+    if (op == CoreOp::transpose) {
+      const std::vector<int64_t> inner = attributes_of<TransposeAttributes>(first).perm;
+      TransposeAttributes both = attributes_of<TransposeAttributes>(node);
+      for (int64_t& axis : both.perm) axis = inner[static_cast<size_t>(axis)];
+      set_attributes(node, both);
     }
     node.inputs[0] = first.inputs[0];
   }
@@ -79,7 +80,7 @@ std::optional<std::vector<float>> channel_constant(const Graph& graph, const Nod
 }
 
 bool take(ChannelLine& line, const Graph& graph, const Node& node, ValueId x) {
-  bool multiply = node.op == "Mul", add = node.op == "Add";
+  bool multiply = op_of(node) == CoreOp::mul, add = op_of(node) == CoreOp::add;
   if (!multiply && !add) return false;
   auto numbers = channel_constant(graph, node, x, static_cast<int64_t>(line.scale.size()));
   if (!numbers) return false;
@@ -129,14 +130,14 @@ void fold_line(Graph& graph, Node& conv, const std::vector<std::vector<NodeId>>&
   Tensor shift(DType::f32, shape);
   std::ranges::copy(line.shift, shift.as<float>().begin());
   ValueId constant = graph.add_constant(fmt::format("folded{}", graph.values.size()), shift);
-  graph.node(last).op = "Add";
-  graph.node(last).inputs = {conv.outputs[0], constant};
+  Node& end_node = graph.node(last);
+  end_node = make_node(end_node.name, CoreOp::add, {conv.outputs[0], constant}, end_node.outputs);
 }
 
 void fold_channel_constants(Graph& graph) {
   auto readers = find_readers(graph);
   for (size_t n = 0; n < graph.nodes.size(); ++n)
-    if (graph.nodes[n].op == "Conv") fold_line(graph, graph.nodes[n], readers);
+    if (op_of(graph.nodes[n]) == CoreOp::conv) fold_line(graph, graph.nodes[n], readers);
   set_producers(graph);
 }
 
@@ -151,11 +152,12 @@ struct Frame {
 std::optional<Frame> frame_before(const Graph& graph, const Node& node) {
   if (graph.value(node.inputs[0]).producer == no_node) return std::nullopt;
   const Node& pad = graph.node(graph.value(node.inputs[0]).producer);
-  if (pad.op != "Pad" || pad.attributes.get_string("mode", "") != "constant") return std::nullopt;
+  if (op_of(pad) != CoreOp::pad) return std::nullopt;
+  const auto [begin, mode] = attributes_of<PadAttributes>(pad);
+  if (mode != PadMode::constant) return std::nullopt;
   const auto& fill = graph.value(pad.inputs[1]).constant;
   const std::optional<double> number = fill ? read_scalar(*fill) : std::nullopt;
   const Shape from = shape_of(graph, pad.inputs[0]), to = shape_of(graph, pad.outputs[0]);
-  const std::vector<int64_t> begin = pad.attributes.get_ints("begin");
   if (!number || from[0] != to[0] || from[1] != to[1] || begin[0] != 0 || begin[1] != 0) return std::nullopt;
   Frame frame{*number, {}, {}};
   for (size_t i = 2; i < from.size(); ++i) {
@@ -168,37 +170,36 @@ std::optional<Frame> frame_before(const Graph& graph, const Node& node) {
 
 /// A convolution adds zeros of its own around its input.
 bool take_into_conv(Node& conv, const Frame& frame) {
-  if (frame.fill != 0 || !all_are(conv.attributes.get_ints("spread"), 1)) return false;
-  std::vector<int64_t> pads = conv.attributes.get_ints("pads");
-  for (size_t i = 0; i < frame.begin.size(); ++i) pads[i] += frame.begin[i];
-  conv.attributes.set("pads", pads);
+  ConvAttributes attributes = attributes_of<ConvAttributes>(conv);
+  if (frame.fill != 0 || !all_are(attributes.spread, 1)) return false;
+  for (size_t i = 0; i < frame.begin.size(); ++i) attributes.pads[i] += frame.begin[i];
+  set_attributes(conv, attributes);
   return true;
 }
 
 /// A pooling that adds nothing of its own and whose last window ends inside what the Pad made.
 bool take_into_pool(Node& pool, const Frame& frame, const Shape& padded, const Shape& out) {
-  const std::vector<int64_t> kernel = pool.attributes.get_ints("kernel"),
-                             strides = pool.attributes.get_ints("strides"),
-                             dilations = pool.attributes.get_ints("dilations");
-  if (!all_are(pool.attributes.get_ints("pads"), 0) || pool.attributes.has("fill")) return false;
-  for (size_t i = 0; i < kernel.size(); ++i) {
-    if ((out[i + 2] - 1) * strides[i] + (kernel[i] - 1) * dilations[i] >= padded[i + 2]) return false;
+  PoolAttributes a = attributes_of<PoolAttributes>(pool);
+  if (!all_are(a.pads, 0) || a.fill) return false;
+  for (size_t i = 0; i < a.kernel.size(); ++i) {
+    if ((out[i + 2] - 1) * a.strides[i] + (a.kernel[i] - 1) * a.dilations[i] >= padded[i + 2]) return false;
   }
-  std::vector<int64_t> pads = frame.begin;
-  pads.insert(pads.end(), frame.end.begin(), frame.end.end());
-  pool.attributes.set("pads", pads);
-  pool.attributes.set("fill", static_cast<float>(frame.fill));
+  a.pads = frame.begin;
+  a.pads.insert(a.pads.end(), frame.end.begin(), frame.end.end());
+  a.fill = static_cast<float>(frame.fill);
+  set_attributes(pool, a);
   return true;
 }
 
 void fold_padding(Graph& graph) {
   for (Node& node : graph.nodes) {
-    if (node.op != "Conv" && node.op != "MaxPool") continue;
+    if (op_of(node) != CoreOp::conv && op_of(node) != CoreOp::max_pool) continue;
     const std::optional<Frame> frame = frame_before(graph, node);
     if (!frame) continue;
-    const bool taken = node.op == "Conv" ? take_into_conv(node, *frame)
-                                         : take_into_pool(node, *frame, shape_of(graph, node.inputs[0]),
-                                                          shape_of(graph, node.outputs[0]));
+    const bool taken =
+        op_of(node) == CoreOp::conv
+            ? take_into_conv(node, *frame)
+            : take_into_pool(node, *frame, shape_of(graph, node.inputs[0]), shape_of(graph, node.outputs[0]));
     if (taken) node.inputs[0] = graph.node(graph.value(node.inputs[0]).producer).inputs[0];
   }
 }
@@ -213,7 +214,7 @@ class ReshapeSinker {
     std::vector<Node> nodes = std::move(graph_.nodes);
     graph_.nodes.clear();
     for (Node& node : nodes) {
-      if (node.op == "MatMul") products_.insert(node.outputs[0]);
+      if (op_of(node) == CoreOp::matmul) products_.insert(node.outputs[0]);
       if (form_of(node) == Form::elementwise && sink(node)) continue;
       add(std::move(node));
     }
@@ -229,7 +230,7 @@ class ReshapeSinker {
   /// The product (or elementwise result of one) that a reshape of it is seen through, or nothing.
   std::optional<ValueId> source(ValueId value) const {
     NodeId producer = graph_.value(value).producer;
-    if (producer == no_node || graph_.node(producer).op != "Reshape") return std::nullopt;
+    if (producer == no_node || op_of(graph_.node(producer)) != CoreOp::reshape) return std::nullopt;
     ValueId from = graph_.node(producer).inputs[0];
     return products_.contains(from) ? std::optional(from) : std::nullopt;
   }
@@ -242,11 +243,11 @@ class ReshapeSinker {
       return graph_.add_constant(
           name, Tensor(TensorView{from.constant->data(), from.type.dtype, shape}, from.constant->owner()));
     NodeId producer = from.producer;
-    if (producer != no_node && graph_.node(producer).op == "Reshape" &&
+    if (producer != no_node && op_of(graph_.node(producer)) == CoreOp::reshape &&
         shape_of(graph_, graph_.node(producer).inputs[0]) == shape)
       return graph_.node(producer).inputs[0];
     ValueId to = graph_.add_value(name, {from.type.dtype, to_symbolic(shape)});
-    add({name, "Reshape", "", 0, {value}, {to}, {}, {}});
+    add(make_node(name, CoreOp::reshape, {value}, {to}));
     return to;
   }
 
@@ -279,7 +280,7 @@ class ReshapeSinker {
     moved.outputs = {result};
     products_.insert(result);
     add(std::move(moved));
-    add({node.name + "_shape", "Reshape", "", 0, {result}, node.outputs, {}, {}});
+    add(make_node(node.name + "_shape", CoreOp::reshape, {result}, node.outputs));
     return true;
   }
 
@@ -291,9 +292,9 @@ class ReshapeSinker {
 void copy_view_outputs(Graph& graph) {
   for (ValueId& output : graph.outputs) {
     NodeId producer = graph.value(output).producer;
-    if (producer == no_node || !is_view_op(graph.node(producer).op)) continue;
+    if (producer == no_node || form_of(graph.node(producer)) != Form::view) continue;
     ValueId copy = graph.add_value(fmt::format("copy{}", graph.values.size()), graph.value(output).type);
-    graph.add_node({fmt::format("copy{}", graph.nodes.size()), "Copy", "", 0, {output}, {copy}, {}, {}});
+    graph.add_node(make_node(fmt::format("copy{}", graph.nodes.size()), CoreOp::copy, {output}, {copy}));
     output = copy;
   }
 }
@@ -311,6 +312,7 @@ void simplify(Graph& graph) {
   hoist_strides(graph);
   set_producers(graph);
   copy_view_outputs(graph);
+  check_canonical(graph);
 }
 
 }  // namespace intarsia::halide

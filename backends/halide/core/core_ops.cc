@@ -1,28 +1,125 @@
 #include "backends/halide/core/core_ops.h"
 
 #include <algorithm>
+#include <array>
 
 namespace intarsia::halide {
 namespace {
 
-constexpr CoreOp core_ops[] = {
-    {"Reshape", Form::view},         {"Transpose", Form::view},
-    {"Slice", Form::view},           {"Expand", Form::view},
-    {"Concat", Form::concat},        {"Copy", Form::movement},
-    {"Pad", Form::movement},         {"Tile", Form::movement},
-    {"Gather", Form::movement},      {"GatherElements", Form::movement},
-    {"GatherND", Form::movement},    {"Trilu", Form::movement},
-    {"OneHot", Form::movement},      {"ReverseSequence", Form::movement},
-    {"Interpolate", Form::movement}, {"Conv", Form::contraction},
-    {"MatMul", Form::contraction},   {"MaxPool", Form::window},
-    {"AveragePool", Form::window},   {"LpPool", Form::window},
-    {"LRN", Form::window},           {"ReduceSum", Form::rows},
-    {"ReduceMean", Form::rows},      {"ReduceMax", Form::rows},
-    {"ReduceMin", Form::rows},       {"ReduceProd", Form::rows},
-    {"ArgMax", Form::rows},          {"ArgMin", Form::rows},
-    {"CumSum", Form::scan},          {"LSTM", Form::recurrence},
-    {"GRU", Form::recurrence},       {"RNN", Form::recurrence},
+struct Row {
+  CoreOp op;
+  std::string_view name;
+  Form form;
 };
+
+constexpr auto rows = std::to_array<Row>({
+    {CoreOp::reshape, "Reshape", Form::view},
+    {CoreOp::transpose, "Transpose", Form::view},
+    {CoreOp::slice, "Slice", Form::view},
+    {CoreOp::expand, "Expand", Form::view},
+    {CoreOp::concat, "Concat", Form::concat},
+    {CoreOp::copy, "Copy", Form::movement},
+    {CoreOp::pad, "Pad", Form::movement},
+    {CoreOp::tile, "Tile", Form::movement},
+    {CoreOp::gather, "Gather", Form::movement},
+    {CoreOp::gather_elements, "GatherElements", Form::movement},
+    {CoreOp::gather_nd, "GatherND", Form::movement},
+    {CoreOp::trilu, "Trilu", Form::movement},
+    {CoreOp::one_hot, "OneHot", Form::movement},
+    {CoreOp::reverse_sequence, "ReverseSequence", Form::movement},
+    {CoreOp::interpolate, "Interpolate", Form::movement},
+    {CoreOp::conv, "Conv", Form::contraction},
+    {CoreOp::matmul, "MatMul", Form::contraction},
+    {CoreOp::max_pool, "MaxPool", Form::window},
+    {CoreOp::average_pool, "AveragePool", Form::window},
+    {CoreOp::lrn, "LRN", Form::window},
+    {CoreOp::cum_sum, "CumSum", Form::scan},
+    {CoreOp::lstm, "LSTM", Form::recurrence},
+    {CoreOp::gru, "GRU", Form::recurrence},
+    {CoreOp::rnn, "RNN", Form::recurrence},
+    {CoreOp::reduce_sum, "ReduceSum", Form::rows},
+    {CoreOp::reduce_mean, "ReduceMean", Form::rows},
+    {CoreOp::reduce_max, "ReduceMax", Form::rows},
+    {CoreOp::reduce_min, "ReduceMin", Form::rows},
+    {CoreOp::reduce_prod, "ReduceProd", Form::rows},
+    {CoreOp::arg_max, "ArgMax", Form::rows},
+    {CoreOp::arg_min, "ArgMin", Form::rows},
+    {CoreOp::add, "Add", Form::elementwise},
+    {CoreOp::sub, "Sub", Form::elementwise},
+    {CoreOp::mul, "Mul", Form::elementwise},
+    {CoreOp::div, "Div", Form::elementwise},
+    {CoreOp::mod, "Mod", Form::elementwise},
+    {CoreOp::max, "Max", Form::elementwise},
+    {CoreOp::min, "Min", Form::elementwise},
+    {CoreOp::pow, "Pow", Form::elementwise},
+    {CoreOp::logical_and, "And", Form::elementwise},
+    {CoreOp::logical_or, "Or", Form::elementwise},
+    {CoreOp::logical_xor, "Xor", Form::elementwise},
+    {CoreOp::logical_not, "Not", Form::elementwise},
+    {CoreOp::bitwise_and, "BitwiseAnd", Form::elementwise},
+    {CoreOp::bitwise_or, "BitwiseOr", Form::elementwise},
+    {CoreOp::bitwise_xor, "BitwiseXor", Form::elementwise},
+    {CoreOp::bitwise_not, "BitwiseNot", Form::elementwise},
+    {CoreOp::bit_shift, "BitShift", Form::elementwise},
+    {CoreOp::equal, "Equal", Form::elementwise},
+    {CoreOp::less, "Less", Form::elementwise},
+    {CoreOp::less_or_equal, "LessOrEqual", Form::elementwise},
+    {CoreOp::greater, "Greater", Form::elementwise},
+    {CoreOp::greater_or_equal, "GreaterOrEqual", Form::elementwise},
+    {CoreOp::where, "Where", Form::elementwise},
+    {CoreOp::cast, "Cast", Form::elementwise},
+    {CoreOp::abs, "Abs", Form::elementwise},
+    {CoreOp::neg, "Neg", Form::elementwise},
+    {CoreOp::sign, "Sign", Form::elementwise},
+    {CoreOp::relu, "Relu", Form::elementwise},
+    {CoreOp::sqrt, "Sqrt", Form::elementwise},
+    {CoreOp::reciprocal, "Reciprocal", Form::elementwise},
+    {CoreOp::floor, "Floor", Form::elementwise},
+    {CoreOp::ceil, "Ceil", Form::elementwise},
+    {CoreOp::round, "Round", Form::elementwise},
+    {CoreOp::is_nan, "IsNaN", Form::elementwise},
+    {CoreOp::is_inf, "IsInf", Form::elementwise},
+    {CoreOp::sin, "Sin", Form::elementwise},
+    {CoreOp::cos, "Cos", Form::elementwise},
+    {CoreOp::tan, "Tan", Form::elementwise},
+    {CoreOp::asin, "Asin", Form::elementwise},
+    {CoreOp::acos, "Acos", Form::elementwise},
+    {CoreOp::atan, "Atan", Form::elementwise},
+    {CoreOp::sinh, "Sinh", Form::elementwise},
+    {CoreOp::cosh, "Cosh", Form::elementwise},
+    {CoreOp::asinh, "Asinh", Form::elementwise},
+    {CoreOp::acosh, "Acosh", Form::elementwise},
+    {CoreOp::atanh, "Atanh", Form::elementwise},
+    {CoreOp::softsign, "Softsign", Form::elementwise},
+    {CoreOp::leaky_relu, "LeakyRelu", Form::elementwise},
+    {CoreOp::thresholded_relu, "ThresholdedRelu", Form::elementwise},
+    {CoreOp::hard_sigmoid, "HardSigmoid", Form::elementwise},
+    {CoreOp::hard_swish, "HardSwish", Form::elementwise},
+    {CoreOp::shrink, "Shrink", Form::elementwise},
+    {CoreOp::exp, "Exp", Form::elementwise},
+    {CoreOp::log, "Log", Form::elementwise},
+    {CoreOp::tanh, "Tanh", Form::elementwise},
+    {CoreOp::erf, "Erf", Form::elementwise},
+    {CoreOp::sigmoid, "Sigmoid", Form::elementwise},
+    {CoreOp::softplus, "Softplus", Form::elementwise},
+    {CoreOp::mish, "Mish", Form::elementwise},
+    {CoreOp::gelu, "Gelu", Form::elementwise},
+    {CoreOp::elu, "Elu", Form::elementwise},
+    {CoreOp::celu, "Celu", Form::elementwise},
+    {CoreOp::selu, "Selu", Form::elementwise},
+});
+
+consteval bool is_in_order() {
+  for (size_t i = 0; i < rows.size(); ++i)
+    if (rows[i].op != static_cast<CoreOp>(i)) return false;
+  return rows.size() == core_op_count;
+}
+static_assert(is_in_order(), "a row for each enumerator, in their order");
+
+const Row& row_of(CoreOp op) {
+  INTARSIA_CHECK(static_cast<size_t>(op) < rows.size());
+  return rows[static_cast<size_t>(op)];
+}
 
 template <typename T>
 double first(const Tensor& tensor) {
@@ -31,15 +128,27 @@ double first(const Tensor& tensor) {
 
 }  // namespace
 
-const CoreOp* find_core_op(std::string_view name) {
-  auto at = std::ranges::find(core_ops, name, &CoreOp::name);
-  return at == std::end(core_ops) ? nullptr : at;
+std::string_view name_of(Form form) {
+  constexpr auto names =
+      std::to_array<std::string_view>({"elementwise", "movement", "view", "concat", "contraction", "window",
+                                       "rows", "scan", "attention", "recurrence"});
+  return names.at(static_cast<size_t>(form));
 }
 
-Form form_of(const Node& node) {
-  const CoreOp* op = find_core_op(node.op);
-  return op ? op->form : Form::elementwise;
+std::string_view name_of(CoreOp op) { return row_of(op).name; }
+
+std::optional<CoreOp> find_core_op(std::string_view name) {
+  const auto at = std::ranges::find(rows, name, &Row::name);
+  return at == rows.end() ? std::nullopt : std::optional(at->op);
 }
+
+CoreOp op_of(const Node& node) {
+  const std::optional<CoreOp> op = find_core_op(node.op);
+  INTARSIA_CHECK(op.has_value());  // canonicalizing leaves no other operators
+  return *op;
+}
+
+Form form_of(CoreOp op) { return row_of(op).form; }
 
 std::optional<double> read_scalar(const Tensor& tensor) {
   if (element_count(tensor.shape()) != 1) return std::nullopt;

@@ -22,18 +22,122 @@ enum class Form {
   recurrence,   // a kernel is one time step, which reads the state that the step before it wrote
 };
 
-struct CoreOp {
-  std::string_view name;
-  Form form;
-};
+std::string_view name_of(Form form);
 
-const CoreOp* find_core_op(std::string_view name);
-/// The form of a node of a canonical graph.
-Form form_of(const Node& node);
-inline bool is_view_op(std::string_view name) {
-  const CoreOp* op = find_core_op(name);
-  return op && (op->form == Form::view);
-}
+/// Where a core operator stands for an ONNX operator, it does what that one does; core_attributes.h has the
+/// parameters.
+enum class CoreOp : uint8_t {
+  // views
+  reshape,
+  transpose,
+  slice,
+  expand,
+  // movement
+  concat,
+  copy,
+  pad,
+  tile,
+  gather,
+  gather_elements,
+  gather_nd,
+  trilu,
+  one_hot,
+  reverse_sequence,
+  interpolate,
+  // anchors
+  conv,
+  matmul,
+  max_pool,
+  average_pool,
+  lrn,
+  cum_sum,
+  lstm,
+  gru,
+  rnn,
+  // reductions
+  reduce_sum,
+  reduce_mean,
+  reduce_max,
+  reduce_min,
+  reduce_prod,
+  arg_max,
+  arg_min,
+  // elementwise
+  add,
+  sub,
+  mul,
+  div,
+  mod,
+  max,
+  min,
+  pow,
+  logical_and,
+  logical_or,
+  logical_xor,
+  logical_not,
+  bitwise_and,
+  bitwise_or,
+  bitwise_xor,
+  bitwise_not,
+  bit_shift,
+  equal,
+  less,
+  less_or_equal,
+  greater,
+  greater_or_equal,
+  where,
+  cast,
+  abs,
+  neg,
+  sign,
+  relu,
+  sqrt,
+  reciprocal,
+  floor,
+  ceil,
+  round,
+  is_nan,
+  is_inf,
+  sin,
+  cos,
+  tan,
+  asin,
+  acos,
+  atan,
+  sinh,
+  cosh,
+  asinh,
+  acosh,
+  atanh,
+  softsign,
+  leaky_relu,
+  thresholded_relu,
+  hard_sigmoid,
+  hard_swish,
+  shrink,
+  exp,
+  log,
+  tanh,
+  erf,
+  sigmoid,
+  softplus,
+  mish,
+  gelu,
+  elu,
+  celu,
+  selu,
+};
+inline constexpr size_t core_op_count = static_cast<size_t>(CoreOp::selu) + 1;
+
+/// "Conv": what stands in the text of a graph.
+std::string_view name_of(CoreOp op);
+std::optional<CoreOp> find_core_op(std::string_view name);
+
+/// Of a node of a canonical graph, which has core operators alone.
+CoreOp op_of(const Node& node);
+
+Form form_of(CoreOp op);
+inline Form form_of(const Node& node) { return form_of(op_of(node)); }
 
 /// Of a value in a canonical graph, where every size is a number.
 inline Shape shape_of(const Graph& graph, ValueId value) { return *graph.value(value).type.fixed_shape(); }

@@ -213,10 +213,8 @@ class Run {
       worker->end(outcome);
       worker = TRY(CodegenWorker::start());
     } else {
-      std::optional<EmittedKernel> kernel =
-          TRY(with_context(decode_reply(reply), "halide: a kernel does not compile"));
-      outcome.kind = kernel ? CodegenOutcome::Kind::made : CodegenOutcome::Kind::repeats;
-      if (kernel) outcome.kernel = std::move(*kernel);
+      outcome.kernel = TRY(with_context(decode_reply(reply), "halide: a kernel does not compile"));
+      outcome.kind = CodegenOutcome::Kind::made;
     }
     ++done_;
     watch_.progress.did("generate_code");

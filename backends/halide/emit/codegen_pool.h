@@ -16,7 +16,6 @@ namespace intarsia::halide {
 struct CodegenOutcome {
   enum class Kind {
     made,
-    repeats,  // in place, the code would write some elements twice
     given_up  // it took too much time, or its worker died
   };
   Kind kind = Kind::given_up;

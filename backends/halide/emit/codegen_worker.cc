@@ -28,7 +28,7 @@ void limit_cpu_time(double seconds) {
 CodegenReply answer(const std::string& message) {
   const CodegenRequest request = TRY(decode_request(message));
   limit_cpu_time(request.cpu_seconds);
-  CodegenReply reply = compile_kernel(request.kernel, request.name, request.checks);
+  CodegenReply reply = compile_kernel(request.kernel, request.checks);
   limit_cpu_time(0);
   return reply;
 }

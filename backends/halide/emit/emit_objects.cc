@@ -1,21 +1,12 @@
 #include "backends/halide/emit/emit_objects.h"
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include "backends/halide/emit/kernel_costs.h"
+#include "backends/halide/schedule/kernel_name.h"
 
 namespace intarsia::halide {
 namespace {
 
 using Kind = CodegenOutcome::Kind;
-
-/// Of its function.
-std::string name_of(const Kernel& kernel, bool checks) {
-  const std::string text = fmt::format("{}{}", checks ? "checks\n" : "", kernel.text());
-  const XXH128_hash_t digest = XXH3_128bits(text.data(), text.size());
-  return fmt::format("intarsia_{:016x}{:016x}", digest.high64, digest.low64);
-}
 
 /// What it computes, for people: "Conv Add Relu -> f32[1,64,56,56]".
 std::string describe(const Kernel& kernel) {
@@ -54,10 +45,6 @@ double cpu_seconds_for(const Call& call, const EmitOptions& emit) {
 /// What to try next for a call, after this outcome.
 Status take_alternative(Call& call, const CodegenOutcome& outcome) {
   Kernel& kernel = call.kernel;
-  if (outcome.kind == Kind::repeats) {
-    kernel.in_place.reset();
-    return {};
-  }
   if (call.alternatives.empty())
     return fail(ErrorKind::unsupported,
                 "halide: no code for the kernel {}: {}; run its operators elsewhere with --pin",
@@ -74,28 +61,30 @@ Status take_alternative(Call& call, const CodegenOutcome& outcome) {
 Result<std::vector<const CodegenOutcome*>> Emitter::emit(std::span<const Kernel* const> kernels,
                                                          const EmitOptions& emit,
                                                          const CompileOptions& options) {
-  std::vector<std::string> names;
+  std::vector<std::string> names, missing;
   std::vector<CodegenRequest> requests;
   for (const Kernel* kernel : kernels) {
     names.push_back(name_of(*kernel, emit.checks));
     const auto [at, is_new] = made_.try_emplace(names.back());
     if (!is_new) continue;
-    if (was_given_up(*kernel, options))
+    if (was_given_up(*kernel, options)) {
       at->second.why = "making its code took too much time before";
-    else
-      requests.push_back({*kernel, names.back(), emit.checks, emit.cpu_seconds});
+      continue;
+    }
+    requests.push_back({*kernel, emit.checks, emit.cpu_seconds});
+    missing.push_back(names.back());
   }
   emit.progress.expect(static_cast<double>(requests.size()));
   const CodegenPool::Watch watch{options.is_cancelled, emit.progress};
   auto outcomes = requests.empty() ? Result<std::vector<CodegenOutcome>>() : pool_.run(requests, watch);
   if (!outcomes) {
-    for (const CodegenRequest& request : requests) made_.erase(request.name);
+    for (const std::string& name : missing) made_.erase(name);
     return tl::unexpected(outcomes.error());
   }
   for (size_t i = 0; i < requests.size(); ++i) {
     report(requests[i].kernel, (*outcomes)[i], options.codegen);
     if ((*outcomes)[i].out_of_time) remember_given_up(requests[i].kernel, options);
-    made_[requests[i].name] = std::move((*outcomes)[i]);
+    made_[missing[i]] = std::move((*outcomes)[i]);
   }
   std::vector<const CodegenOutcome*> all;
   for (const std::string& name : names) all.push_back(&made_.at(name));
@@ -118,6 +107,7 @@ Result<std::vector<EmittedKernel>> emit_objects(std::vector<Call>& calls, Emitte
       for (size_t i = 0; i < some.size(); ++i) {
         if (outcomes[i]->kind == Kind::made) {
           emitted[some[i]] = outcomes[i]->kernel;
+          if (!outcomes[i]->kernel.in_place) calls[some[i]].kernel.in_place.reset();
           continue;
         }
         TRY(take_alternative(calls[some[i]], *outcomes[i]));

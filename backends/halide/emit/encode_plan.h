@@ -1,4 +1,4 @@
-// Step 10: the blob for the run half.
+// The blob for the run half.
 #pragma once
 
 #include <string>

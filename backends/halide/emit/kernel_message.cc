@@ -125,13 +125,13 @@ Argument decode(const msg::ArgumentT& from) {
   return {static_cast<DType>(from.dtype), from.shape, from.strides};
 }
 
+// A field that is added breaks the bindings below: it belongs into the message.
+
 std::unique_ptr<msg::TileT> encode(const ContractionTile& tile) {
+  const auto& [lanes, panel, pixels, exact] = tile;
   msg::TileT to;
-  to.lanes = tile.lanes;
-  to.panel = tile.panel;
-  to.pixels = tile.pixels;
-  to.exact = tile.exact;
-  return to_unique(to);
+  to.lanes = lanes, to.panel = panel, to.pixels = pixels, to.exact = exact;
+  return to_unique(std::move(to));
 }
 
 ContractionTile decode(const msg::TileT& from) { return {from.lanes, from.panel, from.pixels, from.exact}; }
@@ -142,28 +142,68 @@ std::optional<size_t> to_place(int number) {
   return number < 0 ? std::nullopt : std::optional(static_cast<size_t>(number));
 }
 
+struct DetailsEncoder {
+  msg::KernelT& to;
+
+  void operator()(const std::monostate&) const {}
+  void operator()(const ContractionDetails& details) const {
+    const auto& [weights, schedule, packing] = details;
+    const auto& [algorithm, tile, threads_share_rows] = schedule;
+    const auto& [panel, panels] = packing;
+    msg::ContractionT contraction;
+    contraction.weights = to_number(weights);
+    contraction.algorithm = static_cast<uint8_t>(algorithm);
+    contraction.tile = encode(tile);
+    contraction.threads_share_rows = threads_share_rows;
+    contraction.panel = panel, contraction.panels = panels;
+    to.contraction = to_unique(std::move(contraction));
+  }
+  void operator()(const RecurrenceDetails& details) const {
+    const auto& [tile] = details;
+    to.recurrence = encode(tile);
+  }
+  void operator()(const AttentionDetails& details) const {
+    const auto& [nodes, schedule] = details;
+    const auto& [scores, product, rows] = schedule;
+    msg::AttentionT attention;
+    for (NodeId node : nodes.all()) attention.nodes.push_back(static_cast<uint32_t>(node));
+    attention.scores = encode(scores), attention.product = encode(product);
+    attention.rows = rows;
+    to.attention = to_unique(std::move(attention));
+  }
+};
+
+KernelDetails decode_details(const msg::KernelT& from) {
+  if (from.contraction) {
+    const msg::ContractionT& of = *from.contraction;
+    const auto algorithm = static_cast<ContractionSchedule::Algorithm>(of.algorithm);
+    return ContractionDetails{
+        to_place(of.weights), {algorithm, decode(*of.tile), of.threads_share_rows}, {of.panel, of.panels}};
+  }
+  if (from.recurrence) return RecurrenceDetails{decode(*from.recurrence)};
+  if (!from.attention) return {};
+  const msg::AttentionT& of = *from.attention;
+  std::vector<NodeId> nodes;
+  for (uint32_t node : of.nodes) nodes.push_back(NodeId(node));
+  return AttentionDetails{AttentionNodes::from_all(nodes),
+                          {decode(*of.scores), decode(*of.product), of.rows}};
+}
+
 msg::KernelT encode(const Kernel& kernel) {
+  const auto& [form, isa, body, anchor, inputs, output, in_place, threads, details] = kernel;
   msg::KernelT to;
-  to.form = static_cast<uint8_t>(kernel.form);
-  to.level = kernel.isa.level;
-  for (const Value& value : kernel.body.values) to.values.push_back(to_unique(encode(value)));
-  for (const Node& node : kernel.body.nodes) to.nodes.push_back(to_unique(encode(node)));
-  to.inputs = to_numbers(kernel.body.inputs);
-  to.output = static_cast<uint32_t>(kernel.body.outputs[0]);
-  to.anchor = static_cast<uint32_t>(kernel.anchor);
-  for (const Argument& input : kernel.inputs) to.arguments.push_back(to_unique(encode(input)));
-  to.arguments.push_back(to_unique(encode(kernel.output)));
-  to.weights = to_number(kernel.weights);
-  to.algorithm = static_cast<uint8_t>(kernel.schedule.algorithm);
-  to.tile = encode(kernel.schedule.tile);
-  to.threads_share_rows = kernel.schedule.threads_share_rows;
-  to.scores = encode(kernel.attention.scores);
-  to.product = encode(kernel.attention.product);
-  to.rows = kernel.attention.rows;
-  to.panel = kernel.packing.panel;
-  to.panels = kernel.packing.panels;
-  to.in_place = to_number(kernel.in_place);
-  to.threads = kernel.threads;
+  to.form = static_cast<uint8_t>(form);
+  to.level = isa.level;
+  for (const Value& value : body.values) to.values.push_back(to_unique(encode(value)));
+  for (const Node& node : body.nodes) to.nodes.push_back(to_unique(encode(node)));
+  to.inputs = to_numbers(body.inputs);
+  to.output = static_cast<uint32_t>(body.outputs[0]);
+  to.anchor = static_cast<uint32_t>(anchor);
+  for (const Argument& input : inputs) to.arguments.push_back(to_unique(encode(input)));
+  to.arguments.push_back(to_unique(encode(output)));
+  to.in_place = to_number(in_place);
+  to.threads = threads;
+  std::visit(DetailsEncoder{to}, details);
   return to;
 }
 
@@ -173,19 +213,16 @@ Result<Kernel> decode(const msg::KernelT& from) {
   kernel.isa = TRY(make_isa(from.level));
   for (const auto& value : from.values) decode(*value, kernel.body);
   for (const auto& node : from.nodes) decode(*node, kernel.body);
+  check_canonical(kernel.body);
   kernel.body.inputs = to_ids(from.inputs);
   kernel.body.outputs = {ValueId(from.output)};
   kernel.anchor = NodeId(from.anchor);
   for (const auto& argument : from.arguments) kernel.inputs.push_back(decode(*argument));
   kernel.output = std::move(kernel.inputs.back());
   kernel.inputs.pop_back();
-  kernel.weights = to_place(from.weights);
-  kernel.schedule = {static_cast<ContractionSchedule::Algorithm>(from.algorithm), decode(*from.tile),
-                     from.threads_share_rows};
-  kernel.attention = {decode(*from.scores), decode(*from.product), from.rows};
-  kernel.packing = {from.panel, from.panels};
   kernel.in_place = to_place(from.in_place);
   kernel.threads = from.threads;
+  kernel.details = decode_details(from);
   return kernel;
 }
 
@@ -193,7 +230,6 @@ Result<Kernel> decode(const msg::KernelT& from) {
 
 std::string encode_request(const CodegenRequest& request) {
   msg::RequestT to;
-  to.name = request.name;
   to.checks = request.checks;
   to.cpu_seconds = request.cpu_seconds;
   to.kernel = to_unique(encode(request.kernel));
@@ -205,21 +241,20 @@ std::string encode_request(const CodegenRequest& request) {
 Result<CodegenRequest> decode_request(const std::string& bytes) {
   msg::RequestT from;
   flatbuffers::GetRoot<msg::Request>(bytes.data())->UnPackTo(&from);
-  return CodegenRequest{TRY(decode(*from.kernel)), from.name, from.checks, from.cpu_seconds};
+  return CodegenRequest{TRY(decode(*from.kernel)), from.checks, from.cpu_seconds};
 }
 
 std::string encode_reply(const CodegenReply& reply) {
   msg::ReplyT to;
   if (!reply) {
     to.error = reply.error().message;
-  } else if (!*reply) {
-    to.repeats = true;
   } else {
-    const EmittedKernel& kernel = **reply;
+    const EmittedKernel& kernel = *reply;
     to.object.assign(kernel.object_file.begin(), kernel.object_file.end());
     to.output = to_unique(encode(kernel.output));
     to.scratch_bytes = kernel.scratch_bytes;
     to.symbol = kernel.symbol;
+    to.in_place = kernel.in_place;
   }
   flatbuffers::FlatBufferBuilder builder;
   builder.Finish(msg::Reply::Pack(builder, &to));
@@ -230,9 +265,8 @@ CodegenReply decode_reply(const std::string& bytes) {
   msg::ReplyT from;
   flatbuffers::GetRoot<msg::Reply>(bytes.data())->UnPackTo(&from);
   if (!from.error.empty()) return fail("{}", from.error);
-  if (from.repeats) return std::nullopt;
-  return EmittedKernel{
-      from.symbol, {from.object.begin(), from.object.end()}, decode(*from.output), from.scratch_bytes};
+  return EmittedKernel{from.symbol, std::string(from.object.begin(), from.object.end()), decode(*from.output),
+                       from.scratch_bytes, from.in_place};
 }
 
 }  // namespace intarsia::halide

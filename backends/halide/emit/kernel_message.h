@@ -1,7 +1,6 @@
 // Kernels and their code as bytes, between the compile half and its worker processes.
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "backends/halide/build/emitted_kernel.h"
@@ -11,19 +10,17 @@ namespace intarsia::halide {
 /// What a worker is asked for.
 struct CodegenRequest {
   Kernel kernel;
-  std::string name;        // what its symbol begins with
   bool checks = false;     // with Halide's asserts and bounds checks and its own runtime
   double cpu_seconds = 0;  // the worker is ended by the kernel when it has computed for so long
 };
 
-/// The code, or nothing where it would write elements twice in place, or why there is none.
-using CodegenReply = Result<std::optional<EmittedKernel>>;
+/// The code, or why there is none.
+using CodegenReply = Result<EmittedKernel>;
 
 std::string encode_request(const CodegenRequest& request);
 /// `bytes` come from encode_request of this build; a reply's likewise.
 Result<CodegenRequest> decode_request(const std::string& bytes);
 std::string encode_reply(const CodegenReply& reply);
-/// `name` is the request's.
 CodegenReply decode_reply(const std::string& bytes);
 
 }  // namespace intarsia::halide

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "backends/halide/fuse/match_attention.h"
+#include "backends/halide/core/core_attributes.h"
 
 namespace intarsia::halide {
 namespace {
@@ -41,7 +41,7 @@ class Fuser {
 
   std::optional<Rows> rows_of(const Node& node) const {
     if (form_of(node) != Form::rows) return std::nullopt;
-    return Rows{shape(node.inputs[0]), shape(node.outputs[0]), node.attributes.get_ints("axes")};
+    return Rows{shape(node.inputs[0]), shape(node.outputs[0]), reduced_axes(node)};
   }
 
   Group grow(NodeId start) {
@@ -73,7 +73,7 @@ class Fuser {
   }
 
   Group grow_attention(const AttentionNodes& attention) {
-    Group group{Form::attention, attention.all(), graph_.node(attention.product).outputs[0]};
+    Group group{Form::attention, attention.all(), graph_.node(attention.product).outputs[0], attention};
     for (NodeId node : group.nodes) taken_[index(node)] = true;
     std::optional<Rows> rows;
     while (extend(group, rows)) {
@@ -93,7 +93,7 @@ class Fuser {
     if (group.form != Form::elementwise && group.form != Form::rows) return false;
     if (takes_in_front(node, tail)) return group.form == Form::elementwise && !rows;
     std::optional<Rows> other = rows_of(node);
-    if (!other || node.op == "ArgMax" || node.op == "ArgMin") return false;
+    if (!other || op_of(node) == CoreOp::arg_max || op_of(node) == CoreOp::arg_min) return false;
     if (!rows && other->full == shape(tail)) {
       rows = other;
       return true;
@@ -103,9 +103,10 @@ class Fuser {
 
   /// A convolution computes elementwise operators in front of it while it copies its input's rows.
   bool takes_in_front(const Node& node, ValueId input) const {
-    return node.op == "Conv" && node.attributes.get_int("group", 1) == 1 && node.inputs[0] == input &&
-           std::ranges::count(node.inputs, input) == 1 && readers_[index(input)].size() == 1 &&
-           all_are(node.attributes.get_ints("spread", {1}), 1);
+    if (op_of(node) != CoreOp::conv || node.inputs[0] != input) return false;
+    const ConvAttributes conv = attributes_of<ConvAttributes>(node);
+    return conv.group == 1 && all_are(conv.spread, 1) && std::ranges::count(node.inputs, input) == 1 &&
+           readers_[index(input)].size() == 1;
   }
 
   /// Adds the smallest set of readers after which again one value alone is read from outside, if all of them

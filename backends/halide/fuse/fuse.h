@@ -11,14 +11,16 @@
 #include <vector>
 
 #include "backends/halide/core/core_ops.h"
+#include "backends/halide/fuse/match_attention.h"
 #include "backends/halide/layout/choose_layouts.h"
 
 namespace intarsia::halide {
 
 struct Group {
-  Form form = Form::elementwise;  // of its anchor
-  std::vector<NodeId> nodes;      // ascending; the last one makes `output`
-  ValueId output = no_value;      // the only value read from outside
+  Form form = Form::elementwise;                           // of its anchor
+  std::vector<NodeId> nodes;                               // ascending; the last one makes `output`
+  ValueId output = no_value;                               // the only value read from outside
+  std::optional<AttentionNodes> attention = std::nullopt;  // what an attention was found to be
 };
 
 /// Groups in an order in which they can run. Views and concats are in no group.

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "backends/halide/core/core_ops.h"
+#include "backends/halide/core/core_attributes.h"
 
 namespace intarsia::halide {
 namespace {
@@ -20,7 +20,7 @@ class Matcher {
     found.scores = scores;
     ValueId value = output(scores);
     const Shape full = shape(value);
-    if (graph_.node(scores).op != "MatMul" || !is_f32(value)) return {};
+    if (op_of(graph_.node(scores)) != CoreOp::matmul || !is_f32(value)) return {};
     for (std::optional<NodeId> next = only_reader(value); next; next = only_reader(value)) {
       const Node& node = graph_.node(*next);
       const bool fits =
@@ -46,22 +46,22 @@ class Matcher {
   }
 
   /// The readers of a value that only a reduction of its rows and an elementwise operator on both read.
-  bool match_pair(ValueId value, const char* reduction, const char* op, NodeId& reduced, NodeId& made) const {
+  bool match_pair(ValueId value, CoreOp reduction, CoreOp op, NodeId& reduced, NodeId& made) const {
     const std::vector<NodeId>& nodes = readers_[index(value)];
     if (nodes.size() != 2 || !is_inside(value)) return false;
     reduced = nodes[0], made = nodes[1];
     const std::vector<int64_t> last{static_cast<int64_t>(shape(value).size()) - 1};
     const Node &first = graph_.node(reduced), &second = graph_.node(made);
-    return first.op == reduction && first.attributes.get_ints("axes") == last && second.op == op &&
+    return op_of(first) == reduction && reduced_axes(first) == last && op_of(second) == op &&
            second.inputs == std::vector{value, output(reduced)} && only_reader(output(reduced)) == made;
   }
 
   bool match_softmax(AttentionNodes& found, ValueId value) const {
-    if (!match_pair(value, "ReduceMax", "Sub", found.largest, found.shifted)) return false;
+    if (!match_pair(value, CoreOp::reduce_max, CoreOp::sub, found.largest, found.shifted)) return false;
     const std::optional<NodeId> exponents = only_reader(output(found.shifted));
-    if (!exponents || graph_.node(*exponents).op != "Exp") return false;
+    if (!exponents || op_of(graph_.node(*exponents)) != CoreOp::exp) return false;
     found.exponents = *exponents;
-    return match_pair(output(*exponents), "ReduceSum", "Div", found.sum, found.probabilities);
+    return match_pair(output(*exponents), CoreOp::reduce_sum, CoreOp::div, found.sum, found.probabilities);
   }
 
   bool match_product(AttentionNodes& found) const {
@@ -72,7 +72,8 @@ class Matcher {
     found.product = *product;
     const Shape from = shape(probabilities), to = shape(output(*product));
     if (!std::equal(from.begin(), from.end() - 1, to.begin(), to.end() - 1)) return false;
-    return node.op == "MatMul" && node.inputs[0] == probabilities && node.inputs[1] != probabilities;
+    return op_of(node) == CoreOp::matmul && node.inputs[0] == probabilities &&
+           node.inputs[1] != probabilities;
   }
 
   const Graph& graph_;
@@ -86,6 +87,13 @@ std::vector<NodeId> AttentionNodes::all() const {
   nodes.insert(nodes.end(), between.begin(), between.end());
   nodes.insert(nodes.end(), {largest, shifted, exponents, sum, probabilities, product});
   return nodes;
+}
+
+AttentionNodes AttentionNodes::from_all(const std::vector<NodeId>& nodes) {
+  constexpr size_t after = 6;  // those between
+  INTARSIA_CHECK(nodes.size() > after);
+  const auto end = nodes.end() - after;
+  return {nodes[0], {nodes.begin() + 1, end}, end[0], end[1], end[2], end[3], end[4], end[5]};
 }
 
 std::optional<AttentionNodes> find_attention(const Graph& graph,

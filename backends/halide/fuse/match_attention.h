@@ -16,7 +16,10 @@ struct AttentionNodes {
   NodeId largest, shifted, exponents, sum, probabilities;  // the softmax along the last axis
   NodeId product;                                          // MatMul of the probabilities by the values
 
+  /// As above, from the scores to the product.
   std::vector<NodeId> all() const;
+  static AttentionNodes from_all(const std::vector<NodeId>& nodes);
+  bool operator==(const AttentionNodes&) const = default;
 };
 
 /// The attention of f32 that begins at this node, where nothing else reads what is inside.

@@ -4,7 +4,7 @@
 #include <map>
 #include <numeric>
 
-#include "backends/halide/core/core_ops.h"
+#include "backends/halide/core/core_attributes.h"
 
 namespace intarsia::halide {
 namespace {
@@ -34,14 +34,13 @@ Shape dense_strides(const Shape& shape, const Order& order) {
 std::optional<Storage> view_storage(const Graph& graph, const Node& node, const Storage& in) {
   Shape from = shape_of(graph, node.inputs[0]), to = shape_of(graph, node.outputs[0]);
   Storage out{in.root, in.offset, Shape(to.size())};
-  if (node.op == "Transpose") {
-    std::vector<int64_t> perm = node.attributes.get_ints("perm");
+  if (op_of(node) == CoreOp::transpose) {
+    const std::vector<int64_t> perm = attributes_of<TransposeAttributes>(node).perm;
     for (size_t i = 0; i < to.size(); ++i) out.strides[i] = in.strides[static_cast<size_t>(perm[i])];
     return out;
   }
-  if (node.op == "Slice") {
-    std::vector<int64_t> starts = node.attributes.get_ints("starts"),
-                         steps = node.attributes.get_ints("steps");
+  if (op_of(node) == CoreOp::slice) {
+    const auto [starts, steps] = attributes_of<SliceAttributes>(node);
     for (size_t i = 0; i < to.size(); ++i) {
       if (steps[i] < 0) return std::nullopt;
       out.strides[i] = in.strides[i] * (to[i] > 1 ? steps[i] : 1);
@@ -49,7 +48,7 @@ std::optional<Storage> view_storage(const Graph& graph, const Node& node, const 
     }
     return out;
   }
-  if (node.op == "Expand") {
+  if (op_of(node) == CoreOp::expand) {
     for (size_t i = 0; i < to.size(); ++i) out.strides[i] = from[i] == to[i] ? in.strides[i] : 0;
     return out;
   }
@@ -66,12 +65,12 @@ std::vector<Order> wanted_orders(const Graph& graph) {
     const Node& node = graph.nodes[n];
     const Order& out = wanted[index(node.outputs[0])];
     size_t rank = graph.value(node.outputs[0]).type.shape->size();
-    if (node.op == "Conv") {
+    if (op_of(node) == CoreOp::conv) {
       wanted[index(node.inputs[0])] = channels_last(rank);
-    } else if (node.op == "Reshape") {
+    } else if (op_of(node) == CoreOp::reshape) {
       wanted[index(node.inputs[0])] = identity_order(graph.value(node.inputs[0]).type.shape->size());
-    } else if (node.op == "Transpose" && !out.empty()) {
-      std::vector<int64_t> perm = node.attributes.get_ints("perm");
+    } else if (op_of(node) == CoreOp::transpose && !out.empty()) {
+      const std::vector<int64_t> perm = attributes_of<TransposeAttributes>(node).perm;
       Order order;
       for (size_t axis : out) order.push_back(static_cast<size_t>(perm[axis]));
       wanted[index(node.inputs[0])] = order;
@@ -106,10 +105,10 @@ Order own_order(const Graph& graph, const Node& node, const std::vector<Storage>
                 const Order& wanted) {
   size_t rank = graph.value(node.outputs[0]).type.shape->size();
   if (std::ranges::find(graph.outputs, node.outputs[0]) != graph.outputs.end()) return identity_order(rank);
-  if (node.op == "Conv" || form_of(node) == Form::window) return channels_last(rank);
-  if (node.op == "MatMul" || (node.op == "Copy" && !wanted.empty()))
+  if (op_of(node) == CoreOp::conv || form_of(node) == Form::window) return channels_last(rank);
+  if (op_of(node) == CoreOp::matmul || (op_of(node) == CoreOp::copy && !wanted.empty()))
     return wanted.empty() ? identity_order(rank) : wanted;
-  if (node.op == "Reshape" || form_of(node) == Form::recurrence) return identity_order(rank);
+  if (op_of(node) == CoreOp::reshape || form_of(node) == Form::recurrence) return identity_order(rank);
   ValueId leader = leading_input(graph, node);
   return leader == no_value ? identity_order(rank) : storage_order(storage[index(leader)].strides);
 }
@@ -132,7 +131,7 @@ Graph insert_concat_copies(const Graph& graph) {
   // Later concats first: where concats nest, the largest owns the memory.
   for (size_t n = graph.nodes.size(); n-- > 0;) {
     const Node& node = graph.nodes[n];
-    if (node.op != "Concat") continue;
+    if (op_of(node) != CoreOp::concat) continue;
     for (ValueId input : node.inputs) {
       NodeId producer = graph.value(input).producer;
       bool own = producer != no_node && form_of(graph.node(producer)) != Form::view && !taken[index(input)];
@@ -147,7 +146,7 @@ Graph insert_concat_copies(const Graph& graph) {
       ValueId from = node.inputs[i];
       std::string name = fmt::format("copy{}_{}", n, i);
       ValueId copy = result.add_value(name, graph.value(from).type);
-      result.add_node({name, "Copy", "", node.version, {from}, {copy}, {}, {}});
+      result.add_node(make_node(name, CoreOp::copy, {from}, {copy}));
       node.inputs[i] = copy;
     }
     result.add_node(std::move(node));
@@ -158,8 +157,8 @@ Graph insert_concat_copies(const Graph& graph) {
 std::vector<Claim> find_claims(const Graph& graph) {
   std::vector<Claim> claims(graph.values.size());
   for (const Node& node : graph.nodes) {
-    if (node.op != "Concat") continue;
-    auto axis = static_cast<size_t>(node.attributes.get_int("axis", 0));
+    if (op_of(node) != CoreOp::concat) continue;
+    auto axis = static_cast<size_t>(attributes_of<AxisAttributes>(node).axis);
     int64_t start = 0;
     for (ValueId input : node.inputs) {
       claims[index(input)] = {node.outputs[0], axis, start};
@@ -199,7 +198,7 @@ class ChannelCopies {
   bool is_made_by_channels(ValueId value) const {
     while (graph_.value(value).producer != no_node) {
       const Node& node = graph_.node(graph_.value(value).producer);
-      if (node.op == "Conv" || form_of(node) == Form::window) return true;
+      if (op_of(node) == CoreOp::conv || form_of(node) == Form::window) return true;
       if (form_of(node) != Form::elementwise) return false;
       value = leading_input(graph_, node);
       if (value == no_value || readers_[index(value)].size() != 1) return false;
@@ -210,14 +209,14 @@ class ChannelCopies {
   ValueId add_copy(ValueId from, ValueId to) {
     const std::string name = fmt::format("channels{}", result_.nodes.size());
     if (to == no_value) to = result_.add_value(name, graph_.value(from).type);
-    result_.add_node({name, "Copy", "", 0, {from}, {to}, {}, {}});
+    result_.add_node(make_node(name, CoreOp::copy, {from}, {to}));
     return to;
   }
 
   void add(Node node) {
     for (ValueId& input : node.inputs)
       if (const auto at = instead_.find(input); at != instead_.end()) input = at->second;
-    const ValueId from = node.op == "Conv" ? node.inputs[0] : no_value;
+    const ValueId from = op_of(node) == CoreOp::conv ? node.inputs[0] : no_value;
     if (from != no_value && index(from) < graph_.values.size() && !graph_.value(from).constant &&
         are_channels_apart(from)) {
       auto [at, is_new] = copies_.try_emplace(from, no_value);
@@ -246,9 +245,9 @@ class ChannelCopies {
   std::map<ValueId, ValueId> instead_;  // of outputs: what others in the region read
 };
 
-class Chooser {
+class LayoutChooser {
  public:
-  explicit Chooser(const Graph& graph) {
+  explicit LayoutChooser(const Graph& graph) {
     layouts_.graph = insert_concat_copies(graph);
     wanted_ = wanted_orders(layouts_.graph);
     orders_.resize(layouts_.graph.values.size());
@@ -344,8 +343,8 @@ std::optional<Shape> reshape_strides(const Shape& from, const Shape& strides, co
 }
 
 Layouts choose_layouts(const Graph& graph) {
-  const Layouts layouts = Chooser(graph).choose();
-  return Chooser(ChannelCopies(layouts).insert()).choose();
+  const Layouts layouts = LayoutChooser(graph).choose();
+  return LayoutChooser(ChannelCopies(layouts).insert()).choose();
 }
 
 std::string print_layouts(const Layouts& layouts) {

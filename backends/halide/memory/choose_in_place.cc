@@ -8,9 +8,9 @@
 namespace intarsia::halide {
 namespace {
 
-class Chooser {
+class InPlaceChooser {
  public:
-  Chooser(const Layouts& layouts, const std::vector<Call>& calls)
+  InPlaceChooser(const Layouts& layouts, const std::vector<Call>& calls)
       : layouts_(layouts), lifetimes_(find_lifetimes(layouts, calls)) {}
 
   std::optional<size_t> choose(const Call& call, int number) const {
@@ -59,7 +59,7 @@ bool reads_before_it_writes(const Kernel& kernel, size_t input) {
 }
 
 void choose_in_place(const Layouts& layouts, std::vector<Call>& calls) {
-  const Chooser chooser(layouts, calls);
+  const InPlaceChooser chooser(layouts, calls);
   for (size_t c = 0; c < calls.size(); ++c)
     calls[c].kernel.in_place = chooser.choose(calls[c], static_cast<int>(c));
 }

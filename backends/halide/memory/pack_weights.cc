@@ -34,7 +34,7 @@ void pack_as(const Tensor& tensor, const Storage& storage, const Shape& shape, c
   const Shape& packed = out.shape();
   const T* from = static_cast<const T*>(tensor.data()) + storage.offset;
   Packer<T> packer{from, {}, static_cast<T*>(out.data()), packed[1], packed.back(), 0};
-  if (node.op == "MatMul") {
+  if (op_of(node) == CoreOp::matmul) {
     size_t rank = shape.size();
     packer.strides = {storage.strides[rank - 1], storage.strides[rank - 2]};
     packer.channels = shape[rank - 1];

@@ -1,5 +1,7 @@
 #include "backends/halide/memory/plan_memory.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -76,16 +78,15 @@ class Planner {
     const auto& constant = graph_.value(root(value)).constant;
     if (!constant) return place(value);
     const Kernel& kernel = call.kernel;
-    bool packed = kernel.packing.panel > 0 && kernel.anchor != no_node &&
-                  kernel.body.node(kernel.anchor).inputs[1] == kernel.body.inputs[i];
     const Storage& storage = layouts_.storage[index(value)];
-    if (packed) {
-      auto key = std::tuple{value, kernel.packing.panel, kernel.schedule.algorithm};
+    if (kernel.weights() == i && kernel.contraction().packing.panel > 0) {
+      const ContractionSchedule::Algorithm algorithm = kernel.contraction().schedule.algorithm;
+      auto key = std::tuple{value, kernel.contraction().packing.panel, algorithm};
       auto [at, made] = packed_.try_emplace(key, plan_.constants.size());
       if (made)
         plan_.constants.push_back(pack_weights(*constant, storage, *graph_.value(value).type.fixed_shape(),
                                                kernel.body.node(kernel.anchor), kernel.inputs[i].shape,
-                                               kernel.schedule.algorithm));
+                                               algorithm));
       return {Where::constant, at->second, 0};
     }
     auto [at, made] = constants_.try_emplace(root(value), plan_.constants.size());
@@ -102,7 +103,28 @@ class Planner {
   MemoryPlan plan_;
 };
 
+std::string print_place(const Place& place) {
+  constexpr const char* names[] = {"input", "output", "constant", "workspace"};
+  std::string text = names[static_cast<size_t>(place.where)];
+  if (place.where != Where::workspace) text += fmt::format(" {}", place.index);
+  return place.offset > 0 || place.where == Where::workspace ? text + fmt::format("+{}", place.offset) : text;
+}
+
 }  // namespace
+
+std::string print_memory(const Layouts& layouts, const std::vector<Call>& calls, const MemoryPlan& memory) {
+  std::string text =
+      fmt::format("workspace {} bytes, {} constants\n", memory.workspace_bytes, memory.constants.size());
+  for (size_t c = 0; c < calls.size(); ++c) {
+    std::vector<std::string> places;
+    for (const Place& place : memory.places[c]) places.push_back(print_place(place));
+    const std::string to = places.back();
+    places.pop_back();
+    text += fmt::format("%{} = {} of {}\n", layouts.graph.value(calls[c].output).name, to,
+                        fmt::join(places, ", "));
+  }
+  return text;
+}
 
 MemoryPlan plan_memory(const Layouts& layouts, const std::vector<Call>& calls) {
   return Planner(layouts, calls).plan();

@@ -25,4 +25,7 @@ struct MemoryPlan {
 
 MemoryPlan plan_memory(const Layouts& layouts, const std::vector<Call>& calls);
 
+/// "%y = workspace+64 of input 0, constant 1", a line a call.
+std::string print_memory(const Layouts& layouts, const std::vector<Call>& calls, const MemoryPlan& memory);
+
 }  // namespace intarsia::halide

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "backends/halide/core/core_ops.h"
+#include "backends/halide/core/core_attributes.h"
 
 namespace intarsia::halide {
 namespace {
@@ -56,9 +56,8 @@ AttentionSizes attention_sizes(const Graph& graph, const AttentionNodes& nodes) 
 }
 
 std::string print_schedule(const AttentionSchedule& schedule) {
-  const ContractionTile &scores = schedule.scores, &product = schedule.product;
-  return fmt::format("{} rows, scores {} x {} of {}, product {} x {} of {}", schedule.rows, scores.pixels,
-                     scores.panel, scores.lanes, product.pixels, product.panel, product.lanes);
+  const auto& [scores, product, rows] = schedule;
+  return fmt::format("{} rows, scores {}, product {}", rows, print_tile(scores), print_tile(product));
 }
 
 std::vector<AttentionSchedule> attention_schedules(const AttentionSizes& sizes, const Isa& isa, size_t most) {

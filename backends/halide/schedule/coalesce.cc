@@ -72,18 +72,19 @@ void coalesce_elementwise(Kernel& kernel) {
     kernel.body.value(node.outputs[0]).type.shape = to_symbolic(kernel.output.shape);
 }
 
+/// A convolution of single pixels.
 bool is_pointwise(const Node& node, const Shape& weights) {
-  auto all = [&](const char* name, int64_t number) {
-    return std::ranges::all_of(node.attributes.get_ints(name), [=](int64_t n) { return n == number; });
-  };
-  return node.op == "Conv" && element_count(Shape(weights.begin() + 2, weights.end())) == 1 &&
-         all("strides", 1) && all("pads", 0) && all("spread", 1);
+  const ConvAttributes conv = attributes_of<ConvAttributes>(node);
+  return element_count(Shape(weights.begin() + 2, weights.end())) == 1 && all_are(conv.strides, 1) &&
+         all_are(conv.pads, 0) && all_are(conv.spread, 1);
 }
 
 void coalesce_pointwise(Kernel& kernel) {
   const Node& node = kernel.body.node(kernel.anchor);
   size_t rank = kernel.output.shape.size();
-  if (node.op != "Conv" || !is_pointwise(node, *kernel.body.value(node.inputs[1]).type.fixed_shape())) return;
+  if (op_of(node) != CoreOp::conv ||
+      !is_pointwise(node, *kernel.body.value(node.inputs[1]).type.fixed_shape()))
+    return;
   std::vector<Argument*> all{&kernel.output};
   for (size_t i = 0; i < kernel.inputs.size(); ++i)
     if (kernel.body.inputs[i] != node.inputs[1]) all.push_back(&kernel.inputs[i]);

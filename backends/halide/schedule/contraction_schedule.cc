@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "backends/halide/core/core_ops.h"
+#include "backends/halide/core/core_attributes.h"
 #include "backends/halide/schedule/winograd.h"
 
 namespace intarsia::halide {
@@ -51,7 +51,7 @@ std::vector<ContractionSchedule> with_tiles(Algorithm algorithm, const std::vect
 
 std::vector<ContractionSchedule> depthwise_schedules(const Node& conv, const ContractionTile& tile,
                                                      size_t most) {
-  if (!all_are(conv.attributes.get_ints("spread"), 1)) return {{Algorithm::depthwise, tile}};
+  if (!all_are(attributes_of<ConvAttributes>(conv).spread, 1)) return {{Algorithm::depthwise, tile}};
   std::vector<ContractionSchedule> schedules{{Algorithm::depthwise_in_place, tile}};
   if (most > 1) schedules.push_back({Algorithm::depthwise, tile});
   return schedules;
@@ -83,15 +83,15 @@ std::vector<ContractionSchedule> winograd_schedules(const ContractionSizes& s, c
 std::string print_schedule(const ContractionSchedule& schedule) {
   constexpr const char* names[] = {"direct", "depthwise", "depthwise_in_place", "winograd_2x2",
                                    "winograd_4x4"};
-  return fmt::format("{} {} x {} of {}, threads by {}", names[static_cast<size_t>(schedule.algorithm)],
-                     schedule.tile.pixels, schedule.tile.panel, schedule.tile.lanes,
-                     schedule.threads_share_rows ? "rows" : "panels");
+  const auto& [algorithm, tile, threads_share_rows] = schedule;
+  return fmt::format("{} {}, threads by {}", names[static_cast<size_t>(algorithm)], print_tile(tile),
+                     threads_share_rows ? "rows" : "panels");
 }
 
 ContractionSizes contraction_sizes(const Graph& body, const Node& anchor) {
   const Shape weights = shape_of(body, anchor.inputs[1]), out = shape_of(body, anchor.outputs[0]);
   ContractionSizes sizes;
-  if (anchor.op == "MatMul") {
+  if (op_of(anchor) == CoreOp::matmul) {
     sizes.batch = element_count(Shape(out.begin(), out.end() - 2));
     sizes.channels = out.back();
     sizes.depth = shape_of(body, anchor.inputs[0]).back();
@@ -99,7 +99,7 @@ ContractionSizes contraction_sizes(const Graph& body, const Node& anchor) {
     return sizes;
   }
   sizes.batch = out[0];
-  sizes.group = anchor.attributes.get_int("group", 1);
+  sizes.group = attributes_of<ConvAttributes>(anchor).group;
   sizes.channels = out[1] / sizes.group;
   sizes.depth = weights[1];
   sizes.pixels.assign(out.begin() + 2, out.end());
@@ -108,13 +108,11 @@ ContractionSizes contraction_sizes(const Graph& body, const Node& anchor) {
 }
 
 bool allows_winograd(const Graph& body, const Node& anchor) {
-  if (anchor.op != "Conv" || body.value(anchor.outputs[0]).type.dtype != DType::f32) return false;
+  if (op_of(anchor) != CoreOp::conv || body.value(anchor.outputs[0]).type.dtype != DType::f32) return false;
   const ContractionSizes sizes = contraction_sizes(body, anchor);
-  const Shape ones(sizes.kernel.size(), 1);
-  return sizes.kernel == Shape{3, 3} && sizes.group == 1 &&
-         all_are(anchor.attributes.get_ints("strides"), 1) &&
-         all_are(anchor.attributes.get_ints("dilations"), 1) &&
-         all_are(anchor.attributes.get_ints("spread", ones), 1);
+  const ConvAttributes conv = attributes_of<ConvAttributes>(anchor);
+  return sizes.kernel == Shape{3, 3} && conv.group == 1 && all_are(conv.strides, 1) &&
+         all_are(conv.dilations, 1) && all_are(conv.spread, 1);
 }
 
 std::vector<ContractionSchedule> contraction_schedules(const Graph& body, const Node& anchor, const Isa& isa,
@@ -123,7 +121,7 @@ std::vector<ContractionSchedule> contraction_schedules(const Graph& body, const 
   const int bytes = dtype_bits(body.value(anchor.outputs[0]).type.dtype) / 8;
   const std::vector<ContractionTile> tiles =
       rank_contraction_tiles(isa, bytes, sizes.channels, pixel_row(sizes, bytes, space.threads));
-  if (space.constant_weights && anchor.op == "Conv" && sizes.group > 1 && sizes.depth == 1 &&
+  if (space.constant_weights && op_of(anchor) == CoreOp::conv && sizes.group > 1 && sizes.depth == 1 &&
       sizes.channels == 1)
     return depthwise_schedules(anchor, tiles[0], space.most_tiles);
   std::vector<ContractionSchedule> direct = with_tiles(Algorithm::direct, tiles, space.most_tiles);

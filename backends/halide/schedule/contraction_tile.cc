@@ -1,5 +1,7 @@
 #include "backends/halide/schedule/contraction_tile.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -16,6 +18,11 @@ constexpr int64_t block_bytes = 512 * 1024;
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
+
+std::string print_tile(const ContractionTile& tile) {
+  const auto& [lanes, panel, pixels, exact] = tile;
+  return fmt::format("{} x {} of {}{}", pixels, panel, lanes, exact ? "" : ", panels overlap");
+}
 
 /// Cycles over all tiles, for one step of the reduction: a multiply-add a cycle, at least 8 chains to hide
 /// its latency, and something for loads, more for weights, which stream from the second-level cache.

@@ -17,6 +17,9 @@ struct ContractionTile {
   bool operator==(const ContractionTile&) const = default;
 };
 
+/// "14 x 16 of 16": pixels, panel, lanes.
+std::string print_tile(const ContractionTile& tile);
+
 /// Rows, or tiles of a row, in blocks of equal size; the last block begins earlier where the size does not
 /// divide them.
 struct RowBlocks {

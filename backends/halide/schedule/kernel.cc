@@ -1,6 +1,9 @@
 #include "backends/halide/schedule/kernel.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <cstring>
 #include <map>
 
 #include "backends/halide/schedule/coalesce.h"
@@ -25,7 +28,8 @@ class Maker {
     kernel.body.outputs = {local_.at(group_.output)};
     kernel.output = argument(group_.output);
     coalesce(kernel);
-    if (kernel.form == Form::contraction) kernel.weights = constant_weights();
+    if (kernel.form == Form::contraction) kernel.details = ContractionDetails{constant_weights(), {}, {}};
+    if (group_.attention) kernel.details = AttentionDetails{in_body(*group_.attention), {}};
     return std::move(call_);
   }
 
@@ -34,10 +38,17 @@ class Maker {
     return {graph_.value(id).type.dtype, shape_of(graph_, id), layouts_.storage[index(id)].strides};
   }
 
+  /// The body has the group's nodes in their order.
+  AttentionNodes in_body(const AttentionNodes& attention) const {
+    std::vector<NodeId> nodes = attention.all();
+    for (NodeId& node : nodes) node = NodeId(std::ranges::find(group_.nodes, node) - group_.nodes.begin());
+    return AttentionNodes::from_all(nodes);
+  }
+
   void add_node(const Node& node) {
     Graph& body = call_.kernel.body;
     Form form = form_of(node);
-    Node copy{fmt::format("n{}", body.nodes.size()), node.op, "", node.version, {}, {}, {}, node.attributes};
+    Node copy = make_node(fmt::format("n{}", body.nodes.size()), op_of(node), {}, {}, read_attributes(node));
     bool anchor = form != Form::elementwise && form != Form::rows;
     for (ValueId input : node.inputs) copy.inputs.push_back(use(input, anchor));
     for (ValueId output : node.outputs) {
@@ -77,7 +88,7 @@ class Maker {
     if (!graph_.value(call_.inputs[slot]).constant) return std::nullopt;
     const Shape weights = shape_of(kernel.body, *at);
     const bool one_matrix = element_count(weights) == weights[weights.size() - 2] * weights.back();
-    return node.op != "MatMul" || one_matrix ? std::optional(slot) : std::nullopt;
+    return op_of(node) != CoreOp::matmul || one_matrix ? std::optional(slot) : std::nullopt;
   }
 
   const Layouts& layouts_;
@@ -91,49 +102,99 @@ std::string attribute_text(const AttributeValue& value) {
   if (auto* number = std::get_if<int64_t>(&value)) return fmt::format("{}", *number);
   if (auto* number = std::get_if<float>(&value)) return fmt::format("{}", *number);
   if (auto* text = std::get_if<std::string>(&value)) return *text;
-  if (auto* numbers = std::get_if<std::vector<int64_t>>(&value))
-    return fmt::format("[{}]", fmt::join(*numbers, ","));
-  if (auto* numbers = std::get_if<std::vector<float>>(&value))
-    return fmt::format("[{}]", fmt::join(*numbers, ","));
-  return "?";
+  auto* numbers = std::get_if<std::vector<int64_t>>(&value);
+  INTARSIA_CHECK(numbers != nullptr);  // core operators have no other attributes
+  return fmt::format("[{}]", fmt::join(*numbers, ","));
 }
 
 std::string argument_text(const Argument& argument) {
-  return fmt::format("{}[{}]:[{}]", dtype_name(argument.dtype), fmt::join(argument.shape, ","),
-                     fmt::join(argument.strides, ","));
+  const auto& [dtype, shape, strides] = argument;
+  return fmt::format("{}[{}]:[{}]", dtype_name(dtype), fmt::join(shape, ","), fmt::join(strides, ","));
+}
+
+/// Its bits, and the number for people.
+std::string number_text(const Tensor& scalar) {
+  uint64_t bits = 0;
+  INTARSIA_CHECK(scalar.bytes() <= sizeof(bits));
+  std::memcpy(&bits, scalar.data(), scalar.bytes());
+  return fmt::format("{}({:#x} {:.9g})", dtype_name(scalar.dtype()), bits, read_scalar(scalar).value_or(0));
 }
 
 std::string value_text(const Graph& body, ValueId id) {
   const Value& value = body.value(id);
-  if (!value.constant) return fmt::format("{}", index(id));
-  // Whole numbers of 64 bits do not survive a double.
-  if (value.type.dtype == DType::i64 || value.type.dtype == DType::u64)
-    return fmt::format("{}({:#x})", dtype_name(value.type.dtype),
-                       *static_cast<const uint64_t*>(value.constant->data()));
-  return fmt::format("{}({:.17g})", dtype_name(value.type.dtype), read_scalar(*value.constant).value_or(0));
+  return value.constant ? number_text(*value.constant) : fmt::format("{}", index(id));
+}
+
+std::string isa_text(const Isa& isa) {
+  const auto& [level, vector_bytes, registers] = isa;
+  return fmt::format("{} with {} vectors of {} bytes", level, registers, vector_bytes);
+}
+
+std::string place_text(const std::optional<size_t>& input) {
+  return input ? fmt::format("{}", *input) : "none";
+}
+
+struct DetailsText {
+  std::string operator()(const std::monostate&) const { return ""; }
+  std::string operator()(const ContractionDetails& details) const {
+    const auto& [weights, schedule, packing] = details;
+    const auto& [panel, panels] = packing;
+    return fmt::format("schedule {}, weights {} in {} panels of {}\n", print_schedule(schedule),
+                       place_text(weights), panels, panel);
+  }
+  std::string operator()(const RecurrenceDetails& details) const {
+    const auto& [tile] = details;
+    return fmt::format("schedule {}\n", print_tile(tile));
+  }
+  std::string operator()(const AttentionDetails& details) const {
+    const auto& [nodes, schedule] = details;
+    std::vector<uint32_t> numbers;
+    for (NodeId node : nodes.all()) numbers.push_back(static_cast<uint32_t>(node));
+    return fmt::format("schedule {}, of nodes {}\n", print_schedule(schedule), fmt::join(numbers, " "));
+  }
+};
+
+std::string node_text(const Graph& body, const Node& node) {
+  std::string text;
+  for (ValueId output : node.outputs)
+    text += fmt::format("{} {} ", index(output), print_type(body.value(output).type));
+  text += "= " + node.op;
+  for (ValueId input : node.inputs) text += " " + value_text(body, input);
+  for (const auto& [name, value] : node.attributes)
+    text += fmt::format(" {}={}", name, attribute_text(value));
+  return text + "\n";
 }
 
 }  // namespace
 
+std::optional<size_t> Kernel::weights() const {
+  const auto* of = std::get_if<ContractionDetails>(&details);
+  return of ? of->weights : std::nullopt;
+}
+
+/// A field that is added breaks the bindings here and in what this calls: it belongs into the text.
 std::string Kernel::text() const {
-  std::string text = fmt::format("form {} threads {} {}\n", static_cast<int>(form), threads, isa.level);
-  if (form == Form::recurrence) text += fmt::format("schedule {}\n", print_schedule(schedule));
-  if (form == Form::contraction)
-    text +=
-        fmt::format("schedule {} panels {}x{}\n", print_schedule(schedule), packing.panels, packing.panel);
-  if (form == Form::attention) text += fmt::format("schedule {}\n", print_schedule(attention));
-  if (in_place) text += fmt::format("in place of {}\n", index(body.inputs[*in_place]));
+  const auto& [form, isa, body, anchor, inputs, output, in_place, threads, details] = *this;
+  std::string text = fmt::format("form {} threads {} {}\n", name_of(form), threads, isa_text(isa));
+  text += std::visit(DetailsText(), details);
+  if (in_place) text += fmt::format("in place of {}\n", *in_place);
   for (size_t i = 0; i < inputs.size(); ++i)
-    text += fmt::format("in {} {}\n", index(body.inputs[i]), argument_text(inputs[i]));
-  for (const Node& node : body.nodes) {
-    text += fmt::format("{} {} =", index(node.outputs[0]), print_type(body.value(node.outputs[0]).type)) +
-            node.op;
-    for (ValueId input : node.inputs) text += " " + value_text(body, input);
-    for (const auto& [name, value] : node.attributes)
-      text += fmt::format(" {}={}", name, attribute_text(value));
-    text += "\n";
-  }
+    text += fmt::format("in {} {} {}\n", index(body.inputs[i]), print_type(body.value(body.inputs[i]).type),
+                        argument_text(inputs[i]));
+  for (const Node& node : body.nodes) text += node_text(body, node);
+  if (anchor != no_node) text += fmt::format("anchor {}\n", index(anchor));
   return text + fmt::format("out {} {}\n", index(body.outputs[0]), argument_text(output));
+}
+
+std::string print_calls(const Layouts& layouts, const std::vector<Call>& calls) {
+  std::string text;
+  for (const Call& call : calls) {
+    text += fmt::format("%{} ({}) = kernel of", layouts.graph.value(call.output).name, call.source);
+    for (ValueId input : call.inputs) text += fmt::format(" %{}", layouts.graph.value(input).name);
+    text += call.times > 1 ? fmt::format(", {} times\n", call.times) : "\n";
+    text += call.kernel.text() + "\n";
+  }
+  return text;
 }
 
 std::vector<Call> make_kernels(const Layouts& layouts, const std::vector<Group>& groups, const Isa& isa,

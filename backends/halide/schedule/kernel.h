@@ -1,11 +1,12 @@
-// One kernel: a small graph and where its tensors' elements lie. All that decides the code is in here, so
-// kernels with equal text are one kernel.
+// One kernel: a small graph and where its tensors' elements lie. All that decides the code is in here.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
+#include "backends/halide/core/core_attributes.h"
 #include "backends/halide/fuse/fuse.h"
 #include "backends/halide/schedule/attention_schedule.h"
 #include "backends/halide/schedule/contraction_schedule.h"
@@ -18,7 +19,26 @@ namespace intarsia::halide {
 struct Packing {
   int64_t panel = 0;   // output channels of a panel; 0: not packed
   int64_t panels = 0;  // of a group
+  bool operator==(const Packing&) const = default;
 };
+
+/// What a kernel has beside its body, by its form; nothing for a form that has one way to be computed.
+struct ContractionDetails {
+  std::optional<size_t> weights;  // the input that holds weights known at compile time
+  ContractionSchedule schedule;
+  Packing packing;  // of the weights
+  bool operator==(const ContractionDetails&) const = default;
+};
+struct RecurrenceDetails {
+  ContractionTile tile;  // rows of the batch by units of all gates
+  bool operator==(const RecurrenceDetails&) const = default;
+};
+struct AttentionDetails {
+  AttentionNodes nodes;  // of the body
+  AttentionSchedule schedule;
+  bool operator==(const AttentionDetails&) const = default;
+};
+using KernelDetails = std::variant<std::monostate, ContractionDetails, RecurrenceDetails, AttentionDetails>;
 
 /// A tensor as a kernel's argument: element (i0, i1, ...) at i0 * strides[0] + ... from the argument's
 /// address.
@@ -35,13 +55,27 @@ struct Kernel {
   NodeId anchor = no_node;         // the contraction, window, movement or scan
   std::vector<Argument> inputs;    // of the body's inputs
   Argument output;                 // as the body has it
-  std::optional<size_t> weights;   // of a contraction: the input that holds weights known at compile time
-  ContractionSchedule schedule;    // of a contraction or a recurrence
-  AttentionSchedule attention;     // of an attention
-  Packing packing;                 // of the weights
   std::optional<size_t> in_place;  // the input that the output is written over; the same address
   int threads = 1;
-  std::string text() const;  // the signature
+  KernelDetails details;  // of its form
+
+  /// All of the above: kernels with equal text have equal code, and another field is another text.
+  std::string text() const;
+
+  // Of a kernel of that form.
+  const ContractionDetails& contraction() const { return details_as<ContractionDetails>(); }
+  const RecurrenceDetails& recurrence() const { return details_as<RecurrenceDetails>(); }
+  const AttentionDetails& attention() const { return details_as<AttentionDetails>(); }
+  /// The input that holds weights known at compile time.
+  std::optional<size_t> weights() const;
+
+ private:
+  template <typename T>
+  const T& details_as() const {
+    const T* typed = std::get_if<T>(&details);
+    INTARSIA_CHECK(typed != nullptr);
+    return *typed;
+  }
 };
 
 /// Where an argument lies in its value while a call repeats its kernel, in elements.
@@ -70,5 +104,8 @@ struct Call {
 /// Step 5: the calls of a region in order.
 std::vector<Call> make_kernels(const Layouts& layouts, const std::vector<Group>& groups, const Isa& isa,
                                int threads);
+
+/// A line "%y (conv1) = kernel of %x %w" for each call, with how often it is repeated, and its kernel's text.
+std::string print_calls(const Layouts& layouts, const std::vector<Call>& calls);
 
 }  // namespace intarsia::halide

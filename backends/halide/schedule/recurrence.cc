@@ -47,11 +47,13 @@ Argument step_argument(const Layouts& layouts, ValueId value, bool over_time) {
 Kernel make_step(const Node& node, const std::vector<Argument>& inputs, const Argument& output, int threads) {
   Kernel kernel;
   kernel.form = Form::recurrence;
+  kernel.details = RecurrenceDetails{};
   kernel.threads = threads;
   kernel.inputs = inputs;
   kernel.output = output;
-  Node step{"n0", node.op, "", node.version, {}, {}, {}, node.attributes};
-  step.attributes.erase("reverse");  // said by the walks
+  RecurrenceAttributes attributes = attributes_of<RecurrenceAttributes>(node);
+  attributes.reverse = false;  // said by the walks
+  Node step = make_node("n0", op_of(node), {}, {}, attributes);
   for (const Argument& input : inputs) {
     step.inputs.push_back(kernel.body.add_value(fmt::format("v{}", step.inputs.size()),
                                                 {input.dtype, to_symbolic(input.shape)}));
@@ -78,33 +80,33 @@ RecurrenceSizes recurrence_sizes(const Graph& body, const Node& step) {
           .gates_together = weights[2]};
 }
 
-std::vector<ContractionSchedule> recurrence_schedules(const Graph& body, const Node& step, const Isa& isa,
-                                                      size_t most) {
+std::vector<ContractionTile> recurrence_tiles(const Graph& body, const Node& step, const Isa& isa,
+                                              size_t most) {
   const RecurrenceSizes s = recurrence_sizes(body, step);
   const int64_t lanes = std::min<int64_t>(s.lanes, isa.lanes(sizeof(float)));
-  std::vector<std::pair<double, ContractionSchedule>> ranked;
+  std::vector<std::pair<double, ContractionTile>> ranked;
   for (int64_t panel : panel_widths(s, lanes)) {
     const int64_t vectors = s.gates_together * panel / lanes;
-    std::pair<double, ContractionSchedule> best{-1, {}};
+    std::pair<double, ContractionTile> best{-1, {}};
     for (int64_t rows = 1; rows <= s.batch; ++rows) {
       const bool narrowest = panel == lanes && rows == 1;
       if (!narrowest && !fits_registers(isa, vectors, rows)) break;
-      const ContractionSchedule schedule{.tile = {lanes, panel, rows}};
-      const double time = cost(s, schedule.tile);
-      if (best.first < 0 || time < best.first) best = {time, schedule};
+      const ContractionTile tile{lanes, panel, rows};
+      const double time = cost(s, tile);
+      if (best.first < 0 || time < best.first) best = {time, tile};
     }
     if (best.first >= 0) ranked.push_back(best);
   }
   std::ranges::stable_sort(ranked, {}, [](const auto& entry) { return entry.first; });
-  std::vector<ContractionSchedule> schedules;
-  for (size_t i = 0; i < std::min(ranked.size(), most); ++i) schedules.push_back(ranked[i].second);
-  return schedules;
+  std::vector<ContractionTile> tiles;
+  for (size_t i = 0; i < std::min(ranked.size(), most); ++i) tiles.push_back(ranked[i].second);
+  return tiles;
 }
 
 std::vector<Call> make_recurrence(const Layouts& layouts, const Node& node, int threads) {
   const ValueId x = node.inputs[recurrent_x], states = node.outputs[0];
   const int64_t steps = shape_of(layouts.graph, states)[0];
-  const bool reverse = node.attributes.get_int("reverse", 0) != 0;
+  const bool reverse = attributes_of<RecurrenceAttributes>(node).reverse;
   const int64_t first = reverse ? steps - 1 : 0, next = reverse ? -1 : 1;
   const int64_t x_stride = layouts.storage[index(x)].strides[0],
                 state_stride = layouts.storage[index(states)].strides[0];

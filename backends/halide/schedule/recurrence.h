@@ -29,8 +29,8 @@ struct RecurrenceSizes {
 RecurrenceSizes recurrence_sizes(const Graph& body, const Node& step);
 
 /// Register tiles of `pixels` rows of the batch by `panel` units of all gates; the analytic choice first.
-std::vector<ContractionSchedule> recurrence_schedules(const Graph& body, const Node& step, const Isa& isa,
-                                                      size_t most);
+std::vector<ContractionTile> recurrence_tiles(const Graph& body, const Node& step, const Isa& isa,
+                                              size_t most);
 
 /// The first step, from `before`, then all others in one call, from the state that the step before wrote.
 ///   %s = LSTM(%x, %h0, %w)   =>   step(x[0], h0, w) -> s[0]

@@ -13,8 +13,8 @@ constexpr size_t most_alike = 4;
 constexpr size_t most_buffers = 90;  // of a kernel: the run half takes 96
 
 bool is_exponent(const Graph& body, ValueId value) {
-  return std::ranges::any_of(body.nodes,
-                             [&](const Node& node) { return node.op == "Pow" && node.inputs[1] == value; });
+  return std::ranges::any_of(
+      body.nodes, [&](const Node& node) { return op_of(node) == CoreOp::pow && node.inputs[1] == value; });
 }
 
 /// The call with its numbers as arguments.

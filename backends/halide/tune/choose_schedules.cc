@@ -23,28 +23,57 @@ bool is_depthwise(Algorithm algorithm) {
 
 /// The kernel with its weights in panels as wide as the register tile, or in one where panels would overlap.
 Kernel with_schedule(Kernel kernel, const ContractionSchedule& schedule) {
-  kernel.schedule = schedule;
-  if (!kernel.weights) return kernel;
+  auto& [weights_input, chosen, packing] = std::get<ContractionDetails>(kernel.details);
+  chosen = schedule;
+  if (!weights_input) return kernel;
   const ContractionSizes sizes = contraction_sizes(kernel.body, kernel.body.node(kernel.anchor));
   const bool depthwise = is_depthwise(schedule.algorithm);
   const int64_t panel = schedule.tile.panel;
   if (depthwise)
-    kernel.packing = {sizes.group, 1};
+    packing = {sizes.group, 1};
   else if (schedule.tile.exact)
-    kernel.packing = {panel, sizes.channels / panel};
+    packing = {panel, sizes.channels / panel};
   else
-    kernel.packing = {sizes.channels, 1};
-  Shape packed{depthwise ? 1 : sizes.group, kernel.packing.panels};
+    packing = {sizes.channels, 1};
+  Shape packed{depthwise ? 1 : sizes.group, packing.panels};
   if (is_winograd(schedule.algorithm))
     packed.insert(packed.end(), 2, winograd_of(schedule.algorithm).points());
   else
     packed.insert(packed.end(), sizes.kernel.begin(), sizes.kernel.end());
-  packed.insert(packed.end(), {sizes.depth, kernel.packing.panel});
-  Argument& weights = kernel.inputs[*kernel.weights];
+  packed.insert(packed.end(), {sizes.depth, packing.panel});
+  Argument& weights = kernel.inputs[*weights_input];
   weights.shape = packed;
   weights.strides = row_major_strides(packed);
-  kernel.body.value(kernel.body.inputs[*kernel.weights]).type.shape = to_symbolic(packed);
+  kernel.body.value(kernel.body.inputs[*weights_input]).type.shape = to_symbolic(packed);
   return kernel;
+}
+
+/// With each schedule of its form that is worth a try.
+std::vector<Kernel> scheduled_variants(const Kernel& kernel, const CompileOptions& options) {
+  const size_t most = most_tiles(options.tuner);
+  std::vector<Kernel> variants;
+  const auto add = [&](const KernelDetails& details) {
+    variants.push_back(kernel);
+    variants.back().details = details;
+  };
+  if (kernel.form == Form::contraction) {
+    const ScheduleSpace space{kernel.weights().has_value(), options.exact_math, most, kernel.threads};
+    for (const ContractionSchedule& schedule :
+         contraction_schedules(kernel.body, kernel.body.node(kernel.anchor), kernel.isa, space))
+      variants.push_back(with_schedule(kernel, schedule));
+  } else if (kernel.form == Form::attention) {
+    const AttentionNodes& nodes = kernel.attention().nodes;
+    for (const AttentionSchedule& schedule :
+         attention_schedules(attention_sizes(kernel.body, nodes), kernel.isa, most))
+      add(AttentionDetails{nodes, schedule});
+  } else if (kernel.form == Form::recurrence) {
+    for (const ContractionTile& tile :
+         recurrence_tiles(kernel.body, kernel.body.node(kernel.anchor), kernel.isa, most))
+      add(RecurrenceDetails{tile});
+  } else {
+    variants.push_back(kernel);
+  }
+  return variants;
 }
 
 /// Kernels that are tried one after the other, should code for them be too expensive to make.
@@ -65,40 +94,16 @@ std::optional<Kernel> plain_variant(const Kernel& kernel) {
 }  // namespace
 
 std::vector<Kernel> kernel_variants(const Kernel& kernel, const CompileOptions& options) {
-  const Isa& isa = kernel.isa;
-  std::vector<Kernel> variants{kernel};
-  if (kernel.form == Form::contraction) {
-    const ScheduleSpace space{kernel.weights.has_value(), options.exact_math, most_tiles(options.tuner),
-                              kernel.threads};
-    variants.clear();
-    for (const ContractionSchedule& schedule :
-         contraction_schedules(kernel.body, kernel.body.node(kernel.anchor), isa, space))
-      variants.push_back(with_schedule(kernel, schedule));
-  }
-  if (kernel.form == Form::attention) {
-    const auto nodes = find_attention(kernel.body, find_readers(kernel.body), NodeId(0));
-    variants.clear();
-    for (const AttentionSchedule& schedule :
-         attention_schedules(attention_sizes(kernel.body, *nodes), isa, most_tiles(options.tuner))) {
-      variants.push_back(kernel);
-      variants.back().attention = schedule;
-    }
-  }
-  if (kernel.form == Form::recurrence) {
-    variants.clear();
-    for (const ContractionSchedule& schedule :
-         recurrence_schedules(kernel.body, kernel.body.node(kernel.anchor), isa, most_tiles(options.tuner)))
-      variants.push_back(with_schedule(kernel, schedule));
-  }
+  std::vector<Kernel> variants = scheduled_variants(kernel, options);
   if (options.tuner == nullptr || options.threads < 2) return variants;
   const size_t threaded = variants.size();
   for (size_t i = 0; i < threaded; ++i) {
     variants.push_back(variants[i]);
     variants.back().threads = 1;
-    const ContractionSchedule& schedule = variants[i].schedule;
-    if (kernel.form != Form::contraction || is_depthwise(schedule.algorithm)) continue;
+    if (kernel.form != Form::contraction || is_depthwise(variants[i].contraction().schedule.algorithm))
+      continue;
     variants.push_back(variants[i]);
-    variants.back().schedule.threads_share_rows = false;
+    std::get<ContractionDetails>(variants.back().details).schedule.threads_share_rows = false;
   }
   return variants;
 }

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <map>
 
-#include "backends/halide/emit/encode_plan.h"
-#include "backends/halide/emit/glue_object.h"
 #include "backends/halide/emit/kernel_costs.h"
+#include "backends/halide/emit/make_region.h"
 
 namespace intarsia::halide {
 namespace {
@@ -42,7 +41,7 @@ class Batch {
     std::vector<ByteRange>& read = uses_.emplace_back().read;
     for (size_t i = 0; i < kernel.inputs.size(); ++i) {
       const Argument& input = kernel.inputs[i];
-      if (kernel.weights == i) {
+      if (kernel.weights() == i) {
         places.push_back({Where::constant, constant(input), 0});
       } else {
         places.push_back({Where::workspace, 0, inputs});
@@ -66,17 +65,9 @@ class Batch {
       uses_[i].written = {input_bytes_, input_bytes_ + bytes_of(calls_[i].kernel.output)};
     }
     memory_.workspace_bytes = input_bytes_ + output_bytes_;
-    CompiledRegion region;
     CompileOptions nameless = options;
     nameless.keep_names = false;
-    region.blob = encode_plan({}, calls_, emitted_, nameless, memory_);
-    region.constants = std::move(memory_.constants);
-    region.workspace_bytes = memory_.workspace_bytes;
-    region.kernels = static_cast<int>(calls_.size());
-    std::map<std::string, const std::string*> objects;
-    for (const EmittedKernel& kernel : emitted_) objects.emplace(kernel.symbol, &kernel.object_file);
-    for (const auto& [symbol, object] : objects) region.object_files.push_back(*object);
-    region.object_files.push_back(glue_object());
+    const CompiledRegion region = make_region({}, calls_, emitted_, std::move(memory_), nameless, {});
     std::vector<int64_t> times = TRY(options.tuner->time_kernels({region, uses_}, options.threads));
     INTARSIA_CHECK(times.size() == calls_.size());
     return times;

@@ -45,12 +45,41 @@ TEST(HalideCodegen, KernelsAreTheSameAfterTheWayToAWorker) {
     const auto calls = make_calls(one.text, {2});
     ASSERT_TRUE(calls) << one.name << ": " << calls.error().message;
     for (const halide::Call& call : *calls) {
-      const auto there = halide::decode_request(halide::encode_request({call.kernel, "name", true, 0.5}));
+      const auto there = halide::decode_request(halide::encode_request({call.kernel, true, 0.5}));
       ASSERT_TRUE(there) << there.error().message;
       EXPECT_EQ(there->kernel.text(), call.kernel.text()) << one.name;
-      EXPECT_EQ(there->kernel.weights, call.kernel.weights) << one.name;
-      EXPECT_EQ(std::tuple(there->name, there->checks, there->cpu_seconds), std::tuple("name", true, 0.5));
+      EXPECT_EQ(there->kernel.details, call.kernel.details) << one.name;
+      EXPECT_EQ(std::tuple(there->checks, there->cpu_seconds), std::tuple(true, 0.5));
     }
+  }
+}
+
+/// The code of a kernel that cannot work in place is that of the same kernel out of place, byte for byte.
+TEST(HalideCodegen, WhatWritesTwiceIsMadeOutOfPlace) {
+  const auto relu = [](int64_t size) {
+    return fmt::format("input %x : f32[{}]\n%y = Relu(%x)\noutput %y", size);
+  };
+  const auto softmax = [](int64_t axis) {
+    return fmt::format("input %x : f32[13,19]\n%y = Softmax(%x) {{axis={}}}\noutput %y", axis);
+  };
+  const std::tuple<std::string, bool> regions[] = {
+      {relu(32), true}, {relu(33), false}, {softmax(0), false}, {softmax(1), true}};
+  for (const auto& [text, is_possible] : regions) {
+    const auto calls = make_calls(text, {1});
+    ASSERT_TRUE(calls) << calls.error().message;
+    const halide::Kernel& plain = calls->front().kernel;
+    halide::Kernel in_place = plain;
+    in_place.in_place = 0;
+    halide::Emitter first, second;
+    const halide::Kernel *wanted = &in_place, *other = &plain;
+    const auto got = first.emit(std::span(&wanted, 1), {}, {1}),
+               out_of_place = second.emit(std::span(&other, 1), {}, {1});
+    ASSERT_TRUE(got && out_of_place) << text;
+    const halide::EmittedKernel &a = (*got)[0]->kernel, &b = (*out_of_place)[0]->kernel;
+    EXPECT_EQ(a.in_place, is_possible) << text;
+    EXPECT_EQ(a.symbol == b.symbol, !is_possible) << text;
+    EXPECT_EQ(a.object_file == b.object_file, !is_possible) << text;
+    EXPECT_FALSE(b.in_place);
   }
 }
 

@@ -111,8 +111,7 @@ class RandomNet {
 
 TEST(HalideInPlace, RandomNetsAgreeWithReference) {
   size_t in_place = 0, kernels = 0;
-  halide::RegionOptions options;
-  options.printer = [&](const std::string& step, const std::string& text) {
+  const auto count = [&](std::string_view step, const std::string& text) {
     if (step == "emit_objects") in_place += count_in(text, "in place of"), kernels += count_in(text, "form ");
   };
   for (uint32_t seed = 0; seed < 40; ++seed) {
@@ -129,7 +128,8 @@ TEST(HalideInPlace, RandomNetsAgreeWithReference) {
       ThreadPool threads(number);
       CompileOptions compile{number, seed % 3 == 0 ? "x86-64-v3" : "native"};
       if (seed % 2 == 0) compile.tuner = &tuner;
-      auto loaded = LoadedRegion::make(*graph, compile, options);
+      compile.print_step = count;
+      auto loaded = LoadedRegion::make(*graph, compile, {});
       ASSERT_TRUE(loaded) << loaded.error().message << text;
       auto got = (*loaded)->run(inputs, &threads);
       ASSERT_TRUE(got) << got.error().message;

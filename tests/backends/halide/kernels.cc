@@ -71,8 +71,8 @@ TEST_P(HalideKernels, AgreesWithReference) {
     expect_equal((*loaded)->run_guarded(inputs, true), *want, "guard page behind");
     expect_equal((*loaded)->run_guarded(inputs, false), *want, "guard page before");
   }
-  halide::RegionOptions checked;
-  checked.emit.checks = true;
+  halide::EmitOptions checked;
+  checked.checks = true;
   auto loaded = LoadedRegion::make(*graph, {1, "native", {}}, checked);
   ASSERT_TRUE(loaded) << loaded.error().message;
   expect_equal((*loaded)->run_guarded(inputs, true), *want, "with checks");
@@ -162,8 +162,8 @@ TEST(HalideRegion, CountsKernelsWithAndWithoutTheGlue) {
       make_graph("graph \"case\" opsets {\"\": 18}\ninput %x : f32[4]\n%y = Relu(%x)\noutput %y\n");
   ASSERT_TRUE(graph) << graph.error().message;
   for (bool checks : {false, true}) {
-    halide::RegionOptions options;
-    options.emit.checks = checks;
+    halide::EmitOptions options;
+    options.checks = checks;
     const auto compiled = halide::compile_region(*graph, test_emitter(), {1, "native"}, options);
     ASSERT_TRUE(compiled) << compiled.error().message;
     EXPECT_EQ(compiled->kernels, 1);

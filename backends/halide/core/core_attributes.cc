@@ -1,0 +1,201 @@
+#include "backends/halide/core/core_attributes.h"
+
+#include <algorithm>
+#include <array>
+
+namespace intarsia::halide {
+namespace {
+
+constexpr auto pad_modes = std::to_array<std::string_view>({"constant", "reflect", "edge", "wrap"});
+
+AttributeValue to_value(int64_t number) { return number; }
+AttributeValue to_value(bool flag) { return int64_t{flag}; }
+AttributeValue to_value(float number) { return number; }
+AttributeValue to_value(const std::optional<float>& number) { return *number; }
+AttributeValue to_value(const std::vector<int64_t>& numbers) { return numbers; }
+AttributeValue to_value(PadMode mode) { return std::string(name_of(mode)); }
+
+template <typename T>
+const T& get_checked(const AttributeValue& value) {
+  const T* typed = std::get_if<T>(&value);
+  INTARSIA_CHECK(typed != nullptr);
+  return *typed;
+}
+
+void from_value(const AttributeValue& value, int64_t& to) { to = get_checked<int64_t>(value); }
+void from_value(const AttributeValue& value, bool& to) { to = get_checked<int64_t>(value) != 0; }
+void from_value(const AttributeValue& value, float& to) { to = get_checked<float>(value); }
+void from_value(const AttributeValue& value, std::optional<float>& to) { to = get_checked<float>(value); }
+void from_value(const AttributeValue& value, std::vector<int64_t>& to) {
+  to = get_checked<std::vector<int64_t>>(value);
+}
+void from_value(const AttributeValue& value, PadMode& to) {
+  const std::optional<PadMode> mode = find_pad_mode(get_checked<std::string>(value));
+  INTARSIA_CHECK(mode.has_value());
+  to = *mode;
+}
+
+struct Writer {
+  Attributes to;
+
+  void operator()(const char* name, const auto& field) { to.set(name, to_value(field)); }
+  void operator()(const char* name, const auto& field, const auto& otherwise) {
+    if (field != otherwise) to.set(name, to_value(field));
+  }
+};
+
+struct Reader {
+  const Attributes& from;
+  size_t found = 0;
+
+  void operator()(const char* name, auto& field) {
+    const AttributeValue* value = from.find(name);
+    INTARSIA_CHECK(value != nullptr);
+    from_value(*value, field);
+    ++found;
+  }
+  void operator()(const char* name, auto& field, const auto& otherwise) {
+    field = otherwise;
+    if (from.has(name)) (*this)(name, field);
+  }
+};
+
+CoreAttributes default_attributes_of_elementwise(CoreOp op) {
+  switch (op) {
+    case CoreOp::mod:
+      return ModAttributes{};
+    case CoreOp::bit_shift:
+      return BitShiftAttributes{};
+    case CoreOp::is_inf:
+      return IsInfAttributes{};
+    case CoreOp::exp:
+      return ExpAttributes{};
+    case CoreOp::gelu:
+      return GeluAttributes{};
+    case CoreOp::leaky_relu:
+      return AlphaAttributes{0.01f};
+    case CoreOp::thresholded_relu:
+    case CoreOp::elu:
+    case CoreOp::celu:
+      return AlphaAttributes{};
+    case CoreOp::hard_sigmoid:
+      return HardSigmoidAttributes{};
+    case CoreOp::selu:
+      return SeluAttributes{};
+    case CoreOp::shrink:
+      return ShrinkAttributes{};
+    default:
+      return NoAttributes{};
+  }
+}
+
+CoreAttributes default_attributes_of_movement(CoreOp op) {
+  switch (op) {
+    case CoreOp::transpose:
+      return TransposeAttributes{};
+    case CoreOp::slice:
+      return SliceAttributes{};
+    case CoreOp::concat:
+    case CoreOp::gather:
+    case CoreOp::gather_elements:
+    case CoreOp::one_hot:
+    case CoreOp::interpolate:
+      return AxisAttributes{};
+    case CoreOp::pad:
+      return PadAttributes{};
+    case CoreOp::gather_nd:
+      return GatherNdAttributes{};
+    case CoreOp::trilu:
+      return TriluAttributes{};
+    case CoreOp::reverse_sequence:
+      return ReverseSequenceAttributes{};
+    default:
+      return NoAttributes{};
+  }
+}
+
+CoreAttributes default_attributes_of_window(CoreOp op) {
+  if (op == CoreOp::lrn) return LrnAttributes{};
+  return PoolAttributes{};
+}
+
+CoreAttributes default_attributes_of_rows(CoreOp op) {
+  if (op == CoreOp::arg_max || op == CoreOp::arg_min) return ArgAttributes{};
+  return ReductionAttributes{};
+}
+
+void check_node(const Graph& graph, const Node& node) {
+  read_attributes(node);
+  INTARSIA_CHECK(node.domain.empty() && node.captures.empty() && node.outputs.size() == 1);
+  for (ValueId input : node.inputs) INTARSIA_CHECK(input != no_value);
+  INTARSIA_CHECK(graph.value(node.outputs[0]).type.fixed_shape().has_value());
+}
+
+}  // namespace
+
+std::string_view name_of(PadMode mode) { return pad_modes.at(static_cast<size_t>(mode)); }
+
+std::optional<PadMode> find_pad_mode(std::string_view name) {
+  const auto at = std::ranges::find(pad_modes, name);
+  return at == pad_modes.end() ? std::nullopt : std::optional(static_cast<PadMode>(at - pad_modes.begin()));
+}
+
+CoreAttributes default_attributes(CoreOp op) {
+  switch (form_of(op)) {
+    case Form::elementwise:
+      return default_attributes_of_elementwise(op);
+    case Form::movement:
+    case Form::view:
+    case Form::concat:
+      return default_attributes_of_movement(op);
+    case Form::contraction:
+      return op == CoreOp::conv ? CoreAttributes(ConvAttributes{}) : NoAttributes{};
+    case Form::window:
+      return default_attributes_of_window(op);
+    case Form::rows:
+      return default_attributes_of_rows(op);
+    case Form::scan:
+      return CumSumAttributes{};
+    case Form::recurrence:
+      return RecurrenceAttributes{};
+    case Form::attention:
+      break;  // of kernels alone
+  }
+  INTARSIA_CHECK(false);
+  return {};
+}
+
+CoreAttributes read_attributes(const Node& node) {
+  CoreAttributes attributes = default_attributes(op_of(node));
+  Reader reader{node.attributes};
+  std::visit([&]<typename T>(T& as) { T::fields(as, reader); }, attributes);
+  INTARSIA_CHECK(reader.found == node.attributes.size());
+  return attributes;
+}
+
+std::vector<int64_t> reduced_axes(const Node& node) {
+  const CoreAttributes attributes = read_attributes(node);
+  if (const auto* arg = std::get_if<ArgAttributes>(&attributes)) return arg->axes;
+  INTARSIA_CHECK(std::holds_alternative<ReductionAttributes>(attributes));
+  return std::get<ReductionAttributes>(attributes).axes;
+}
+
+void set_attributes(Node& node, const CoreAttributes& attributes) {
+  INTARSIA_CHECK(attributes.index() == default_attributes(op_of(node)).index());
+  Writer writer;
+  std::visit([&]<typename T>(const T& as) { T::fields(as, writer); }, attributes);
+  node.attributes = std::move(writer.to);
+}
+
+Node make_node(std::string name, CoreOp op, std::vector<ValueId> inputs, std::vector<ValueId> outputs,
+               const CoreAttributes& attributes) {
+  Node node{std::move(name), std::string(name_of(op)), "", 0, std::move(inputs), std::move(outputs), {}, {}};
+  set_attributes(node, attributes);
+  return node;
+}
+
+void check_canonical(const Graph& graph) {
+  for (const Node& node : graph.nodes) check_node(graph, node);
+}
+
+}  // namespace intarsia::halide

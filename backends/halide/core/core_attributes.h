@@ -1,0 +1,278 @@
+// The parameters of core operators: a struct for each family. A node keeps them as the attributes of its text
+// form; here they are read and written as a whole, with their types.
+//   const ConvAttributes conv = attributes_of<ConvAttributes>(node);   ... conv.strides[0] ...
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "backends/halide/core/core_ops.h"
+
+namespace intarsia::halide {
+
+// Each struct lists its fields once, in `fields`: a name in the text and the member. What has a third
+// argument is left out of the text where it equals that; all else is always there.
+
+struct NoAttributes {
+  static void fields(auto&, auto&&) {}
+  bool operator==(const NoAttributes&) const = default;
+};
+
+struct TransposeAttributes {
+  std::vector<int64_t> perm;
+  static void fields(auto& a, auto&& field) { field("perm", a.perm); }
+  bool operator==(const TransposeAttributes&) const = default;
+};
+
+/// Elements start, start + step, ... of each axis, as many as the output has.
+struct SliceAttributes {
+  std::vector<int64_t> starts, steps;
+  static void fields(auto& a, auto&& field) {
+    field("starts", a.starts);
+    field("steps", a.steps);
+  }
+  bool operator==(const SliceAttributes&) const = default;
+};
+
+/// Concat, Gather, GatherElements, OneHot, Interpolate.
+struct AxisAttributes {
+  int64_t axis = 0;
+  static void fields(auto& a, auto&& field) { field("axis", a.axis); }
+  bool operator==(const AxisAttributes&) const = default;
+};
+
+enum class PadMode : uint8_t { constant, reflect, edge, wrap };
+
+/// The name in the text, which is ONNX's.
+std::string_view name_of(PadMode mode);
+std::optional<PadMode> find_pad_mode(std::string_view name);
+
+/// Elements added before each axis; the output's sizes say how many come after it.
+struct PadAttributes {
+  std::vector<int64_t> begin;
+  PadMode mode = PadMode::constant;
+  static void fields(auto& a, auto&& field) {
+    field("begin", a.begin);
+    field("mode", a.mode);
+  }
+  bool operator==(const PadAttributes&) const = default;
+};
+
+struct GatherNdAttributes {
+  int64_t batch_dims = 0;
+  static void fields(auto& a, auto&& field) { field("batch_dims", a.batch_dims); }
+  bool operator==(const GatherNdAttributes&) const = default;
+};
+
+struct TriluAttributes {
+  int64_t k = 0;
+  bool upper = true;
+  static void fields(auto& a, auto&& field) {
+    field("k", a.k);
+    field("upper", a.upper);
+  }
+  bool operator==(const TriluAttributes&) const = default;
+};
+
+struct ReverseSequenceAttributes {
+  int64_t batch_axis = 1, time_axis = 0;
+  static void fields(auto& a, auto&& field) {
+    field("batch_axis", a.batch_axis);
+    field("time_axis", a.time_axis);
+  }
+  bool operator==(const ReverseSequenceAttributes&) const = default;
+};
+
+/// One number a spatial axis; of `pads` first one before each axis, then one after each.
+struct ConvAttributes {
+  int64_t group = 1;
+  std::vector<int64_t> strides, dilations, pads;
+  std::vector<int64_t> spread;  // input dilation: distance of the input's elements, with zeros between them
+  static void fields(auto& a, auto&& field) {
+    field("group", a.group);
+    field("strides", a.strides);
+    field("dilations", a.dilations);
+    field("pads", a.pads);
+    field("spread", a.spread);
+  }
+  bool operator==(const ConvAttributes&) const = default;
+};
+
+/// MaxPool, AveragePool; `pads` as of a Conv.
+struct PoolAttributes {
+  std::vector<int64_t> kernel, strides, dilations, pads;
+  bool count_pads = false;    // an average counts what pads add
+  std::optional<float> fill;  // that pads add for a maximum; nothing counts where it is left out
+  static void fields(auto& a, auto&& field) {
+    field("kernel", a.kernel);
+    field("strides", a.strides);
+    field("dilations", a.dilations);
+    field("pads", a.pads);
+    field("count_pads", a.count_pads);
+    field("fill", a.fill, std::nullopt);
+  }
+  bool operator==(const PoolAttributes&) const = default;
+};
+
+struct LrnAttributes {
+  int64_t size = 1;  // channels
+  float alpha = 1e-4f, beta = 0.75f, bias = 1;
+  static void fields(auto& a, auto&& field) {
+    field("size", a.size);
+    field("alpha", a.alpha);
+    field("beta", a.beta);
+    field("bias", a.bias);
+  }
+  bool operator==(const LrnAttributes&) const = default;
+};
+
+/// The reduced axes stay, with size 1.
+struct ReductionAttributes {
+  std::vector<int64_t> axes;
+  bool skip_nan = false;  // a maximum or minimum may pass over NaN
+  static void fields(auto& a, auto&& field) {
+    field("axes", a.axes);
+    field("skip_nan", a.skip_nan, false);
+  }
+  bool operator==(const ReductionAttributes&) const = default;
+};
+
+/// ArgMax, ArgMin, of one axis.
+struct ArgAttributes {
+  std::vector<int64_t> axes;
+  bool last = false;  // of equal elements
+  static void fields(auto& a, auto&& field) {
+    field("axes", a.axes);
+    field("last", a.last);
+  }
+  bool operator==(const ArgAttributes&) const = default;
+};
+
+struct CumSumAttributes {
+  int64_t axis = 0;
+  bool exclusive = false, reverse = false;
+  static void fields(auto& a, auto&& field) {
+    field("axis", a.axis);
+    field("exclusive", a.exclusive);
+    field("reverse", a.reverse);
+  }
+  bool operator==(const CumSumAttributes&) const = default;
+};
+
+/// LSTM, GRU, RNN.
+struct RecurrenceAttributes {
+  bool reverse = false;              // from the last step to the first; never of a kernel, which is one step
+  bool relu = false;                 // of an RNN, in place of tanh
+  bool linear_before_reset = false;  // of a GRU
+  static void fields(auto& a, auto&& field) {
+    field("reverse", a.reverse, false);
+    field("relu", a.relu, false);
+    field("linear_before_reset", a.linear_before_reset, false);
+  }
+  bool operator==(const RecurrenceAttributes&) const = default;
+};
+
+/// Integer Mod: the rest has the sign of the dividend, not of the divisor.
+struct ModAttributes {
+  bool fmod = false;
+  static void fields(auto& a, auto&& field) { field("fmod", a.fmod, false); }
+  bool operator==(const ModAttributes&) const = default;
+};
+
+struct BitShiftAttributes {
+  bool right = false;
+  static void fields(auto& a, auto&& field) { field("right", a.right); }
+  bool operator==(const BitShiftAttributes&) const = default;
+};
+
+struct IsInfAttributes {
+  bool detect_positive = true, detect_negative = true;
+  static void fields(auto& a, auto&& field) {
+    field("detect_positive", a.detect_positive, true);
+    field("detect_negative", a.detect_negative, true);
+  }
+  bool operator==(const IsInfAttributes&) const = default;
+};
+
+struct ExpAttributes {
+  bool nonpositive = false;  // all inputs are
+  static void fields(auto& a, auto&& field) { field("nonpositive", a.nonpositive, false); }
+  bool operator==(const ExpAttributes&) const = default;
+};
+
+struct GeluAttributes {
+  bool tanh = false;  // approximated by it
+  static void fields(auto& a, auto&& field) { field("tanh", a.tanh, false); }
+  bool operator==(const GeluAttributes&) const = default;
+};
+
+/// LeakyRelu, ThresholdedRelu, Elu, Celu.
+struct AlphaAttributes {
+  float alpha = 1;
+  static void fields(auto& a, auto&& field) { field("alpha", a.alpha); }
+  bool operator==(const AlphaAttributes&) const = default;
+};
+
+struct HardSigmoidAttributes {
+  float alpha = 0.2f, beta = 0.5f;
+  static void fields(auto& a, auto&& field) {
+    field("alpha", a.alpha);
+    field("beta", a.beta);
+  }
+  bool operator==(const HardSigmoidAttributes&) const = default;
+};
+
+struct SeluAttributes {
+  float alpha = 1.67326319217681884765625f, gamma = 1.05070102214813232421875f;
+  static void fields(auto& a, auto&& field) {
+    field("alpha", a.alpha);
+    field("gamma", a.gamma);
+  }
+  bool operator==(const SeluAttributes&) const = default;
+};
+
+struct ShrinkAttributes {
+  float lambd = 0.5f, bias = 0;
+  static void fields(auto& a, auto&& field) {
+    field("lambd", a.lambd);
+    field("bias", a.bias);
+  }
+  bool operator==(const ShrinkAttributes&) const = default;
+};
+
+using CoreAttributes =
+    std::variant<NoAttributes, TransposeAttributes, SliceAttributes, AxisAttributes, PadAttributes,
+                 GatherNdAttributes, TriluAttributes, ReverseSequenceAttributes, ConvAttributes,
+                 PoolAttributes, LrnAttributes, ReductionAttributes, ArgAttributes, CumSumAttributes,
+                 RecurrenceAttributes, ModAttributes, BitShiftAttributes, IsInfAttributes, ExpAttributes,
+                 GeluAttributes, AlphaAttributes, HardSigmoidAttributes, SeluAttributes, ShrinkAttributes>;
+
+/// Those that the operator has, with the values that a node has which says nothing.
+CoreAttributes default_attributes(CoreOp op);
+
+/// Of a node of a canonical graph: all there and nothing else.
+CoreAttributes read_attributes(const Node& node);
+
+/// T is what the node's operator has.
+template <typename T>
+T attributes_of(const Node& node) {
+  CoreAttributes attributes = read_attributes(node);
+  INTARSIA_CHECK(std::holds_alternative<T>(attributes));
+  return std::get<T>(std::move(attributes));
+}
+
+/// Of a node whose form is rows.
+std::vector<int64_t> reduced_axes(const Node& node);
+
+/// `attributes` are what the node's operator has.
+void set_attributes(Node& node, const CoreAttributes& attributes);
+
+/// `attributes` are what the operator has, which may have none.
+Node make_node(std::string name, CoreOp op, std::vector<ValueId> inputs, std::vector<ValueId> outputs,
+               const CoreAttributes& attributes = {});
+
+/// Every node is a core operator with its attributes and one output, every size a number.
+void check_canonical(const Graph& graph);
+
+}  // namespace intarsia::halide

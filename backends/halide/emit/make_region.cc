@@ -1,0 +1,26 @@
+#include "backends/halide/emit/make_region.h"
+
+#include <set>
+
+#include "backends/halide/emit/encode_plan.h"
+#include "backends/halide/emit/glue_object.h"
+
+namespace intarsia::halide {
+
+CompiledRegion make_region(const Graph& graph, const std::vector<Call>& calls,
+                           const std::vector<EmittedKernel>& kernels, MemoryPlan memory,
+                           const CompileOptions& options, const EmitOptions& emit) {
+  CompiledRegion region;
+  region.blob = encode_plan(graph, calls, kernels, options, memory);
+  region.constants = std::move(memory.constants);
+  region.workspace_bytes = memory.workspace_bytes;
+  std::set<std::string> seen;
+  for (const EmittedKernel& kernel : kernels)
+    if (seen.insert(kernel.symbol).second) region.object_files.push_back(kernel.object_file);
+  region.kernels = static_cast<int>(region.object_files.size());
+  // Code with checks brings Halide's own runtime.
+  if (!emit.checks && !kernels.empty()) region.object_files.push_back(glue_object());
+  return region;
+}
+
+}  // namespace intarsia::halide
