@@ -6,6 +6,11 @@ function(precompile_headers target)
     target_precompile_headers(intarsia_precompiled PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${CMAKE_SOURCE_DIR}/cmake/precompiled.h>)
   endif()
   target_precompile_headers(${target} REUSE_FROM intarsia_precompiled)
+  get_target_property(type ${target} TYPE)
+  if(type STREQUAL EXECUTABLE)
+    # Instead of -fPIE, with which gcc passes by a header that was compiled with -fPIC.
+    target_compile_options(${target} PRIVATE -fPIC)
+  endif()
 endfunction()
 
 # A layer of the design is a folder and a static library made of every .cc file in it.

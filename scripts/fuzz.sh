@@ -8,31 +8,30 @@ shift
 targets=${*:-fuzz_onnx fuzz_graph_text fuzz_program fuzz_halide_plan fuzz_tensorflow}
 folder=build/fuzz
 
-cmake -S . -B $folder -G Ninja -DINTARSIA_FUZZ=ON -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=12 -DCMAKE_C_COMPILER=clang-19 -DCMAKE_CXX_COMPILER=clang++-19 \
-  -DCMAKE_BUILD_TYPE=None \
-  -DCMAKE_C_FLAGS="-fsanitize=address,undefined" \
-  -DCMAKE_CXX_FLAGS="-O1 -g1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined" >build/fuzz.log
-cmake --build $folder --target print_seeds $targets
+cmake --preset asan >build/fuzz.log
+cmake --build --preset asan --target print_seeds $targets
+bin=build/asan/bin
 
 # Seeds: the models of the ONNX node tests, their text forms, programs that a build left, graphs of single TensorFlow operators
 # and the smaller SavedModels.
-if [ ! -d $folder/corpus/fuzz_tensorflow ]; then
+if [ ! -f $folder/seeds ]; then
   mkdir -p $folder/corpus/fuzz_onnx $folder/corpus/fuzz_graph_text $folder/corpus/fuzz_program $folder/corpus/fuzz_halide_plan $folder/corpus/fuzz_tensorflow
-  build/venv/bin/python tests/conformance/tensorflow_operators.py $folder/corpus/fuzz_tensorflow >>build/fuzz.log 2>&1
-  rm -f $folder/corpus/fuzz_tensorflow/cases.npz
+  build/venv/bin/python tests/conformance/tensorflow_operators.py $folder/corpus/fuzz_tensorflow --graphs >>build/fuzz.log 2>&1
   for model in build/models/tensorflow/*/saved_model.pb; do
+    [ -f "$model" ] || continue
     [ "$(stat -c %s "$model")" -gt 110000 ] || cp "$model" "$folder/corpus/fuzz_tensorflow/$(basename "$(dirname "$model")").pb"
   done
   build/venv/bin/python tests/fuzz/make_onnx_seeds.py $folder/corpus/fuzz_onnx
-  $folder/bin/print_seeds $folder/corpus/fuzz_graph_text $folder/corpus/fuzz_onnx/*.onnx
+  $bin/print_seeds $folder/corpus/fuzz_graph_text $folder/corpus/fuzz_onnx/*.onnx
   programs=$(find build/programs examples -name '*.so' -size -4096k 2>/dev/null || true)
   [ -z "$programs" ] || python3 tests/fuzz/make_seeds.py $folder/corpus/fuzz_program $folder/corpus/fuzz_halide_plan $programs
+  touch $folder/seeds
 fi
 
 mkdir -p $folder/found
 export UBSAN_OPTIONS=print_stacktrace=1
 for target in $targets; do
   echo "fuzz: $target for $seconds s"
-  $folder/bin/$target -seed=1 -max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 -max_len=131072 -print_final_stats=1 \
+  $bin/$target -seed=1 -max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 -max_len=131072 -print_final_stats=1 \
     -verbosity=0 -artifact_prefix=$folder/found/$target- $folder/corpus/$target
 done

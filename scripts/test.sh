@@ -1,20 +1,36 @@
 #!/bin/sh
-# Every test: the fast ones, the slow ones (real models, the ONNX cases, examples), the run half built alone, races, and
-# a bounded time of fuzzing under sanitizers. FUZZ_SECONDS=N is the time for each fuzz target (20).
+# Every test: the fast ones, the slow ones (real models, the ONNX cases, examples), the run half built alone, the fast
+# ones again under AddressSanitizer and UndefinedBehaviorSanitizer, what has threads under ThreadSanitizer, and a bounded
+# time of fuzzing. FUZZ_SECONDS=N is the time for each fuzz target (20).
 set -eu
 cd "$(dirname "$0")/.."
 
-ctest --test-dir build/release -L fast --output-on-failure -j 2
-ctest --test-dir build/release -L slow --output-on-failure
+# Says what runs, and how long it took.
+part() {
+    title=$1
+    shift
+    echo "test: $title"
+    began=$(date +%s)
+    "$@"
+    echo "test: $title took $(($(date +%s) - began)) s"
+}
 
-echo "test: the run half alone, with no compiler, importer or framework"
-cmake --preset runtime-only >build/configure.log
-cmake --build --preset runtime-only
+run_half_alone() {
+    cmake --preset runtime-only >build/configure.log
+    cmake --build --preset runtime-only
+}
 
-echo "test: many threads on one program, under ThreadSanitizer"
-cmake --preset tsan >build/configure.log
-cmake --build --preset tsan --target thread_pool runtime_session runtime_overlap runtime_api halide_host
-for name in thread_pool runtime_session runtime_overlap runtime_api halide_host; do build/tsan/bin/$name --gtest_brief=1; done
+# Builds what the fast tests of a preset need, and runs them.
+fast_tests_of() {
+    cmake --preset "$1" >build/configure.log
+    cmake --build --preset "$1" --target fast_tests
+    ctest --preset "$1"
+}
 
-scripts/fuzz.sh "${FUZZ_SECONDS:-20}"
+part "fast tests" ctest --test-dir build/release -L fast --output-on-failure -j 2
+part "slow tests" ctest --test-dir build/release -L slow --output-on-failure
+part "the run half alone, with no compiler, importer or framework" run_half_alone
+part "AddressSanitizer and UndefinedBehaviorSanitizer" fast_tests_of asan
+part "ThreadSanitizer" fast_tests_of tsan
+part "fuzzing" scripts/fuzz.sh "${FUZZ_SECONDS:-20}"
 echo "test: all passed"

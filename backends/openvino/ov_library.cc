@@ -63,9 +63,10 @@ LibrarySearch default_search() {
 
 Status Library::check(OvStatus status) const {
   if (status == 0) return {};
-  const char* message = api_.ov_get_last_err_msg();
-  const char* kind = api_.ov_get_error_info(status);
-  return fail("{}", message != nullptr && *message != 0 ? message : kind);
+  const char* message = api_.ov_get_last_err_msg();  // a copy, which is the caller's
+  const std::string text = message != nullptr && *message != 0 ? message : api_.ov_get_error_info(status);
+  if (message != nullptr) api_.ov_free(message);
+  return fail("{}", text);
 }
 
 Result<Library> Library::open(const LibrarySearch& search) {
@@ -84,7 +85,10 @@ Result<const Library*> Library::get() {
   static std::mutex mutex;
   static const Library* library = nullptr;  // never freed: objects of it may outlive every static object
   std::lock_guard lock(mutex);
-  if (library == nullptr) library = new Library(TRY(open(default_search())));
+  if (library == nullptr) {
+    Library opened = TRY(open(default_search()));
+    library = new Library(std::move(opened));
+  }
   return library;
 }
 

@@ -33,7 +33,8 @@ Status open(const intarsia_peer_request& given, intarsia_peer** peer) {
   request.inputs = TRY(read_inputs(from.inputs, from.input_count));
   request.signature = from.signature == nullptr ? "" : from.signature;
   request.op_libraries = TRY(read_strings(from.op_libraries, "--op-library"));
-  *peer = new intarsia_peer{TRY(open_peer(request)), {}};
+  OpenPeer opened = TRY(open_peer(request));  // before there is memory that an error would leave behind
+  *peer = new intarsia_peer{std::move(opened), {}};
   return {};
 }
 
