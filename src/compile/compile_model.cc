@@ -193,7 +193,7 @@ Result<CompileResult> run_passes(const std::string& function, const CompileReque
 }
 
 /// Names of steps are known when the backends are there.
-Status check_steps_printed(const CompileRequest& request, const Toolbox& tools) {
+Status check_steps_printed(const CompileRequest& request, const BackendRegistry& tools) {
   std::vector<std::string> known;
   for (const auto& target : tools.targets)
     for (const std::string& step : target->step_names())
