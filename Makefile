@@ -1,13 +1,15 @@
 # make demo   everything a fresh Debian 12 machine needs, then: compile a real model, run it, check it, draw it
 # make test   the same set-up, then every test
 # make bench  the measured figures of docs/performance.md and docs/gaps.md
-.PHONY: demo test bench build models setup clean
+.PHONY: demo test bench configure build models setup clean
 
 setup:
 	@scripts/setup.sh
 
-build: setup
+configure: setup
 	@cmake --preset release >build/configure.log || { tail -20 build/configure.log >&2; exit 1; }
+
+build: configure
 	@cmake --build --preset release
 
 models: setup
@@ -15,7 +17,9 @@ models: setup
 	@build/venv/bin/python scripts/make_torch_like_models.py
 	@build/venv/bin/python scripts/make_tensorflow_models.py
 
-demo: build
+# The command, its libraries and the Python package, without tests and benchmarks.
+demo: configure
+	@cmake --build --preset release --target intarsia_cli _intarsia
 	@scripts/demo.sh
 
 test: build models
