@@ -173,7 +173,7 @@ def translated_text(translations, registry):
     rows = [translation_row(entry, registry[entry["name"]]["kernel"]) for entry in nodes]
     own = ", ".join(entry["name"] for entry in translations if entry["name"] not in registry)
     text += table(["operator", "becomes", "halide", "reference", "TensorFlow"], rows)
-    return text + f"Whole loops that the importer recognises become operators, too: {own}.\n\n", rows
+    return text + f"Whole loops that the importer recognizes become operators, too: {own}.\n\n", rows
 
 
 def imported_text(operators):
