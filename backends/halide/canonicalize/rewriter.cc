@@ -71,7 +71,10 @@ ValueId Rewriter::emit(CoreOp op, std::vector<ValueId> inputs, DType dtype, Shap
                        const CoreAttributes& attributes) {
   std::string name = fmt::format("t{}", names_++);
   ValueId out = graph_.add_value(name, {dtype, to_symbolic(shape)});
-  graph_.add_node(make_node(node_->name, op, std::move(inputs), {out}, attributes));
+  const bool by_default =
+      std::holds_alternative<NoAttributes>(attributes) && form_of(op) == Form::elementwise;
+  graph_.add_node(make_node(node_->name, op, std::move(inputs), {out},
+                            by_default ? default_attributes(op) : attributes));
   return out;
 }
 

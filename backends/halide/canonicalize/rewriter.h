@@ -34,7 +34,8 @@ class Rewriter {
   /// A number 0 ... rank - 1 from one that may count from the end.
   Result<int64_t> axis(int64_t axis, int64_t rank) const;
 
-  /// Appends a core operator; its output has this dtype and shape.
+  /// Appends a core operator; its output has this dtype and shape. Elementwise operators have the default
+  /// parameters where none are given.
   ValueId emit(CoreOp op, std::vector<ValueId> inputs, DType dtype, Shape shape,
                const CoreAttributes& attributes = {});
   /// An elementwise operator whose output has the shape to which the inputs broadcast and the first one's
