@@ -73,8 +73,8 @@ ValueId Rewriter::emit(CoreOp op, std::vector<ValueId> inputs, DType dtype, Shap
   ValueId out = graph_.add_value(name, {dtype, to_symbolic(shape)});
   const bool by_default =
       std::holds_alternative<NoAttributes>(attributes) && form_of(op) == Form::elementwise;
-  graph_.add_node(make_node(node_->name, op, std::move(inputs), {out},
-                            by_default ? default_attributes(op) : attributes));
+  graph_.add_node(
+      make_node(node_->name, op, std::move(inputs), {out}, by_default ? default_attributes(op) : attributes));
   return out;
 }
 
