@@ -182,6 +182,8 @@ def main():
     for case in load_cases().values():
         try:
             stored |= write_case(tf, case, folder, runs)
+        except tf.errors.UnimplementedError as failure:  # by TensorFlow's kernels for this machine
+            print(f"{case.name}: left out: {str(failure)[:80]}")
         except Exception as failure:
             faults.append(f"{case.name}: {type(failure).__name__}: {str(failure)[:400]}")
     if faults:

@@ -72,6 +72,8 @@ def fault_of(compiled, inputs, expected, each):
 @pytest.mark.parametrize("name", CASES)
 def test_operator(name, made, report):
     folder, values = made
+    if name not in values:
+        pytest.skip("TensorFlow has no kernel for it on this machine")
     inputs, expected = values[name]
     entry = report[name] = {"operator": CASES[name].operator, "targets": [], "regions": 0, "fault": ""}
     try:
