@@ -74,18 +74,6 @@ struct intarsia_session {
 namespace intarsia::api {
 namespace {
 
-static_assert(static_cast<int>(ErrorKind::invalid_argument) == INTARSIA_ERROR_INVALID_ARGUMENT);
-static_assert(static_cast<int>(ErrorKind::not_found) == INTARSIA_ERROR_NOT_FOUND);
-static_assert(static_cast<int>(ErrorKind::unsupported) == INTARSIA_ERROR_UNSUPPORTED);
-static_assert(static_cast<int>(ErrorKind::corrupt) == INTARSIA_ERROR_CORRUPT);
-static_assert(static_cast<int>(ErrorKind::version) == INTARSIA_ERROR_VERSION);
-static_assert(static_cast<int>(ErrorKind::out_of_memory) == INTARSIA_ERROR_OUT_OF_MEMORY);
-static_assert(static_cast<int>(ErrorKind::device_lost) == INTARSIA_ERROR_DEVICE_LOST);
-static_assert(static_cast<int>(ErrorKind::busy) == INTARSIA_ERROR_BUSY);
-static_assert(static_cast<int>(ErrorKind::cancelled) == INTARSIA_ERROR_CANCELLED);
-static_assert(static_cast<int>(ErrorKind::internal) == INTARSIA_ERROR_INTERNAL);
-static_assert(static_cast<int>(ErrorKind::io) == INTARSIA_ERROR_IO);
-
 /// One call at a time: whoever comes while another is at work gets an error and touches nothing.
 class SessionUse {
  public:
