@@ -43,13 +43,13 @@ class ModelWork:
             "compile",
             model,
             "--stop-after",
-            "fold_constants",
+            "infer_types",
             "--print-after",
-            "fold_constants",
+            "infer_types",
         ]
         text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
         shapes: dict[str, list[int]] = {}
-        for line in text[text.index("# after fold_constants") :].splitlines():
+        for line in text[text.index("# after infer_types") :].splitlines():
             for name, _, sizes in VALUE.findall(line.split(" = ")[0]):
                 shapes[unquote(name)] = [int(size) for size in sizes.split(",") if size]
             if node := NODE.match(line):

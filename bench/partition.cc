@@ -96,10 +96,9 @@ void measure(size_t nodes, size_t width, const Pattern& pattern, bool opaque, bo
   const double opaque_seconds = seconds_since(start);
   const Partition partition = partition_graph(graph, placement);
   const double partition_seconds = seconds_since(start) - opaque_seconds;
-  const std::vector<RegionBoundary> boundaries = find_boundaries(graph, partition);
-  const StepList steps = elide_copies(insert_copies(graph, partition, boundaries, memory));
+  const StepList steps = elide_copies(insert_copies(graph, partition, memory));
   const double seconds = seconds_since(start);
-  const Status verified = verify_steps(graph, partition, boundaries, memory, steps);
+  const Status verified = verify_steps(graph, partition, memory, steps);
   if (!kept || !verified || !verify_partition(graph, placement, partition)) {
     std::fprintf(stderr, "error: %s, %zu nodes: wrong partition or steps\n", pattern.name, nodes);
     std::exit(1);

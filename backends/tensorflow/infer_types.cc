@@ -29,12 +29,11 @@ std::vector<NodeId> with_opaque_makers(const Graph& graph, NodeId node) {
 
 /// These nodes alone; the outputs of the last one, in order, are the graph's.
 Graph make_probe(const Graph& graph, const std::vector<NodeId>& nodes) {
-  Graph probe = extract_subgraph(graph, nodes, std::vector<std::vector<NodeId>>(graph.values.size()));
-  probe.outputs.clear();
-  for (ValueId output : probe.nodes.back().outputs) {
-    if (output != no_value) probe.outputs.push_back(output);
+  Boundary boundary{find_boundary_inputs(graph, nodes), {}};
+  for (ValueId output : graph.node(nodes.back()).outputs) {
+    if (output != no_value) boundary.outputs.push_back(output);
   }
-  return probe;
+  return extract_subgraph(graph, nodes, boundary);
 }
 
 Result<ValueType> read_type(const Library& library, SessionGraph& graph, TF_Output output) {

@@ -64,8 +64,7 @@ Status compile(const intarsia_compile_request& from, char** report) {
   TRY(check_program_path(read));
   const BackendRegistry tools = TRY(make_tools(read));
   tools.progress.expect(1);
-  const std::vector<CompileResult> functions = TRY(compile_model(request, tools));
-  give_text(report_compile_json(functions, request), report);
+  give_text(report_compile_json(TRY(compile_model(request, tools)), request), report);
   return {};
 }
 
@@ -75,7 +74,7 @@ Result<Explanation> explain_model(ReadRequest read) {
   tools.targets.push_back(make_nobody_target());
   if (!read.request.backends.empty()) read.request.backends.push_back("nobody");
   read.request.stop_after = pass_names().back();
-  Explanation explanation = explain_result(TRY(compile_model(read.request, tools))[0]);
+  Explanation explanation = explain_function(TRY(compile_model(read.request, tools)).functions[0]);
   for (ExplainedNode& node : explanation.nodes) {
     if (explanation.regions[node.region].target.starts_with("nobody@")) node.reason = "no backend runs it";
   }

@@ -2,11 +2,18 @@
 // steps.
 #pragma once
 
-#include "compile/compile_model.h"
 #include "compile/compile_regions.h"
 #include "program/program.h"
 
 namespace intarsia {
+
+/// What a function of a program is made of. All of it outlives the call.
+struct FunctionParts {
+  const std::string& name;
+  const PlanningProblem& problem;
+  const Plan& plan;
+  const CompiledRegions& regions;
+};
 
 struct BuiltFunction {
   fbs::FunctionT function;
@@ -16,7 +23,7 @@ struct BuiltFunction {
 
 /// `first_region` and `first_constant` are the numbers that its first region, and the first of its own
 /// constants, have in the program.
-Result<BuiltFunction> build_function(const CompileResult& result, const CompiledRegions& regions,
-                                     uint32_t first_region, uint32_t first_constant);
+Result<BuiltFunction> build_function(const FunctionParts& parts, uint32_t first_region,
+                                     uint32_t first_constant);
 
 }  // namespace intarsia

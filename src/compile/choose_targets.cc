@@ -57,34 +57,25 @@ Result<std::vector<DeviceSlot>> parse_slots(const std::vector<std::string>& devi
   return slots;
 }
 
-Result<std::vector<PlacementTarget>> choose_targets(const CompileRequest& request,
-                                                    const BackendRegistry& tools,
-                                                    const std::vector<DeviceSlot>& slots) {
+Status choose_targets(const CompileRequest& request, const BackendRegistry& tools, PlanningProblem& problem) {
   const std::vector<const Target*> backends = TRY(choose_backends(request, tools));
-  std::vector<PlacementTarget> targets;
+  problem.slots = TRY(parse_slots(request.devices));
   for (const Target* backend : backends) {
-    for (uint32_t slot = 0; slot < slots.size(); ++slot) {
-      if (!backend->supports_device(slots[slot].kind)) continue;
-      targets.push_back({backend, slot, backend->name() + "@" + slots[slot].name});
+    for (uint32_t slot = 0; slot < problem.slots.size(); ++slot) {
+      const DeviceSlot& device = problem.slots[slot];
+      if (!backend->supports_device(device.kind)) continue;
+      problem.targets.push_back({backend, slot, backend->name() + "@" + device.name});
+      problem.memory_of_target.push_back(is_host_kind(device.kind) ? host_slot : slot);
     }
   }
-  for (uint32_t slot = 0; slot < slots.size(); ++slot) {
-    const bool driven =
-        std::ranges::any_of(targets, [&](const PlacementTarget& target) { return target.slot == slot; });
-    if (!driven)
+  for (uint32_t slot = 0; slot < problem.slots.size(); ++slot) {
+    const DeviceSlot& device = problem.slots[slot];
+    if (is_host_kind(device.kind)) problem.cpu_slot = slot;
+    if (std::ranges::find(problem.targets, slot, &PlacementTarget::slot) == problem.targets.end())
       return fail("--devices: no backend can drive '{}' (kind '{}'); `intarsia devices` lists what there is",
-                  slots[slot].device, slots[slot].kind);
+                  device.device, device.kind);
   }
-  return targets;
-}
-
-std::vector<uint32_t> memories_of(const std::vector<PlacementTarget>& targets,
-                                  const std::vector<DeviceSlot>& slots) {
-  std::vector<uint32_t> memories;
-  for (const PlacementTarget& target : targets) {
-    memories.push_back(is_host_kind(slots[target.slot].kind) ? host_slot : target.slot);
-  }
-  return memories;
+  return {};
 }
 
 }  // namespace intarsia

@@ -6,18 +6,18 @@
 #include <algorithm>
 #include <chrono>
 
-#include "compile/choose_plan.h"
 #include "compile/choose_targets.h"
-#include "compile/compile_regions.h"
-#include "compile/describe.h"
 #include "compile/emit_program.h"
 #include "compile/measure_plans.h"
 #include "compile/pass_runner.h"
 #include "graph/print_graph.h"
 #include "import/import_model.h"
+#include "passes/infer_types.h"
 #include "passes/remove_dead_nodes.h"
+#include "plan/describe_plan.h"
 #include "plan/elide_copies.h"
 #include "plan/group_opaque_values.h"
+#include "plan/insert_copies.h"
 
 namespace intarsia {
 namespace {
@@ -56,7 +56,7 @@ uint64_t bytes_of_constants(const Graph& graph) {
 Result<std::vector<std::string>> choose_functions(const CompileRequest& request) {
   if (find_model_format(request.model_path) != ModelFormat::saved_model) {
     if (!request.signatures.empty())
-      return fail("--signature {}: model '{}' is no SavedModel folder and has no signatures",
+      return fail("--signature {}: model '{}' is not a SavedModel folder and has no signatures",
                   request.signatures[0], request.model_path);
     return std::vector<std::string>{""};
   }
@@ -85,10 +85,10 @@ std::map<std::string, Shape> shapes_for(const std::string& function, const Graph
   return shapes;
 }
 
-Status check_shapes_meant(const std::vector<CompiledPlan>& functions, const CompileRequest& request) {
+Status check_shapes_meant(const std::vector<CompiledFunction>& functions, const CompileRequest& request) {
   for (const auto& [name, shape] : request.shapes) {
     const bool known = std::ranges::any_of(
-        functions, [&](const CompiledPlan& function) { return has_input(function.plan.graph, name); });
+        functions, [&](const CompiledFunction& function) { return has_input(function.problem.graph, name); });
     if (!known)
       return fail("--shape {}: no function of the model has such an input; `intarsia explain` lists them",
                   name);
@@ -96,79 +96,43 @@ Status check_shapes_meant(const std::vector<CompiledPlan>& functions, const Comp
   return {};
 }
 
-/// From nodes with targets to regions, and the steps that run them.
-Status plan_regions(PassRunner& passes, CompileResult& result) {
-  Graph& graph = result.graph;
-  const std::vector<uint32_t> memories = memories_of(result.targets, result.slots);
-  const auto print_steps = [&] { return describe_steps(result); };
+/// A function of the model before anything is placed.
+struct ImportedFunction {
+  Graph graph;
+  uint64_t weights_bytes = 0;  // as the model has them
+  std::vector<SymbolBinding> bindings;
+};
 
-  TRY(passes.run(
-      "group_opaque_values", graph,
-      [&] { return group_opaque_values(graph, result.targets, result.placement); },
-      [&] { return describe_placement(result); }));
-  // From here nodes that must share a region have one group.
-
-  TRY(passes.run(
-      "partition_graph", graph,
-      [&]() -> Status {
-        result.partition = partition_graph(graph, result.placement);
-        result.boundaries = find_boundaries(graph, result.partition);
-        return verify_partition(graph, result.placement, result.partition);
-      },
-      [&] { return describe_partition(result); }));
-  // From here regions are fixed: each reads only from earlier ones.
-
-  TRY(passes.run(
-      "insert_copies", graph,
-      [&]() -> Status {
-        result.steps = insert_copies(graph, result.partition, result.boundaries, memories);
-        return {};
-      },
-      print_steps));
-  return passes.run(
-      "elide_copies", graph,
-      [&]() -> Status {
-        result.steps = elide_copies(result.steps);
-        return verify_steps(graph, result.partition, result.boundaries, memories, result.steps);
-      },
-      print_steps);
-  // From here every value is where it is read, once.
-}
-
-Result<CompileResult> run_passes(const std::string& function, const CompileRequest& request,
-                                 const BackendRegistry& tools, const Progress& progress) {
-  CompileResult result;
-  Graph& graph = result.graph;
-  result.slots = TRY(parse_slots(request.devices));
-  result.targets = TRY(choose_targets(request, tools, result.slots));
-  const InferForeign infer_foreign = infer_by(result.targets);
-  PassRunner passes(request, tools, progress);
+Result<ImportedFunction> import_function(PassRunner& passes, const std::string& name,
+                                         const std::vector<PlacementTarget>& targets,
+                                         const CompileRequest& request, const BackendRegistry& tools) {
+  ImportedFunction function;
+  Graph& graph = function.graph;
   const auto print_model = [&] { return print_graph(graph); };
 
   TRY(passes.run(
       "import", graph,
       [&]() -> Status {
-        graph = TRY(import_model(request.model_path, {function, tools.tensorflow}));
-        result.function_name = function.empty() ? "main" : function;
+        graph = TRY(import_model(request.model_path, {name, tools.tensorflow}));
         return choose_outputs(graph, request.outputs);
       },
       print_model));
-  result.model_weights_bytes = bytes_of_constants(graph);
+  function.weights_bytes = bytes_of_constants(graph);
 
   TRY(passes.run(
       "bind_shapes", graph,
       [&]() -> Status {
-        result.bindings = TRY(bind_shapes(graph, shapes_for(function, graph, request)));
+        function.bindings = TRY(bind_shapes(graph, shapes_for(name, graph, request)));
         return {};
       },
       print_model));
   // From here every size is a number, or unknown until run time because it depends on data.
 
   TRY(passes.run(
-      "fold_constants", graph,
-      [&] { return with_kind(ErrorKind::corrupt, fold_constants(graph, tools.evaluate, infer_foreign)); },
+      "infer_types", graph,
+      [&] { return with_kind(ErrorKind::corrupt, infer_types(graph, tools.evaluate, infer_by(targets))); },
       print_model));
-  // From here every value has a type, and shape arithmetic is gone.
+  // From here every value has a type, and what does not depend on inputs is a constant.
 
   TRY(passes.run(
       "remove_dead_nodes", graph,
@@ -177,19 +141,46 @@ Result<CompileResult> run_passes(const std::string& function, const CompileReque
         return {};
       },
       print_model));
+  return function;
+}
+
+/// From nodes with targets to regions, and the steps that run them.
+Result<Plan> make_plan(PassRunner& passes, const PlanningProblem& problem, Placement placement) {
+  const Graph& graph = problem.graph;
+  Plan plan{std::move(placement), {}, {}};
+  const auto print_steps = [&] { return describe_steps(problem, plan.partition, plan.steps); };
 
   TRY(passes.run(
-      "place_nodes", graph,
+      "group_opaque_values", graph,
+      [&] { return group_opaque_values(graph, problem.targets, plan.placement); },
+      [&] { return describe_placement(problem, plan.placement); }));
+  // From here nodes that must share a region have one group.
+
+  TRY(passes.run(
+      "partition_graph", graph,
       [&]() -> Status {
-        result.placement = TRY(place_nodes(graph, result.targets, request.pins));
+        plan.partition = partition_graph(graph, plan.placement);
+        return verify_partition(graph, plan.placement, plan.partition);
+      },
+      [&] { return describe_partition(problem, plan.partition); }));
+  // From here regions are fixed: each reads only from earlier ones.
+
+  TRY(passes.run(
+      "insert_copies", graph,
+      [&]() -> Status {
+        plan.steps = insert_copies(graph, plan.partition, problem.memory_of_target);
         return {};
       },
-      [&] { return describe_placement(result); }));
-  // From here every node has exactly one target. A pass that adds a node must place it.
-
-  TRY(plan_regions(passes, result));
-  result.stopped = passes.stopped();
-  return result;
+      print_steps));
+  TRY(passes.run(
+      "elide_copies", graph,
+      [&]() -> Status {
+        plan.steps = elide_copies(plan.steps);
+        return verify_steps(graph, plan.partition, problem.memory_of_target, plan.steps);
+      },
+      print_steps));
+  // From here every value is where it is read, once.
+  return plan;
 }
 
 /// Names of steps are known when the backends are there.
@@ -205,65 +196,95 @@ Status check_steps_printed(const CompileRequest& request, const BackendRegistry&
 }
 
 /// The faster of the plan as placed and what a framework could run of it.
-CompileResult choose_measured_plan(CompileResult placed, RegionCompiler& compiler,
-                                   const CompileRequest& request, const BackendRegistry& tools) {
+ChosenPlan choose_measured_plan(const PlanningProblem& problem, Plan placed, RegionCompiler& compiler,
+                                const CompileRequest& request, const BackendRegistry& tools) {
   PlanTools plan_tools{.disabled_reason = why_plans_are_not_measured(compiler, request, tools)};
   std::optional<PlanTimer> timer;
   if (plan_tools.disabled_reason.empty()) {
-    timer.emplace([&](const auto& plans) { return measure_plans(plans, compiler, request, tools); },
-                  *compiler.tuning().costs(), plan_conditions(request));
+    timer.emplace(
+        problem, [&](const auto& plans) { return measure_plans(problem, plans, compiler, request, tools); },
+        *compiler.tuning().costs(), plan_conditions(request));
     plan_tools.timer = &*timer;
   }
-  plan_tools.replan = [&](CompileResult plan, Placement placement) -> Result<CompileResult> {
-    plan.placement = std::move(placement);
+  plan_tools.replan = [&](Placement placement) {
     PassRunner quiet = PassRunner::quiet(request, tools);
-    TRY(plan_regions(quiet, plan));
-    return plan;
+    return make_plan(quiet, problem, std::move(placement));
   };
-  return choose_plan(std::move(placed), plan_tools);
+  return choose_plan(problem, std::move(placed), plan_tools);
 }
 
 /// Parts of a compile's time, by and large.
 constexpr double passes_take = 1, regions_take = 15, emitting_takes = 0.5;
 
+/// Graph -> Placement -> Plan -> CompiledRegions.
+Result<CompiledFunction> compile_function(const std::string& name, const CompileRequest& request,
+                                          const BackendRegistry& tools, const Progress& progress) {
+  PassRunner passes(request, tools, progress.part(passes_take));
+  const Progress compiling = progress.part(regions_take);
+  CompiledFunction function;
+  PlanningProblem& problem = function.problem;
+  function.name = name.empty() ? "main" : name;
+  TRY(choose_targets(request, tools, problem));
+
+  ImportedFunction imported = TRY(import_function(passes, name, problem.targets, request, tools));
+  problem.graph = std::move(imported.graph);
+  function.bindings = std::move(imported.bindings);
+  function.model_weights_bytes = imported.weights_bytes;
+
+  Placement placement;
+  TRY(passes.run(
+      "place_nodes", problem.graph,
+      [&]() -> Status {
+        placement = TRY(place_nodes(problem.graph, problem.targets, request.pins));
+        return {};
+      },
+      [&] { return describe_placement(problem, placement); }));
+  // From here every node has exactly one target. A pass that adds a node must place it.
+
+  function.chosen.plan = TRY(make_plan(passes, problem, std::move(placement)));
+  if (passes.stopped()) return function;
+  RegionCompiler compiler(problem, request, tools, compiling);
+  function.chosen = choose_measured_plan(problem, std::move(function.chosen.plan), compiler, request, tools);
+  // From here the plan is what ships.
+  function.regions = TRY(compiler.compile(function.chosen.plan));
+  return function;
+}
+
+Status write_functions(CompileResult& result, const CompileRequest& request) {
+  std::vector<FunctionParts> parts;
+  for (const CompiledFunction& function : result.functions)
+    parts.push_back({function.name, function.problem, function.chosen.plan, function.regions});
+  const ProgramSizes sizes = TRY(emit_program(parts, request));
+  result.constants_bytes = sizes.constants_bytes;
+  for (size_t i = 0; i < parts.size(); ++i) result.functions[i].arena_bytes = sizes.arena_bytes[i];
+  return {};
+}
+
 }  // namespace
 
 std::vector<std::string> pass_names() {
-  return {"import",      "bind_shapes",         "fold_constants",  "remove_dead_nodes",
+  return {"import",      "bind_shapes",         "infer_types",     "remove_dead_nodes",
           "place_nodes", "group_opaque_values", "partition_graph", "insert_copies",
           "elide_copies"};
 }
 
-Result<std::vector<CompileResult>> compile_model(const CompileRequest& request,
-                                                 const BackendRegistry& tools) {
+Result<CompileResult> compile_model(const CompileRequest& request, const BackendRegistry& tools) {
   const auto start = std::chrono::steady_clock::now();
   TRY(check_steps_printed(request, tools));
-  std::vector<CompiledPlan> functions;
   const std::vector<std::string> names = TRY(choose_functions(request));
   const Progress progress = tools.progress.part(1);
   progress.expect(static_cast<double>(names.size()) * (passes_take + regions_take) + emitting_takes);
-  for (const std::string& function : names) {
-    CompileResult result = TRY(run_passes(function, request, tools, progress.part(passes_take)));
-    const Progress compiling = progress.part(regions_take);
-    CompiledRegions regions;
-    if (!result.stopped) {
-      RegionCompiler compiler(request, tools, compiling);
-      result = choose_measured_plan(std::move(result), compiler, request, tools);
-      // From here the plan is what ships.
-      regions = TRY(compiler.compile(result));
-    }
-    functions.push_back({std::move(result), std::move(regions)});
-  }
-  TRY(check_shapes_meant(functions, request));
+  CompileResult result;
+  result.stopped = !request.stop_after.empty();
+  for (const std::string& name : names)
+    result.functions.push_back(TRY(compile_function(name, request, tools, progress)));
+  TRY(check_shapes_meant(result.functions, request));
   TRY(check_not_cancelled(tools));
   progress.begin("emit_program");
-  if (!functions[0].plan.stopped) TRY(emit_program(functions, request));
+  if (!result.stopped) TRY(write_functions(result, request));
   progress.did("emit_program", emitting_takes);
-  std::vector<CompileResult> results;
-  for (CompiledPlan& function : functions) results.push_back(std::move(function.plan));
-  results[0].compile_seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return results;
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return result;
 }
 
 }  // namespace intarsia

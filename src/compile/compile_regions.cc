@@ -5,8 +5,13 @@
 
 namespace intarsia {
 
-RegionCompiler::RegionCompiler(const CompileRequest& request, const BackendRegistry& tools, Progress progress)
-    : request_(request), tools_(tools), progress_(std::move(progress)), tuning_(request, tools) {
+RegionCompiler::RegionCompiler(const PlanningProblem& problem, const CompileRequest& request,
+                               const BackendRegistry& tools, Progress progress)
+    : problem_(problem),
+      request_(request),
+      tools_(tools),
+      progress_(std::move(progress)),
+      tuning_(request, tools) {
   options_.threads = request.threads;
   options_.cpu = request.cpu;
   options_.exact_math = request.exact_math;
@@ -15,14 +20,13 @@ RegionCompiler::RegionCompiler(const CompileRequest& request, const BackendRegis
   options_.is_cancelled = tools.is_cancelled;
 }
 
-Result<const CompiledRegion*> RegionCompiler::compile_region(const CompileResult& plan, size_t number) {
+Result<const CompiledRegion*> RegionCompiler::compile_region(const Partition& partition, size_t number) {
   TRY(check_not_cancelled(tools_));
-  const Region& region = plan.partition.regions[number];
+  const Region& region = partition.regions[number];
   const Key key{region.target, region.nodes};
   if (const auto known = compiled_.find(key); known != compiled_.end()) return &known->second;
-  const PlacementTarget& target = plan.targets[region.target];
-  if (readers_.empty()) readers_ = find_readers(plan.graph);
-  Graph part = extract_subgraph(plan.graph, region.nodes, readers_);
+  const PlacementTarget& target = problem_.targets[region.target];
+  Graph part = extract_subgraph(problem_.graph, region.nodes, partition.boundaries[number]);
   if (request_.strip_names) {
     for (Node& node : part.nodes) node.name.clear();
   }
@@ -32,7 +36,7 @@ Result<const CompiledRegion*> RegionCompiler::compile_region(const CompileResult
   set_step_printer(*target.backend, part);
   CompiledRegion one =
       TRY(with_context(target.backend->compile(part, options_), "region {} on {} (from node '{}')", number,
-                       target.name, plan.graph.node(region.nodes[0]).name));
+                       target.name, problem_.graph.node(region.nodes[0]).name));
   return &compiled_.emplace(key, std::move(one)).first->second;
 }
 
@@ -51,24 +55,22 @@ void RegionCompiler::set_step_printer(const Target& backend, const Graph& region
   };
 }
 
-Result<CompiledRegions> RegionCompiler::compile(CompileResult& plan) {
+Result<CompiledRegions> RegionCompiler::compile(const Plan& plan) {
   CompiledRegions compiled;
   std::set<std::string> seen;
-  plan.kernels.clear();
   for (const Region& region : plan.partition.regions)
     if (!compiled_.contains({region.target, region.nodes}))
       progress_.expect(static_cast<double>(region.nodes.size()));
   for (size_t r = 0; r < plan.partition.regions.size(); ++r) {
-    CompiledRegion one = *TRY(compile_region(plan, r));
+    CompiledRegion one = *TRY(compile_region(plan.partition, r));
     for (std::string& object : one.object_files) {
       if (seen.insert(object).second) compiled.object_files.push_back(std::move(object));
     }
     one.object_files.clear();
-    plan.kernels.push_back(one.kernels);
     compiled.regions.push_back(std::move(one));
   }
-  plan.tuning = tuning_.report();
-  plan.codegen = codegen_;
+  compiled.tuning = tuning_.report();
+  compiled.codegen = codegen_;
   return compiled;
 }
 

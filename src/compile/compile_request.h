@@ -12,7 +12,7 @@
 #include "base/temporary_file.h"
 #include "import/import_model.h"
 #include "passes/fold_constants.h"
-#include "plan/place_nodes.h"
+#include "plan/plan.h"
 #include "target/target.h"
 
 namespace intarsia {
@@ -50,25 +50,7 @@ struct TuningReport {
   std::string warning;          // trouble with the file of times
 };
 
-/// Nanoseconds of a run: the least of several rounds.
-struct PlanTimes {
-  int64_t whole = 0;
-  std::vector<int64_t> regions;  // one a region
-};
-
-/// What choosing a plan by measurement came to.
-struct PlanReport {
-  enum class Shipped { as_placed, dissolved, single_backend };
-  Shipped shipped = Shipped::as_placed;
-  std::string disabled_reason;       // why plans were not compared; empty: they were
-  int dissolved = 0;                 // regions of the plan as placed that a framework runs instead
-  std::string single;                // the framework that runs all, when it does
-  std::optional<int64_t> measured;   // nanoseconds of the plan that ships
-  std::optional<int64_t> as_placed;  // of the plan as placed
-  std::map<std::string, int64_t> single_backend;  // of everything in one framework, by its name
-};
-
-/// What compiling is made with; wired together in src/api.
+/// What compiling is made with; wired together in registry/.
 struct BackendRegistry {
   std::vector<std::unique_ptr<Target>> targets;        // in order of preference
   Evaluate evaluate;                                   // runs a node now, for constants

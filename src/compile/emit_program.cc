@@ -1,14 +1,15 @@
 #include "compile/emit_program.h"
 
 #include <filesystem>
+#include <numeric>
 #include <set>
 
 #include "base/cpu_level.h"
+#include "base/digest.h"
 #include "base/mapped_file.h"
 #include "compile/build_function.h"
 #include "compile/link_objects.h"
 #include "import/import_model.h"
-#include "program/digest.h"
 #include "program/verify_machine.h"
 #include "program/write_program.h"
 
@@ -18,8 +19,8 @@ namespace {
 /// Numbers in a program count over all its functions.
 uint32_t region_count(const fbs::ProgramT& program) { return static_cast<uint32_t>(program.regions.size()); }
 
-void describe_slots(const CompileResult& result, fbs::ProgramT& program) {
-  for (const DeviceSlot& slot : result.slots) {
+void describe_slots(const PlanningProblem& problem, fbs::ProgramT& program) {
+  for (const DeviceSlot& slot : problem.slots) {
     auto entry = std::make_unique<fbs::SlotT>();
     entry->name = slot.name;
     entry->kind = slot.kind;
@@ -28,30 +29,32 @@ void describe_slots(const CompileResult& result, fbs::ProgramT& program) {
   }
 }
 
-void describe_nodes(const CompileResult& result, bool strip_names, uint32_t first_region,
+void describe_nodes(const FunctionParts& parts, bool strip_names, uint32_t first_region,
                     fbs::ProgramT& program) {
-  for (uint32_t i = 0; i < result.graph.nodes.size(); ++i) {
+  const Graph& graph = parts.problem.graph;
+  for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
     auto note = std::make_unique<fbs::NodeNoteT>();
-    note->name = strip_names ? "" : result.graph.nodes[i].name;
-    note->op = result.graph.nodes[i].op;
-    note->region = first_region + result.partition.region_of[i];
-    note->reason = result.placement.reason[i];
-    note->refusals = result.placement.refusals[i];
+    note->name = strip_names ? "" : graph.nodes[i].name;
+    note->op = graph.nodes[i].op;
+    note->region = first_region + parts.plan.partition.region_of[i];
+    note->reason = parts.plan.placement.reason[i];
+    note->refusals = parts.plan.placement.refusals[i];
     program.nodes.push_back(std::move(note));
   }
 }
 
 /// Regions with their constants, which are appended to `constants`.
-void describe_regions(const CompileResult& result, const CompiledRegions& regions, fbs::ProgramT& program,
+void describe_regions(const FunctionParts& parts, fbs::ProgramT& program,
                       std::vector<TensorView>& constants) {
   std::set<std::string> requirements(program.requirements.begin(), program.requirements.end());
-  for (size_t r = 0; r < regions.regions.size(); ++r) {
-    const PlacementTarget& target = result.targets[result.partition.regions[r].target];
+  for (size_t r = 0; r < parts.regions.regions.size(); ++r) {
+    const CompiledRegion& region = parts.regions.regions[r];
+    const PlacementTarget& target = parts.problem.targets[parts.plan.partition.regions[r].target];
     auto entry = std::make_unique<fbs::RegionT>();
     entry->backend = target.backend->name();
     entry->slot = target.slot;
-    entry->workspace_bytes = regions.regions[r].workspace_bytes;
-    for (const Tensor& constant : regions.regions[r].constants) {
+    entry->workspace_bytes = region.workspace_bytes;
+    for (const Tensor& constant : region.constants) {
       entry->constants.push_back(static_cast<uint32_t>(constants.size()));
       constants.push_back(constant.view());
     }
@@ -61,13 +64,13 @@ void describe_regions(const CompileResult& result, const CompiledRegions& region
   program.requirements.assign(requirements.begin(), requirements.end());
 }
 
-Status describe_source(const std::vector<CompiledPlan>& functions, const CompileRequest& request,
+Status describe_source(const std::vector<FunctionParts>& functions, const CompileRequest& request,
                        fbs::ProgramT& program) {
   std::error_code error;
   program.model_path = std::filesystem::absolute(request.model_path, error).string();
   program.model_digest = digest_bytes(TRY(map_file(main_file(request.model_path))).bytes);
-  for (const CompiledPlan& function : functions) {
-    const Graph& graph = function.plan.graph;
+  for (const FunctionParts& function : functions) {
+    const Graph& graph = function.problem.graph;
     for (ValueId input : graph.inputs) {
       const Value& value = graph.value(input);
       if (std::optional<Shape> shape = value.type.fixed_shape())
@@ -90,24 +93,25 @@ uint64_t total_bytes(const std::vector<TensorView>& constants) {
 
 }  // namespace
 
-Status emit_program(std::vector<CompiledPlan>& functions, const CompileRequest& request) {
+Result<ProgramSizes> emit_program(const std::vector<FunctionParts>& functions,
+                                  const CompileRequest& request) {
+  ProgramSizes sizes;
   fbs::ProgramT program;
   std::vector<TensorView> constants;
   std::vector<std::string> blobs;
   std::set<std::string> objects;
-  CompileResult& first = functions[0].plan;
-  describe_slots(first, program);
-  for (CompiledPlan& function : functions) {
+  describe_slots(functions[0].problem, program);
+  for (const FunctionParts& parts : functions) {
     const uint32_t first_region = region_count(program);
-    describe_nodes(function.plan, request.strip_names, first_region, program);
-    describe_regions(function.plan, function.regions, program, constants);
-    BuiltFunction built = TRY(build_function(function.plan, function.regions, first_region,
-                                             static_cast<uint32_t>(constants.size())));
-    for (ValueId id : built.constants) constants.push_back(function.plan.graph.value(id).constant->view());
-    for (uint64_t bytes : built.function.arena_bytes) function.plan.arena_bytes += bytes;
+    describe_nodes(parts, request.strip_names, first_region, program);
+    describe_regions(parts, program, constants);
+    BuiltFunction built = TRY(build_function(parts, first_region, static_cast<uint32_t>(constants.size())));
+    for (ValueId id : built.constants) constants.push_back(parts.problem.graph.value(id).constant->view());
+    sizes.arena_bytes.push_back(
+        std::reduce(built.function.arena_bytes.begin(), built.function.arena_bytes.end()));
     program.functions.push_back(std::make_unique<fbs::FunctionT>(std::move(built.function)));
-    for (const CompiledRegion& region : function.regions.regions) blobs.push_back(region.blob);
-    objects.insert(function.regions.object_files.begin(), function.regions.object_files.end());
+    for (const CompiledRegion& region : parts.regions.regions) blobs.push_back(region.blob);
+    objects.insert(parts.regions.object_files.begin(), parts.regions.object_files.end());
   }
   TRY(describe_source(functions, request, program));
   program.threads = static_cast<uint32_t>(request.threads);
@@ -116,11 +120,12 @@ Status emit_program(std::vector<CompiledPlan>& functions, const CompileRequest& 
     program.cpu = TRY(resolve_cpu_level(request.cpu));
     program.cpu_features = features_of_cpu_level(program.cpu);
   }
-  first.constants_bytes = total_bytes(constants);
-  if (request.dry_run) return {};
+  sizes.constants_bytes = total_bytes(constants);
+  if (request.dry_run) return sizes;
   const std::string elf =
       TRY(link_objects(std::vector<std::string>(objects.begin(), objects.end()), machine_arch()));
-  return write_program(request.program_path, elf, std::move(program), constants, blobs);
+  TRY(write_program(request.program_path, elf, std::move(program), constants, blobs));
+  return sizes;
 }
 
 }  // namespace intarsia

@@ -70,8 +70,8 @@ struct Explanation {
   std::vector<ExplainedFlow> flows;
 };
 
-/// Of a compile that was not stopped before its last pass.
-Explanation explain_result(const CompileResult& result);
+/// Of a function of a model, as far as its compile went: nodes and regions only if it got to regions.
+Explanation explain_function(const CompiledFunction& function);
 /// Of all functions of a program, from its description alone.
 Explanation explain_program(const fbs::ProgramT& program);
 

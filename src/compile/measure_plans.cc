@@ -6,26 +6,14 @@
 namespace intarsia {
 namespace {
 
-Result<TemporaryFile> write_plan(CompiledPlan plan, const CompileRequest& request) {
+Result<TemporaryFile> write_plan(const PlanningProblem& problem, const Plan& plan,
+                                 const CompiledRegions& regions, const CompileRequest& request) {
   TemporaryFile file = TRY(TemporaryFile::make("intarsia-plan"));
   CompileRequest to_file = request;
   to_file.program_path = file.path();
   to_file.dry_run = false;
-  std::vector<CompiledPlan> functions;
-  functions.push_back(std::move(plan));
-  TRY(emit_program(functions, to_file));
+  TRY(emit_program({{"main", problem, plan, regions}}, to_file));
   return file;
-}
-
-/// What fails here (a full disk) says nothing of a plan. Files exist for as short a time as can be: no plan
-/// is compiled after the first is written.
-Result<std::vector<TemporaryFile>> write_plans(const std::vector<Result<CompiledPlan>>& compiled,
-                                               const CompileRequest& request) {
-  std::vector<TemporaryFile> files;
-  for (const Result<CompiledPlan>& one : compiled) {
-    if (one) files.push_back(TRY(write_plan(*one, request)));
-  }
-  return files;
 }
 
 /// Shows how plans are compiled, each a part, and then compared. How often this happens is not known before:
@@ -51,28 +39,30 @@ class Measurement {
 
 }  // namespace
 
-Result<std::vector<Result<PlanTimes>>> measure_plans(const std::vector<const CompileResult*>& plans,
+Result<std::vector<Result<PlanTimes>>> measure_plans(const PlanningProblem& problem,
+                                                     const std::vector<const Plan*>& plans,
                                                      RegionCompiler& compiler, const CompileRequest& request,
                                                      const BackendRegistry& tools) {
   const Measurement progress(compiler, plans.size());
-  std::vector<Result<CompiledPlan>> compiled;
-  for (const CompileResult* plan : plans) {
-    CompileResult copy = *plan;
+  std::vector<Result<CompiledRegions>> compiled;
+  for (const Plan* plan : plans) {
     progress.next_plan();
-    Result<CompiledRegions> regions = compiler.compile(copy);
-    compiled.push_back(regions ? Result<CompiledPlan>({std::move(copy), std::move(*regions)})
-                               : tl::unexpected(regions.error()));
+    compiled.push_back(compiler.compile(*plan));
   }
   // What is interrupted says nothing of a plan.
   TRY(check_not_cancelled(tools));
   const auto may_go_on = [&] { return compiler.tuning().may_go_on(); };
   if (!may_go_on()) return fail("the time to measure is over (--tune-seconds)");
-  std::vector<TemporaryFile> files = TRY(write_plans(compiled, request));
+  // What fails here (a full disk) says nothing of a plan, either. Files exist for as short a time as can be.
+  std::vector<TemporaryFile> files;
+  for (size_t i = 0; i < plans.size(); ++i) {
+    if (compiled[i]) files.push_back(TRY(write_plan(problem, *plans[i], *compiled[i], request)));
+  }
   progress.compare();
   std::vector<Result<PlanTimes>> timed = tools.time_programs(std::move(files), request.threads, may_go_on);
   std::vector<Result<PlanTimes>> results;
   auto next = timed.begin();
-  for (const Result<CompiledPlan>& one : compiled)
+  for (const Result<CompiledRegions>& one : compiled)
     results.push_back(one ? std::move(*next++) : Result<PlanTimes>(tl::unexpected(one.error())));
   return results;
 }

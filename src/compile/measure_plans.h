@@ -1,7 +1,6 @@
 // Plans become temporary programs that run here.
 #pragma once
 
-#include "compile/choose_plan.h"
 #include "compile/compile_regions.h"
 
 namespace intarsia {
@@ -9,7 +8,8 @@ namespace intarsia {
 /// Compiles each plan, writes it to a temporary file and has tools.time_programs run them in turns. One
 /// result a plan: it may not compile or run. Error: none could be measured, for want of time or of room for
 /// the files.
-Result<std::vector<Result<PlanTimes>>> measure_plans(const std::vector<const CompileResult*>& plans,
+Result<std::vector<Result<PlanTimes>>> measure_plans(const PlanningProblem& problem,
+                                                     const std::vector<const Plan*>& plans,
                                                      RegionCompiler& compiler, const CompileRequest& request,
                                                      const BackendRegistry& tools);
 

@@ -2,9 +2,9 @@
 
 #include <cstring>
 
+#include "base/digest.h"
 #include "base/mapped_file.h"
 #include "import/import_model.h"
-#include "program/digest.h"
 
 namespace intarsia {
 

@@ -7,7 +7,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Names come from files: bytes that are no UTF-8 become a replacement character.
+/// Names come from files: bytes that are not UTF-8 become a replacement character.
 std::string to_text(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace); }
 
 Json number_or_null(std::optional<uint64_t> number) { return number ? Json(*number) : Json(nullptr); }
@@ -80,8 +80,7 @@ Json nodes_json(const Explanation& explanation) {
   return list;
 }
 
-Json tuning_json(const CompileResult& result) {
-  const TuningReport& tuning = result.tuning;
+Json tuning_json(const TuningReport& tuning) {
   return {{"measured", tuning.measured},
           {"remembered", tuning.remembered},
           {"disabled_reason", tuning.disabled_reason.empty() ? Json(nullptr) : Json(tuning.disabled_reason)},
@@ -129,44 +128,45 @@ Json refused_json(const Explanation& explanation) {
   return list;
 }
 
-Json function_json(const CompileResult& result) {
-  const Explanation explanation = explain_result(result);
+Json function_json(const CompiledFunction& function, bool stopped) {
+  const Explanation explanation = explain_function(function);
+  const std::optional<PlanReport>& plan = function.chosen.report;
   Json json;
-  json["function"] = result.function_name;
+  json["function"] = function.name;
   json["inputs"] = ports_json(explanation.inputs);
   json["outputs"] = ports_json(explanation.outputs);
   json["symbols"] = symbols_json(explanation);
   json["slots"] = slots_json(explanation);
   json["regions"] = regions_json(explanation);
   json["copies"] = copies_json(explanation);
-  json["kernels"] = result.stopped ? Json(nullptr) : Json(0);
-  for (int kernels : result.kernels) json["kernels"] = json["kernels"].get<int>() + kernels;
-  json["tuning"] = tuning_json(result);
-  json["code_generation"] = codegen_json(result.codegen);
-  json["plan"] = result.plan ? plan_json(*result.plan) : Json(nullptr);
+  json["kernels"] = stopped ? Json(nullptr) : Json(0);
+  for (const CompiledRegion& region : function.regions.regions)
+    json["kernels"] = json["kernels"].get<int>() + region.kernels;
+  json["tuning"] = tuning_json(function.regions.tuning);
+  json["code_generation"] = codegen_json(function.regions.codegen);
+  json["plan"] = plan ? plan_json(*plan) : Json(nullptr);
   json["predicted_ms"] = nullptr;
-  json["measured_ms"] = result.plan ? milliseconds_or_null(result.plan->measured) : Json(nullptr);
-  json["single_backend_ms"] =
-      result.plan && result.plan->measured ? single_backend_json(*result.plan) : Json(nullptr);
-  json["model_weights_bytes"] = result.model_weights_bytes;
-  json["arena_bytes"] = result.stopped ? Json(nullptr) : Json(result.arena_bytes);
+  json["measured_ms"] = plan ? milliseconds_or_null(plan->measured) : Json(nullptr);
+  json["single_backend_ms"] = plan && plan->measured ? single_backend_json(*plan) : Json(nullptr);
+  json["model_weights_bytes"] = function.model_weights_bytes;
+  json["arena_bytes"] = stopped ? Json(nullptr) : Json(function.arena_bytes);
   return json;
 }
 
 }  // namespace
 
-std::string report_compile_json(const std::vector<CompileResult>& functions, const CompileRequest& request) {
-  const CompileResult& first = functions[0];
-  const bool written = !first.stopped && !request.dry_run;
+std::string report_compile_json(const CompileResult& result, const CompileRequest& request) {
+  const bool written = !result.stopped && !request.dry_run;
   Json json;
   json["model"] = request.model_path;
   json["program"] = written ? Json(request.program_path) : Json(nullptr);
-  json.update(function_json(first));
-  json["constants_bytes"] = first.stopped ? Json(nullptr) : Json(first.constants_bytes);
-  json["compile_seconds"] = first.compile_seconds;
-  if (functions.size() > 1) {
+  json.update(function_json(result.functions[0], result.stopped));
+  json["constants_bytes"] = result.stopped ? Json(nullptr) : Json(result.constants_bytes);
+  json["compile_seconds"] = result.seconds;
+  if (result.functions.size() > 1) {
     json["functions"] = Json::array();
-    for (const CompileResult& function : functions) json["functions"].push_back(function_json(function));
+    for (const CompiledFunction& function : result.functions)
+      json["functions"].push_back(function_json(function, result.stopped));
   }
   return to_text(json);
 }

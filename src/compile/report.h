@@ -9,7 +9,7 @@ namespace intarsia {
 
 /// The object of `compile --json`. What was not measured is null. Of several functions it tells of the first,
 /// and of all under "functions".
-std::string report_compile_json(const std::vector<CompileResult>& functions, const CompileRequest& request);
+std::string report_compile_json(const CompileResult& result, const CompileRequest& request);
 
 /// The object of `explain --json`. `subject` is the model's or program's path.
 std::string explain_json(const Explanation& explanation, const std::string& subject);

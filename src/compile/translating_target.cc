@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "passes/remove_dead_nodes.h"
+#include "passes/translated.h"
 #include "translate/translate_node.h"
 
 namespace intarsia {
@@ -24,7 +25,7 @@ class TranslatingTarget : public Target {
 
   Support supports(const Graph& graph, NodeId id) const override {
     if (!is_tensorflow(graph.node(id))) return target_->supports(graph, id);
-    const Result<Graph> translated = simplify(translate_node(graph, id));
+    const Result<Graph> translated = simplify(translated_node(graph, id, evaluate_, Weights::kept));
     if (!translated) return Support::refused(translated.error().message);
     for (uint32_t i = 0; i < translated->nodes.size(); ++i) {
       if (const Support answer = target_->supports(*translated, NodeId{i}); !answer.yes) return answer;
@@ -38,15 +39,14 @@ class TranslatingTarget : public Target {
 
   Result<CompiledRegion> compile(const Graph& region, const CompileOptions& options) const override {
     const bool translate = std::ranges::any_of(region.nodes, is_tensorflow);
-    return translate ? target_->compile(TRY(simplify(translate_graph(region))), options)
+    return translate ? target_->compile(TRY(simplify(translated_region(region, evaluate_))), options)
                      : target_->compile(region, options);
   }
 
  private:
-  /// Types, constants and no more nodes than needed.
-  Result<Graph> simplify(Result<Graph> translated) const {
+  /// No more nodes than needed.
+  static Result<Graph> simplify(Result<Graph> translated) {
     Graph graph = TRY(std::move(translated));
-    TRY(fold_constants(graph, evaluate_, {}));
     for (ValueId& output : graph.outputs) {
       if (!graph.value(output).constant) continue;
       // An output must be made by a node, also one that turned out to be known.

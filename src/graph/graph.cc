@@ -126,37 +126,51 @@ class ValueCopier {
 
 }  // namespace
 
-Graph extract_subgraph(const Graph& graph, const std::vector<NodeId>& nodes,
-                       const std::vector<std::vector<NodeId>>& readers) {
+BoundaryFinder::BoundaryFinder(const Graph& graph)
+    : graph_(graph), readers_(find_readers(graph)), is_output_(graph.values.size(), false) {
+  for (ValueId output : graph.outputs) is_output_[index(output)] = true;
+}
+
+Boundary BoundaryFinder::find(const std::vector<NodeId>& nodes) const {
+  Boundary boundary{find_boundary_inputs(graph_, nodes), {}};
+  for (NodeId node : nodes) {
+    for (ValueId output : graph_.node(node).outputs) {
+      if (output == no_value) continue;
+      const bool read_outside = std::ranges::any_of(
+          readers_[index(output)], [&](NodeId reader) { return !std::ranges::binary_search(nodes, reader); });
+      if (read_outside || is_output_[index(output)]) boundary.outputs.push_back(output);
+    }
+  }
+  return boundary;
+}
+
+std::vector<ValueId> find_boundary_inputs(const Graph& graph, const std::vector<NodeId>& nodes) {
+  std::vector<ValueId> inputs;
+  std::set<ValueId> seen;
+  for (NodeId node : nodes) {
+    for (ValueId read : values_read(graph.node(node))) {
+      const Value& value = graph.value(read);
+      const bool inside = value.producer != no_node && std::ranges::binary_search(nodes, value.producer);
+      if (!inside && !value.constant && seen.insert(read).second) inputs.push_back(read);
+    }
+  }
+  return inputs;
+}
+
+Graph extract_subgraph(const Graph& graph, const std::vector<NodeId>& nodes, const Boundary& boundary) {
   Graph part;
   part.name = graph.name;
   part.opsets = graph.opsets;
   ValueCopier copier(graph, part);
-  std::set<ValueId> boundary_inputs;
-  for (NodeId id : nodes) {
-    const Node& node = graph.node(id);
-    for (ValueId read : values_read(node)) {
-      const Value& value = graph.value(read);
-      const bool inside = value.producer != no_node && std::ranges::binary_search(nodes, value.producer);
-      if (!inside && !value.constant && boundary_inputs.insert(read).second)
-        part.inputs.push_back(copier.copy(read));
-    }
-  }
-  std::vector<bool> is_output(graph.values.size(), false);
-  for (ValueId output : graph.outputs) is_output[index(output)] = true;
+  part.inputs = copier.copy(boundary.inputs);
   for (NodeId id : nodes) {
     Node node = graph.node(id);
     node.inputs = copier.copy(node.inputs);
     node.captures = copier.copy(node.captures);
     node.outputs = copier.copy(node.outputs);
     part.add_node(std::move(node));
-    for (ValueId output : graph.node(id).outputs) {
-      if (output == no_value) continue;
-      const bool read_outside = std::ranges::any_of(
-          readers[index(output)], [&](NodeId reader) { return !std::ranges::binary_search(nodes, reader); });
-      if (read_outside || is_output[index(output)]) part.outputs.push_back(copier.copy(output));
-    }
   }
+  part.outputs = copier.copy(boundary.outputs);
   return part;
 }
 

@@ -93,10 +93,30 @@ std::vector<std::vector<NodeId>> find_readers(const Graph& graph);
 /// Sorts the nodes topologically (stable: the lowest id first) or fails and names a node on a cycle.
 Status sort_nodes(Graph& graph);
 
-/// The graph of these nodes alone (ids ascending): its inputs are the values they read from outside, its
-/// outputs those that other nodes or the graph's outputs read; constants come along. Value and node names
-/// stay. `readers` is find_readers(graph), which serves many extractions.
-Graph extract_subgraph(const Graph& graph, const std::vector<NodeId>& nodes,
-                       const std::vector<std::vector<NodeId>>& readers);
+/// What a part of a graph exchanges with the rest of it.
+struct Boundary {
+  std::vector<ValueId> inputs;   // read inside, produced outside, no constants; in the order of reading
+  std::vector<ValueId> outputs;  // produced inside, read outside or outputs of the graph
+};
+
+/// The boundaries of many parts of one graph, which outlives this and does not change.
+class BoundaryFinder {
+ public:
+  explicit BoundaryFinder(const Graph& graph);
+  /// `nodes` ascend.
+  Boundary find(const std::vector<NodeId>& nodes) const;
+
+ private:
+  const Graph& graph_;
+  std::vector<std::vector<NodeId>> readers_;
+  std::vector<bool> is_output_;
+};
+
+/// Boundary::inputs of these nodes (ascending).
+std::vector<ValueId> find_boundary_inputs(const Graph& graph, const std::vector<NodeId>& nodes);
+
+/// The graph of these nodes alone (ids ascending) with their boundary as its inputs and outputs; constants
+/// come along. Value and node names stay.
+Graph extract_subgraph(const Graph& graph, const std::vector<NodeId>& nodes, const Boundary& boundary);
 
 }  // namespace intarsia

@@ -1,38 +1,28 @@
 #include "graph/tensor_digest.h"
 
-#define XXH_INLINE_ALL  // no library to link, no symbol that could clash with another copy in the process
-#include <xxhash.h>
+#include "base/digest.h"
 
 namespace intarsia {
 namespace {
 
-class Hasher {
- public:
-  Hasher() { XXH3_64bits_reset(&state_); }
-  void add(const void* data, size_t bytes) { XXH3_64bits_update(&state_, data, bytes); }
-  void add(int64_t number) { add(&number, sizeof(number)); }
-  uint64_t value() const { return XXH3_64bits_digest(&state_); }
-
- private:
-  XXH3_state_t state_;
-};
+void add_number(Digest& digest, int64_t number) { digest.add(std::as_bytes(std::span(&number, 1))); }
 
 }  // namespace
 
 uint64_t digest_tensor(const TensorView& tensor) {
-  Hasher hasher;
-  hasher.add(static_cast<int64_t>(tensor.dtype));
-  hasher.add(static_cast<int64_t>(tensor.shape.size()));
-  for (int64_t size : tensor.shape) hasher.add(size);
+  Digest digest;
+  add_number(digest, static_cast<int64_t>(tensor.dtype));
+  add_number(digest, static_cast<int64_t>(tensor.shape.size()));
+  for (int64_t size : tensor.shape) add_number(digest, size);
   if (tensor.dtype != DType::string) {
-    if (tensor.bytes() > 0) hasher.add(tensor.data, tensor.bytes());
-    return hasher.value();
+    digest.add({static_cast<const std::byte*>(tensor.data), tensor.bytes()});
+    return digest.value();
   }
   for (const std::string& element : tensor.as<std::string>()) {
-    hasher.add(static_cast<int64_t>(element.size()));
-    hasher.add(element.data(), element.size());
+    add_number(digest, static_cast<int64_t>(element.size()));
+    digest.add(std::as_bytes(std::span(element)));
   }
-  return hasher.value();
+  return digest.value();
 }
 
 std::map<uint64_t, Tensor> digest_tensors(const Graph& graph) {

@@ -47,14 +47,14 @@ Result<Search> prepare_search(const CheckRequest& request, const CheckTools& too
   plan.model_path = request.path;
   plan.print_after.clear();
   plan.stop_after = "place_nodes";
-  const CompileResult planned = std::move(TRY(compile_model(plan, tools.compile))[0]);
+  const CompileResult result = TRY(compile_model(plan, tools.compile));
+  const CompiledFunction& planned = result.functions[0];
   const bool has_signatures = find_model_format(request.path) == ModelFormat::saved_model;
-  Search search{TRY(import_model(request.path,
-                                 {has_signatures ? planned.function_name : "", tools.compile.tensorflow})),
-                {}};
+  Search search{
+      TRY(import_model(request.path, {has_signatures ? planned.name : "", tools.compile.tensorflow})), {}};
   std::set<std::string> names;
   for (const Value& value : search.graph.values) names.insert(value.name);
-  search.candidates = find_candidates(planned.graph, names);
+  search.candidates = find_candidates(planned.problem.graph, names);
   return search;
 }
 

@@ -5,6 +5,7 @@
 
 #include "graph/op_table.h"
 #include "passes/known_elements.h"
+#include "passes/translated.h"
 #include "translate/translate_node.h"
 
 namespace intarsia {
@@ -66,35 +67,16 @@ void make_constant(Graph& graph, ValueId id, Tensor tensor) {
   value.constant = std::move(tensor);
 }
 
-/// Replaces the known outputs by constants of the same name. The node keeps fresh, unread outputs.
-void detach_outputs(Graph& graph, NodeId id, std::vector<Tensor> tensors) {
-  for (size_t i = 0; i < graph.node(id).outputs.size() && i < tensors.size(); ++i) {
-    const ValueId output = graph.node(id).outputs[i];
-    if (output == no_value) continue;
-    graph.value(output).producer = no_node;
-    make_constant(graph, output, std::move(tensors[i]));
-    graph.node(id).outputs[i] = no_value;
-  }
-}
-
-/// Weights matter for types by their shape alone; moving them round is left to the backends.
-void forget_large_constants(Graph& graph) {
-  constexpr size_t large_bytes = 1 << 16;
-  for (Value& value : graph.values) {
-    if (value.constant && value.constant->bytes() > large_bytes) value.constant.reset();
-  }
-}
-
 /// What the node makes of its inputs, all of which are known; nothing when it cannot be computed.
 std::optional<std::vector<Tensor>> compute(const Graph& graph, NodeId id, const Evaluate& evaluate) {
-  if (!is_tensorflow(graph.node(id))) {
-    const std::optional<std::vector<const Tensor*>> inputs = known_inputs(graph, graph.node(id));
-    Result<std::vector<Tensor>> outputs =
-        inputs ? evaluate(graph.node(id), *inputs) : fail("an input is not known");
+  const Node& node = graph.node(id);
+  if (!is_tensorflow(node)) {
+    const std::optional<std::vector<const Tensor*>> inputs = known_inputs(graph, node);
+    Result<std::vector<Tensor>> outputs = inputs ? evaluate(node, *inputs) : fail("an input is not known");
     return outputs ? std::optional(std::move(*outputs)) : std::nullopt;
   }
-  Result<Graph> translated = translate_node(graph, id);
-  if (!translated || !fold_constants(*translated, evaluate, {})) return std::nullopt;
+  const Result<Graph> translated = translated_node(graph, id, evaluate, Weights::by_type);
+  if (!translated) return std::nullopt;
   std::vector<Tensor> outputs;
   for (ValueId output : translated->outputs) {
     if (!translated->value(output).constant) return std::nullopt;
@@ -134,53 +116,28 @@ std::optional<std::vector<Tensor>> compute_from_part(Graph& graph, NodeId id, co
   return outputs[0] == outputs[1] ? outputs[0] : std::nullopt;
 }
 
-/// The types of a TensorFlow node's outputs, and their values if they are known, are those of its
-/// translation. A node without one, or whose translation does not fit its inputs, is TensorFlow's own affair.
-Status fold_translated(Graph& graph, NodeId id, const Evaluate& evaluate, const InferForeign& infer_foreign) {
-  Result<Graph> translated = translate_node(graph, id);
-  if (translated) forget_large_constants(*translated);
-  if (!translated || !fold_constants(*translated, evaluate, {})) return infer_node(graph, id, infer_foreign);
-  std::vector<Tensor> known;
-  size_t number = 0;
-  for (ValueId output : graph.node(id).outputs) {
-    if (output == no_value) continue;
-    const Value& value = translated->value(translated->outputs[number++]);
-    graph.value(output).type = value.type;
-    if (value.constant) known.push_back(*value.constant);
-  }
-  const auto& outputs = graph.node(id).outputs;
-  if (known.size() == number && number == outputs.size()) detach_outputs(graph, id, std::move(known));
-  return {};
-}
-
 }  // namespace
 
-Status fold_constants(Graph& graph, const Evaluate& evaluate, const InferForeign& infer_foreign) {
-  for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
-    const NodeId id{i};
-    if (is_tensorflow(graph.node(id))) {
-      TRY(fold_translated(graph, id, evaluate, infer_foreign));
-      if (std::optional<std::vector<Tensor>> outputs = compute_from_part(graph, id, evaluate))
-        detach_outputs(graph, id, std::move(*outputs));
-      continue;
-    }
-    TRY(infer_node(graph, id, infer_foreign));
-    if (std::optional<std::vector<Tensor>> outputs = compute_from_part(graph, id, evaluate)) {
-      detach_outputs(graph, id, std::move(*outputs));
-      continue;
-    }
-    const Node& node = graph.node(id);
-    if (std::optional<Tensor> shape = value_of_shape(graph, node)) {
-      detach_outputs(graph, id, {std::move(*shape)});
-      continue;
-    }
-    const std::optional<std::vector<const Tensor*>> inputs = known_inputs(graph, node);
-    if (!inputs || !is_worth_folding(graph, node, *inputs)) continue;
-    // A node that cannot be computed now is left to the backends: they decide whether it is an error.
-    if (Result<std::vector<Tensor>> outputs = evaluate(node, *inputs))
-      detach_outputs(graph, id, std::move(*outputs));
+std::optional<std::vector<Tensor>> fold_node(Graph& graph, NodeId id, const Evaluate& evaluate) {
+  if (auto outputs = compute_from_part(graph, id, evaluate)) return outputs;
+  const Node& node = graph.node(id);
+  if (is_tensorflow(node)) return std::nullopt;  // its translation told what is known
+  if (std::optional<Tensor> sizes = value_of_shape(graph, node)) return std::vector{std::move(*sizes)};
+  const std::optional<std::vector<const Tensor*>> inputs = known_inputs(graph, node);
+  if (!inputs || !is_worth_folding(graph, node, *inputs)) return std::nullopt;
+  // A node that cannot be computed now is left to the backends: they decide whether it is an error.
+  Result<std::vector<Tensor>> outputs = evaluate(node, *inputs);
+  return outputs ? std::optional(std::move(*outputs)) : std::nullopt;
+}
+
+void detach_outputs(Graph& graph, NodeId id, std::vector<Tensor> tensors) {
+  for (size_t i = 0; i < graph.node(id).outputs.size() && i < tensors.size(); ++i) {
+    const ValueId output = graph.node(id).outputs[i];
+    if (output == no_value) continue;
+    graph.value(output).producer = no_node;
+    make_constant(graph, output, std::move(tensors[i]));
+    graph.node(id).outputs[i] = no_value;
   }
-  return {};
 }
 
 }  // namespace intarsia

@@ -5,19 +5,19 @@
 #include <vector>
 
 #include "graph/graph.h"
-#include "passes/infer_shapes.h"
 
 namespace intarsia {
 
 /// Runs one node on known inputs (null: left out); fails when it has no kernel for them.
 using Evaluate = std::function<Result<std::vector<Tensor>>(const Node&, std::span<const Tensor* const>)>;
 
-/// Walks the nodes in order, infers the types of each, and makes its outputs constants when all its inputs
-/// are, so that shape arithmetic is numbers by the time later nodes are inferred. Shape and Size need only
-/// their input's type, and what takes known sizes out of a shape that is known in part (known_elements.h)
-/// needs no more. Random nodes stay, and so do nodes that would turn small constants into over a megabyte.
-///   %s = Shape(%x : f32[2,3]); %n = Gather(%s, 0)   ->   %s = const [2,3], %n = const 2
-/// The nodes themselves stay, now without readers, for remove_dead_nodes.
-Status fold_constants(Graph& graph, const Evaluate& evaluate, const InferForeign& infer_foreign);
+/// The outputs of a node whose types are inferred, where they are known: all its inputs are constants, or it
+/// is Shape or Size, which need only their input's type, or it takes known elements out of a shape that is
+/// known in part (known_elements.h). Nothing for random nodes, for those that would turn small constants into
+/// over a megabyte, and for what `evaluate` cannot compute. `graph` is as before when it returns.
+std::optional<std::vector<Tensor>> fold_node(Graph& graph, NodeId node, const Evaluate& evaluate);
+
+/// Makes the first outputs of the node constants of the same names. The node keeps none of them.
+void detach_outputs(Graph& graph, NodeId node, std::vector<Tensor> outputs);
 
 }  // namespace intarsia

@@ -9,20 +9,19 @@ namespace intarsia {
 StepList elide_copies(const StepList& steps) {
   std::set<PlacedValue> present;
   StepList kept;
-  for (const ScheduleStep& step : steps) {
-    if (step.kind == ScheduleStep::Kind::copy && !present.insert(step.to).second) continue;
+  for (const Step& step : steps) {
+    if (step.kind == Step::Kind::copy && !present.insert(step.to).second) continue;
     kept.push_back(step);
   }
   return kept;
 }
 
 Status verify_steps(const Graph& graph, const Partition& partition,
-                    const std::vector<RegionBoundary>& boundaries,
                     const std::vector<uint32_t>& memory_of_target, const StepList& steps) {
   std::set<PlacedValue> present;
   for (ValueId input : graph.inputs) present.insert({input, host_slot});
-  for (const ScheduleStep& step : steps) {
-    if (step.kind == ScheduleStep::Kind::copy) {
+  for (const Step& step : steps) {
+    if (step.kind == Step::Kind::copy) {
       const std::string& name = graph.value(step.from.value).name;
       if (graph.value(step.from.value).constant) return fail("constant '{}' is copied at run time", name);
       if (!present.contains(step.from)) return fail("'{}' is copied from where it is not", name);
@@ -30,11 +29,11 @@ Status verify_steps(const Graph& graph, const Partition& partition,
       continue;
     }
     const uint32_t memory = memory_of_target[partition.regions[step.region].target];
-    for (ValueId input : boundaries[step.region].inputs) {
+    for (ValueId input : partition.boundaries[step.region].inputs) {
       if (!present.contains({input, memory}))
         return fail("region {} reads '{}', which is not in its memory", step.region, graph.value(input).name);
     }
-    for (ValueId output : boundaries[step.region].outputs) present.insert({output, memory});
+    for (ValueId output : partition.boundaries[step.region].outputs) present.insert({output, memory});
   }
   for (ValueId output : graph.outputs) {
     const Value& value = graph.value(output);

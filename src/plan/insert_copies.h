@@ -5,23 +5,12 @@
 
 namespace intarsia {
 
-/// Boundary of a region: what it reads from outside (no constants) and what others, or the graph's outputs,
-/// read of it.
-struct RegionBoundary {
-  std::vector<ValueId> inputs;
-  std::vector<ValueId> outputs;
-};
-
-/// Boundaries of all regions, values in the order in which extract_subgraph lists them.
-std::vector<RegionBoundary> find_boundaries(const Graph& graph, const Partition& partition);
-
 /// One run step a region, and before it a copy for every value that it reads and that was made in another
 /// memory; at the end a copy to the host for every output made elsewhere. Naive and complete: a value read
 /// twice is copied twice. `memory_of_target[t]` is the slot in whose memory target t works; host_slot where
 /// that is the host's memory.
 ///   x -> a@sim -> b@cpu   =>   copy x host->sim; run a; copy a sim->host; run b
 StepList insert_copies(const Graph& graph, const Partition& partition,
-                       const std::vector<RegionBoundary>& boundaries,
                        const std::vector<uint32_t>& memory_of_target);
 
 }  // namespace intarsia

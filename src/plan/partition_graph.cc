@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <queue>
+#include <set>
 
 #include "plan/directed_graph.h"
 #include "plan/join_regions.h"
@@ -166,6 +167,41 @@ void expand_atoms(Waves& waves, const Atoms& atoms) {
   }
 }
 
+std::vector<Boundary> find_boundaries(const Graph& graph, const Waves& waves) {
+  const BoundaryFinder finder(graph);
+  std::vector<Boundary> boundaries;
+  for (const Region& region : waves) boundaries.push_back(finder.find(region.nodes));
+  return boundaries;
+}
+
+/// Every value that crosses between regions is at both boundaries, and so is what the graph reads and gives.
+Status verify_boundaries(const Graph& graph, const Partition& partition) {
+  std::vector<std::set<ValueId>> inputs(partition.regions.size()), outputs(partition.regions.size());
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    for (ValueId read : values_read(graph.nodes[i])) {
+      const Value& value = graph.value(read);
+      const bool is_made = value.producer != no_node;
+      const uint32_t region = partition.region_of[i];
+      if (value.constant || (is_made && partition.region_of[index(value.producer)] == region)) continue;
+      inputs[region].insert(read);
+      if (is_made) outputs[partition.region_of[index(value.producer)]].insert(read);
+    }
+  }
+  for (ValueId output : graph.outputs) {
+    const NodeId producer = graph.value(output).producer;
+    if (producer != no_node) outputs[partition.region_of[index(producer)]].insert(output);
+  }
+  for (size_t r = 0; r < partition.regions.size(); ++r) {
+    const Boundary& boundary = partition.boundaries[r];
+    const auto is_each_once = [](const std::vector<ValueId>& list, const std::set<ValueId>& wanted) {
+      return list.size() == wanted.size() && std::set(list.begin(), list.end()) == wanted;
+    };
+    if (!is_each_once(boundary.inputs, inputs[r]) || !is_each_once(boundary.outputs, outputs[r]))
+      return fail("region {} has other values at its boundary than it exchanges", r);
+  }
+  return {};
+}
+
 }  // namespace
 
 Partition partition_graph(const Graph& graph, const Placement& placement) {
@@ -177,10 +213,12 @@ Partition partition_graph(const Graph& graph, const Placement& placement) {
   sort_regions(waves, dependencies);
   expand_atoms(waves, atoms);
   std::vector<uint32_t> region_of = number_nodes(waves, graph.nodes.size());
-  return {std::move(waves), std::move(region_of)};
+  std::vector<Boundary> boundaries = find_boundaries(graph, waves);
+  return {std::move(waves), std::move(region_of), std::move(boundaries)};
 }
 
 Status verify_partition(const Graph& graph, const Placement& placement, const Partition& partition) {
+  if (partition.boundaries.size() != partition.regions.size()) return fail("a region has no boundary");
   std::vector<bool> seen(graph.nodes.size(), false);
   for (uint32_t r = 0; r < partition.regions.size(); ++r) {
     for (NodeId node : partition.regions[r].nodes) {
@@ -204,7 +242,7 @@ Status verify_partition(const Graph& graph, const Placement& placement, const Pa
   for (size_t i = 0; i < seen.size(); ++i) {
     if (!seen[i]) return fail("node '{}' is in no region", graph.nodes[i].name);
   }
-  return {};
+  return verify_boundaries(graph, partition);
 }
 
 }  // namespace intarsia

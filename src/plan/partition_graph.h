@@ -17,7 +17,8 @@ struct Region {
 
 struct Partition {
   std::vector<Region> regions;
-  std::vector<uint32_t> region_of;  // one entry a node
+  std::vector<uint32_t> region_of;   // one entry a node
+  std::vector<Boundary> boundaries;  // one entry a region
 };
 
 /// As few regions as convexity allows: regions grow in waves, each taking all nodes of its target that depend
@@ -30,8 +31,8 @@ struct Partition {
 ///   A -> B -> C -> D -> E, A -> E, with B and D elsewhere:  {A} {B} {C} {D} {E}
 Partition partition_graph(const Graph& graph, const Placement& placement);
 
-/// Independent check: every node is in one region of its target, with its whole group, and the contracted
-/// graph has no cycle.
+/// Independent check: every node is in one region of its target, with its whole group, the contracted
+/// graph has no cycle, and boundaries have what crosses between regions.
 Status verify_partition(const Graph& graph, const Placement& placement, const Partition& partition);
 
 }  // namespace intarsia

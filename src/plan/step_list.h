@@ -5,11 +5,9 @@
 
 #include "graph/graph.h"
 #include "plan/partition_graph.h"
+#include "plan/planning_problem.h"
 
 namespace intarsia {
-
-/// The host's slot: inputs come from it and outputs go to it.
-inline constexpr uint32_t host_slot = 0xffffffff;
 
 /// A value in the memory of one slot.
 struct PlacedValue {
@@ -18,14 +16,14 @@ struct PlacedValue {
   auto operator<=>(const PlacedValue&) const = default;
 };
 
-struct ScheduleStep {
+struct Step {
   enum class Kind { run, copy } kind = Kind::run;
   uint32_t region = 0;   // run
   PlacedValue from, to;  // copy: the same value on two slots
-  bool operator==(const ScheduleStep&) const = default;
+  bool operator==(const Step&) const = default;
 };
 
 /// Steps in order: a region runs when all that it reads is on its slot.
-using StepList = std::vector<ScheduleStep>;
+using StepList = std::vector<Step>;
 
 }  // namespace intarsia

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "program/digest.h"
+#include "base/digest.h"
 #include "program/string_constant.h"
 #include "program/verify_program.h"
 

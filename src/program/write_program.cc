@@ -6,8 +6,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/digest.h"
 #include "base/output_file.h"
-#include "program/digest.h"
 #include "program/string_constant.h"
 #include "program/verify_program.h"
 

@@ -23,6 +23,7 @@
 #include "import/operator_roles.h"
 #include "passes/bind_shapes.h"
 #include "passes/remove_dead_nodes.h"
+#include "passes/translated.h"
 #include "translate/translate_node.h"
 
 namespace intarsia {
@@ -73,8 +74,8 @@ class Cases {
   Status look_at(const std::string& path) {
     Graph graph = TRY(import_graph_def(path, make_tensorflow_source({})));
     TRY(bind_shapes(graph, {}));
-    TRY(fold_constants(graph, reference::evaluate_node,
-                       [&](Graph& g, NodeId node) { return tensorflow_->infer_types(g, node); }));
+    TRY(infer_types(graph, reference::evaluate_node,
+                    [&](Graph& g, NodeId node) { return tensorflow_->infer_types(g, node); }));
     for (uint32_t i = 0; i < graph.nodes.size(); ++i) note_translation(graph, NodeId{i});
     remove_dead_nodes(graph);
     for (uint32_t i = 0; i < graph.nodes.size(); ++i) note_targets(graph, NodeId{i});
@@ -85,8 +86,8 @@ class Cases {
 
  private:
   void note_translation(const Graph& graph, NodeId id) {
-    Result<Graph> translated = translate_node(graph, id);
-    if (!translated || !fold_constants(*translated, reference::evaluate_node, {})) return;
+    Result<Graph> translated = translated_node(graph, id, reference::evaluate_node, Weights::kept);
+    if (!translated) return;
     remove_dead_nodes(*translated);
     Seen& seen = seen_[graph.node(id).op];
     for (const Node& node : translated->nodes) seen.becomes.insert(node.op);

@@ -5,8 +5,7 @@
 
 #include "backends/reference/evaluate.h"
 #include "passes/bind_shapes.h"
-#include "passes/fold_constants.h"
-#include "passes/infer_shapes.h"
+#include "passes/infer_types.h"
 
 namespace intarsia {
 
@@ -36,7 +35,7 @@ inline void fold_with_budget(Graph& graph) {
     if (evaluations-- <= 0) return fail("too many");
     return reference::evaluate_node(node, inputs);
   };
-  (void)fold_constants(graph, evaluate, {});
+  (void)infer_types(graph, evaluate, {});
 }
 
 }  // namespace intarsia

@@ -2,7 +2,7 @@
 // crash.
 //
 // Covers: src/import/ import_onnx.cc onnx_attributes.cc onnx_messages.cc onnx_subgraph.cc onnx_tensor.cc
-// src/passes/ fold_constants.cc
+// src/passes/ fold_constants.cc infer_types.cc
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

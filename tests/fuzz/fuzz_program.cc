@@ -12,7 +12,7 @@
 #include <memory>
 #include <vector>
 
-#include "program/digest.h"
+#include "base/digest.h"
 #include "program/print_program.h"
 #include "program/read_program.h"
 

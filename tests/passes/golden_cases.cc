@@ -1,8 +1,8 @@
 // Every pass on small graphs in the text form: tests/cases/<pass>/*.case holds input and answer. After a
 // change of a pass that is meant, scripts/update_cases.py writes the new answers.
 //
-// Covers: src/passes/ bind_shapes.cc fold_constants.cc infer_shapes.cc known_elements.cc
-// remove_dead_nodes.cc
+// Covers: src/passes/ bind_shapes.cc fold_constants.cc infer_shapes.cc infer_types.cc
+// known_elements.cc remove_dead_nodes.cc translated.cc
 // src/plan/ directed_graph.cc elide_copies.cc group_opaque_values.cc insert_copies.cc join_regions.cc
 // partition_graph.cc place_nodes.cc
 // src/graph/ op_table.cc shape_context.cc shape_rules.cc parse_graph.cc print_graph.cc verify_graph.cc
@@ -15,8 +15,7 @@
 #include "graph/print_graph.h"
 #include "graph/verify_graph.h"
 #include "passes/bind_shapes.h"
-#include "passes/fold_constants.h"
-#include "passes/infer_shapes.h"
+#include "passes/infer_types.h"
 #include "passes/remove_dead_nodes.h"
 #include "plan/elide_copies.h"
 #include "plan/group_opaque_values.h"
@@ -73,8 +72,8 @@ Result<std::string> run_infer_shapes(Graph& graph, CaseFile& file) {
   return print_graph(graph);
 }
 
-Result<std::string> run_fold_constants(Graph& graph, CaseFile& file) {
-  TRY(fold_constants(graph, reference::evaluate_node, foreign_rule(file)));
+Result<std::string> run_infer_types(Graph& graph, CaseFile& file) {
+  TRY(infer_types(graph, reference::evaluate_node, foreign_rule(file)));
   return print_graph(graph);
 }
 
@@ -90,13 +89,12 @@ std::string print_values(const Graph& graph, const std::vector<ValueId>& ids) {
 }
 
 std::string print_regions(const Graph& graph, const Partition& partition) {
-  const std::vector<RegionBoundary> boundaries = find_boundaries(graph, partition);
   std::string text;
   for (size_t r = 0; r < partition.regions.size(); ++r) {
     text += fmt::format("region {} on {}:", r, partition.regions[r].target);
     for (NodeId node : partition.regions[r].nodes) text += " " + graph.node(node).name;
-    text += fmt::format(" {} -> {}\n", print_values(graph, boundaries[r].inputs),
-                        print_values(graph, boundaries[r].outputs));
+    text += fmt::format(" {} -> {}\n", print_values(graph, partition.boundaries[r].inputs),
+                        print_values(graph, partition.boundaries[r].outputs));
   }
   return text;
 }
@@ -163,8 +161,8 @@ Result<std::string> run_partition_graph(Graph& graph, CaseFile& file) {
 std::string print_steps(const Graph& graph, const Partition& partition, const StepList& steps) {
   const auto slot_name = [](uint32_t slot) { return slot == host_slot ? "host" : std::to_string(slot); };
   std::string text;
-  for (const ScheduleStep& step : steps) {
-    if (step.kind == ScheduleStep::Kind::copy) {
+  for (const Step& step : steps) {
+    if (step.kind == Step::Kind::copy) {
       text += fmt::format("copy {} {} -> {}\n", graph.value(step.from.value).name, slot_name(step.from.slot),
                           slot_name(step.to.slot));
       continue;
@@ -179,11 +177,10 @@ std::string print_steps(const Graph& graph, const Partition& partition, const St
 Result<std::string> run_copies(Graph& graph, CaseFile& file, bool elide) {
   const Given given = read_placement(file);
   const Partition partition = partition_graph(graph, given.placement);
-  const std::vector<RegionBoundary> boundaries = find_boundaries(graph, partition);
-  const StepList steps = insert_copies(graph, partition, boundaries, given.memory_of_target);
+  const StepList steps = insert_copies(graph, partition, given.memory_of_target);
   if (!elide) return print_steps(graph, partition, steps);
   const StepList kept = elide_copies(steps);
-  TRY(verify_steps(graph, partition, boundaries, given.memory_of_target, kept));
+  TRY(verify_steps(graph, partition, given.memory_of_target, kept));
   return print_steps(graph, partition, kept);
 }
 
@@ -194,7 +191,7 @@ Result<std::string> run_pass(CaseFile& file) {
   Result<std::string> text = [&]() -> Result<std::string> {
     if (pass == "bind_shapes") return run_bind_shapes(graph, file);
     if (pass == "infer_shapes") return run_infer_shapes(graph, file);
-    if (pass == "fold_constants") return run_fold_constants(graph, file);
+    if (pass == "infer_types") return run_infer_types(graph, file);
     if (pass == "remove_dead_nodes") return run_remove_dead_nodes(graph, file);
     if (pass == "place_nodes") return run_place_nodes(graph, file, false);
     if (pass == "group_opaque_values") return run_place_nodes(graph, file, true);

@@ -309,25 +309,45 @@ size_t needed_copies(const Graph& graph, const Placement& placement,
   return needed.size();
 }
 
+TEST(PartitionProperties, VerifierFindsWhatABoundaryLacks) {
+  for_each_seed(1000, [](std::mt19937& random) {
+    const Graph graph = make_random_graph(random, random_options(random, 20));
+    const Placement placement = random_placement(graph, 3, random);
+    const Partition partition = partition_graph(graph, placement);
+    ASSERT_TRUE(verify_partition(graph, placement, partition));
+    for (size_t r = 0; r < partition.regions.size(); ++r) {
+      for (std::vector<ValueId> Boundary::* side : {&Boundary::inputs, &Boundary::outputs}) {
+        Partition broken = partition;
+        std::vector<ValueId>& values = broken.boundaries[r].*side;
+        if (values.empty())
+          values.push_back(ValueId{0});
+        else
+          values.pop_back();
+        ASSERT_FALSE(verify_partition(graph, placement, broken)) << "region " << r << "\n"
+                                                                 << print_graph(graph);
+      }
+    }
+  });
+}
+
 TEST(CopyProperties, OncePerValueAndMemory) {
   for_each_seed(10000, [](std::mt19937& random) {
     const Graph graph = make_random_graph(random, random_options(random, 30));
     const Placement placement = random_placement(graph, 4, random);
     const std::vector<uint32_t> memory = {host_slot, 0, 1, random() % 2 ? host_slot : 0};
     const Partition partition = partition_graph(graph, placement);
-    const std::vector<RegionBoundary> boundaries = find_boundaries(graph, partition);
-    const StepList naive = insert_copies(graph, partition, boundaries, memory);
+    const StepList naive = insert_copies(graph, partition, memory);
     const StepList steps = elide_copies(naive);
-    const Status verified = verify_steps(graph, partition, boundaries, memory, steps);
+    const Status verified = verify_steps(graph, partition, memory, steps);
     ASSERT_TRUE(verified) << verified.error().message;
     auto at = naive.begin();  // nothing new: what is left stands in the same order
-    for (const ScheduleStep& step : steps) {
+    for (const Step& step : steps) {
       at = std::find(at, naive.end(), step);
       ASSERT_NE(at++, naive.end());
     }
     std::set<PlacedValue> arrived;
-    for (const ScheduleStep& step : steps) {
-      if (step.kind != ScheduleStep::Kind::copy) continue;
+    for (const Step& step : steps) {
+      if (step.kind != Step::Kind::copy) continue;
       ASSERT_TRUE(arrived.insert(step.to).second) << graph.value(step.to.value).name << " comes twice";
       ASSERT_FALSE(graph.value(step.to.value).constant);
     }
@@ -341,17 +361,15 @@ TEST(CopyProperties, VerifierFindsWhatIsMissing) {
     const Placement placement = random_placement(graph, 3, random);
     const std::vector<uint32_t> memory = {host_slot, 0, 1};
     const Partition partition = partition_graph(graph, placement);
-    const std::vector<RegionBoundary> boundaries = find_boundaries(graph, partition);
-    const StepList steps = elide_copies(insert_copies(graph, partition, boundaries, memory));
+    const StepList steps = elide_copies(insert_copies(graph, partition, memory));
     for (size_t i = 0; i < steps.size(); ++i) {
       StepList broken = steps;
       broken.erase(broken.begin() + static_cast<ptrdiff_t>(i));
-      const bool is_copy = steps[i].kind == ScheduleStep::Kind::copy;
-      const bool is_read = !is_copy && !boundaries[steps[i].region].outputs.empty();
+      const bool is_copy = steps[i].kind == Step::Kind::copy;
+      const bool is_read = !is_copy && !partition.boundaries[steps[i].region].outputs.empty();
       if (is_copy || is_read)
-        ASSERT_FALSE(verify_steps(graph, partition, boundaries, memory, broken))
-            << "without step " << i << "\n"
-            << print_graph(graph);
+        ASSERT_FALSE(verify_steps(graph, partition, memory, broken)) << "without step " << i << "\n"
+                                                                     << print_graph(graph);
     }
   });
 }

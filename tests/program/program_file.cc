@@ -9,7 +9,7 @@
 
 #include <cstring>
 
-#include "program/digest.h"
+#include "base/digest.h"
 #include "program/print_program.h"
 #include "program/read_program.h"
 #include "program/verify_machine.h"

@@ -1,4 +1,4 @@
-#include "program/digest.h"
+#include "base/digest.h"
 
 #define XXH_INLINE_ALL  // no library to link, no symbol that could clash with another copy in the process
 #include <xxhash.h>

@@ -1,40 +1,20 @@
-#include "compile/plan_timer.h"
-
-#include <fmt/ranges.h>
+#include "plan/plan_timer.h"
 
 #include <algorithm>
-#include <set>
 
+#include "base/digest.h"
 #include "graph/print_graph.h"
-#include "program/digest.h"
+#include "plan/describe_plan.h"
 
 namespace intarsia {
 
-std::string describe_plan(const CompileResult& plan) {
-  std::string text;
-  for (const DeviceSlot& slot : plan.slots) text += fmt::format("slot {} {}\n", slot.name, slot.device);
-  std::set<uint32_t> used;
-  for (const Region& region : plan.partition.regions) {
-    used.insert(region.target);
-    text += plan.targets[region.target].name;
-    for (NodeId node : region.nodes) text += fmt::format(" {}", index(node));
-    text += "\n";
-  }
-  for (uint32_t target : used) {
-    const Target& backend = *plan.targets[target].backend;
-    text +=
-        fmt::format("{} {} {}\n", plan.targets[target].name, backend.version(), backend.code_generation());
-  }
-  return text;
+std::string PlanTimer::key(const Plan& plan) {
+  if (graph_.empty()) graph_ = fmt::format("{:016x}", digest_bytes(print_graph(problem_.graph)));
+  return fmt::format("plan {:016x} of graph {}, {}: ", digest_bytes(identify_plan(problem_, plan.partition)),
+                     graph_, conditions_);
 }
 
-std::string PlanTimer::key(const CompileResult& plan) {
-  if (graph_.empty()) graph_ = fmt::format("{:016x}", digest_bytes(print_graph(plan.graph)));
-  return fmt::format("plan {:016x} of graph {}, {}: ", digest_bytes(describe_plan(plan)), graph_,
-                     conditions_);
-}
-
-PlanTimer::Rows PlanTimer::region_rows(const CompileResult& plan) {
+PlanTimer::Rows PlanTimer::region_rows(const Plan& plan) {
   const std::string text = key(plan);
   Rows rows;
   for (size_t r = 0; r < plan.partition.regions.size(); ++r)
@@ -61,9 +41,9 @@ void PlanTimer::keep(const Rows& rows, const std::vector<int64_t>& times) {
   costs_.add(entries);
 }
 
-Result<std::vector<int64_t>> PlanTimer::time_runs(const std::vector<const CompileResult*>& plans) {
+Result<std::vector<int64_t>> PlanTimer::time_runs(const std::vector<const Plan*>& plans) {
   std::vector<Rows> rows;
-  for (const CompileResult* plan : plans) rows.push_back(run_row(*plan));
+  for (const Plan* plan : plans) rows.push_back(run_row(*plan));
   std::vector<int64_t> times;
   if (const auto known = recall(rows)) {
     for (const std::vector<int64_t>& of_plan : *known) times.push_back(of_plan[0]);
@@ -78,10 +58,9 @@ Result<std::vector<int64_t>> PlanTimer::time_runs(const std::vector<const Compil
   return times;
 }
 
-Result<std::vector<std::vector<int64_t>>> PlanTimer::time_regions(
-    const std::vector<const CompileResult*>& plans) {
+Result<std::vector<std::vector<int64_t>>> PlanTimer::time_regions(const std::vector<const Plan*>& plans) {
   std::vector<Rows> rows;
-  for (const CompileResult* plan : plans) rows.push_back(region_rows(*plan));
+  for (const Plan* plan : plans) rows.push_back(region_rows(*plan));
   if (auto known = recall(rows)) return std::move(*known);
   const std::vector<Result<PlanTimes>> measured = TRY(measure_(plans));
   if (!measured[0]) return tl::unexpected(measured[0].error());

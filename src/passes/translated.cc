@@ -1,0 +1,31 @@
+#include "passes/translated.h"
+
+#include "passes/infer_types.h"
+#include "translate/translate_node.h"
+
+namespace intarsia {
+namespace {
+
+void forget_large_constants(Graph& graph) {
+  constexpr size_t large_bytes = 1 << 16;
+  for (Value& value : graph.values) {
+    if (value.constant && value.constant->bytes() > large_bytes) value.constant.reset();
+  }
+}
+
+}  // namespace
+
+Result<Graph> translated_node(const Graph& graph, NodeId node, const Evaluate& evaluate, Weights weights) {
+  Graph translated = TRY(translate_node(graph, node));
+  if (weights == Weights::by_type) forget_large_constants(translated);
+  TRY(infer_types(translated, evaluate, {}));
+  return translated;
+}
+
+Result<Graph> translated_region(const Graph& region, const Evaluate& evaluate) {
+  Graph translated = TRY(translate_graph(region));
+  TRY(infer_types(translated, evaluate, {}));
+  return translated;
+}
+
+}  // namespace intarsia

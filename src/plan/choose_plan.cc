@@ -1,0 +1,167 @@
+#include "plan/choose_plan.h"
+
+#include <algorithm>
+
+#include "plan/describe_plan.h"
+#include "plan/plan_candidates.h"
+
+namespace intarsia {
+namespace {
+
+using Shipped = PlanReport::Shipped;
+
+/// What a region's boundary costs beside its own run: a call of ONNX Runtime takes 2 us, and each region has
+/// its step.
+constexpr int64_t boundary_nanoseconds = 3000;
+/// Differences of whole runs below this are noise.
+constexpr double tie = 0.02;
+
+/// A plan that may ship.
+struct Candidate {
+  Plan plan;
+  Shipped kind = Shipped::as_placed;
+  uint32_t framework = 0;  // that runs all, of single_backend and with moves_all
+  int dissolved = 0;       // regions
+  bool moves_all = false;  // that may move
+  int64_t nanoseconds = PlanTimer::never;
+};
+
+/// What there is to choose from: in order of preference, the plan as placed first.
+struct Choice {
+  const PlanningProblem& problem;
+  const PlanTools& tools;
+  std::vector<Candidate> candidates;
+
+  const Plan& placed() const { return candidates[0].plan; }
+  std::string name_of(uint32_t target) const { return problem.targets[target].backend->name(); }
+};
+
+std::string milliseconds(int64_t nanoseconds) {
+  return fmt::format("{:.3g} ms", static_cast<double>(nanoseconds) / 1e6);
+}
+
+/// With regions and steps for its placement; not at all when it can have none, or runs the same as another.
+void add_candidate(Choice& choice, Candidate candidate, Placement placement) {
+  Result<Plan> plan = choice.tools.replan(std::move(placement));
+  if (!plan) return;
+  candidate.plan = std::move(*plan);
+  const auto identify = [&](const Candidate& any) {
+    return identify_plan(choice.problem, any.plan.partition);
+  };
+  const auto same = std::ranges::find(choice.candidates, identify(candidate), identify);
+  if (same == choice.candidates.end()) {
+    choice.candidates.push_back(std::move(candidate));
+  } else if (same != choice.candidates.begin()) {
+    same->kind = candidate.kind;  // the reasons of the other say more
+    same->framework = candidate.framework;
+  }
+}
+
+/// The plan without the islands that the framework runs faster.
+Status add_dissolved(Choice& choice) {
+  const Plan& placed = choice.placed();
+  const std::vector<Island> islands = find_islands(choice.problem, placed);
+  if (islands.empty()) return {};
+  const Plan apart = hand_over_islands(placed, islands);
+  const std::vector<std::vector<int64_t>> times = TRY(choice.tools.timer->time_regions({&placed, &apart}));
+  Candidate candidate{.kind = Shipped::dissolved};
+  Placement placement = placed.placement;
+  for (const Island& island : islands) {
+    const int64_t ours = times[0][island.region], theirs = times[1][island.region];
+    if (ours + boundary_nanoseconds <= theirs) continue;
+    ++candidate.dissolved;
+    for (NodeId node : placed.partition.regions[island.region].nodes) {
+      placement.target[index(node)] = island.framework;
+      placement.reason[index(node)] = fmt::format("dissolved: {} natively, {} in {}", milliseconds(ours),
+                                                  milliseconds(theirs), choice.name_of(island.framework));
+    }
+  }
+  if (candidate.dissolved > 0) add_candidate(choice, std::move(candidate), std::move(placement));
+  return {};
+}
+
+/// Everything in the framework, or, where pins hold some elsewhere, everything else.
+void add_single(Choice& choice, uint32_t framework) {
+  const Plan& placed = choice.placed();
+  std::optional<Placement> placement = place_all_on(choice.problem, placed.placement, framework);
+  if (!placement) return;
+  const bool alone =
+      std::ranges::all_of(placement->target, [&](uint32_t target) { return target == framework; });
+  Candidate candidate{.kind = alone ? Shipped::single_backend : Shipped::dissolved,
+                      .framework = framework,
+                      .moves_all = true};
+  for (const Region& region : placed.partition.regions) {
+    const uint32_t now = placement->target[index(region.nodes[0])];
+    candidate.dissolved += region.target != now && now == framework;
+  }
+  add_candidate(choice, std::move(candidate), std::move(*placement));
+}
+
+Status time_candidates(Choice& choice) {
+  std::vector<const Plan*> plans;
+  for (const Candidate& candidate : choice.candidates) plans.push_back(&candidate.plan);
+  const std::vector<int64_t> times = TRY(choice.tools.timer->time_runs(plans));
+  for (size_t i = 0; i < times.size(); ++i) choice.candidates[i].nanoseconds = times[i];
+  return {};
+}
+
+const Candidate& find_fastest(const Choice& choice) {
+  const Candidate* best = &choice.candidates[0];
+  for (const Candidate& candidate : choice.candidates) {
+    if (static_cast<double>(candidate.nanoseconds) < (1 - tie) * static_cast<double>(best->nanoseconds))
+      best = &candidate;
+  }
+  return *best;
+}
+
+PlanReport report(const Choice& choice, const Candidate& chosen) {
+  PlanReport report{
+      .shipped = chosen.kind, .measured = chosen.nanoseconds, .as_placed = choice.candidates[0].nanoseconds};
+  if (chosen.kind != Shipped::as_placed) report.dissolved = chosen.dissolved;
+  if (chosen.kind == Shipped::single_backend) report.single = choice.name_of(chosen.framework);
+  for (const Candidate& candidate : choice.candidates) {
+    if (candidate.nanoseconds != PlanTimer::never && candidate.kind == Shipped::single_backend)
+      report.single_backend[choice.name_of(candidate.framework)] = candidate.nanoseconds;
+  }
+  return report;
+}
+
+/// The reasons of the nodes that moved because all did.
+void explain_all(const Choice& choice, const Candidate& chosen, Placement& placement) {
+  const char* what = chosen.kind == Shipped::single_backend ? "all" : "all that is not held elsewhere";
+  for (size_t i = 0; i < placement.target.size(); ++i) {
+    if (placement.target[i] == choice.placed().placement.target[i]) continue;
+    placement.reason[i] =
+        fmt::format("{} in {}: {}, as placed {}", what, choice.name_of(chosen.framework),
+                    milliseconds(chosen.nanoseconds), milliseconds(choice.candidates[0].nanoseconds));
+  }
+}
+
+/// Errors: nothing could be measured.
+Result<ChosenPlan> choose(Choice& choice) {
+  TRY(add_dissolved(choice));
+  for (uint32_t framework : frameworks_of(choice.problem, choice.placed().partition))
+    add_single(choice, framework);
+  if (choice.candidates.size() == 1)
+    return ChosenPlan{choice.placed(), PlanReport{.disabled_reason = "no node can move to a framework"}};
+  TRY(time_candidates(choice));
+  const Candidate& fastest = find_fastest(choice);
+  ChosenPlan chosen{fastest.plan, report(choice, fastest)};
+  if (fastest.moves_all) explain_all(choice, fastest, chosen.plan.placement);
+  return chosen;
+}
+
+}  // namespace
+
+ChosenPlan choose_plan(const PlanningProblem& problem, Plan placed, const PlanTools& tools) {
+  if (!is_mixed(problem, placed.partition)) return {std::move(placed), std::nullopt};
+  if (!tools.disabled_reason.empty())
+    return {std::move(placed), PlanReport{.disabled_reason = tools.disabled_reason}};
+  Choice choice{problem, tools, {}};
+  choice.candidates.push_back({.plan = std::move(placed)});
+  Result<ChosenPlan> chosen = choose(choice);
+  if (chosen) return std::move(*chosen);
+  return {std::move(choice.candidates[0].plan), PlanReport{.disabled_reason = chosen.error().message}};
+}
+
+}  // namespace intarsia

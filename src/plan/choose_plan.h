@@ -1,0 +1,45 @@
+// Which regions pay: the plan as placed against plans with less, or nothing, outside of a framework.
+#pragma once
+
+#include <map>
+
+#include "plan/plan_timer.h"
+
+namespace intarsia {
+
+/// What choosing a plan by measurement came to.
+struct PlanReport {
+  enum class Shipped { as_placed, dissolved, single_backend };
+  Shipped shipped = Shipped::as_placed;
+  std::string disabled_reason;       // why plans were not compared; empty: they were
+  int dissolved = 0;                 // regions of the plan as placed that a framework runs instead
+  std::string single;                // the framework that runs all, when it does
+  std::optional<int64_t> measured;   // nanoseconds of the plan that ships
+  std::optional<int64_t> as_placed;  // of the plan as placed
+  std::map<std::string, int64_t> single_backend;  // of everything in one framework, by its name
+};
+
+/// What plans are made and timed with.
+struct PlanTools {
+  std::string disabled_reason;  // why nothing is compared; empty: plans are
+  PlanTimer* timer = nullptr;   // null only with disabled_reason
+  /// The plan of another placement: the passes after placing.
+  std::function<Result<Plan>(Placement)> replan;
+};
+
+struct ChosenPlan {
+  Plan plan;
+  std::optional<PlanReport>
+      report;  // absent when all that runs is of one backend: there is nothing to choose
+};
+
+/// The fastest of: the plan as placed; the same without the regions of ours ("islands") that take longer,
+/// with the calls at their boundary, than the framework takes for their nodes as a region alone; everything
+/// in the framework. Compared are times of whole runs; within 2% the plan with more of ours ships. The moved
+/// nodes' reasons say the times. Pins and kernels of the user's stay. What cannot be measured ships as
+/// placed, and the report says why.
+///   ort 0.30 | halide 0.12 | ort 0.30, the middle takes ort 0.05:  the middle goes to ort when that run is
+///   faster
+ChosenPlan choose_plan(const PlanningProblem& problem, Plan placed, const PlanTools& tools);
+
+}  // namespace intarsia

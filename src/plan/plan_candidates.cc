@@ -1,0 +1,99 @@
+#include "plan/plan_candidates.h"
+
+#include <algorithm>
+#include <set>
+
+namespace intarsia {
+namespace {
+
+bool is_framework(const PlanningProblem& problem, uint32_t target) {
+  return problem.targets[target].backend->needs_framework();
+}
+
+bool may_move(const PlanningProblem& problem, const Placement& placement, NodeId node) {
+  const bool pinned = !placement.pinned.empty() && placement.pinned[index(node)];
+  return !pinned && !problem.targets[placement.target[index(node)]].backend->is_users_own();
+}
+
+bool could_run(const PlanningProblem& problem, const Plan& plan, uint32_t framework, const Region& region) {
+  if (is_framework(problem, region.target) ||
+      problem.targets[region.target].slot != problem.targets[framework].slot)
+    return false;
+  const Target& backend = *problem.targets[framework].backend;
+  return std::ranges::all_of(region.nodes, [&](NodeId node) {
+    return may_move(problem, plan.placement, node) && backend.supports(problem.graph, node).yes;
+  });
+}
+
+/// For every region how many values it exchanges with regions of each framework.
+std::vector<std::map<uint32_t, size_t>> count_exchanged(const PlanningProblem& problem,
+                                                        const Partition& partition) {
+  const std::vector<Region>& regions = partition.regions;
+  std::vector<std::map<uint32_t, size_t>> exchanged(regions.size());
+  for (uint32_t reader = 0; reader < regions.size(); ++reader) {
+    for (ValueId input : partition.boundaries[reader].inputs) {
+      const NodeId producer = problem.graph.value(input).producer;
+      if (producer == no_node) continue;
+      const uint32_t maker = partition.region_of[index(producer)];
+      if (is_framework(problem, regions[maker].target)) ++exchanged[reader][regions[maker].target];
+      if (is_framework(problem, regions[reader].target)) ++exchanged[maker][regions[reader].target];
+    }
+  }
+  return exchanged;
+}
+
+}  // namespace
+
+bool is_mixed(const PlanningProblem& problem, const Partition& partition) {
+  const auto framework = [&](const Region& region) { return is_framework(problem, region.target); };
+  return std::ranges::any_of(partition.regions, framework) &&
+         !std::ranges::all_of(partition.regions, framework);
+}
+
+std::vector<Island> find_islands(const PlanningProblem& problem, const Plan& plan) {
+  const std::vector<std::map<uint32_t, size_t>> exchanged = count_exchanged(problem, plan.partition);
+  std::vector<Island> islands;
+  for (uint32_t r = 0; r < exchanged.size(); ++r) {
+    if (exchanged[r].empty()) continue;
+    const auto most =
+        std::ranges::max_element(exchanged[r], {}, [](const auto& entry) { return entry.second; });
+    if (could_run(problem, plan, most->first, plan.partition.regions[r])) islands.push_back({r, most->first});
+  }
+  return islands;
+}
+
+Plan hand_over_islands(const Plan& plan, const std::vector<Island>& islands) {
+  Plan apart = plan;
+  for (const Island& island : islands) {
+    apart.partition.regions[island.region].target = island.framework;
+    for (NodeId node : apart.partition.regions[island.region].nodes)
+      apart.placement.target[index(node)] = island.framework;
+  }
+  return apart;
+}
+
+std::optional<Placement> place_all_on(const PlanningProblem& problem, const Placement& placed,
+                                      uint32_t framework) {
+  Placement placement = placed;
+  for (uint32_t i = 0; i < placement.target.size(); ++i) {
+    if (placement.target[i] == framework || !may_move(problem, placed, NodeId{i})) continue;
+    if (!problem.targets[framework].backend->supports(problem.graph, NodeId{i}).yes) return std::nullopt;
+    placement.target[i] = framework;
+  }
+  if (placement.target == placed.target) return std::nullopt;
+  return placement;
+}
+
+std::vector<uint32_t> frameworks_of(const PlanningProblem& problem, const Partition& partition) {
+  std::vector<uint32_t> frameworks;
+  std::set<const Target*> seen;
+  std::set<uint32_t> used;
+  for (const Region& region : partition.regions) used.insert(region.target);
+  for (uint32_t target : used) {
+    if (is_framework(problem, target) && seen.insert(problem.targets[target].backend).second)
+      frameworks.push_back(target);
+  }
+  return frameworks;
+}
+
+}  // namespace intarsia
