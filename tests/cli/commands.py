@@ -2,7 +2,7 @@
 
 Covers: cli/ check.cc compile.cc compile_options.cc devices.cc explain.cc files.cc inputs.cc main.cc npy.cc
 npy_header.cc print.cc progress.cc run.cc trace.cc
-src/compile/ describe.cc explain_dot.cc explain_program.cc explain_result.cc explain_text.cc program_source.cc
+src/compile/ assign_arenas.cc explain_dot.cc explain_function.cc explain_program.cc explain_text.cc program_source.cc
 report.cc
 backends/kernels/ kernel_library.cc load.cc target.cc
 src/target/ absent_target.cc

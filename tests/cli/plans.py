@@ -1,7 +1,7 @@
 """Plans with a framework: what stays inside it, and which plan ships, measured for real.
 
-Covers: src/compile/ choose_plan.cc measure_plans.cc plan_candidates.cc plan_timer.cc
-src/plan/ group_opaque_values.cc
+Covers: src/plan/ choose_plan.cc describe_plan.cc group_opaque_values.cc plan_candidates.cc plan_timer.cc
+src/compile/ measure_plans.cc
 """
 
 import os

@@ -1,8 +1,8 @@
 // The artifact: written whole or not at all, the same bytes every time, and no damage goes unnoticed.
 //
-// Covers: src/program/ cpu_features_generic.cc cpu_features_x86_64.cc digest.cc print_program.cc
+// Covers: src/program/ cpu_features_generic.cc cpu_features_x86_64.cc print_program.cc
 // read_program.cc verify_machine.cc write_program.cc
-// src/base/ output_file.cc
+// src/base/ digest.cc output_file.cc
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -8,6 +8,17 @@
 namespace intarsia::halide {
 namespace {
 
+/// True when no element of this input is read once another element of the output is written: a kernel reads
+/// it at the index that it writes, or reads a whole row before it writes that row.
+bool reads_before_it_writes(const Kernel& kernel, size_t input) {
+  if (kernel.form == Form::recurrence || kernel.inputs[input] != kernel.output) return false;
+  if (kernel.anchor == no_node) return true;
+  // What stands in front of the anchor is computed where that one reads it.
+  return std::ranges::none_of(
+      std::span(kernel.body.nodes).first(static_cast<size_t>(index(kernel.anchor)) + 1),
+      [&](const Node& node) { return std::ranges::count(node.inputs, kernel.body.inputs[input]) > 0; });
+}
+
 class InPlaceChooser {
  public:
   InPlaceChooser(const Layouts& layouts, const std::vector<Call>& calls)
@@ -48,15 +59,6 @@ class InPlaceChooser {
 };
 
 }  // namespace
-
-bool reads_before_it_writes(const Kernel& kernel, size_t input) {
-  if (kernel.form == Form::recurrence || kernel.inputs[input] != kernel.output) return false;
-  if (kernel.anchor == no_node) return true;
-  // What stands in front of the anchor is computed where that one reads it.
-  return std::ranges::none_of(
-      std::span(kernel.body.nodes).first(static_cast<size_t>(index(kernel.anchor)) + 1),
-      [&](const Node& node) { return std::ranges::count(node.inputs, kernel.body.inputs[input]) > 0; });
-}
 
 void choose_in_place(const Layouts& layouts, std::vector<Call>& calls) {
   const InPlaceChooser chooser(layouts, calls);

@@ -9,10 +9,6 @@
 
 namespace intarsia::halide {
 
-/// True when no element of this input is read once another element of the output is written: a kernel reads
-/// it at the index that it writes, or reads a whole row before it writes that row.
-bool reads_before_it_writes(const Kernel& kernel, size_t input);
-
 /// Sets Kernel::in_place, also where the code would write some elements twice: emit_objects finds that out.
 void choose_in_place(const Layouts& layouts, std::vector<Call>& calls);
 
