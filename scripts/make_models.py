@@ -3,8 +3,8 @@
 
     build/venv/bin/python scripts/make_models.py [FOLDER] [--only NAME ...]
 
-Nothing is downloaded: weights are random, from a fixed seed. A freshly initialised network forgets its input on the way
-(MobileNetV2 answers 0.001 everywhere), and then any compiler looks right. So every normalisation gets the statistics of
+Nothing is downloaded: weights are random, from a fixed seed. A freshly initialized network forgets its input on the way
+(MobileNetV2 answers 0.001 everywhere), and then any compiler looks right. So every normalization gets the statistics of
 random data sent through the network, and a model is only written when different random inputs give clearly different
 outputs and ONNX Runtime agrees with Keras.
 
@@ -90,12 +90,12 @@ def join(batches):
 
 
 def build_model(name):
-    """The model with seeded random weights, output logits, and calibrated normalisations."""
+    """The model with seeded random weights, output logits, and calibrated normalizations."""
     if name == "bert_base":
         model = transformers.build_bert()
     else:
         model = transformers.build_vit() if name == "vit_b16" else build_classifier(name)
-    randomise(model)
+    randomize(model)
     batches = samples(name, 4 if name == "bert_base" else 6, SEED)
     calibrate(model, join(batches))
     if name != "bert_base":
@@ -128,8 +128,8 @@ def plain_layer(layer):
     return copy
 
 
-def randomise(model):
-    """Gives biases and normalisations, which Keras starts at 0 and 1, values that no compiler can leave out unseen.
+def randomize(model):
+    """Gives biases and normalizations, which Keras starts at 0 and 1, values that no compiler can leave out unseen.
 
     Offsets around +1 keep most of what reaches a ReLU positive: a random network whose ReLUs cut half of everything is
     chaotic, and grows rounding errors a hundredfold.
@@ -157,9 +157,9 @@ def randomise(model):
 
 
 def calibrate(model, inputs):
-    """Sets the statistics of every normalisation to those of `inputs`, by one pass in training mode.
+    """Sets the statistics of every normalization to those of `inputs`, by one pass in training mode.
 
-    In that mode a layer normalises by the statistics of what it sees, so the layers behind it see the data that they
+    In that mode a layer normalizes by the statistics of what it sees, so the layers behind it see the data that they
     will see later; momentum 0 makes it keep exactly these statistics.
     """
     import keras

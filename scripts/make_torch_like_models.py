@@ -168,7 +168,7 @@ MODELS["resize"] = Model(
     """
 )
 
-MODELS["normalisations"] = Model(
+MODELS["normalizations"] = Model(
     """
     <ir_version: 10, opset_import: ["": 21]>
     main (float[batch, seq, 16] x, float[batch, 12, 5, 5] image)

@@ -32,7 +32,7 @@ def build_detector_head(path):
         convolutions.append(Convolution(random, x, filters, stride=2))
         x = tf.nn.relu(convolutions[-1](x))
     to_boxes, to_scores = Convolution(random, x, 4 * 4, 1), Convolution(random, x, 4 * 5, 1)
-    centres = (np.stack(np.meshgrid(np.arange(8), np.arange(8), indexing="ij"), -1) + 0.5).reshape(
+    centers = (np.stack(np.meshgrid(np.arange(8), np.arange(8), indexing="ij"), -1) + 0.5).reshape(
         8, 8, 1, 2
     ) / 8
 
@@ -42,9 +42,9 @@ def build_detector_head(path):
         for layer in convolutions:
             features = tf.nn.relu(layer(features))
         offsets = tf.reshape(to_boxes(features), [-1, 8, 8, 4, 4])
-        centre = tf.constant(centres, tf.float32) + 0.05 * tf.tanh(offsets[..., :2])
+        center = tf.constant(centers, tf.float32) + 0.05 * tf.tanh(offsets[..., :2])
         half = 0.1 * tf.exp(0.3 * tf.tanh(offsets[..., 2:]))
-        boxes = tf.reshape(tf.concat([centre - half, centre + half], -1), [-1, 256, 1, 4])
+        boxes = tf.reshape(tf.concat([center - half, center + half], -1), [-1, 256, 1, 4])
         scores = tf.reshape(tf.sigmoid(2 * to_scores(features) - 7), [-1, 256, 5])
         found = tf.image.combined_non_max_suppression(
             boxes, scores, 5, 12, iou_threshold=0.4, score_threshold=0.2
@@ -66,7 +66,7 @@ def build_recurrent(path):
     }[path.name]
     sequence = keras.Input((60, 32), name="sequence")
     model = keras.Model(sequence, layers.Dense(10, name="labels")(make()(sequence)))
-    make_models.randomise(model)
+    make_models.randomize(model)
     model.export(path, verbose=False)
     return {"serving_default": batches(sequence=(2, 60, 32))}
 

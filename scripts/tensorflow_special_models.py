@@ -44,7 +44,7 @@ def build_jpeg_classifier(path):
     random = np.random.default_rng(8)
     images = [np.concatenate([decode(draw_jpeg(random)) for _ in range(8)])]
     network = make_models.build_classifier("mobilenetv2")
-    make_models.randomise(network)
+    make_models.randomize(network)
     make_models.calibrate(network, images)
     make_models.calibrate_head(network, [images])
 
@@ -66,17 +66,17 @@ def build_jpeg_classifier(path):
 
 def build_text_classifier(path):
     """Sentences to classes: TextVectorization, Embedding, LSTM, Dense, all of Keras."""
-    vectorise = layers.TextVectorization(max_tokens=100, output_sequence_length=12)
-    vectorise.adapt(WORDS)
+    vectorize = layers.TextVectorization(max_tokens=100, output_sequence_length=12)
+    vectorize.adapt(WORDS)
     text = keras.Input((), dtype="string", name="text")
-    vectors = layers.Embedding(100, 32, keras.initializers.RandomNormal(stddev=1.0))(vectorise(text))
+    vectors = layers.Embedding(100, 32, keras.initializers.RandomNormal(stddev=1.0))(vectorize(text))
     model = keras.Model(
         text,
         layers.Dense(6, "softmax", kernel_initializer=keras.initializers.VarianceScaling(9.0))(
             layers.LSTM(64)(vectors)
         ),
     )
-    make_models.randomise(model)
+    make_models.randomize(model)
     model.export(path, verbose=False)
     return {"serving_default": lambda random: {"text": draw_texts(random)}}
 

@@ -11,7 +11,7 @@
 namespace intarsia {
 
 /// The value's tensors share its memory and keep it alive (strings are copied). A sequence of maps gives
-/// keys, values, keys, values. `encoded_type` (a serialised ONNX TypeProto) may be empty: then the value
+/// keys, values, keys, values. `encoded_type` (a serialized ONNX TypeProto) may be empty: then the value
 /// itself tells its kind, but an optional with a value looks like its content.
 Result<OpaqueParts> unpack_opaque(const std::shared_ptr<void>& value, std::string_view encoded_type);
 

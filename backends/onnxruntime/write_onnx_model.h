@@ -1,4 +1,4 @@
-// A Graph as a serialised ONNX model, the form in which ONNX Runtime takes a region.
+// A Graph as a serialized ONNX model, the form in which ONNX Runtime takes a region.
 #pragma once
 
 #include <string>

@@ -108,7 +108,7 @@ Result<RegionGraph> read_region(const fbs::RegionBlob& blob, const LoadContext& 
   }
   region.inputs = read_strings(blob.inputs());
   region.outputs = read_strings(blob.outputs());
-  region.initialisers = read_strings(blob.initialisers());
+  region.initializers = read_strings(blob.initializers());
   region.has_control_flow = blob.has_control_flow();
   return region;
 }

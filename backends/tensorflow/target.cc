@@ -43,11 +43,11 @@ std::string encode_blob(const WrittenGraph& graph, const std::vector<std::string
   const auto nodes = builder.CreateVector(constants);
   const auto inputs = builder.CreateVectorOfStrings(graph.inputs),
              outputs = builder.CreateVectorOfStrings(graph.outputs);
-  const auto initialisers = builder.CreateVectorOfStrings(graph.initialisers),
+  const auto initializers = builder.CreateVectorOfStrings(graph.initializers),
              libraries = builder.CreateVectorOfStrings(op_libraries);
   const auto operators = builder.CreateVectorOfStrings(list_operators(region));
   fbs::FinishRegionBlobBuffer(builder,
-                              fbs::CreateRegionBlob(builder, bytes, nodes, inputs, outputs, initialisers,
+                              fbs::CreateRegionBlob(builder, bytes, nodes, inputs, outputs, initializers,
                                                     graph.has_control_flow, libraries, operators));
   return {reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize()};
 }

@@ -19,7 +19,7 @@ class SessionGraph {
   SessionGraph& operator=(const SessionGraph&) = delete;
   operator TF_Graph*() const { return graph_; }
 
-  /// Adds all nodes of a serialised GraphDef.
+  /// Adds all nodes of a serialized GraphDef.
   Status import(std::string_view graph_def);
   /// "node:1"; fails when there is no such node.
   Result<TF_Output> find(const std::string& tensor) const;
@@ -37,10 +37,10 @@ struct SessionSettings {
 /// Any number of threads may run it at once.
 class Session {
  public:
-  /// A session of the nodes of a serialised GraphDef.
+  /// A session of the nodes of a serialized GraphDef.
   static Result<std::unique_ptr<Session>> from_graph(const Library& library, std::string_view graph_def,
                                                      const SessionSettings& settings);
-  /// A SavedModel with its variables restored and its initialisers run.
+  /// A SavedModel with its variables restored and its initializers run.
   static Result<std::unique_ptr<Session>> from_saved_model(const Library& library, const std::string& folder,
                                                            const std::vector<std::string>& tags,
                                                            const SessionSettings& settings);
@@ -56,7 +56,7 @@ class Session {
   /// none.
   Status run(std::span<const TF_Output> inputs, std::span<TF_Tensor* const> input_values,
              std::span<const TF_Output> outputs, std::span<TF_Tensor*> output_values) const;
-  /// Runs nodes without outputs: initialisers.
+  /// Runs nodes without outputs: initializers.
   Status run_targets(std::span<const TF_Operation* const> targets) const;
 
  private:

@@ -101,7 +101,7 @@ class GraphWriter {
     NodeDef fill{
         unique_name(handle.name + "/fill"), "AssignVariableOp", {}, {handle.name + ":0", tensor}, {}};
     fill.attributes.set("dtype", encode_type(data_type_of(value.dtype())));
-    written_.initialisers.push_back(fill.name);
+    written_.initializers.push_back(fill.name);
     variables_[tensor] = handle.name + ":0";
     TRY(put(std::move(handle)));
     TRY(put(std::move(fill)));
@@ -192,7 +192,7 @@ class GraphWriter {
     fill.inputs.push_back(TRY(add_constant(table.name + "/values", *values)));
     fill.attributes.set("Tin", encode_type(data_type_of(keys->dtype())));
     fill.attributes.set("Tout", encode_type(data_type_of(values->dtype())));
-    written_.initialisers.push_back(fill.name);
+    written_.initializers.push_back(fill.name);
     TRY(put(std::move(table)));
     return put(std::move(fill));
   }
@@ -263,7 +263,7 @@ class GraphWriter {
 
 RegionGraph as_region(const WrittenGraph& written) {
   RegionGraph region{written.graph_def,    written.constant_names,  {}, written.inputs, written.outputs,
-                     written.initialisers, written.has_control_flow};
+                     written.initializers, written.has_control_flow};
   for (const Tensor& constant : written.constants) region.constants.push_back(constant.view());
   return region;
 }

@@ -17,7 +17,7 @@ struct WrittenGraph {
   std::vector<std::string> constant_names;   // Const nodes to be added,
   std::vector<Tensor> constants;             // with their values
   std::vector<std::string> inputs, outputs;  // tensors "name:0", as the region's inputs and outputs
-  std::vector<std::string> initialisers;     // nodes that fill the tables and variables
+  std::vector<std::string> initializers;     // nodes that fill the tables and variables
   bool has_control_flow = false;
 };
 

@@ -13,7 +13,7 @@
 
 namespace intarsia {
 
-/// An attribute that only a framework understands (a sub-graph, a type), kept as its serialised
+/// An attribute that only a framework understands (a sub-graph, a type), kept as its serialized
 /// AttributeProto.
 struct EncodedAttribute {
   std::string bytes;

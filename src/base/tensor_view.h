@@ -62,7 +62,7 @@ struct NamedValue {
 /// Same dtype, shape and bytes (strings: same text).
 bool same_tensor(const TensorView& a, const TensorView& b);
 
-/// False for a tensor of bools with a byte that is neither 0 nor 1: undefined behaviour for whoever reads it
+/// False for a tensor of bools with a byte that is neither 0 nor 1: undefined behavior for whoever reads it
 /// as a bool.
 bool has_legal_booleans(const TensorView& tensor);
 

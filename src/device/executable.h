@@ -81,7 +81,7 @@ struct OpaqueParts {
 struct RunBackend {
   std::string name;
   Result<std::unique_ptr<Executable>> (*load)(const LoadContext& context);
-  /// (optional) Opaque values at the boundary of the program. `encoded_type` is the value's serialised ONNX
+  /// (optional) Opaque values at the boundary of the program. `encoded_type` is the value's serialized ONNX
   /// TypeProto.
   Result<OpaqueParts> (*unpack)(const std::shared_ptr<void>& value, std::string_view encoded_type) = nullptr;
   Result<std::shared_ptr<void>> (*pack)(const OpaqueParts& parts, std::string_view encoded_type) = nullptr;

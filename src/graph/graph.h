@@ -22,7 +22,7 @@ constexpr size_t index(NodeId id) { return static_cast<size_t>(id); }
 constexpr size_t index(ValueId id) { return static_cast<size_t>(id); }
 
 /// What is known of a value. `shape` is absent while not even the rank is known. An opaque value (sequence,
-/// optional, map) is no tensor: it only passes between nodes of one framework; `encoded` is its serialised
+/// optional, map) is no tensor: it only passes between nodes of one framework; `encoded` is its serialized
 /// ONNX TypeProto.
 struct ValueType {
   DType dtype = DType::undefined;

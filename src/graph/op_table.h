@@ -24,7 +24,7 @@ class ShapeContext {
   bool has_output(size_t i) const;
 
   DType dtype(size_t input) const;
-  /// True for a sequence, optional or map; `encoded_type` is then its serialised TypeProto.
+  /// True for a sequence, optional or map; `encoded_type` is then its serialized TypeProto.
   bool is_opaque(size_t input) const;
   std::string encoded_type(size_t input) const;
   /// Null when the rank is unknown (or the input is absent).

@@ -55,7 +55,7 @@ Result<ValueType> boundary_type(const std::string& name, int32_t data_type,
 Result<Graph> finish(Graph graph) {
   graph.opsets = {{"tensorflow", 1}};
   TRY(sort_nodes(graph));
-  if (TRY(recognise_recurrence(graph))) TRY(sort_nodes(graph));
+  if (TRY(recognize_recurrence(graph))) TRY(sort_nodes(graph));
   TRY(verify_graph(graph));
   return graph;
 }

@@ -19,7 +19,7 @@ struct TensorSource {
   std::map<std::string, MappedFile> files;  // external files mapped so far, by location
 };
 
-/// Reads a serialised TensorProto of any dtype. Raw and external data that are aligned to the element stay
+/// Reads a serialized TensorProto of any dtype. Raw and external data that are aligned to the element stay
 /// where they are (a view that keeps its owner alive); the rest is copied. `name`, when given, receives the
 /// tensor's name.
 Result<Tensor> read_onnx_tensor(std::string_view bytes, TensorSource& source, std::string* name = nullptr);

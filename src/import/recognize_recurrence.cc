@@ -209,7 +209,7 @@ void remove_leftovers(Graph& graph, const std::set<NodeId>& leftovers) {
 
 }  // namespace
 
-Result<bool> recognise_recurrence(Graph& graph) {
+Result<bool> recognize_recurrence(Graph& graph) {
   std::set<NodeId> leftovers;
   LoopFinder finder(graph);
   for (uint32_t i = 0; i < graph.nodes.size(); ++i) {

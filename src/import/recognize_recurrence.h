@@ -13,6 +13,6 @@ namespace intarsia {
 /// original nodes need; outputs: all h [steps, batch, units] (attribute `last_only`: the last one, [1, batch,
 /// units]), the last h, the last c. Tells whether it found any; the nodes may then be out of order.
 ///   TensorListFromTensor -> While(body = LSTM cell) -> TensorListStack      ->   LSTM
-Result<bool> recognise_recurrence(Graph& graph);
+Result<bool> recognize_recurrence(Graph& graph);
 
 }  // namespace intarsia

@@ -16,11 +16,11 @@ constexpr int rounds = 6;  // after one that warms up
 constexpr int most_repeats = 40;
 constexpr std::chrono::milliseconds pause{50};
 
-/// Passes a kernel's memory from and to its neighbours: each thread has its part of every tensor in its
+/// Passes a kernel's memory from and to its neighbors: each thread has its part of every tensor in its
 /// caches.
-class Neighbours {
+class Neighbors {
  public:
-  Neighbours(ThreadPool& pool, std::byte* workspace) : pool_(pool), workspace_(workspace) {}
+  Neighbors(ThreadPool& pool, std::byte* workspace) : pool_(pool), workspace_(workspace) {}
 
   void write(const ByteRange& range) {
     share(range, [](volatile std::byte& byte) { byte = byte; });
@@ -77,17 +77,17 @@ Result<std::vector<int64_t>> time_kernels(const KernelBatch& batch, const RunBac
                 region.workspace_bytes);
 
   ThreadPool pool(threads);
-  Neighbours neighbours(pool, static_cast<std::byte*>(workspace.get()));
+  Neighbors neighbors(pool, static_cast<std::byte*>(workspace.get()));
   std::vector<int64_t> times(batch.uses.size());
   size_t next = 0;
   const auto write_inputs = [&] {
     if (threads < 2 || next == batch.uses.size()) return;
-    for (const ByteRange& range : batch.uses[next].read) neighbours.write(range);
+    for (const ByteRange& range : batch.uses[next].read) neighbors.write(range);
   };
   const TraceHook trace = [&](std::string_view, int64_t begin, int64_t end) {
     INTARSIA_CHECK(next < batch.uses.size());
     if (threads > 1) {
-      neighbours.read(batch.uses[next].written);
+      neighbors.read(batch.uses[next].written);
       end = clock_nanoseconds();
     }
     times[next++] = end - begin;

@@ -103,7 +103,7 @@ Result<AttributeValue> read_attribute(std::string_view bytes) {
       case attr_value::tensor: {
         const std::string_view tensor = read_bytes(message);
         if (Result<Tensor> read = read_tensor(tensor)) result = std::move(*read);
-        break;  // one that we cannot hold (a quantised type) stays encoded
+        break;  // one that we cannot hold (a quantized type) stays encoded
       }
       default:
         message.skip();

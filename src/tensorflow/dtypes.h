@@ -8,7 +8,7 @@
 
 namespace intarsia::tensorflow {
 
-/// DType::undefined for resources, variants, quantised types and numbers that mean nothing.
+/// DType::undefined for resources, variants, quantized types and numbers that mean nothing.
 DType dtype_of(int32_t data_type);
 /// 0 for types that TensorFlow lacks.
 int32_t data_type_of(DType dtype);

@@ -45,7 +45,7 @@ struct SavedModelFiles {
 struct TensorFlowSource {
   /// Names and types of an operator's inputs and outputs; null: TensorFlow has no such operator.
   std::function<Result<const tensorflow::OpDef*>(const std::string& op)> find_op;
-  /// Loads a SavedModel, whose variables are restored and whose initialisers run, and reads variables (by the
+  /// Loads a SavedModel, whose variables are restored and whose initializers run, and reads variables (by the
   /// nodes that make their handles) and tables, in order.
   std::function<Result<SavedContents>(const SavedModelFiles& files, const std::vector<std::string>& variables,
                                       const std::vector<SavedTable>& tables)>

@@ -15,7 +15,7 @@ Result<Positions> read_positions(const Translation& t) {
   const bool centers = tensorflow::get_bool(t.attributes(), "half_pixel_centers", false);
   if (corners && centers) return fail("with align_corners and half_pixel_centers");
   if (corners) return Positions{"align_corners", "round_prefer_ceil"};
-  // A pixel's centre lies half a pixel further on here, which this rounding takes back.
+  // A pixel's center lies half a pixel further on here, which this rounding takes back.
   if (centers) return Positions{"half_pixel", "round_prefer_ceil"};
   return Positions{"asymmetric", "floor"};
 }

@@ -1,4 +1,4 @@
-// Recurrent layers of Keras, which the importer recognises (import/recognise_recurrence.h).
+// Recurrent layers of Keras, which the importer recognizes (import/recognize_recurrence.h).
 #include <algorithm>
 
 #include "translate/rules.h"

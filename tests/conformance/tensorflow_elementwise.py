@@ -309,7 +309,7 @@ IDIOMS = [
     case("Idiom.no_work", {"x": normal(4, 3)}, lambda tf, x: x),
     case("Idiom.control_edge", {"x": normal(4, 3)}, lambda tf, x: with_control(tf, x)),
     case(
-        "Idiom.quantised_weights",
+        "Idiom.quantized_weights",
         {"x": normal(4, 8)},
         lambda tf, x: x @ tf.raw_ops.FakeQuantWithMinMaxArgs(inputs=np.eye(8, 5, dtype="float32") * 0.3),
     ),

@@ -137,7 +137,7 @@ def build_graph(tf, case, inputs):
 
 
 def run_graph(tf, graph, outputs, inputs):
-    """TensorFlow's own kernels, without the rewrites of its optimiser."""
+    """TensorFlow's own kernels, without the rewrites of its optimizer."""
     off = tf.compat.v1.ConfigProto(intra_op_parallelism_threads=1)
     off.graph_options.rewrite_options.disable_meta_optimizer = True
     with tf.compat.v1.Session(graph=graph, config=off) as session:

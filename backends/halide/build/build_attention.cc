@@ -184,7 +184,7 @@ class AttentionBuilder {
     schedule_pack({pack_, ci_, k_, sizes_.depth, as_int(lanes_), !reads_along_keys()});
   }
 
-  /// Do neighbouring keys lie side by side?
+  /// Do neighboring keys lie side by side?
   bool reads_along_keys() {
     const ValueId keys = node(nodes_.scores).inputs[1];
     const auto slot = std::ranges::find(b_.body().inputs, keys) - b_.body().inputs.begin();

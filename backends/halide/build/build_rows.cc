@@ -1,4 +1,4 @@
-// Reductions over some axes with the elementwise operators around them (Softmax, the normalisations, means):
+// Reductions over some axes with the elementwise operators around them (Softmax, the normalizations, means):
 // a row is all that is reduced together. What a row needs more than once stays in a small buffer while the
 // row is computed.
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Functions of one f32 or f64 as expressions that vectorise. Halide's own tanh and erf are calls of the C
+// Functions of one f32 or f64 as expressions that vectorize. Halide's own tanh and erf are calls of the C
 // library, one element at a time; its exp and log lose NaN and infinity.
 //
 // LLVM may contract and reorder what is not strict (Halide::strict_float), and may assume that no NaN and no

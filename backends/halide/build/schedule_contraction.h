@@ -20,7 +20,7 @@ struct ContractionParts {
   Func out, acc, stage, pack;   // stage and pack where they are needed
   std::vector<Var> stage_vars;  // channel first
   Var pack_index{"k"};
-  bool pack_reads_along_depth = false;  // neighbours along the depth lie side by side in memory
+  bool pack_reads_along_depth = false;  // neighbors along the depth lie side by side in memory
   RDom reduction;
 
   Var channel{"channel"};  // of the output where panels do not divide the channels
@@ -56,7 +56,7 @@ struct PackedMatrix {
   int64_t depth = 1;
   int lanes = 1;  // a panel has this many columns or more
   bool reads_along_depth =
-      false;  // neighbours along the depth lie side by side in memory, not those along the lanes
+      false;  // neighbors along the depth lie side by side in memory, not those along the lanes
 };
 void schedule_pack(PackedMatrix pack);
 

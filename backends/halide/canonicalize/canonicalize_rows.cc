@@ -1,4 +1,4 @@
-// Reductions and what is made of them: Softmax and the normalisations fall apart into reductions and
+// Reductions and what is made of them: Softmax and the normalizations fall apart into reductions and
 // elementwise operators, which fuse into one kernel again.
 #include <algorithm>
 #include <array>
@@ -103,9 +103,9 @@ Status softmax(Rewriter& r) {
   return {};
 }
 
-/// (x - mean) / sqrt(variance + epsilon), or x / sqrt(mean of squares + epsilon) when not centred.
-ValueId normalize(Rewriter& r, ValueId x, const Axes& axes, double epsilon, bool centred) {
-  if (centred) x = apply(r, CoreOp::sub, {x, reduce(r, CoreOp::reduce_mean, x, axes)});
+/// (x - mean) / sqrt(variance + epsilon), or x / sqrt(mean of squares + epsilon) when not centered.
+ValueId normalize(Rewriter& r, ValueId x, const Axes& axes, double epsilon, bool centered) {
+  if (centered) x = apply(r, CoreOp::sub, {x, reduce(r, CoreOp::reduce_mean, x, axes)});
   ValueId variance = reduce(r, CoreOp::reduce_mean, apply(r, CoreOp::mul, {x, x}), axes);
   ValueId spread =
       apply(r, CoreOp::sqrt, {apply(r, CoreOp::add, {variance, r.add_scalar(epsilon, r.dtype(x))})});

@@ -1,4 +1,4 @@
-// Pooling and local response normalisation; global pooling is a reduction.
+// Pooling and local response normalization; global pooling is a reduction.
 #include <algorithm>
 #include <array>
 #include <numeric>

@@ -15,7 +15,7 @@ enum class Form {
   view,         // the same bytes with other sizes and strides, whenever strides allow
   concat,       // inputs are written straight into the output
   contraction,  // multiply-add over channels and taps
-  window,       // a small neighbourhood of each output element
+  window,       // a small neighborhood of each output element
   rows,         // reduction over some axes, which stay with size 1
   scan,         // each element depends on the one before it
   attention,    // two products with a softmax between them

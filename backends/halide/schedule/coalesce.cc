@@ -57,7 +57,7 @@ void coalesce_elementwise(Kernel& kernel) {
     if (!std::ranges::all_of(all,
                              [&](Argument* a) { return can_merge(*a, inner - 1, inner, kernel.output); }))
       continue;
-    // Merged towards the outer place, so that the next pair is looked at with the sizes merged so far.
+    // Merged toward the outer place, so that the next pair is looked at with the sizes merged so far.
     for (Argument* argument : all) {
       merge(*argument, inner - 1, inner);
       std::swap(argument->shape[inner - 1], argument->shape[inner]);

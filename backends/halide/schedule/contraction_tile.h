@@ -1,4 +1,4 @@
-// The register tile of a contraction: `pixels` neighbouring outputs by `panel` output channels, all
+// The register tile of a contraction: `pixels` neighboring outputs by `panel` output channels, all
 // accumulators in registers while the reduction runs innermost.
 #pragma once
 

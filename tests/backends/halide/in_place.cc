@@ -211,9 +211,9 @@ TEST(HalideInPlace, VerifierRefuses) {
   expect_refused(unaware.verify(shared), "while it reads it");
   expect_refused(planned.verify(unaware.plan()), "kernel 2 cannot write");
 
-  Planned neighbours = planned;
-  neighbours.in_place(s) = planned.input(s, h);
-  expect_refused(neighbours.verify(neighbours.plan()), "kernel 2 cannot write");
+  Planned neighbors = planned;
+  neighbors.in_place(s) = planned.input(s, h);
+  expect_refused(neighbors.verify(neighbors.plan()), "kernel 2 cannot write");
 
   // The last kernel reads %r.
   Planned late = planned;

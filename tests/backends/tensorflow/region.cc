@@ -251,7 +251,7 @@ TEST(TensorFlowRegion, TablesAreFilledOnceAndTheirExecutablesOwn) {
   const Graph graph = look_up({"a", "b"}, {10, 20});
   const auto written = tf::write_graph_def(graph);
   ASSERT_TRUE(written) << error_of(written);
-  EXPECT_EQ(written->initialisers.size(), 1u);
+  EXPECT_EQ(written->initializers.size(), 1u);
   auto first = load(graph), second = load(look_up({"b", "c"}, {77, 88}));  // tables of one name
   ASSERT_TRUE(first) << error_of(first);
   ASSERT_TRUE(second) << error_of(second);
@@ -319,7 +319,7 @@ TEST(TensorFlowRegion, LoopsCarryNoConstants) {
   ASSERT_NE(loop, read->nodes.end());
   EXPECT_EQ(tensorflow::get_types(loop->attributes, "T"),
             (std::vector<int32_t>{3, 20, 1}));  // i, the variable w, s
-  EXPECT_EQ(written->initialisers.size(), 1u);
+  EXPECT_EQ(written->initializers.size(), 1u);
   auto region = load(graph),
        other = load(make_loop(floats({2}, {1, 10}), number(2)));  // variables of one name
   ASSERT_TRUE(region) << error_of(region);
