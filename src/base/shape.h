@@ -1,5 +1,5 @@
 // Shapes. `Shape` is a list of numbers (run time); `SymbolicShape` (compile time) may hold named symbols and,
-// for sizes that only the data decides, unnamed unknowns.
+// for data-dependent sizes, unnamed unknowns.
 #pragma once
 
 #include <cstdint>
