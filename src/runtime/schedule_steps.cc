@@ -8,8 +8,7 @@
 namespace intarsia {
 namespace {
 
-/// Beyond that many steps the pairs are too many to look at, and overlap has little to add to what each step
-/// does.
+/// Beyond this many steps there are too many pairs to check, and overlap adds little to what each step does.
 constexpr size_t most_steps = 4096;
 
 struct Range {
