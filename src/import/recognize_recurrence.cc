@@ -11,7 +11,7 @@ namespace {
 
 using namespace tensorflow;
 
-/// The function that an attribute of the node names, out of the node's library.
+/// The function that an attribute of the node names, from the node's library.
 Result<std::optional<FunctionDef>> find_function_of(const Node& node, const char* attribute) {
   const AttributeValue* library = node.attributes.find(library_attribute);
   const auto* encoded = library ? std::get_if<EncodedAttribute>(library) : nullptr;
@@ -22,7 +22,7 @@ Result<std::optional<FunctionDef>> find_function_of(const Node& node, const char
 /// A loop and the nodes that pack and unpack its lists.
 struct Loop {
   NodeId loop = no_node, pack = no_node, reserve = no_node,
-         unpack = no_node;  // unpack: none when nobody reads the list
+         unpack = no_node;  // unpack: none if nothing reads the list
   CellMatch cell;
   std::vector<ValueId>
       bounds;  // values that the number of steps must not exceed; constants were added to the graph
@@ -75,7 +75,7 @@ class LoopFinder {
     return readers_[index(value)].size() == 1 && !outputs_.contains(value);
   }
 
-  /// The lists come from and go to nodes that do nothing else; nobody reads what only the loop needs.
+  /// The lists come from and go to nodes that do nothing else; nothing else reads what only the loop needs.
   bool find_lists(const Node& node, Loop& loop) const {
     const ValueId elements = node.inputs[static_cast<size_t>(loop.cell.elements)],
                   list = node.inputs[static_cast<size_t>(loop.cell.list)];
@@ -179,7 +179,7 @@ class LoopJoiner {
   Node joined_;
 };
 
-/// The loop's other nodes go, the joined one takes the loop's place.
+/// The loop's other nodes are removed; the joined one takes the loop's place.
 void replace(Graph& graph, const Loop& loop, Node joined) {
   for (NodeId member : loop.members()) {
     for (ValueId& output : graph.node(member).outputs) {
@@ -194,7 +194,7 @@ void replace(Graph& graph, const Loop& loop, Node joined) {
   graph.node(loop.loop) = std::move(joined);
 }
 
-/// Nodes without outputs, which joining left behind, and values that nobody makes or reads.
+/// Removes nodes without outputs, left over from joining, and values that nothing produces or reads.
 void remove_leftovers(Graph& graph, const std::set<NodeId>& leftovers) {
   std::vector<Node> nodes;
   for (uint32_t i = 0; i < graph.nodes.size(); ++i) {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t small_bytes = 1 << 20;
 
-/// The output of Shape or Size, which only the input's shape decides.
+/// The output of Shape or Size, which depends only on the input's shape.
 std::optional<Tensor> value_of_shape(const Graph& graph, const Node& node) {
   if (!node.domain.empty() || !has_input(node, 0)) return std::nullopt;
   const std::optional<Shape> shape = graph.value(node.inputs[0]).type.fixed_shape();
@@ -34,7 +34,7 @@ std::optional<Tensor> value_of_shape(const Graph& graph, const Node& node) {
   return sizes;
 }
 
-/// The inputs when all are constants (null: left out), or nothing.
+/// The inputs if all are constants (null: omitted), or nothing.
 std::optional<std::vector<const Tensor*>> known_inputs(const Graph& graph, const Node& node) {
   std::vector<const Tensor*> inputs;
   for (ValueId input : node.inputs) {
@@ -66,7 +66,7 @@ void make_constant(Graph& graph, ValueId id, Tensor tensor) {
   value.constant = std::move(tensor);
 }
 
-/// Replaces the known outputs by constants of the same name. The node keeps fresh, unread outputs.
+/// Replaces the known outputs with constants of the same name. The node gets fresh, unread outputs.
 void detach_outputs(Graph& graph, NodeId id, std::vector<Tensor> tensors) {
   for (size_t i = 0; i < graph.node(id).outputs.size() && i < tensors.size(); ++i) {
     const ValueId output = graph.node(id).outputs[i];
@@ -77,7 +77,7 @@ void detach_outputs(Graph& graph, NodeId id, std::vector<Tensor> tensors) {
   }
 }
 
-/// Weights matter for types by their shape alone; moving them round is left to the backends.
+/// Only the shape of weights matters for types; moving them around is left to the backends.
 void forget_large_constants(Graph& graph) {
   constexpr size_t large_bytes = 1 << 16;
   for (Value& value : graph.values) {
@@ -85,7 +85,7 @@ void forget_large_constants(Graph& graph) {
   }
 }
 
-/// What the node makes of its inputs, all of which are known; nothing when it cannot be computed.
+/// What the node computes from its inputs, all of which are known; nothing when it cannot be computed.
 std::optional<std::vector<Tensor>> compute(const Graph& graph, NodeId id, const Evaluate& evaluate) {
   if (!is_tensorflow(graph.node(id))) {
     const std::optional<std::vector<const Tensor*>> inputs = known_inputs(graph, graph.node(id));
@@ -115,8 +115,8 @@ Tensor make_elements(DType dtype, const std::vector<std::optional<int64_t>>& ele
   return tensor;
 }
 
-/// The outputs of a node that takes elements of a shape which is known in part, when it takes none of the
-/// rest: then they are the same whatever stands there.   %n = Gather(Shape(%x : f32[4,?]), 0)   ->   4
+/// The outputs of a node that picks elements of a partly known shape, if it picks only known ones: then the
+/// unknown ones do not matter.   %n = Gather(Shape(%x : f32[4,?]), 0)   ->   4
 std::optional<std::vector<Tensor>> compute_from_part(Graph& graph, NodeId id, const Evaluate& evaluate) {
   const Node& node = graph.node(id);
   if (!only_moves_elements(node) || !has_input(node, 0) || graph.value(node.inputs[0]).constant)
@@ -135,7 +135,7 @@ std::optional<std::vector<Tensor>> compute_from_part(Graph& graph, NodeId id, co
 }
 
 /// The types of a TensorFlow node's outputs, and their values if they are known, are those of its
-/// translation. A node without one, or whose translation does not fit its inputs, is TensorFlow's own affair.
+/// translation. A node without one, or whose translation does not fit its inputs, is left to TensorFlow.
 Status fold_translated(Graph& graph, NodeId id, const Evaluate& evaluate, const InferForeign& infer_foreign) {
   Result<Graph> translated = translate_node(graph, id);
   if (translated) forget_large_constants(*translated);

@@ -11,7 +11,7 @@ namespace {
 using protozero::pbf_reader;
 using protozero::pbf_writer;
 
-/// A list of integers, floats or strings; any other list, and an empty one, stays encoded.
+/// A list of integers, floats or strings; any other list, or an empty one, stays encoded.
 AttributeValue read_list(std::string_view list, std::string_view whole) {
   std::vector<int64_t> integers;
   std::vector<float> floats;

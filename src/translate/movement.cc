@@ -9,7 +9,7 @@ namespace intarsia {
 namespace {
 
 Status reshape(Translation& t) {
-  // Zero is a size there, a copied size here unless said otherwise.
+  // Zero is a size in TensorFlow, a copied size in ours unless allowzero is set.
   const ValueId shape =
       t.is_constant(1) ? t.make_integers(TRY(t.integers(1))) : t.cast(t.input(1), DType::i64);
   t.give(0, t.make("Reshape", {t.input(0), shape}, {{"allowzero", int64_t{1}}}));
@@ -66,7 +66,7 @@ Status pack(Translation& t) {
   return {};
 }
 
-/// Parts of these sizes along the axis, one an output.
+/// Parts of these sizes along the axis, one per output.
 Status split_into(Translation& t, ValueId value, int64_t axis, const std::vector<int64_t>& sizes,
                   bool drop_axis) {
   const std::vector<ValueId> parts =
@@ -135,7 +135,7 @@ Status pad_v2(Translation& t) {
   return {};
 }
 
-/// SYMMETRIC repeats the border element, which Pad here cannot: reflect by slices would be needed.
+/// SYMMETRIC repeats the border element, which our Pad cannot do: it would take slices and reversals.
 Status mirror_pad(Translation& t) {
   const std::string mode = t.attributes().get_string("mode", "");
   if (mode != "REFLECT") return fail("in mode {}", mode);
@@ -175,7 +175,7 @@ Status lin_space(Translation& t) {
   return {};
 }
 
-/// Shape arithmetic is i32 there, i64 here.
+/// Shape arithmetic is i32 in TensorFlow, i64 in ours.
 ValueId as_wanted(Translation& t, ValueId value) {
   const DType type = tensorflow::get_dtype(t.attributes(), "out_type", DType::i32);
   return type == DType::i64 ? value : t.cast(value, type);

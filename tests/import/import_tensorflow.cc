@@ -165,7 +165,7 @@ TEST(ImportTensorFlow, WhatCannotBeImportedSaysWhy) {
   EXPECT_NE(error_of("\xff\xff").find("damaged protobuf"), std::string::npos);
   EXPECT_NE(error_of("").find("no nodes"), std::string::npos);
   EXPECT_NE(error_of(write({placeholder("x"), node("y", "Add", {"x", "z"})}))
-                .find("reads 'z:0', which nothing makes"),
+                .find("reads 'z:0', which nothing produces"),
             std::string::npos);
   EXPECT_NE(error_of(write({node("a", "Add", {"b"}), node("b", "Add", {"a"}), node("y", "Add", {"a"})}))
                 .find("cycle"),
