@@ -10,14 +10,13 @@
 namespace intarsia {
 namespace {
 
-constexpr int rounds = 6;  // after one that warms up
+constexpr int rounds = 6;  // after a warm-up round
 
-/// How often a round is put off or repeated because cores are taken away, and for how long.
+/// How often a round is delayed or repeated because cores are taken away, and for how long.
 constexpr int most_repeats = 40;
 constexpr std::chrono::milliseconds pause{50};
 
-/// Passes a kernel's memory from and to its neighbors: each thread has its part of every tensor in its
-/// caches.
+/// Plays the kernels before and after: each thread has its part of every tensor in its caches.
 class Neighbors {
  public:
   Neighbors(ThreadPool& pool, std::byte* workspace) : pool_(pool), workspace_(workspace) {}
