@@ -44,7 +44,7 @@ class OpenedWork {
     for (const intarsia::Value& value : outputs_()) {
       const std::string file =
           (std::filesystem::path(folder) / fmt::format("{}.npy", written.size())).string();
-      if (value.kind() != INTARSIA_TENSOR) throw intarsia::Error("has outputs that are no tensors");
+      if (value.kind() != INTARSIA_TENSOR) throw intarsia::Error("has outputs that are not tensors");
       std::filesystem::create_directories(folder);
       write_npy(file, value.tensor());
       written.push_back({{"name", value.tensor().name}, {"dtype", value.dtype()}, {"file", file}});

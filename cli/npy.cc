@@ -74,7 +74,7 @@ std::string read_string(const char* data, const NpyType& type, const std::string
   std::string text;
   for (uint32_t code : codes) {
     if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
-      throw Error(fmt::format("{}: holds {:#x}, which is no Unicode character", path, code));
+      throw Error(fmt::format("{}: holds {:#x}, which is not a Unicode character", path, code));
     append_utf8(code, text);
   }
   return text;

@@ -130,7 +130,7 @@ size_t file_bytes(int32_t dtype) { return static_cast<size_t>(std::max(dtype_bit
 NpyHeader parse_npy_header(const std::vector<char>& file, const std::string& path) {
   constexpr size_t fixed = 8;  // magic and version
   if (file.size() < fixed + 2 || std::memcmp(file.data(), "\x93NUMPY", 6) != 0)
-    throw Error(path + ": is no .npy file");
+    throw Error(path + ": is not a .npy file");
   const int version = file[6];
   if (version < 1 || version > 3)
     throw Error(fmt::format("{}: is a .npy file of version {}; want 1, 2 or 3", path, version));

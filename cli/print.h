@@ -20,5 +20,5 @@ Json describe_tensor(const intarsia_tensor& tensor);
 std::string print_bytes(double bytes);
 /// "3 regions", "1 region"
 std::string count_of(size_t count, const std::string& noun);
-/// One object on standard output. Bytes of names that are no UTF-8 are replaced.
+/// One object on standard output. Bytes of names that are not UTF-8 are replaced.
 void print_json(const Json& json);

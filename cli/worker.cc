@@ -36,7 +36,7 @@ Json answer(const std::function<Json(const Json&)>& serve, const std::string& re
 }
 
 [[noreturn]] void serve_all(const std::function<Json(const Json&)>& serve, FILE* requests, FILE* answers) {
-  dup2(STDERR_FILENO, STDOUT_FILENO);  // what libraries print is no report
+  dup2(STDERR_FILENO, STDOUT_FILENO);  // what libraries print is not part of the report
   std::string request;
   while (read_line(requests, request) && write_line(answers, answer(serve, request))) {
   }

@@ -30,7 +30,7 @@ missing_packages() {
 
 install_packages() {
     if ! command -v dpkg-query >/dev/null; then
-        echo "setup: this is no Debian; make sure that what packages.txt names is installed" >&2
+        echo "setup: this is not Debian; make sure that what packages.txt names is installed" >&2
         return
     fi
     missing=$(missing_packages)

@@ -161,7 +161,7 @@ Result<std::unique_ptr<Executable>> load(const LoadContext& context) {
   const std::vector<uint8_t> aligned(bytes, bytes + context.blob.size());
   flatbuffers::Verifier verifier(aligned.data(), aligned.size());
   if (aligned.size() < 8 || !fbs::VerifySessionBlobBuffer(verifier)) {
-    return fail("damaged ONNX Runtime region: the bytes are no session blob");
+    return fail("damaged ONNX Runtime region: the bytes are not a session blob");
   }
   const fbs::SessionBlob& blob = *fbs::GetSessionBlob(aligned.data());
   std::string_view model;

@@ -156,13 +156,13 @@ Result<std::shared_ptr<void>> make_empty_sequence(std::string_view encoded, DTyp
   }));
 }
 
-/// `read` on bytes that may be no protobuf at all.
+/// `read` on bytes that may be not protobuf at all.
 template <typename Read>
 auto guard_protobuf(Read read) -> decltype(read()) {
   try {
     return read();
   } catch (const protozero::exception& error) {
-    return fail("a type is no ONNX TypeProto: {}", error.what());
+    return fail("a type is not an ONNX TypeProto: {}", error.what());
   }
 }
 
@@ -172,7 +172,7 @@ Result<OpaqueType> read_opaque_type(std::string_view encoded) {
     OpaqueType type;
     read_type(encoded, type, deepest);
     if (!type.is_optional && !type.is_sequence && !type.is_map)
-      return fail("the type is no sequence, optional or map");
+      return fail("the type is not a sequence, optional or map");
     return type;
   });
 }

@@ -1,4 +1,4 @@
-// Values of ONNX Runtime that are no tensors (sequences, optionals, maps), taken apart into tensors and put
+// Values of ONNX Runtime that are not tensors (sequences, optionals, maps), taken apart into tensors and put
 // together again. They pass between regions of this backend as `owner` of Input and Output; only here is
 // their inside known.
 #pragma once

@@ -94,7 +94,7 @@ class ProbeBuilder {
 
   const Graph& graph_;
   ProbeOptions options_;
-  bool names_matter_ = false;  // a sub-graph reads values by name
+  bool names_matter_ = false;  // a subgraph reads values by name
   Graph probe_;
   std::map<ValueId, ValueId> mapped_;
 };

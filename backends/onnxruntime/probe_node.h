@@ -10,7 +10,7 @@ struct ProbeOptions {
   bool keep_sizes = false;
 };
 
-/// The node alone as a graph whose sizes are erased (ranks stay) and whose names, where no sub-graph reads
+/// The node alone as a graph whose sizes are erased (ranks stay) and whose names, where no subgraph reads
 /// them, are made uniform, so that equal nodes of a model give equal graphs. Small integer, bool and string
 /// constants stay, as frameworks may need them to build; all others become inputs unless they are kept.
 /// Where the type of an input is not known, the nodes that make it come along, since the framework may know

@@ -118,7 +118,7 @@ void write_value_info(pbf_writer message, const Value& value) {
 }
 
 /// Versions of all domains: those that the nodes were written for, and the graph's for domains that only
-/// sub-graphs use.
+/// subgraphs use.
 Result<std::map<std::string, int>> find_opsets(const Graph& graph) {
   std::map<std::string, const Node*> first;
   std::map<std::string, int> opsets;

@@ -26,7 +26,7 @@ class SlotContext : public KernelContext {
     slot.given = true;
     if (slot.dynamic) return make_dynamic(slot, dtype, shape);
     if (slot.view.dtype != dtype || slot.view.shape != shape) {
-      return fail("output {} is {} {}, planned was {} {}", i, dtype_name(dtype), print_shape(shape),
+      return fail("output {} is {} {}, planned as {} {}", i, dtype_name(dtype), print_shape(shape),
                   dtype_name(slot.view.dtype), print_shape(slot.view.shape));
     }
     return slot.view;

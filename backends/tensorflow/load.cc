@@ -118,7 +118,7 @@ Result<std::unique_ptr<Executable>> load(const LoadContext& context) {
   const std::vector<uint8_t> aligned(bytes, bytes + context.blob.size());
   flatbuffers::Verifier verifier(aligned.data(), aligned.size());
   if (aligned.size() < 8 || !fbs::VerifyRegionBlobBuffer(verifier))
-    return fail("damaged TensorFlow region: the bytes are no region blob");
+    return fail("damaged TensorFlow region: the bytes are not a region blob");
   const fbs::RegionBlob& blob = *fbs::GetRegionBlob(aligned.data());
   const RegionGraph region = TRY(read_region(blob, context));
   const Result<const Library*> library = Library::get();

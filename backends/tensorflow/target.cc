@@ -65,7 +65,7 @@ class TensorFlowTarget : public Target {
 
   Support supports(const Graph& graph, NodeId id) const override {
     const Node& node = graph.node(id);
-    if (node.domain != "tensorflow") return Support::refused("it is no operator of TensorFlow");
+    if (node.domain != "tensorflow") return Support::refused("it is not a TensorFlow operator");
     const Result<std::optional<tensorflow::Composite>> composite = tensorflow::get_composite(node.attributes);
     if (!composite) return Support::refused(composite.error().message);
     if (!*composite) return supports_one(node.op, node.attributes);
@@ -94,7 +94,8 @@ class TensorFlowTarget : public Target {
     if (!found) return Support::refused(found.error().message);
     if (*found == nullptr)
       return Support::refused(fmt::format(
-          "TensorFlow has no operator {}; if it is your own, give its library with --op-library", op));
+          "TensorFlow has no operator {}; if it is a custom operator, give its library with --op-library",
+          op));
     return registry_.has_kernel(op, attributes);
   }
 

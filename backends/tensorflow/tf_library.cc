@@ -126,7 +126,7 @@ class QuietStandardError {
 
 Result<std::unique_ptr<Library>> Library::open() {
   constexpr int keep = 0;
-  setenv("TF_CPP_MIN_LOG_LEVEL", "3", keep);  // its notes on start-up are no business of our users
+  setenv("TF_CPP_MIN_LOG_LEVEL", "3", keep);  // its startup notes do not concern our users
   setenv("TF_OVERRIDE_GLOBAL_THREADPOOL", "1",
          keep);  // else the process's first session decides the threads of all
   const Result<OpenedLibrary> found = [] {

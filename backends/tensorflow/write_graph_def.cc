@@ -127,7 +127,7 @@ class GraphWriter {
   Result<std::string> tensor_of(ValueId id) {
     if (auto at = tensors_.find(id); at != tensors_.end()) return at->second;
     const Value& value = region_.value(id);
-    if (!value.constant) return fail("it reads '{}', which nothing makes", value.name);
+    if (!value.constant) return fail("it reads '{}', which nothing produces", value.name);
     return tensors_[id] = TRY(add_constant(value.name.substr(0, value.name.rfind(':')), *value.constant));
   }
 
@@ -165,7 +165,7 @@ class GraphWriter {
   }
 
   Status add_node(const Node& node) {
-    if (node.domain != "tensorflow") return fail("it is no operator of TensorFlow");
+    if (node.domain != "tensorflow") return fail("it is not a TensorFlow operator");
     std::vector<std::string> inputs;
     for (ValueId input : node.inputs) inputs.push_back(input == no_value ? "" : TRY(tensor_of(input)));
     if (const std::optional<Composite> composite = TRY(get_composite(node.attributes)))
@@ -211,7 +211,7 @@ class GraphWriter {
       }
       const TensorReference from = parse_reference(reference);
       const auto at = new_names.find(from.node);
-      if (at == new_names.end()) return fail("reads '{}', which nothing makes", reference);
+      if (at == new_names.end()) return fail("reads '{}', which nothing produces", reference);
       return from.output < 0 ? "^" + at->second : fmt::format("{}:{}", at->second, from.output);
     };
     for (NodeDef inner : composite.nodes) {

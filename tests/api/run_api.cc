@@ -275,7 +275,7 @@ TEST_F(ApiTest, BadArgumentsAreErrors) {
   EXPECT_HAS(run(bad), "unknown dtype 77");
   bad = x;
   bad.kind = INTARSIA_SEQUENCE;
-  EXPECT_HAS(run(bad), "input 'x' is no tensor");
+  EXPECT_HAS(run(bad), "input 'x' is not a tensor");
   EXPECT_HAS(message(intarsia_session_run(session.get(), nullptr, nullptr, 1, nullptr, 0)),
              "1 inputs at a null pointer");
   EXPECT_HAS(message(intarsia_session_run(nullptr, nullptr, nullptr, 0, nullptr, 0)),

@@ -200,7 +200,7 @@ def test_an_ill_conditioned_model_is_told_from_a_wrong_program(tmp_path):
     )
     (y,) = report["outputs"]
     assert not y["ok"] and y["sensitivity"]["ok"] and 0 < y["sensitivity"]["max_rel"] < 1e-5
-    assert "the model does not make this difference" in y["why"]
+    assert "the model does not cause this difference" in y["why"]
 
 
 def test_sensitivity_is_not_measured_without_need(tmp_path):

@@ -14,7 +14,7 @@ from intarsia.compiler import _options
 INCLUDE = SOURCE / "include/intarsia"
 # What only a command line has: how it prints, and where it writes what other callers get handed.
 PRESENTATION = {"--help", "--json", "--quiet", "--verbose"}
-# Parts of commands that are no call of the library: `run` and `bench` are programs made of its calls.
+# Parts of commands that are not a call of the library: `run` and `bench` are programs made of its calls.
 OWN = {
     "compile": {"--output": "a parameter of intarsia_compile's request (program) and of Compiled.save"},
     "run": {

@@ -42,7 +42,7 @@ def compile_chain(model, name, cache, *options):
 
 def times_in_turn(*programs, rounds=4):
     """The least time of each in milliseconds: what else the machine does only adds to a time, and each round runs them
-    all, so that a slow minute is no program's alone."""
+    all, so that a slow minute does not hit one program alone."""
     best = [float("inf")] * len(programs)
     for _ in range(rounds):
         for i, program in enumerate(programs):
@@ -52,7 +52,7 @@ def times_in_turn(*programs, rounds=4):
 
 
 def test_slow_islands_are_dissolved(chain, tmp_path):
-    """The reference kernels are no match: their plan loses by far more than noise."""
+    """The reference kernels are not match: their plan loses by far more than noise."""
     slow = ("--backends", "reference,onnxruntime")
     first, report = compile_chain(chain, "first.so", tmp_path / "cache", *slow)
     plan = report["plan"]

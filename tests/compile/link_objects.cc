@@ -124,7 +124,7 @@ TEST(LoadedPrograms, CodeComesFromATemporaryFileWhereMemoryFilesAreRefused) {
         std::_Exit(static_cast<int>(number));
       },
       testing::ExitedWithCode(7),
-      "p.so': the system gives no memory for code: Operation not permitted; nor from a temporary file: "
+      "p.so': the system provides no memory for code: Operation not permitted; nor from a temporary file: "
       "cannot make a temporary file .*set TMPDIR");
 }
 

@@ -4,7 +4,7 @@
 namespace intarsia::halide {
 namespace {
 
-/// Below this a parallel loop costs more than it brings (elements of a task).
+/// Below this a parallel loop costs more than it saves (elements per task).
 constexpr int64_t least_task = 8192;
 
 void schedule(Func out, const std::vector<Var>& vars, const Argument& argument, int lanes, int threads) {
@@ -12,7 +12,7 @@ void schedule(Func out, const std::vector<Var>& vars, const Argument& argument, 
   if (order.empty()) return;
   std::vector<Halide::VarOrRVar> inner_first;
   for (size_t i = order.size(); i-- > 0;) inner_first.push_back(vars[order[i]]);
-  // The innermost axis with more than one element carries the vectors.
+  // The innermost axis with more than one element is vectorized.
   size_t at = order.size() - 1;
   while (at > 0 && argument.shape[order[at]] == 1) --at;
   Var inner = vars[order[at]];

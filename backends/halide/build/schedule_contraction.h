@@ -33,19 +33,19 @@ struct ContractionParts {
 };
 
 /// The input of a convolution as its reduction reads it, at places counted from the first padded element: the
-/// tensor itself, or a copy with the padding (and the zeros of a spread input) in it.
+/// tensor itself, or a copy with the padding (and the zeros of a dilated input) in it.
 struct StagedInput {
   Func func;  // undefined when the tensor is read as it is
   std::vector<Var> vars;
   std::function<Expr(const Exprs& at)> at;
 };
 StagedInput stage_conv_input(KernelBuilder& builder, const Node& node, const Shape& kernel);
-/// Never a copy: elements outside of the tensor by a condition that Halide takes out of the loops over the
-/// inside.
+/// Never a copy: elements outside of the tensor are handled by a condition that Halide hoists out of the
+/// loops over the inside.
 StagedInput guard_conv_input(KernelBuilder& builder, const Node& node, const Shape& kernel);
 
 /// Tiles of pixels x panel in registers; panels outside of pixels, so that a panel's weights stay in cache;
-/// blocks of rows outside of panels, so that the input does. A last panel that would stick out begins
+/// blocks of rows outside of panels, so that the input does. A last panel that would overhang begins
 /// earlier.
 void schedule_contraction(ContractionParts& parts);
 

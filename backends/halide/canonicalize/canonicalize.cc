@@ -9,8 +9,8 @@
 namespace intarsia::halide {
 namespace {
 
-constexpr std::array families{elementwise_rules, movement_rules, indexing_rules, window_rules,
-                              contraction_rules, row_rules,      resize_rules,   recurrent_rules};
+constexpr std::array families{elementwise_rules, movement_rules,  indexing_rules, window_rules,
+                              contraction_rules, reduction_rules, resize_rules,   recurrent_rules};
 
 Rewriter::Rule find_rule(const Node& node) {
   if (!node.domain.empty() && node.domain != "ai.onnx") return nullptr;
@@ -36,10 +36,10 @@ Status check_value(const Graph& graph, const Node& node, ValueId id) {
   return {};
 }
 
-/// Constants may be empty (no axes) or strings where the rule never looks at their elements.
+/// Constants may be empty (no axes) or strings if the rule never reads their elements.
 Status check_values(const Graph& region) {
   for (const Node& node : region.nodes) {
-    if (!node.captures.empty()) return fail("{} with sub-graphs is not supported", node.op);
+    if (!node.captures.empty()) return fail("{} with subgraphs is not supported", node.op);
     for (size_t i = 0; i < node.inputs.size(); ++i)
       if (has_input(node, i) && !region.value(node.inputs[i]).constant)
         TRY(check_value(region, node, node.inputs[i]));

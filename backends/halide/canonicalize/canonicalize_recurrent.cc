@@ -1,5 +1,6 @@
-// LSTM, GRU and RNN: one matrix product takes the input of all time steps and directions to the gates, then a
-// recurrent core operator a direction (recurrence.h) runs over the steps. All weights are rearranged now.
+// LSTM, GRU and RNN: one matrix product maps the input of all time steps and directions to the gates, then
+// one recurrent core operator per direction (recurrence.h) runs over the steps. All weights are rearranged at
+// compile time.
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -117,7 +118,7 @@ class Recurrent {
 
   // ---- the core operators ----
 
-  /// A constant input's numbers; none where it is left out.
+  /// A constant input's numbers; none where it is omitted.
   std::span<const float> numbers(size_t input) const {
     return r_.has_input(input) ? r_.constant(r_.in(input))->as<float>() : std::span<const float>();
   }
@@ -202,7 +203,7 @@ class Recurrent {
                       {1, layer_.batch, layer_.hidden});
   }
 
-  /// All directions side by side along `axis`; in `order` where the layer has the batch first.
+  /// All directions side by side along `axis`; in `order` if the layer has the batch first.
   ValueId together(const std::vector<ValueId>& parts, int64_t axis, const std::vector<int64_t>& order) {
     ValueId all = parts[0];
     if (parts.size() > 1) {

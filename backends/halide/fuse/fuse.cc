@@ -25,7 +25,7 @@ class Fuser {
       if (taken_[n] || layouts_.is_view[n] || form_of(graph_.nodes[n]) == Form::concat) continue;
       groups_.push_back(grow(NodeId(n)));
     }
-    // A group stands where its last node stood: all that it reads is made before.
+    // A group takes the place of its last node: everything that it reads is computed before.
     std::ranges::sort(groups_, {}, [](const Group& group) { return group.nodes.back(); });
     return std::move(groups_);
   }
@@ -33,14 +33,14 @@ class Fuser {
  private:
   Shape shape(ValueId id) const { return shape_of(graph_, id); }
 
-  /// A reduction that takes part in the rows of a group: same input sizes, same axes.
+  /// A reduction that joins the reductions of a group: same input sizes, same axes.
   struct Rows {
     Shape full, reduced;
     std::vector<int64_t> axes;
   };
 
   std::optional<Rows> rows_of(const Node& node) const {
-    if (form_of(node) != Form::rows) return std::nullopt;
+    if (form_of(node) != Form::reduction) return std::nullopt;
     return Rows{shape(node.inputs[0]), shape(node.outputs[0]), reduced_axes(node)};
   }
 
@@ -56,14 +56,14 @@ class Fuser {
     return group;
   }
 
-  /// One kernel beside three, in us, heads x length x channels of a head, on one thread of a Zen 4:
+  /// One kernel versus three, in us, heads x length x channels of a head, on one thread of a Zen 4:
   ///   12x64x64 135, 158      12x128x64 516, 533    12x197x64 1254, 1301
   ///   12x256x64 2064, 2105   12x512x64 8299, 9777  8x128x32 192, 208
   ///   8x197x32 471, 507      6x64x128 126, 137     6x128x128 481, 489
   ///   6x1024x128 31463, 32542
-  /// and on two: 12x128x64 278, 321; 12x197x64 631, 701; 12x512x64 4284, 5325. So one wherever it may be. But
-  /// constants are better packed at compile time, and only a product of its own packs values whose channels
-  /// lie apart.
+  /// and on two: 12x128x64 278, 321; 12x197x64 631, 701; 12x512x64 4284, 5325. So one wherever possible. But
+  /// constants are better packed at compile time, and only a separate product packs values whose channels are
+  /// not contiguous.
   bool wins(const AttentionNodes& attention) const {
     const ValueId keys = graph_.node(attention.scores).inputs[1],
                   values = graph_.node(attention.product).inputs[1];
@@ -90,8 +90,8 @@ class Fuser {
     Shape out = shape(node.outputs[0]);
     if (form_of(node) == Form::elementwise)
       return rows ? out == rows->full || out == rows->reduced : out == shape(tail);
-    if (group.form != Form::elementwise && group.form != Form::rows) return false;
-    if (takes_in_front(node, tail)) return group.form == Form::elementwise && !rows;
+    if (group.form != Form::elementwise && group.form != Form::reduction) return false;
+    if (takes_as_prologue(node, tail)) return group.form == Form::elementwise && !rows;
     std::optional<Rows> other = rows_of(node);
     if (!other || op_of(node) == CoreOp::arg_max || op_of(node) == CoreOp::arg_min) return false;
     if (!rows && other->full == shape(tail)) {
@@ -101,15 +101,16 @@ class Fuser {
     return rows && other->full == rows->full && other->axes == rows->axes;
   }
 
-  /// A convolution computes elementwise operators in front of it while it copies its input's rows.
-  bool takes_in_front(const Node& node, ValueId input) const {
+  /// Prologue fusion: a convolution computes elementwise operators before it while it copies its input's
+  /// rows.
+  bool takes_as_prologue(const Node& node, ValueId input) const {
     if (op_of(node) != CoreOp::conv || node.inputs[0] != input) return false;
     const ConvAttributes conv = attributes_of<ConvAttributes>(node);
-    return conv.group == 1 && all_are(conv.spread, 1) && std::ranges::count(node.inputs, input) == 1 &&
-           readers_[index(input)].size() == 1;
+    return conv.group == 1 && all_are(conv.input_dilations, 1) &&
+           std::ranges::count(node.inputs, input) == 1 && readers_[index(input)].size() == 1;
   }
 
-  /// Adds the smallest set of readers after which again one value alone is read from outside, if all of them
+  /// Adds the smallest set of readers after which again only one value is read from outside, if all of them
   /// fit.
   bool extend(Group& group, std::optional<Rows>& rows) {
     constexpr size_t most_nodes = 24;  // of one extension: keeps expressions small
@@ -139,7 +140,7 @@ class Fuser {
     if (live.size() != 1 || added.empty() || !live.contains(graph_.node(*added.rbegin()).outputs[0]))
       return false;
     commit(group, added, *live.begin());
-    if (grown_rows && !rows) group.form = Form::rows;
+    if (grown_rows && !rows) group.form = Form::reduction;
     for (NodeId node : added)
       if (form_of(graph_.node(node)) == Form::contraction) group.form = Form::contraction;
     rows = grown_rows;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t most_between = 16;  // keeps expressions small
 
-/// Follows values from a node to the next.
+/// Follows values from one node to the next.
 class Matcher {
  public:
   Matcher(const Graph& graph, const std::vector<std::vector<NodeId>>& readers)

@@ -30,7 +30,7 @@ class InPlaceChooser {
     return at != lifetimes_.end() && at->second.first == call;
   }
 
-  /// Nothing else that the call reads lies there.
+  /// Nothing else that the call reads is there.
   bool dies(const Call& call, size_t input, int number) const {
     const ValueId root = storage(call.inputs[input]).root;
     const auto at = lifetimes_.find(root);
@@ -52,7 +52,7 @@ class InPlaceChooser {
 bool reads_before_it_writes(const Kernel& kernel, size_t input) {
   if (kernel.form == Form::recurrence || kernel.inputs[input] != kernel.output) return false;
   if (kernel.anchor == no_node) return true;
-  // What stands in front of the anchor is computed where that one reads it.
+  // The anchor's prologue is computed where the anchor reads it.
   return std::ranges::none_of(
       std::span(kernel.body.nodes).first(static_cast<size_t>(index(kernel.anchor)) + 1),
       [&](const Node& node) { return std::ranges::count(node.inputs, kernel.body.inputs[input]) > 0; });

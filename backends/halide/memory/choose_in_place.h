@@ -1,6 +1,6 @@
 // Step 7: which kernels write their output over an input that nothing reads afterwards, so that both share
 // memory.
-//   %r = Relu(Add(Conv(%x, %w), %s)); %s is read here for the last time   ->   %r lies where %s lay
+//   %r = Relu(Add(Conv(%x, %w), %s)); %s is read here for the last time   ->   %r takes the place of %s
 // docs/decisions/0011-in-place.md says when that is right.
 #pragma once
 
@@ -9,11 +9,11 @@
 
 namespace intarsia::halide {
 
-/// True when no element of this input is read once another element of the output is written: a kernel reads
-/// it at the index that it writes, or reads a whole row before it writes that row.
+/// True if no element of this input is read after another element of the output has been written: a kernel
+/// reads it at the index that it writes, or reads a whole row before it writes that row.
 bool reads_before_it_writes(const Kernel& kernel, size_t input);
 
-/// Sets Kernel::in_place, also where the code would write some elements twice: emit_objects finds that out.
+/// Sets Kernel::in_place, even where the code would write some elements twice: emit_objects detects that.
 void choose_in_place(const Layouts& layouts, std::vector<Call>& calls);
 
 }  // namespace intarsia::halide

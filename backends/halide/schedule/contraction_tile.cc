@@ -12,7 +12,7 @@ namespace {
 /// x 64 on 32 registers halves the speed).
 int64_t most_accumulators(const Isa& isa, int64_t vectors) { return isa.registers - vectors - 2; }
 
-/// Bytes of input that a block of rows may touch: half of a usual second-level cache.
+/// Bytes of input that a block of rows may touch: half of a typical L2 cache.
 constexpr int64_t block_bytes = 512 * 1024;
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -24,8 +24,8 @@ std::string print_tile(const ContractionTile& tile) {
   return fmt::format("{} x {} of {}{}", pixels, panel, lanes, exact ? "" : ", panels overlap");
 }
 
-/// Cycles over all tiles, for one step of the reduction: a multiply-add a cycle, at least 8 chains to hide
-/// its latency, and something for loads, more for weights, which stream from the second-level cache.
+/// Cycles over all tiles, for one step of the reduction: a multiply-add per cycle, at least 8 chains to hide
+/// its latency, and something for loads, more for weights, which stream from the L2 cache.
 double contraction_tile_cycles(const Isa& isa, int element_bytes, const ContractionTile& tile,
                                int64_t channels, const PixelRow& row) {
   auto t = static_cast<double>(tile.pixels), v = static_cast<double>(tile.panel / tile.lanes);
@@ -45,7 +45,8 @@ RowBlocks choose_row_blocks(int64_t rows, int64_t row_bytes, int threads) {
   for (int64_t wanted = fewest; wanted <= std::min(4 * fewest, rows); wanted += shares) {
     RowBlocks blocks{0, divide_up(rows, wanted)};
     blocks.blocks = divide_up(rows, blocks.rows);
-    // A thread that comes late leaves blocks to others if it has more than one; each block reads all weights.
+    // A thread that starts late leaves blocks to others if it has more than one; each block reads all
+    // weights.
     const double alone = shares > 1 && wanted == shares ? 1.02 : 1,
                  weights = 1 + 0.005 * static_cast<double>(wanted - fewest);
     const double work = static_cast<double>(divide_up(blocks.blocks, shares) * blocks.rows) * alone * weights;

@@ -7,7 +7,7 @@
 namespace intarsia::halide {
 namespace {
 
-/// More kernels than that, alike but for numbers, become one.
+/// More kernels than this that differ only in numbers become one.
 constexpr size_t most_alike = 4;
 
 constexpr size_t most_buffers = 90;  // of a kernel: the run half takes 96

@@ -65,7 +65,7 @@ Result<LinearShape> linear_shape(const KernelContext& context) {
   shape.kv_heads = context.attributes().get_int("kv_num_heads", 0);
   if (shape.q_heads <= 0 || shape.kv_heads <= 0 || shape.q_heads > most_heads ||
       shape.q_heads % shape.kv_heads != 0) {
-    return fail("{} heads of q are no multiple of {} heads of k and v", shape.q_heads, shape.kv_heads);
+    return fail("{} heads of q are not a multiple of {} heads of k and v", shape.q_heads, shape.kv_heads);
   }
   shape.k_size = q[2] / shape.q_heads;
   shape.v_size = context.input(2).shape[2] / shape.kv_heads;

@@ -1,4 +1,4 @@
-// Attention and FlexAttention (without modifier sub-graphs): softmax(q k^T * scale + bias) v, computed in
+// Attention and FlexAttention (without modifier subgraphs): softmax(q k^T * scale + bias) v, computed in
 // double.
 #include <cmath>
 #include <limits>
@@ -41,7 +41,7 @@ Result<AttentionShape> attention_shape(const KernelContext& context) {
   shape.kv_heads = shape.packed ? context.attributes().get_int("kv_num_heads", 0) : k[1];
   if (shape.q_heads <= 0 || shape.kv_heads <= 0 || shape.q_heads > most_heads ||
       shape.q_heads % shape.kv_heads != 0) {
-    return fail("{} heads of q are no multiple of {} heads of k and v", shape.q_heads, shape.kv_heads);
+    return fail("{} heads of q are not a multiple of {} heads of k and v", shape.q_heads, shape.kv_heads);
   }
   shape.batch = q[0];
   shape.q_steps = q[shape.packed ? 1 : 2];
@@ -154,7 +154,7 @@ class Bias {
   int64_t left_ = -1;
   int64_t right_ = -1;
   std::vector<int64_t> offsets_;  // keys before the first query, by batch
-  std::vector<int64_t> lengths_;  // keys that are no padding, by batch
+  std::vector<int64_t> lengths_;  // keys that are not padding, by batch
   std::vector<double> mask_;
   Shape strides_;
   int64_t mask_steps_ = 0;
@@ -235,7 +235,7 @@ AttentionResult compute(const AttentionShape& shape, const Settings& settings, c
         result.y.data() + (shape.packed ? (n * shape.q_steps + i) * shape.q_heads + h : row) * shape.v_size;
     for (int64_t j = 0; j < shape.total(); ++j) {
       const double weight = scores[static_cast<size_t>(j)];
-      // A key that is not looked at adds nothing, even where its value is no number.
+      // A key that is not looked at adds nothing, even where its value is not a number.
       for (int64_t d = 0; d < shape.v_size && weight != 0; ++d)
         out[d] += weight * v[static_cast<size_t>((kv + j) * shape.v_size + d)];
     }
@@ -284,7 +284,7 @@ Status run_attention(KernelContext& context) {
 
 Status run_flex_attention(KernelContext& context) {
   if (context.attributes().has("score_mod") || context.attributes().has("prob_mod")) {
-    return fail("FlexAttention with a modifier sub-graph is not supported");
+    return fail("FlexAttention with a modifier subgraph is not supported");
   }
   const AttentionShape shape = TRY(attention_shape(context));
   if (shape.packed) return fail("Q has rank 3, want 4");

@@ -65,7 +65,7 @@ Result<T> parse_number(std::string_view text) {
   const size_t start = word.starts_with('+') ? 1 : 0;
   T value{};
   auto [end, error] = std::from_chars(word.data() + start, word.data() + word.size(), value);
-  if (error != std::errc() || end != word.data() + word.size()) return fail("'{}' is no number", text);
+  if (error != std::errc() || end != word.data() + word.size()) return fail("'{}' is not a number", text);
   return value;
 }
 
@@ -130,7 +130,7 @@ Status cast_tensor(KernelContext& context, DType to) {
 
 Result<DType> target_dtype(const KernelContext& context) {
   const int64_t to = context.attributes().get_int("to", 0);
-  if (to <= 0 || to >= dtype_count) return fail("attribute to is {}, which is no dtype", to);
+  if (to <= 0 || to >= dtype_count) return fail("attribute to is {}, which is not a dtype", to);
   return static_cast<DType>(to);
 }
 
@@ -153,7 +153,7 @@ Status run_bit_cast(KernelContext& context) {
   }
   TensorView y = TRY(context.output(0, to, x.shape));
   copy_elements({x.data, to, x.shape}, y);
-  if (!has_legal_booleans(y)) return fail("a byte that is neither 0 nor 1 is no bool");
+  if (!has_legal_booleans(y)) return fail("a byte that is neither 0 nor 1 is not a bool");
   return {};
 }
 

@@ -263,7 +263,7 @@ Result<Blocks> block_attributes(const KernelContext& context) {
 Status depth_to_space(KernelContext& context) {
   const auto [block, depth_first] = TRY(block_attributes(context));
   const Shape& x = context.input(0).shape;
-  if (x[1] % (block * block) != 0) return fail("{} channels are no multiple of {}^2", x[1], block);
+  if (x[1] % (block * block) != 0) return fail("{} channels are not a multiple of {}^2", x[1], block);
   const int64_t channels = x[1] / (block * block);
   const Shape shape = {x[0], channels, TRY(checked_elements({x[2], block})),
                        TRY(checked_elements({x[3], block}))};

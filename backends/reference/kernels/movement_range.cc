@@ -50,7 +50,7 @@ Result<std::vector<int64_t>> pad_amounts(const KernelContext& context, size_t ra
   std::vector<int64_t> axes = identity_map(static_cast<int64_t>(rank));
   if (context.has_input(3)) axes = TRY(resolve_axes(TRY(context.input_ints(3)), rank));
   if (pads->size() != 2 * axes.size()) {
-    return fail("{} pads for {} axes, want two an axis", pads->size(), axes.size());
+    return fail("{} pads for {} axes, want two per axis", pads->size(), axes.size());
   }
   std::vector<int64_t> amounts(2 * rank, 0);
   for (size_t i = 0; i < axes.size(); ++i) {

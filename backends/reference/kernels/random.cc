@@ -106,12 +106,12 @@ Status run_multinomial(KernelContext& context) {
 Result<double> dropout_ratio(const KernelContext& context) {
   if (context.version() < 12 || !context.has_input(2)) return 0.0;
   TRY(require_dtype(context, 2, 3, DType::boolean));
-  if (element_count(context.input(2).shape) != 1) return fail("training_mode is no scalar");
+  if (element_count(context.input(2).shape) != 1) return fail("training_mode is not a scalar");
   if (!ReadAs<bool>(context.input(2))[0]) return 0.0;
   double ratio = 0.5;
   if (context.has_input(1)) {
     TRY(require_number(context, 1));
-    if (element_count(context.input(1).shape) != 1) return fail("ratio is no scalar");
+    if (element_count(context.input(1).shape) != 1) return fail("ratio is not a scalar");
     ratio = ReadAs<double>(context.input(1))[0];
   }
   if (!(ratio >= 0 && ratio < 1)) return fail("ratio is {}, want 0 or more and less than 1", ratio);

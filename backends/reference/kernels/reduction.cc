@@ -104,7 +104,7 @@ Status run_l1(KernelContext& context) {
   });
 }
 
-// The functions of sums that are no integers are computed in double and truncated for integer tensors.
+// The functions of sums that are not integers are computed in double and truncated for integer tensors.
 template <typename Value>
 double double_sum(Value value, size_t count, double (*map)(double)) {
   double sum = 0;

@@ -217,7 +217,7 @@ Status run_blackman(KernelContext& context) { return run_window(context, 0.42, 0
 
 Result<double> float_input(const KernelContext& context, size_t input) {
   TRY(require_number(context, input));
-  if (element_count(context.input(input).shape) != 1) return fail("input {} is no scalar", input);
+  if (element_count(context.input(input).shape) != 1) return fail("input {} is not a scalar", input);
   return ReadAs<double>(context.input(input))[0];
 }
 

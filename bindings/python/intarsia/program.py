@@ -50,7 +50,7 @@ class Signatures:
 
 
 class Session:
-    """All state of runs: buffers and threads. One run at a time; make one a thread with `Program.bind`."""
+    """All state of runs: buffers and threads. One run at a time; make one per thread with `Program.bind`."""
 
     def __init__(self, session: _intarsia.Session, signatures: Signatures):
         self._session = session

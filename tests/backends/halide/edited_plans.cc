@@ -246,9 +246,9 @@ TEST_P(EditedTest, IsRefusedWithAReason) {
     const char* wanted;
     std::function<void(Plan& plan)> edit;
   } cases[] = {
-      {"was made for other arguments",
+      {"was generated for other arguments",
        [](Plan& plan) { std::swap(plan.kernels[0]->symbol, plan.kernels[1]->symbol); }},
-      {"was made for other arguments", [](Plan& plan) { plan.kernels[0]->arguments[0]->dtype = 11; }},
+      {"was generated for other arguments", [](Plan& plan) { plan.kernels[0]->arguments[0]->dtype = 11; }},
       {"call 0 of the region's plan: no kernel 99", [](Plan& plan) { plan.calls[0]->kernel = 99; }},
       {"0 places and ", [](Plan& plan) { plan.calls[0]->places.clear(); }},
       {"its output lies in an input or a constant",

@@ -136,7 +136,7 @@ TEST(HalideSpecialValues, OfBinaryOperators) {
   expect_as_reference(text, {tensor_of(special, {1, count}), tensor_of(special, {count, 1})}, 0, names);
 }
 
-/// Powers that are no numbers or not of numbers.
+/// Powers that are not numbers or not of numbers.
 TEST(HalideSpecialValues, OfPowers) {
   const float some[] = {infinity, -infinity, nan,  0,     -0.0f, 1,  -1,  2,     -2,
                         3,        -3,        0.5f, -0.5f, 0.3f,  40, -41, 1e30f, -1e30f};
@@ -217,7 +217,7 @@ output %r1
   }
 }
 
-/// Rows of scores that are all masked, in part, or hold what is no number; values that are none.
+/// Rows of scores that are all masked, in part, or hold what is not a number; values that are none.
 TEST(HalideSpecialValues, OfAttention) {
   constexpr int64_t rows = 8, keys = 37, depth = 3, channels = 5;
   std::vector<Tensor> inputs{tensor_of(std::vector<float>(rows * keys, 0), {rows, keys}),

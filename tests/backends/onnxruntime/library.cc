@@ -23,7 +23,7 @@ TEST(OnnxRuntimeLibrary, IsFoundInTheBuildTree) {
 
 TEST(OnnxRuntimeLibrary, AbsenceNamesWhatWasSoughtAndTheRemedy) {
   EXPECT_EQ(error_of({.given = {}, .loaded_name = {}, .patterns = {"/nowhere/libonnxruntime.so.*"}}),
-            "ONNX Runtime not found; sought: /nowhere/libonnxruntime.so.*: no such file; install "
+            "ONNX Runtime not found; searched: /nowhere/libonnxruntime.so.*: no such file; install "
             "ONNX Runtime (pip install onnxruntime) or set INTARSIA_ONNXRUNTIME to its libonnxruntime.so");
 }
 

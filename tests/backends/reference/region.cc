@@ -106,7 +106,7 @@ TEST(ReferenceRegion, AWrongSizeNamesTheNode) {
   std::vector<Output> outputs{{z.view(), nullptr, false}};
   const Status ran = run(*loaded, {{x.view(), nullptr}}, outputs);
   ASSERT_FALSE(ran);
-  EXPECT_EQ(ran.error().message, "node 'add' (Add): output 0 is f32 2, planned was f32 3");
+  EXPECT_EQ(ran.error().message, "node 'add' (Add): output 0 is f32 2, planned as f32 3");
 }
 
 TEST(ReferenceRegion, PlansSurviveTheirBlob) {
@@ -194,7 +194,7 @@ TEST(ReferenceTarget, SaysWhyNot) {
   graph.nodes[0].op = "Frobnicate";
   EXPECT_EQ(target->supports(graph, NodeId{0}).because, "no reference kernel for Frobnicate");
   graph.values[3].type.opaque = true;
-  EXPECT_EQ(target->supports(graph, NodeId{1}).because, "value 'z' is no tensor");
+  EXPECT_EQ(target->supports(graph, NodeId{1}).because, "value 'z' is not a tensor");
 }
 
 TEST(EvaluateNode, GivesTheOutputs) {

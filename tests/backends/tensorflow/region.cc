@@ -376,7 +376,8 @@ TEST(TensorFlowTarget, RefusesWhatTensorFlowLacks) {
   const auto target = make_tensorflow_target({});
   ASSERT_TRUE(target) << error_of(target);
   EXPECT_EQ((*target)->supports(graph, NodeId{0}).because,
-            "TensorFlow has no operator Frobnicate; if it is your own, give its library with --op-library");
+            "TensorFlow has no operator Frobnicate; if it is a custom operator, give its library with "
+            "--op-library");
   EXPECT_NE(error_of((*target)->compile(graph, {})).find("Frobnicate"), std::string::npos);
   EXPECT_NE(error_of(make_tensorflow_target({"/nowhere/ops.so"})).find("/nowhere/ops.so"), std::string::npos);
 }
