@@ -58,7 +58,7 @@ Status call_kernel(const KernelFunction& kernel, const Attributes& attributes, i
     return fail("not enough memory: a size is beyond all limits");
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
-    if (outputs[i].wanted && !outputs[i].given) return fail("the kernel does not make output {}", i);
+    if (outputs[i].wanted && !outputs[i].given) return fail("the kernel does not set output {}", i);
   }
   return {};
 }

@@ -44,7 +44,7 @@ class SessionExecutable : public Executable {
   Status give(const RunContext& context, OwnedTensor made, Output& output) const {
     if (!output.dynamic) return copy_into(std::move(made), output.tensor);
     Tensor tensor = TRY(adopt_tensor(library_, std::move(made)));
-    // TensorFlow may give back what it was fed, whose memory is not ours to keep.
+    // TensorFlow may return what it was fed, whose memory we must not keep.
     if (is_fed(context, tensor.view())) tensor = Tensor(tensor.view());
     output.tensor = tensor.view();
     output.owner = tensor.owner();
@@ -123,7 +123,7 @@ Result<std::unique_ptr<Executable>> load(const LoadContext& context) {
   const RegionGraph region = TRY(read_region(blob, context));
   const Result<const Library*> library = Library::get();
   if (!library) {
-    return fail(library.error().kind, "its operators run in TensorFlow alone: {}; {}",
+    return fail(library.error().kind, "its operators run only in TensorFlow: {}; {}",
                 fmt::join(read_strings(blob.operators()), ", "), library.error().message);
   }
   for (const std::string& path : read_strings(blob.op_libraries()))

@@ -1,4 +1,4 @@
-// The session of a region: what the compile half tries and the run half runs.
+// The session of a region: the compile half tries it, the run half runs it.
 #pragma once
 
 #include "backends/tensorflow/tf_session.h"

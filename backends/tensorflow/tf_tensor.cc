@@ -35,7 +35,7 @@ Result<OwnedTensor> wrap_tensor(const Library& library, const TensorView& tensor
   if (tensor.dtype == DType::string) return copy_string_tensor(library, tensor);
   const int type = tensorflow::data_type_of(tensor.dtype);
   if (type == 0) return fail("TensorFlow has no type {}", dtype_name(tensor.dtype));
-  alignas(64) static char nothing;  // an empty tensor may have no memory, TensorFlow wants an address
+  alignas(64) static char nothing;  // an empty tensor may have no memory, but TensorFlow wants an address
   TF_Tensor* made = library.api().new_tensor(type, tensor.shape.data(), static_cast<int>(tensor.shape.size()),
                                              tensor.data ? tensor.data : &nothing, tensor.bytes(),
                                              release_nothing, nullptr);

@@ -17,7 +17,7 @@ namespace {
 using namespace tensorflow;
 using protozero::pbf_writer;
 
-/// What TensorFlow takes as a node's name.
+/// What TensorFlow accepts as a node's name.
 std::string legal_name(const std::string& name) {
   std::string legal;
   for (char c : name)
@@ -59,7 +59,7 @@ class GraphWriter {
     return {};
   }
 
-  /// The loop with fewer values and behind it a node of its name, which has all that it had. False: it stays
+  /// The loop with fewer values, and after it a node with its name that has all its outputs. False: it stays
   /// as it is.
   Result<bool> put_lighter_loop(const NodeDef& node) {
     std::vector<const Tensor*> constants;
@@ -123,7 +123,7 @@ class GraphWriter {
     return put(node);
   }
 
-  /// The tensor of a value that a node reads. A constant becomes a node when it is read first.
+  /// The tensor of a value that a node reads. A constant becomes a node when first read.
   Result<std::string> tensor_of(ValueId id) {
     if (auto at = tensors_.find(id); at != tensors_.end()) return at->second;
     const Value& value = region_.value(id);
@@ -179,7 +179,7 @@ class GraphWriter {
                                                : put(std::move(def));
   }
 
-  /// The table under a name of its own, and a node that fills it.
+  /// The table under a unique name, and a node that fills it.
   Status add_table(NodeDef table, const Attributes& attributes) {
     const Tensor* keys = attributes.get_tensor(keys_attribute);
     const Tensor* values = attributes.get_tensor(values_attribute);

@@ -1,4 +1,4 @@
-// Kernels of the attention family that stand in files of their own.
+// Kernels of the attention family in separate files.
 #pragma once
 
 #include "backends/reference/kernel.h"

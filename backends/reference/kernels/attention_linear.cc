@@ -1,5 +1,4 @@
-// LinearAttention and CausalConvWithState: recurrences over the tokens of a sequence with a state carried
-// along.
+// LinearAttention and CausalConvWithState: recurrences over the tokens of a sequence with a carried state.
 #include <cmath>
 
 #include "backends/reference/kernels/attention.h"
@@ -15,7 +14,7 @@ struct LinearShape {
   int64_t kv_heads = 0;
   int64_t k_size = 0;
   int64_t v_size = 0;
-  int64_t decay_size = 0;  // 1: one number a head, k_size: one for each of its keys' elements
+  int64_t decay_size = 0;  // 1: one number per head, k_size: one for each of its keys' elements
   int64_t beta_heads = 0;  // 1 or kv_heads
   bool gated = false;
   bool delta = false;

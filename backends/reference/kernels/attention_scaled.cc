@@ -180,7 +180,7 @@ Settings read_settings(const KernelContext& context, const AttentionShape& shape
   return settings;
 }
 
-// Probabilities in place of scores; a row without any allowed key becomes zeros.
+// Probabilities instead of scores; a row without any allowed key becomes zeros.
 void softmax(std::vector<double>& scores, bool disallowed) {
   double largest = -infinity;
   for (double score : scores) largest = std::max(largest, score);
@@ -212,7 +212,7 @@ void attend(const double* q, const double* keys, const AttentionShape& shape, co
 }
 
 struct AttentionResult {
-  std::vector<double> y;      // laid out as the output
+  std::vector<double> y;      // in the layout of the output
   std::vector<double> shown;  // batch x heads x q steps x total where it is wanted, else empty
 };
 
@@ -235,7 +235,7 @@ AttentionResult compute(const AttentionShape& shape, const Settings& settings, c
         result.y.data() + (shape.packed ? (n * shape.q_steps + i) * shape.q_heads + h : row) * shape.v_size;
     for (int64_t j = 0; j < shape.total(); ++j) {
       const double weight = scores[static_cast<size_t>(j)];
-      // A key that is not looked at adds nothing, even where its value is not a number.
+      // A disallowed key adds nothing, even if its value is NaN.
       for (int64_t d = 0; d < shape.v_size && weight != 0; ++d)
         out[d] += weight * v[static_cast<size_t>((kv + j) * shape.v_size + d)];
     }
@@ -250,7 +250,7 @@ Status write_output(KernelContext& context, size_t output, DType dtype, const Sh
 }
 
 Status run_with_bias(KernelContext& context, const AttentionShape& shape, const Bias& bias) {
-  // The sizes of the scratch memory; a zero among all of them must not hide that the others are absurd.
+  // The sizes of the scratch memory; a zero among them must not hide that the others are absurd.
   TRY(checked_elements({shape.batch, shape.q_heads, shape.q_steps}));
   TRY(checked_elements({shape.batch, shape.q_heads, shape.q_steps, shape.total()}));
   TRY(checked_elements({shape.batch, shape.q_heads, shape.q_steps, shape.v_size}));

@@ -15,7 +15,7 @@ using Labels = std::vector<int>;
 struct Equation {
   std::vector<Labels> terms;
   Labels result;
-  Labels summed;  // in the terms only
+  Labels summed;  // only in the terms
   std::map<int, int64_t> sizes;
 };
 
@@ -101,7 +101,7 @@ Result<Equation> parse_equation(const KernelContext& context) {
   return equation;
 }
 
-/// By how much the input's offset grows with each label; a repeated label walks the diagonal.
+/// The stride of the input for each label; a repeated label walks the diagonal.
 Shape label_strides(const Labels& labels, const Labels& term, const Shape& shape) {
   const Shape strides = row_major_strides(shape);
   Shape result;

@@ -37,7 +37,7 @@ void cast_to_small_float(const TensorView& x, const TensorView& y, const CastOpt
   }
 }
 
-// double holds every float and every integer but the large ones of 64 bits.
+// double holds every float and every integer except large ones of 64 bits.
 void cast_numbers(const TensorView& x, const TensorView& y, const CastOptions& options) {
   if (is_float(y.dtype) && dtype_bits(y.dtype) <= 8) {
     cast_to_small_float(x, y, options);
@@ -74,7 +74,7 @@ Status cast_strings_as(const TensorView& x, const TensorView& y) {
   WriteAs<T> out(y);
   const auto* in = static_cast<const std::string*>(x.data);
   for (int64_t i = 0; i < out.size(); ++i) {
-    // Integers of 64 bits exactly when they are written as such, and "100.5" as 100.
+    // 64-bit integers exactly if written as integers, and "100.5" as 100.
     Result<T> exact = parse_number<T>(in[i]);
     out[i] = exact ? *exact : convert<T>(TRY(parse_number<double>(in[i])));
   }

@@ -9,7 +9,7 @@
 namespace intarsia::reference {
 namespace {
 
-/// The sizes that Reshape asks for, with 0 (copy the input's size) and -1 (what is left) resolved.
+/// The sizes that Reshape asks for, with 0 (copy the input's size) and -1 (what remains) resolved.
 Result<Shape> resolve_reshape(const Shape& from, std::vector<int64_t> wanted, bool allow_zero) {
   int64_t known = 1;
   std::optional<size_t> open;
@@ -46,7 +46,7 @@ Status reshape(KernelContext& context) {
 Status flatten(KernelContext& context) {
   TRY(require_inputs(context, 1));
   const Shape& shape = context.input(0).shape;
-  // The axis may stand behind the last one.
+  // The axis may be one past the last.
   const auto rank = static_cast<int64_t>(shape.size());
   int64_t axis = context.attributes().get_int("axis", 1);
   if (axis < -rank || axis > rank) return fail("axis {} is out of range for rank {}", axis, rank);

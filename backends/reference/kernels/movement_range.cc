@@ -15,7 +15,7 @@ std::vector<int64_t> slice_map(int64_t start, int64_t end, int64_t step, int64_t
   end = std::clamp(end < 0 ? end + size : end, low, std::max(low, high));
   std::vector<int64_t> map;
   if (size == 0) return map;
-  // The step is larger than the axis only by what does not matter; clamped, sums stay in range.
+  // How much the step exceeds the axis does not matter; clamped, sums stay in range.
   step = std::clamp(step, -size - 1, size + 1);
   for (int64_t at = start; step > 0 ? at < end : at > end; at += step) map.push_back(at);
   return map;
@@ -74,7 +74,7 @@ int64_t padded_source(int64_t at, int64_t size, const std::string& mode) {
   return -1;
 }
 
-/// Negative amounts cut, before anything is added.
+/// Negative amounts crop, before anything is added.
 Result<std::vector<int64_t>> pad_map(int64_t size, int64_t before, int64_t after, const std::string& mode) {
   const int64_t first = std::max<int64_t>(0, -before);
   const int64_t kept = size - first - std::max<int64_t>(0, -after);

@@ -100,7 +100,7 @@ Status normalize_batch(KernelContext& context, const ChannelShape& shape, const 
   });
 }
 
-// Training since version 14 by an attribute, before by the presence of further outputs.
+// Training: since version 14 an attribute, before that the presence of further outputs.
 Status run_batch_normalization(KernelContext& context) {
   TRY(require_float_inputs(context, 5));
   const TensorView& x = context.input(0);
@@ -292,7 +292,7 @@ Status run_lp_normalization(KernelContext& context) {
   });
 }
 
-// (x - mean) / (deviation + 1e-9), the small number as in the standard's function body.
+// (x - mean) / (deviation + 1e-9), the small number as in the function body of the ONNX standard.
 Status run_mean_variance_normalization(KernelContext& context) {
   TRY(require_float_inputs(context, 1));
   const TensorView& x = context.input(0);

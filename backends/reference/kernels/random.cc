@@ -1,5 +1,5 @@
-// Random tensors. With the attribute seed they are the same in every run, else different; never those of
-// another implementation.
+// Random tensors. With the attribute seed they are the same in every run, else different; they never match
+// those of another implementation.
 #include <bit>
 #include <cmath>
 #include <random>
@@ -102,7 +102,7 @@ Status run_multinomial(KernelContext& context) {
   });
 }
 
-// Only since version 12, and only when the input training_mode says so, anything is dropped.
+// Elements are dropped only since version 12, and only if the input training_mode says so.
 Result<double> dropout_ratio(const KernelContext& context) {
   if (context.version() < 12 || !context.has_input(2)) return 0.0;
   TRY(require_dtype(context, 2, 3, DType::boolean));

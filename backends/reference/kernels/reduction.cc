@@ -158,7 +158,7 @@ Status run_prod(KernelContext& context) {
   });
 }
 
-// Of nothing: minus infinity (max) or infinity (min), the extreme value of an integer. NaN wins.
+// Of nothing: minus infinity (max) or infinity (min), the extreme value for an integer. NaN wins.
 template <bool maximum>
 Status run_extreme(KernelContext& context) {
   return reduce(context, number_or_bool, [](auto value, size_t count, auto type) {

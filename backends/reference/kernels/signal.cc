@@ -89,7 +89,7 @@ Result<TransformShape> transform_shape(const KernelContext& context) {
   return shape;
 }
 
-// One-sided: the other half is the conjugate of what is given, which also makes the ends real.
+// One-sided: the other half is the conjugate of the given one, which also makes the ends real.
 Signal inverse_transform(Signal spectrum, bool onesided) {
   const size_t count = spectrum.size();
   if (onesided) {
@@ -135,7 +135,7 @@ struct FrameShape {
   int64_t bins = 0;
 };
 
-// Inputs: signal, frame_step, window, frame_length; of the last two either gives the length.
+// Inputs: signal, frame_step, window, frame_length; either of the last two determines the length.
 Result<FrameShape> frame_shape(const KernelContext& context) {
   TRY(require_number(context, 0));
   TRY(require_inputs(context, 2));
