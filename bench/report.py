@@ -2,7 +2,7 @@
 
     make bench          or: build/venv/bin/python bench/report.py [--seconds S] [--only MODEL ...]
 
-The section on TensorFlow models alone: bench/tensorflow_models.py.
+Only the section on TensorFlow models: bench/tensorflow_models.py.
 
 For an idle machine. Latency is what `intarsia bench` measures; ratios are from one run. With --only, the documents stay as
 they are.
@@ -144,7 +144,7 @@ def draw(models: list[dict], path: pathlib.Path) -> None:
     import matplotlib
 
     matplotlib.use("svg")
-    matplotlib.rcParams["svg.hashsalt"] = "intarsia"  # else every picture has other ids
+    matplotlib.rcParams["svg.hashsalt"] = "intarsia"  # otherwise every picture has different ids
     from matplotlib import pyplot
 
     figure, axes = pyplot.subplots(figsize=(9, 3.5), layout="constrained")

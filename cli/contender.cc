@@ -110,7 +110,7 @@ double percentile(const std::vector<double>& sorted, double part) {
 
 constexpr auto pause = std::chrono::milliseconds(100);
 
-/// Waits until each thread has a core of its own, but no longer than `most` seconds. Returns the seconds.
+/// Waits until each thread has its own core, but no longer than `most` seconds. Returns the seconds.
 double wait_for_cores(int threads, double most) {
   const auto start = Clock::now();
   while (!intarsia::Compiler::get().has_free_cores(threads) && seconds_since(start) < most)
