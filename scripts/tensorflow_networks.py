@@ -1,6 +1,6 @@
 """Builders of make_tensorflow_models.py: networks whose inputs are numbers.
 
-A builder writes a SavedModel or a frozen graph to `path` (its name is the model's) and gives {signature: draw}, where draw(random) makes the inputs
+A builder writes a SavedModel or a frozen graph to `path` (its name is the model's) and returns {signature: draw}, where draw(random) makes the inputs
 of that signature from a numpy generator. A frozen graph has one signature, `main`.
 """
 
@@ -56,7 +56,7 @@ def build_detector_head(path):
 
 
 def build_recurrent(path):
-    """One recurrent layer of Keras over 60 steps, and a Dense layer behind it."""
+    """One recurrent layer of Keras over 60 steps, and a Dense layer after it."""
     make = {
         "keras_lstm": lambda: layers.LSTM(96),
         "keras_lstm_steps": lambda: layers.LSTM(64, return_sequences=True),
@@ -72,7 +72,7 @@ def build_recurrent(path):
 
 
 def build_dynamic_rnn(path):
-    """A while loop over time that ends with the longest sequence, which the inputs tell."""
+    """A while loop over time that ends with the longest sequence, which the inputs determine."""
     random = np.random.default_rng(2)
     kernel, recurrent = tf.Variable(weight(random, 16, 48)), tf.Variable(weight(random, 48, 48))
     bias = tf.Variable(random.normal(0, 0.1, 48).astype(np.float32))
@@ -106,7 +106,7 @@ def build_dynamic_rnn(path):
 
 
 def build_spectral(path):
-    """Convolutions round a Fourier transform, and singular values (no vectors: their signs are free)."""
+    """Convolutions around a Fourier transform, and singular values (no vectors: their signs are free)."""
     random = np.random.default_rng(3)
     draw = batches(image=(2, 16, 16, 3))
 
@@ -132,7 +132,7 @@ def build_spectral(path):
 
 
 def build_unique_shapes(path):
-    """Outputs whose sizes depend on the data, with dense arithmetic behind them."""
+    """Outputs whose sizes depend on the data, with dense arithmetic after them."""
     random = np.random.default_rng(4)
     table, kernel = tf.Variable(weight(random, 50, 16) * 7), tf.Variable(weight(random, 16, 24))
     narrow = tf.Variable(weight(random, 8, 12))

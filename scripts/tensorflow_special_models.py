@@ -1,6 +1,6 @@
-"""Builders of make_tensorflow_models.py: strings and images as files, frozen graphs, an operator of a user's own.
+"""Builders of make_tensorflow_models.py: strings and images as files, frozen graphs, a custom operator.
 
-As in tensorflow_networks.py: a builder writes to `path` and gives {signature: draw}.
+As in tensorflow_networks.py: a builder writes to `path` and returns {signature: draw}.
 """
 
 import pathlib
@@ -54,7 +54,7 @@ def build_jpeg_classifier(path):
         return {"probabilities": best.values, "classes": best.indices}
 
     def draw(random):
-        """A file whose best six logits lie apart: two right runtimes put them in the same order."""
+        """A file whose best six logits are far apart: two correct runtimes put them in the same order."""
         while True:
             file = draw_jpeg(random)
             if np.diff(np.sort(network(decode(file), training=False).numpy()[0])[-6:]).min() > 0.01:
@@ -130,7 +130,7 @@ def compile_custom_op(library):
 
 
 def build_custom_op(path):
-    """An operator from a library of the user's own between convolutions; the library lies beside the model."""
+    """An operator from a user's library between convolutions; the library is next to the model."""
     library = path.with_name(f"{path.name}.so")
     compile_custom_op(library)
     squashed_cube = tf.load_op_library(str(library)).squashed_cube

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Every test: the fast ones, the slow ones (real models, the ONNX cases, examples), the run half built alone, what has
-# threads under ThreadSanitizer, and a bounded time of fuzzing under AddressSanitizer and UndefinedBehaviorSanitizer.
+# Every test: the fast ones, the slow ones (real models, the ONNX cases, examples), the run half built alone, the
+# threaded code under ThreadSanitizer, and a bounded time of fuzzing under AddressSanitizer and UndefinedBehaviorSanitizer.
 # FUZZ_SECONDS=N is the time for each fuzz target (20).
 set -eu
 cd "$(dirname "$0")/.."

@@ -102,7 +102,7 @@ def gelu(x):
 
 @functools.cache
 def layer_classes():
-    """The layers of our own, made here because Keras is imported late."""
+    """Our own layers, created here because Keras is imported late."""
     import keras
     from keras import ops
 
