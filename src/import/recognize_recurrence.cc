@@ -67,8 +67,8 @@ class LoopFinder {
   }
 
   NodeId producer(ValueId value, const char* op) const {
-    const NodeId maker = graph_.value(value).producer;
-    return maker != no_node && graph_.node(maker).op == op ? maker : no_node;
+    const NodeId id = graph_.value(value).producer;
+    return id != no_node && graph_.node(id).op == op ? id : no_node;
   }
 
   bool has_one_reader(ValueId value) const {
@@ -151,10 +151,10 @@ class LoopJoiner {
 
   /// "@3" for what comes from outside, "node:1" inside.
   std::string reference(ValueId value) {
-    const NodeId maker = graph_.value(value).producer;
-    if (maker != no_node && loop_.members().contains(maker)) {
-      const auto& outputs = graph_.node(maker).outputs;
-      return fmt::format("{}:{}", graph_.node(maker).name,
+    const NodeId producer = graph_.value(value).producer;
+    if (producer != no_node && loop_.members().contains(producer)) {
+      const auto& outputs = graph_.node(producer).outputs;
+      return fmt::format("{}:{}", graph_.node(producer).name,
                          std::ranges::find(outputs, value) - outputs.begin());
     }
     const auto at = std::ranges::find(joined_.inputs, value);

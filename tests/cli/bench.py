@@ -76,7 +76,7 @@ def test_mismatch_is_an_error(tmp_path, peer):
     other = save_small(tmp_path / "other.onnx", scale=2.0)
     report = call_json("bench", program, "--model", other, "--against", peer, *QUICK, status=1)
     assert not report["results"][1]["outputs"][0]["ok"]
-    assert f"output 'y' is not that of {peer}" in error_of(
+    assert f"output 'y' differs from that of {peer}" in error_of(
         "bench", program, "--model", other, "--against", peer, *QUICK
     )
 
@@ -112,7 +112,7 @@ def test_absent_runtime(tmp_path, peer):
         env={variable: "/nowhere/x.so", "TMPDIR": str(temporary)},
     )
     assert peer in message and f"{variable} is '/nowhere/x.so'" in message
-    assert not list(temporary.iterdir())  # of a failed bench, too, nothing is left
+    assert not list(temporary.iterdir())  # a failed bench leaves nothing behind either
 
 
 def test_a_runtime_that_dies(tmp_path):

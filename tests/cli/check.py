@@ -1,4 +1,4 @@
-"""`intarsia check` when the program is wrong: who is to blame, and how a model's own sensitivity shows.
+"""`intarsia check` when the program is wrong: the node to blame, and how a model's own sensitivity shows.
 
 Covers: cli/ check.cc
 src/measure/ check_model.cc nudge_inputs.cc report_check.cc bisect_model.cc
@@ -57,7 +57,7 @@ def test_bisect_of_a_model_with_foreign_operators(tmp_path):
 
 
 def save_signature(folder):
-    """A table, a variable, strings, and Softsign, of which a wrong kernel is made."""
+    """A table, a variable, strings, and Softsign, which gets a wrong kernel."""
     import tensorflow as tf
 
     module = tf.Module()
@@ -105,7 +105,7 @@ def test_bisect_of_tensorflow_models(tmp_path, save_model):
 
 
 def test_bisect_of_a_program_compiles_its_model(tmp_path):
-    """A program of another model: the model that it names is right, and the mismatch shows all the same."""
+    """A program of another model: the model that it names is right, and the mismatch shows anyway."""
     call("compile", save_chain(tmp_path / "chain.onnx"), "-o", tmp_path / "chain.so")
     report = call_json(
         "check",
@@ -149,7 +149,7 @@ def test_a_mismatch_shows_when_bisect_cannot_finish(tmp_path):
     done = call(
         "check", model, "--kernels", wrong_kernel(tmp_path, "com.microsoft", "Gelu"), "--bisect", status=1
     )
-    assert "NOT OK" in done.stdout and "output 'y' is not that of onnxruntime" in done.stderr
+    assert "NOT OK" in done.stdout and "output 'y' differs from that of onnxruntime" in done.stderr
     assert "warning: --bisect found no node: " in done.stdout and "one model has one version" in done.stdout
 
 
@@ -204,7 +204,7 @@ def test_an_ill_conditioned_model_is_told_from_a_wrong_program(tmp_path):
 
 
 def test_sensitivity_is_not_measured_without_need(tmp_path):
-    """Where all is right, and where no input has floats."""
+    """When everything is right, and when no input has floats."""
     assert call_json("check", save_chain(tmp_path / "chain.onnx"))["outputs"][0]["sensitivity"] is None
     same, other = (
         save(

@@ -1,4 +1,4 @@
-"""Code is made in processes of its own: what happens there stays there, and whoever compiles can be stopped at any time.
+"""Code is generated in separate processes: what happens there stays there, and a compile can be stopped at any time.
 
 Covers: backends/halide/emit/ codegen_pool.cc codegen_worker.cc message_stream.cc
 cli/ interrupt.cc
@@ -46,7 +46,7 @@ def model(tmp_path):
 
 @pytest.fixture
 def environment(tmp_path):
-    """With temporary files and measured times in folders of the test's own."""
+    """With temporary files and measured times in the test's own folders."""
     folder = tmp_path / "temporary"
     folder.mkdir()
     return {**os.environ, "TMPDIR": str(folder), "XDG_CACHE_HOME": str(tmp_path / "cache")}

@@ -41,8 +41,8 @@ def compile_chain(model, name, cache, *options):
 
 
 def times_in_turn(*programs, rounds=4):
-    """The least time of each in milliseconds: what else the machine does only adds to a time, and each round runs them
-    all, so that a slow minute does not hit one program alone."""
+    """The minimum time of each in milliseconds: other load only adds to a time, and each round runs them all, so that a
+    slow minute does not hit one program alone."""
     best = [float("inf")] * len(programs)
     for _ in range(rounds):
         for i, program in enumerate(programs):
@@ -52,7 +52,7 @@ def times_in_turn(*programs, rounds=4):
 
 
 def test_slow_islands_are_dissolved(chain, tmp_path):
-    """The reference kernels are not match: their plan loses by far more than noise."""
+    """The reference kernels cannot compete: their plan loses by far more than noise."""
     slow = ("--backends", "reference,onnxruntime")
     first, report = compile_chain(chain, "first.so", tmp_path / "cache", *slow)
     plan = report["plan"]
@@ -145,7 +145,7 @@ def test_an_interrupted_compile_loses_nothing(chain, tmp_path):
 
 @pytest.fixture
 def sequence(tmp_path):
-    """A sequence passes by 'between', which our compiler has."""
+    """A sequence bypasses 'between', which our compiler supports."""
     nodes = [
         helper.make_node("SplitToSequence", ["x"], ["s"], "split", axis=0),
         helper.make_node("SequenceAt", ["s", "zero"], ["a"], "at"),

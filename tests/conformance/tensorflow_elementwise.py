@@ -10,7 +10,7 @@ HALVES = array([-2.5, -1.5, -0.5, -0.0, 0.49999997, 0.5, 0.50000006, 1.5, 2.5, 3
 
 
 def only_float(name, where, draw, argument="x"):
-    """An operator of floats, of three types and at special values, when it has them there."""
+    """An operator on floats, of three types and at special values, if it has them there."""
     cases = [op(f"{name}.{dtype}", {argument: draw(dtype)}) for dtype in FLOATS]
     return [*cases, op(f"{name}.special", {argument: SPECIAL})] if where else cases
 

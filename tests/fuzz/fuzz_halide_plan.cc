@@ -1,6 +1,6 @@
 // Any bytes as the halide backend's blob: loading ends in an error or in calls whose arguments lie in their
-// tensors. Kernels that touch the first and last byte of each argument stand in for code; every tensor is
-// memory of its own.
+// tensors. Kernels that touch the first and last byte of each argument stand in for code; every tensor has
+// separate memory.
 //
 // Covers: backends/halide/runtime/ load.cc region_executable.cc
 #include <algorithm>
@@ -26,7 +26,7 @@ template <size_t count>
 int touch(void** arguments) {
   for (size_t i = 1; i <= count; ++i) {
     const auto& buffer = *static_cast<const HalideBuffer*>(arguments[i]);
-    size_t last = 1;  // elements from the first to behind the last
+    size_t last = 1;  // elements from the first to one past the last
     for (int32_t d = 0; d < buffer.dimensions; ++d)
       last += static_cast<size_t>(buffer.dim[d].extent - 1) * static_cast<size_t>(buffer.dim[d].stride);
     volatile uint8_t* const ends[] = {buffer.host, buffer.host + last * (buffer.type.bits / 8) - 1};
@@ -44,7 +44,7 @@ halide::KernelFunction touch_of(size_t count, std::index_sequence<counts...>) {
   return all[count - 1];
 }
 
-/// Signs its arguments in the name of each kernel, as no fuzzer can. Gives kernels by their numbers of
+/// Signs its arguments in the name of each kernel, which no fuzzer can. Returns kernels by their numbers of
 /// arguments.
 std::vector<std::pair<std::string, size_t>> sign(std::vector<uint8_t>& blob) {
   std::vector<std::pair<std::string, size_t>> kernels;
@@ -71,7 +71,7 @@ std::vector<std::pair<std::string, size_t>> sign(std::vector<uint8_t>& blob) {
     if (kernel->symbol()->size() < ending.size()) continue;
     auto* text = const_cast<char*>(kernel->symbol()->c_str());
     std::memcpy(text + kernel->symbol()->size() - ending.size(), ending.data(), ending.size());
-    if (!is_valid()) return kernels;  // the text lay over something else
+    if (!is_valid()) return kernels;  // the text overlapped something else
     kernels.emplace_back(kernel->symbol()->str(), count);
   }
   return kernels;

@@ -1,4 +1,4 @@
-// The text form: parse_graph(print_graph(g)) == g, and errors that tell the place.
+// The text form: parse_graph(print_graph(g)) == g, and errors that give the position.
 //
 // Covers: src/graph/ graph.cc compare_graphs.cc parse_graph.cc parse_tensor.cc print_graph.cc
 // tensor_digest.cc text_scanner.cc text_words.cc verify_graph.cc
@@ -152,7 +152,7 @@ TEST(GraphText, ComparesByNamesNotIds) {
   EXPECT_FALSE(a == b);
 }
 
-TEST(GraphText, ErrorsTellThePlace) {
+TEST(GraphText, ErrorsGiveThePosition) {
   const std::string head = "graph \"g\" opsets {\"\": 17}\ninput %x : f32[2]\n";
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"", "line 1, column 1: want graph \"name\" opsets {...}, got the end of the text"},

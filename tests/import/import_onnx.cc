@@ -387,7 +387,7 @@ TEST(ImportOnnx, SparseTensors) {
   EXPECT_EQ(constant_text(attribute), "const %y : f32[2,3] = {0.0, 5.0, 0.0, 6.0, 0.0, 0.0}");
 }
 
-/// The same elements in raw_data and in the typed field that the standard names give the same constant.
+/// The same elements in raw_data and in the typed field of the ONNX standard give the same constant.
 TEST(ImportOnnx, EveryDtypeRawAndTyped) {
   for (int code = 1; code < dtype_count; ++code) {
     const DType dtype = static_cast<DType>(code);
@@ -476,7 +476,7 @@ TEST(ImportOnnx, TensorErrors) {
   expect_error(import(tensor_message("y", DType::string, {1}, "a")), "holds strings in an invalid form");
 }
 
-/// A folder with a model that has external data, and a file beside the folder.
+/// A folder with a model that has external data, and a file next to the folder.
 class ExternalData : public testing::Test {
  protected:
   void SetUp() override {

@@ -220,7 +220,7 @@ TEST(ImportTensorFlow, ALoopsVariablesBecomeValues) {
   EXPECT_EQ(get_functions(*flat->nodes[0].attributes.find("body")), Lines{"body_frozen1"});
 }
 
-/// A SavedObjectGraph or TrackableObjectGraph: of each object its children, (name, number).
+/// A SavedObjectGraph or TrackableObjectGraph: for each object its children, (name, number).
 std::string write_objects(const std::vector<std::vector<std::pair<std::string, int32_t>>>& objects) {
   std::string bytes;
   protozero::pbf_writer out(bytes);

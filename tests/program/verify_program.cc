@@ -1,4 +1,4 @@
-// Every rule of verify_program: break it in a good program, and the error says so.
+// Every rule of verify_program: break it in a valid program, and the error says so.
 //
 // Covers: src/program/ string_constant.cc verify_function.cc verify_program.cc verify_unshared.cc
 #include <gtest/gtest.h>

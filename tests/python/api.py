@@ -17,7 +17,7 @@ SHAPE = (1, 16, 48, 48)
 
 
 def save_convolution(path, window=3):
-    """x -> y, some hundred microseconds long: runs of two threads overlap."""
+    """x -> y, a few hundred microseconds long: runs of two threads overlap."""
     weights = np.random.default_rng(1).standard_normal((16, 16, window, window), "float32")
     pads = [window // 2] * 4
     return save(
@@ -43,7 +43,7 @@ def compile_to(program, model):
 
 
 def in_threads(count, work):
-    """Calls work(0), work(1) ... at once; gives their results."""
+    """Calls work(0), work(1) ... at once; returns their results."""
     results = [None] * count
 
     def call(i):
@@ -95,7 +95,7 @@ def test_programs_do_not_meet_whatever_the_order_of_loading(tmp_path):
 
     wanted = [run(intarsia.load(file)) for file in files]
     kept = intarsia.load(files[1])
-    intarsia.load(files[1])  # and goes: what the dynamic loader knew it by may be used again
+    intarsia.load(files[1])  # and is freed: its identity for the dynamic loader may be reused
     for file, result in zip(files, wanted):
         assert np.array_equal(run(intarsia.load(file)), result)
     assert np.array_equal(run(kept), wanted[1])
@@ -116,7 +116,7 @@ def test_a_program_that_was_called_goes_with_its_last_reference(convolution):
     "change", [lambda path: os.truncate(path, 0), lambda path: path.write_bytes(b"x" * path.stat().st_size)]
 )
 def test_a_file_changed_in_place_does_not_end_the_process(tmp_path, change):
-    """A program without constants: all that runs is a copy."""
+    """A program without constants: everything that runs is a copy."""
     model = save(
         tmp_path / "relu.onnx",
         [helper.make_node("Relu", ["x"], ["y"])],

@@ -15,11 +15,11 @@ namespace intarsia {
 struct RandomGraphOptions {
   size_t most_nodes = 30;
   size_t most_inputs_of_node = 3;
-  size_t reach = 1000;  // how far back a node reads: small makes long chains
+  size_t reach = 1000;  // how far back a node reads: a small number makes long chains
 };
 
-/// A graph of foreign nodes n0, n1, ... with one or two outputs, with constants, captures, left-out inputs
-/// and outputs and results that are read by nobody, by many and by the outside.
+/// A graph of foreign nodes n0, n1, ... with one or two outputs, with constants, captures, omitted inputs
+/// and outputs and results that are read by nothing, by many and from outside.
 inline Graph make_random_graph(std::mt19937& random, const RandomGraphOptions& options) {
   const auto below = [&](size_t n) { return static_cast<size_t>(random() % n); };
   Graph graph;
@@ -83,7 +83,7 @@ inline RandomGraphOptions random_options(std::mt19937& random, size_t most_nodes
       .most_nodes = most_nodes, .most_inputs_of_node = 1 + random() % 4, .reach = random() % 2 ? 4u : 1000u};
 }
 
-/// A failure prints its seed; INTARSIA_SEED=N runs that one alone.
+/// A failure prints its seed; INTARSIA_SEED=N runs only that one.
 template <typename Body>
 void for_each_seed(uint32_t count, Body body) {
   const char* only = std::getenv("INTARSIA_SEED");

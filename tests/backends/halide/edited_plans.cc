@@ -1,6 +1,6 @@
-// Programs whose halide blob was edited, with a right digest: each is refused, or runs and touches nothing
-// but its own memory. Every tensor, constant and workspace lies between pages that nobody may touch;
-// constants and inputs cannot be written either.
+// Programs whose halide blob was edited, with a correct digest: each is refused, or runs and touches only its
+// own memory. Every tensor, constant and workspace lies between inaccessible pages; constants and inputs
+// cannot be written either.
 //
 // Covers: backends/halide/runtime/ load.cc region_executable.cc
 #include <gtest/gtest.h>
@@ -213,7 +213,7 @@ class Editor {
   std::mt19937 random_;
 };
 
-/// In a process of its own, since a program that reaches outside ends it.
+/// In a separate process, since a program that reaches outside ends it.
 int exit_status_of(const std::function<Status()>& use) {
   const pid_t child = fork();
   if (child == 0) {

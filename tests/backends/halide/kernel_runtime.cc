@@ -1,4 +1,4 @@
-// What kernels find behind their user context, when several workers use it at once.
+// What a kernel's user context points to, when several workers use it at once.
 //
 // Covers: backends/halide/runtime/ kernel_runtime.cc
 #include "backends/halide/runtime/kernel_runtime.h"
@@ -10,7 +10,7 @@
 namespace intarsia::halide {
 namespace {
 
-TEST(HalideKernelRuntime, OfWorkersThatFailAtOnceOneIsHeard) {
+TEST(HalideKernelRuntime, OneOfTheWorkersThatFailAtOnceReports) {
   ThreadPool threads(4);
   const HalideTask fail_each = [](void* context, int index, uint8_t*) {
     auto* table = static_cast<HalideKernelRuntime*>(context);

@@ -3,9 +3,9 @@
 //   node_cases [--filter SUBSTRING] [--quiet] FOLDER...
 //
 // A FOLDER holds model.onnx and test_data_set_N/{input,output}_N.pb, or folders that do (see
-// tests/support/dump_node_cases.py). Each case is checked node by node: the rule's types must agree with what
-// the kernel gives, and the graph's outputs with the files. Prints PASS, FAIL or UNSUPPORTED and the name,
-// one line a case; --quiet leaves the passes out. The exit status is 1 when a case failed, or none passed.
+// tests/support/dump_node_cases.py). Each case is checked node by node: the rule's types must agree with the
+// kernel's outputs, and the graph's outputs with the files. Prints PASS, FAIL or UNSUPPORTED and the name,
+// one line per case; --quiet omits the passes. The exit status is 1 if a case failed, or none passed.
 //
 // Covers: backends/reference/ kernel_call.cc
 // src/graph/ op_table.cc shape_context.cc shape_rules.cc
