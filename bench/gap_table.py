@@ -2,7 +2,7 @@
 
     build/venv/bin/python bench/gap_table.py [--threads N] [--only MODEL ...]
 
-A layer is a product or convolution with what follows it up to the next one (model_work.py). Times are the least of several
+A layer is a product or convolution with what follows it up to the next one (model_work.py). Times are the minimum of several
 runs, each runtime in a separate process. A profiler's times are a little above those without one.
 """
 
@@ -46,7 +46,7 @@ class ProfiledNode:
     source: list[
         str
     ]  # names of nodes and values of the model that it stands for, as far as the runtime reports
-    milliseconds: float = float("inf")  # the least of all runs
+    milliseconds: float = float("inf")  # the minimum of all runs
 
 
 def profile_onnxruntime(model: pathlib.Path, threads: int) -> list[ProfiledNode]:
@@ -259,8 +259,8 @@ def main() -> None:
         f"Written by `bench/gap_table.py`: the layers of each model, {arguments.threads} thread(s), f32, batch 1; those that take us longest",
         "beyond the best peer come first. A layer is a product or convolution with what follows it up to the next one; equal ones",
         "are added up. The limit is their multiply-adds in direct arithmetic at "
-        + f"{peak['gflops']:.0f} GFLOP/s. Times are the least of",
-        f"{RUNS} profiled runs. A peer may be below the limit: OpenVINO leaves out what no later layer reads.",
+        + f"{peak['gflops']:.0f} GFLOP/s. Times are the minimum of",
+        f"{RUNS} profiled runs. A peer may be below the limit: OpenVINO skips what no later layer reads.",
         "",
     ]
     for name in arguments.only:

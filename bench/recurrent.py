@@ -4,7 +4,7 @@
 
 A model is one layer with as many inputs as units that returns the last h of a sequence: in ONNX for `intarsia bench`, and as a
 Keras layer in a tf.function of fixed shapes. TensorFlow is timed afterward in a separate process, by the same protocol.
-Times are the least of all runs, in brackets the median.
+Times are the minimum of all runs, in brackets the median.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def make_model(path: pathlib.Path, op: str, units: int, steps: int, batch: int) 
 
 
 def time_tensorflow(op: str, units: int, steps: int, batch: int, seconds: float) -> tuple[float, float]:
-    """Least and median milliseconds; for a separate process."""
+    """Minimum and median milliseconds; for a separate process."""
     os.environ.update(TF_CPP_MIN_LOG_LEVEL="3", CUDA_VISIBLE_DEVICES="")
     import keras
     import tensorflow as tf
