@@ -40,7 +40,7 @@ class TemporaryFolder {
  public:
   TemporaryFolder() : path_((std::filesystem::temp_directory_path() / "intarsia-bench-XXXXXX").string()) {
     if (mkdtemp(path_.data()) == nullptr)
-      throw intarsia::Error("cannot make a temporary folder '" + path_ +
+      throw intarsia::Error("cannot create a temporary folder '" + path_ +
                             "'; set TMPDIR to a folder that can be written");
   }
   ~TemporaryFolder() {

@@ -42,7 +42,7 @@ Result<TensorView> describe_tensor(const Library& library, const Value* value) {
   api.release_tensor_info(info);
   if (!status) return tl::unexpected(std::move(status).error());
   if (dtype <= 0 || dtype >= dtype_count)
-    return fail("ONNX Runtime made a tensor of the unknown type {}", dtype);
+    return fail("ONNX Runtime returned a tensor of the unknown type {}", dtype);
   view.dtype = static_cast<DType>(dtype);
   return view;
 }
@@ -77,7 +77,7 @@ Result<OwnedValue> wrap_tensor(const Library& library, const TensorView& tensor)
 Status copy_strings(const Library& library, const Value* value, const TensorView& to) {
   const TensorView made = TRY(describe_tensor(library, value));
   if (made.dtype != to.dtype || made.shape != to.shape) {
-    return fail("ONNX Runtime made {} {}, want {} {}", dtype_name(made.dtype), print_shape(made.shape),
+    return fail("ONNX Runtime returned {} {}, want {} {}", dtype_name(made.dtype), print_shape(made.shape),
                 dtype_name(to.dtype), print_shape(to.shape));
   }
   size_t i = 0;

@@ -20,9 +20,9 @@ class SlotContext : public KernelContext {
   }
 
   Result<TensorView> output(size_t i, DType dtype, const Shape& shape) override {
-    if (!wants_output(i)) return fail("the kernel makes output {}, which nobody wants", i);
+    if (!wants_output(i)) return fail("the kernel sets output {}, which is not wanted", i);
     OutputSlot& slot = slots_[i];
-    if (slot.given) return fail("the kernel makes output {} twice", i);
+    if (slot.given) return fail("the kernel sets output {} twice", i);
     slot.given = true;
     if (slot.dynamic) return make_dynamic(slot, dtype, shape);
     if (slot.view.dtype != dtype || slot.view.shape != shape) {

@@ -63,7 +63,7 @@ class SessionExecutable : public Executable {
   Status copy_into(OwnedTensor made, const TensorView& to) const {
     const TensorView from = TRY(describe_tensor(library_, made.get()));
     if (from.dtype != to.dtype || from.shape != to.shape) {
-      return fail("TensorFlow made {} {}, want {} {}", dtype_name(from.dtype), print_shape(from.shape),
+      return fail("TensorFlow returned {} {}, want {} {}", dtype_name(from.dtype), print_shape(from.shape),
                   dtype_name(to.dtype), print_shape(to.shape));
     }
     if (to.dtype == DType::string)
@@ -86,13 +86,13 @@ std::vector<std::string> read_strings(
 
 /// The user's library of operators at its recorded path, or by its name next to the program.
 Status load_operators(const Library& library, const std::string& path, const std::string& folder) {
-  const std::filesystem::path beside =
+  const std::filesystem::path sibling =
       std::filesystem::path(folder.empty() ? "." : folder) / std::filesystem::path(path).filename();
   std::error_code error;
   if (std::filesystem::exists(path, error)) return library.load_operators(path);
-  if (std::filesystem::exists(beside, error)) return library.load_operators(beside.string());
+  if (std::filesystem::exists(sibling, error)) return library.load_operators(sibling.string());
   return fail("the library of operators is neither at '{}' nor at '{}': copy it next to the program", path,
-              beside.string());
+              sibling.string());
 }
 
 Result<RegionGraph> read_region(const fbs::RegionBlob& blob, const LoadContext& context) {

@@ -50,7 +50,8 @@ Result<TensorView> describe_tensor(const Library& library, const TF_Tensor* tens
   TensorView view;
   view.dtype = tensorflow::dtype_of(api.tensor_type(tensor));
   if (view.dtype == DType::undefined)
-    return fail("TensorFlow made a tensor of its type {}, which cannot leave it", api.tensor_type(tensor));
+    return fail("TensorFlow returned a tensor of its type {}, which cannot leave it",
+                api.tensor_type(tensor));
   const int rank = api.rank(tensor);
   for (int axis = 0; axis < rank; ++axis) view.shape.push_back(api.size(tensor, axis));
   if (view.dtype != DType::string) view.data = api.tensor_data(tensor);

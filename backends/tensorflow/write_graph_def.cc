@@ -147,7 +147,7 @@ class GraphWriter {
 
   Result<std::string> add_constant(const std::string& name, const Tensor& tensor) {
     const std::string unique = unique_name(name);
-    if (tensor.dtype() != DType::string && tensor.bytes() > most_inline_bytes) {
+    if (tensor.dtype() != DType::string && tensor.bytes() > max_inline_bytes) {
       written_.constant_names.push_back(unique);
       written_.constants.push_back(tensor);
     } else {

@@ -10,7 +10,7 @@
 namespace intarsia::tf {
 
 /// Constants up to this size are in the GraphDef, larger ones in the program.
-inline constexpr size_t most_inline_bytes = 256;
+inline constexpr size_t max_inline_bytes = 256;
 
 struct WrittenGraph {
   std::string graph_def;                     // without the constants below

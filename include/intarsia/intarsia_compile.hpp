@@ -235,10 +235,10 @@ class Compiler {
       if (void* library = dlopen((folder + name).c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
     }
     const char* reason = folder.empty() ? nullptr : dlerror();
-    const std::string beside = reason == nullptr ? "" : reason;
+    const std::string own_folder = reason == nullptr ? "" : reason;
     if (void* library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
     throw Error("compiling needs " + name + ", which cannot be opened (" +
-                    (beside.empty() ? dlerror() : beside) + "); programs run without it",
+                    (own_folder.empty() ? dlerror() : own_folder) + "); programs run without it",
                 INTARSIA_ERROR_NOT_FOUND);
   }
 

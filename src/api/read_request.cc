@@ -73,9 +73,9 @@ Status read_options(const intarsia_compile_request& from, CompileRequest& to) {
     to.pins.push_back({pattern, target});
   }
   to.allow_fallback = TRY(read_word(from.fallback, "--fallback", {"auto", "none"})) == "auto";
-  constexpr int most_threads = 1024;
-  if (from.threads < 0 || from.threads > most_threads)
-    return fail("--threads {}: want 1 to {}", from.threads, most_threads);
+  constexpr int max_threads = 1024;
+  if (from.threads < 0 || from.threads > max_threads)
+    return fail("--threads {}: want 1 to {}", from.threads, max_threads);
   to.threads = std::max(from.threads, 1);
   if (from.cpu != nullptr) to.cpu = from.cpu;
   TRY(with_context(resolve_cpu_level(to.cpu), "--cpu"));

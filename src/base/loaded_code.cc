@@ -13,7 +13,7 @@
 namespace intarsia {
 namespace {
 
-constexpr size_t most_name_bytes = 200;  // the system's limit for such a name is 249
+constexpr size_t max_name_bytes = 200;  // the system's limit for such a name is 249
 
 using Descriptor = std::shared_ptr<const int>;
 
@@ -46,7 +46,7 @@ Result<std::shared_ptr<void>> open_library(const std::string& path, Descriptor f
 /// A memory file has an inode of its own, and its descriptor stays open until the library is unloaded, so
 /// that no other has its number. Other code that loads libraries this way does not spell the path like this.
 Result<std::shared_ptr<void>> load_from_memory(std::span<const std::byte> library, const std::string& name) {
-  const int made = memfd_create(name.substr(0, most_name_bytes).c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  const int made = memfd_create(name.substr(0, max_name_bytes).c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (made < 0)
     return fail(ErrorKind::out_of_memory, "the system provides no memory for code: {}", std::strerror(errno));
   const Descriptor file = close_later(made);

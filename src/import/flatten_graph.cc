@@ -16,7 +16,7 @@ namespace {
 
 using namespace tensorflow;
 
-constexpr size_t most_nodes = 1'000'000, most_calls = 100'000;  // inlining must not explode
+constexpr size_t max_nodes = 1'000'000, max_calls = 100'000;  // inlining must not explode
 
 bool is_table(const std::string& op) { return op == "HashTableV2" || op == "MutableHashTableV2"; }
 
@@ -104,7 +104,7 @@ class Flattener {
     if (auto at = scope.values.find(reference); at != scope.values.end()) return at->second;
     const TensorReference tensor = parse_reference(reference);
     const auto made = scope.made.find(tensor.node);
-    if (made == scope.made.end() || tensor.output < 0 || tensor.output > most_outputs_of_a_node)
+    if (made == scope.made.end() || tensor.output < 0 || tensor.output > max_outputs_of_a_node)
       return fail("reads '{}', which nothing produces", reference);
     std::vector<ValueId>& outputs = graph_.node(made->second).outputs;
     const size_t number = static_cast<size_t>(tensor.output);
@@ -125,8 +125,8 @@ class Flattener {
   }
 
   Status emit_node(NameScope& scope, const NodeDef& node, const std::vector<std::string>& references) {
-    if (graph_.nodes.size() > most_nodes)
-      return fail("the model has over {} nodes after its functions are inlined", most_nodes);
+    if (graph_.nodes.size() > max_nodes)
+      return fail("the model has over {} nodes after its functions are inlined", max_nodes);
     if (const FunctionDef* function = called_function(node))
       return inline_call(scope, node, *function, references);
     if (node.op == "Const") return emit_constant(scope, node);
@@ -160,7 +160,7 @@ class Flattener {
                      const std::vector<std::string>& inputs) {
     if (caller.depth >= deepest_call)
       return fail("functions call each other more than {} deep", deepest_call);
-    if (++calls_ > most_calls) return fail("the model calls functions more than {} times", most_calls);
+    if (++calls_ > max_calls) return fail("the model calls functions more than {} times", max_calls);
     if (inputs.size() != function.signature.inputs.size()) {
       return fail("it calls '{}' with {} inputs, want {}", function.signature.name, inputs.size(),
                   function.signature.inputs.size());

@@ -22,8 +22,8 @@ using onnx::RawGraph;
 using onnx::RawModel;
 using onnx::RawNode;
 
-constexpr int deepest_onnx_call = 32;          // functions that call functions
-constexpr size_t most_onnx_nodes = 1'000'000;  // with calls of functions: inlining must not explode
+constexpr int deepest_onnx_call = 32;         // functions that call functions
+constexpr size_t max_onnx_nodes = 1'000'000;  // with calls of functions: inlining must not explode
 
 /// What names mean where a node stands: in the model, or in the body of an inlined function.
 struct Scope {
@@ -210,8 +210,8 @@ class Importer {
   }
 
   Status add_node(const RawNode& raw, const Scope& scope) {
-    if (graph_.nodes.size() + calls_ > most_onnx_nodes)
-      return fail("has over {} nodes after its functions are inlined", most_onnx_nodes);
+    if (graph_.nodes.size() + calls_ > max_onnx_nodes)
+      return fail("has over {} nodes after its functions are inlined", max_onnx_nodes);
     TRY(check_names(raw, graph_.nodes.size()));
     const std::string name =
         scope.prefix + (!raw.name.empty() || raw.outputs.empty() ? raw.name : raw.outputs[0]);

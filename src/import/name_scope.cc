@@ -57,7 +57,7 @@ Result<int> ReferenceResolver::first_output(const NodeDef& node, const std::stri
       number += static_cast<int64_t>(get_types(node.attributes, argument.type_list_attribute).size());
     else
       ++number;
-    if (number < 0 || number > most_outputs_of_a_node) break;
+    if (number < 0 || number > max_outputs_of_a_node) break;
   }
   return fail("node '{}' ({}) has no output '{}'", node.name, node.op, output);
 }

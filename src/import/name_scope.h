@@ -29,7 +29,7 @@ Status index_nodes(NameScope& scope);
 /// "node" -> "node:0".
 std::string canonical_reference(const std::string& reference);
 
-inline constexpr int most_outputs_of_a_node = 1 << 16;
+inline constexpr int max_outputs_of_a_node = 1 << 16;
 
 /// Turns references in a function's body, which name an operator's outputs, into numbers.
 class ReferenceResolver {

@@ -10,7 +10,7 @@ namespace intarsia {
 namespace {
 
 /// Values made outputs at once: more need fewer compiles, but split more fused kernels.
-constexpr size_t most_probes = 16;
+constexpr size_t max_probes = 16;
 
 struct Candidate {
   std::string value, node;
@@ -76,7 +76,7 @@ Oracle oracle_of(const Graph& graph, const std::vector<std::string>& values, con
 
 /// Numbers between `begin` and `end`, evenly spaced, including the last one.
 std::vector<size_t> choose_probes(size_t begin, size_t end) {
-  const size_t count = std::min(end - begin, most_probes);
+  const size_t count = std::min(end - begin, max_probes);
   std::vector<size_t> probes;
   for (size_t i = 1; i <= count; ++i) probes.push_back(begin + i * (end - begin) / count - 1);
   return probes;

@@ -13,7 +13,7 @@ namespace {
 constexpr int rounds = 6;  // after a warm-up round
 
 /// How often a round is delayed or repeated because cores are taken away, and for how long.
-constexpr int most_repeats = 40;
+constexpr int max_repeats = 40;
 constexpr std::chrono::milliseconds pause{50};
 
 /// Plays the kernels before and after: each thread has its part of every tensor in its caches.
@@ -99,7 +99,7 @@ Result<std::vector<int64_t>> time_kernels(const KernelBatch& batch, const RunBac
   std::vector<int64_t> least(times.size(), std::numeric_limits<int64_t>::max());
   int repeats = 0;
   for (int round = 0; round < rounds;) {
-    for (; repeats < most_repeats && !has_free_cores(pool); ++repeats) {
+    for (; repeats < max_repeats && !has_free_cores(pool); ++repeats) {
       if (is_cancelled && is_cancelled()) break;
       std::this_thread::sleep_for(pause);
     }
@@ -108,7 +108,7 @@ Result<std::vector<int64_t>> time_kernels(const KernelBatch& batch, const RunBac
     write_inputs();
     TRY(executable->run(context));
     for (size_t i = 0; i < times.size(); ++i) least[i] = std::min(least[i], times[i]);
-    if (repeats == most_repeats || has_free_cores(pool))
+    if (repeats == max_repeats || has_free_cores(pool))
       ++round;
     else
       ++repeats;

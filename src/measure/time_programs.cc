@@ -12,10 +12,10 @@ namespace intarsia {
 namespace {
 
 constexpr int64_t turn_nanoseconds = 5'000'000;  // a turn of a fast program is many runs
-constexpr int64_t most_runs_a_turn = 500;
+constexpr int64_t max_runs_per_turn = 500;
 constexpr int64_t all_turns_nanoseconds =
     3'000'000'000;  // of all programs together, as far as fewest_rounds allows
-constexpr int64_t fewest_rounds = 4, most_rounds = 15;
+constexpr int64_t fewest_rounds = 4, max_rounds = 15;
 
 int64_t now() {
   const auto time = std::chrono::steady_clock::now().time_since_epoch();
@@ -73,7 +73,7 @@ class Contestant {
   Result<int64_t> warm_up() {
     TRY(run());
     const int64_t once = std::max(TRY(run()), int64_t{1});
-    runs_a_turn_ = std::clamp(turn_nanoseconds / once, int64_t{1}, most_runs_a_turn);
+    runs_a_turn_ = std::clamp(turn_nanoseconds / once, int64_t{1}, max_runs_per_turn);
     return (runs_a_turn_ + 1) * once;
   }
 
@@ -154,7 +154,7 @@ std::vector<Result<PlanTimes>> time_programs(std::vector<TemporaryFile> programs
     round_nanoseconds += TRY(one.warm_up());
     return {};
   });
-  const int64_t rounds = std::clamp(all_turns_nanoseconds / round_nanoseconds, fewest_rounds, most_rounds);
+  const int64_t rounds = std::clamp(all_turns_nanoseconds / round_nanoseconds, fewest_rounds, max_rounds);
   for (int64_t round = 0; round < rounds; ++round) {
     if (round > 0 && !may_go_on()) break;
     for_each_running(contestants, [](Contestant& one) { return one.take_turn(); });

@@ -76,10 +76,10 @@ Status check_digest(const Footer& footer, const Image& image) {
 Result<fbs::ProgramT> unpack_description(std::span<const std::byte> bytes) {
   const auto* data = reinterpret_cast<const uint8_t*>(bytes.data());
   // A table takes at least 4 bytes, so this many suffice for any real description.
-  const auto most_tables = static_cast<flatbuffers::uoffset_t>(bytes.size() / 4);
+  const auto max_tables = static_cast<flatbuffers::uoffset_t>(bytes.size() / 4);
   if (bytes.size() >= FLATBUFFERS_MAX_BUFFER_SIZE)
     return fail("damaged: a description of {} bytes", bytes.size());
-  flatbuffers::Verifier verifier(data, bytes.size(), 16, most_tables);
+  flatbuffers::Verifier verifier(data, bytes.size(), 16, max_tables);
   if (!fbs::VerifyProgramBuffer(verifier)) {
     return fail("damaged: its description is not valid FlatBuffers data; compile the model again");
   }

@@ -56,7 +56,7 @@ class FunctionVerifier {
       return fail("{} arenas for {} slots", function_.arena_bytes.size(), program_.slots.size());
     }
     for (uint64_t bytes : function_.arena_bytes) {
-      if (bytes > most_arena_bytes) return fail("an arena of {} bytes", bytes);
+      if (bytes > max_arena_bytes) return fail("an arena of {} bytes", bytes);
     }
     return {};
   }

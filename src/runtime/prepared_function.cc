@@ -114,7 +114,7 @@ Status PreparedFunction::take_dynamic(uint32_t id) {
   Output& made = *value.writer;
   const TensorView& tensor = made.tensor;
   if (value.is_opaque()) {
-    if (made.owner == nullptr) return fail("it made no value for '{}'", value.about->name);
+    if (made.owner == nullptr) return fail("it produced no value for '{}'", value.about->name);
   } else {
     const std::vector<int64_t>& dims = value.about->dims;
     bool fits = tensor.dtype == static_cast<DType>(value.about->dtype) && checked_elements(tensor.shape) &&
@@ -122,7 +122,7 @@ Status PreparedFunction::take_dynamic(uint32_t id) {
     for (size_t i = 0; fits && i < dims.size(); ++i) fits = dims[i] < 0 || dims[i] == tensor.shape[i];
     fits = fits && (tensor.data != nullptr || tensor.bytes() == 0);
     if (!fits) {
-      return fail("it made {} {} for '{}', which is declared differently", dtype_name(tensor.dtype),
+      return fail("it produced {} {} for '{}', which is declared differently", dtype_name(tensor.dtype),
                   print_shape(tensor.shape), value.about->name);
     }
   }

@@ -58,7 +58,7 @@ bool make_tables(sqlite3* file) {
   return run(file, "BEGIN IMMEDIATE") && run(file, schema) && run(file, stamp.c_str()) && run(file, "COMMIT");
 }
 
-/// Including what is in its write-ahead log alone, so that nothing is lost.
+/// Including what is only in its write-ahead log, so that nothing is lost.
 void move_away(const std::string& path) {
   std::error_code error;
   fs::rename(path, path + ".damaged", error);

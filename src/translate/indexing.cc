@@ -72,8 +72,8 @@ Status matrix_band_part(Translation& t) {
   const int64_t lower = TRY(t.integer(1)), upper = TRY(t.integer(2));
   if (shape.size() < 2) return fail("of rank {}", shape.size());
   const int64_t rows = shape[shape.size() - 2], columns = shape[shape.size() - 1];
-  constexpr int64_t most_elements = 1 << 24;
-  if (rows * columns > most_elements) return fail("of {} elements", rows * columns);
+  constexpr int64_t max_elements = 1 << 24;
+  if (rows * columns > max_elements) return fail("of {} elements", rows * columns);
   Tensor mask(DType::boolean, {rows, columns});
   for (int64_t i = 0; i < rows; ++i) {
     for (int64_t j = 0; j < columns; ++j) {

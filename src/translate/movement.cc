@@ -80,14 +80,14 @@ Status split_into(Translation& t, ValueId value, int64_t axis, const std::vector
   return {};
 }
 
-constexpr int64_t most_parts = 1 << 16;
+constexpr int64_t max_parts = 1 << 16;
 
 Status unpack(Translation& t) {
   const Shape shape = TRY(t.shape(0));
   const int64_t axis =
       TRY(normal_axis(t.attributes().get_int("axis", 0), static_cast<int64_t>(shape.size())));
   const int64_t parts = shape[static_cast<size_t>(axis)];
-  if (parts != t.attributes().get_int("num", parts) || parts > most_parts)
+  if (parts != t.attributes().get_int("num", parts) || parts > max_parts)
     return fail("{} parts, its attribute says {}", parts, t.attributes().get_int("num", parts));
   return split_into(t, t.input(0), axis, std::vector<int64_t>(static_cast<size_t>(parts), 1), true);
 }
@@ -96,7 +96,7 @@ Status split(Translation& t) {
   const Shape shape = TRY(t.shape(1));
   const int64_t axis = TRY(normal_axis(TRY(t.integer(0)), static_cast<int64_t>(shape.size())));
   const int64_t parts = t.attributes().get_int("num_split", 1), size = shape[static_cast<size_t>(axis)];
-  if (parts < 1 || parts > most_parts || size % parts != 0)
+  if (parts < 1 || parts > max_parts || size % parts != 0)
     return fail("{} elements into {} parts", size, parts);
   return split_into(t, t.input(1), axis, std::vector<int64_t>(static_cast<size_t>(parts), size / parts),
                     false);

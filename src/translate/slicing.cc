@@ -40,8 +40,8 @@ Result<Specification> read_specification(const Translation& t) {
                      a.get_int("ellipsis_mask", 0),
                      a.get_int("new_axis_mask", 0),
                      a.get_int("shrink_axis_mask", 0)};
-  constexpr size_t most_axes = 32;
-  if (spec.begins.size() > most_axes || spec.ends.size() != spec.begins.size() ||
+  constexpr size_t max_axes = 32;
+  if (spec.begins.size() > max_axes || spec.ends.size() != spec.begins.size() ||
       spec.strides.size() != spec.begins.size())
     return fail("begins, ends and strides differ in length");
   return spec;

@@ -118,7 +118,7 @@ def test_bisect_of_a_program_compiles_its_model(tmp_path):
     assert not report["outputs"][0]["ok"] and report["first_bad_node"] is None
     (warning,) = report["warnings"]
     assert (
-        "compiled anew, is right in every value" in warning and "name the model, with the options" in warning
+        "compiled again, is right in every value" in warning and "name the model, with the options" in warning
     )
 
 

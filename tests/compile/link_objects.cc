@@ -125,7 +125,7 @@ TEST(LoadedPrograms, CodeComesFromATemporaryFileWhereMemoryFilesAreRefused) {
       },
       testing::ExitedWithCode(7),
       "p.so': the system provides no memory for code: Operation not permitted; nor from a temporary file: "
-      "cannot make a temporary file .*set TMPDIR");
+      "cannot create a temporary file .*set TMPDIR");
 }
 
 TEST(LinkObjects, NoObjectsForAnyArch) {

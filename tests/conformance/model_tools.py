@@ -87,7 +87,7 @@ def insert_foreign(model, value, only_reader=None):
 
 def randomize_weights(model, seed=5):
     """Replaces the constant weights of a light model with seeded random ones and makes what Softmax reads an output, too:
-    behind it, logits of such a model are often one and zeros.
+    after it, logits of such a model are often one and zeros.
 
     Weights of rank 2 and more are normal with variance 2 / fan-in, which keeps activations in range; smaller ones (biases,
     scales) are between 0.5 and 1, so that variances stay positive."""

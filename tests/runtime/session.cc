@@ -319,7 +319,7 @@ TEST_F(SessionTest, StepErrorsNameRegionAndNodes) {
   auto other = bind(wrong);
   ASSERT_TRUE(other);
   EXPECT_HAS(other->run("", std::vector{floats("x", x)}, {}).error().message,
-             "it made i64 1 for 'y', which is declared differently");
+             "it produced i64 1 for 'y', which is declared differently");
 }
 
 TEST_F(SessionTest, DumpsEveryBoundaryValue) {

@@ -15,7 +15,7 @@ using Halide::TailStrategy;
 using Halide::VarOrRVar;
 
 /// Multiply-adds that are worth a second thread.
-constexpr int64_t least_work_for_threads = 500000;
+constexpr int64_t min_work_for_threads = 500000;
 
 class AttentionBuilder {
  public:
@@ -200,7 +200,7 @@ class AttentionBuilder {
 
   void parallelize() {
     const int64_t work = sizes_.batch * sizes_.rows * sizes_.keys * (sizes_.depth + sizes_.channels);
-    if (b_.kernel().threads < 2 || work < least_work_for_threads) return;
+    if (b_.kernel().threads < 2 || work < min_work_for_threads) return;
     for (size_t i = 0; i < batch_.size(); ++i)
       if (batch_extents_[i] >= b_.kernel().threads) {
         out_.parallel(batch_[i]);

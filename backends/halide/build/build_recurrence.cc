@@ -13,7 +13,7 @@ using Halide::TailStrategy;
 using Halide::VarOrRVar;
 
 /// Multiply-adds of a step that are worth a second thread.
-constexpr int64_t least_for_threads = 500000;
+constexpr int64_t min_for_threads = 500000;
 
 class RecurrenceBuilder {
  public:
@@ -163,7 +163,7 @@ class RecurrenceBuilder {
     const int64_t units = sizes_.blocks * sizes_.lanes,
                   panels = (sizes_.blocks + blocks_of_tile() - 1) / blocks_of_tile();
     return b_.kernel().threads > 1 && panels >= b_.kernel().threads &&
-           sizes_.batch * units * sizes_.gates * sizes_.hidden >= least_for_threads;
+           sizes_.batch * units * sizes_.gates * sizes_.hidden >= min_for_threads;
   }
 
   /// The axis of units is seen as (block, lane).

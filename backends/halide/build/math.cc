@@ -205,10 +205,10 @@ Expr log_of(Expr x) {
 // Near zero x itself, also for its sign; NaN, whose bits are above infinity's, is x as well.
 Expr tanh_of(Expr x) {
   if (is_f64(x)) return Halide::tanh(x);
-  constexpr uint32_t least_bits = 0x39d1b717;  // 0.0004
+  constexpr uint32_t min_bits = 0x39d1b717;  // 0.0004
   // At 9.8 the ratio has passed 1.
   const Ratio ratio = tanh_of_cut(cut_off(x, -9.8f, 9.8f));
-  return select(size_bits(x) - word(least_bits) <= word(infinity_bits - least_bits),
+  return select(size_bits(x) - word(min_bits) <= word(infinity_bits - min_bits),
                 Halide::clamp(ratio.over / ratio.under, -1.0f, 1.0f), x);
 }
 

@@ -21,7 +21,7 @@ Rewriter::Rule find_rule(const Node& node) {
 }
 
 /// Buffers of a blob have at most 16 axes (load.cc), of which a contraction adds two.
-constexpr size_t most_rank = 12;
+constexpr size_t max_rank = 12;
 
 Status check_value(const Graph& graph, const Node& node, ValueId id) {
   const Value& value = graph.value(id);
@@ -29,9 +29,9 @@ Status check_value(const Graph& graph, const Node& node, ValueId id) {
     return fail("{} on {} is not supported", node.op, print_type(value.type));
   std::optional<Shape> shape = value.type.fixed_shape();
   if (!shape) return fail("{} on {}: sizes must be numbers", node.op, print_type(value.type));
-  if (shape->size() > most_rank) return fail("{} on rank {} is not supported", node.op, shape->size());
+  if (shape->size() > max_rank) return fail("{} on rank {} is not supported", node.op, shape->size());
   int64_t elements = TRY(checked_elements(*shape));
-  if (elements > most_elements) return fail("{} on a tensor of {} elements", node.op, elements);
+  if (elements > max_elements) return fail("{} on a tensor of {} elements", node.op, elements);
   if (elements == 0) return fail("{} on an empty tensor", node.op);
   return {};
 }

@@ -15,7 +15,7 @@ namespace {
 enum SourceInput : size_t { in_x, in_w, in_r, in_bias, in_lengths, in_h, in_c, in_peepholes };
 
 /// Units of a block lie side by side in memory, as many as the widest vectors have lanes.
-constexpr int64_t most_lanes = 16;
+constexpr int64_t max_lanes = 16;
 
 /// Names of activations are not case-sensitive.
 bool equal_words(const std::string& a, const std::string& b) {
@@ -80,7 +80,7 @@ class Recurrent {
       return fail("{} with hidden_size {} and weights for {}", op,
                   attributes.get_int("hidden_size", l.hidden), l.hidden);
     l.directions = direction == "bidirectional" ? 2 : 1;
-    while (l.lanes < std::min(l.hidden, most_lanes)) l.lanes *= 2;
+    while (l.lanes < std::min(l.hidden, max_lanes)) l.lanes *= 2;
     l.blocks = (l.hidden + l.lanes - 1) / l.lanes;
     l.resets_before = op_ == CoreOp::gru && attributes.get_int("linear_before_reset", 0) == 0;
     return {};
@@ -99,7 +99,7 @@ class Recurrent {
       if (length != l.steps)
         return fail("{} of sequences shorter than the {} steps is not supported", r_.node().op, l.steps);
     const int64_t elements = TRY(checked_elements({l.steps, l.batch, l.directions, l.gates, l.units()}));
-    if (elements > most_elements)
+    if (elements > max_elements)
       return fail("{} whose gates take {} elements is not supported", r_.node().op, elements);
     return {};
   }

@@ -17,7 +17,7 @@ std::span<const RuleEntry> resize_rules();
 std::span<const RuleEntry> recurrent_rules();
 
 /// In a tensor: kernels index with 32 bits.
-constexpr int64_t most_elements = int64_t{1} << 30;
+constexpr int64_t max_elements = int64_t{1} << 30;
 
 /// An error unless the first input is f32 or f64.
 Status require_floats(Rewriter& rewriter);

@@ -59,7 +59,7 @@ class CodegenWorker {
     const std::string path = TRY(find_worker());
     std::array<int, 2> sockets;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets.data()) != 0)
-      return fail(kind_of_errno(errno), "halide: cannot make a socket for a worker: {}",
+      return fail(kind_of_errno(errno), "halide: cannot create a socket for a worker: {}",
                   std::strerror(errno));
     std::unique_ptr<CodegenWorker> worker(new CodegenWorker);
     worker->socket_ = sockets[0];

@@ -113,14 +113,14 @@ class Fuser {
   /// Adds the smallest set of readers after which again only one value is read from outside, if all of them
   /// fit.
   bool extend(Group& group, std::optional<Rows>& rows) {
-    constexpr size_t most_nodes = 24;  // of one extension: keeps expressions small
-    constexpr size_t most_group = 20;  // before one: a kernel has at most 96 buffers (region_executable.h)
-    if (group.form == Form::recurrence || is_region_output(group.output) || group.nodes.size() > most_group)
+    constexpr size_t max_nodes = 24;  // of one extension: keeps expressions small
+    constexpr size_t max_group = 20;  // before one: a kernel has at most 96 buffers (region_executable.h)
+    if (group.form == Form::recurrence || is_region_output(group.output) || group.nodes.size() > max_group)
       return false;
     std::set<ValueId> live{group.output};
     std::set<NodeId> added;
     std::optional<Rows> grown_rows = rows;
-    while (added.size() < most_nodes) {
+    while (added.size() < max_nodes) {
       NodeId next = no_node;
       for (ValueId value : live)
         for (NodeId reader : readers_[index(value)])

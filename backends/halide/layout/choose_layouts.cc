@@ -189,10 +189,10 @@ class ChannelCopies {
  private:
   /// Are there vectors of channels, and pixels that lie between their elements?
   bool are_channels_apart(ValueId value) const {
-    constexpr int64_t least_channels = 8;
+    constexpr int64_t min_channels = 8;
     const Shape shape = shape_of(graph_, value);
-    return shape.size() >= 3 && shape[1] >= least_channels &&
-           layouts_.storage[index(value)].strides[1] != 1 && element_count(shape) > shape[0] * shape[1];
+    return shape.size() >= 3 && shape[1] >= min_channels && layouts_.storage[index(value)].strides[1] != 1 &&
+           element_count(shape) > shape[0] * shape[1];
   }
 
   /// Is it computed by a convolution or window, in vectors of channels?

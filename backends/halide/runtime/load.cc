@@ -9,10 +9,10 @@
 namespace intarsia::halide {
 namespace {
 
-constexpr size_t most_dimensions = 16;
-constexpr uint32_t most_workers = 1024;
-constexpr uint32_t most_symbol_bytes = 256;
-constexpr uint32_t most_times_in_place = 64;  // the tuner lets a step write the same output a few times
+constexpr size_t max_dimensions = 16;
+constexpr uint32_t max_workers = 1024;
+constexpr uint32_t max_symbol_bytes = 256;
+constexpr uint32_t max_times_in_place = 64;  // the tuner lets a step write the same output a few times
 
 using Bytes = __int128;
 
@@ -97,7 +97,7 @@ class Loader {
     if (workspace > context_.workspace_bytes)
       return fail("halide: the region's plan uses {} bytes of workspace, it has {}", workspace,
                   context_.workspace_bytes);
-    bool fits = region_.workers <= most_workers && region_.scratch_offset % 64 == 0 &&
+    bool fits = region_.workers <= max_workers && region_.scratch_offset % 64 == 0 &&
                 region_.scratch_bytes % 64 == 0 && region_.scratch_offset <= workspace &&
                 (region_.workers == 0 ||
                  region_.scratch_bytes <= (workspace - region_.scratch_offset) / region_.workers);
@@ -107,9 +107,9 @@ class Loader {
 
   Status load_kernel(const fbs::Kernel& from) {
     const auto* arguments = from.arguments();
-    if (!from.symbol() || from.symbol()->size() > most_symbol_bytes ||
+    if (!from.symbol() || from.symbol()->size() > max_symbol_bytes ||
         !read(arguments, sizeof(flatbuffers::uoffset_t)) || arguments->size() == 0 ||
-        arguments->size() > most_arguments)
+        arguments->size() > max_arguments)
       return damaged();
     LoadedKernel kernel;
     std::vector<ArgumentForm> forms;
@@ -130,7 +130,7 @@ class Loader {
     const std::optional<HalideType> type = from.dtype() < dtype_count ? halide_type(dtype) : std::nullopt;
     const auto *extents = from.extents(), *strides = from.strides();
     if (!type || !read(extents, sizeof(int32_t)) || !read(strides, sizeof(int32_t)) ||
-        extents->size() != strides->size() || extents->size() > most_dimensions)
+        extents->size() != strides->size() || extents->size() > max_dimensions)
       return damaged();
     BufferPlan& to = kernel.arguments.emplace_back();
     to.type = *type;
@@ -193,7 +193,7 @@ class Loader {
     TRY(check_output(region_.buffers.back()));
     // An output that moves must stay in its tensor, which bounds the repetitions; one that does not move
     // needs a limit.
-    if (to.times < 1 || (to.times > most_times_in_place && (steps == 0 || to.steps.back() == 0)))
+    if (to.times < 1 || (to.times > max_times_in_place && (steps == 0 || to.steps.back() == 0)))
       return fail("it runs {} times, and its output does not move", to.times);
     region_.calls.push_back(std::move(to));
     return {};

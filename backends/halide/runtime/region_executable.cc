@@ -49,8 +49,8 @@ Status RegionExecutable::run(const RunContext& context) const {
   if (Status sizes = check(context); !sizes) return sizes;
   KernelRuntime runtime(context.threads, context.workspace + code_.scratch_offset, code_.scratch_bytes,
                         code_.workers);
-  HalideBuffer buffers[most_arguments];
-  void* arguments[most_arguments + 1];
+  HalideBuffer buffers[max_arguments];
+  void* arguments[max_arguments + 1];
   void* user_context = runtime.table();
   arguments[0] = &user_context;
   for (size_t c = 0; c < code_.calls.size(); ++c) {

@@ -9,7 +9,7 @@ namespace intarsia::halide {
 /// A kernel by its array form: pointers to the user context's address, then to each buffer.
 using KernelFunction = int (*)(void** arguments);
 
-constexpr size_t most_arguments = 96;  // of one kernel; they are on the stack during a call
+constexpr size_t max_arguments = 96;  // of one kernel; they are on the stack during a call
 
 struct BufferPlan {
   enum class Where : uint8_t { input, output, constant, workspace };

@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t buffer_bytes = 128 * 1024;
 
 /// Rows that a block may have even beyond that: with fewer the register tiles would be small.
-constexpr int64_t least_rows = 12;
+constexpr int64_t min_rows = 12;
 
 /// Schedules with this many rows per block and the cycles of each.
 void rank_blocks(const AttentionSizes& sizes, const Isa& isa, int64_t rows,
@@ -66,7 +66,7 @@ std::vector<AttentionSchedule> attention_schedules(const AttentionSizes& sizes, 
   for (int64_t blocks = 1; rows != 1; ++blocks) {
     if (rows == (sizes.rows + blocks - 1) / blocks) continue;
     rows = (sizes.rows + blocks - 1) / blocks;
-    if (rows > least_rows && 2 * rows * sizes.keys * static_cast<int64_t>(sizeof(float)) > buffer_bytes)
+    if (rows > min_rows && 2 * rows * sizes.keys * static_cast<int64_t>(sizeof(float)) > buffer_bytes)
       continue;
     rank_blocks(sizes, isa, rows, ranked);
   }

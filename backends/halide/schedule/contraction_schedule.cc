@@ -64,7 +64,7 @@ std::vector<ContractionSchedule> winograd_schedules(Algorithm algorithm, const C
   std::vector<ContractionTile> ranked =
       rank_contraction_tiles(isa, sizeof(float), s.channels, {.width = tiles});
   std::erase_if(ranked, [](const ContractionTile& tile) { return !tile.exact; });
-  return with_tiles(algorithm, ranked, std::max<size_t>(space.most_tiles / 4, 1));
+  return with_tiles(algorithm, ranked, std::max<size_t>(space.max_tiles / 4, 1));
 }
 
 /// The larger tile first; also the smaller one, if its fewer weights make up for its arithmetic.
@@ -123,8 +123,8 @@ std::vector<ContractionSchedule> contraction_schedules(const Graph& body, const 
       rank_contraction_tiles(isa, bytes, sizes.channels, pixel_row(sizes, bytes, space.threads));
   if (space.constant_weights && op_of(anchor) == CoreOp::conv && sizes.group > 1 && sizes.depth == 1 &&
       sizes.channels == 1)
-    return depthwise_schedules(anchor, tiles[0], space.most_tiles);
-  std::vector<ContractionSchedule> direct = with_tiles(Algorithm::direct, tiles, space.most_tiles);
+    return depthwise_schedules(anchor, tiles[0], space.max_tiles);
+  std::vector<ContractionSchedule> direct = with_tiles(Algorithm::direct, tiles, space.max_tiles);
   if (!space.constant_weights || space.exact_math || !allows_winograd(body, anchor)) return direct;
   std::vector<ContractionSchedule> winograd = winograd_schedules(sizes, isa, space);
   const bool winograd_first =

@@ -43,7 +43,7 @@ bool allows_winograd(const Graph& body, const Node& anchor);
 struct ScheduleSpace {
   bool constant_weights = false;  // they are known at compile time and can be packed or transformed
   bool exact_math = false;        // direct arithmetic only
-  size_t most_tiles = 1;          // of each algorithm
+  size_t max_tiles = 1;           // of each algorithm
   int threads = 1;
 };
 

@@ -27,10 +27,10 @@ bool fits_registers(const Isa& isa, int64_t vectors, int64_t rows) {
 
 /// Parts of a block, then whole blocks.
 std::vector<int64_t> panel_widths(const RecurrenceSizes& s, int64_t lanes) {
-  constexpr int64_t most_blocks = 8;
+  constexpr int64_t max_blocks = 8;
   std::vector<int64_t> widths;
   for (int64_t width = lanes; width < s.lanes; width *= 2) widths.push_back(width);
-  for (int64_t blocks = 1; blocks <= std::min(s.blocks, most_blocks); ++blocks)
+  for (int64_t blocks = 1; blocks <= std::min(s.blocks, max_blocks); ++blocks)
     widths.push_back(blocks * s.lanes);
   return widths;
 }

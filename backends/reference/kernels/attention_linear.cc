@@ -62,7 +62,7 @@ Result<LinearShape> linear_shape(const KernelContext& context) {
   shape.steps = q[1];
   shape.q_heads = context.attributes().get_int("q_num_heads", 0);
   shape.kv_heads = context.attributes().get_int("kv_num_heads", 0);
-  if (shape.q_heads <= 0 || shape.kv_heads <= 0 || shape.q_heads > most_heads ||
+  if (shape.q_heads <= 0 || shape.kv_heads <= 0 || shape.q_heads > max_heads ||
       shape.q_heads % shape.kv_heads != 0) {
     return fail("{} heads of q are not a multiple of {} heads of k and v", shape.q_heads, shape.kv_heads);
   }

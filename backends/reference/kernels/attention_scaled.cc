@@ -39,7 +39,7 @@ Result<AttentionShape> attention_shape(const KernelContext& context) {
   shape.packed = q.size() == 3;
   shape.q_heads = shape.packed ? context.attributes().get_int("q_num_heads", 0) : q[1];
   shape.kv_heads = shape.packed ? context.attributes().get_int("kv_num_heads", 0) : k[1];
-  if (shape.q_heads <= 0 || shape.kv_heads <= 0 || shape.q_heads > most_heads ||
+  if (shape.q_heads <= 0 || shape.kv_heads <= 0 || shape.q_heads > max_heads ||
       shape.q_heads % shape.kv_heads != 0) {
     return fail("{} heads of q are not a multiple of {} heads of k and v", shape.q_heads, shape.kv_heads);
   }

@@ -277,7 +277,7 @@ Status space_to_depth(KernelContext& context) {
   const auto [block, depth_first] = TRY(block_attributes(context));
   const Shape& x = context.input(0).shape;
   if (x[2] % block != 0 || x[3] % block != 0) {
-    return fail("shape {} is not made of blocks of {}", print_shape(x), block);
+    return fail("shape {} does not divide into blocks of {}", print_shape(x), block);
   }
   const Shape seen = {x[0], x[1], x[2] / block, block, x[3] / block, block};
   const Shape shape = {x[0], TRY(checked_elements({x[1], block, block})), x[2] / block, x[3] / block};

@@ -34,9 +34,9 @@ struct ChannelShape {
   int64_t inner;
 };
 
-Result<ChannelShape> channel_shape(const TensorView& x, size_t least_rank) {
-  if (x.shape.size() < least_rank)
-    return fail("input has shape {}, want rank {} or more", print_shape(x.shape), least_rank);
+Result<ChannelShape> channel_shape(const TensorView& x, size_t min_rank) {
+  if (x.shape.size() < min_rank)
+    return fail("input has shape {}, want rank {} or more", print_shape(x.shape), min_rank);
   if (x.shape.size() == 1) return ChannelShape{x.shape[0], 1, 1};
   const AxisSplit split = split_at_axis(x.shape, 1);
   return ChannelShape{split.outer, split.size, split.inner};
