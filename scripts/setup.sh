@@ -76,7 +76,7 @@ install_wheels() {
     rm -f "$stamp"
     if ! grep -qs "^command = .* $venv\$" "$venv/pyvenv.cfg" || ! [ -x "$venv/bin/python" ]; then
         python=$(find_python)
-        echo "setup: making build/venv with $python"
+        echo "setup: creating build/venv with $python"
         quietly "$python" -m venv --clear "$venv"
     fi
     echo "setup: installing the wheels of requirements.txt"

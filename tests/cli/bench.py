@@ -24,7 +24,7 @@ def check_times(result):
     assert result["rounds"] >= 3 and result["runs"] >= 10 * result["rounds"]
 
 
-def test_model_alone(tmp_path):
+def test_only_a_model(tmp_path):
     report = call_json("bench", save_small(tmp_path / "small.onnx"), *QUICK)
     assert report["program"] is None and report["threads"] == 1
     assert report["inputs"] == [{"name": "x", "dtype": "f32", "shape": [2, 3, 8, 8], "filled": True}]
@@ -94,7 +94,7 @@ def test_wrong_usage(tmp_path):
         "bench", model, "--against", "nobody", status=2
     )
     assert "--model" in error_of("bench", model, "--model", model, status=2)
-    assert "is compiled already" in error_of("bench", program, "--shape", "x=1x3x8x8", status=2)
+    assert "is already compiled" in error_of("bench", program, "--shape", "x=1x3x8x8", status=2)
 
 
 @pytest.mark.parametrize("peer", PEERS)

@@ -177,7 +177,7 @@ def save_chaotic(path):
     )
 
 
-def test_an_ill_conditioned_model_is_told_from_a_wrong_program(tmp_path):
+def test_an_ill_conditioned_model_is_distinguished_from_a_wrong_program(tmp_path):
     report = call_json("check", save_chaotic(tmp_path / "chaotic.onnx"), status=1)
     y, at = report["outputs"]
     assert at["sensitivity"] == {"max_abs": None, "max_rel": None, "ok": False}, (

@@ -68,7 +68,7 @@ def workers_of(process):
 def wait_for(condition, seconds=60):
     end = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < end, "waited in vain"
+        assert time.monotonic() < end, "timed out"
         time.sleep(0.01)
 
 
@@ -106,7 +106,7 @@ def test_a_signal_ends_the_command_and_leaves_nothing(model, environment, number
     assert not left_in(tmp_path) and not list(tmp_path.glob("program.so*"))
 
 
-def test_a_killed_command_takes_its_workers_along(model, environment, tmp_path):
+def test_a_killed_command_ends_its_workers(model, environment, tmp_path):
     process = start_compile(model, environment)
     workers = workers_of(process.pid)
     process.kill()
@@ -124,7 +124,7 @@ def test_a_worker_that_dies_costs_one_kernel(model, environment):
     assert call_json("check", model.parent / "program.so", "--rtol", "1e-2")["ok"]
 
 
-def test_where_no_code_can_be_written_is_an_error(model, environment):
+def test_a_place_without_room_for_code_is_an_error(model, environment):
     # Files may have 1 KB: LLVM ends its process when it cannot write.
     command = [
         "sh",

@@ -97,7 +97,7 @@ def test_dry_run_and_stop_after_write_nothing(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["small.onnx"]
 
 
-def test_json_alone_on_standard_output(tmp_path):
+def test_only_json_on_standard_output(tmp_path):
     done = call(
         "compile", save_small(tmp_path / "small.onnx"), "--dry-run", "--json", "--print-after", "place_nodes"
     )
@@ -160,7 +160,7 @@ def test_one_bar_that_never_goes_back(tmp_path, cache):
     assert percentages("compile", small, "-o", tmp_path / "small.so", "-q") == []
 
 
-def test_progress_is_no_output(tmp_path, cache):
+def test_progress_is_not_output(tmp_path, cache):
     """Standard output holds only the report, and its reader may end early."""
     model, program = save_small(tmp_path / "small.onnx"), tmp_path / "small.so"
     done = call("compile", model, "-o", program)

@@ -102,8 +102,8 @@ def test_unknown_names(tmp_path):
     assert "nowhere" in error_of("run", program, "--bind", "nowhere=cpu", status=2)
     assert "abacus" in error_of("run", program, "--bind", "cpu=abacus")
     assert "main" in error_of("run", program, "--function", "nothing", status=2)
-    assert "is compiled already" in error_of("check", program, "--pin", "a=b@c", status=2)
-    assert "is compiled already" in error_of("explain", program, "--backends", "reference", status=2)
+    assert "is already compiled" in error_of("check", program, "--pin", "a=b@c", status=2)
+    assert "is already compiled" in error_of("explain", program, "--backends", "reference", status=2)
 
 
 # ---- Models ----

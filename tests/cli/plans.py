@@ -90,7 +90,7 @@ def test_the_plan_that_ships_is_not_slower_than_the_framework(chain, tmp_path):
     assert call_json("check", program)["ok"]
 
 
-def test_what_is_not_measured_is_placed_and_said(chain, tmp_path):
+def test_what_is_not_measured_is_placed_and_reported(chain, tmp_path):
     _, report = compile_chain(chain, "off.so", tmp_path / "cache", "--tune", "off")
     assert report["plan"]["disabled_reason"] == "--tune off" and report["plan"]["shipped"] == "as_placed"
     assert report["measured_ms"] is None and report["single_backend_ms"] is None
@@ -127,7 +127,7 @@ def test_nothing_is_left_behind(chain, tmp_path):
     assert [name for name in os.listdir(folder) if name.startswith("intarsia")] == []
 
 
-def test_trouble_with_the_database_is_a_warning(chain, tmp_path):
+def test_a_problem_with_the_database_is_a_warning(chain, tmp_path):
     file = tmp_path / "file"
     file.write_text("in the way")
     _, report = compile_chain(chain, "nowhere.so", file, "--backends", "reference,onnxruntime")

@@ -154,7 +154,7 @@ def test_operator_library(damaged, tmp_path):
         assert str(library) in compile_error(path, *options, "--op-library", library)
 
 
-def test_operator_library_gone_at_load(tmp_path):
+def test_operator_library_missing_at_load(tmp_path):
     """The program says which library it needs."""
     library, program = tmp_path / "library.so", tmp_path / "program.so"
     shutil.copy(MODELS / "custom_op.so", library)

@@ -84,7 +84,7 @@ def test_a_session_in_two_threads_is_an_error(convolution):
     assert in_threads(2, work) == [300, 300]
 
 
-def test_programs_do_not_meet_whatever_the_order_of_loading(tmp_path):
+def test_programs_do_not_interfere_whatever_the_order_of_loading(tmp_path):
     files = [
         compile_to(tmp_path / f"{i}.so", save_convolution(tmp_path / f"{i}.onnx", window=i)) for i in (3, 5)
     ]
@@ -101,7 +101,7 @@ def test_programs_do_not_meet_whatever_the_order_of_loading(tmp_path):
     assert np.array_equal(run(kept), wanted[1])
 
 
-def test_a_program_that_was_called_goes_with_its_last_reference(convolution):
+def test_a_program_that_was_called_is_freed_with_its_last_reference(convolution):
     gc.disable()
     try:
         before = len(os.listdir("/proc/self/fd"))
@@ -135,7 +135,7 @@ def test_a_file_changed_in_place_does_not_end_the_process(tmp_path, change):
             use()
 
 
-def test_compiling_for_its_report_alone(tmp_path):
+def test_compiling_only_for_its_report(tmp_path):
     model = save_convolution(tmp_path / "convolution.onnx")
     printed = []
     stopped = intarsia.compile(
@@ -176,7 +176,7 @@ def test_what_a_run_does_can_be_watched(convolution):
     assert np.array_equal(session.run({"x": x})["y"], plain)
 
 
-def test_checking_with_inputs_of_ones_own(convolution, tmp_path):
+def test_checking_with_given_inputs(convolution, tmp_path):
     x = np.random.default_rng(5).standard_normal(SHAPE, "float32")
     report = intarsia.check(convolution, inputs={"x": x}, bind={"cpu": "cpu"}, against="reference")
     assert report["ok"]
