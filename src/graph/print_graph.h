@@ -20,9 +20,9 @@ struct PrintOptions {
 ///   output %y
 /// An operator is `Conv`, `com.microsoft::Foo`, or `Conv.11` where its version is not the one that the graph
 /// declares for the domain. A value about which nothing is known has no type; a node without a name has that
-/// of its first output;
-/// `_` is an omitted input or output, `() = Foo(%x)` a node without outputs. Attribute tensors are
-/// `value=f32[2]{1.0, 2.0}`, what only a framework understands is `body=encoded<hex>`. The text is ASCII.
+/// of its first output; `_` is an omitted input or output, `() = Foo(%x)` a node without outputs. Attribute
+/// tensors are `value=f32[2]{1.0, 2.0}`, what only a framework understands is `body=encoded<hex>`. The text
+/// is ASCII.
 std::string print_graph(const Graph& graph, const PrintOptions& options = {});
 
 /// The line of one node, without its end of line.

@@ -9,7 +9,8 @@
 
 namespace intarsia {
 
-/// The role of each argument of the loop's body. Only list, h and c change from step to step.
+/// The role of each argument of the loop's body. Apart from counters, only list, h and c change from step to
+/// step.
 struct CellMatch {
   std::string op;          // "LSTM" or "GRU"
   int time = -1;           // counts the steps
