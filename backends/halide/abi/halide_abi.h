@@ -39,8 +39,7 @@ struct HalideKernelRuntime {
   int (*parallel_for)(struct HalideKernelRuntime* runtime, HalideTask task, int min, int size,
                       uint8_t* closure);
   void* (*allocate)(struct HalideKernelRuntime* runtime, size_t bytes); /* 64-byte aligned; null: none left */
-  void (*release)(struct HalideKernelRuntime* runtime,
-                  void* memory); /* last allocated first, by the same worker */
+  void (*release)(struct HalideKernelRuntime* runtime, void* memory);   /* LIFO, by the same worker */
   void (*error)(struct HalideKernelRuntime* runtime, const char* message);
 };
 

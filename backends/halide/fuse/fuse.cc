@@ -34,14 +34,14 @@ class Fuser {
   Shape shape(ValueId id) const { return shape_of(graph_, id); }
 
   /// A reduction that joins the reductions of a group: same input sizes, same axes.
-  struct Rows {
+  struct Reduction {
     Shape full, reduced;
     std::vector<int64_t> axes;
   };
 
-  std::optional<Rows> rows_of(const Node& node) const {
+  std::optional<Reduction> reduction_of(const Node& node) const {
     if (form_of(node) != Form::reduction) return std::nullopt;
-    return Rows{shape(node.inputs[0]), shape(node.outputs[0]), reduced_axes(node)};
+    return Reduction{shape(node.inputs[0]), shape(node.outputs[0]), reduced_axes(node)};
   }
 
   Group grow(NodeId start) {
@@ -49,8 +49,8 @@ class Fuser {
     Form form = form_of(first);
     Group group{form == Form::view ? Form::movement : form, {start}, first.outputs[0]};
     taken_[index(start)] = true;
-    std::optional<Rows> rows = rows_of(first);
-    while (extend(group, rows)) {
+    std::optional<Reduction> reduction = reduction_of(first);
+    while (extend(group, reduction)) {
     }
     std::ranges::sort(group.nodes);
     return group;
@@ -75,8 +75,8 @@ class Fuser {
   Group grow_attention(const AttentionNodes& attention) {
     Group group{Form::attention, attention.all(), graph_.node(attention.product).outputs[0], attention};
     for (NodeId node : group.nodes) taken_[index(node)] = true;
-    std::optional<Rows> rows;
-    while (extend(group, rows)) {
+    std::optional<Reduction> reduction;
+    while (extend(group, reduction)) {
     }
     return group;
   }
@@ -86,19 +86,19 @@ class Fuser {
   }
 
   /// May this node be computed inside the group, whose output so far has the sizes of `tail`?
-  bool fits(const Node& node, ValueId tail, const Group& group, std::optional<Rows>& rows) const {
+  bool fits(const Node& node, ValueId tail, const Group& group, std::optional<Reduction>& reduction) const {
     Shape out = shape(node.outputs[0]);
     if (form_of(node) == Form::elementwise)
-      return rows ? out == rows->full || out == rows->reduced : out == shape(tail);
+      return reduction ? out == reduction->full || out == reduction->reduced : out == shape(tail);
     if (group.form != Form::elementwise && group.form != Form::reduction) return false;
-    if (takes_as_prologue(node, tail)) return group.form == Form::elementwise && !rows;
-    std::optional<Rows> other = rows_of(node);
+    if (takes_as_prologue(node, tail)) return group.form == Form::elementwise && !reduction;
+    std::optional<Reduction> other = reduction_of(node);
     if (!other || op_of(node) == CoreOp::arg_max || op_of(node) == CoreOp::arg_min) return false;
-    if (!rows && other->full == shape(tail)) {
-      rows = other;
+    if (!reduction && other->full == shape(tail)) {
+      reduction = other;
       return true;
     }
-    return rows && other->full == rows->full && other->axes == rows->axes;
+    return reduction && other->full == reduction->full && other->axes == reduction->axes;
   }
 
   /// Prologue fusion: a convolution computes elementwise operators before it while it copies its input's
@@ -112,14 +112,14 @@ class Fuser {
 
   /// Adds the smallest set of readers after which again only one value is read from outside, if all of them
   /// fit.
-  bool extend(Group& group, std::optional<Rows>& rows) {
+  bool extend(Group& group, std::optional<Reduction>& reduction) {
     constexpr size_t max_nodes = 24;  // of one extension: keeps expressions small
     constexpr size_t max_group = 20;  // before one: a kernel has at most 96 buffers (region_executable.h)
     if (group.form == Form::recurrence || is_region_output(group.output) || group.nodes.size() > max_group)
       return false;
     std::set<ValueId> live{group.output};
     std::set<NodeId> added;
-    std::optional<Rows> grown_rows = rows;
+    std::optional<Reduction> grown_reduction = reduction;
     while (added.size() < max_nodes) {
       NodeId next = no_node;
       for (ValueId value : live)
@@ -127,7 +127,7 @@ class Fuser {
           if (!added.contains(reader)) next = std::min(next, reader);
       if (next == no_node || taken_[index(next)] || layouts_.is_view[index(next)]) return false;
       const Node& node = graph_.node(next);
-      if (!fits(node, group.output, group, grown_rows)) return false;
+      if (!fits(node, group.output, group, grown_reduction)) return false;
       added.insert(next);
       live.insert(node.outputs[0]);
       std::erase_if(live, [&](ValueId value) {
@@ -140,10 +140,10 @@ class Fuser {
     if (live.size() != 1 || added.empty() || !live.contains(graph_.node(*added.rbegin()).outputs[0]))
       return false;
     commit(group, added, *live.begin());
-    if (grown_rows && !rows) group.form = Form::reduction;
+    if (grown_reduction && !reduction) group.form = Form::reduction;
     for (NodeId node : added)
       if (form_of(graph_.node(node)) == Form::contraction) group.form = Form::contraction;
-    rows = grown_rows;
+    reduction = grown_reduction;
     return true;
   }
 
