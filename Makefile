@@ -1,6 +1,6 @@
 # make demo   everything a fresh Debian 12 machine needs, then: compile a real model, run it, check it, draw it
-# make test   the same set-up, then every test
-# make bench  the measured figures of docs/performance.md and docs/gaps.md
+# make test   the same setup, then every test
+# make bench  the measurements of docs/performance.md and docs/gaps.md
 .PHONY: demo test bench configure build models setup clean
 
 setup:

@@ -2,7 +2,7 @@
 
     build/venv/bin/python bench/compile_times.py [--only MODEL ...]
 
-Each compile begins without measured times of kernels, in a folder of its own. With --only, the document stays as it is.
+Each compile begins without measured times of kernels, in its own cache folder. With --only, the document stays as it is.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ def main() -> None:
     lines = [
         "# Compile times of the test models",
         "",
-        f"Written by `bench/compile_times.py` on {processor()}: compiles with `--tune fast` and no times known before. *Kernels* that code",
-        "was made for have the variants that were measured among them; the limit for one is 10 s of CPU time.",
+        f"Written by `bench/compile_times.py` on {processor()}: compiles with `--tune fast` without cached times. *Kernels* that code",
+        "was generated for include the variants that were measured; the limit for one is 10 s of CPU time.",
         "",
         "| model | threads | compile, s | kernels | code, CPU s | slowest, CPU s | slowest kernel | given up |",
         "|---|---|---|---|---|---|---|---|",

@@ -1,5 +1,5 @@
 // What a step costs when its kernel does nothing: a program of 1,000 empty regions, each reading the value
-// that the one before wrote. Prints one JSON object; aim: under 200 ns a step, no allocation in a run.
+// that the one before wrote. Prints one JSON object; aim: under 200 ns per step, no allocation in a run.
 //
 //   build/bin/dispatch [SECONDS]
 #include <algorithm>

@@ -14,7 +14,7 @@
 
 namespace {
 
-// More chains than latency (4 cycles) times units (2) need, and few enough for the registers.
+// More chains than latency (4 cycles) times units (2) requires, and few enough for the registers.
 constexpr int chains = 12;
 constexpr long steps = 50'000;  // of all chains in one measurement: shorter than a time slice of the system
 
@@ -55,7 +55,7 @@ Kind widest() {
   std::exit(1);
 }
 
-/// GFLOP/s of all threads together, the best of several measurements: what disturbs can only slow down.
+/// GFLOP/s of all threads together, the best of several measurements: disturbances can only slow it down.
 double measure(const Kind& kind, int threads) {
   constexpr int measurements = 1000;
   double best = 0;

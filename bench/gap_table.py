@@ -1,9 +1,9 @@
-"""Writes docs/gaps.md: for each layer our time, the best peer's own profile of it, and what the arithmetic alone would take.
+"""Writes docs/gaps.md: for each layer our time, the best peer's own profile of it, and what just the arithmetic would take.
 
     build/venv/bin/python bench/gap_table.py [--threads N] [--only MODEL ...]
 
-A layer is a product or convolution with what follows it up to the next one (model_work.py). Times are the least of several
-runs, each runtime in a process of its own. A profiler's times are a little above those without one.
+A layer is a product or convolution with what follows it up to the next one (model_work.py). Times are the minimum of several
+runs, each runtime in a separate process. A profiler's times are a little above those without one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ RUNS, WARM_UP = 20, 3
 
 
 def random_inputs(model: pathlib.Path) -> dict:
-    """As `intarsia bench` fills them: floats at random, integers 0 and 1; a size that is left open is 1."""
+    """As `intarsia bench` fills them: floats at random, integers 0 and 1; an open size is 1."""
     import numpy as np
     import onnx
 
@@ -45,8 +45,8 @@ def random_inputs(model: pathlib.Path) -> dict:
 class ProfiledNode:
     source: list[
         str
-    ]  # names of nodes and values of the model that it stands for, as far as the runtime tells
-    milliseconds: float = float("inf")  # the least of all runs
+    ]  # names of nodes and values of the model that it stands for, as far as the runtime reports
+    milliseconds: float = float("inf")  # the minimum of all runs
 
 
 def profile_onnxruntime(model: pathlib.Path, threads: int) -> list[ProfiledNode]:
@@ -139,13 +139,13 @@ def profile_ours(model: pathlib.Path, threads: int) -> list[tuple[str, str, floa
 
 
 def find_layer(work: ModelWork, name: str) -> int | None:
-    """A runtime adds to names of nodes and invents some: the longest part from the start that the model has decides."""
+    """A runtime adds to names of nodes and invents some: the longest prefix that the model has decides."""
     parts = [name[:end] for end in range(len(name), 3, -1) if end == len(name) or not name[end].isalnum()]
     return next((work.layer_of[part] for part in parts if work.layer_of.get(part) is not None), None)
 
 
 def sum_ours(work: ModelWork, kernels: list[tuple[str, str, float]]) -> tuple[list[float], list[list[str]]]:
-    """Milliseconds and kernels of each layer. What is not found in the model belongs to the layer before it."""
+    """Milliseconds and kernels of each layer. A kernel that is not found in the model belongs to the layer before it."""
     times, names = [0.0] * len(work.layers), [[] for _ in work.layers]
     layer = 0
     for node, operators, milliseconds in kernels:
@@ -157,7 +157,7 @@ def sum_ours(work: ModelWork, kernels: list[tuple[str, str, float]]) -> tuple[li
 
 
 def find_layers(work: ModelWork, node: ProfiledNode) -> set[int]:
-    """Layers of which the peer's node is a part: by what computes in it, if anything does."""
+    """Layers of which the peer's node is a part: by the computing operators in it, if any."""
     names = [name for name in node.source if name not in work.movement] or node.source
     return {layer for layer in (find_layer(work, name) for name in names) if layer is not None}
 
@@ -259,8 +259,8 @@ def main() -> None:
         f"Written by `bench/gap_table.py`: the layers of each model, {arguments.threads} thread(s), f32, batch 1; those that take us longest",
         "beyond the best peer come first. A layer is a product or convolution with what follows it up to the next one; equal ones",
         "are added up. The limit is their multiply-adds in direct arithmetic at "
-        + f"{peak['gflops']:.0f} GFLOP/s. Times are the least of",
-        f"{RUNS} profiled runs. A peer may be below the limit: OpenVINO leaves out what no later layer reads.",
+        + f"{peak['gflops']:.0f} GFLOP/s. Times are the minimum of",
+        f"{RUNS} profiled runs. A peer may be below the limit: OpenVINO skips what no later layer reads.",
         "",
     ]
     for name in arguments.only:

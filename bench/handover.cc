@@ -1,4 +1,4 @@
-// What a parallel loop costs when every thread takes part: one task a thread, which waits until all the
+// What a parallel loop costs when every thread takes part: one task per thread, which waits until all the
 // others have begun. Prints one JSON object; aim: about a microsecond.
 //
 //   build/bin/bench_handover [THREADS]

@@ -1,4 +1,4 @@
-"""What the scripts that measure share: where things are, and running a program that prints one JSON object."""
+"""Shared by the scripts that measure: where things are, and running a program that prints one JSON object."""
 
 from __future__ import annotations
 

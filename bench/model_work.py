@@ -1,6 +1,6 @@
 """What a model has to compute: its layers and their multiply-adds.
 
-A layer is a product or convolution with all that follows it up to the next one, so that runtimes that fuse differently can
+A layer is a product or convolution with everything that follows it up to the next one, so that runtimes that fuse differently can
 be compared layer by layer. Taken from what the compiler knows after folding constants: there every shape is a number.
 """
 
@@ -31,7 +31,7 @@ class Layer:
 
 
 class ModelWork:
-    """`layers` in the order of the model; `layer_of` says for each name of a node or value which layer it is part of
+    """`layers` in the order of the model; `layer_of` gives the layer of each name of a node or value
     (None: before the first)."""
 
     def __init__(self, model: pathlib.Path):
@@ -64,7 +64,7 @@ class ModelWork:
             raise ValueError(f"{name}: multiply-adds of {operator} are not counted")
         if operator in ("Conv", "MatMul", "Gemm"):
             output, weights = shapes[outputs[0]], shapes[inputs[1]]
-            # A product of [..., K] with [K, N] makes K per output, of which there are N in a row; so does a convolution.
+            # A product of [..., K] with [K, N] takes K per output, of which there are N in a row; so does a convolution.
             depth = math.prod(weights[1:]) if operator == "Conv" else math.prod(weights[-2:]) // output[-1]
             self.layers.append(Layer(name, operator, math.prod(output) * depth, output, weights))
             layer = len(self.layers) - 1

@@ -1,4 +1,4 @@
-// Time of keeping opaque values inside, of partitioning and of the copies, for graphs of up to 200,000 nodes.
+// Time to group opaque values, partition and insert copies, for graphs of up to 200,000 nodes.
 // One JSON object on stdout.
 //
 //     build/bin/bench_partition [NODES]...

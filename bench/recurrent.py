@@ -2,9 +2,9 @@
 
     build/venv/bin/python bench/recurrent.py [--seconds S] [--full] [--no-tensorflow]
 
-A model is one layer with as many inputs as units that gives the last h of a sequence: in ONNX for `intarsia bench`, and as a
-Keras layer in a tf.function of fixed shapes. TensorFlow is timed afterwards in a process of its own, by the same protocol.
-Times are the least of all runs, in brackets the median.
+A model is one layer with as many inputs as units that returns the last h of a sequence: in ONNX for `intarsia bench`, and as a
+Keras layer in a tf.function of fixed shapes. TensorFlow is timed afterward in a separate process, by the same protocol.
+Times are the minimum of all runs, in brackets the median.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ GATES = {"LSTM": 4, "GRU": 3}
 
 
 def make_model(path: pathlib.Path, op: str, units: int, steps: int, batch: int) -> None:
-    """As an exporter writes a Keras layer: batch first, transposed for the operator."""
+    """In the form in which an exporter writes a Keras layer: batch first, transposed for the operator."""
     import numpy as np
     from onnx import TensorProto, helper, numpy_helper, save
 
@@ -58,7 +58,7 @@ def make_model(path: pathlib.Path, op: str, units: int, steps: int, batch: int) 
 
 
 def time_tensorflow(op: str, units: int, steps: int, batch: int, seconds: float) -> tuple[float, float]:
-    """Least and median milliseconds; for a process of its own."""
+    """Minimum and median milliseconds; for a separate process."""
     os.environ.update(TF_CPP_MIN_LOG_LEVEL="3", CUDA_VISIBLE_DEVICES="")
     import keras
     import tensorflow as tf
@@ -67,7 +67,7 @@ def time_tensorflow(op: str, units: int, steps: int, batch: int, seconds: float)
     tf.config.threading.set_inter_op_parallelism_threads(1)
     layer = getattr(keras.layers, op)(units)
     x = tf.random.normal([batch, steps, units])
-    layer(x)  # makes its weights
+    layer(x)  # creates its weights
     run = tf.function(lambda x: layer(x), input_signature=[tf.TensorSpec(x.shape)])
     for _ in range(3):
         run(x).numpy()

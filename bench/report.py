@@ -2,7 +2,7 @@
 
     make bench          or: build/venv/bin/python bench/report.py [--seconds S] [--only MODEL ...]
 
-The section on TensorFlow models alone: bench/tensorflow_models.py.
+Only the section on TensorFlow models: bench/tensorflow_models.py.
 
 For an idle machine. Latency is what `intarsia bench` measures; ratios are from one run. With --only, the documents stay as
 they are.
@@ -86,7 +86,7 @@ def by_runtime(run: dict) -> dict[str, dict]:
 
 
 def latency_table(models: list[dict], threads: int) -> list[str]:
-    """Times are the least of all runs, in brackets the median; CPU time and memory are ours / the best peer's."""
+    """Times are the minimum of all runs, in brackets the median; CPU time and memory are ours / the best peer's."""
     lines = [
         f"| model | Intarsia, ms | {' | '.join(f'{peer}, ms' for peer in PEERS.values())} | ratio | of medians |"
         " of the FMA peak | CPU time of a run, ms | memory, MB |",
@@ -144,7 +144,7 @@ def draw(models: list[dict], path: pathlib.Path) -> None:
     import matplotlib
 
     matplotlib.use("svg")
-    matplotlib.rcParams["svg.hashsalt"] = "intarsia"  # else every picture has other ids
+    matplotlib.rcParams["svg.hashsalt"] = "intarsia"  # otherwise every picture has different ids
     from matplotlib import pyplot
 
     figure, axes = pyplot.subplots(figsize=(9, 3.5), layout="constrained")
@@ -200,8 +200,8 @@ def write_documents(report: dict) -> None:
         "# Performance",
         "",
         "Written by `make bench` (`bench/report.py`). f32, batch 1, measured by `intarsia bench`: a process per",
-        "runtime, rounds in turn, waiting processes idle. Times are the least of all runs, in brackets the median. Ratio = the",
-        "best peer's time / ours, both from this one run: above 1, we are faster. Absolute times differ from machine to",
+        "runtime, rounds in turn, waiting processes idle. Times are the minimum of all runs, in brackets the median. Ratio = the",
+        "best peer's time / ours, both from the same run: above 1, we are faster. Absolute times differ from machine to",
         "machine. CPU time and memory are ours / the best peer's.",
         "",
         f"Peers: {versions} (f32; the better of latency hint and one stream). Processor: {report['processor']}, "
@@ -211,8 +211,8 @@ def write_documents(report: dict) -> None:
             f"{gflops:.0f} GFLOP/s at {threads} thread{'s' if threads > 1 else ''}"
             for threads, gflops in peak.items()
         )
-        + "; the part of it counts products",
-        "and convolutions in direct arithmetic: Winograd may pass 100%. Load average before the measurement: "
+        + "; the percentages of it count products",
+        "and convolutions in direct arithmetic: Winograd may exceed 100%. Load average before the measurement: "
         f"{report['load_before']:.1f} (idle: near 0).",
         "",
         "![ratios](performance.svg)",

@@ -1,7 +1,7 @@
 // What a region in TensorFlow costs above the session's own call: one small addition, inputs in place, the
 // output adopted.
 //
-// Prints one JSON object; times are nanoseconds a call, the median of rounds taken in turn.
+// Prints one JSON object; times are nanoseconds per call, the median of rounds taken in turn.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -44,7 +44,7 @@ Graph make_graph() {
   return graph;
 }
 
-/// TF_SessionRun as a user writes it who has the tensors and the status at hand; the result is given back.
+/// TF_SessionRun as called by a user who already has the tensors and the status; the result is released.
 class BareCall {
  public:
   BareCall(const tf::Library& library, const tf::RegionSession& region, tf::TF_Tensor* a, tf::TF_Tensor* b)

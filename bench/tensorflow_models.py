@@ -22,7 +22,7 @@ MODELS = ROOT / "build/models/tensorflow"
 TITLE = "## TensorFlow models"
 CLASSIFIERS = ("resnet50", "mobilenetv2", "inceptionv3", "efficientnetb0", "densenet121")
 NO_SLOWER = 1 / 1.02  # by more than the noise
-# Model -> the least ratio (TensorFlow's time / ours) at one thread that it is to have.
+# Model -> the least ratio (TensorFlow's time / ours) at one thread that it should have.
 GOALS = {
     **dict.fromkeys(CLASSIFIERS, NO_SLOWER),
     "jpeg_classifier": 1.5,
@@ -55,7 +55,7 @@ def model_path(name: str) -> pathlib.Path:
 
 
 def options_of(name: str, folder: pathlib.Path) -> tuple[list[str], list[str]]:
-    """What compiling takes, and what running takes: the stored inputs as files."""
+    """Arguments for compiling and for running: the stored inputs as files."""
     library = MODELS / f"{name}.so"
     compiling = ["--op-library", str(library)] if library.exists() else []
     running = list(compiling)
@@ -123,7 +123,7 @@ def describe_regions(targets: list[str]) -> str:
 
 def table(models: list[dict], threads: int) -> list[str]:
     lines = [
-        "| model | regions | Intarsia, ms | TensorFlow, ms | ratio | of medians | goal | runs a second | CPU time of a run, ms | memory, MB |",
+        "| model | regions | Intarsia, ms | TensorFlow, ms | ratio | of medians | goal | runs per second | CPU time of a run, ms | memory, MB |",
         "|---" * 10 + "|",
     ]
     for model in models:
@@ -151,7 +151,7 @@ def table(models: list[dict], threads: int) -> list[str]:
 
 
 def missed_goals(report: dict) -> list[str]:
-    """Lines that say what is slower than it is to be: both the least and the median must reach the goal."""
+    """Lines that say what is slower than its goal: both the least and the median must reach it."""
     missed = []
     for model in report["models"]:
         ratios = [model["runs"][THREADS[0]][kind] for kind in ("ratio_min", "ratio_median")]
@@ -186,7 +186,7 @@ def section(report: dict) -> list[str]:
     missed = missed_goals(report)
     lines += [
         f"A call of a framework region: {call['region_run_ns']} ns, of the session itself {call['bare_run_ns']} ns: {call['overhead_ns']} ns above",
-        f"it (goal: under {CALL_GOAL_NS}). Nothing is copied at its border (`tests/backends/tensorflow/region.cc`).",
+        f"it (goal: under {CALL_GOAL_NS}). Nothing is copied at its boundary (`tests/backends/tensorflow/region.cc`).",
         "",
         "Goals missed: " + ("; ".join(missed) if missed else "none") + ".",
         "",

@@ -28,7 +28,7 @@ struct BenchOptions {
   intarsia::CompileOptions compile;
 };
 
-/// What can be compared with, and in which configurations: the best one counts.
+/// The runtimes to compare with, and their configurations: the best one counts.
 const std::map<std::string, std::vector<std::string>> peers = {
     {"onnxruntime", {""}},
     {"openvino", {"latency_hint", "one_stream"}},
@@ -40,7 +40,7 @@ class TemporaryFolder {
  public:
   TemporaryFolder() : path_((std::filesystem::temp_directory_path() / "intarsia-bench-XXXXXX").string()) {
     if (mkdtemp(path_.data()) == nullptr)
-      throw intarsia::Error("cannot make a temporary folder '" + path_ +
+      throw intarsia::Error("cannot create a temporary folder '" + path_ +
                             "'; set TMPDIR to a folder that can be written");
   }
   ~TemporaryFolder() {
@@ -80,7 +80,7 @@ Contenders start_contenders(const std::vector<std::string>& against) {
   return contenders;
 }
 
-/// What is timed: the program and the model that it was made from.
+/// What is timed: the program and the model that it was compiled from.
 struct Subject {
   std::string program, model;
   int threads = 1;
@@ -88,10 +88,10 @@ struct Subject {
   std::vector<intarsia::Argument> inputs;
 };
 
-/// Is told what goes on, and how much of it all is done.
+/// Called with what is being done, and how much of everything is done.
 using ShowProgress = std::function<void(const std::string& phase, double part)>;
 
-/// Parts of a bench's time, by and large: until the model is compiled, until all runtimes have opened it.
+/// Rough parts of a bench's time: until the model is compiled, until all runtimes have opened it.
 constexpr double compiled_at = 0.4, opened_at = 0.5;
 
 Subject prepare(const BenchOptions& options, bool is_program, const std::string& compiled,
@@ -133,7 +133,7 @@ Json write_inputs(const InputValues& values, const TemporaryFolder& folder) {
   return files;
 }
 
-/// What a contender's outputs are, as differences from those of the first.
+/// A contender's outputs, as differences from those of the first.
 Json compare(const Json& ours, const Json& theirs) {
   if (ours.size() != theirs.size())
     throw intarsia::Error(fmt::format("has {} outputs, intarsia {}", theirs.size(), ours.size()));
@@ -150,7 +150,7 @@ Json compare(const Json& ours, const Json& theirs) {
   return compared;
 }
 
-/// Of a runtime with several configurations the one with the smallest median; ours first.
+/// For a runtime with several configurations, the one with the smallest median; ours first.
 Json best_results(const Contenders& contenders, const std::vector<Json>& differences) {
   Json results = Json::array();
   for (size_t i = 0; i < contenders.size(); ++i) {
@@ -165,7 +165,7 @@ Json best_results(const Contenders& contenders, const std::vector<Json>& differe
   return results;
 }
 
-/// Who the best peer is and how many times our time it takes; null without peers.
+/// The best peer and how many times our time it takes; null without peers.
 Json compare_times(const Json& results) {
   if (results.size() < 2) return {{"best_peer", nullptr}, {"ratio_median", nullptr}, {"ratio_min", nullptr}};
   const auto least = [&](const char* field) {
@@ -218,7 +218,7 @@ Json bench(const BenchOptions& options, bool is_program, const ShowProgress& pro
 std::string print_report(const Json& report, const std::string& path) {
   const int threads = report["threads"];
   std::string text = fmt::format("{}, {} thread{}\n", path, threads, threads == 1 ? "" : "s");
-  text += fmt::format("  {:<14}{:>9}{:>9}{:>9}{:>9}{:>9}{:>10}  {}\n", "ms a run:", "min", "median", "p99",
+  text += fmt::format("  {:<14}{:>9}{:>9}{:>9}{:>9}{:>9}{:>10}  {}\n", "ms per run:", "min", "median", "p99",
                       "cpu", "runs/s", "MB", "largest difference");
   for (const Json& result : report["results"]) {
     double difference = 0;
@@ -241,14 +241,14 @@ std::string print_report(const Json& report, const std::string& path) {
   return text;
 }
 
-/// The first output on which another runtime and we do not agree, as an error.
+/// The first output on which another runtime disagrees with ours, as an error.
 void throw_mismatch(const Json& report, const std::string& path) {
   for (const Json& result : report["results"]) {
     if (result["outputs"].is_null()) continue;
     for (const Json& output : result["outputs"]) {
       if (output["ok"].get<bool>()) continue;
       throw intarsia::Error(
-          fmt::format("{}: output '{}' is not that of {}: {}", path, output["name"].get<std::string>(),
+          fmt::format("{}: output '{}' differs from that of {}: {}", path, output["name"].get<std::string>(),
                       result["runtime"].get<std::string>(), output["why"].get<std::string>()));
     }
   }
@@ -292,7 +292,7 @@ void add_bench_command(CLI::App& app) {
   add_verbosity_options(*command, options->verbosity);
   add_compile_options(*command, options->compile);
   command->footer(
-      "Each runtime has a process of its own. They run in turn, at least 10 runs at a time with pauses of "
+      "Each runtime has its own process. They run in turn, at least 10 runs at a time with pauses of "
       "100 ms;\n"
       "a turn counts only if the others were idle meanwhile, and begins when each thread has a core of its "
       "own.\n\n"

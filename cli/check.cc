@@ -50,7 +50,7 @@ void print_report(const Json& report) {
 void throw_mismatch(const Json& report) {
   for (const Json& output : report["outputs"]) {
     if (output["ok"].get<bool>()) continue;
-    throw intarsia::Error(fmt::format("{}: output '{}' is not that of {}: {}",
+    throw intarsia::Error(fmt::format("{}: output '{}' differs from that of {}: {}",
                                       report["subject"].get<std::string>(), output["name"].get<std::string>(),
                                       report["against"].get<std::string>(),
                                       output["why"].get<std::string>()));
@@ -95,20 +95,20 @@ void add_check_command(CLI::App& app) {
       ->type_name("MODEL");
   command
       ->add_option("--against", options->check.against,
-                   "Who to compare with (default: the first that is there)")
+                   "What to compare with (default: the first that is available)")
       ->check(CLI::IsMember({"onnxruntime", "tensorflow", "reference"}))
       ->type_name("FRAMEWORK|reference");
   command
       ->add_option("--rtol", options->check.rtol,
-                   "Allowed difference, of the largest number in the output (default: 1e-3)")
+                   "Allowed difference, relative to the largest number in the output (default: 1e-3)")
       ->check(CLI::NonNegativeNumber)
       ->type_name("R");
-  command->add_option("--atol", options->check.atol, "Allowed difference on top (default: 1e-5)")
+  command->add_option("--atol", options->check.atol, "Additional allowed difference (default: 1e-5)")
       ->check(CLI::NonNegativeNumber)
       ->type_name("A");
   command->add_flag("--bisect", options->check.bisect,
-                    "After a mismatch, look for the first node whose value is wrong (of a program: compile "
-                    "its model anew)");
+                    "After a mismatch, look for the first node whose value is wrong (for a program: compile "
+                    "its model again)");
   command->add_flag("--json", options->json, "One JSON object on standard output (docs/json.md)");
   add_verbosity_options(*command, options->verbosity);
   add_compile_options(*command, options->check.compile);

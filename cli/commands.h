@@ -1,4 +1,4 @@
-// One function a command, each in the file of its name: adds the command to the program's command line. A
+// One function per command, each in the file of its name: adds the command to the command line. A
 // command throws UsageError when it was used wrongly (exit status 2) and intarsia::Error when its work failed
 // (1).
 #pragma once

@@ -39,7 +39,7 @@ std::string print_plan(const Json& report) {
   return others.empty() ? text : fmt::format("{} ({})", text, others);
 }
 
-/// What one function takes, gives, and runs on.
+/// What one function takes, returns, and runs on.
 std::string print_function(const Json& report) {
   std::string text;
   for (const Json& port : report["inputs"])
@@ -48,7 +48,7 @@ std::string print_function(const Json& report) {
     text += fmt::format("  output    {}: {}\n", port["name"].get<std::string>(), print_type(port));
   for (const Json& symbol : report["symbols"]) {
     if (!symbol["by_default"].get<bool>()) continue;
-    text += fmt::format("  note      the size '{}' is open and became 1; choose it with --shape\n",
+    text += fmt::format("  note      the size '{}' is open and became 1; set it with --shape\n",
                         symbol["symbol"].get<std::string>());
   }
   for (const Json& region : report["regions"]) {
@@ -91,7 +91,7 @@ void print_compile_report(const Json& report) {
                         tuning["measured"].get<int>() + tuning["remembered"].get<int>(),
                         tuning["measured"].get<int>());
   for (const Json& kernel : report["code_generation"]["given_up"])
-    text += fmt::format("  warning   computed in another way: {}\n", kernel.get<std::string>());
+    text += fmt::format("  warning   computed another way: {}\n", kernel.get<std::string>());
   if (!tuning["warning"].is_null())
     text += fmt::format("  warning   {}\n", tuning["warning"].get<std::string>());
   text += fmt::format("  took      {:.2f} s\n", report["compile_seconds"].get<double>());
@@ -105,7 +105,7 @@ void compile(CompileOptions& options) {
   options.compile.progress = [&](const std::string& phase, int done, int total) {
     display->show(phase, static_cast<double>(done) / total);
   };
-  // Standard output holds the object alone, if there is one.
+  // Standard output holds only the object, if there is one.
   options.compile.print = [&](const std::string& text) {
     display->clear();
     std::fputs(text.c_str(), options.json ? stderr : stdout);
@@ -138,10 +138,10 @@ void add_compile_command(CLI::App& app) {
   add_compile_options(*command, options->compile);
   command->add_flag("--strip-names", options->compile.strip_names,
                     "Leave the names of the model's nodes out of the program");
-  command->add_flag("--dry-run", options->compile.dry_run, "Do all but writing the program");
+  command->add_flag("--dry-run", options->compile.dry_run, "Do everything except writing the program");
   command
       ->add_option("--print-after", options->compile.print_after,
-                   "Print what the pass, or a backend's step as in halide.fuse, made")
+                   "Print the result of the pass, or of a backend's step as in halide.fuse")
       ->type_name("PASS")
       ->allow_extra_args(false);
   command->add_option("--stop-after", options->compile.stop_after, "Stop after the pass, without a program")
@@ -154,6 +154,6 @@ void add_compile_command(CLI::App& app) {
       "  intarsia compile bert.onnx --shape ids=1x128 --shape mask=1x128\n"
       "  intarsia compile net.onnx -d cpu,accel=sim:0 --pin 'conv*=reference@accel'\n"
       "  intarsia compile net.onnx --dry-run --print-after place_nodes\n\n"
-      "A PASS that there is not gives the list of passes.");
+      "An unknown PASS gives the list of passes.");
   command->callback([options] { compile(*options); });
 }

@@ -38,7 +38,7 @@ void add_compile_options(CLI::App& command, intarsia::CompileOptions& options) {
       ->type_name("auto|none");
   command
       .add_option("--cpu", options.cpu,
-                  "Make code for native, x86-64-v2, x86-64-v3 or x86-64-v4 (default: native)")
+                  "Generate code for native, x86-64-v2, x86-64-v3 or x86-64-v4 (default: native)")
       ->type_name("LEVEL");
   command
       .add_option(
@@ -52,7 +52,7 @@ void add_compile_options(CLI::App& command, intarsia::CompileOptions& options) {
                   "measuring whole plans (default: fast)")
       ->check(CLI::IsMember({"off", "fast", "full"}))
       ->type_name("off|fast|full");
-  command.add_option("--tune-seconds", options.tune_seconds, "Measure for at most so long")
+  command.add_option("--tune-seconds", options.tune_seconds, "Measure for at most this long")
       ->check(CLI::Range(0.0, 1e9))
       ->type_name("S");
   command
@@ -63,12 +63,11 @@ void add_compile_options(CLI::App& command, intarsia::CompileOptions& options) {
                   "Signature of a SavedModel, a function of the program (default: serving_default, or all)")
       ->type_name("NAME")
       ->allow_extra_args(false);
-  command.add_option("--op-library", options.op_libraries, "Library with TensorFlow operators of your own")
+  command.add_option("--op-library", options.op_libraries, "Library with your own TensorFlow operators")
       ->type_name("TF_OPS.so")
       ->allow_extra_args(false);
   command
-      .add_option("--kernels", options.kernels,
-                  "Library with kernels of your own (include/intarsia/kernel.h)")
+      .add_option("--kernels", options.kernels, "Library with your own kernels (include/intarsia/kernel.h)")
       ->type_name("LIB.so")
       ->allow_extra_args(false);
 }
@@ -78,7 +77,7 @@ void refuse_compile_options(const CLI::App& command, const std::vector<std::stri
     if (command.count(name) == 0 || std::find(allowed.begin(), allowed.end(), name) != allowed.end())
       continue;
     throw UsageError(std::string(name) +
-                     " says how to compile a model, but a program is given, which is compiled already");
+                     " says how to compile a model, but a program is given, which is already compiled");
   }
 }
 

@@ -44,7 +44,7 @@ class OpenedWork {
     for (const intarsia::Value& value : outputs_()) {
       const std::string file =
           (std::filesystem::path(folder) / fmt::format("{}.npy", written.size())).string();
-      if (value.kind() != INTARSIA_TENSOR) throw intarsia::Error("has outputs that are no tensors");
+      if (value.kind() != INTARSIA_TENSOR) throw intarsia::Error("has outputs that are not tensors");
       std::filesystem::create_directories(folder);
       write_npy(file, value.tensor());
       written.push_back({{"name", value.tensor().name}, {"dtype", value.dtype()}, {"file", file}});
@@ -110,7 +110,7 @@ double percentile(const std::vector<double>& sorted, double part) {
 
 constexpr auto pause = std::chrono::milliseconds(100);
 
-/// Waits until each thread has a core of its own, but no longer than `most` seconds. Returns the seconds.
+/// Waits until each thread has its own core, but no longer than `most` seconds. Returns the seconds.
 double wait_for_cores(int threads, double most) {
   const auto start = Clock::now();
   while (!intarsia::Compiler::get().has_free_cores(threads) && seconds_since(start) < most)
@@ -142,10 +142,10 @@ Json Contender::open(const Work& work) {
                                      {"op_libraries", work.op_libraries},
                                      {"folder", work.folder + "/" + runtime_ + configuration_}}}});
   version_ = reply["version"];
-  constexpr size_t least_runs = 10;
-  constexpr double least_round_ms = 50;
+  constexpr size_t min_runs = 10;
+  constexpr double min_round_ms = 50;
   const std::vector<double> first = sorted(worker_->ask({{"runs", 1}}));
-  runs_per_round_ = std::max(least_runs, static_cast<size_t>(least_round_ms / std::max(first[0], 1e-3)));
+  runs_per_round_ = std::max(min_runs, static_cast<size_t>(min_round_ms / std::max(first[0], 1e-3)));
   return reply["outputs"];
 }
 
@@ -199,7 +199,7 @@ Json Contender::report() const {
 
 double measure(const std::vector<std::unique_ptr<Contender>>& contenders, int threads, double seconds,
                const std::function<void(double)>& progress) {
-  constexpr size_t least_rounds = 3, most_turns_without = 10;
+  constexpr size_t min_rounds = 3, max_turns_without = 10;
   const auto start = Clock::now();
   double waited = 0;
   for (size_t turn = 0;; ++turn) {
@@ -207,11 +207,11 @@ double measure(const std::vector<std::unique_ptr<Contender>>& contenders, int th
         std::min_element(contenders.begin(), contenders.end(),
                          [](const auto& a, const auto& b) { return a->rounds() < b->rounds(); });
     const size_t rounds = (*fewest)->rounds();
-    const double by_rounds = static_cast<double>(rounds) / least_rounds;
+    const double by_rounds = static_cast<double>(rounds) / min_rounds;
     const double done = std::min((seconds_since(start) - waited) / seconds, by_rounds);
     progress(std::min(done, 1.0));
     if (done >= 1) return waited;
-    if (turn > most_turns_without + least_rounds * (rounds + 1)) {
+    if (turn > max_turns_without + min_rounds * (rounds + 1)) {
       throw intarsia::Error(
           fmt::format("nothing to compare: {}, and so in all but {} of {} rounds; try again",
                       (*fewest)->disturber(), rounds, turn));

@@ -1,4 +1,4 @@
-// A runtime that bench times, and the rounds in which it does so.
+// A runtime that bench times, and the rounds of timing.
 #pragma once
 
 #include <functional>
@@ -8,19 +8,19 @@
 
 #include "worker.h"
 
-/// What a contender is to open. Files, because it opens them in another process.
+/// What a contender opens. Files, because it opens them in another process.
 struct Work {
   std::string path;  // of the program (intarsia) or the model (all others)
   int threads = 1;
   Json inputs;                            // [{"name","dtype" (intarsia_dtype),"file"}]
   std::string folder;                     // where it may write its outputs
   std::string signature;                  // of a SavedModel
-  std::vector<std::string> op_libraries;  // TensorFlow operators of the user's
+  std::vector<std::string> op_libraries;  // libraries of the user's TensorFlow operators
 };
 
 class Contender {
  public:
-  /// Starts its process; to be called before any library is opened. `configuration` may be empty.
+  /// Starts its process; call it before any library is opened. `configuration` may be empty.
   Contender(std::string runtime, std::string configuration);
 
   /// Opens `work`, runs it a few times, and returns the outputs: [{"name","dtype","file"}].
@@ -31,7 +31,7 @@ class Contender {
   const std::string& runtime() const { return runtime_; }
   size_t rounds() const { return rounds_; }
   double median_ms() const;
-  /// Who was not idle when a round was discarded last; empty if none was.
+  /// Which process was not idle when a round was last discarded; empty if none was.
   const std::string& disturber() const { return disturber_; }
   /// An entry of `results` (docs/json.md).
   Json report() const;
@@ -45,9 +45,9 @@ class Contender {
   std::vector<double> milliseconds_;  // of all runs that count
 };
 
-/// Rounds in turn, for about `seconds`, at least three that count of each. Throws when the machine never gets
-/// quiet enough for that. Before a turn it waits until each of `threads` threads has a core of its own, in
-/// all for at most three times `seconds`; returns how many seconds that took. `progress` is told the part
+/// Rounds in turn, for about `seconds`, at least three that count of each. Throws if the machine never gets
+/// quiet enough for that. Before a turn it waits until each of `threads` threads has its own core, in
+/// total for at most three times `seconds`; returns how many seconds that took. `progress` gets the part
 /// that is done, 0 to 1.
 double measure(const std::vector<std::unique_ptr<Contender>>& contenders, int threads, double seconds,
                const std::function<void(double)>& progress);

@@ -40,9 +40,9 @@ void devices(bool json) {
   if (report["backends"].is_null()) text += fmt::format("  none: {}\n", why_no_backends);
   for (const Json& backend : report["backends"]) {
     const bool present = backend["present"].get<bool>();
-    text += fmt::format(
-        "  {:<12} {}\n", backend["name"].get<std::string>(),
-        present ? backend["version"].get<std::string>() : "not here: " + backend["why"].get<std::string>());
+    text += fmt::format("  {:<12} {}\n", backend["name"].get<std::string>(),
+                        present ? backend["version"].get<std::string>()
+                                : "not available: " + backend["why"].get<std::string>());
   }
   std::fputs(text.c_str(), stdout);
 }

@@ -25,7 +25,7 @@ void explain(const ExplainOptions& options) {
 }  // namespace
 
 void add_explain_command(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("explain", "Say who runs what, and why");
+  CLI::App* command = app.add_subcommand("explain", "Show which backend runs each node, and why");
   auto options = std::make_shared<ExplainOptions>();
   command->add_option("path", options->path, "A model (it is placed, but not compiled) or a program")
       ->required()

@@ -28,7 +28,7 @@ std::vector<char> read_file(const std::string& path, size_t most) {
     const ssize_t count = read(descriptor, bytes.data() + done, bytes.size() - done);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) throw failed(std::strerror(errno));
-    if (count == 0) throw failed("it got shorter meanwhile");
+    if (count == 0) throw failed("it was truncated while being read");
     done += static_cast<size_t>(count);
   }
   return bytes;

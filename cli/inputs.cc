@@ -70,7 +70,7 @@ std::map<std::string, std::string> parse_input_files(const std::vector<std::stri
 }
 
 std::string FileNames::make(const std::string& name) {
-  constexpr size_t most = 150;  // leaves room for an ending within 255, the limit of common file systems
+  constexpr size_t most = 150;  // leaves room for a suffix within 255, the limit of common file systems
   std::string safe = name.substr(0, most);
   for (char& c : safe) {
     const bool plain =

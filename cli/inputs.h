@@ -32,14 +32,14 @@ class InputValues {
   const Json& notes() const { return notes_; }
 
  private:
-  std::vector<intarsia::Argument> inputs_;  // whose names the tensors point to
-  std::list<Array> arrays_;                 // behind the tensors
-  std::list<intarsia::View> views_;         // whose shapes they point to
+  std::vector<intarsia::Argument> inputs_;  // owns the names that the tensors point to
+  std::list<Array> arrays_;                 // memory of the tensors
+  std::list<intarsia::View> views_;         // owns the shapes that they point to
   std::vector<intarsia_tensor> tensors_;
   Json notes_ = Json::array();
 };
 
-/// "a/b:0" -> "a_b_0": what any file system takes; not twice the same from one object.
+/// "a/b:0" -> "a_b_0": what any file system accepts; never the same twice from one object.
 class FileNames {
  public:
   std::string make(const std::string& name);

@@ -3,8 +3,8 @@
 
 #include <intarsia/intarsia_compile.hpp>
 
-/// Makes options.is_cancelled tell of SIGINT, SIGTERM and SIGHUP, until it goes. A second such signal ends
-/// the process at once. One at a time.
+/// Makes options.is_cancelled report SIGINT, SIGTERM and SIGHUP during its lifetime. A second such signal
+/// ends the process at once. One at a time.
 class InterruptGuard {
  public:
   explicit InterruptGuard(intarsia::CompileOptions& options);

@@ -1,4 +1,4 @@
-// The command line: a thin skin over include/intarsia.
+// The command line: a thin layer over include/intarsia.
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -9,7 +9,7 @@
 
 namespace {
 
-/// An error is one line, whatever names and messages of other libraries hold.
+/// An error is one line, whatever names and messages of other libraries contain.
 int report(std::string message, int status) {
   for (char& c : message) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
@@ -21,7 +21,7 @@ int report(std::string message, int status) {
 constexpr int work_failed = 1;
 constexpr int wrong_usage = 2;
 
-/// Wrong usage is what the user can mend on the command line: an option, an input.
+/// Wrong usage is what the user can fix on the command line: an option, an input.
 int status_of(const intarsia::Error& error) {
   return error.kind() == INTARSIA_ERROR_INVALID_ARGUMENT ? wrong_usage : work_failed;
 }
@@ -34,7 +34,7 @@ void parse_and_run(CLI::App& app, int argc, char** argv) {
   }
 }
 
-/// A full disk behind standard output shows here, if not before.
+/// A full disk shows here, at the latest, if standard output is a file.
 void check_printed() {
   const int flushed = std::fflush(stdout);
   const std::string why = flushed != 0 ? std::string(": ") + std::strerror(errno) : "";

@@ -61,7 +61,7 @@ void append_utf8(uint32_t code, std::string& text) {
   }
 }
 
-/// One element of fixed width without the zeros that fill it up.
+/// One element of fixed width without its padding zeros.
 std::string read_string(const char* data, const NpyType& type, const std::string& path) {
   if (type.letter == 'S') {
     size_t size = type.bytes;
@@ -74,13 +74,13 @@ std::string read_string(const char* data, const NpyType& type, const std::string
   std::string text;
   for (uint32_t code : codes) {
     if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
-      throw Error(fmt::format("{}: holds {:#x}, which is no Unicode character", path, code));
+      throw Error(fmt::format("{}: holds {:#x}, which is not a Unicode character", path, code));
     append_utf8(code, text);
   }
   return text;
 }
 
-/// One element a byte to packed ones, the first in the lowest bits.
+/// One element per byte to packed ones, the first in the lowest bits.
 std::vector<char> pack(const std::vector<char>& from, int32_t dtype, const std::string& path) {
   const int bits = dtype_bits(dtype);
   const size_t per_byte = static_cast<size_t>(8 / bits);
@@ -111,7 +111,7 @@ std::vector<char> unpack(const char* data, size_t count, int32_t dtype) {
   return to;
 }
 
-/// Strings at one width, which is that of the longest.
+/// Strings at a uniform width, that of the longest.
 std::vector<char> pad_strings(const intarsia_string* strings, size_t count, size_t width) {
   std::vector<char> bytes(count * width, 0);
   for (size_t i = 0; i < count; ++i) {
@@ -160,7 +160,7 @@ Array read_npy(const std::string& path, int32_t wanted) {
   if (array.dtype == INTARSIA_STRING) {
     const auto count = static_cast<size_t>(count_elements(header.shape));
     if (type.bytes == 0 && count > (size_t{1} << 20))
-      throw Error(path + ": holds a great many strings of no length; the file is damaged");
+      throw Error(path + ": holds too many empty strings; the file is damaged");
     for (size_t i = 0; i < count; ++i)
       array.strings.push_back(read_string(file.data() + i * type.bytes, type, path));
   } else {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-/// A tensor in memory of its own.
+/// A tensor that owns its memory.
 struct Array {
   int32_t dtype = INTARSIA_UNDEFINED;
   std::vector<int64_t> shape;
@@ -17,14 +17,14 @@ struct Array {
   intarsia::View view();
 };
 
-/// Throws intarsia::Error with the file's name for anything that is no well-formed file of numbers or strings
-/// in little-endian order. `wanted` (may be INTARSIA_UNDEFINED) tells types apart that NumPy has no name for:
-/// raw elements (V1, V2) become 8-bit floats or bf16, and bytes become 4-bit and 2-bit elements. Strings
-/// become UTF-8 text.
+/// Throws intarsia::Error with the file's name for anything that is not a well-formed file of numbers or
+/// strings in little-endian order. `wanted` (may be INTARSIA_UNDEFINED) distinguishes types that NumPy has no
+/// name for: raw elements (V1, V2) become 8-bit floats or bf16, and bytes become 4-bit and 2-bit elements.
+/// Strings become UTF-8 text.
 Array read_npy(const std::string& path, int32_t wanted);
 
 /// Writes the file whole or not at all. bf16 is written as raw V2, 8-bit and 4-bit floats as V1, 4-bit and
-/// 2-bit integers one a byte, strings as fixed-width bytes (S). Throws intarsia::Error.
+/// 2-bit integers one per byte, strings as fixed-width bytes (S). Throws intarsia::Error.
 void write_npy(const std::string& path, const intarsia_tensor& tensor);
 
 /// Number of elements; throws intarsia::Error when it does not fit.

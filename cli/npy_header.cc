@@ -109,7 +109,7 @@ struct TypeName {
   int32_t dtype;
 };
 
-/// What NumPy has a name for.
+/// Types that NumPy has a name for.
 constexpr TypeName type_names[] = {
     {'b', 1, INTARSIA_BOOL}, {'u', 1, INTARSIA_U8},    {'u', 2, INTARSIA_U16}, {'u', 4, INTARSIA_U32},
     {'u', 8, INTARSIA_U64},  {'i', 1, INTARSIA_I8},    {'i', 2, INTARSIA_I16}, {'i', 4, INTARSIA_I32},
@@ -122,7 +122,7 @@ bool is_raw(int32_t dtype) {
          (dtype >= INTARSIA_F8E4M3FN && dtype <= INTARSIA_F8E5M2FNUZ);
 }
 
-/// Bytes of one element in a file: packed elements are spread, one a byte.
+/// Bytes of one element in a file: packed elements take one byte each.
 size_t file_bytes(int32_t dtype) { return static_cast<size_t>(std::max(dtype_bits(dtype), 8)) / 8; }
 
 }  // namespace
@@ -130,7 +130,7 @@ size_t file_bytes(int32_t dtype) { return static_cast<size_t>(std::max(dtype_bit
 NpyHeader parse_npy_header(const std::vector<char>& file, const std::string& path) {
   constexpr size_t fixed = 8;  // magic and version
   if (file.size() < fixed + 2 || std::memcmp(file.data(), "\x93NUMPY", 6) != 0)
-    throw Error(path + ": is no .npy file");
+    throw Error(path + ": is not a .npy file");
   const int version = file[6];
   if (version < 1 || version > 3)
     throw Error(fmt::format("{}: is a .npy file of version {}; want 1, 2 or 3", path, version));

@@ -12,13 +12,13 @@ using Json = nlohmann::ordered_json;
 const char* dtype_name(int32_t dtype);
 /// "f32[1,3,224,224]"
 std::string print_type(const std::string& dtype, const std::vector<int64_t>& shape);
-/// The same of an input or output in a report: {"dtype","shape"}, unknown sizes as "?".
+/// The same for an input or output in a report: {"dtype","shape"}, unknown sizes as "?".
 std::string print_type(const Json& port);
-/// {"dtype","shape"} of a tensor; nulls for what is none.
+/// {"dtype","shape"} of a tensor; nulls for anything else.
 Json describe_tensor(const intarsia_tensor& tensor);
 /// "4.7 MB"
 std::string print_bytes(double bytes);
 /// "3 regions", "1 region"
 std::string count_of(size_t count, const std::string& noun);
-/// One object on standard output. Bytes of names that are no UTF-8 are replaced.
+/// One object on standard output. Bytes of names that are not UTF-8 are replaced.
 void print_json(const Json& json);

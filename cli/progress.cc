@@ -17,11 +17,11 @@ double seconds(std::chrono::steady_clock::duration time) {
 void add_verbosity_options(CLI::App& command, Verbosity& verbosity) {
   CLI::Option* quiet = command.add_flag_callback(
       "-q,--quiet", [&verbosity] { verbosity = Verbosity::quiet; },
-      "Show no progress: results and errors alone");
+      "Show no progress: only results and errors");
   command
       .add_flag_callback(
           "-v,--verbose", [&verbosity] { verbosity = Verbosity::verbose; },
-          "Tell on standard error how long each phase took")
+          "Report on standard error how long each phase took")
       ->excludes(quiet);
 }
 
@@ -65,7 +65,7 @@ void ProgressDisplay::draw_bar() {
   drawn_ = true;
 }
 
-/// At most ten of them, and none for what is done in a moment.
+/// At most ten of them, and none for work that is done in a moment.
 void ProgressDisplay::print_line() {
   constexpr double pause = 3;
   if (part_ < next_line_ || part_ >= 1 || seconds(Clock::now() - last_line_) < pause) return;
@@ -75,7 +75,7 @@ void ProgressDisplay::print_line() {
 }
 
 std::string ProgressDisplay::time_left() const {
-  constexpr double least = 0.05;  // before that nothing can be said
+  constexpr double least = 0.05;  // too early to estimate before that
   const double spent = seconds(Clock::now() - start_);
   if (spent < 1 || part_ < least) return "";
   return fmt::format(", {:.0f} s left", spent * (1 - part_) / part_);

@@ -1,4 +1,4 @@
-// Shows how far a compile or a measurement is.
+// Shows the progress of a compile or a measurement.
 #pragma once
 
 #include <chrono>
@@ -11,17 +11,17 @@ enum class Verbosity { quiet, normal, verbose };
 /// Adds -q,--quiet and -v,--verbose. `verbosity` must outlive the command.
 void add_verbosity_options(CLI::App& command, Verbosity& verbosity);
 
-/// On standard error: on a terminal a bar with the time that is left, else a line now and then for work that
+/// On standard error: on a terminal a bar with the remaining time, else a line now and then for work that
 /// takes seconds; verbose also a line for each phase that took a tenth of a second. Never goes back.
 class ProgressDisplay {
  public:
   explicit ProgressDisplay(Verbosity verbosity);
-  ~ProgressDisplay();  // wipes the bar
+  ~ProgressDisplay();  // erases the bar
   ProgressDisplay(const ProgressDisplay&) = delete;
   ProgressDisplay& operator=(const ProgressDisplay&) = delete;
-  /// `part` of all work is done, and this phase goes on.
+  /// `part` of all work is done, and this phase is in progress.
   void show(const std::string& phase, double part);
-  /// Wipes the bar, so that other output can follow.
+  /// Erases the bar, so that other output can follow.
   void clear();
 
  private:

@@ -55,15 +55,15 @@ std::string preview(const intarsia_tensor& tensor) {
   return fmt::format("= {}{}", fmt::join(parts, ", "), count > most ? ", ..." : "");
 }
 
-/// Writes outputs, and the elements of sequences one by one, and says so in JSON.
+/// Writes outputs, and the elements of sequences one by one, and reports them in JSON.
 class OutputWriter {
  public:
-  /// No file of `inputs` is replaced.
+  /// No file of `inputs` may be replaced.
   OutputWriter(std::string folder, std::vector<std::string> inputs)
       : folder_(std::move(folder)), inputs_(std::move(inputs)) {
     std::error_code error;
     if (!folder_.empty()) std::filesystem::create_directories(folder_, error);
-    if (error) throw intarsia::Error(folder_ + ": the folder cannot be made: " + error.message());
+    if (error) throw intarsia::Error(folder_ + ": cannot create the folder: " + error.message());
   }
 
   Json write(const std::string& name, const intarsia_tensor& tensor) {
@@ -257,13 +257,12 @@ void add_run_command(CLI::App& app) {
   command->add_option("--threads", options->threads, "Threads (default: as compiled)")
       ->check(CLI::Range(1, 1024))
       ->type_name("N");
-  command
-      ->add_option("--dump", options->dump, "Write values that pass between regions, too, whose name matches")
+  command->add_option("--dump", options->dump, "Also write values passed between regions whose name matches")
       ->type_name("GLOB");
-  command->add_option("--runs", options->runs, "Run so often; the time told is the median")
+  command->add_option("--runs", options->runs, "Run this often; the reported time is the median")
       ->check(CLI::Range(1, 1000000))
       ->type_name("N");
-  command->add_option("--trace", options->trace, "What ran when, for ui.perfetto.dev")
+  command->add_option("--trace", options->trace, "Write what ran when, for ui.perfetto.dev")
       ->type_name("TRACE.json");
   command->add_flag("--json", options->json, "One JSON object on standard output (docs/json.md)");
   command->footer(

@@ -10,13 +10,14 @@
 
 class Trace {
  public:
-  /// Hears what `session` does until either goes.
+  /// Records what `session` does until either is destroyed.
   explicit Trace(intarsia_session* session);
   ~Trace();
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
 
-  /// The JSON of the Trace Event Format: a row a device, regions over their kernels. Throws intarsia::Error.
+  /// The JSON of the Trace Event Format: a row per device, regions over their kernels. Throws
+  /// intarsia::Error.
   void write(const std::string& path) const;
 
  private:

@@ -36,7 +36,7 @@ Json answer(const std::function<Json(const Json&)>& serve, const std::string& re
 }
 
 [[noreturn]] void serve_all(const std::function<Json(const Json&)>& serve, FILE* requests, FILE* answers) {
-  dup2(STDERR_FILENO, STDOUT_FILENO);  // what libraries print is no report
+  dup2(STDERR_FILENO, STDOUT_FILENO);  // what libraries print is not part of the report
   std::string request;
   while (read_line(requests, request) && write_line(answers, answer(serve, request))) {
   }
@@ -47,12 +47,12 @@ Json answer(const std::function<Json(const Json&)>& serve, const std::string& re
 
 Worker::Worker(std::string name, const std::function<Json(const Json&)>& serve) : name_(std::move(name)) {
   int to[2], from[2];
-  if (pipe(to) != 0 || pipe(from) != 0) throw intarsia::Error("cannot make a pipe to another process");
-  std::signal(SIGPIPE, SIG_IGN);  // a process that died shall be an error of `ask`
+  if (pipe(to) != 0 || pipe(from) != 0) throw intarsia::Error("cannot create a pipe to another process");
+  std::signal(SIGPIPE, SIG_IGN);  // a process that died must be an error of `ask`
   const pid_t parent = getpid();
   std::fflush(nullptr);
   process_ = fork();
-  if (process_ < 0) throw intarsia::Error("cannot make another process");
+  if (process_ < 0) throw intarsia::Error("cannot create another process");
   if (process_ == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(0);
@@ -71,7 +71,7 @@ int Worker::end() {
   if (process_ <= 0) return status;
   kill(process_, SIGKILL);
   waitpid(process_, &status, 0);
-  process_ = -1;  // the number may be another process's from now on
+  process_ = -1;  // the number may belong to another process from now on
   return status;
 }
 

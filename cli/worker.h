@@ -8,31 +8,31 @@
 
 #include "print.h"
 
-/// A copy of this process, made by fork: make it before a library is opened or a thread started. It answers
+/// A copy of this process, made by fork: create it before a library is opened or a thread started. It answers
 /// one request after the other and ends with its Worker, or with this process.
 class Worker {
  public:
-  /// `serve` runs in the new process; what it throws, `ask` throws.
+  /// `serve` runs in the new process; `ask` rethrows what it throws.
   Worker(std::string name, const std::function<Json(const Json& request)>& serve);
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  /// Throws intarsia::Error with the worker's name, also when the process has died.
+  /// Throws intarsia::Error with the worker's name, even if the process has died.
   Json ask(const Json& request);
 
   const std::string& name() const { return name_; }
-  /// That all its threads have used.
+  /// Used by all its threads.
   double cpu_seconds() const;
-  /// The most memory that it had at once, in 10^6 bytes, files that are mapped and touched included.
+  /// Its peak memory, in 10^6 bytes, including mapped files that were touched.
   double peak_rss_mb() const;
 
  private:
-  int end();  // its status, as waitpid tells it
+  int end();  // its status, as from waitpid
   [[noreturn]] void throw_death();
 
   std::string name_;
-  pid_t process_ = -1;  // none any more: -1
+  pid_t process_ = -1;  // -1: no longer running
   FILE* requests_ = nullptr;
   FILE* answers_ = nullptr;
 };

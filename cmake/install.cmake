@@ -1,5 +1,5 @@
 # `cmake --install` and find_package(Intarsia): the targets Intarsia::intarsia (run) and, with the compiler,
-# Intarsia::compile. Programs that only run link the first, which drags nothing in.
+# Intarsia::compile. Programs that only run link the first, which pulls in nothing else.
 include(CMakePackageConfigHelpers)
 
 set(library_targets intarsia)
@@ -18,7 +18,7 @@ if(TARGET intarsia_codegen)
 endif()
 install(DIRECTORY include/intarsia DESTINATION include COMPONENT development)
 if(INTARSIA_COMPILER)
-  # Where its libraries are: beside bin/, or in a wheel above it.
+  # Where its libraries are: next to bin/, or in a wheel above it.
   set_target_properties(intarsia_cli PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR};$ORIGIN/..")
   install(TARGETS intarsia_cli RUNTIME DESTINATION bin COMPONENT development)
 endif()

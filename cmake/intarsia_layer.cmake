@@ -8,12 +8,12 @@ function(precompile_headers target)
   target_precompile_headers(${target} REUSE_FROM intarsia_precompiled)
   get_target_property(type ${target} TYPE)
   if(type STREQUAL EXECUTABLE)
-    # Instead of -fPIE, with which gcc passes by a header that was compiled with -fPIC.
+    # Instead of -fPIE, with which gcc ignores a header that was compiled with -fPIC.
     target_compile_options(${target} PRIVATE -fPIC)
   endif()
 endfunction()
 
-# A layer of the design is a folder and a static library made of every .cc file in it.
+# A layer of the design is a folder and a static library of all .cc files in it.
 #   intarsia_layer(graph DEPENDS base)
 function(intarsia_layer name)
   cmake_parse_arguments(ARG "" "FOLDER" "DEPENDS;SOURCES" ${ARGN})

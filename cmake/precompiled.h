@@ -1,4 +1,4 @@
-// What nearly every source file includes, parsed once a build.
+// What nearly every source file includes, parsed once per build.
 #pragma once
 
 #include <fmt/format.h>

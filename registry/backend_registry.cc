@@ -21,7 +21,7 @@ struct Entry {
   TargetResult (*open)(const CompileRequest& request);
 };
 
-/// The one list, in order of preference. The user's own kernels come before it.
+/// The only list, in order of preference. The user's own kernels come before it.
 constexpr Entry backends[] = {
     {"halide", Kind::native, open_halide_target},
     {"onnxruntime", Kind::of_onnx, open_onnxruntime_target},
@@ -50,7 +50,7 @@ Result<BackendRegistry> make_backend_registry(const CompileRequest& request,
   for (const Entry& entry : backends) {
     TargetResult target = is_wanted(entry, request)
                               ? entry.open(request)
-                              : fail("not wanted by --backends, --fallback or the kind of the model");
+                              : fail("excluded by --backends, --fallback or the kind of the model");
     if (target) {
       const bool takes_ours = entry.kind != Kind::of_tensorflow;
       tools.targets.push_back(takes_ours ? make_translating_target(std::move(*target), tools.evaluate)

@@ -5,7 +5,7 @@ namespace intarsia {
 TargetResult open_halide_target(const CompileRequest&) {
   return fail(
       ErrorKind::not_found,
-      "this build is without Halide; install its wheel (pip install halide) and configure the build again");
+      "this build has no Halide; install its wheel (pip install halide) and configure the build again");
 }
 
 }  // namespace intarsia

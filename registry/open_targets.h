@@ -7,7 +7,7 @@
 
 namespace intarsia {
 
-/// A backend's compile half, or why it is not there.
+/// A backend's compile half, or why it is not available.
 using TargetResult = Result<std::unique_ptr<Target>>;
 TargetResult open_halide_target(const CompileRequest& request);       // halide_present.cc or halide_absent.cc
 TargetResult open_onnxruntime_target(const CompileRequest& request);  // onnxruntime_target.cc

@@ -25,7 +25,7 @@ Oracle onnxruntime_oracle() {
           [](const Graph& graph, Inputs inputs) { return evaluate_with_onnxruntime(graph, inputs); }};
 }
 
-/// Of a SavedModel a function is a signature; nothing else has any.
+/// A function of a SavedModel is a signature; no other model has any.
 std::string signature_of(const std::string& model_path, const std::string& function) {
   return find_model_format(model_path) == ModelFormat::saved_model ? function : "";
 }

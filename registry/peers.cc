@@ -11,7 +11,7 @@ namespace {
 
 Result<OpenPeer> open_onnxruntime(const PeerRequest& request) {
   if (!request.configuration.empty())
-    return fail("onnxruntime has no configuration '{}', it has one alone", request.configuration);
+    return fail("onnxruntime has no configuration '{}', it has only one", request.configuration);
   const ort::SessionSettings settings{.threads = request.threads, .spin = true};
   auto model = std::make_shared<ort::OpenedModel>(
       TRY(ort::OpenedModel::open(request.model_path, request.inputs, settings)));
@@ -34,7 +34,7 @@ Result<OpenPeer> open_openvino(const PeerRequest& request) {
 
 Result<OpenPeer> open_tensorflow(const PeerRequest& request) {
   if (!request.configuration.empty())
-    return fail("tensorflow has no configuration '{}', it has one alone", request.configuration);
+    return fail("tensorflow has no configuration '{}', it has only one", request.configuration);
   auto model = std::make_shared<tf::OpenedModel>(TRY(open_tensorflow_model(
       request.model_path, request.signature, request.op_libraries, request.inputs, request.threads)));
   return OpenPeer{model->version(), [model] { return model->run(); },

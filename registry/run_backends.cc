@@ -15,7 +15,7 @@ namespace halide {
 RunBackend run_backend();
 }
 
-// The one list. A backend that was left out of this build is not called, so it need not be linked.
+// The only list. A backend that was left out of this build is not called, so it need not be linked.
 std::span<const RunBackend> run_backends() {
   static const std::vector<RunBackend> backends = [] {
     std::vector<RunBackend> all;

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The measured figures: docs/performance.md, docs/gaps.md and the README's table. For an idle machine.
+# The measurements: docs/performance.md, docs/gaps.md and the README's table. For an idle machine.
 set -eu
 cd "$(dirname "$0")/.."
 build/venv/bin/python bench/report.py

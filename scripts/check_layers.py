@@ -3,14 +3,14 @@
 
     scripts/check_layers.py [ROOT]
 
-Prints one line a fault and fails when there is any."""
+Prints one line per fault and fails if there is any."""
 
 import ast
 import pathlib
 import re
 import sys
 
-# What a folder may include, beside itself; includes of those come along.
+# What a folder may include, besides itself; includes of those are implied.
 LAYERS = {
     "base": [],
     "graph": ["base"],
@@ -28,7 +28,7 @@ LAYERS = {
     "api": ["measure", "include"],
     "registry": ["api", "backends"],
 }
-# Rooms of a backend that has some, in the order of its steps: each may include those before it. Files beside the rooms
+# Rooms of a backend that has some, in the order of its steps: each may include those before it. Files outside the rooms
 # may include all, and the rooms of the run half only those named here.
 ROOMS = {
     "halide": [
@@ -45,8 +45,8 @@ ROOMS = {
     ],
 }
 RUN_ROOMS = {"halide": {"runtime": ["abi"]}}
-EDGES = ("cli", "bindings")  # see include/intarsia alone
-# A backend that is built on another one, or on a public header.
+EDGES = ("cli", "bindings")  # see only include/intarsia
+# Backends that are built on another one, or on a public header.
 BACKEND_ON = {"kernels": ["backends/reference/", "include/intarsia/kernel.h"]}
 # Tables of facts without code: field numbers of the public ONNX schema, for readers and writers of it.
 FREE = {"src/import/onnx_fields.h"}
@@ -57,7 +57,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<(intarsia/[^>]+|Halide\.h
 
 
 def closure(layer):
-    """The layer and all that it may include."""
+    """The layer and everything that it may include."""
     seen, stack = set(), [layer]
     while stack:
         at = stack.pop()
@@ -99,7 +99,7 @@ def room_of(path):
 
 
 def rooms_below(backend, room):
-    """The rooms that a room may include, beside itself."""
+    """The rooms that a room may include, besides itself."""
     order = ROOMS[backend]
     return RUN_ROOMS[backend].get(room) or order[: order.index(room)]
 
@@ -184,8 +184,8 @@ SCOPE = re.compile(
 
 
 def long_functions(text):
-    """(first line, length) of C++ functions over the limit: a body is a brace after a parameter list that stands in no
-    other body."""
+    """(first line, length) of C++ functions over the limit: a body is a brace after a parameter list that is not inside
+    another body."""
     text = NOISE.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
     start, stack = 0, []  # of the words before the next brace; (is a body, first line) of each open brace
     for i, c in enumerate(text):

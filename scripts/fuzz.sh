@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds the fuzz targets and runs each for a bounded time: scripts/fuzz.sh SECONDS [TARGET...]
-# Inputs that were found stay in build/fuzz/corpus, those that fail in build/fuzz/found; any of these fails the script.
+# Inputs that were found stay in build/fuzz/corpus, those that fail in build/fuzz/found; any of the latter fails the script.
 set -eu
 cd "$(dirname "$0")/.."
 seconds=${1:?usage: scripts/fuzz.sh SECONDS [TARGET...]}
@@ -12,7 +12,7 @@ cmake --preset asan >build/fuzz.log
 cmake --build --preset asan --target print_seeds $targets
 bin=build/asan/bin
 
-# Seeds: the models of the ONNX node tests, their text forms, programs that a build left, graphs of single TensorFlow operators
+# Seeds: the models of the ONNX node tests, their text forms, programs from a build, graphs of single TensorFlow operators
 # and the smaller SavedModels.
 if [ ! -f $folder/seeds ]; then
   mkdir -p $folder/corpus/fuzz_onnx $folder/corpus/fuzz_graph_text $folder/corpus/fuzz_program $folder/corpus/fuzz_halide_plan $folder/corpus/fuzz_tensorflow

@@ -3,12 +3,12 @@
 
     build/venv/bin/python scripts/make_models.py [FOLDER] [--only NAME ...]
 
-Nothing is downloaded: weights are random, from a fixed seed. A freshly initialised network forgets its input on the way
-(MobileNetV2 answers 0.001 everywhere), and then any compiler looks right. So every normalisation gets the statistics of
+Nothing is downloaded: weights are random, from a fixed seed. A freshly initialized network forgets its input on the way
+(MobileNetV2 answers 0.001 everywhere), and then any compiler looks right. So every normalization gets the statistics of
 random data sent through the network, and a model is only written when different random inputs give clearly different
 outputs and ONNX Runtime agrees with Keras.
 
-Beside NAME.onnx lies NAME.json: how the model was made, its digest, how far ONNX Runtime is from Keras, and its
+Next to NAME.onnx is NAME.json: how the model was made, its digest, how far ONNX Runtime is from Keras, and its
 operators. A model whose file still matches is not made again.
 """
 
@@ -75,7 +75,7 @@ def token_samples(count, seed):
 
 
 def samples(name, count, seed):
-    """What is sent through the model of this name."""
+    """The samples for the model of this name."""
     if name == "bert_base":
         return token_samples(count, seed)
     return image_samples(transformers.VIT_IMAGE if name == "vit_b16" else CLASSIFIERS[name][1], count, seed)
@@ -90,12 +90,12 @@ def join(batches):
 
 
 def build_model(name):
-    """The model with seeded random weights, output logits, and calibrated normalisations."""
+    """The model with seeded random weights, output logits, and calibrated normalizations."""
     if name == "bert_base":
         model = transformers.build_bert()
     else:
         model = transformers.build_vit() if name == "vit_b16" else build_classifier(name)
-    randomise(model)
+    randomize(model)
     batches = samples(name, 4 if name == "bert_base" else 6, SEED)
     calibrate(model, join(batches))
     if name != "bert_base":
@@ -115,7 +115,7 @@ def build_classifier(name):
 
 
 def plain_layer(layer):
-    """A copy of the layer: a grouped convolution with a group a channel as a depthwise one, GELU written out."""
+    """A copy of the layer: a grouped convolution with a group per channel as a depthwise one, GELU written out."""
     import keras
 
     config = layer.get_config()
@@ -128,10 +128,10 @@ def plain_layer(layer):
     return copy
 
 
-def randomise(model):
-    """Gives biases and normalisations, which Keras starts at 0 and 1, values that no compiler can leave out unseen.
+def randomize(model):
+    """Gives biases and normalizations, which Keras starts at 0 and 1, values that no compiler can ignore unnoticed.
 
-    Offsets around +1 keep most of what reaches a ReLU positive: a random network whose ReLUs cut half of everything is
+    Offsets around +1 keep most of what reaches a ReLU positive: a random network whose ReLUs zero half of everything is
     chaotic, and grows rounding errors a hundredfold.
     """
     import keras
@@ -144,7 +144,7 @@ def randomise(model):
             gamma, beta = (0.8, 1.25), (-0.2, 0.2)
         elif (
             type(layer).__name__ == "LayerScale"
-        ):  # of ConvNeXt; Keras starts with 1e-6, which is as good as 0
+        ):  # of ConvNeXt; Keras starts with 1e-6, which is practically 0
             layer.gamma.assign(random.uniform(0.5, 1, layer.gamma.shape))
             continue
         else:
@@ -157,9 +157,9 @@ def randomise(model):
 
 
 def calibrate(model, inputs):
-    """Sets the statistics of every normalisation to those of `inputs`, by one pass in training mode.
+    """Sets the statistics of every normalization to those of `inputs`, by one pass in training mode.
 
-    In that mode a layer normalises by the statistics of what it sees, so the layers behind it see the data that they
+    In that mode a layer normalizes by the statistics of what it sees, so the layers after it see the data that they
     will see later; momentum 0 makes it keep exactly these statistics.
     """
     import keras
@@ -178,7 +178,7 @@ def calibrate_head(model, batches):
     """Changes the last layer with weights so that the logits have mean 0 and variance 1 over `batches`.
 
     Global pooling averages random images to nearly equal features: most of a logit is the same for all of them. That
-    part is taken out, for every kind of image: the kernel gets blind to what tells the kinds apart, the bias takes the
+    part is removed, for every kind of image: the kernel ignores what distinguishes the kinds, the bias takes the
     rest.
     """
     import keras
@@ -234,9 +234,9 @@ def check_model(name, model, path):
 
 
 def write_model(name, folder):
-    """Builds, exports and checks one model, in a process of its own. Returns what NAME.json says."""
+    """Builds, exports and checks one model, in a separate process. Returns what NAME.json says."""
     log = folder / f"{name}.log"
-    with open(log, "wb") as file:  # TensorFlow and tf2onnx tell a lot on stderr
+    with open(log, "wb") as file:  # TensorFlow and tf2onnx print a lot on stderr
         os.dup2(file.fileno(), sys.stderr.fileno())
     import keras
     import tf2onnx
@@ -268,7 +268,7 @@ def file_digest(path):
 
 
 def recipe_digest():
-    """Changes when these scripts or a package that makes the models do."""
+    """Changes when these scripts, or a package used to make the models, change."""
     versions = [
         importlib.metadata.version(name) for name in ("tensorflow-cpu", "keras", "tf2onnx", "onnx", "numpy")
     ]
@@ -277,7 +277,7 @@ def recipe_digest():
 
 
 def is_valid(name, folder):
-    """Whether the model is there, undamaged, and made by this very recipe."""
+    """Whether the model exists, undamaged, and was made by exactly this recipe."""
     try:
         facts = json.loads((folder / f"{name}.json").read_text())
         return facts["recipe"] == recipe_digest() and facts["sha256"] == file_digest(folder / f"{name}.onnx")
@@ -286,7 +286,7 @@ def is_valid(name, folder):
 
 
 def make_models(names, folder):
-    """Makes what is not there yet, one after the other (each uses all cores), with one line of progress each."""
+    """Makes what does not exist yet, one after the other (each uses all cores), with one line of progress each."""
     folder.mkdir(parents=True, exist_ok=True)
     os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1", "KERAS_BACKEND": "tensorflow"}
     for name in names:
@@ -294,7 +294,7 @@ def make_models(names, folder):
             print(f"{name}: up to date", flush=True)
             continue
         start = time.monotonic()
-        # A process per model gives TensorFlow's memory back; spawned, for TensorFlow does not survive a fork.
+        # A process per model frees TensorFlow's memory; spawned, because TensorFlow does not survive a fork.
         context = multiprocessing.get_context("spawn")
         with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
             facts = pool.submit(write_model, name, folder).result()
@@ -318,7 +318,7 @@ def main():
     try:
         make_models(arguments.only, arguments.folder)
     except Exception as failure:
-        sys.exit(f"error: {failure} (what the libraries said is in {arguments.folder}/NAME.log)")
+        sys.exit(f"error: {failure} (the libraries' output is in {arguments.folder}/NAME.log)")
 
 
 if __name__ == "__main__":

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Writes the TensorFlow test models: SavedModels and frozen graphs, with inputs and what TensorFlow makes of them.
+"""Writes the TensorFlow test models: SavedModels and frozen graphs, with inputs and TensorFlow's outputs for them.
 
     build/venv/bin/python scripts/make_tensorflow_models.py [NAME ...] [--folder FOLDER]
 
 NAME/ is a SavedModel, NAME.pb a frozen graph, NAME.so the operator library that a model needs. NAME.inputs.npz and
 NAME.expected.npz hold `SIGNATURE/INPUT` and `SIGNATURE/OUTPUT`; a frozen graph has one signature, `main`, whose inputs
-are its placeholders and whose outputs are the nodes that nobody reads.
+are its placeholders and whose outputs are the nodes that nothing reads.
 
-Weights are random, from a fixed seed, and calibrated as in make_models.py. A model is only written when other inputs give
-clearly other outputs, and when inputs that differ in the last digits give the same integers and nearly the same floats:
-else two right runtimes could differ. NAME.json says how the model was made; one that still matches is not made again.
+Weights are random, from a fixed seed, and calibrated as in make_models.py. A model is only written if other inputs give
+clearly different outputs, and if inputs that differ in the last digits give the same integers and nearly the same floats:
+else two correct runtimes could differ. NAME.json says how the model was made; one that still matches is not made again.
 """
 
 import argparse
@@ -29,7 +29,7 @@ import time
 import numpy as np
 
 SEED = 20
-MIN_CHANGE = 0.05  # of an output's size (RMS): what other inputs must change
+MIN_CHANGE = 0.05  # of an output's size (RMS): the least change by other inputs
 LAST_DIGITS = 1e-6  # relative change of float inputs that ...
 MAX_CHANGE = 1e-4  # ... changes float outputs by less than this part of the largest
 SUFFIXES = ("", ".pb", ".so", ".inputs.npz", ".expected.npz")
@@ -67,7 +67,7 @@ BUILDERS |= {name: ("tensorflow_special_models", f"build_{name}") for name in SP
 
 
 def open_saved_model(path):
-    """Gives run(signature, inputs) -> {output: array}."""
+    """Returns run(signature, inputs) -> {output: array}."""
     import tensorflow as tf
 
     loaded = tf.saved_model.load(str(path))
@@ -138,7 +138,7 @@ def blur(random, inputs):
 
 
 def check_dependence(outputs, others):
-    """The smallest part that other inputs change of a float output; raises RuntimeError when that is little."""
+    """The smallest relative change of a float output by other inputs; raises RuntimeError if it is too small."""
     least = np.inf
     for name, value in outputs.items():
         if value.dtype.kind == "f" and value.shape == others[name].shape:
@@ -152,11 +152,11 @@ def check_dependence(outputs, others):
 
 
 def check_stability(outputs, blurred):
-    """The largest part that the inputs' last digits change of a float output; raises RuntimeError when that is much."""
+    """The largest relative change of a float output by the inputs' last digits; raises RuntimeError if it is too large."""
     most = 0.0
     for name, value in outputs.items():
         if value.shape != blurred[name].shape or (value.dtype.kind != "f" and (value != blurred[name]).any()):
-            raise RuntimeError(f"output {name} hangs on the last digits of the inputs")
+            raise RuntimeError(f"output {name} depends on the last digits of the inputs")
         if value.dtype.kind == "f":
             if not np.isfinite(value).all():
                 raise RuntimeError(f"output {name} is not finite")
@@ -201,7 +201,7 @@ def remove_products(folder, name):
 
 def write_model(name, folder):
     """Builds, runs and checks one model, in a worker process. Returns what NAME.json says."""
-    with open(folder / f"{name}.log", "wb") as log:  # TensorFlow tells a lot on stderr
+    with open(folder / f"{name}.log", "wb") as log:  # TensorFlow prints a lot on stderr
         os.dup2(log.fileno(), sys.stderr.fileno())
     import keras
 
@@ -240,7 +240,7 @@ def products_digest(folder, name):
 
 
 def recipe_digest():
-    """Changes when these scripts or a package that makes the models do."""
+    """Changes when these scripts, or a package used to make the models, change."""
     versions = [importlib.metadata.version(name) for name in ("tensorflow-cpu", "keras", "numpy")]
     here = pathlib.Path(__file__).resolve().parent
     scripts = [here / "make_models.py", *sorted(here.glob("*tensorflow*.py")), CUSTOM_OP]
@@ -250,7 +250,7 @@ def recipe_digest():
 
 
 def is_valid(name, folder):
-    """Whether the model is there, undamaged, and made by this very recipe."""
+    """Whether the model exists, undamaged, and was made by exactly this recipe."""
     try:
         facts = json.loads((folder / f"{name}.json").read_text())
         return facts["recipe"] == recipe_digest() and facts["sha256"] == products_digest(folder, name)
@@ -259,11 +259,11 @@ def is_valid(name, folder):
 
 
 def make_models(names, folder):
-    """Makes what is not there yet, two at a time, with one line of progress each."""
+    """Makes what does not exist yet, two at a time, with one line of progress each."""
     folder.mkdir(parents=True, exist_ok=True)
     os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1", "KERAS_BACKEND": "tensorflow"}
     start = time.monotonic()
-    # Spawned, for TensorFlow does not survive a fork; a worker makes several models, for importing it takes seconds.
+    # Spawned, because TensorFlow does not survive a fork; a worker makes several models, as importing it takes seconds.
     context = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(2, mp_context=context) as pool:
         running = {}
@@ -279,7 +279,7 @@ def make_models(names, folder):
             except Exception as failure:
                 pool.shutdown(wait=False, cancel_futures=True)
                 log = folder / f"{name}.log"
-                raise RuntimeError(f"{name}: {failure} (what the libraries said is in {log})") from failure
+                raise RuntimeError(f"{name}: {failure} (the libraries' output is in {log})") from failure
             print(
                 f"{name}: {facts['bytes'] / 1e6:.1f} MB, {sum(facts['operators'].values())} nodes, {time.monotonic() - start:.0f} s",
                 flush=True,

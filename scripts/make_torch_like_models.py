@@ -67,7 +67,7 @@ MODELS["shape_arithmetic"] = Model(
 )
 
 # A causal mask and a padding mask, expanded as torch.expand is exported (where the wanted size is -1, take 1), and a bias
-# cut out of a larger one, as position biases are.
+# sliced from a larger one, like position biases.
 MODELS["attention_masks"] = Model(
     """
     <ir_version: 10, opset_import: ["": 18]>
@@ -168,7 +168,7 @@ MODELS["resize"] = Model(
     """
 )
 
-MODELS["normalisations"] = Model(
+MODELS["normalizations"] = Model(
     """
     <ir_version: 10, opset_import: ["": 21]>
     main (float[batch, seq, 16] x, float[batch, 12, 5, 5] image)
@@ -241,8 +241,8 @@ MODELS["lstm"] = Model(
         states_shape = Concat <axis = 0> (two, b, eight)
         h_00 = Expand (initial, states_shape)
         y_2, h_n, c_n = LSTM <hidden_size = 8, direction = "bidirectional"> (y_1, w2, r2, bias2, , h_00, h_00)
-        y_beside = Transpose <perm = [2, 0, 1, 3]> (y_2)
-        y = Reshape (y_beside, together)
+        y_last = Transpose <perm = [2, 0, 1, 3]> (y_2)
+        y = Reshape (y_last, together)
     }
     """,
     {
@@ -266,8 +266,8 @@ MODELS["gru"] = Model(
         y_directions, h_1 = GRU <hidden_size = 8, linear_before_reset = 1> (x, w, r, bias)
         y_1 = Squeeze (y_directions, axis1)
         y_2, h_n = GRU <hidden_size = 8, linear_before_reset = 1, direction = "bidirectional"> (y_1, w2, r2, bias2)
-        y_beside = Transpose <perm = [0, 2, 1, 3]> (y_2)
-        y = Reshape (y_beside, together)
+        y_last = Transpose <perm = [0, 2, 1, 3]> (y_2)
+        y = Reshape (y_last, together)
     }
     """,
     {"w": (1, 24, 6), "r": (1, 24, 8), "bias": (1, 48), "w2": (2, 24, 8), "r2": (2, 24, 8), "bias2": (2, 48)},
@@ -371,7 +371,7 @@ def build_model(model, seed):
 
 
 def write_model(proto, path, external_data):
-    """Writes NAME.onnx and, for external data, NAME.onnx.data beside it."""
+    """Writes NAME.onnx and, for external data, NAME.onnx.data next to it."""
     location = path.name + ".data"
     (path.parent / location).unlink(missing_ok=True)  # onnx would append to it
     if external_data:

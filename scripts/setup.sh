@@ -1,6 +1,6 @@
 #!/bin/sh
 # Prepares a Debian 12 machine: the packages of packages.txt, and build/venv with the wheels that requirements.txt and
-# constraints.txt pin. Does nothing when all is there. PYTHON=... names the Python to use instead of the first python3.
+# constraints.txt pin. Does nothing if everything is there. PYTHON=... names the Python to use instead of the first python3.
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd -P)
@@ -13,7 +13,7 @@ fail() {
     exit 1
 }
 
-# Runs a command with its output in the log, whose end is shown when the command fails.
+# Runs a command with its output in the log, whose end is shown if the command fails.
 quietly() {
     "$@" >>"$log" 2>&1 || {
         tail -n 20 "$log" >&2
@@ -30,7 +30,7 @@ missing_packages() {
 
 install_packages() {
     if ! command -v dpkg-query >/dev/null; then
-        echo "setup: this is no Debian; make sure that what packages.txt names is installed" >&2
+        echo "setup: this is not Debian; make sure that what packages.txt names is installed" >&2
         return
     fi
     missing=$(missing_packages)
@@ -45,13 +45,13 @@ install_packages() {
     fi
     echo "setup: installing the Debian packages $missing"
     install="$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $missing"
-    # Fails when the package lists are absent or too old.
+    # Fails if the package lists are absent or too old.
     $install >>"$log" 2>&1 && return
     quietly $as_root apt-get update
     quietly $install
 }
 
-# The first Python that is new enough and can make environments.
+# The first Python that is new enough and can create environments.
 find_python() {
     for candidate in ${PYTHON:-python3 /usr/bin/python3}; do
         if "$candidate" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
@@ -76,7 +76,7 @@ install_wheels() {
     rm -f "$stamp"
     if ! grep -qs "^command = .* $venv\$" "$venv/pyvenv.cfg" || ! [ -x "$venv/bin/python" ]; then
         python=$(find_python)
-        echo "setup: making build/venv with $python"
+        echo "setup: creating build/venv with $python"
         quietly "$python" -m venv --clear "$venv"
     fi
     echo "setup: installing the wheels of requirements.txt"

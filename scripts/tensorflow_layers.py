@@ -1,4 +1,4 @@
-"""What the builders of make_tensorflow_models.py share: layers with calibrated random weights, saving, drawing."""
+"""Shared by the builders of make_tensorflow_models.py: layers with calibrated random weights, saving, drawing."""
 
 import numpy as np
 import tensorflow as tf

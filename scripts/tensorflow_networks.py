@@ -1,6 +1,6 @@
 """Builders of make_tensorflow_models.py: networks whose inputs are numbers.
 
-A builder writes a SavedModel or a frozen graph to `path` (its name is the model's) and gives {signature: draw}, where draw(random) makes the inputs
+A builder writes a SavedModel or a frozen graph to `path` (its name is the model's) and returns {signature: draw}, where draw(random) makes the inputs
 of that signature from a numpy generator. A frozen graph has one signature, `main`.
 """
 
@@ -32,7 +32,7 @@ def build_detector_head(path):
         convolutions.append(Convolution(random, x, filters, stride=2))
         x = tf.nn.relu(convolutions[-1](x))
     to_boxes, to_scores = Convolution(random, x, 4 * 4, 1), Convolution(random, x, 4 * 5, 1)
-    centres = (np.stack(np.meshgrid(np.arange(8), np.arange(8), indexing="ij"), -1) + 0.5).reshape(
+    centers = (np.stack(np.meshgrid(np.arange(8), np.arange(8), indexing="ij"), -1) + 0.5).reshape(
         8, 8, 1, 2
     ) / 8
 
@@ -42,9 +42,9 @@ def build_detector_head(path):
         for layer in convolutions:
             features = tf.nn.relu(layer(features))
         offsets = tf.reshape(to_boxes(features), [-1, 8, 8, 4, 4])
-        centre = tf.constant(centres, tf.float32) + 0.05 * tf.tanh(offsets[..., :2])
+        center = tf.constant(centers, tf.float32) + 0.05 * tf.tanh(offsets[..., :2])
         half = 0.1 * tf.exp(0.3 * tf.tanh(offsets[..., 2:]))
-        boxes = tf.reshape(tf.concat([centre - half, centre + half], -1), [-1, 256, 1, 4])
+        boxes = tf.reshape(tf.concat([center - half, center + half], -1), [-1, 256, 1, 4])
         scores = tf.reshape(tf.sigmoid(2 * to_scores(features) - 7), [-1, 256, 5])
         found = tf.image.combined_non_max_suppression(
             boxes, scores, 5, 12, iou_threshold=0.4, score_threshold=0.2
@@ -56,7 +56,7 @@ def build_detector_head(path):
 
 
 def build_recurrent(path):
-    """One recurrent layer of Keras over 60 steps, and a Dense layer behind it."""
+    """One recurrent layer of Keras over 60 steps, and a Dense layer after it."""
     make = {
         "keras_lstm": lambda: layers.LSTM(96),
         "keras_lstm_steps": lambda: layers.LSTM(64, return_sequences=True),
@@ -66,13 +66,13 @@ def build_recurrent(path):
     }[path.name]
     sequence = keras.Input((60, 32), name="sequence")
     model = keras.Model(sequence, layers.Dense(10, name="labels")(make()(sequence)))
-    make_models.randomise(model)
+    make_models.randomize(model)
     model.export(path, verbose=False)
     return {"serving_default": batches(sequence=(2, 60, 32))}
 
 
 def build_dynamic_rnn(path):
-    """A while loop over time that ends with the longest sequence, which the inputs tell."""
+    """A while loop over time that ends with the longest sequence, which the inputs determine."""
     random = np.random.default_rng(2)
     kernel, recurrent = tf.Variable(weight(random, 16, 48)), tf.Variable(weight(random, 48, 48))
     bias = tf.Variable(random.normal(0, 0.1, 48).astype(np.float32))
@@ -106,7 +106,7 @@ def build_dynamic_rnn(path):
 
 
 def build_spectral(path):
-    """Convolutions round a Fourier transform, and singular values (no vectors: their signs are free)."""
+    """Convolutions around a Fourier transform, and singular values (no vectors: their signs are free)."""
     random = np.random.default_rng(3)
     draw = batches(image=(2, 16, 16, 3))
 
@@ -132,7 +132,7 @@ def build_spectral(path):
 
 
 def build_unique_shapes(path):
-    """Outputs whose sizes depend on the data, with dense arithmetic behind them."""
+    """Outputs whose sizes depend on the data, with dense arithmetic after them."""
     random = np.random.default_rng(4)
     table, kernel = tf.Variable(weight(random, 50, 16) * 7), tf.Variable(weight(random, 16, 24))
     narrow = tf.Variable(weight(random, 8, 12))

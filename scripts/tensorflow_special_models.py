@@ -1,6 +1,6 @@
-"""Builders of make_tensorflow_models.py: strings and images as files, frozen graphs, an operator of a user's own.
+"""Builders of make_tensorflow_models.py: strings and images as files, frozen graphs, a custom operator.
 
-As in tensorflow_networks.py: a builder writes to `path` and gives {signature: draw}.
+As in tensorflow_networks.py: a builder writes to `path` and returns {signature: draw}.
 """
 
 import pathlib
@@ -44,7 +44,7 @@ def build_jpeg_classifier(path):
     random = np.random.default_rng(8)
     images = [np.concatenate([decode(draw_jpeg(random)) for _ in range(8)])]
     network = make_models.build_classifier("mobilenetv2")
-    make_models.randomise(network)
+    make_models.randomize(network)
     make_models.calibrate(network, images)
     make_models.calibrate_head(network, [images])
 
@@ -54,7 +54,7 @@ def build_jpeg_classifier(path):
         return {"probabilities": best.values, "classes": best.indices}
 
     def draw(random):
-        """A file whose best six logits lie apart: two right runtimes put them in the same order."""
+        """A file whose best six logits are far apart: two correct runtimes put them in the same order."""
         while True:
             file = draw_jpeg(random)
             if np.diff(np.sort(network(decode(file), training=False).numpy()[0])[-6:]).min() > 0.01:
@@ -66,17 +66,17 @@ def build_jpeg_classifier(path):
 
 def build_text_classifier(path):
     """Sentences to classes: TextVectorization, Embedding, LSTM, Dense, all of Keras."""
-    vectorise = layers.TextVectorization(max_tokens=100, output_sequence_length=12)
-    vectorise.adapt(WORDS)
+    vectorize = layers.TextVectorization(max_tokens=100, output_sequence_length=12)
+    vectorize.adapt(WORDS)
     text = keras.Input((), dtype="string", name="text")
-    vectors = layers.Embedding(100, 32, keras.initializers.RandomNormal(stddev=1.0))(vectorise(text))
+    vectors = layers.Embedding(100, 32, keras.initializers.RandomNormal(stddev=1.0))(vectorize(text))
     model = keras.Model(
         text,
         layers.Dense(6, "softmax", kernel_initializer=keras.initializers.VarianceScaling(9.0))(
             layers.LSTM(64)(vectors)
         ),
     )
-    make_models.randomise(model)
+    make_models.randomize(model)
     model.export(path, verbose=False)
     return {"serving_default": lambda random: {"text": draw_texts(random)}}
 
@@ -130,7 +130,7 @@ def compile_custom_op(library):
 
 
 def build_custom_op(path):
-    """An operator from a library of the user's own between convolutions; the library lies beside the model."""
+    """An operator from a user's library between convolutions; the library is next to the model."""
     library = path.with_name(f"{path.name}.so")
     compile_custom_op(library)
     squashed_cube = tf.load_op_library(str(library)).squashed_cube

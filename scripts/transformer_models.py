@@ -25,12 +25,12 @@ def build_bert():
     attention_mask = keras.Input((BERT_TOKENS,), dtype="int32", name="attention_mask")
     unit = keras.initializers.RandomNormal(stddev=1.0)
     tokens = layers.Embedding(BERT_VOCABULARY, WIDTH, unit, name="tokens")(token_ids)
-    x = normalise(custom.AddPositions(name="positions")(tokens), 1e-12)
+    x = normalize(custom.AddPositions(name="positions")(tokens), 1e-12)
     mask = (1.0 - ops.cast(attention_mask, "float32")[:, None, None, :]) * -10000.0
     for i in range(LAYERS):
-        x = normalise(x + attention(x, f"layer{i}", mask), 1e-12)
-        x = normalise(x + feed_forward(x, f"layer{i}"), 1e-12)
-    return keras.Model([token_ids, attention_mask], custom.CentredDense(BERT_LABELS, name="logits")(x))
+        x = normalize(x + attention(x, f"layer{i}", mask), 1e-12)
+        x = normalize(x + feed_forward(x, f"layer{i}"), 1e-12)
+    return keras.Model([token_ids, attention_mask], custom.CenteredDense(BERT_LABELS, name="logits")(x))
 
 
 def build_vit():
@@ -49,12 +49,12 @@ def build_vit():
     tokens = ops.reshape(patches, (-1, (VIT_IMAGE // VIT_PATCH) ** 2, WIDTH))
     x = custom.AddPositions(name="positions")(custom.PrependToken(name="class_token")(tokens))
     for i in range(LAYERS):
-        x = x + attention(normalise(x, 1e-6), f"layer{i}")
-        x = x + feed_forward(normalise(x, 1e-6), f"layer{i}")
-    return keras.Model(image, layers.Dense(VIT_CLASSES, name="logits")(normalise(x, 1e-6)[:, 0]))
+        x = x + attention(normalize(x, 1e-6), f"layer{i}")
+        x = x + feed_forward(normalize(x, 1e-6), f"layer{i}")
+    return keras.Model(image, layers.Dense(VIT_CLASSES, name="logits")(normalize(x, 1e-6)[:, 0]))
 
 
-def normalise(x, epsilon):
+def normalize(x, epsilon):
     import keras
 
     return keras.layers.LayerNormalization(epsilon=epsilon)(x)
@@ -64,9 +64,9 @@ def project(x, gain, name):
     """A dense layer of WIDTH channels."""
     import keras
 
-    # One initialiser for each layer: a Keras initialiser returns the same values every time.
+    # One initializer for each layer: a Keras initializer returns the same values every time.
     initializer = keras.initializers.VarianceScaling(gain)
-    return layer_classes().CentredDense(WIDTH, kernel_initializer=initializer, name=name)(x)
+    return layer_classes().CenteredDense(WIDTH, kernel_initializer=initializer, name=name)(x)
 
 
 def attention(x, name, mask=None):
@@ -89,7 +89,7 @@ def attention(x, name, mask=None):
 
 
 def feed_forward(x, name):
-    hidden = layer_classes().CentredDense(4 * WIDTH, name=f"{name}_intermediate")(x)
+    hidden = layer_classes().CenteredDense(4 * WIDTH, name=f"{name}_intermediate")(x)
     return project(gelu(hidden), 1.0, f"{name}_output")
 
 
@@ -102,11 +102,11 @@ def gelu(x):
 
 @functools.cache
 def layer_classes():
-    """The layers of our own, made here because Keras is imported late."""
+    """Our own layers, created here because Keras is imported late."""
     import keras
     from keras import ops
 
-    class CentredDense(keras.layers.Dense):
+    class CenteredDense(keras.layers.Dense):
         """A Dense layer whose pass in training mode sets its bias so that every channel of its output has mean 0: else
         the means of 24 random branches add up, and drown the tokens."""
 
@@ -145,5 +145,5 @@ def layer_classes():
             return ops.concatenate([ops.repeat(self.token, ops.shape(inputs)[0], axis=0), inputs], axis=1)
 
     return types.SimpleNamespace(
-        CentredDense=CentredDense, AddPositions=AddPositions, PrependToken=PrependToken
+        CenteredDense=CenteredDense, AddPositions=AddPositions, PrependToken=PrependToken
     )

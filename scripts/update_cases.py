@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes what the passes answer now into the golden cases (tests/cases). Look at the difference before committing it.
+"""Writes the passes' current results into the golden cases (tests/cases). Look at the diff before committing it.
 
 scripts/update_cases.py [BUILD_FOLDER]"""
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes docs/operators.md: which operator runs where, as the program, the pinned frameworks and the test cases tell it.
+"""Writes docs/operators.md: which operator runs where, according to the program, the pinned frameworks and the test cases.
 
 scripts/write_ledger.py [--build FOLDER] [--check]      --check: writes nothing and fails when the page is not what would be written"""
 
@@ -21,17 +21,17 @@ import onnx.defs
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/operators.md"
-HEAD = """# Operators, and who runs them
+HEAD = """# Operators, and the backends that run them
 
-Written by `scripts/write_ledger.py`; do not edit. What our backends and the translation know is asked of the program
-(`tests/conformance/list_operators.cc`), the operators of ONNX {onnx} and TensorFlow {tensorflow} and what ONNX Runtime {onnxruntime} has kernels
-for of these themselves.
+Written by `scripts/write_ledger.py`; do not edit. What our backends and the translation support comes from the program
+(`tests/conformance/list_operators.cc`), the operators of ONNX {onnx} and TensorFlow {tensorflow}, and those that ONNX Runtime
+{onnxruntime} has kernels for, from these packages themselves.
 
 - **yes** means that a rule or kernel exists. Attributes, types and shapes may still send a single node elsewhere:
-  `intarsia explain MODEL` tells for each node who runs it, and why others refused.
+  `intarsia explain MODEL` shows for each node which backend runs it, and why others refused.
 - **some** (TensorFlow): the backend takes some of the nodes of the test cases and refuses others, most often for their types.
-- `halide` is our compiler, `reference` our plain kernels, which also compute what is constant at compile time. A node that
-  neither takes runs in the framework that the model came from.
+- `halide` is our compiler, `reference` our plain kernels, which also compute constants at compile time. A node that
+  neither supports runs in the framework that the model came from.
 - Operators of other domains (`com.microsoft`, your own) are not listed: they run in their framework, or in your kernel.
 
 """
@@ -39,9 +39,9 @@ ROLES = {
     "input": "becomes an input of the program",
     "constant": "becomes a constant",
     "variable": "becomes a constant of the saved contents, or what follows from them",
-    "alias": "left out: its outputs are its inputs",
+    "alias": "removed: its outputs are its inputs",
     "call": "replaced by the nodes of its function",
-    "left out": "left out: it has no outputs, so no output of the model needs it",
+    "left out": "removed: it has no outputs, so no output of the model needs it",
     "reference variable": "refused: a variable of TensorFlow 1 without a handle is not read",
     "refused": "refused: it changes a variable or table, and a program is frozen",
 }
@@ -55,7 +55,7 @@ def run(*command):
 
 
 def make_graphs(build):
-    """The folder with the graphs of the test cases, made again when these, or TensorFlow, are others."""
+    """The folder with the graphs of the test cases, remade when these, or TensorFlow, change."""
     sources = sorted((ROOT / "tests/conformance").glob("tensorflow_*.py"))
     digest = hashlib.sha256(
         b"".join(path.read_bytes() for path in sources) + version_of("tensorflow-cpu").encode()
@@ -130,7 +130,7 @@ def onnx_rows(known):
 
 
 def onnx_text(rows):
-    text = "## ONNX\n\n*by its parts*: ONNX Runtime has no kernel, but knows the function that the operator stands for.\n\n"
+    text = "## ONNX\n\n*by its parts*: ONNX Runtime has no kernel, but has the function body of the operator.\n\n"
     for domain in sorted({row[0] for row in rows}):
         text += f"### {domain or 'ai.onnx'}\n\n"
         text += table(
@@ -168,7 +168,7 @@ def translation_row(entry, kernel):
 def translated_text(translations, registry):
     """The section, and its rows."""
     text = "### Translated\n\nA region of these is handed to our backends as the operators of ONNX that are named here, where constants\n"
-    text += "are already computed. *at compile time*: nothing of it is left, unless sizes depend on data. *?*: TensorFlow no longer\nmakes graphs with it.\n\n"
+    text += "are already computed. *at compile time*: none of it remains, unless sizes depend on data. *?*: TensorFlow no longer\nwrites graphs with it.\n\n"
     nodes = [entry for entry in translations if registry.get(entry["name"], {}).get("role") == "node"]
     rows = [translation_row(entry, registry[entry["name"]]["kernel"]) for entry in nodes]
     own = ", ".join(entry["name"] for entry in translations if entry["name"] not in registry)
@@ -177,12 +177,12 @@ def translated_text(translations, registry):
 
 
 def imported_text(operators):
-    """What the importer does away with, and how many that are."""
+    """What the importer eliminates, and how many."""
     rows = []
     for role, meaning in ROLES.items():
         names = [op["name"] for op in operators if op["role"] == role]
         rows.append([meaning, len(names), ", ".join(names)])
-    return "### Gone after import\n\n" + table(["what becomes of it", "", "operators"], rows), sum(
+    return "### Eliminated by the importer\n\n" + table(["what becomes of it", "", "operators"], rows), sum(
         row[1] for row in rows
     )
 
@@ -197,12 +197,12 @@ def families_text(title, explanation, operators, families):
 
 
 def summary_text(standard, translated, counts):
-    """`counts` are of operators gone after import, handed to TensorFlow, nowhere."""
+    """`counts` are of operators eliminated by the importer, handed to TensorFlow, nowhere."""
     lacks = [row for row in standard if row[3] == row[4] == "-"]
     nowhere = [row for row in lacks if row[5] == "-"]
     halide, reference = (sum(row[column] == "yes" for row in standard) for column in (3, 4))
     text = table(
-        ["", "operators", "in halide", "in reference", "in ONNX Runtime alone", "nowhere"],
+        ["", "operators", "in halide", "in reference", "only in ONNX Runtime", "nowhere"],
         [["ONNX", len(standard), halide, reference, len(lacks) - len(nowhere), len(nowhere)]],
     )
     halide = sum(row[2] in ("yes", "some") for row in translated)
@@ -212,8 +212,8 @@ def summary_text(standard, translated, counts):
             "operators",
             "translated",
             "of these in halide",
-            "gone after import",
-            "in TensorFlow alone",
+            "eliminated by the importer",
+            "only in TensorFlow",
             "nowhere",
         ],
         [["TensorFlow", len(translated) + sum(counts), len(translated), halide, *counts]],
@@ -235,7 +235,7 @@ def write_page(facts):
     text += summary_text(rows, translated_rows, [imported_count, len(handed), len(nowhere)])
     text += (
         onnx_text(rows)
-        + "## TensorFlow\n\nOperators whose names begin with `_` are TensorFlow's own, in no model.\n\n"
+        + "## TensorFlow\n\nOperators whose names begin with `_` are internal to TensorFlow and in no model.\n\n"
     )
     text += translations + imported
     text += families_text(

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Writes tests/README.md: which test covers which source file. `--check` changes nothing and fails where it would.
+"""Writes tests/README.md: which test covers which source file. `--check` changes nothing and fails if it would.
 
 The head of every test, its first comment or docstring, says what the test is about, then what it covers:
 
     Covers: src/plan/ place_nodes.cc partition_graph.cc backends/null/ load.cc
 
-A word that ends in a slash is the folder of the words after it. Every C++ source file has to be named by a test. Only
-a suite of cases that others made (tests/conformance) may name many at once, by a pattern such as `op_table_*.cc`."""
+A word that ends in a slash is the folder of the words after it. Every C++ source file must be named by a test. Only
+a third-party suite of cases (tests/conformance) may name many at once, by a pattern such as `op_table_*.cc`."""
 
 import argparse
 import ast
@@ -19,16 +19,16 @@ SOURCES = ("src", "backends", "registry", "cli", "bindings")
 TABLE = ROOT / "tests/README.md"
 HEAD = """# Which test covers what
 
-`scripts/write_test_table.py` writes this page from the heads of the tests; the test `test_table` fails until it is done.
+`scripts/write_test_table.py` writes this page from the heads of the tests; the test `test_table` fails until this is done.
 A source file that no test names fails it, too. Tests lie in the folder of what they test: `tests/<layer>/`,
 `tests/backends/<name>/`, `tests/cli/` (the command line), `tests/python/` (the package), `tests/project/` (this repository),
-`tests/conformance/` (cases of others and real models), `tests/fuzz/`. What several share is in `tests/support/`, the golden texts
+`tests/conformance/` (third-party cases and real models), `tests/fuzz/`. Shared code is in `tests/support/`, the golden texts
 of the passes are in `tests/cases/`.
 """
 
 
 def is_test(path):
-    """Else a part of several tests, or what makes their inputs."""
+    """Otherwise it is a part of several tests, or makes their inputs."""
     start = {"conformance": "test_", "fuzz": "fuzz_"}.get(path.parts[1], "")
     return path.parts[1] != "support" and path.name.startswith(start)
 
@@ -54,7 +54,7 @@ def read_test(path, faults):
     """(what the test is about, what it covers)"""
     about, found, listed = head_of(path).partition("Covers:")
     if not found:
-        faults.append(f"{path}: its head says not what it covers")
+        faults.append(f"{path}: its head does not say what it covers")
     folder, covered = "", []
     for word in listed.split():
         if word.endswith("/"):
@@ -64,7 +64,7 @@ def read_test(path, faults):
             faults.append(f"{path}: covers '{word}': name the files")
         paths = [one for one in expand(folder + word) if (ROOT / one).is_file()]
         if not paths:
-            faults.append(f"{path}: covers '{folder}{word}', which is not there")
+            faults.append(f"{path}: covers '{folder}{word}', which does not exist")
         covered += paths
     return " ".join(about.split("\n\n")[0].split()), covered
 
@@ -98,7 +98,7 @@ def write_table(tests):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="write nothing; fail where something is amiss")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if something is wrong")
     check = parser.parse_args().check
     faults = []
     files = [path.relative_to(ROOT) for path in (ROOT / "tests").rglob("*") if path.suffix in (".cc", ".py")]

@@ -48,7 +48,7 @@ Result<CompiledRegion> compile_region(const Graph& region, Emitter& emitter, con
   Graph graph = TRY(canonicalize(region));
   print("canonicalize", [&] { return print_graph(graph); });
 
-  // What is known at compile time is folded away; reshapes stand where they are views.
+  // What is known at compile time is folded away; reshapes are where they are views.
   simplify(graph);
   print("simplify", [&] { return print_graph(graph); });
 
@@ -56,17 +56,17 @@ Result<CompiledRegion> compile_region(const Graph& region, Emitter& emitter, con
   Layouts layouts = choose_layouts(graph);
   print("choose_layouts", [&] { return print_layouts(layouts); });
 
-  // Every node that is no view is in one group.
+  // Every node that is not a view is in one group.
   std::vector<Group> groups = fuse(layouts);
   print("fuse", [&] { return print_groups(layouts, groups); });
 
-  // Equal text is an equal kernel.
+  // Kernels with equal text are equal.
   std::vector<Call> calls = make_kernels(layouts, groups, isa, options.threads);
   share_kernels(calls);
   print("make_kernels", [&] { return print_calls(layouts, calls); });
 
-  options.progress.expect(static_cast<double>(calls.size()));  // what choosing takes comes to it
-  // A kernel's text decides its code; weights are packed as its schedule wants them.
+  options.progress.expect(static_cast<double>(calls.size()));  // choosing schedules adds its own units
+  // A kernel's text determines its code; weights are packed as its schedule wants them.
   TRY(choose_schedules(calls, emitter, emit_options, options));
   print("choose_schedules", [&] { return print_calls(layouts, calls); });
 

@@ -8,7 +8,8 @@
 
 namespace intarsia::halide {
 
-/// Of the steps that CompileOptions::print_step gets texts of, in order: "canonicalize", "simplify", ...
+/// Names of the steps that CompileOptions::print_step gets texts of, in order: "canonicalize", "simplify",
+/// ...
 std::span<const std::string_view> step_names();
 
 Result<CompiledRegion> compile_region(const Graph& region, Emitter& emitter, const CompileOptions& options,

@@ -10,7 +10,7 @@
 namespace intarsia::halide {
 namespace {
 
-/// A graph of one node with what it reads; all its outputs are the graph's.
+/// A graph of one node and what it reads; all its outputs are the graph's.
 Graph node_alone(const Graph& graph, NodeId id) {
   Graph alone;
   alone.opsets = graph.opsets;
@@ -43,7 +43,7 @@ class HalideTarget : public Target {
   int code_generation() const override { return halide::code_generation; }
   bool supports_device(const std::string& kind) const override { return kind == "cpu" || kind == "sim"; }
 
-  /// The node is supported when the first step can rewrite it: the same code decides and does it.
+  /// A node is supported if the first step can rewrite it: the same code decides and rewrites.
   Support supports(const Graph& graph, NodeId node) const override {
     if (find_op(graph.node(node)) == nullptr)
       return Support::refused(fmt::format("no kernel for {}", graph.node(node).op));
@@ -60,7 +60,7 @@ class HalideTarget : public Target {
   }
 
  private:
-  mutable Emitter emitter_;  // what it made is good for all regions of a compile
+  mutable Emitter emitter_;  // its code is shared by all regions of a compile
 };
 
 }  // namespace

@@ -19,7 +19,7 @@ Status check_kernel(const intarsia_kernel* kernel) {
   }
   const std::string domain = kernel->domain;
   if (domain.empty() || domain == "ai.onnx")
-    return fail("kernel '{}' is for the standard domain; give the operator a domain of its own", kernel->op);
+    return fail("kernel '{}' is for the standard domain; give the operator a custom domain", kernel->op);
   return {};
 }
 

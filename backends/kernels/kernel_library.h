@@ -12,14 +12,14 @@
 
 namespace intarsia::kernels {
 
-/// Stays open as long as somebody holds it.
+/// Stays open as long as it is referenced.
 class KernelLibrary {
  public:
-  /// Errors: not there, not loadable, no `intarsia_kernels`, another ABI, an incomplete entry.
+  /// Errors: missing, not loadable, no `intarsia_kernels`, another ABI, an incomplete entry.
   static Result<std::shared_ptr<const KernelLibrary>> open(const std::string& path);
 
   const std::string& path() const { return path_; }
-  /// Null when the library has no kernel for it.
+  /// Null if the library has no kernel for it.
   const intarsia_kernel* find(const std::string& domain, const std::string& op) const;
 
  private:
@@ -47,8 +47,8 @@ class NodeDescription {
 /// A type with sizes, -1 where unknown. Data is null.
 Result<intarsia_kernel_tensor> describe_tensor(DType dtype, const std::vector<int64_t>& sizes);
 
-/// Asks the kernel for its outputs' types. `outputs` has one entry an output; dtype 0 on return for one that
-/// it did not set. Checks what comes back: dtype, rank, sizes.
+/// Asks the kernel for its outputs' types. `outputs` has one entry per output; dtype 0 on return for one that
+/// it did not set. Checks what is returned: dtype, rank, sizes.
 Status infer_outputs(const intarsia_kernel& kernel, const NodeDescription& node,
                      const std::vector<intarsia_kernel_tensor>& inputs,
                      std::vector<intarsia_kernel_tensor>& outputs);

@@ -49,14 +49,14 @@ class UserKernel {
 /// The library at its recorded path, or by its name next to the program.
 Result<std::shared_ptr<const KernelLibrary>> open_recorded(const std::string& path,
                                                            const std::string& folder) {
-  const std::filesystem::path beside =
+  const std::filesystem::path sibling =
       std::filesystem::path(folder.empty() ? "." : folder) / std::filesystem::path(path).filename();
   std::error_code error;
   if (std::filesystem::exists(path, error)) return KernelLibrary::open(path);
-  if (std::filesystem::exists(beside, error)) return KernelLibrary::open(beside.string());
+  if (std::filesystem::exists(sibling, error)) return KernelLibrary::open(sibling.string());
   return fail(ErrorKind::not_found,
               "the user's kernel library is neither at '{}' nor at '{}': copy it next to the program", path,
-              beside.string());
+              sibling.string());
 }
 
 Result<std::unique_ptr<Executable>> load(const LoadContext& context) {

@@ -17,7 +17,7 @@ std::vector<int64_t> sizes_of(const ValueType& type) {
   return sizes;
 }
 
-/// Inputs with the types that are known now; constants with their data.
+/// Inputs with the types known so far; constants with their data.
 Result<std::vector<intarsia_kernel_tensor>> describe_inputs(const Graph& graph, const Node& node) {
   std::vector<intarsia_kernel_tensor> inputs;
   for (ValueId id : node.inputs) {
@@ -98,7 +98,7 @@ class KernelsTarget : public Target {
     TRY(infer_outputs(*find(node).first, description, inputs, outputs));
     for (size_t i = 0; i < outputs.size(); ++i) {
       if (node.outputs[i] != no_value && outputs[i].dtype == 0)
-        return fail("the user's kernel {}.{} does not make output {}", node.domain, node.op, i);
+        return fail("the user's kernel {}.{} does not set output {}", node.domain, node.op, i);
     }
     return outputs;
   }

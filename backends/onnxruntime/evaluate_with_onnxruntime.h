@@ -13,12 +13,12 @@ namespace intarsia {
 
 /// The model's outputs, in its order, for one tensor per input (any order). An output that is a sequence
 /// gives its elements as "NAME[0]", "NAME[1]"; an optional without a value gives nothing. Fails for inputs
-/// that are missing, unknown or no tensors, and with ONNX Runtime's own message.
+/// that are missing, unknown or not tensors, and with ONNX Runtime's own message.
 Result<std::vector<NamedValue>> evaluate_with_onnxruntime(const std::string& model_path,
                                                           std::span<const NamedValue> inputs,
                                                           int threads = 1);
 
-/// The same of a graph of ONNX operators, its own and foreign ones.
+/// The same for a graph of ONNX operators, both standard and foreign ones.
 Result<std::vector<NamedValue>> evaluate_with_onnxruntime(const Graph& graph,
                                                           std::span<const NamedValue> inputs,
                                                           int threads = 1);

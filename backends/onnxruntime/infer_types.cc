@@ -38,7 +38,7 @@ Result<ValueType> read_tensor_type(const Library& library, const TypeInfo* type)
   TRY(library.check(api.size_names(info, names.data(), rank)));
   ValueType result;
   if (dtype > 0 && dtype < dtype_count) result.dtype = static_cast<DType>(dtype);
-  if (rank == 0) return result;  // a scalar, or a rank that it does not know: both are told as 0
+  if (rank == 0) return result;  // a scalar or an unknown rank: both are reported as 0
   result.shape.emplace();
   for (size_t i = 0; i < rank; ++i) {
     const std::string name = names[i] ? names[i] : "";
@@ -51,7 +51,7 @@ Result<ValueType> read_tensor_type(const Library& library, const TypeInfo* type)
 
 Status encode_type(const Library& library, const TypeInfo* type, pbf_writer& out, int depth);
 
-/// Writes the TypeProto of what a container holds, as field `tag` of it.
+/// Writes the TypeProto of a container's contents, as field `tag` of it.
 Status encode_inner(const Library& library, OwnedType inner, pbf_writer& out, uint32_t tag, int depth) {
   pbf_writer message(out, tag);
   return encode_type(library, inner.get(), message, depth - 1);
@@ -110,7 +110,7 @@ Result<ValueType> read_type(const Library& library, const TypeInfo* type) {
   return result;
 }
 
-/// A session of the node alone, with its constants, which may decide shapes.
+/// A session of only the node, with its constants, which may determine shapes.
 Result<std::shared_ptr<const ModelSession>> make_session(const Graph& graph, NodeId node) {
   const OnnxModel model =
       TRY(write_onnx_model(make_probe(graph, node, {.keep_constants = true, .keep_sizes = true})));
@@ -126,7 +126,7 @@ Status infer_types_with_onnxruntime(Graph& graph, NodeId id) {
   const auto session = make_session(graph, id);
   if (!session) return {};
   const Library& library = (*session)->library();
-  // The probe's outputs are those of the nodes that came along, in order; this node's are the last ones.
+  // The probe's outputs are those of all its nodes, in order; this node's come last.
   const std::vector<ValueId>& outputs = graph.node(id).outputs;
   size_t port = (*session)->outputs().size();
   for (size_t i = outputs.size(); i-- > 0;) {

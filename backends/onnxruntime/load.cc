@@ -26,7 +26,7 @@ struct Call {
   std::vector<Value*> outputs;
 };
 
-/// Immutable but for one spare Call, which a run takes and gives back.
+/// Immutable except for one spare Call, which a run takes and returns.
 class SessionExecutable : public Executable {
  public:
   explicit SessionExecutable(std::shared_ptr<const ModelSession> session)
@@ -57,7 +57,7 @@ class SessionExecutable : public Executable {
   const Library& library() const { return session_->library(); }
   bool is_tensor_output(size_t i) const { return session_->outputs()[i].kind == Kind::tensor; }
 
-  /// Fixed shapes are written in place; strings cannot be, they live in the library's own form.
+  /// Fixed shapes are written in place, but not strings, which the library stores in its own form.
   bool is_in_place(const Output& output, size_t i) const {
     return !output.dynamic && is_tensor_output(i) && output.tensor.dtype != DType::string &&
            passed_through_[i] < 0;
@@ -107,7 +107,7 @@ class SessionExecutable : public Executable {
     return has ? value : nullptr;
   }
 
-  /// What the library made itself: adopted when dynamic, copied when it is strings for the caller's array.
+  /// What the library allocated itself: adopted if dynamic, copied if it is strings for the caller's array.
   Status take_outputs(const RunContext& context, Call& call) const {
     std::vector<OwnedValue> made(call.outputs.size());
     for (size_t i = 0; i < made.size(); ++i) {
@@ -151,8 +151,8 @@ class SessionExecutable : public Executable {
   }
 
   std::shared_ptr<const ModelSession> session_;
-  std::vector<int>
-      passed_through_;  // by output: the input that it is, which the library does not copy; else -1
+  std::vector<int> passed_through_;  // by output: the input that it passes through, which the library does
+                                     // not copy; else -1
   mutable std::atomic<Call*> spare_ = nullptr;  // owned
 };
 
@@ -161,7 +161,7 @@ Result<std::unique_ptr<Executable>> load(const LoadContext& context) {
   const std::vector<uint8_t> aligned(bytes, bytes + context.blob.size());
   flatbuffers::Verifier verifier(aligned.data(), aligned.size());
   if (aligned.size() < 8 || !fbs::VerifySessionBlobBuffer(verifier)) {
-    return fail("damaged ONNX Runtime region: the bytes are no session blob");
+    return fail("damaged ONNX Runtime region: the bytes are not a session blob");
   }
   const fbs::SessionBlob& blob = *fbs::GetSessionBlob(aligned.data());
   std::string_view model;

@@ -44,7 +44,7 @@ enum : uint32_t {
 }  // namespace field
 constexpr int attribute_is_int = 2, attribute_is_type_proto = 13;
 
-/// What a TypeProto says: optional(sequence(tensor f32)) is {true, true, false, f32}.
+/// The contents of a TypeProto: optional(sequence(tensor f32)) is {true, true, false, f32}.
 struct OpaqueType {
   bool is_optional = false;
   bool is_sequence = false;
@@ -114,7 +114,7 @@ Result<OwnedValue> copy_tensor(const Library& library, const TensorView& tensor)
   return value;
 }
 
-/// A model of one node without inputs. The library's C API can make neither an empty sequence nor an absent
+/// A model of one node without inputs. The library's C API can create neither an empty sequence nor an absent
 /// optional; the operators SequenceEmpty and Optional can.
 template <typename WriteAttribute>
 std::string write_maker(const char* op, std::string_view output_type, WriteAttribute write_attribute) {
@@ -156,13 +156,13 @@ Result<std::shared_ptr<void>> make_empty_sequence(std::string_view encoded, DTyp
   }));
 }
 
-/// `read` on bytes that may be no protobuf at all.
+/// `read` on bytes that may not be protobuf at all.
 template <typename Read>
 auto guard_protobuf(Read read) -> decltype(read()) {
   try {
     return read();
   } catch (const protozero::exception& error) {
-    return fail("a type is no ONNX TypeProto: {}", error.what());
+    return fail("a type is not an ONNX TypeProto: {}", error.what());
   }
 }
 
@@ -172,7 +172,7 @@ Result<OpaqueType> read_opaque_type(std::string_view encoded) {
     OpaqueType type;
     read_type(encoded, type, deepest);
     if (!type.is_optional && !type.is_sequence && !type.is_map)
-      return fail("the type is no sequence, optional or map");
+      return fail("the type is not a sequence, optional or map");
     return type;
   });
 }

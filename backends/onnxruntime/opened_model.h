@@ -1,4 +1,4 @@
-// A model file opened in ONNX Runtime with one set of inputs, to be run again and again.
+// A model file opened in ONNX Runtime with one set of inputs, to be run repeatedly.
 #pragma once
 
 #include <memory>
@@ -12,18 +12,18 @@ namespace intarsia::ort {
 
 class OpenedModel {
  public:
-  /// One tensor for each of the model's inputs, in any order; no copy is made but of strings. Fails for
-  /// inputs that are missing, unknown or no tensors, and with ONNX Runtime's own message.
+  /// One tensor for each of the model's inputs, in any order; only strings are copied. Fails for
+  /// inputs that are missing, unknown or not tensors, and with ONNX Runtime's own message.
   static Result<OpenedModel> open(const std::string& model_path, std::span<const NamedValue> inputs,
                                   const SessionSettings& settings);
-  /// The same of a ModelProto in memory, which need not outlive the call; the constants of `settings` must.
+  /// The same for a ModelProto in memory, which need not outlive the call; the constants of `settings` must.
   static Result<OpenedModel> open_bytes(std::string_view model, std::span<const NamedValue> inputs,
                                         const SessionSettings& settings);
 
   Status run();
 
-  /// Of the last run, in the model's order; a second call gives none. An output that is a sequence gives its
-  /// elements as "NAME[0]", "NAME[1]"; an optional without a value gives nothing.
+  /// Of the last run, in the model's order; a second call returns none. An output that is a sequence gives
+  /// its elements as "NAME[0]", "NAME[1]"; an optional without a value gives nothing.
   Result<std::vector<NamedValue>> take_outputs();
 
   const std::string& version() const { return session_->library().version(); }

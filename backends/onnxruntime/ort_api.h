@@ -1,4 +1,4 @@
-// ONNX Runtime's C API as a table of function pointers, of which we name the slots that we use. The table
+// ONNX Runtime's C API as a table of function pointers, in which we name the slots that we use. The table
 // only grows at its end, so the numbers hold for every version from 1.16 (API version 16) on. Facts: the
 // order of `struct OrtApi` in the public onnxruntime_c_api.h, checked by
 // tests/backends/onnxruntime/library.cc against the library's own behavior.

@@ -1,5 +1,5 @@
-// ONNX Runtime, found on the machine and opened once a process. Nothing of it is linked: a program that needs
-// it and a machine that lacks it give an error with a remedy.
+// ONNX Runtime, found on the machine and opened once per process. None of it is linked: a program that needs
+// it on a machine that lacks it is an error with a remedy.
 #pragma once
 
 #include <memory>
@@ -15,15 +15,15 @@ namespace intarsia::ort {
 /// Oldest version that has all slots of Api; a library of major version 2 would be another API.
 inline constexpr int oldest_minor_version = 16;
 
-/// INTARSIA_ONNXRUNTIME, "libonnxruntime.so.1", the Python environments round our own library.
+/// INTARSIA_ONNXRUNTIME, "libonnxruntime.so.1", the Python environments around our own library.
 LibrarySearch default_search();
 
-/// One opened library with its one environment (log level: errors). Lives until the process ends.
+/// One opened library with its only environment (log level: errors). Lives until the process ends.
 class Library {
  public:
   /// The process's library, opened on first use. After a failure the next call tries again. Thread-safe.
   static Result<const Library*> get();
-  /// Opens what the search finds. Fails with all places that were tried, or with the version found and
+  /// Opens what the search finds. Fails with all places that were searched, or with the version found and
   /// wanted.
   static Result<std::unique_ptr<Library>> open(const LibrarySearch& search);
 

@@ -42,7 +42,7 @@ Result<TensorView> describe_tensor(const Library& library, const Value* value) {
   api.release_tensor_info(info);
   if (!status) return tl::unexpected(std::move(status).error());
   if (dtype <= 0 || dtype >= dtype_count)
-    return fail("ONNX Runtime made a tensor of the unknown type {}", dtype);
+    return fail("ONNX Runtime returned a tensor of the unknown type {}", dtype);
   view.dtype = static_cast<DType>(dtype);
   return view;
 }
@@ -66,7 +66,7 @@ Result<OwnedValue> copy_string_tensor(const Library& library, const TensorView& 
 
 Result<OwnedValue> wrap_tensor(const Library& library, const TensorView& tensor) {
   if (tensor.dtype == DType::string) return copy_string_tensor(library, tensor);
-  static char nothing;  // an empty tensor may have no memory, the library wants an address
+  static char nothing;  // an empty tensor may have no memory, but the library wants an address
   Value* raw = nullptr;
   TRY(library.check(library.api().create_tensor_on_data(
       library.cpu_memory(), tensor.data ? tensor.data : &nothing, tensor.bytes(), tensor.shape.data(),
@@ -77,7 +77,7 @@ Result<OwnedValue> wrap_tensor(const Library& library, const TensorView& tensor)
 Status copy_strings(const Library& library, const Value* value, const TensorView& to) {
   const TensorView made = TRY(describe_tensor(library, value));
   if (made.dtype != to.dtype || made.shape != to.shape) {
-    return fail("ONNX Runtime made {} {}, want {} {}", dtype_name(made.dtype), print_shape(made.shape),
+    return fail("ONNX Runtime returned {} {}, want {} {}", dtype_name(made.dtype), print_shape(made.shape),
                 dtype_name(to.dtype), print_shape(to.shape));
   }
   size_t i = 0;
@@ -109,8 +109,8 @@ Result<Tensor> view_tensor(const Library& library, const std::shared_ptr<void>& 
   return Tensor(std::move(view), value);
 }
 
-/// Each constant is given twice: as external data, which the optimizer reads while the session is made, and
-/// as a shared initializer, without which the session would keep a copy of its own.
+/// Each constant is given twice: as external data, which the optimizer reads while the session is created,
+/// and as a shared initializer, without which the session would keep its own copy.
 Status ModelSession::add_constants(SessionOptions* options, const SessionSettings& settings) {
   if (settings.constants.size() != settings.constant_names.size()) {
     return fail("the model wants {} constants, got {}", settings.constant_names.size(),

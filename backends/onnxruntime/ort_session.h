@@ -21,7 +21,7 @@ using OwnedValue = std::unique_ptr<Value, ReleaseValue>;
 /// except strings, which are copied.
 Result<OwnedValue> wrap_tensor(const Library& library, const TensorView& tensor);
 
-/// Shared ownership of a value; `keep` lives as long.
+/// Shared ownership of a value; `keep` lives as long as it does.
 std::shared_ptr<void> share_value(OwnedValue value, std::shared_ptr<const void> keep = nullptr);
 
 /// A tensor value's memory as a Tensor that keeps the value alive (no copy, except strings).
@@ -31,10 +31,10 @@ Result<Tensor> view_tensor(const Library& library, const std::shared_ptr<void>& 
 Status copy_strings(const Library& library, const Value* value, const TensorView& to);
 
 struct SessionSettings {
-  int threads = 1;       // that one run uses, the caller's included
-  bool spin = false;     // workers wait for work without sleeping, as is the library's default: faster alone,
+  int threads = 1;       // for one run, including the caller's
+  bool spin = false;     // workers wait for work without sleeping, as by the library's default: faster alone,
                          // but they take the cores from others
-  bool optimize = true;  // false: sessions that are made to see whether the model is accepted
+  bool optimize = true;  // false: for sessions that only test whether the model is accepted
   /// Initializers that the model declares as external data. Their memory must outlive the session.
   std::span<const std::string> constant_names = {};
   std::span<const TensorView> constants = {};
@@ -46,7 +46,7 @@ struct Port {
   Kind kind = Kind::unknown;
 };
 
-/// Immutable once made; any number of threads may run it.
+/// Immutable once created; any number of threads may run it.
 class ModelSession {
  public:
   static Result<std::shared_ptr<const ModelSession>> from_bytes(std::string_view model,
@@ -59,8 +59,8 @@ class ModelSession {
   const std::vector<Port>& inputs() const { return inputs_; }
   const std::vector<Port>& outputs() const { return outputs_; }
 
-  /// One value for every input, null for an optional without a value; an output that is null is made by the
-  /// library and then the caller's.
+  /// One value for every input, null for an optional without a value; the library allocates an output that is
+  /// null, which the caller then owns.
   Status run(std::span<const Value* const> inputs, std::span<Value*> outputs) const;
 
   /// Type of input or output `i`; the caller releases it.

@@ -1,4 +1,4 @@
-// Which model to show to ONNX Runtime to learn whether it takes a node.
+// The model to try in ONNX Runtime to learn whether it takes a node.
 #pragma once
 
 #include "graph/graph.h"
@@ -10,11 +10,10 @@ struct ProbeOptions {
   bool keep_sizes = false;
 };
 
-/// The node alone as a graph whose sizes are erased (ranks stay) and whose names, where no sub-graph reads
+/// The single node as a graph whose sizes are erased (ranks stay) and whose names, unless a subgraph reads
 /// them, are made uniform, so that equal nodes of a model give equal graphs. Small integer, bool and string
 /// constants stay, as frameworks may need them to build; all others become inputs unless they are kept.
-/// Where the type of an input is not known, the nodes that make it come along, since the framework may know
-/// it.
+/// If the type of an input is not known, its producers are included, since the framework may know it.
 ///
 ///   y = Add(x: f32[2,3], w: f32[3] constant)   ->   o0 = Add(i0: f32[?,?], i1: f32[?])
 Graph make_probe(const Graph& graph, NodeId node, ProbeOptions options = {});

@@ -15,7 +15,7 @@ namespace intarsia {
 namespace ort {
 namespace {
 
-/// Makes a session and drops it: does ONNX Runtime take this model?
+/// Creates a session and drops it: does ONNX Runtime take this model?
 Status try_session(const OnnxModel& model) {
   std::vector<TensorView> constants;
   for (const Tensor& constant : model.constants) constants.push_back(constant.view());
@@ -68,7 +68,7 @@ class OnnxRuntimeTarget : public Target {
   }
 
  private:
-  /// The answers are kept by the model itself: equal nodes ask once.
+  /// The answers are cached by the model itself: equal nodes ask once.
   Support ask(const Graph& probe) const {
     const Result<OnnxModel> model = write_onnx_model(probe);
     if (!model) return Support::refused(model.error().message);

@@ -1,5 +1,5 @@
-// The compile half of the ONNX Runtime backend: a region becomes an ONNX model, its big weights constants of
-// the program.
+// The compile half of the ONNX Runtime backend: a region becomes an ONNX model, its large weights become
+// constants of the program.
 #pragma once
 
 #include <memory>
@@ -8,8 +8,8 @@
 
 namespace intarsia {
 
-/// Supports what the ONNX Runtime found on this machine accepts, asked by making a session of the node alone.
-/// Without ONNX Runtime it refuses everything, with the way to install it as the reason.
+/// Supports what the ONNX Runtime found on this machine accepts, determined by creating a session of the
+/// single node. Without ONNX Runtime it refuses everything, with how to install it as the reason.
 std::unique_ptr<Target> make_onnxruntime_target();
 
 }  // namespace intarsia

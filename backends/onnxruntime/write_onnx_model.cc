@@ -27,7 +27,7 @@ void write_tensor(pbf_writer message, const std::string& name, const TensorView&
   }
 }
 
-/// A tensor whose data somebody else provides by name.
+/// A tensor whose data is provided separately, by name.
 void write_external_tensor(pbf_writer message, const std::string& name, const TensorView& tensor) {
   constexpr int32_t external = 1;
   write_dims(message, onnx::tensor::dims, tensor.shape);
@@ -104,7 +104,7 @@ void write_shape(pbf_writer message, const SymbolicShape& shape) {
   }
 }
 
-/// Name and, as far as it is known, type.
+/// Name and, as far as known, type.
 void write_value_info(pbf_writer message, const Value& value) {
   message.add_string(onnx::value_info::name, value.name);
   if (value.type.opaque && !value.type.encoded.empty()) {
@@ -118,7 +118,7 @@ void write_value_info(pbf_writer message, const Value& value) {
 }
 
 /// Versions of all domains: those that the nodes were written for, and the graph's for domains that only
-/// sub-graphs use.
+/// subgraphs use.
 Result<std::map<std::string, int>> find_opsets(const Graph& graph) {
   std::map<std::string, const Node*> first;
   std::map<std::string, int> opsets;
@@ -137,7 +137,7 @@ Result<std::map<std::string, int>> find_opsets(const Graph& graph) {
   return opsets;
 }
 
-/// The oldest IR version that knows all element types (ONNX IR.md); newer ones would refuse older frameworks.
+/// The oldest IR version that knows all element types (ONNX IR.md); older frameworks would refuse newer ones.
 int ir_version(const Graph& graph) {
   int version = 8;
   for (const Value& value : graph.values) {

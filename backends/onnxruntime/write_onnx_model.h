@@ -1,4 +1,4 @@
-// A Graph as a serialised ONNX model, the form in which ONNX Runtime takes a region.
+// A Graph as a serialized ONNX model, the form in which ONNX Runtime takes a region.
 #pragma once
 
 #include <string>
@@ -15,12 +15,12 @@ struct OnnxModel {
   std::vector<Tensor> constants;  // their values
 };
 
-/// Constants below this size stand in the model itself: shapes and axes, which a framework reads when it
+/// Constants below this size are in the model itself: shapes and axes, which a framework reads when it
 /// builds.
 inline constexpr size_t inline_constant_bytes = 64 * 1024;
 
-/// Names, versions and attributes stay those of the source. Types are written for inputs and outputs alone;
-/// those in between the reader infers. Fails when two nodes want different versions of one domain or an
+/// Names, versions and attributes stay those of the source. Types are written only for inputs and outputs;
+/// the reader infers those in between. Fails when two nodes want different versions of one domain or an
 /// input's type is unknown.
 Result<OnnxModel> write_onnx_model(const Graph& graph, size_t inline_below = inline_constant_bytes);
 

@@ -8,7 +8,7 @@
 namespace intarsia::openvino {
 namespace {
 
-/// Element types by OpenVINO's number of them; undefined: we have none like it.
+/// Element types by OpenVINO's numbers; undefined: we do not have that type.
 constexpr DType dtypes[] = {
     DType::undefined, DType::boolean,   DType::bf16, DType::f16,       DType::f32,
     DType::f64,       DType::i4,        DType::i8,   DType::i16,       DType::i32,
@@ -19,7 +19,7 @@ constexpr DType dtypes[] = {
 Result<uint32_t> number_of(DType dtype) {
   const auto at = std::ranges::find(dtypes, dtype);
   if (dtype == DType::undefined || at == std::end(dtypes))
-    return fail("OpenVINO takes no {} from us", dtype_name(dtype));
+    return fail("cannot pass {} to OpenVINO", dtype_name(dtype));
   return static_cast<uint32_t>(at - std::begin(dtypes));
 }
 

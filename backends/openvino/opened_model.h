@@ -1,4 +1,4 @@
-// A model file opened in OpenVINO with one set of inputs, to be run again and again.
+// A model file opened in OpenVINO with one set of inputs, to be run repeatedly.
 #pragma once
 
 #include <memory>

@@ -63,7 +63,7 @@ LibrarySearch default_search() {
 
 Status Library::check(OvStatus status) const {
   if (status == 0) return {};
-  const char* message = api_.ov_get_last_err_msg();  // a copy, which is the caller's
+  const char* message = api_.ov_get_last_err_msg();  // a copy, which the caller owns
   const std::string text = message != nullptr && *message != 0 ? message : api_.ov_get_error_info(status);
   if (message != nullptr) api_.ov_free(message);
   return fail("{}", text);

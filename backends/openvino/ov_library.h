@@ -1,4 +1,4 @@
-// OpenVINO's C API, found on the machine and opened once a process. Nothing of it is linked.
+// OpenVINO's C API, found on the machine and opened once per process. None of it is linked.
 #pragma once
 
 #include <cstddef>
@@ -34,8 +34,8 @@ struct Version {
 };
 using OvStatus = int;  // 0: good
 
-/// The functions that we call, by their names. Objects that they give out are freed by the functions
-/// `free_...`.
+/// The functions that we call, by their names. Objects that they return are freed by the functions
+/// `..._free`.
 struct Api {
   OvStatus (*ov_get_openvino_version)(Version*);
   void (*ov_version_free)(Version*);
@@ -75,7 +75,7 @@ struct Api {
   void (*ov_tensor_free)(TensorHandle*);
 };
 
-/// INTARSIA_OPENVINO, "libopenvino_c.so", the Python environments round our own library.
+/// INTARSIA_OPENVINO, "libopenvino_c.so", the Python environments around our own library.
 LibrarySearch default_search();
 
 /// Lives until the process ends.

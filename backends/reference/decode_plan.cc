@@ -176,7 +176,8 @@ Status verify_plan(const RegionPlan& plan) {
 Result<RegionPlan> decode_aligned(std::span<const uint8_t> bytes) {
   flatbuffers::Verifier verifier(bytes.data(), bytes.size(), 64,
                                  static_cast<flatbuffers::uoffset_t>(bytes.size()));
-  if (bytes.size() < 8 || !fbs::VerifyRegionPlanBuffer(verifier)) return fail("the bytes are no region plan");
+  if (bytes.size() < 8 || !fbs::VerifyRegionPlanBuffer(verifier))
+    return fail("the bytes are not a region plan");
   const fbs::RegionPlan& encoded = *fbs::GetRegionPlan(bytes.data());
   RegionPlan plan;
   plan.inputs = to_vector(encoded.inputs());

@@ -8,9 +8,8 @@
 
 namespace intarsia::reference {
 
-/// The node's outputs in new memory; an output that is left out is an empty Tensor. `inputs[i]` is null where
-/// the node's i-th input is left out. Fails when there is no kernel, or the kernel refuses dtypes, shapes or
-/// values.
+/// The node's outputs in new memory; an omitted output is an empty Tensor. `inputs[i]` is null if the node's
+/// i-th input is omitted. Fails if there is no kernel, or the kernel refuses dtypes, shapes or values.
 Result<std::vector<Tensor>> evaluate_node(const Node& node, std::span<const Tensor* const> inputs);
 
 }  // namespace intarsia::reference

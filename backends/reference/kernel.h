@@ -1,4 +1,4 @@
-// How a reference kernel looks: a plain function of attributes and tensor views. It knows no graph.
+// The form of a reference kernel: a plain function of attributes and tensor views, independent of the graph.
 #pragma once
 
 #include <functional>
@@ -18,15 +18,15 @@ class KernelContext {
  public:
   virtual ~KernelContext() = default;
   const Attributes& attributes() const { return *attributes_; }
-  int version() const { return version_; }  // opset version of the node: the kernel obeys that form
+  int version() const { return version_; }  // opset version of the node: the kernel follows that form
   size_t input_count() const { return inputs_.size(); }
   size_t output_count() const { return output_count_; }
   bool has_input(size_t i) const { return i < inputs_.size() && inputs_[i] != nullptr; }
   bool wants_output(size_t i) const { return i < output_count_ && wanted_[i]; }
   const TensorView& input(size_t i) const { return *inputs_[i]; }
 
-  /// The memory of an output. Where it was planned, dtype and shape must be the planned ones (anything else
-  /// is an error); where the shape depends on data, memory is made now. To be called once for each wanted
+  /// The memory of an output. If it was planned, dtype and shape must be the planned ones (anything else
+  /// is an error); if the shape depends on data, memory is allocated now. Call it once for each wanted
   /// output.
   virtual Result<TensorView> output(size_t i, DType dtype, const Shape& shape) = 0;
 
@@ -42,7 +42,7 @@ class KernelContext {
 };
 
 using Kernel = Status (*)(KernelContext& context);
-/// A kernel with state of its own, from a user's library for instance.
+/// A kernel with its own state, for example from a user's library.
 using KernelFunction = std::function<Status(KernelContext& context)>;
 
 struct KernelEntry {
@@ -51,7 +51,7 @@ struct KernelEntry {
   Kernel kernel;
 };
 
-/// The kernel of an operator, or null. Which dtypes it takes it says itself, by failing.
+/// The kernel of an operator, or null. It fails for dtypes that it does not take.
 Kernel find_kernel(std::string_view domain, std::string_view op);
 
 }  // namespace intarsia::reference

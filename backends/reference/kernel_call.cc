@@ -20,13 +20,13 @@ class SlotContext : public KernelContext {
   }
 
   Result<TensorView> output(size_t i, DType dtype, const Shape& shape) override {
-    if (!wants_output(i)) return fail("the kernel makes output {}, which nobody wants", i);
+    if (!wants_output(i)) return fail("the kernel sets output {}, which is not wanted", i);
     OutputSlot& slot = slots_[i];
-    if (slot.given) return fail("the kernel makes output {} twice", i);
+    if (slot.given) return fail("the kernel sets output {} twice", i);
     slot.given = true;
     if (slot.dynamic) return make_dynamic(slot, dtype, shape);
     if (slot.view.dtype != dtype || slot.view.shape != shape) {
-      return fail("output {} is {} {}, planned was {} {}", i, dtype_name(dtype), print_shape(shape),
+      return fail("output {} is {} {}, planned as {} {}", i, dtype_name(dtype), print_shape(shape),
                   dtype_name(slot.view.dtype), print_shape(slot.view.shape));
     }
     return slot.view;
@@ -58,7 +58,7 @@ Status call_kernel(const KernelFunction& kernel, const Attributes& attributes, i
     return fail("not enough memory: a size is beyond all limits");
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
-    if (outputs[i].wanted && !outputs[i].given) return fail("the kernel does not make output {}", i);
+    if (outputs[i].wanted && !outputs[i].given) return fail("the kernel does not set output {}", i);
   }
   return {};
 }

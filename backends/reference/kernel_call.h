@@ -1,4 +1,4 @@
-// One call of a reference kernel on memory that is planned or made while running.
+// One call of a reference kernel on memory that is planned or allocated while running.
 #pragma once
 
 #include <memory>
@@ -16,10 +16,10 @@ struct OutputSlot {
   std::shared_ptr<void> owner;
   bool wanted = true;
   bool dynamic = true;
-  bool given = false;  // the kernel has asked for it
+  bool given = false;  // the kernel has requested it
 };
 
-/// Runs the kernel; afterwards every wanted output is there. An input that is left out is null.
+/// Runs the kernel; afterward every wanted output is set. An omitted input is null.
 Status call_kernel(const KernelFunction& kernel, const Attributes& attributes, int version,
                    std::span<const TensorView* const> inputs, std::span<OutputSlot> outputs);
 

@@ -5,7 +5,7 @@
 namespace intarsia::reference {
 namespace {
 
-/// The values of one run: a view each, and an owner where the memory was made while running.
+/// The values of one run: a view each, and an owner if the memory was allocated while running.
 struct RunState {
   std::vector<TensorView> views;
   std::vector<std::shared_ptr<void>> owners;
@@ -33,7 +33,7 @@ class PlanExecutable : public Executable {
   }
 
  private:
-  /// Dynamically shaped values are dropped after the call that reads them last.
+  /// Dynamically shaped values are dropped after the last call that reads them.
   void find_last_readers() {
     std::vector<size_t> last(plan_.values.size(), plan_.calls.size());
     for (size_t i = 0; i < plan_.calls.size(); ++i) {
@@ -117,10 +117,10 @@ class PlanExecutable : public Executable {
   }
 
   RegionPlan plan_;
-  std::vector<KernelFunction> kernels_;  // one a call
+  std::vector<KernelFunction> kernels_;  // one per call
   std::vector<TensorView> constants_;
   std::vector<std::vector<uint32_t>>
-      released_after_;  // by call: dynamically shaped values that nobody reads afterwards
+      released_after_;  // by call: dynamically shaped values that nothing reads afterward
 };
 
 }  // namespace

@@ -10,7 +10,7 @@
 
 namespace intarsia::reference {
 
-/// `kernels` has one entry a call; `constants` outlive the executable.
+/// `kernels` has one entry per call; `constants` outlive the executable.
 std::unique_ptr<Executable> make_plan_executable(RegionPlan plan, std::vector<KernelFunction> kernels,
                                                  std::vector<TensorView> constants);
 

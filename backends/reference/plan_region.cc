@@ -5,12 +5,12 @@
 namespace intarsia::reference {
 namespace {
 
-/// An intermediate value can be planned when its size is known and its elements are plain bytes.
+/// An intermediate value can be planned if its size is known and its elements are plain bytes.
 bool is_plannable(const ValueType& type) {
   return type.dtype != DType::undefined && type.dtype != DType::string && type.fixed_shape().has_value();
 }
 
-/// Inputs, constants and outputs of the region; what is left is `unused` until place_results.
+/// Inputs, constants and outputs of the region; the rest is `unused` until place_results.
 Status place_boundary(const Graph& region, RegionPlan& plan, std::vector<Tensor>& constants) {
   for (const Value& value : region.values) {
     PlannedValue planned;

@@ -1,4 +1,4 @@
-// A region becomes a list of kernel calls with a place for every value.
+// Turns a region into a list of kernel calls with a place for every value.
 #pragma once
 
 #include <vector>

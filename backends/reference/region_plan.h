@@ -1,4 +1,4 @@
-// What a region becomes in the reference backend: the calls in order and the place of every value. Both
+// A region in the reference backend: the calls in order and the place of every value. Both
 // halves share this form; the blob is its FlatBuffers encoding (region_plan.fbs).
 #pragma once
 
@@ -50,7 +50,7 @@ struct RegionPlan {
 std::string encode_plan(const RegionPlan& plan);
 
 /// Also verifies: numbers and offsets inside their bounds, every value written once and before it is read.
-/// What comes out can be run without further checks. The bytes need not be aligned.
+/// The result can be run without further checks. The bytes need not be aligned.
 Result<RegionPlan> decode_plan(std::span<const std::byte> blob);
 
 }  // namespace intarsia::reference

@@ -23,7 +23,7 @@ class ReferenceTarget : public Target {
       return Support::refused(fmt::format("{} of opset {} is older than the {} that its kernel knows",
                                           node.op, node.version, oldest_known_opset));
     }
-    if (!node.captures.empty()) return Support::refused("its sub-graphs read outer values");
+    if (!node.captures.empty()) return Support::refused("its subgraphs read outer values");
     for (const auto& attribute : node.attributes) {
       if (std::holds_alternative<EncodedAttribute>(attribute.value)) {
         return Support::refused(fmt::format("attribute '{}' is a graph or a type", attribute.name));
@@ -32,7 +32,7 @@ class ReferenceTarget : public Target {
     for (const auto* list : {&node.inputs, &node.outputs}) {
       for (ValueId value : *list) {
         if (value != no_value && graph.value(value).type.opaque) {
-          return Support::refused(fmt::format("value '{}' is no tensor", graph.value(value).name));
+          return Support::refused(fmt::format("value '{}' is not a tensor", graph.value(value).name));
         }
       }
     }

@@ -1,5 +1,5 @@
-// Runs a graph of TensorFlow's operators in TensorFlow: what `check --bisect` compares values within a model
-// with.
+// Runs a graph of TensorFlow's operators in TensorFlow: the oracle for values within a model of `check
+// --bisect`.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace intarsia {
 
-/// The graph's outputs, in its order, for one tensor per input (any order). `op_libraries` are loaded before.
+/// The graph's outputs, in its order, for one tensor per input (any order). `op_libraries` are loaded first.
 /// Fails for an input that is missing, an output that is not a tensor, and with TensorFlow's own message.
 Result<std::vector<NamedValue>> evaluate_with_tensorflow(const Graph& graph,
                                                          std::span<const NamedValue> inputs,

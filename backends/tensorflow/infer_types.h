@@ -1,4 +1,4 @@
-// Types of values that only TensorFlow can tell.
+// Types of values that only TensorFlow knows.
 #pragma once
 
 #include "graph/graph.h"
@@ -6,8 +6,8 @@
 namespace intarsia::tf {
 
 /// Sets the types of the node's outputs to what TensorFlow infers from the types and constants of its inputs;
-/// nodes that make resources and variants come along, so that it knows what is in them. Leaves them as they
-/// are when TensorFlow does not take the node: what it cannot type it cannot run either.
+/// producers of resources and variants are included, so that it knows what is in them. Leaves them as they
+/// are if TensorFlow does not take the node: what it cannot type it cannot run either.
 Status infer_types(Graph& graph, NodeId node);
 
 }  // namespace intarsia::tf

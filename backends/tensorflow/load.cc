@@ -44,7 +44,7 @@ class SessionExecutable : public Executable {
   Status give(const RunContext& context, OwnedTensor made, Output& output) const {
     if (!output.dynamic) return copy_into(std::move(made), output.tensor);
     Tensor tensor = TRY(adopt_tensor(library_, std::move(made)));
-    // TensorFlow may give back what it was fed, whose memory is not ours to keep.
+    // TensorFlow may return what it was fed, whose memory we must not keep.
     if (is_fed(context, tensor.view())) tensor = Tensor(tensor.view());
     output.tensor = tensor.view();
     output.owner = tensor.owner();
@@ -63,7 +63,7 @@ class SessionExecutable : public Executable {
   Status copy_into(OwnedTensor made, const TensorView& to) const {
     const TensorView from = TRY(describe_tensor(library_, made.get()));
     if (from.dtype != to.dtype || from.shape != to.shape) {
-      return fail("TensorFlow made {} {}, want {} {}", dtype_name(from.dtype), print_shape(from.shape),
+      return fail("TensorFlow returned {} {}, want {} {}", dtype_name(from.dtype), print_shape(from.shape),
                   dtype_name(to.dtype), print_shape(to.shape));
     }
     if (to.dtype == DType::string)
@@ -86,13 +86,13 @@ std::vector<std::string> read_strings(
 
 /// The user's library of operators at its recorded path, or by its name next to the program.
 Status load_operators(const Library& library, const std::string& path, const std::string& folder) {
-  const std::filesystem::path beside =
+  const std::filesystem::path sibling =
       std::filesystem::path(folder.empty() ? "." : folder) / std::filesystem::path(path).filename();
   std::error_code error;
   if (std::filesystem::exists(path, error)) return library.load_operators(path);
-  if (std::filesystem::exists(beside, error)) return library.load_operators(beside.string());
+  if (std::filesystem::exists(sibling, error)) return library.load_operators(sibling.string());
   return fail("the library of operators is neither at '{}' nor at '{}': copy it next to the program", path,
-              beside.string());
+              sibling.string());
 }
 
 Result<RegionGraph> read_region(const fbs::RegionBlob& blob, const LoadContext& context) {
@@ -108,7 +108,7 @@ Result<RegionGraph> read_region(const fbs::RegionBlob& blob, const LoadContext& 
   }
   region.inputs = read_strings(blob.inputs());
   region.outputs = read_strings(blob.outputs());
-  region.initialisers = read_strings(blob.initialisers());
+  region.initializers = read_strings(blob.initializers());
   region.has_control_flow = blob.has_control_flow();
   return region;
 }
@@ -118,12 +118,12 @@ Result<std::unique_ptr<Executable>> load(const LoadContext& context) {
   const std::vector<uint8_t> aligned(bytes, bytes + context.blob.size());
   flatbuffers::Verifier verifier(aligned.data(), aligned.size());
   if (aligned.size() < 8 || !fbs::VerifyRegionBlobBuffer(verifier))
-    return fail("damaged TensorFlow region: the bytes are no region blob");
+    return fail("damaged TensorFlow region: the bytes are not a region blob");
   const fbs::RegionBlob& blob = *fbs::GetRegionBlob(aligned.data());
   const RegionGraph region = TRY(read_region(blob, context));
   const Result<const Library*> library = Library::get();
   if (!library) {
-    return fail(library.error().kind, "its operators run in TensorFlow alone: {}; {}",
+    return fail(library.error().kind, "its operators run only in TensorFlow: {}; {}",
                 fmt::join(read_strings(blob.operators()), ", "), library.error().message);
   }
   for (const std::string& path : read_strings(blob.op_libraries()))

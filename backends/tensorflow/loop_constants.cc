@@ -12,7 +12,7 @@ namespace {
 
 using namespace tensorflow;
 
-/// The argument that a value of the body is, also through Identity nodes; empty: it is made there.
+/// The argument that a value of the body is, possibly through Identity nodes; empty: the body computes it.
 std::string argument_behind(const FunctionDef& body, std::string reference) {
   for (size_t steps = 0; steps <= body.nodes.size(); ++steps) {
     if (reference.find(':') == std::string::npos) return reference;
@@ -48,7 +48,7 @@ void replace_reference(FunctionDef& function, const std::string& old, const std:
   }
 }
 
-/// The argument goes, a Const node takes its place.
+/// The argument is removed; a Const node takes its place.
 void take_inside(FunctionDef& function, size_t i, const Tensor& value) {
   const std::string argument = function.signature.inputs[i].name;
   NodeDef node{unused_name(function, argument + "_value"), "Const", {}, {}, {}};
@@ -65,8 +65,8 @@ void drop_result(FunctionDef& body, size_t i) {
   body.signature.outputs.erase(body.signature.outputs.begin() + static_cast<ptrdiff_t>(i));
 }
 
-/// The argument becomes a variable's handle: an Identity of it, which reading the variable was made when the
-/// model was frozen, reads the variable again, and all else reads a new ReadVariableOp.
+/// The argument becomes a variable's handle: an Identity of it, which replaced a read of the variable when
+/// the model was frozen, reads the variable again, and everything else reads a new ReadVariableOp.
 void take_handle(FunctionDef& function, size_t i, DType dtype) {
   ArgDef& argument = function.signature.inputs[i];
   Attributes attributes;
@@ -96,7 +96,7 @@ void give_handle_back(FunctionDef& body, size_t i) {
   body.signature.outputs[i].type = resource_type;
 }
 
-/// `output_shapes` for the values that stay; nothing when it has another length. Handles are scalars.
+/// `output_shapes` for the values that stay; nothing if it has another length. Handles are scalars.
 std::optional<EncodedAttribute> keep_shapes(const Attributes& attributes, const LighterLoop& changes,
                                             size_t count) {
   const AttributeValue* value = attributes.find("output_shapes");

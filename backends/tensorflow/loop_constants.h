@@ -1,4 +1,4 @@
-// Constants that a While carries from turn to turn.
+// Constants that a While carries from iteration to iteration.
 #pragma once
 
 #include <optional>
@@ -12,18 +12,19 @@ namespace intarsia::tf {
 /// A While that carries fewer values, and its functions.
 struct LighterLoop {
   tensorflow::NodeDef loop;     // its inputs in `handles` still name the values
-  std::vector<size_t> dropped;  // inputs (of the loop as it was) that went into the functions
-  std::vector<size_t> handles;  // inputs (likewise) that are handles of variables now
+  std::vector<size_t> dropped;  // inputs (of the original loop) that moved into the functions
+  std::vector<size_t> handles;  // inputs (likewise) that are now handles of variables
   std::vector<tensorflow::FunctionDef> functions;  // the condition, the body
 };
 
-/// TensorFlow sends every value of a loop through three operators in each turn, also what never changes, but
-/// handles of variables. So of the inputs that are constants (`constants`: not null) and that the body gives
-/// back as it got them, single elements go into the functions, and larger ones become variables, which they
-/// were before the model was frozen. They do not go into the functions, too, because TensorFlow then fuses a
-/// bias into tiny products, which takes longer (measured: a recurrent layer of 48 units and 17 turns takes
-/// 0.180 ms; 0.164 as it came, 0.154 with variables). Nothing when no input is such, or when `library`, a
-/// FunctionDefLibrary, lacks the functions. Names of the new functions end in `suffix`.
+/// TensorFlow sends every value of a loop through three operators in each iteration, even values that never
+/// change, but not handles of variables. So of the inputs that are constants (`constants`: not null) and that
+/// the body returns unchanged, single elements move into the functions, and larger ones become variables,
+/// which they were before the model was frozen. They do not move into the functions as well, because
+/// TensorFlow then fuses a bias into tiny products, which takes longer (measured: a recurrent layer of 48
+/// units and 17 iterations takes 0.180 ms; 0.164 unchanged, 0.154 with variables). Nothing if there is no
+/// such input, or if `library`, a FunctionDefLibrary, lacks the functions. Names of the new functions end in
+/// `suffix`.
 ///   While(x, w), body(x, w) { return x * w, w }
 ///     ->   While(x, h), body(x, h) { return x * ReadVariableOp(h), h }
 /// Throws protozero::exception on malformed bytes.

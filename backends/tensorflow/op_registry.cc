@@ -47,7 +47,7 @@ Result<const OpDef*> OpRegistry::find(const std::string& op) const {
   std::lock_guard lock(mutex_);
   auto at = ops_.find(op);
   if (at == ops_.end()) {
-    read_all();  // at first, and again for what a library of operators has added
+    read_all();  // at first, and again for operators that a library has added
     at = ops_.find(op);
   }
   return at == ops_.end() ? nullptr : &at->second;
@@ -102,7 +102,7 @@ const std::vector<OpRegistry::Kernel>& OpRegistry::kernels_of(const std::string&
 
 Support OpRegistry::has_kernel(const std::string& op, const Attributes& attributes) const {
   const std::vector<Kernel>& kernels = kernels_of(op);
-  if (kernels.empty()) return Support::refused("TensorFlow has no kernel of it for the CPU");
+  if (kernels.empty()) return Support::refused("TensorFlow has no kernel for it on the CPU");
   const auto takes = [&](const Kernel& kernel) {
     return std::ranges::all_of(kernel.types, [&](const auto& constraint) {
       const int32_t type = get_type(attributes, constraint.first);
@@ -111,7 +111,7 @@ Support OpRegistry::has_kernel(const std::string& op, const Attributes& attribut
   };
   return std::ranges::any_of(kernels, takes)
              ? Support::supported()
-             : Support::refused("TensorFlow has no kernel of it for these types on the CPU");
+             : Support::refused("TensorFlow has no kernel for it with these types on the CPU");
 }
 
 Result<const OpRegistry*> op_registry() {

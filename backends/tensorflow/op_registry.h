@@ -1,4 +1,4 @@
-// What TensorFlow knows of its operators.
+// What TensorFlow knows about its operators.
 #pragma once
 
 #include <map>
@@ -21,14 +21,14 @@ class OpRegistry {
   Result<const tensorflow::OpDef*> find(const std::string& op) const;
   std::vector<std::string> names() const;
 
-  /// Whether some kernel for the CPU takes the node's types.
+  /// Whether some CPU kernel takes the node's types.
   Support has_kernel(const std::string& op, const Attributes& attributes) const;
 
  private:
   void read_all() const;
 
   struct Kernel {
-    std::map<std::string, std::set<int32_t>> types;  // by type attribute: what it takes
+    std::map<std::string, std::set<int32_t>> types;  // by type attribute: the types that it takes
   };
 
   const std::vector<Kernel>& kernels_of(const std::string& op) const;

@@ -1,4 +1,4 @@
-// A model of TensorFlow's own kind opened in TensorFlow with one set of inputs, to be run again and again.
+// A model in TensorFlow's own format opened in TensorFlow with one set of inputs, to be run repeatedly.
 #pragma once
 
 #include <memory>
@@ -11,23 +11,23 @@
 
 namespace intarsia::tf {
 
-/// Where a model is and what its users see of it.
+/// Where a model is, and its inputs and outputs as users see them.
 struct ModelLocation {
-  SavedModelFiles files;  // without tags: the path of a frozen GraphDef alone
+  SavedModelFiles files;  // without tags: only the path of a frozen GraphDef
   std::vector<std::pair<std::string, std::string>> inputs, outputs;  // name to users, tensor in the graph
   std::vector<std::string> op_libraries;
 };
 
 class OpenedModel {
  public:
-  /// One tensor for each of the model's inputs, in any order; no copy is made but of strings. Fails for
+  /// One tensor for each of the model's inputs, in any order; only strings are copied. Fails for
   /// inputs that are missing or unknown, and with TensorFlow's own message.
   static Result<OpenedModel> open(const ModelLocation& model, std::span<const NamedValue> inputs,
                                   int threads);
 
   Status run();
 
-  /// Of the last run, in the model's order; a second call gives none.
+  /// Of the last run, in the model's order; a second call returns none.
   Result<std::vector<NamedValue>> take_outputs();
 
   const std::string& version() const { return session_->library().version(); }

@@ -75,7 +75,7 @@ Result<RegionSession> open_region(const Library& library, const RegionGraph& reg
   for (const std::string& input : region.inputs) opened.inputs.push_back(TRY(nodes.find(input)));
   for (const std::string& output : region.outputs) opened.outputs.push_back(TRY(nodes.find(output)));
   std::vector<const TF_Operation*> targets;
-  for (const std::string& name : region.initialisers) {
+  for (const std::string& name : region.initializers) {
     const TF_Operation* operation = library.api().find_operation(nodes, name.c_str());
     if (operation == nullptr) return fail("TensorFlow's graph has no node '{}'", name);
     targets.push_back(operation);

@@ -1,4 +1,4 @@
-// The session of a region: what the compile half tries and the run half runs.
+// The session of a region: the compile half tries it, the run half runs it.
 #pragma once
 
 #include "backends/tensorflow/tf_session.h"
@@ -9,7 +9,7 @@ struct RegionGraph {
   std::string_view graph_def;
   std::vector<std::string> constant_names;
   std::vector<TensorView> constants;
-  std::vector<std::string> inputs, outputs, initialisers;
+  std::vector<std::string> inputs, outputs, initializers;
   bool has_control_flow = false;
 };
 
@@ -18,7 +18,7 @@ struct RegionSession {
   std::vector<TF_Output> inputs, outputs;
 };
 
-/// A serialised GraphDef with the constants as nodes, of the version of operators that this TensorFlow has.
+/// A serialized GraphDef with the constants as nodes, of the version of operators that this TensorFlow has.
 Result<std::string> complete_graph(const Library& library, const RegionGraph& region);
 
 /// A session of the graph with its constants, whose tables are filled.

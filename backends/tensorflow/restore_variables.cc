@@ -47,7 +47,7 @@ std::vector<NodeDef> make_restore(const std::string& checkpoint, const std::vect
 NodeDef make_handle(const NodeDef& handle, const std::string& name) {
   NodeDef copy{name, handle.op, {}, {}, handle.attributes};
   if (copy.attributes.get_string("shared_name", "").empty()) copy.attributes.set("shared_name", handle.name);
-  copy.attributes.erase("_class");  // would tie it to nodes that are elsewhere
+  copy.attributes.erase("_class");  // would tie it to nodes in other places
   return copy;
 }
 

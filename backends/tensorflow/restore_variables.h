@@ -7,7 +7,7 @@
 namespace intarsia::tf {
 
 /// TensorFlow's session loader, and then the variables that it leaves unset, from the checkpoint. Fails for a
-/// variable that the checkpoint has no value of, and names it.
+/// variable without a value in the checkpoint, and names it.
 Result<std::unique_ptr<Session>> open_saved_model(const Library& library, const SavedModelFiles& files,
                                                   const SessionSettings& settings);
 

@@ -83,7 +83,8 @@ TensorView element(const Tensor& tensor, size_t i) {
   return view;
 }
 
-/// TensorFlow gives a table's entries in another order each time; the same model must give the same program.
+/// TensorFlow returns a table's entries in a different order each time; the same model must give the same
+/// program.
 template <typename Key>
 TableContents sort_by(const TableContents& table) {
   const std::span<Key> keys = table.keys.as<Key>();

@@ -5,7 +5,7 @@
 
 namespace intarsia {
 
-/// Opens TensorFlow when it is asked something for the first time. `op_libraries` are loaded before.
+/// Opens TensorFlow on the first request. `op_libraries` are loaded first.
 TensorFlowSource make_tensorflow_source(std::vector<std::string> op_libraries);
 
 }  // namespace intarsia

@@ -43,11 +43,11 @@ std::string encode_blob(const WrittenGraph& graph, const std::vector<std::string
   const auto nodes = builder.CreateVector(constants);
   const auto inputs = builder.CreateVectorOfStrings(graph.inputs),
              outputs = builder.CreateVectorOfStrings(graph.outputs);
-  const auto initialisers = builder.CreateVectorOfStrings(graph.initialisers),
+  const auto initializers = builder.CreateVectorOfStrings(graph.initializers),
              libraries = builder.CreateVectorOfStrings(op_libraries);
   const auto operators = builder.CreateVectorOfStrings(list_operators(region));
   fbs::FinishRegionBlobBuffer(builder,
-                              fbs::CreateRegionBlob(builder, bytes, nodes, inputs, outputs, initialisers,
+                              fbs::CreateRegionBlob(builder, bytes, nodes, inputs, outputs, initializers,
                                                     graph.has_control_flow, libraries, operators));
   return {reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize()};
 }
@@ -65,7 +65,7 @@ class TensorFlowTarget : public Target {
 
   Support supports(const Graph& graph, NodeId id) const override {
     const Node& node = graph.node(id);
-    if (node.domain != "tensorflow") return Support::refused("it is no operator of TensorFlow");
+    if (node.domain != "tensorflow") return Support::refused("it is not a TensorFlow operator");
     const Result<std::optional<tensorflow::Composite>> composite = tensorflow::get_composite(node.attributes);
     if (!composite) return Support::refused(composite.error().message);
     if (!*composite) return supports_one(node.op, node.attributes);
@@ -94,7 +94,8 @@ class TensorFlowTarget : public Target {
     if (!found) return Support::refused(found.error().message);
     if (*found == nullptr)
       return Support::refused(fmt::format(
-          "TensorFlow has no operator {}; if it is your own, give its library with --op-library", op));
+          "TensorFlow has no operator {}; if it is a custom operator, give its library with --op-library",
+          op));
     return registry_.has_kernel(op, attributes);
   }
 

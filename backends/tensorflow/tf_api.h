@@ -29,7 +29,7 @@ struct TF_Buffer {
   void (*release)(void* data, size_t length);
 };
 
-/// A string inside a tensor; its 24 bytes are touched by the functions below alone.
+/// A string inside a tensor; only the functions below touch its 24 bytes.
 struct TF_TString {
   alignas(8) unsigned char bytes[24];
 };

@@ -100,8 +100,8 @@ void find_sessions(Finder& f, Api& api) {
   f.find("TF_SessionRun", api.run);
 }
 
-/// While it lives, what is written to standard error is lost: TensorFlow greets there while it is opened,
-/// whatever its settings, and an error of ours is one line.
+/// While it lives, what is written to standard error is lost: TensorFlow prints a banner there while it is
+/// opened, whatever its settings, and our errors are one line.
 class QuietStandardError {
  public:
   QuietStandardError() : kept_(dup(STDERR_FILENO)) {
@@ -126,9 +126,9 @@ class QuietStandardError {
 
 Result<std::unique_ptr<Library>> Library::open() {
   constexpr int keep = 0;
-  setenv("TF_CPP_MIN_LOG_LEVEL", "3", keep);  // its notes on start-up are no business of our users
+  setenv("TF_CPP_MIN_LOG_LEVEL", "3", keep);  // its startup notes do not concern our users
   setenv("TF_OVERRIDE_GLOBAL_THREADPOOL", "1",
-         keep);  // else the process's first session decides the threads of all
+         keep);  // else the process's first session sets the number of threads for all
   const Result<OpenedLibrary> found = [] {
     const QuietStandardError quiet;
     return open_foreign_library(

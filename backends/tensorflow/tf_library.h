@@ -1,5 +1,5 @@
-// TensorFlow, found on the machine and opened once a process. Nothing of it is linked: a program that needs
-// it and a machine that lacks it give an error with a remedy.
+// TensorFlow, found on the machine and opened once per process. None of it is linked: a program that needs
+// it on a machine that lacks it is an error with a remedy.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@
 
 namespace intarsia::tf {
 
-/// Versions 2.15 and newer of major version 2 are taken.
+/// Versions 2.15 and newer of major version 2 are supported.
 inline constexpr int oldest_minor_version = 15;
 
 class Library {
@@ -27,7 +27,7 @@ class Library {
   const std::string& version() const { return version_; }  // "2.21.0"
   const std::string& path() const { return path_; }
 
-  /// Loads a library of the user's own operators; a second time does nothing. Thread-safe.
+  /// Loads a library of the user's own operators; a second call does nothing. Thread-safe.
   Status load_operators(const std::string& path) const;
 
  private:

@@ -19,9 +19,9 @@ class SessionGraph {
   SessionGraph& operator=(const SessionGraph&) = delete;
   operator TF_Graph*() const { return graph_; }
 
-  /// Adds all nodes of a serialised GraphDef.
+  /// Adds all nodes of a serialized GraphDef.
   Status import(std::string_view graph_def);
-  /// "node:1"; fails when there is no such node.
+  /// "node:1"; fails if there is no such node.
   Result<TF_Output> find(const std::string& tensor) const;
 
  private:
@@ -30,17 +30,17 @@ class SessionGraph {
 };
 
 struct SessionSettings {
-  int threads = 1;                // of one operator, the caller's included
-  bool has_control_flow = false;  // loops and branches, which the quickest executor cannot run
+  int threads = 1;                // of one operator, including the caller's
+  bool has_control_flow = false;  // loops and branches, which the fastest executor cannot run
 };
 
 /// Any number of threads may run it at once.
 class Session {
  public:
-  /// A session of the nodes of a serialised GraphDef.
+  /// A session of the nodes of a serialized GraphDef.
   static Result<std::unique_ptr<Session>> from_graph(const Library& library, std::string_view graph_def,
                                                      const SessionSettings& settings);
-  /// A SavedModel with its variables restored and its initialisers run.
+  /// A SavedModel with its variables restored and its initializers run.
   static Result<std::unique_ptr<Session>> from_saved_model(const Library& library, const std::string& folder,
                                                            const std::vector<std::string>& tags,
                                                            const SessionSettings& settings);
@@ -52,11 +52,11 @@ class Session {
   SessionGraph& graph() { return graph_; }
   operator TF_Session*() const { return session_; }
 
-  /// Runs in the calling thread. `outputs` gets one tensor an endpoint, which the caller owns; on failure
-  /// none.
+  /// Runs in the calling thread. `outputs` gets one tensor per endpoint, which the caller owns; none on
+  /// failure.
   Status run(std::span<const TF_Output> inputs, std::span<TF_Tensor* const> input_values,
              std::span<const TF_Output> outputs, std::span<TF_Tensor*> output_values) const;
-  /// Runs nodes without outputs: initialisers.
+  /// Runs nodes without outputs: initializers.
   Status run_targets(std::span<const TF_Operation* const> targets) const;
 
  private:

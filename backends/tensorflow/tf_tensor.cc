@@ -35,7 +35,7 @@ Result<OwnedTensor> wrap_tensor(const Library& library, const TensorView& tensor
   if (tensor.dtype == DType::string) return copy_string_tensor(library, tensor);
   const int type = tensorflow::data_type_of(tensor.dtype);
   if (type == 0) return fail("TensorFlow has no type {}", dtype_name(tensor.dtype));
-  alignas(64) static char nothing;  // an empty tensor may have no memory, TensorFlow wants an address
+  alignas(64) static char nothing;  // an empty tensor may have no memory, but TensorFlow wants an address
   TF_Tensor* made = library.api().new_tensor(type, tensor.shape.data(), static_cast<int>(tensor.shape.size()),
                                              tensor.data ? tensor.data : &nothing, tensor.bytes(),
                                              release_nothing, nullptr);
@@ -50,7 +50,8 @@ Result<TensorView> describe_tensor(const Library& library, const TF_Tensor* tens
   TensorView view;
   view.dtype = tensorflow::dtype_of(api.tensor_type(tensor));
   if (view.dtype == DType::undefined)
-    return fail("TensorFlow made a tensor of its type {}, which cannot leave it", api.tensor_type(tensor));
+    return fail("TensorFlow returned a tensor of its type {}, which cannot leave it",
+                api.tensor_type(tensor));
   const int rank = api.rank(tensor);
   for (int axis = 0; axis < rank; ++axis) view.shape.push_back(api.size(tensor, axis));
   if (view.dtype != DType::string) view.data = api.tensor_data(tensor);

@@ -17,7 +17,7 @@ namespace {
 using namespace tensorflow;
 using protozero::pbf_writer;
 
-/// What TensorFlow takes as a node's name.
+/// What TensorFlow accepts as a node's name.
 std::string legal_name(const std::string& name) {
   std::string legal;
   for (char c : name)
@@ -59,7 +59,7 @@ class GraphWriter {
     return {};
   }
 
-  /// The loop with fewer values and behind it a node of its name, which has all that it had. False: it stays
+  /// The loop with fewer values, and after it a node with its name that has all its outputs. False: it stays
   /// as it is.
   Result<bool> put_lighter_loop(const NodeDef& node) {
     std::vector<const Tensor*> constants;
@@ -101,7 +101,7 @@ class GraphWriter {
     NodeDef fill{
         unique_name(handle.name + "/fill"), "AssignVariableOp", {}, {handle.name + ":0", tensor}, {}};
     fill.attributes.set("dtype", encode_type(data_type_of(value.dtype())));
-    written_.initialisers.push_back(fill.name);
+    written_.initializers.push_back(fill.name);
     variables_[tensor] = handle.name + ":0";
     TRY(put(std::move(handle)));
     TRY(put(std::move(fill)));
@@ -123,11 +123,11 @@ class GraphWriter {
     return put(node);
   }
 
-  /// The tensor of a value that a node reads. A constant becomes a node when it is read first.
+  /// The tensor of a value that a node reads. A constant becomes a node when first read.
   Result<std::string> tensor_of(ValueId id) {
     if (auto at = tensors_.find(id); at != tensors_.end()) return at->second;
     const Value& value = region_.value(id);
-    if (!value.constant) return fail("it reads '{}', which nothing makes", value.name);
+    if (!value.constant) return fail("it reads '{}', which nothing produces", value.name);
     return tensors_[id] = TRY(add_constant(value.name.substr(0, value.name.rfind(':')), *value.constant));
   }
 
@@ -147,7 +147,7 @@ class GraphWriter {
 
   Result<std::string> add_constant(const std::string& name, const Tensor& tensor) {
     const std::string unique = unique_name(name);
-    if (tensor.dtype() != DType::string && tensor.bytes() > most_inline_bytes) {
+    if (tensor.dtype() != DType::string && tensor.bytes() > max_inline_bytes) {
       written_.constant_names.push_back(unique);
       written_.constants.push_back(tensor);
     } else {
@@ -165,7 +165,7 @@ class GraphWriter {
   }
 
   Status add_node(const Node& node) {
-    if (node.domain != "tensorflow") return fail("it is no operator of TensorFlow");
+    if (node.domain != "tensorflow") return fail("it is not a TensorFlow operator");
     std::vector<std::string> inputs;
     for (ValueId input : node.inputs) inputs.push_back(input == no_value ? "" : TRY(tensor_of(input)));
     if (const std::optional<Composite> composite = TRY(get_composite(node.attributes)))
@@ -179,7 +179,7 @@ class GraphWriter {
                                                : put(std::move(def));
   }
 
-  /// The table under a name of its own, and a node that fills it.
+  /// The table under a unique name, and a node that fills it.
   Status add_table(NodeDef table, const Attributes& attributes) {
     const Tensor* keys = attributes.get_tensor(keys_attribute);
     const Tensor* values = attributes.get_tensor(values_attribute);
@@ -192,7 +192,7 @@ class GraphWriter {
     fill.inputs.push_back(TRY(add_constant(table.name + "/values", *values)));
     fill.attributes.set("Tin", encode_type(data_type_of(keys->dtype())));
     fill.attributes.set("Tout", encode_type(data_type_of(values->dtype())));
-    written_.initialisers.push_back(fill.name);
+    written_.initializers.push_back(fill.name);
     TRY(put(std::move(table)));
     return put(std::move(fill));
   }
@@ -211,7 +211,7 @@ class GraphWriter {
       }
       const TensorReference from = parse_reference(reference);
       const auto at = new_names.find(from.node);
-      if (at == new_names.end()) return fail("reads '{}', which nothing makes", reference);
+      if (at == new_names.end()) return fail("reads '{}', which nothing produces", reference);
       return from.output < 0 ? "^" + at->second : fmt::format("{}:{}", at->second, from.output);
     };
     for (NodeDef inner : composite.nodes) {
@@ -263,7 +263,7 @@ class GraphWriter {
 
 RegionGraph as_region(const WrittenGraph& written) {
   RegionGraph region{written.graph_def,    written.constant_names,  {}, written.inputs, written.outputs,
-                     written.initialisers, written.has_control_flow};
+                     written.initializers, written.has_control_flow};
   for (const Tensor& constant : written.constants) region.constants.push_back(constant.view());
   return region;
 }

@@ -1,4 +1,4 @@
-// A region of TensorFlow's own operators becomes a GraphDef again.
+// Turns a region of TensorFlow's own operators back into a GraphDef.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace intarsia::tf {
 
-/// Constants up to this size stand in the GraphDef, larger ones in the program.
-inline constexpr size_t most_inline_bytes = 256;
+/// Constants up to this size are in the GraphDef, larger ones in the program.
+inline constexpr size_t max_inline_bytes = 256;
 
 struct WrittenGraph {
   std::string graph_def;                     // without the constants below
-  std::vector<std::string> constant_names;   // Const nodes to be added,
+  std::vector<std::string> constant_names;   // Const nodes to add,
   std::vector<Tensor> constants;             // with their values
   std::vector<std::string> inputs, outputs;  // tensors "name:0", as the region's inputs and outputs
-  std::vector<std::string> initialisers;     // nodes that fill the tables and variables
+  std::vector<std::string> initializers;     // nodes that fill the tables and variables
   bool has_control_flow = false;
 };
 
@@ -25,7 +25,7 @@ struct WrittenGraph {
 RegionGraph as_region(const WrittenGraph& written);
 
 /// Nodes keep their names where they are legal and unique. Inputs become Placeholders with the types that are
-/// known. A node that stands for several is written as these, a loop so that it carries few constants
+/// known. A node that stands for several is written as those, a loop so that it carries few constants
 /// (loop_constants.h). Fails for a node that is not TensorFlow's and for an opaque input.
 Result<WrittenGraph> write_graph_def(const Graph& region);
 

@@ -67,14 +67,14 @@ class Session {
     return results;
   }
 
-  /// dump(name, value) gets a copy of the value, as `run` gives outputs; None switches it off.
+  /// dump(name, value) gets a copy of the value, in the form of `run`'s outputs; None turns it off.
   void set_dump(nb::object dump) {
     const bool wanted = !dump.is_none();
     check(intarsia_session_set_dump(session_.get(), wanted ? call_dump : nullptr, observers_.get()));
     observers_->dump = std::move(dump);
   }
 
-  /// trace(name, kind, device, begin_ns, end_ns); None switches it off.
+  /// trace(name, kind, device, begin_ns, end_ns); None turns it off.
   void set_trace(nb::object trace) {
     const bool wanted = !trace.is_none();
     check(intarsia_session_set_trace(session_.get(), wanted ? call_trace : nullptr, observers_.get()));
@@ -82,7 +82,7 @@ class Session {
   }
 
  private:
-  /// The functions that a run calls, and what they raised: it leaves the run when that has ended.
+  /// The functions that a run calls, and what they raised, which is raised when the run has ended.
   struct Observers {
     nb::object dump, trace;
     std::optional<nb::python_error> raised;
@@ -134,7 +134,7 @@ class Program {
     return Session(session);
   }
 
-  /// [(function, [(name, kind, dtype, shape or None)], [the same of outputs])]
+  /// [(function, [(name, kind, dtype, shape or None)], [the same for outputs])]
   nb::list functions() const {
     intarsia_program_info info{};
     info.struct_size = sizeof(info);

@@ -1,5 +1,5 @@
 // Tensors on their way between Python and the C API: flat byte arrays with a dtype number and a shape; the
-// package makes numpy arrays of them without a copy.
+// package turns them into numpy arrays without a copy.
 #pragma once
 
 #include <intarsia/intarsia.h>
@@ -16,7 +16,7 @@ namespace nb = nanobind;
 
 using Bytes = nb::ndarray<nb::ro, uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-/// An input as the package hands it over. Owns the shape and, for strings and sequences, their parts.
+/// An input as the package passes it. Owns the shape and, for strings and sequences, their parts.
 struct Value {
   int32_t kind = INTARSIA_TENSOR;
   int32_t dtype = 0;
@@ -31,17 +31,17 @@ struct Value {
   intarsia_tensor describe(const char* name);
 };
 
-/// An output's memory; freed with the last array that looks into it.
+/// An output's memory; freed with the last array that refers to it.
 using OutputOwner = std::shared_ptr<intarsia_tensor>;
 
 /// (kind, dtype, shape, payload): payload is a byte array, a list of bytes (strings) or a list of such
 /// tuples.
 nb::tuple to_python(const intarsia_tensor& tensor, const OutputOwner& owner);
 
-/// The same from memory that lives for a call only.
+/// The same from memory that lives only for a call.
 nb::tuple copy_to_python(const intarsia_tensor& tensor);
 
-/// Adds Value and what makes one: tensor, strings, items.
+/// Adds Value and its factories: tensor, strings, items.
 void define_values(nb::module_& module);
 
 }  // namespace intarsia_python

@@ -15,5 +15,5 @@ images = np.random.default_rng(1).random((2, 3, 32, 32), dtype=np.float32)
 scores = program(image=images)
 print("scores:", scores.shape, scores.dtype)
 
-session = program.bind(threads=2)  # a session of one's own, for another thread
+session = program.bind(threads=2)  # a separate session, for another thread
 assert np.allclose(session.run({"image": images})["scores"], scores, rtol=1e-5)

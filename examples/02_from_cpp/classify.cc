@@ -1,5 +1,5 @@
-// Loads a program and runs it on one's own buffers: nothing is copied, nothing is allocated after the first
-// run.
+// Loads a program and runs it on the caller's buffers: nothing is copied, nothing is allocated after the
+// first run.
 #include <algorithm>
 #include <cstdio>
 #include <intarsia/intarsia.hpp>

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A C++ project that finds an installed Intarsia with find_package and runs a program. It links the run half alone.
+# A C++ project that finds an installed Intarsia with find_package and runs a program. It links only the run half.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$here/../..

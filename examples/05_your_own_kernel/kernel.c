@@ -1,4 +1,4 @@
-/* An operator of one's own: com.example.SoftThreshold(x) = sign(x) * max(|x| - lambda, 0), lambda an
+/* A custom operator: com.example.SoftThreshold(x) = sign(x) * max(|x| - lambda, 0), lambda an
  * attribute. */
 #include <intarsia/kernel.h>
 #include <math.h>
@@ -19,7 +19,7 @@ static int infer(const intarsia_kernel_node* node, const intarsia_kernel_tensor*
                  intarsia_kernel_tensor* out, size_t out_count, intarsia_kernel_message* message) {
   (void)node;
   if (in_count != 1 || out_count != 1 || in[0].dtype != FLOAT32) {
-    snprintf(message->text, message->size, "takes one float tensor and gives one");
+    snprintf(message->text, message->size, "takes one float tensor and returns one");
     return 1;
   }
   out[0] = in[0];

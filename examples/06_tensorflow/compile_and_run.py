@@ -1,4 +1,4 @@
-"""A SavedModel compiled and run from Python, in a process that never imports TensorFlow, against what Keras said."""
+"""A SavedModel compiled and run from Python, in a process that never imports TensorFlow, compared with the results of Keras."""
 
 import pathlib
 import sys
@@ -16,4 +16,4 @@ print("regions:", [(region["target"], region["nodes"]) for region in compiled.re
 
 scores = compiled(image=images)
 np.testing.assert_allclose(scores, np.load(folder / "scores.npy"), rtol=1e-3, atol=1e-5)
-print("scores:", scores.shape, scores.dtype, "as Keras has them")
+print("scores:", scores.shape, scores.dtype, "as from Keras")

@@ -1,6 +1,6 @@
 """Exports a small Keras classifier with an operator that only TensorFlow has: RGBToHSV, between a scaling and convolutions.
 
-make_model.py FOLDER writes FOLDER/model (a SavedModel), FOLDER/image.npy and FOLDER/scores.npy, what Keras makes of it.
+make_model.py FOLDER writes FOLDER/model (a SavedModel), FOLDER/image.npy and FOLDER/scores.npy, what Keras computes from it.
 """
 
 import os

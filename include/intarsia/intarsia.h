@@ -2,16 +2,16 @@
  *
  * Rules that hold for every call:
  *  - A function that can fail returns NULL when it worked, else an intarsia_error that the caller releases.
- *    What it was to give out is then left as it was, unless said otherwise.
+ *    Its out parameters are then unchanged, unless said otherwise.
  *  - Structs begin with `struct_size`, which the caller sets to sizeof of the struct as its header knows it;
- *    zero the rest. Later versions add fields at the end only, and the library accepts the structs of every
+ *    zero the rest. Later versions add fields only at the end, and the library accepts the structs of every
  *    version: a program compiled against an older header keeps running. A field that the library does not
  * know yet must be zero.
  *  - Pointers given to a call are read (or written) until it returns, never kept.
- *  - Pointers got from a call belong to the object they came from and live as long as it, unless said
+ *  - Pointers returned by a call belong to the object they came from and live as long as it does, unless said
  *    otherwise.
  *  - Releasing NULL does nothing.
- *  - No exception leaves a call, and running out of memory is an error like others.
+ *  - No exception leaves a call, and running out of memory is an error like any other.
  *  - Programs may be used by any number of threads at once; a session by one thread at a time: a call on a
  *    session that another thread is using, or made from a callback of its own run, is an error that says so
  * and changes nothing.
@@ -37,18 +37,18 @@ INTARSIA_EXPORT uint32_t intarsia_api_version(void);
 
 typedef struct intarsia_error intarsia_error;
 
-/* What a program decides by; people read the message. Later versions may add kinds: treat an unknown one as
+/* Programs decide by the kind; people read the message. Later versions may add kinds: treat an unknown one as
  * INTARSIA_ERROR_INTERNAL. */
 enum {
-  INTARSIA_ERROR_INVALID_ARGUMENT = 1, /* what the caller gave: an option, an input, a null pointer */
-  INTARSIA_ERROR_NOT_FOUND = 2,        /* a file, a library or a device is not there */
+  INTARSIA_ERROR_INVALID_ARGUMENT = 1, /* from the caller: an option, an input, a null pointer */
+  INTARSIA_ERROR_NOT_FOUND = 2,        /* a file, a library or a device does not exist */
   INTARSIA_ERROR_UNSUPPORTED = 3,      /* valid, but nothing here can do it: an operator, this CPU */
   INTARSIA_ERROR_CORRUPT = 4,          /* a model, program or array whose bytes make no sense */
   INTARSIA_ERROR_VERSION = 5,          /* of a file or a library: too old or too new */
   INTARSIA_ERROR_OUT_OF_MEMORY = 6,    /* of the host or of a device */
   INTARSIA_ERROR_DEVICE_LOST = 7,      /* it worked before */
   INTARSIA_ERROR_BUSY = 8,             /* in use by another thread */
-  INTARSIA_ERROR_CANCELLED = 9,        /* the caller asked for it */
+  INTARSIA_ERROR_CANCELLED = 9,        /* at the caller's request */
   INTARSIA_ERROR_INTERNAL = 10,        /* a bug of Intarsia's: please report it */
   INTARSIA_ERROR_IO = 11               /* the system refuses to read, write or start something */
 };
@@ -99,10 +99,10 @@ typedef enum intarsia_kind {
   INTARSIA_SEQUENCE = 1, /* items: the elements, tensors */
   INTARSIA_OPTIONAL = 2, /* items: none, or the content (a tensor or a sequence) */
   INTARSIA_MAP = 3,      /* items: the keys and the values, two one-dimensional tensors of one length */
-  INTARSIA_OPAQUE = 4    /* in descriptions: a value that is no tensor, of a type not known here */
+  INTARSIA_OPAQUE = 4    /* in descriptions: a value that is not a tensor, of a type not known here */
 } intarsia_kind;
 
-/* Any bytes; need not end with a zero. */
+/* Any bytes; need not be zero-terminated. */
 typedef struct intarsia_string {
   const char* data;
   size_t size;
@@ -112,28 +112,28 @@ typedef struct intarsia_string {
  *
  * Input: the caller's, read until the run returns.
  * Output with data: the caller's buffer; dtype and shape must be the output's. Strings are the exception:
- * `data` is ignored and the library makes the memory. Output with data NULL: the library makes the memory and
- * fills in kind, dtype, rank, shape, data and items; all of it belongs to the tensor until
+ * `data` is ignored and the library allocates the memory. Output with data NULL: the library allocates the
+ * memory and fills in kind, dtype, rank, shape, data and items; all of it belongs to the tensor until
  * intarsia_tensor_release, and outlives session and program. */
 typedef struct intarsia_tensor {
   size_t struct_size;
   const char* name; /* of the argument; items need none */
   int32_t kind;     /* intarsia_kind */
-  int32_t dtype;    /* intarsia_dtype; 0 when kind is no tensor */
+  int32_t dtype;    /* intarsia_dtype; 0 unless kind is INTARSIA_TENSOR */
   void* data;       /* as many elements as the product of shape; NULL is fine when that is 0 */
   size_t rank;
   const int64_t* shape;          /* rank numbers */
   struct intarsia_tensor* items; /* item_count values; NULL for a tensor */
   size_t item_count;
-  void* owner; /* the library's memory behind an output, NULL if none; set it to NULL before a run */
+  void* owner; /* the library's memory of an output, NULL if none; set it to NULL before a run */
 } intarsia_tensor;
 
-/* Frees what a run made for this output and sets owner, data, shape and items to NULL. Not for items of a
- * tensor. */
+/* Frees what a run allocated for this output and sets owner, data, shape and items to NULL. Not for items of
+ * a tensor. */
 INTARSIA_EXPORT void intarsia_tensor_release(intarsia_tensor* tensor);
 
 /* Overwrites a tensor's data with values that depend on `seed` alone: floats and complex numbers between -1
- * and 1, integers and booleans 0 and 1. Strings are an error. What the command line does for inputs that are
+ * and 1, integers and booleans 0 and 1. Strings are an error. The command line does this for inputs that are
  * not given. */
 INTARSIA_EXPORT intarsia_error* intarsia_tensor_fill(const intarsia_tensor* tensor, uint64_t seed);
 
@@ -144,18 +144,18 @@ typedef struct intarsia_session intarsia_session;
 
 /* Opens a program file, checks it and loads its code. Give it back with intarsia_program_release.
  * Code and description are copied; constants stay in the file, mapped. So replace a program's file by
- * renaming another to its name, which leaves loaded programs alone. After a change in place (its size or time
- * of change differs) the next bind is an error; what sessions that are bound already compute from changed
- * constants is undefined, and where the file was cut off it ends the process (SIGBUS). */
+ * renaming another file to its name, which leaves loaded programs alone. After a change in place (its size or
+ * modification time differs) the next bind is an error; what already bound sessions compute from changed
+ * constants is undefined, and where the file was truncated it ends the process (SIGBUS). */
 INTARSIA_EXPORT intarsia_error* intarsia_program_load(const char* path, intarsia_program** program);
-/* Sessions of the program keep what they need of it. */
+/* Sessions of the program keep the parts of it that they need. */
 INTARSIA_EXPORT void intarsia_program_release(intarsia_program* program);
 
 typedef struct intarsia_program_info {
   size_t struct_size;
   const char* producer;   /* "intarsia 0.1.0" */
   const char* arch;       /* "x86_64" */
-  const char* cpu;        /* level the code was made for: "x86-64-v4" */
+  const char* cpu;        /* level the code was generated for: "x86-64-v4" */
   uint32_t threads;       /* it was compiled for */
   const char* model_path; /* it was compiled from; may be empty */
   uint64_t model_digest;  /* XXH3 (64 bit) of that file */
@@ -182,7 +182,7 @@ typedef struct intarsia_argument {
 typedef struct intarsia_slot {
   size_t struct_size;
   const char* name;   /* "accel" */
-  const char* kind;   /* of device that can take it: "sim" */
+  const char* kind;   /* of device it can be bound to: "sim" */
   const char* device; /* used when it is not bound: "sim:0" */
 } intarsia_slot;
 
@@ -201,7 +201,7 @@ INTARSIA_EXPORT intarsia_error* intarsia_program_slot(const intarsia_program* pr
 /* Reads all constants and compares them with their digests, which loading does not do. */
 INTARSIA_EXPORT intarsia_error* intarsia_program_verify(const intarsia_program* program);
 /* The program as text: slots, regions, steps, where each node runs and why. Lives as long as the program.
- * Empty when there is no memory for it. */
+ * Empty if there is no memory for it. */
 INTARSIA_EXPORT const char* intarsia_program_text(intarsia_program* program);
 
 /* ---- Sessions ---- */
@@ -226,24 +226,24 @@ INTARSIA_EXPORT intarsia_error* intarsia_program_bind(const intarsia_program* pr
                                                       intarsia_session** session);
 INTARSIA_EXPORT void intarsia_session_release(intarsia_session* session);
 
-/* Runs a function (NULL: the only one). Every input must be given, in any order; outputs not asked for are
+/* Runs a function (NULL: the only one). Every input must be given, in any order; outputs not requested are
  * dropped. Outputs must not overlap inputs. After an error the outputs' data is undefined, and none has an
  * owner. */
 INTARSIA_EXPORT intarsia_error* intarsia_session_run(intarsia_session* session, const char* function,
                                                      const intarsia_tensor* inputs, size_t input_count,
                                                      intarsia_tensor* outputs, size_t output_count);
 
-/* Called within a run for every value that passes between regions, right after it was made. `value` and all
- * it points to live until the call returns; values that are no tensors do not come. */
+/* Called within a run for every value that passes between regions, right after it was produced. `value` and
+ * everything it points to live until the call returns; values that are not tensors are skipped. */
 typedef void (*intarsia_dump)(void* user, const intarsia_tensor* value);
-/* NULL switches it off. `user` is handed through. */
+/* NULL turns it off. `user` is passed through. */
 INTARSIA_EXPORT intarsia_error* intarsia_session_set_dump(intarsia_session* session, intarsia_dump dump,
                                                           void* user);
 
 /* One thing that a run did. */
 typedef struct intarsia_trace_event {
   size_t struct_size;
-  /* Of a region its first source node, of a kernel its output and operators. Lives for the call. */
+  /* For a region its first source node, for a kernel its output and operators. Valid during the call. */
   const char* name;
   const char* kind;   /* "region", "copy" (between devices) or "kernel" (within a region) */
   const char* device; /* "cpu" */
@@ -253,7 +253,7 @@ typedef struct intarsia_trace_event {
 
 /* Called within a run after each such thing; where devices overlap, from several threads at once. */
 typedef void (*intarsia_trace)(void* user, const intarsia_trace_event* event);
-/* NULL switches it off. `user` is handed through. */
+/* NULL turns it off. `user` is passed through. */
 INTARSIA_EXPORT intarsia_error* intarsia_session_set_trace(intarsia_session* session, intarsia_trace trace,
                                                            void* user);
 
@@ -273,12 +273,12 @@ INTARSIA_EXPORT intarsia_error* intarsia_device_info(size_t index, intarsia_devi
  * As the library writes programs, for results that go with them. Outputs are new files or replace regular
  * ones; links are followed and stay. */
 
-/* An error when `path` cannot be an output: a folder, pipe or device is there, or one of the `input_count`
- * files `inputs`, or a file in a folder of them. To be asked before work begins; nothing is changed. */
+/* An error if `path` cannot be an output: it is a folder, pipe or device, or one of the `input_count`
+ * files `inputs`, or a file in a folder among them. Call it before work begins; nothing is changed. */
 INTARSIA_EXPORT intarsia_error* intarsia_output_check(const char* path, const char* const* inputs,
                                                       size_t input_count);
 
-/* Writes the pieces one after the other, whole or not at all: what was there stays until all is on disk. */
+/* Writes the pieces one after the other, whole or not at all: the old file stays until all is on disk. */
 INTARSIA_EXPORT intarsia_error* intarsia_output_write(const char* path, const intarsia_string* pieces,
                                                       size_t piece_count);
 

@@ -31,7 +31,7 @@ class Error : public std::runtime_error {
  public:
   explicit Error(const std::string& message, int32_t kind = INTARSIA_ERROR_INTERNAL)
       : std::runtime_error(message), kind_(kind) {}
-  /// One of INTARSIA_ERROR_...: what a program decides by.
+  /// One of INTARSIA_ERROR_...: what programs decide by.
   int32_t kind() const noexcept { return kind_; }
 
  private:
@@ -89,7 +89,7 @@ struct View {
         shape(std::move(shape)) {}
 };
 
-/// A value that a run made. Owns its memory, independent of session and program. Move-only.
+/// A value that a run produced. Owns its memory, independent of session and program. Move-only.
 class Value {
  public:
   Value() = default;
@@ -113,7 +113,8 @@ class Value {
   template <typename T>
   T* data() const {
     if (detail::dtype_of<T>() != tensor_.dtype)
-      throw Error("intarsia::Value::data: asked for another element type", INTARSIA_ERROR_INVALID_ARGUMENT);
+      throw Error("intarsia::Value::data: requested as another element type",
+                  INTARSIA_ERROR_INVALID_ARGUMENT);
     return static_cast<T*>(tensor_.data);
   }
   void* raw_data() const { return tensor_.data; }
@@ -138,7 +139,7 @@ using NamedView = std::pair<std::string, View>;
 
 namespace detail {
 
-/// As the C API takes it; refers to the name and the view, which must outlive it.
+/// The form that the C API takes; refers to the name and the view, which must outlive it.
 inline intarsia_tensor tensor(const std::string& name, const View& view) {
   intarsia_tensor tensor{};
   tensor.struct_size = sizeof(tensor);
@@ -187,7 +188,7 @@ class Session {
     for (intarsia_tensor& tensor : to) intarsia_tensor_release(&tensor);
   }
 
-  /// The outputs of these names, in memory that the run makes.
+  /// The outputs of these names, in memory that the run allocates.
   std::vector<Value> compute(const std::vector<NamedView>& inputs, const std::vector<std::string>& outputs,
                              const std::string& function = {}) {
     std::vector<intarsia_tensor> to;
@@ -198,8 +199,8 @@ class Session {
     return values;
   }
 
-  /// Called within a run for every value that passes between regions, right after it was made; the value
-  /// lives until the call returns. An empty function switches it off. Must not throw.
+  /// Called within a run for every value that passes between regions, right after it was produced; the value
+  /// lives until the call returns. An empty function turns it off. Must not throw.
   void set_dump(std::function<void(const intarsia_tensor& value)> dump) {
     auto kept = dump ? std::make_unique<Dump>(std::move(dump)) : nullptr;
     const intarsia_dump forward = [](void* user, const intarsia_tensor* value) {
@@ -210,7 +211,7 @@ class Session {
   }
 
   /// Called within a run after each thing that it did; where devices overlap, from several threads at once.
-  /// An empty function switches it off. Must not throw.
+  /// An empty function turns it off. Must not throw.
   void set_trace(std::function<void(const intarsia_trace_event& event)> trace) {
     auto kept = trace ? std::make_unique<Trace>(std::move(trace)) : nullptr;
     const intarsia_trace forward = [](void* user, const intarsia_trace_event* event) {
@@ -220,7 +221,7 @@ class Session {
     trace_ = std::move(kept);
   }
 
-  /// For what the C API has and this class has not.
+  /// For what the C API has and this class does not.
   intarsia_session* get() const { return session_.get(); }
 
  private:
@@ -272,8 +273,8 @@ class Program {
     return Session(session);
   }
 
-  /// As Session::run and Session::compute, in a session of the program's own, bound as compiled. There are as
-  /// many as calls were ever at work at once, each with buffers and threads; they are kept for the next
+  /// Like Session::run and Session::compute, in one of the program's own sessions, bound as compiled. There
+  /// are as many as there ever were concurrent calls, each with buffers and threads; they are kept for later
   /// calls.
   void run(const std::vector<NamedView>& inputs, const std::vector<NamedView>& outputs,
            const std::string& function = {}) const {

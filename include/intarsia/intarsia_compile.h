@@ -2,7 +2,7 @@
  * those of intarsia.h (libintarsia.so), and so are the rules for every call. intarsia_compile.hpp is C++ over
  * it, and opens the library on first use.
  *
- * Results are JSON texts, described in docs/json.md. A text that a call gives out is the caller's:
+ * Results are JSON texts, described in docs/json.md. The caller owns a returned text and frees it with
  * intarsia_text_release. The calls may come from several threads at once.
  */
 #ifndef INTARSIA_INTARSIA_COMPILE_H_
@@ -25,7 +25,7 @@ typedef struct intarsia_strings {
   size_t count;
 } intarsia_strings;
 
-/* How to compile. All zero but struct_size and `model`: for the CPU, with every backend there is. */
+/* How to compile. All zero except struct_size and `model`: for the CPU, with all backends. */
 typedef struct intarsia_compile_request {
   size_t struct_size;
   const char* model;   /* path of the model: an ONNX file, a frozen GraphDef (.pb), a SavedModel folder */
@@ -34,13 +34,13 @@ typedef struct intarsia_compile_request {
   intarsia_strings backends; /* in order of preference; none: all, in the order of intarsia_backends */
   intarsia_strings shapes;   /* "INPUT=1x3x224x224"; sizes that stay open become 1 */
   intarsia_strings pins;     /* "GLOB=BACKEND@SLOT": nodes whose name matches run there; a later one wins */
-  /* "auto": frameworks run what no backend of ours can; "none": no framework is opened. NULL: "auto" */
+  /* "auto": frameworks run what none of our backends can; "none": no framework is opened. NULL: "auto" */
   const char* fallback;
   const char* cpu;              /* "native", "x86-64-v2", "x86-64-v3", "x86-64-v4"; NULL: "native" */
   int32_t threads;              /* that a run will use; 0: 1 */
   intarsia_strings kernels;     /* paths of libraries with kernels of your own (kernel.h) */
   int32_t strip_names;          /* not 0: leave node names out of the program */
-  int32_t dry_run;              /* not 0: all but writing the program */
+  int32_t dry_run;              /* not 0: everything except writing the program */
   intarsia_strings print_after; /* passes whose result goes to `print`; intarsia_pass_names lists them; steps
                                    of a backend are "halide.fuse" */
   const char* stop_after;       /* end after this pass, without a program; NULL: do not */
@@ -51,32 +51,32 @@ typedef struct intarsia_compile_request {
    * variants, and of plans with more in a framework. For another CPU than this one nothing can be measured.
    * NULL: "fast" */
   const char* tune;
-  /* Measure for at most so long, the rest is chosen analytically; 0: as long as it takes. */
+  /* Measure for at most this long, choose the rest analytically; 0: as long as it takes. */
   double tune_seconds;
   const char* cache; /* folder of the measured times; NULL: the user's cache folder */
-  /* Of a SavedModel, each becomes a function of its name; none: "serving_default", or all when there is no
+  /* Of a SavedModel, each becomes a function of its name; none: "serving_default", or all if there is no
    * such signature. */
   intarsia_strings signatures;
   intarsia_strings op_libraries; /* paths of libraries with TensorFlow operators of your own */
 
-  /* Called from the thread of the call; NULL: not wanted. `user` is handed through. `phase` is what goes on,
-   * `done` of `total` is how much of the whole call is done by the time that it takes; it never goes back. */
+  /* Called from the thread of the call; NULL: not called. `user` is passed through. `phase` is what is being
+   * done, `done` of `total` is the part of the call that is done, by time; it never goes back. */
   void (*progress)(void* user, const char* phase, int32_t done, int32_t total);
   void (*print)(void* user, const char* text);
   void* user;
-  /* Asked several times a second from the thread of the call: not 0 ends the work with the error
+  /* Polled several times a second from the thread of the call: not 0 ends the work with the error
    * "interrupted", and nothing is left behind. NULL: never. */
   int32_t (*is_cancelled)(void* user);
 } intarsia_compile_request;
 
 /* Compiles a model to a program. The program is written whole or not at all. `report` (may be NULL) is the
  * object of `intarsia compile --json`. Errors: the model cannot be read, is invalid, or has operators that no
- * backend runs; a backend, device, pin, input or pass that there is not; the program cannot be written. */
+ * backend runs; an unknown backend, device, pin, input or pass; the program cannot be written. */
 INTARSIA_EXPORT intarsia_error* intarsia_compile(const intarsia_compile_request* request, char** report);
 
-/* Who runs what, and why, of a model (placed as compiling would, but not compiled) or of a program, named by
- * request->model. Each result may be NULL: the object of `intarsia explain --json`, lines for people, a
- * Graphviz picture. Operators that nobody runs do not fail: their target is "nobody@cpu". */
+/* What runs where, and why, of a model (placed as compiling would, but not compiled) or of a program, named
+ * by request->model. Each result may be NULL: the object of `intarsia explain --json`, lines for people, a
+ * Graphviz picture. Operators that no backend runs are not an error: their target is "nobody@cpu". */
 INTARSIA_EXPORT intarsia_error* intarsia_explain(const intarsia_compile_request* request, char** json,
                                                  char** text, char** dot);
 
@@ -84,26 +84,26 @@ typedef struct intarsia_check_request {
   size_t struct_size;
   const char* path;  /* a model, which is compiled first, or a program */
   const char* model; /* what a program is compared with; NULL: the model that it was compiled from */
-  /* "onnxruntime", "tensorflow", "reference"; NULL: the model's own framework if it is there. */
+  /* "onnxruntime", "tensorflow", "reference"; NULL: the model's own framework if it is available. */
   const char* against;
   double rtol, atol;             /* floats may differ by atol + rtol * max|reference|; negative: 1e-3, 1e-5 */
-  const intarsia_tensor* inputs; /* input_count of them; what is not given is filled */
+  const intarsia_tensor* inputs; /* input_count of them; all others are filled */
   size_t input_count;
   const intarsia_compile_request* compile; /* how to compile a model (its paths are ignored); may be NULL */
   const intarsia_binding* bindings;        /* binding_count of them: of the slots */
   size_t binding_count;
   /* Not 0: after a mismatch, look for the first node whose value is wrong, by compiling parts of the model
-   * (of a program: anew); what hinders that is a warning in the report. */
+   * (for a program, its model again); a failure of that is a warning in the report. */
   int32_t bisect;
 } intarsia_check_request;
 
 /* Runs a model or program and another runtime on the same inputs and compares. `ok` becomes 1 or 0, `report`
- * (may be NULL) the object of `intarsia check --json`. A mismatch is no error. */
+ * (may be NULL) the object of `intarsia check --json`. A mismatch is not an error. */
 INTARSIA_EXPORT intarsia_error* intarsia_check(const intarsia_check_request* request, int32_t* ok,
                                                char** report);
 
-/* Compares floats by atol + rtol * max|reference| (negative: 1e-3, 1e-5), all else for being equal. `ok`
- * becomes 1 or 0, `report` (may be NULL) is an entry of `outputs` of `intarsia check --json`, named as the
+/* Compares floats by atol + rtol * max|reference| (negative: 1e-3, 1e-5), everything else for equality. `ok`
+ * becomes 1 or 0, `report` (may be NULL) is an entry of `outputs` of `intarsia check --json`, named like the
  * reference. */
 INTARSIA_EXPORT intarsia_error* intarsia_compare(const intarsia_tensor* actual,
                                                  const intarsia_tensor* reference, double rtol, double atol,
@@ -111,13 +111,14 @@ INTARSIA_EXPORT intarsia_error* intarsia_compare(const intarsia_tensor* actual,
 
 /* ---- Measuring ---- */
 
-/* 1 when `threads` threads run side by side now, each on a core of its own, else 0. Other programs take cores
- * away; those of a virtual machine may be hyperthreads of one for a while. Computes for up to a millisecond.
+/* 1 when `threads` threads run side by side now, each on its own core, else 0. Other programs take cores
+ * away; two cores of a virtual machine may be hyperthreads of one for a while. Computes for up to a
+ * millisecond.
  */
 INTARSIA_EXPORT int32_t intarsia_has_free_cores(int32_t threads);
 
 /* ---- Peers: other runtimes, to compare speed with ----
- * A peer takes the cores and memory that it likes: open one in a process of its own. */
+ * A peer takes whatever cores and memory it wants: open it in a separate process. */
 
 /* A model opened in another runtime, with its inputs. One call at a time. */
 typedef struct intarsia_peer intarsia_peer;
@@ -125,12 +126,12 @@ typedef struct intarsia_peer intarsia_peer;
 typedef struct intarsia_peer_request {
   size_t struct_size;
   const char* runtime; /* "onnxruntime", "openvino", "tensorflow" (of the model's own kind) */
-  /* Of openvino, how it divides its threads: "latency_hint", "one_stream"; NULL: the first. */
+  /* For openvino, how it divides its threads: "latency_hint", "one_stream"; NULL: the first. */
   const char* configuration;
   const char* model; /* path of the model file */
   int32_t threads;   /* of a run, the caller's included; at least 1 */
-  /* input_count of them: all that the model has. Their data is used in place and must outlive the peer; sizes
-   * that the model leaves open become theirs. */
+  /* input_count of them: all of the model's inputs. Their data is used in place and must outlive the peer;
+   * sizes that the model leaves open become theirs. */
   const intarsia_tensor* inputs;
   size_t input_count;
   const char* signature;         /* of a SavedModel; NULL: "serving_default", or the only one */
@@ -148,8 +149,8 @@ INTARSIA_EXPORT const char* intarsia_peer_version(const intarsia_peer* peer);
 
 INTARSIA_EXPORT intarsia_error* intarsia_peer_run(intarsia_peer* peer);
 
-/* Outputs of the last run, in the model's order, counted from 0. What intarsia_peer_output fills in is given
- * back with intarsia_tensor_release before the next run; its name lives until then, too. */
+/* Outputs of the last run, in the model's order, counted from 0. Release what intarsia_peer_output fills in
+ * with intarsia_tensor_release before the next run; its name lives until then, too. */
 INTARSIA_EXPORT intarsia_error* intarsia_peer_output_count(intarsia_peer* peer, size_t* count);
 INTARSIA_EXPORT intarsia_error* intarsia_peer_output(intarsia_peer* peer, size_t i, intarsia_tensor* output);
 

@@ -1,6 +1,6 @@
 // Compiling for C++17: intarsia_compile.h with values and exceptions. Header only; link libintarsia (and
-// libdl). libintarsia_compile.so is opened on first use, so that what only runs programs needs no compiler to
-// be there.
+// libdl). libintarsia_compile.so is opened on first use, so that code that only runs programs does not need
+// the compiler.
 //
 //   intarsia::Compiler::get().compile("resnet.onnx", "resnet.so");
 //   auto program = intarsia::Program::load("resnet.so");
@@ -33,7 +33,7 @@ struct CompileOptions {
 struct CheckOptions {
   std::string model, against;     // empty: as intarsia_check_request says for NULL
   double rtol = -1, atol = -1;    // negative: the defaults
-  std::vector<NamedView> inputs;  // what is not given is filled
+  std::vector<NamedView> inputs;  // all others are filled
   std::vector<Binding> bindings;
   bool bisect = false;
   CompileOptions compile;
@@ -50,7 +50,7 @@ struct Explanation {
 
 namespace detail {
 
-/// Strings as the C API takes them; refers to the list, which must outlive it.
+/// Strings in the form that the C API takes; refers to the list, which must outlive it.
 class StringList {
  public:
   explicit StringList(const std::vector<std::string>& list) {
@@ -124,11 +124,11 @@ class RequestHolder {
 
 class Peer;
 
-/// libintarsia_compile.so, opened once a process. The texts are the JSON objects of docs/json.md.
+/// libintarsia_compile.so, opened once per process. The texts are the JSON objects of docs/json.md.
 class Compiler {
  public:
-  /// Throws when the library is not there or of another version. It is sought next to libintarsia.so, then by
-  /// the loader's rules.
+  /// Throws if the library is missing or of another version. It is searched for next to libintarsia.so, then
+  /// by the loader's rules.
   static const Compiler& get() {
     static const Compiler compiler;
     return compiler;
@@ -184,7 +184,7 @@ class Compiler {
     return {ok != 0, take(report)};
   }
 
-  /// Does each of `threads` threads have a core of its own now?
+  /// Does each of `threads` threads have its own core now?
   bool has_free_cores(int threads) const { return has_free_cores_(threads) != 0; }
 
   /// The inputs' data must outlive the peer.
@@ -235,10 +235,10 @@ class Compiler {
       if (void* library = dlopen((folder + name).c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
     }
     const char* reason = folder.empty() ? nullptr : dlerror();
-    const std::string beside = reason == nullptr ? "" : reason;
+    const std::string own_folder = reason == nullptr ? "" : reason;
     if (void* library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
     throw Error("compiling needs " + name + ", which cannot be opened (" +
-                    (beside.empty() ? dlerror() : beside) + "); programs run without it",
+                    (own_folder.empty() ? dlerror() : own_folder) + "); programs run without it",
                 INTARSIA_ERROR_NOT_FOUND);
   }
 
@@ -285,7 +285,7 @@ class Peer {
   std::string version() const { return compiler_->peer_version_(peer_.get()); }
   void run() { detail::check(compiler_->peer_run_(peer_.get())); }
 
-  /// Of the last run, in the model's order, to be given up before the next.
+  /// Of the last run, in the model's order; drop them before the next.
   std::vector<Value> outputs() {
     size_t count = 0;
     detail::check(compiler_->peer_output_count_(peer_.get(), &count));

@@ -5,7 +5,7 @@
  * was compiled with, or by its file name next to the program.
  *
  * The calls below may come from several threads at once. All pointers are valid until the call returns and
- * belong to the caller; nothing is to be freed. Element types are the numbers of ONNX TensorProto.DataType
+ * belong to the caller; free nothing. Element types are the numbers of ONNX TensorProto.DataType
  * (float 1, int64 7). */
 #ifndef INTARSIA_KERNEL_H
 #define INTARSIA_KERNEL_H
@@ -38,7 +38,7 @@ typedef struct intarsia_kernel_node {
   const intarsia_kernel_attribute* attributes;
 } intarsia_kernel_node;
 
-/* A dense row-major tensor. `dtype` 0: the optional input or output is left out. In `infer`, `data` is null,
+/* A dense row-major tensor. `dtype` 0: the optional input or output is omitted. In `infer`, `data` is null,
  * except for inputs whose value the model fixes. A size of -1 is not known before the run. */
 typedef struct intarsia_kernel_tensor {
   void* data;
@@ -59,7 +59,7 @@ typedef struct intarsia_kernel {
   const char* op;
   /* Sets dtype, rank and sizes of every output from the inputs' types. It is called again before every run
    * with all sizes known and must then give known sizes. Returns 0, or anything else after writing a message:
-   * the node is invalid or not for this kernel. */
+   * the node is invalid or not supported by this kernel. */
   int (*infer)(const intarsia_kernel_node* node, const intarsia_kernel_tensor* inputs, size_t input_count,
                intarsia_kernel_tensor* outputs, size_t output_count, intarsia_kernel_message* message);
   /* Fills the outputs, whose memory, types and sizes are set. Returns 0, or anything else after writing a
@@ -75,7 +75,7 @@ typedef struct intarsia_kernel_library {
   const intarsia_kernel* const* kernels;
 } intarsia_kernel_library;
 
-/* The one function that the library exports. What it returns lives as long as the library. */
+/* The only function that the library exports. What it returns lives as long as the library. */
 #if defined(__GNUC__)
 __attribute__((visibility("default")))
 #endif

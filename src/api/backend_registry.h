@@ -1,4 +1,4 @@
-// What compiling is made with: the compile halves of all backends, wired together.
+// What compiling needs: the compile halves of all backends, wired together.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 namespace intarsia {
 
 /// The backends in order of preference, with the libraries that the request names. A backend that was not
-/// built, or whose library is not on this machine, stands at the end and refuses everything with the reason
-/// and the remedy. A framework is opened only when the request allows frameworks and either its backends
-/// name it or, if they name none, the model is of its own kind.
+/// built, or whose library is not on this machine, comes last and refuses everything with the reason
+/// and the remedy. A framework is opened only if the request allows frameworks and its list of backends
+/// names it or, if that is empty, the model is in the framework's own format.
 Result<BackendRegistry> make_backend_registry(const CompileRequest& request,
                                               const std::vector<std::string>& kernel_libraries);
 

@@ -37,7 +37,7 @@ Result<BackendRegistry> make_tools(const ReadRequest& read) {
     for (const RunBackend& one : run_backends()) {
       if (one.name == backend) return time_kernels(batch, one, threads, is_cancelled);
     }
-    return fail("no backend '{}' that runs", backend);
+    return fail("no usable backend '{}'", backend);
   };
   tools.time_programs = [](std::vector<TemporaryFile> programs, int threads,
                            const std::function<bool()>& may_go_on) {
@@ -46,7 +46,7 @@ Result<BackendRegistry> make_tools(const ReadRequest& read) {
   return tools;
 }
 
-/// The program shall not replace what it is made of.
+/// The program must not replace what it is made from.
 Status check_program_path(const ReadRequest& read) {
   const CompileRequest& request = read.request;
   if (request.dry_run || !request.stop_after.empty()) return {};
@@ -68,7 +68,7 @@ Status compile(const intarsia_compile_request& from, char** report) {
   return {};
 }
 
-/// Places the model as compiling would. What no backend takes goes to "nobody".
+/// Places the model as compiling would. Nodes that no backend takes go to "nobody".
 Result<Explanation> explain_model(ReadRequest read) {
   BackendRegistry tools = TRY(make_tools(read));
   tools.targets.push_back(make_nobody_target());
@@ -99,7 +99,7 @@ Status bisect(const CheckRequest& request, const CheckTools& tools, CheckResult&
   const std::optional<BadNode> bad = TRY(find_first_bad_node(model, tools));
   if (!bad && is_program) {
     return fail(
-        "the model '{}', compiled anew, is right in every value within it: name the model, with the options "
+        "the model '{}', compiled again, is right in every value within it: name the model, with the options "
         "the program was compiled with",
         model.path);
   }
@@ -115,7 +115,8 @@ Status bisect(const CheckRequest& request, const CheckTools& tools, CheckResult&
   return {};
 }
 
-/// Adds what it finds; that nothing is found, and why, is a warning: the mismatch is what the user must see.
+/// Adds what it finds; if it finds nothing, the reason is only a warning: the mismatch is what the user must
+/// see.
 void bisect_mismatch(const CheckRequest& request, const CheckTools& tools, CheckResult& result) {
   const Status done = bisect(request, tools, result);
   if (!done) result.warnings.push_back("--bisect found no node: " + done.error().message);

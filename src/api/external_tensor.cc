@@ -7,7 +7,7 @@
 namespace intarsia::api {
 namespace {
 
-/// Memory behind an output that the library made.
+/// Memory of an output that the library allocated.
 struct Owner {
   std::shared_ptr<void> memory;
   std::vector<Tensor> tensors;
@@ -18,7 +18,7 @@ struct Owner {
 };
 
 Result<TensorView> read_tensor(const intarsia_tensor& from) {
-  if (from.kind != INTARSIA_TENSOR) return fail("it is no tensor (kind {})", from.kind);
+  if (from.kind != INTARSIA_TENSOR) return fail("it is not a tensor (kind {})", from.kind);
   if (from.dtype <= 0 || from.dtype >= dtype_count) return fail("unknown dtype {}", from.dtype);
   if (from.rank > 0 && from.shape == nullptr) return fail("its shape is a null pointer, rank {}", from.rank);
   TensorView view{from.data, static_cast<DType>(from.dtype), Shape(from.shape, from.shape + from.rank)};
@@ -62,7 +62,7 @@ Result<OpaqueParts> read_parts(const intarsia_tensor& from) {
   return parts;
 }
 
-/// Makes `to` show `tensor`, whose memory `owner` keeps.
+/// Makes `to` show `tensor`, whose memory `owner` keeps alive.
 void show_tensor(const TensorView& tensor, Owner& owner, intarsia_tensor& to) {
   owner.shape = tensor.shape;
   to.kind = INTARSIA_TENSOR;
@@ -104,7 +104,7 @@ void show_parts(const OpaqueParts& parts, Owner& owner, intarsia_tensor& to) {
              owner, to);
 }
 
-/// Whether the library makes an output's memory.
+/// Whether the library allocates an output's memory.
 bool wants_memory(const intarsia_tensor& output) {
   return output.data == nullptr || output.dtype == INTARSIA_STRING || output.kind != INTARSIA_TENSOR;
 }
@@ -142,7 +142,7 @@ Status read_input(const intarsia_tensor& from, const RunBackend* backend, const 
     return {};
   }
   if (from.kind != INTARSIA_TENSOR)
-    return fail("input '{}' is no tensor (kind {}), want one", from.name, from.kind);
+    return fail("input '{}' is not a tensor (kind {}), want one", from.name, from.kind);
   if (from.dtype == INTARSIA_STRING) {
     const Result<Tensor> copy = read_item(from);
     strings = TRY(with_context(copy, "input '{}'", from.name));

@@ -1,4 +1,4 @@
-// Between intarsia_tensor and NamedTensor.
+// Conversions between intarsia_tensor and NamedTensor.
 #pragma once
 
 #include <memory>
@@ -28,10 +28,10 @@ Status read_input(const intarsia_tensor& from, const RunBackend* backend, const 
 /// The caller's inputs, whose memory is used in place; strings are copied.
 Result<std::vector<NamedValue>> read_inputs(const intarsia_tensor* inputs, size_t count);
 
-/// Names the output and passes the caller's buffer on.
+/// Sets the output's name and the caller's buffer.
 Status read_output(const intarsia_tensor& from, NamedTensor& named);
 
-/// After the run: what the library made goes to the caller with its owner.
+/// After the run: what the library allocated goes to the caller with its owner.
 Status write_output(const NamedTensor& named, const RunBackend* backend, const fbs::ValueT* value,
                     intarsia_tensor& to);
 

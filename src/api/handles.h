@@ -1,4 +1,4 @@
-// What stands behind the C API's opaque pointers.
+// What the C API's opaque pointers point to.
 #pragma once
 
 #include <memory>
@@ -18,18 +18,18 @@ struct intarsia_error {
 
 struct intarsia_program {
   std::shared_ptr<const intarsia::LoadedProgram> loaded;
-  // Not call_once: an exception that passes through pthread_once ends the process when no memory is left.
+  // Not call_once: an exception that passes through pthread_once ends the process when memory has run out.
   std::mutex text_mutex;
-  std::string text;  // empty until it is asked for
+  std::string text;  // empty until first requested
 };
 
 namespace intarsia::api {
 
-/// Given out when there is no memory for another.
+/// Returned when there is no memory for another.
 inline intarsia_error no_memory_for_error{"out of memory", ErrorKind::out_of_memory, true};
 
 /// A C++ error as a C one; null when the status is good. No exception leaves the library: running out of
-/// memory is an error like others.
+/// memory is an error like any other.
 template <typename Body>
 intarsia_error* guarded(Body body) noexcept {
   Status status = with_kind(ErrorKind::invalid_argument, caught(body));

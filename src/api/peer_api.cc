@@ -1,4 +1,4 @@
-// The C API of the peers, of comparing what they and we compute, and of what measuring asks about the
+// The C API of the peers, of comparing their results with ours, and of the checks that measuring makes on the
 // machine.
 #include <thread>
 
@@ -33,7 +33,7 @@ Status open(const intarsia_peer_request& given, intarsia_peer** peer) {
   request.inputs = TRY(read_inputs(from.inputs, from.input_count));
   request.signature = from.signature == nullptr ? "" : from.signature;
   request.op_libraries = TRY(read_strings(from.op_libraries, "--op-library"));
-  OpenPeer opened = TRY(open_peer(request));  // before there is memory that an error would leave behind
+  OpenPeer opened = TRY(open_peer(request));  // first, so that an error leaks no memory
   *peer = new intarsia_peer{std::move(opened), {}};
   return {};
 }

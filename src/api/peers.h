@@ -18,7 +18,7 @@ struct PeerRequest {
   int threads = 1;
   std::vector<NamedValue> inputs;         // all of them
   std::string signature;                  // of a SavedModel; empty: its default
-  std::vector<std::string> op_libraries;  // TensorFlow operators of the user's
+  std::vector<std::string> op_libraries;  // libraries of the user's TensorFlow operators
 };
 
 /// A model opened in another runtime, with its inputs. One run at a time.
@@ -29,7 +29,7 @@ struct OpenPeer {
   std::function<Result<std::vector<NamedValue>>()> outputs;
 };
 
-/// As its users open it who want one answer soon: all threads in one run, workers that wait without sleeping.
+/// Configured for latency: all threads in one run, workers that wait without sleeping.
 Result<OpenPeer> open_peer(const PeerRequest& request);
 
 }  // namespace intarsia

@@ -22,7 +22,7 @@ Result<std::vector<std::string>> read_strings(const intarsia_strings& from, cons
 
 namespace {
 
-/// "a=b=c" -> ("a=b", "c"): names may hold an equals sign, what stands behind it never does.
+/// "a=b=c" -> ("a=b", "c"): names may hold an equals sign, what follows never does.
 Result<std::pair<std::string, std::string>> split(const std::string& text, const char* option,
                                                   const char* want) {
   const size_t at = text.rfind('=');
@@ -73,17 +73,16 @@ Status read_options(const intarsia_compile_request& from, CompileRequest& to) {
     to.pins.push_back({pattern, target});
   }
   to.allow_fallback = TRY(read_word(from.fallback, "--fallback", {"auto", "none"})) == "auto";
-  constexpr int most_threads = 1024;
-  if (from.threads < 0 || from.threads > most_threads)
-    return fail("--threads {}: want 1 to {}", from.threads, most_threads);
+  constexpr int max_threads = 1024;
+  if (from.threads < 0 || from.threads > max_threads)
+    return fail("--threads {}: want 1 to {}", from.threads, max_threads);
   to.threads = std::max(from.threads, 1);
   if (from.cpu != nullptr) to.cpu = from.cpu;
   TRY(with_context(resolve_cpu_level(to.cpu), "--cpu"));
   to.exact_math = TRY(read_word(from.math, "--math", {"fast", "exact"})) == "exact";
   const std::string tune = TRY(read_word(from.tune, "--tune", {"fast", "off", "full"}));
   to.tune = tune == "off" ? Tune::off : tune == "full" ? Tune::full : Tune::fast;
-  if (!(from.tune_seconds >= 0))
-    return fail("--tune-seconds {}: want a time that is not negative", from.tune_seconds);
+  if (!(from.tune_seconds >= 0)) return fail("--tune-seconds {}: want a nonnegative time", from.tune_seconds);
   to.tune_seconds = from.tune_seconds;
   if (from.cache != nullptr) to.cache_folder = from.cache;
   to.strip_names = from.strip_names != 0;
@@ -104,7 +103,7 @@ Result<ReadRequest> read_request(const intarsia_compile_request& given) {
   TRY(read_shapes(from.shapes, to.request));
   TRY(read_passes(from, to.request));
   to.kernels = TRY(read_strings(from.kernels, "--kernels"));
-  // Libraries that the user brings are wanted, whatever other backends are.
+  // Libraries that the user names are used, whatever the list of backends says.
   std::vector<std::string>& backends = to.request.backends;
   if (!to.kernels.empty() && !backends.empty() && std::ranges::find(backends, "kernels") == backends.end()) {
     backends.insert(backends.begin(), "kernels");

@@ -17,7 +17,7 @@ struct ReadRequest {
   std::function<bool()> is_cancelled;
 };
 
-/// Copies; an item that is null is an error of `option`.
+/// Copies the list; a null item is an error that names `option`.
 Result<std::vector<std::string>> read_strings(const intarsia_strings& from, const char* option);
 
 /// Errors name the option as the command line does. Checks what needs no model: syntax, pass names, threads.

@@ -23,7 +23,8 @@ static_assert(static_cast<int>(ErrorKind::cancelled) == INTARSIA_ERROR_CANCELLED
 static_assert(static_cast<int>(ErrorKind::internal) == INTARSIA_ERROR_INTERNAL);
 static_assert(static_cast<int>(ErrorKind::io) == INTARSIA_ERROR_IO);
 
-/// Who packs or unpacks each opaque value on a function's boundary: the backend that reads or makes it.
+/// The backend that packs or unpacks each opaque value on a function's boundary: the one that reads or
+/// produces it.
 struct Boundary {
   const fbs::ValueT* value = nullptr;
   const RunBackend* backend = nullptr;
@@ -74,7 +75,7 @@ struct intarsia_session {
 namespace intarsia::api {
 namespace {
 
-/// One call at a time: whoever comes while another is at work gets an error and touches nothing.
+/// One call at a time: a call during another one gets an error and touches nothing.
 class SessionUse {
  public:
   static Result<SessionUse> begin(intarsia_session* session) {
@@ -82,7 +83,7 @@ class SessionUse {
     if (session->in_use.test_and_set(std::memory_order_acquire)) {
       return fail(ErrorKind::busy,
                   "the session is in use by another thread, or by the run that this call comes from: a "
-                  "session runs once at a time; make one a thread with intarsia_program_bind");
+                  "session runs once at a time; make one per thread with intarsia_program_bind");
     }
     return SessionUse(session);
   }
@@ -242,7 +243,7 @@ intarsia_error* intarsia_session_set_dump(intarsia_session* session, intarsia_du
     DumpHook hook;
     if (dump != nullptr) {
       hook = [dump, user](const std::string& name, const TensorView& tensor) {
-        if (tensor.dtype == DType::string) return;  // intarsia_string and std::string lie differently
+        if (tensor.dtype == DType::string) return;  // intarsia_string and std::string have different layouts
         const intarsia_tensor view = view_tensor(name, tensor);
         dump(user, &view);
       };

@@ -45,8 +45,8 @@ Status check_size(size_t size, const char* what) {
   return fail("struct_size of {} is {}, want at least {}: set it to sizeof of the struct", what, size, least);
 }
 
-/// The caller's struct; what its header did not have is zero. An error where it sets what this library does
-/// not have.
+/// The caller's struct; fields that its header lacks are zero. An error if it sets a field that this library
+/// does not have.
 template <typename Struct>
 Result<Struct> read_struct(const Struct& given, const char* what) {
   const size_t size = given.struct_size;

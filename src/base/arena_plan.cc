@@ -18,7 +18,7 @@ struct Placed {
   size_t buffer;
 };
 
-/// Lowest offset with room for `bytes` between the placed buffers that live at the same time (sorted by
+/// Lowest offset with room for `bytes` between the placed buffers that are live at the same time (sorted by
 /// offset).
 size_t lowest_gap(const std::vector<Placed>& placed, const std::vector<Lifetime>& buffers, size_t buffer) {
   size_t offset = 0;
@@ -64,7 +64,7 @@ Status verify_arena(const std::vector<Lifetime>& buffers, const ArenaPlan& plan)
       const bool apart = plan.offsets[i] + buffers[i].bytes <= plan.offsets[j] ||
                          plan.offsets[j] + buffers[j].bytes <= plan.offsets[i];
       if (!apart && buffers[i].bytes > 0 && buffers[j].bytes > 0 && overlap_in_time(buffers[i], buffers[j])) {
-        return fail("buffers {} and {} overlap while both live", j, i);
+        return fail("buffers {} and {} overlap while both are live", j, i);
       }
     }
   }

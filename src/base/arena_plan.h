@@ -17,7 +17,7 @@ struct Lifetime {
 };
 
 struct ArenaPlan {
-  std::vector<size_t> offsets;  // one a buffer, multiples of 64
+  std::vector<size_t> offsets;  // one per buffer, multiples of 64
   size_t bytes = 0;
 };
 
@@ -25,7 +25,7 @@ struct ArenaPlan {
 /// "Efficient Memory Management for Deep Neural Net Inference", 2020).
 ArenaPlan plan_arena(const std::vector<Lifetime>& buffers);
 
-/// Independent check: no two buffers that live at the same time overlap, all are inside and aligned.
+/// Independent check: no two buffers that are live at the same time overlap, all are inside and aligned.
 Status verify_arena(const std::vector<Lifetime>& buffers, const ArenaPlan& plan);
 
 }  // namespace intarsia

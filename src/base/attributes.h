@@ -13,7 +13,7 @@
 
 namespace intarsia {
 
-/// An attribute that only a framework understands (a sub-graph, a type), kept as its serialised
+/// An attribute that only a framework understands (a subgraph, a type), kept as its serialized
 /// AttributeProto.
 struct EncodedAttribute {
   std::string bytes;
@@ -38,7 +38,7 @@ class Attributes {
   const AttributeValue* find(std::string_view name) const;
   bool has(std::string_view name) const { return find(name) != nullptr; }
 
-  /// The value when it is there with this type, else the given default.
+  /// The value if it is there with this type, else the given default.
   int64_t get_int(std::string_view name, int64_t otherwise) const;
   float get_float(std::string_view name, float otherwise) const;
   std::string get_string(std::string_view name, std::string_view otherwise) const;

@@ -8,8 +8,8 @@
 
 namespace intarsia {
 
-/// What `body` gives. An exception that leaves it becomes an error, for which no memory is needed when there
-/// is none.
+/// What `body` returns. An exception that escapes it becomes an error; making that error needs no memory when
+/// memory has run out.
 template <typename Body>
 Status caught(Body body) noexcept {
   try {

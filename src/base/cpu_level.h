@@ -12,7 +12,7 @@ namespace intarsia {
 /// "x86-64-v4") stay. On another architecture "native" is "generic", the only name there.
 Result<std::string> resolve_cpu_level(const std::string& name);
 
-/// What load demands of a machine for code of a resolved level, by GCC's feature names.
+/// What loading requires of a machine for code of a resolved level, by GCC's feature names.
 std::vector<std::string> features_of_cpu_level(const std::string& level);
 
 }  // namespace intarsia

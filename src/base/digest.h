@@ -11,7 +11,7 @@ namespace intarsia {
 uint64_t digest_bytes(std::span<const std::byte> bytes);
 uint64_t digest_bytes(std::string_view bytes);
 
-/// The digest of pieces as if they lay one after the other.
+/// The digest of the concatenated pieces.
 class Digest {
  public:
   Digest();

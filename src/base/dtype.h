@@ -1,5 +1,4 @@
-// Element types. The numbers are those of ONNX TensorProto.DataType, which every file format of ours uses
-// too.
+// Element types. The numbers are those of ONNX TensorProto.DataType, which all of our file formats use too.
 #pragma once
 
 #include <cstddef>

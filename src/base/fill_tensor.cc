@@ -26,7 +26,7 @@ class Random {
 struct NarrowFloat {
   int sign_bits, exponent_bits, mantissa_bits, bias;
 
-  /// Magnitudes from 1/16 (or the smallest normal one, where that is larger) to 1.
+  /// Magnitudes from 1/16 (or the smallest normal number if that is larger) to 1.
   uint64_t value(uint64_t random) const {
     const int lowest = bias > 4 ? bias - 4 : 0;
     const auto exponent =

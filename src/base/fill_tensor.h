@@ -1,4 +1,4 @@
-// Values for inputs that nobody gave.
+// Values for inputs that were not given.
 #pragma once
 
 #include "base/result.h"

@@ -1,5 +1,5 @@
-// The compiled half of {fmt}, once for all of us: header-only use would compile it again in every file (four
-// fifths of the time of a small one), and a shared libfmt would be one more thing that a program's machine
+// The compiled half of {fmt}, once for the whole library: header-only use would compile it again in every
+// file (80% of the time of a small one), and a shared libfmt would be one more thing that a program's machine
 // must have.
 #include <fmt/format-inl.h>
 

@@ -31,7 +31,7 @@ OpenedLibrary entry_of(const ForeignLibrary& library, void* handle) {
 /// Opens one name; on failure the reason joins `tried`.
 OpenedLibrary try_open(const ForeignLibrary& library, const std::string& name, int flags,
                        std::vector<std::string>& tried) {
-  // A name alone is sought by the loader, which opens no pipes.
+  // A bare name is looked up by the loader, which opens no pipes.
   if (const Status regular = name.find('/') == std::string::npos ? Status() : check_regular_file(name);
       !regular) {
     tried.push_back(regular.error().message);
@@ -104,7 +104,7 @@ Result<OpenedLibrary> open_foreign_library(const ForeignLibrary& library, const 
       if (OpenedLibrary opened = try_open(library, file, 0, tried); opened.entry) return opened;
     }
   }
-  return fail(ErrorKind::not_found, "{} not found; sought: {}; {}", library.name, fmt::join(tried, "; "),
+  return fail(ErrorKind::not_found, "{} not found; searched: {}; {}", library.name, fmt::join(tried, "; "),
               library.remedy());
 }
 

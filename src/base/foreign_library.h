@@ -1,4 +1,4 @@
-// Libraries of other projects, found on the machine and opened at run time: nothing of them is linked.
+// Libraries of other projects, found on the machine and opened at run time: none of them is linked.
 #pragma once
 
 #include <string>
@@ -10,35 +10,36 @@ namespace intarsia {
 
 /// What a library is called.
 struct ForeignLibrary {
-  const char* name;      // "ONNX Runtime"
-  const char* entry;     // a function that it alone exports: "OrtGetApiBase"
-  const char* file;      // "libonnxruntime.so"
-  const char* variable;  // of the environment, by which a user names a file or folder: "INTARSIA_ONNXRUNTIME"
-  const char* package;   // of Python: "onnxruntime"
+  const char* name;   // "ONNX Runtime"
+  const char* entry;  // a function that only it exports: "OrtGetApiBase"
+  const char* file;   // "libonnxruntime.so"
+  const char*
+      variable;         // environment variable in which a user names a file or folder: "INTARSIA_ONNXRUNTIME"
+  const char* package;  // Python package: "onnxruntime"
 
   /// What to do when it is not there.
   std::string remedy() const;
 };
 
-/// Where a library is sought, in this order.
+/// Where a library is searched for, in this order.
 struct LibrarySearch {
   std::string given;        // by the user: a file, or a folder that holds one; nothing else is tried then
-  std::string loaded_name;  // soname: taken when the process has it already, else by the loader's rules
+  std::string loaded_name;  // soname: used if the process has it already, else found by the loader's rules
   std::vector<std::string> patterns;  // file name patterns (glob)
 };
 
-/// The library's environment variable, `loaded_name`, and the Python environments round our own library,
+/// The library's environment variable, `loaded_name`, and the Python environments around our own library,
 /// where it is `in_packages`: "onnxruntime/capi/libonnxruntime.so.*".
 LibrarySearch search_for(const ForeignLibrary& library, const std::string& loaded_name,
                          const std::string& in_packages);
 
 struct OpenedLibrary {
-  void* handle = nullptr;  // never closed; null when the process had the library without our doing
+  void* handle = nullptr;  // never closed; null when the process had already loaded the library
   void* entry = nullptr;   // address of ForeignLibrary::entry
   std::string path;
 };
 
-/// Opens what the search finds first. Fails with all places that were tried and the remedy.
+/// Opens what the search finds first. Fails with all places that were searched and the remedy.
 Result<OpenedLibrary> open_foreign_library(const ForeignLibrary& library, const LibrarySearch& search);
 
 }  // namespace intarsia

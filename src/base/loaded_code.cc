@@ -13,7 +13,7 @@
 namespace intarsia {
 namespace {
 
-constexpr size_t most_name_bytes = 200;  // the system's limit for such a name is 249
+constexpr size_t max_name_bytes = 200;  // the system's limit for such a name is 249
 
 using Descriptor = std::shared_ptr<const int>;
 
@@ -42,20 +42,20 @@ Result<std::shared_ptr<void>> open_library(const std::string& path, Descriptor f
   return std::shared_ptr<void>(handle, [file = std::move(file)](void* library) { dlclose(library); });
 }
 
-/// The dynamic loader takes a file for a library that it has when the path, or device and inode, are those of
-/// one. Memory has an inode of its own, and its descriptor stays open until the library is gone, so that no
-/// other has its number. Others that load code in this way do not spell the path like this.
+/// The dynamic loader takes a file for a library that it already has if the path, or device and inode, match.
+/// A memory file has an inode of its own, and its descriptor stays open until the library is unloaded, so
+/// that no other has its number. Other code that loads libraries this way does not spell the path like this.
 Result<std::shared_ptr<void>> load_from_memory(std::span<const std::byte> library, const std::string& name) {
-  const int made = memfd_create(name.substr(0, most_name_bytes).c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  const int made = memfd_create(name.substr(0, max_name_bytes).c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (made < 0)
-    return fail(ErrorKind::out_of_memory, "the system gives no memory for code: {}", std::strerror(errno));
+    return fail(ErrorKind::out_of_memory, "the system provides no memory for code: {}", std::strerror(errno));
   const Descriptor file = close_later(made);
   TRY(write_all(*file, library));
   fcntl(*file, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL);
   return open_library(fmt::format("/proc/self/./fd/{}", *file), file);
 }
 
-/// For sandboxes that refuse memory files, or have no /proc. The name is gone once the code is loaded.
+/// For sandboxes that refuse memory files, or have no /proc. The file is unlinked once the code is loaded.
 Result<std::shared_ptr<void>> load_from_temporary_file(std::span<const std::byte> library) {
   const TemporaryFile file = TRY(TemporaryFile::make("intarsia-code"));
   const int opened = open(file.path().c_str(), O_WRONLY | O_CLOEXEC);

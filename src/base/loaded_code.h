@@ -10,8 +10,8 @@
 
 namespace intarsia {
 
-/// A shared object, loaded from a copy that is this object's alone: of two loads of the same bytes, or of one
-/// file before and after it was replaced, each has its own code.
+/// A shared object, loaded from a private copy: two loads of the same bytes, or of one file before and after
+/// it was replaced, each have their own code.
 class LoadedCode {
  public:
   /// `name` is for people: debuggers and /proc/self/maps show it.

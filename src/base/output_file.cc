@@ -31,7 +31,7 @@ Result<std::string> follow_links(const std::string& path) {
   return fail(ErrorKind::invalid_argument, "cannot write '{}': {}", path, std::strerror(ELOOP));
 }
 
-/// Of a file that may be replaced; nothing when there is none yet.
+/// Of a file that may be replaced; nothing if it does not exist yet.
 Result<std::optional<mode_t>> mode_of(const std::string& target, const std::string& path) {
   struct stat facts = {};
   if (stat(target.c_str(), &facts) != 0) return std::nullopt;
@@ -51,7 +51,7 @@ bool is_below(const fs::path& folder, const fs::path& file) {
 int create_beside(const std::string& target, mode_t mode, std::string& name) {
   static std::atomic<int> count{0};
   const fs::path path(target);
-  constexpr size_t most = 200;  // leaves room for an ending within 255, the limit of common file systems
+  constexpr size_t most = 200;  // leaves room for a suffix within 255, the limit of common file systems
   const std::string begin = path.filename().string().substr(0, most);
   int descriptor = -1;
   do {
@@ -82,7 +82,7 @@ Result<OutputFile> OutputFile::create(const std::string& path, mode_t mode) {
   file.descriptor_ = create_beside(file.target_, mode, file.name_);
   if (file.descriptor_ < 0) {
     file.name_.clear();
-    return file.failed("cannot create a file beside it");
+    return file.failed("cannot create a file next to it");
   }
   if (old && fchmod(file.descriptor_, *old) != 0) return file.failed("cannot set its mode");
   return file;
@@ -103,15 +103,15 @@ Status OutputFile::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return failed("it got no further");
+    if (written <= 0) return failed("it wrote no more");
     bytes = bytes.subspan(static_cast<size_t>(written));
   }
   return {};
 }
 
 Status OutputFile::commit() {
-  if (fsync(descriptor_) != 0) return failed("cannot bring it to the disk");
-  if (rename(name_.c_str(), target_.c_str()) != 0) return failed("cannot give the new file its name");
+  if (fsync(descriptor_) != 0) return failed("cannot flush it to disk");
+  if (rename(name_.c_str(), target_.c_str()) != 0) return failed("cannot rename the new file");
   name_.clear();
   return {};
 }

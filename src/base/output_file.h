@@ -11,15 +11,16 @@
 
 namespace intarsia {
 
-/// Error unless `path`, after links, is a regular file or none yet, and none of `inputs` or in a folder of
-/// them.
+/// Error unless `path`, after links, is a regular file or does not exist yet, and is neither one of `inputs`
+/// nor in one that is a folder.
 Status check_output(const std::string& path, std::span<const std::string> inputs);
 
-/// A file that is written whole or not at all: it grows under a name of its own beside its place and takes it
-/// by `commit`; until then what was there stays. Links are followed, so that they stay links. Move-only.
+/// A file that is written whole or not at all: it is written under a temporary name in the same folder and
+/// renamed by `commit`; until then the old file stays. Links are followed, so that they stay links.
+/// Move-only.
 class OutputFile {
  public:
-  /// `mode` is that of a new file, before the umask; a file that is replaced hands on its own. Errors name
+  /// `mode` is that of a new file, before the umask; a file that is replaced passes on its own. Errors name
   /// the path.
   static Result<OutputFile> create(const std::string& path, mode_t mode = 0666);
   OutputFile(OutputFile&& other) noexcept;
@@ -36,7 +37,7 @@ class OutputFile {
 
   std::string path_;    // as the user named it
   std::string target_;  // after links
-  std::string name_;    // as it is now; empty: none, or committed
+  std::string name_;    // its current name; empty: none, or committed
   int descriptor_ = -1;
 };
 

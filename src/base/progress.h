@@ -1,4 +1,4 @@
-// How far work is that takes long: a bar that never goes back, whatever turns out to be to do.
+// The progress of long work: a bar that never goes back, however much more work turns up.
 #pragma once
 
 #include <functional>
@@ -7,9 +7,9 @@
 
 namespace intarsia {
 
-/// A bar, or a part of one. Work is counted in units of about equal time. More of it may become known while
-/// it goes on: what is left of the part is divided among the units that are left, so that the bar gets slower
-/// but never shorter. A handle; one without a bar shows nothing. For one thread at a time.
+/// A bar, or a part of one. Work is counted in units of about equal time. More of it may become known on the
+/// way: what is left of the part is divided among the remaining units, so that the bar slows down but never
+/// moves back. A handle; one without a bar shows nothing. For one thread at a time.
 ///
 ///   Progress all(show);               // 0 to 1
 ///   all.expect(4);
@@ -18,19 +18,19 @@ namespace intarsia {
 ///   all.did("b");                     // 1
 class Progress {
  public:
-  /// Is told what is going on, and how much of the bar is done.
+  /// Called with what is being done, and how much of the bar is done.
   using Show = std::function<void(const std::string& phase, double part)>;
 
   Progress() = default;
   explicit Progress(Show show);
 
-  /// So many more units are known.
+  /// This many more units are known.
   void expect(double units) const;
-  /// Work on this begins.
+  /// Work on `phase` begins.
   void begin(const std::string& phase) const;
-  /// So many units are done. Those that nobody expected take half of what is left.
+  /// This many units are done. Unexpected ones take half of what is left.
   void did(const std::string& phase, double units = 1) const;
-  /// What so many units consist of.
+  /// The bar for the contents of this many units.
   Progress part(double units) const;
 
  private:

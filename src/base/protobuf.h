@@ -1,6 +1,6 @@
-// The reader and writer of protobuf messages (protozero). Include this and never protozero itself: what it
-// asserts, that a field has the wire type that the reader asks for, is up to whoever wrote the file, so it
-// throws here like all other damage does, in every build.
+// The reader and writer of protobuf messages (protozero). Include this and never protozero itself: it asserts
+// that a field has the wire type that the reader asks for, which is up to whoever wrote the file; here that
+// throws like all other damage, in every build.
 #pragma once
 
 #include <protozero/exception.hpp>

@@ -11,14 +11,14 @@
 
 namespace intarsia {
 
-/// "a folder", "a pipe", "a socket", "a device": what is no regular file, by its st_mode.
+/// "a folder", "a pipe", "a socket", "a device": the kind of what is not a regular file, by its st_mode.
 const char* kind_of_file(mode_t mode);
 
 /// A regular file, open for reading. Move-only.
 class RegularFile {
  public:
-  /// Follows links and never waits. Errors name no path: "No such file or directory", "it is a pipe, not a
-  /// regular file".
+  /// Follows links and never blocks. Errors do not name the path: "No such file or directory", "it is a pipe,
+  /// not a regular file".
   static Result<RegularFile> open(const std::string& path);
   RegularFile(RegularFile&& other) noexcept
       : descriptor_(std::exchange(other.descriptor_, -1)), bytes_(other.bytes_) {}
@@ -41,8 +41,7 @@ class RegularFile {
 /// For files that a loader or a framework opens by path.
 Status check_regular_file(const std::string& path);
 
-/// The same for all files that lie in a folder, none of them below another folder. A folder that there is not
-/// has none.
+/// The same for all files directly in a folder. A folder that does not exist has none.
 Status check_regular_files_in(const std::string& folder);
 
 }  // namespace intarsia

@@ -1,6 +1,6 @@
 // Errors as values. A user's mistake is an Error with one message (what, where, got, want, remedy); a bug of
 // ours is INTARSIA_CHECK. Context is added on the way up with `with_context`, and a kind with `with_kind`
-// where it is known what an error without one must be.
+// where the kind of an error that has none yet is known.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,9 +12,10 @@
 
 namespace intarsia {
 
-/// What callers decide by; people read the message. The numbers are those of the C API (INTARSIA_ERROR_...).
+/// Programs decide by the kind; people read the message. The numbers are those of the C API
+/// (INTARSIA_ERROR_...).
 enum class ErrorKind : uint8_t {
-  unknown,  // nobody has said yet; an invalid argument by the time it reaches the caller
+  unknown,  // not set yet; an invalid argument by the time it reaches the caller
   invalid_argument,
   not_found,      // a file, library or device
   unsupported,    // valid, but nothing here can do it
@@ -80,7 +81,7 @@ template <typename T, typename... Args>
     ::intarsia::internal::take(std::move(try_result_));                                           \
   })
 
-/// For invariants of our own code only, never for anything that input can cause.
+/// For invariants of our own code only, never for anything that input can violate.
 #define INTARSIA_CHECK(condition) \
   ((condition) ? void() : ::intarsia::check_failed(#condition, __FILE__, __LINE__))
 

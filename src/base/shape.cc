@@ -15,8 +15,8 @@ int64_t element_count(const Shape& shape) {
 }
 
 Result<int64_t> checked_elements(const Shape& shape) {
-  // A tensor of more than 2^48 elements cannot exist in an address space; refusing it keeps all byte sums in
-  // range.
+  // A tensor of more than 2^48 elements does not fit any address space; refusing it keeps all sums of bytes
+  // in range.
   constexpr int64_t most = int64_t{1} << 48;
   int64_t count = 1;  // of the sizes that are not 0: strides too must stay in range
   bool has_zero = false;
@@ -50,7 +50,7 @@ Result<Shape> parse_shape(std::string_view text) {
     int64_t size = 0;
     auto [next, error] = std::from_chars(at, end, size);
     if (error != std::errc() || size < 0 || (next != end && *next != 'x')) {
-      return fail("'{}' is no shape; want sizes joined by x, as in 1x224x224x3", text);
+      return fail("'{}' is not a shape; want sizes joined by x, as in 1x224x224x3", text);
     }
     shape.push_back(size);
     if (next == end) return shape;

@@ -1,5 +1,5 @@
 // Shapes. `Shape` is a list of numbers (run time); `SymbolicShape` (compile time) may hold named symbols and,
-// for sizes that only the data decides, unnamed unknowns.
+// for data-dependent sizes, unnamed unknowns.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ int64_t element_count(const Shape& shape);
 /// file).
 Result<int64_t> checked_elements(const Shape& shape);
 
-/// Elements between neighbours along each axis of a dense row-major tensor.
+/// Elements between neighbors along each axis of a dense row-major tensor.
 Shape row_major_strides(const Shape& shape);
 
 /// "1x3x224x224"; "scalar" for rank 0.

@@ -13,7 +13,7 @@ Result<TemporaryFile> TemporaryFile::make(const std::string& name) {
   const int descriptor = error ? -1 : mkstemp(path.data());
   if (descriptor < 0)
     return fail(ErrorKind::io,
-                "cannot make a temporary file '{}'; set TMPDIR to a folder that can be written", path);
+                "cannot create a temporary file '{}'; set TMPDIR to a folder that can be written", path);
   close(descriptor);
   return TemporaryFile(path);
 }

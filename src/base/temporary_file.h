@@ -1,4 +1,4 @@
-// A file that is gone when nobody needs it any more.
+// A file that removes itself.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace intarsia {
 
-/// An empty file in the system's temporary folder (TMPDIR), removed at the end. Move-only.
+/// An empty file in the system's temporary folder (TMPDIR), removed by the destructor. Move-only.
 class TemporaryFile {
  public:
   /// "intarsia-check" makes /tmp/intarsia-check-XXXXXX.

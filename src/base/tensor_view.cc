@@ -11,7 +11,7 @@ namespace intarsia {
 
 namespace {
 
-/// Of x86-64 and AArch64 with 4 KB pages; elsewhere an alignment like any other.
+/// The huge page of x86-64 and AArch64 with 4 KB pages; elsewhere an alignment like any other.
 constexpr size_t huge_page_bytes = size_t{2} << 20;
 
 }  // namespace
@@ -23,8 +23,7 @@ std::shared_ptr<void> allocate_aligned(size_t bytes) {
   const bool is_huge = rounded >= huge_page_bytes;
   void* memory = nullptr;
   if (posix_memalign(&memory, is_huge ? huge_page_bytes : 64, rounded) != 0) return nullptr;
-  if (is_huge)
-    madvise(memory, rounded, MADV_HUGEPAGE);  // a wish; without it the memory is as good, but slower
+  if (is_huge) madvise(memory, rounded, MADV_HUGEPAGE);  // a hint; without it the memory works, but slower
   std::memset(memory, 0, rounded);
   return std::shared_ptr<void>(memory, std::free);
 }

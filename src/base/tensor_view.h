@@ -1,4 +1,4 @@
-// A dense row-major tensor in somebody else's memory.
+// A dense row-major tensor in memory that it does not own.
 #pragma once
 
 #include <cstddef>
@@ -62,14 +62,14 @@ struct NamedValue {
 /// Same dtype, shape and bytes (strings: same text).
 bool same_tensor(const TensorView& a, const TensorView& b);
 
-/// False for a tensor of bools with a byte that is neither 0 nor 1: undefined behaviour for whoever reads it
+/// False for a tensor of bools with a byte that is neither 0 nor 1: undefined behavior for code that reads it
 /// as a bool.
 bool has_legal_booleans(const TensorView& tensor);
 
 /// Copies the elements of `from` to `to`, which has the same dtype and number of elements.
 void copy_elements(const TensorView& from, const TensorView& to);
 
-/// 64-byte aligned memory, zero filled; freed with the pointer. Null when the memory is not to be had.
+/// 64-byte aligned memory, zero filled; freed with the pointer. Null when the memory cannot be allocated.
 std::shared_ptr<void> allocate_aligned(size_t bytes);
 
 }  // namespace intarsia

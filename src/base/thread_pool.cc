@@ -12,7 +12,8 @@
 namespace intarsia {
 namespace {
 
-/// Longer than the kernels that run in one thread between two that do not; no longer, as it burns a core.
+/// Longer than the single-threaded kernels between two parallel ones take; no longer than that, as spinning
+/// burns a core.
 constexpr std::chrono::microseconds spin_time{100};
 
 void relax() {
@@ -28,7 +29,7 @@ thread_local int current_worker = -1;
 
 }  // namespace
 
-/// Tasks that are still to be taken: by their owner from the front, by others from the back.
+/// Tasks that nobody has taken yet: their owner takes them from the front, others from the back.
 class alignas(64) TaskRange {
  public:
   void set(int begin, int end) { ends_.store(pack(begin, end), std::memory_order_relaxed); }
@@ -63,10 +64,10 @@ class alignas(64) TaskRange {
 };
 
 // A job is published by raising the generation in `state`; workers that see it while it is open join, take
-// tasks, and leave. Each has a part of the tasks of its own, the same one in every job: kernels in a row
-// write and read the same part of a tensor from one core, whose caches hold it. Who has no task left takes
-// the last ones of others. The caller takes tasks, too, and when there are none it closes the job and waits
-// only for those that joined: a worker that still sleeps costs nothing. Lock order: `mutex` alone, for
+// tasks, and leave. Each has its own share of the tasks, the same one in every job: consecutive kernels
+// write and read the same part of a tensor from one core, whose caches hold it. A worker with no task left
+// steals the last ones of others. The caller takes tasks, too, and when there are none it closes the job and
+// waits only for those that joined: a worker that still sleeps costs nothing. Lock order: `mutex` alone, for
 // sleeping and waking.
 struct ThreadPool::Shared {
   explicit Shared(int threads) : ranges(static_cast<size_t>(threads)) {}
@@ -128,7 +129,7 @@ struct ThreadPool::Shared {
     return generation_of(state.load(std::memory_order_acquire));
   }
 
-  /// False: the job of this generation is closed already.
+  /// False: the job of this generation is already closed.
   bool join(uint64_t generation) {
     uint64_t now = state.load(std::memory_order_acquire);
     while (generation_of(now) == generation && (now & open) != 0) {
@@ -159,8 +160,8 @@ struct ThreadPool::Shared {
 
 ThreadPool::ThreadPool(std::unique_ptr<Shared> shared) : shared_(std::move(shared)) {}
 
-// Through a constructor that is done before the first thread starts: where a later one cannot, the destructor
-// ends the others.
+// Delegates to a constructor that is done before the first thread starts: if a later thread cannot start, the
+// destructor ends the others.
 ThreadPool::ThreadPool(int threads) : ThreadPool(std::make_unique<Shared>(std::max(threads, 1))) {
   for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { work(i); });
 }

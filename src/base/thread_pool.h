@@ -1,5 +1,4 @@
-// The one owner of threads: a session (or stage) has one pool, and everything that runs in parallel runs on
-// it.
+// The only owner of threads: a session (or stage) has one pool, and everything parallel runs on it.
 #pragma once
 
 #include <atomic>
@@ -14,7 +13,7 @@ namespace intarsia {
 /// A fixed set of workers plus the calling thread. Waiting workers spin for some microseconds, then sleep.
 class ThreadPool {
  public:
-  /// `threads` counts the caller: 1 makes no workers. Throws std::system_error when the system gives no more
+  /// `threads` counts the caller: 1 makes no workers. Throws std::system_error when the system refuses more
   /// threads.
   explicit ThreadPool(int threads);
   ~ThreadPool();
@@ -29,7 +28,7 @@ class ThreadPool {
   using Body = int (*)(void* data, int task, int worker);
   int parallel_for(int tasks, Body body, void* data);
 
-  /// Sends spinning workers to sleep, before a foreign library runs on the same cores.
+  /// Puts spinning workers to sleep before a foreign library runs on the same cores.
   void park();
 
  private:

@@ -5,7 +5,7 @@
 namespace intarsia {
 namespace {
 
-/// Bytes of the character that the text begins with; 0: it begins with none.
+/// Bytes of the character at the start of the text; 0: there is none.
 size_t character_bytes(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
   const auto follows = [&](size_t i, uint8_t low = 0x80, uint8_t high = 0xbf) {
@@ -51,9 +51,8 @@ std::string escape_text(std::string_view text) {
 
 Status check_utf8(std::string_view text, std::string_view what) {
   if (is_utf8(text)) return {};
-  return fail(
-      "{} '{}' is not UTF-8, which names in model files must be; rename it where the model is written", what,
-      escape_text(text));
+  return fail("{} '{}' is not UTF-8, as names in model files must be; rename it where the model is written",
+              what, escape_text(text));
 }
 
 }  // namespace intarsia

@@ -1,5 +1,4 @@
-// Text that came out of files: names are printed, written to JSON and become Python strings, which take UTF-8
-// alone.
+// Text from files: names are printed, written to JSON and become Python strings, which take only UTF-8.
 #pragma once
 
 #include <string>
@@ -12,7 +11,7 @@ namespace intarsia {
 /// Well-formed by Unicode's table 3-7: no overlong forms, no surrogates, nothing above U+10FFFF.
 bool is_utf8(std::string_view text);
 
-/// Bytes that are no part of a character become "\xff"; the result is UTF-8.
+/// Bytes that are not part of a character become "\xff"; the result is UTF-8.
 std::string escape_text(std::string_view text);
 
 /// The error of a text that is not UTF-8: "WHAT 'a\xff' is not UTF-8, ...".

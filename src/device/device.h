@@ -22,7 +22,7 @@ class Buffer {
 
   std::byte* data() const { return static_cast<std::byte*>(memory_.get()); }
   size_t bytes() const { return bytes_; }
-  /// To keep the memory alive beyond the Buffer.
+  /// Keeps the memory alive beyond the Buffer.
   const std::shared_ptr<void>& memory() const { return memory_; }
 
  private:
@@ -30,7 +30,7 @@ class Buffer {
   size_t bytes_ = 0;
 };
 
-/// Copies over the link between the host and a device since the device was made.
+/// Copies over the link between the host and a device since the device was created.
 struct CopyCounts {
   uint64_t uploads = 0;  // host to device
   uint64_t uploaded_bytes = 0;
@@ -74,7 +74,7 @@ class Device {
 };
 
 /// Copies between the memories of any two devices. `staging` is host memory of at least `bytes` bytes, used
-/// only when neither device is in host memory (and they are two).
+/// only between two different devices neither of which is in host memory.
 Status copy_between(Device& from, const void* source, Device& to, void* target, size_t bytes,
                     std::span<std::byte> staging);
 

@@ -47,7 +47,7 @@ Result<std::shared_ptr<Device>> make_device(const std::string& name) {
 
 std::vector<DeviceInfo> list_devices() {
   return {{"cpu", fmt::format("the host, {} hardware threads", std::thread::hardware_concurrency())},
-          {"sim:0", "CPU memory that pretends to be a device of its own, for trying placements"}};
+          {"sim:0", "CPU memory that pretends to be a separate device, for trying placements"}};
 }
 
 }  // namespace intarsia

@@ -1,4 +1,4 @@
-// Devices by name. A missing kind is an error that lists the kinds there are.
+// Devices by name. An unknown kind is an error that lists the known ones.
 #pragma once
 
 #include <memory>
@@ -10,8 +10,8 @@
 
 namespace intarsia {
 
-/// "cpu", or "sim:N" with settings: "sim:0?slowdown=2&latency_us=10&gbps=5". While somebody holds a device,
-/// the same name gives the same one. Thread-safe.
+/// "cpu", or "sim:N" with settings: "sim:0?slowdown=2&latency_us=10&gbps=5". As long as a device
+/// is in use, the same name gives the same one. Thread-safe.
 Result<std::shared_ptr<Device>> make_device(const std::string& name);
 
 struct DeviceInfo {

@@ -1,5 +1,4 @@
-// The run-time contract of a backend: a blob becomes an Executable, which runs on buffers that the caller
-// gives.
+// The run-time contract of a backend: a blob becomes an Executable, which runs on the caller's buffers.
 #pragma once
 
 #include <chrono>
@@ -44,9 +43,9 @@ inline int64_t clock_nanoseconds() {
 struct RunContext {
   std::span<const Input> inputs;
   std::span<Output> outputs;
-  std::byte* workspace = nullptr;    // as many bytes as the region asked for, 64-byte aligned
+  std::byte* workspace = nullptr;    // as many bytes as the region requested, 64-byte aligned
   ThreadPool* threads = nullptr;     // the session's core set; null: run in the calling thread
-  const TraceHook* trace = nullptr;  // set: an executable of several kernels tells of each
+  const TraceHook* trace = nullptr;  // set: an executable of several kernels reports each
 };
 
 /// Immutable: N threads may run one executable at once, each with its own context.
@@ -62,7 +61,7 @@ struct LoadContext {
   std::span<const std::byte> blob;
   std::span<const TensorView> constants;                 // in the order of CompiledRegion::constants
   std::function<void*(const std::string& name)> symbol;  // address of a symbol in the program's code, or null
-  std::string program_folder;  // where the program lies: companion libraries are sought there
+  std::string program_folder;  // folder of the program file: companion libraries are searched for there
   int threads = 1;
   size_t workspace_bytes = 0;  // of RunContext::workspace
 };
@@ -81,7 +80,7 @@ struct OpaqueParts {
 struct RunBackend {
   std::string name;
   Result<std::unique_ptr<Executable>> (*load)(const LoadContext& context);
-  /// (optional) Opaque values at the boundary of the program. `encoded_type` is the value's serialised ONNX
+  /// (optional) Opaque values at the boundary of the program. `encoded_type` is the value's serialized ONNX
   /// TypeProto.
   Result<OpaqueParts> (*unpack)(const std::shared_ptr<void>& value, std::string_view encoded_type) = nullptr;
   Result<std::shared_ptr<void>> (*pack)(const OpaqueParts& parts, std::string_view encoded_type) = nullptr;

@@ -18,8 +18,8 @@ using Clock = std::chrono::steady_clock;
 
 int64_t now_ns() { return std::chrono::nanoseconds(Clock::now().time_since_epoch()).count(); }
 
-/// The kernel may wake a sleeper 50 us late by default, more than a copy takes: ask for 1 ns, then for the
-/// default.
+/// By default the kernel may wake a sleeper 50 us late, more than a copy takes: ask for 1 ns of slack, then
+/// for the default.
 void sleep_until(int64_t time_ns) {
   if (now_ns() >= time_ns) return;
   prctl(PR_SET_TIMERSLACK, 1UL, 0, 0, 0);
@@ -72,7 +72,7 @@ class SimDevice : public Device {
     return {};
   }
 
-  /// When a copy that is asked for now will be done.
+  /// When a copy that is requested now will be done.
   int64_t reserve_link(size_t bytes) {
     const auto takes =
         static_cast<int64_t>(settings_.latency_us * 1e3 + static_cast<double>(bytes) / settings_.gbps);

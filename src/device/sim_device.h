@@ -1,6 +1,6 @@
-// A device that pretends to have a memory of its own behind a link, so that copies, placement and overlap can
-// be tried on any machine. It waits where real hardware would be busy, and leaves the core to others
-// meanwhile.
+// A device that pretends to have its own memory at the other end of a link, so that copies, placement and
+// overlap can be tried on any machine. It sleeps where real hardware would be busy, which leaves the core to
+// others.
 #pragma once
 
 #include <string_view>
@@ -16,7 +16,7 @@ struct SimSettings {
   bool operator==(const SimSettings&) const = default;
 };
 
-/// "slowdown=2&latency_us=10&gbps=5" in any order; what is not named keeps its default.
+/// "slowdown=2&latency_us=10&gbps=5" in any order; settings not named keep their defaults.
 Result<SimSettings> parse_sim_settings(std::string_view text);
 
 std::shared_ptr<Device> make_sim_device(const std::string& name, const SimSettings& settings);

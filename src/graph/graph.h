@@ -1,5 +1,5 @@
-// The one intermediate representation: nodes and values in dense arrays, referred to by ids. A Graph is a
-// value: it copies, compares and prints. Nodes stand in topological order (verify_graph checks it).
+// The only intermediate representation: nodes and values in dense arrays, referred to by ids. A Graph is a
+// value: it copies, compares and prints. Nodes are in topological order (verify_graph checks it).
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,13 @@ namespace intarsia {
 enum class NodeId : uint32_t {};
 enum class ValueId : uint32_t {};
 inline constexpr NodeId no_node{0xffffffff};
-inline constexpr ValueId no_value{0xffffffff};  // an optional input or output that is left out
+inline constexpr ValueId no_value{0xffffffff};  // an omitted optional input or output
 constexpr size_t index(NodeId id) { return static_cast<size_t>(id); }
 constexpr size_t index(ValueId id) { return static_cast<size_t>(id); }
 
-/// What is known of a value. `shape` is absent while not even the rank is known. An opaque value (sequence,
-/// optional, map) is no tensor: it only passes between nodes of one framework; `encoded` is its serialised
-/// ONNX TypeProto.
+/// What is known about a value. `shape` is absent while not even the rank is known. An opaque value
+/// (sequence, optional, map) is not a tensor: it only passes between nodes of one framework; `encoded` is its
+/// serialized ONNX TypeProto.
 struct ValueType {
   DType dtype = DType::undefined;
   std::optional<SymbolicShape> shape;
@@ -31,7 +31,7 @@ struct ValueType {
   std::string encoded;
   bool operator==(const ValueType&) const = default;
 
-  /// The sizes when all are numbers.
+  /// The sizes if all are numbers.
   std::optional<Shape> fixed_shape() const { return shape ? static_shape(*shape) : std::nullopt; }
 };
 
@@ -47,13 +47,13 @@ struct Value {
 };
 
 struct Node {
-  std::string name;    // the source's node name, or made from its first output's
+  std::string name;    // the source's node name, or derived from its first output's
   std::string op;      // ONNX operator name, or a foreign one
   std::string domain;  // "" is ai.onnx
   int version = 0;     // opset version of `domain` that the node was written for
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
-  std::vector<ValueId> captures;  // outer values that the node's sub-graphs (If, Loop, Scan) read by name
+  std::vector<ValueId> captures;  // outer values that the node's subgraphs (If, Loop, Scan) read by name
   Attributes attributes;
   bool operator==(const Node&) const = default;
 };
@@ -80,14 +80,14 @@ struct Graph {
   NodeId add_node(Node node);
 };
 
-/// True when the i-th input (or output) is there and not left out.
+/// True when the i-th input (or output) exists and is not omitted.
 bool has_input(const Node& node, size_t i);
 bool has_output(const Node& node, size_t i);
 
-/// Inputs that are there, then captures: everything the node reads.
+/// Inputs that are not omitted, then captures: everything the node reads.
 std::vector<ValueId> values_read(const Node& node);
 
-/// For every value the nodes that read it, in order, each once.
+/// For every value, the nodes that read it, in order, each once.
 std::vector<std::vector<NodeId>> find_readers(const Graph& graph);
 
 /// Sorts the nodes topologically (stable: the lowest id first) or fails and names a node on a cycle.

@@ -4,7 +4,7 @@
 namespace intarsia {
 namespace {
 
-// size / heads, unknown where it does not divide (the kernel says so).
+// size / heads, unknown where it does not divide (the kernel reports that).
 Dim head_size(const Dim& size, int64_t heads) {
   return size.is_number() && heads > 0 && size.value % heads == 0 ? Dim::number(size.value / heads)
                                                                   : Dim::unknown();

@@ -8,7 +8,7 @@
 namespace intarsia {
 namespace {
 
-/// Vectors are a row on the left and a column on the right; that axis leaves the result.
+/// Vectors are a row on the left and a column on the right; that axis is dropped from the result.
 Status matmul(ShapeContext& context) {
   TRY(require_rank(context, 0, 1));
   TRY(require_rank(context, 1, 1));
@@ -77,7 +77,7 @@ Status read_terms(ShapeContext& context, std::string_view left, std::map<int, La
   for (size_t i = 0; i < context.input_count(); ++i) {
     const size_t comma = left.find(',');
     if ((comma == std::string_view::npos) != (i + 1 == context.input_count())) {
-      return fail("the equation has not the {} terms of the inputs", context.input_count());
+      return fail("the equation does not have the {} terms of the inputs", context.input_count());
     }
     const SymbolicShape& shape = *context.shape(i);
     const std::vector<int> term = TRY(parse_term(left.substr(0, comma), shape.size()));
@@ -113,7 +113,7 @@ Status einsum(ShapeContext& context) {
   const bool has_dots = right.find("...") != std::string_view::npos;
   for (int label : TRY(parse_term(right, has_dots ? right.size() - 3 + dots : right.size()))) {
     const auto found = labels.find(label);
-    if (found == labels.end()) return fail("'{}': a label of the result is in no term", text);
+    if (found == labels.end()) return fail("'{}': a label of the result is not in any term", text);
     result.push_back(found->second.size);
   }
   return set_shape(context, result);

@@ -33,7 +33,7 @@ Status scale_dims(SymbolicShape& shape, const std::vector<int64_t>& axes, const 
   return {};
 }
 
-/// All listed axes by the same scale, the smallest or largest asked for.
+/// All listed axes by the same scale, the smallest or largest requested.
 void keep_aspect_ratio(SymbolicShape& shape, const std::vector<int64_t>& axes,
                        const std::vector<int64_t>& sizes, bool smaller) {
   double scale = 0;

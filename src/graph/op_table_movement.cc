@@ -7,7 +7,8 @@
 namespace intarsia {
 namespace {
 
-/// Product of the sizes: a number and, each as often as it occurs, symbols; nothing when a size is unknown.
+/// Product of the sizes: a number and the symbols, each as often as it occurs; nothing when a size is
+/// unknown.
 struct Product {
   int64_t number = 1;
   std::map<std::string, int> symbols;
@@ -27,7 +28,7 @@ std::optional<Product> product_of(const SymbolicShape& shape) {
   return product;
 }
 
-/// whole / part where that is a number or one symbol; fails where it cannot be.
+/// whole / part if that is a number or one symbol; fails if the division is impossible.
 Result<Dim> divide_products(const std::optional<Product>& whole, const std::optional<Product>& part) {
   if (!whole || !part) return Dim::unknown();
   std::map<std::string, int> left = whole->symbols;
@@ -35,7 +36,7 @@ Result<Dim> divide_products(const std::optional<Product>& whole, const std::opti
     if ((left[symbol] -= count) < 0) return Dim::unknown();
   }
   std::erase_if(left, [](const auto& entry) { return entry.second == 0; });
-  if (part->number == 0) return fail("a size of 0 beside -1");
+  if (part->number == 0) return fail("a size of 0 next to -1");
   if (left.empty()) {
     if (whole->number % part->number == 0) return Dim::number(whole->number / part->number);
     return fail("{} elements cannot be divided by {}", whole->number, part->number);
@@ -44,7 +45,7 @@ Result<Dim> divide_products(const std::optional<Product>& whole, const std::opti
   return one ? Dim::named(left.begin()->first) : Dim::unknown();
 }
 
-/// The sizes that Reshape asks for; 0 copies the input's, -1 is what is left.
+/// The sizes that Reshape asks for; 0 copies the input's, -1 is what remains.
 Result<SymbolicShape> reshape_to(const SymbolicShape* from, const std::vector<int64_t>& wanted,
                                  bool allow_zero) {
   SymbolicShape shape;
@@ -95,7 +96,7 @@ Status flatten(ShapeContext& context) {
   return set_shape(context, SymbolicShape{product_of_dims(*x, 0, at), product_of_dims(*x, at, x->size())});
 }
 
-/// Without axes the sizes of 1 go, which only known sizes tell.
+/// Without axes all sizes of 1 are removed, which takes known sizes.
 OptionalShape squeeze_ones(const SymbolicShape& x) {
   if (!static_shape(x)) return std::nullopt;
   SymbolicShape result = x;
@@ -263,7 +264,7 @@ Result<SymbolicShape> slice_known(const SliceArguments& arguments, const Symboli
   const size_t count = arguments.axes.values->size();
   const auto fits = [&](const IntsArgument& list) { return !list.values || list.values->size() == count; };
   if (!fits(arguments.starts) || !fits(arguments.ends) || !fits(arguments.steps)) {
-    return fail("starts, ends, axes and steps are not equally many");
+    return fail("starts, ends, axes and steps differ in length");
   }
   SymbolicShape result = x;
   const std::vector<int64_t> axes = TRY(normalize_axes(*arguments.axes.values, x.size()));
@@ -312,7 +313,7 @@ Status pad(ShapeContext& context) {
   }
   SymbolicShape result = *x;
   if (pads.values && pads.values->size() != 2 * axes.size()) {
-    return fail("{} pads for {} axes, want two an axis", pads.values->size(), axes.size());
+    return fail("{} pads for {} axes, want two per axis", pads.values->size(), axes.size());
   }
   for (size_t i = 0; i < axes.size(); ++i) {
     Dim& dim = result[static_cast<size_t>(axes[i])];
@@ -360,7 +361,7 @@ Result<int64_t> block_size(const ShapeContext& context) {
 
 Result<Dim> divide_dim(const Dim& dim, int64_t by) {
   if (!dim.is_number()) return by == 1 ? dim : Dim::unknown();
-  if (dim.value % by != 0) return fail("size {} is no multiple of {}", dim.value, by);
+  if (dim.value % by != 0) return fail("size {} is not a multiple of {}", dim.value, by);
   return Dim::number(dim.value / by);
 }
 

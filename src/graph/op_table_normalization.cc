@@ -4,7 +4,7 @@
 namespace intarsia {
 namespace {
 
-// The further outputs are one number a channel.
+// The further outputs are one number per channel.
 Status infer_batch_normalization(ShapeContext& context) {
   context.set_output(0, context.dtype(0), input_shape(context, 0));
   for (size_t i = 1; i < context.output_count(); ++i) {

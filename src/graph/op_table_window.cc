@@ -6,7 +6,7 @@
 namespace intarsia {
 namespace {
 
-constexpr int64_t most = int64_t{1} << 30;  // larger numbers have no use, and their products must fit 63 bits
+constexpr int64_t most = int64_t{1} << 30;  // larger numbers are useless, and their products must fit 63 bits
 
 Result<Shape> axis_attribute(const ShapeContext& context, std::string_view name, size_t count, int64_t least,
                              int64_t otherwise) {
@@ -84,7 +84,7 @@ Result<SymbolicShape> transposed_sizes(const ShapeContext& context, const Symbol
     int64_t size =
         read.strides[i] * (windows[i].value - 1) + extra[i] + (kernel[i].value - 1) * read.dilations[i] + 1;
     if (read.auto_pad == "NOTSET") size -= read.pads[i] + read.pads[rank + i];
-    // Padding takes away what is more than the stride, but adds nothing where a kernel is smaller than it.
+    // Padding removes what exceeds the stride, but adds nothing where a kernel is smaller than the stride.
     if (read.auto_pad.starts_with("SAME")) size = std::min(size, windows[i].value * read.strides[i]);
     if (size < 0) return fail("axis {} of the output would have size {}", i, size);
     result[i] = Dim::number(size);
@@ -191,7 +191,7 @@ Status deform_conv(ShapeContext& context) {
   return conv(context);
 }
 
-/// Output 0, and where there is one output 1 with the indices.
+/// Output 0 and, if there is one, output 1 with the indices.
 Status pool(ShapeContext& context) {
   TRY(require_rank(context, 0, 3));
   OptionalShape result;

@@ -12,7 +12,7 @@ namespace {
 Result<int> parse_version(TextScanner& scanner) {
   const int64_t version = TRY(scanner.integer());
   if (version < 0 || version > std::numeric_limits<int>::max())
-    return scanner.error("{} is no version", version);
+    return scanner.error("{} is not a version", version);
   return static_cast<int>(version);
 }
 
@@ -115,7 +115,7 @@ class GraphParser {
     if (scanner_.accept("captures")) {
       TRY(parse_values(node.captures));
       if (std::ranges::find(node.captures, no_value) != node.captures.end())
-        return scanner_.error("a capture cannot be left out");
+        return scanner_.error("a capture cannot be omitted");
     }
     if (scanner_.accept("{")) TRY(parse_attributes(node.attributes));
     if (scanner_.at("\""))
@@ -182,14 +182,14 @@ class GraphParser {
     while (!scanner_.accept("}")) {
       if (attributes.size() > 0) TRY(scanner_.expect(","));
       std::string name = TRY(scanner_.word("an attribute"));
-      if (attributes.has(name)) return scanner_.error("attribute '{}' is there twice", name);
+      if (attributes.has(name)) return scanner_.error("attribute '{}' is duplicated", name);
       TRY(scanner_.expect("="));
       attributes.set(std::move(name), TRY(parse_attribute(scanner_, resolve_)));
     }
     return {};
   }
 
-  /// A value that a line defines: its name and, when it is known, its type.
+  /// A value that a line defines: its name and, if known, its type.
   Result<ValueId> define_value() {
     const size_t start = scanner_.position();
     std::string name = TRY(scanner_.value_name());
@@ -210,7 +210,7 @@ class GraphParser {
     auto at = ids_.find(name);
     if (at != ids_.end()) return at->second;
     scanner_.go_back(start);
-    return scanner_.error("'%{}' is defined on no line above", name);
+    return scanner_.error("'%{}' is not defined on any line above", name);
   }
 
   TextScanner scanner_;

@@ -1,4 +1,4 @@
-// The text form becomes a Graph again.
+// Reads a Graph from its text form.
 #pragma once
 
 #include <string_view>
@@ -10,7 +10,7 @@ namespace intarsia {
 
 /// Reads what print_graph prints (see there), so that parse_graph(print_graph(g)) == g when `resolve` finds
 /// the tensors that are printed as digests. A value is defined on a line above those that read it. The text
-/// may come from anywhere: errors tell line and column, memory stays in proportion to the text, and the graph
+/// need not be trusted: errors give line and column, memory is proportional to the text, and the graph
 /// passes verify_graph.
 Result<Graph> parse_graph(std::string_view text, const ConstantResolver& resolve = {});
 

@@ -81,7 +81,7 @@ Result<Tensor> resolve_digest(TextScanner& scanner, DType dtype, const Shape& sh
   uint64_t digest = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), digest, 16);
   if (error != std::errc() || end != text.data() + text.size() || text.size() != 16)
-    return scanner.error("'{}' is no digest of 16 hex digits", text);
+    return scanner.error("'{}' is not a digest of 16 hex digits", text);
   if (!resolve)
     return scanner.error("the tensor's elements are not in the text and no source of tensors was given");
   Result<Tensor> tensor = resolve(digest);

@@ -15,7 +15,7 @@ using ConstantResolver = std::function<Result<Tensor>(uint64_t digest)>;
 Result<ValueType> parse_type(TextScanner& scanner);
 
 /// What print_elements prints, or "xxh3:0123456789abcdef", of a type that must have a fixed shape. Memory is
-/// taken only for as many elements as the text has.
+/// allocated only for as many elements as the text has.
 Result<Tensor> parse_tensor(TextScanner& scanner, const ValueType& type, const ConstantResolver& resolve);
 
 }  // namespace intarsia

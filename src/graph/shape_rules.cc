@@ -10,7 +10,7 @@ Status set_all_outputs(ShapeContext& context, DType dtype, const OptionalShape& 
   return {};
 }
 
-/// Inputs whose dtype is known must have the same.
+/// Inputs whose dtype is known must have the same one.
 Status check_one_dtype(const ShapeContext& context) {
   DType common = DType::undefined;
   for (size_t i = 0; i < context.input_count(); ++i) {
@@ -18,7 +18,7 @@ Status check_one_dtype(const ShapeContext& context) {
     if (dtype == DType::undefined) continue;
     if (common == DType::undefined) common = dtype;
     if (dtype != common)
-      return fail("input {} is {}, want {} as the inputs before it", i, dtype_name(dtype),
+      return fail("input {} is {}, want {} like the inputs before it", i, dtype_name(dtype),
                   dtype_name(common));
   }
   return {};
@@ -181,7 +181,8 @@ Result<OptionalShape> shape_from_input(const ShapeContext& context, size_t input
 
 Result<DType> dtype_attribute(const ShapeContext& context, std::string_view name, DType otherwise) {
   const int64_t number = context.attributes().get_int(name, static_cast<int64_t>(otherwise));
-  if (number < 0 || number >= dtype_count) return fail("attribute {} is {}, which is no dtype", name, number);
+  if (number < 0 || number >= dtype_count)
+    return fail("attribute {} is {}, which is not a dtype", name, number);
   return static_cast<DType>(number);
 }
 

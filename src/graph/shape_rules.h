@@ -27,8 +27,8 @@ Result<SymbolicShape> broadcast_symbolic(const SymbolicShape& a, const SymbolicS
 /// The shape to which inputs `first` ... `last` - 1 broadcast (those that are there).
 Result<OptionalShape> broadcast_shape_of(const ShapeContext& context, size_t first, size_t last);
 
-/// What is known of a size from two sources: a number before a symbol before nothing; two different numbers
-/// fail.
+/// What two sources tell about a size: a number wins over a symbol, a symbol over nothing; two different
+/// numbers fail.
 Result<Dim> merge_dim(const Dim& a, const Dim& b);
 /// Fails when both are numbers and differ.
 Status require_same_dim(const Dim& a, const Dim& b, std::string_view what);
@@ -45,25 +45,25 @@ SymbolicShape unknown_dims(size_t rank);
 
 /// An axis counted from the end when negative, as 0 ... rank - 1.
 Result<int64_t> normalize_axis(int64_t axis, size_t rank);
-/// The same for a list, in the given order; an axis may be there once only.
+/// The same for a list, in the given order; no axis may occur twice.
 Result<std::vector<int64_t>> normalize_axes(std::vector<int64_t> axes, size_t rank);
 
 /// A list of integers (axes, pads, ...) given as input `input` or, in other opset versions, as attribute
 /// `name`.
 struct IntsArgument {
   bool given = false;                          // by attribute or input
-  std::optional<std::vector<int64_t>> values;  // absent while given and not known at compile time
+  std::optional<std::vector<int64_t>> values;  // absent if given but not known at compile time
 };
 IntsArgument ints_argument(const ShapeContext& context, std::string_view name, size_t input);
 
-/// A scalar integer input (or one of one element), when known.
+/// A scalar integer input (or one of one element), if known.
 std::optional<int64_t> constant_int(const ShapeContext& context, size_t input);
 
-/// The shape that the elements of input `input`, a 1-D integer tensor, are: numbers when constant, else
-/// unknown sizes as many as the input is long, else unknown rank.
+/// The shape whose sizes are the elements of input `input`, a 1-D integer tensor: numbers when constant, else
+/// as many unknown sizes as the input is long, else of unknown rank.
 Result<OptionalShape> shape_from_input(const ShapeContext& context, size_t input);
 
-/// An attribute that names an ONNX dtype by its number (`to`, `dtype`), or `otherwise` when it is not there.
+/// An attribute that names an ONNX dtype by its number (`to`, `dtype`), or `otherwise` when it is absent.
 Result<DType> dtype_attribute(const ShapeContext& context, std::string_view name, DType otherwise);
 
 }  // namespace intarsia

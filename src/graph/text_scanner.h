@@ -8,7 +8,7 @@
 
 namespace intarsia {
 
-/// A place in a text. Every reader skips spaces and comments (# to the end of the line) before a word but
+/// A position in a text. Every reader skips spaces and comments (# to the end of the line) before a word but
 /// never a line break. Errors begin with "line 3, column 7: ". The text must outlive the scanner.
 class TextScanner {
  public:
@@ -16,8 +16,8 @@ class TextScanner {
 
   bool at_end();                         // of the text; skips empty lines
   bool at(std::string_view mark);        // the next characters
-  bool accept(std::string_view mark);    // the same, and takes them
-  Status expect(std::string_view mark);  // an error when they are others
+  bool accept(std::string_view mark);    // the same, and consumes them
+  Status expect(std::string_view mark);  // an error if the next characters differ
   Status end_line();
 
   /// A run of letters, digits and `marks`; may be empty.

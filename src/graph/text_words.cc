@@ -12,7 +12,7 @@ namespace {
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Letters, digits and these marks alone, at least one.
+/// Only letters, digits and these marks, at least one.
 bool is_plain(std::string_view text, std::string_view marks) {
   return !text.empty() && std::ranges::all_of(text, [&](char c) {
     return is_letter(c) || is_digit(c) || marks.find(c) != std::string_view::npos;

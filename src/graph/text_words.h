@@ -1,4 +1,4 @@
-// The words that the text form is made of, as they are printed; text_scanner.h reads them.
+// The words of the text form, as they are printed; text_scanner.h reads them.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace intarsia {
 
-/// Characters of a value name that needs no quotes, beside letters and digits.
+/// Characters of a value name that needs no quotes, besides letters and digits.
 inline constexpr std::string_view plain_name_marks = "_./-#";
 
 /// "a\"b\x00": printable ASCII stays, the rest is escaped byte by byte.
 std::string print_quoted(std::string_view text);
-/// A C identifier stays as it is, all else is quoted: operators, domains, attributes, symbols.
+/// A C identifier stays as it is, anything else is quoted: operators, domains, attributes, symbols.
 std::string print_word(std::string_view text);
 /// The same, but dots may stay too: "com.microsoft".
 std::string print_domain(std::string_view domain);
@@ -28,8 +28,8 @@ std::string print_float(double value);
 /// A type that parses back: "f32[batch,3,?]", "f32[*]", "f32[]", "opaque<0a04>".
 std::string print_full_type(const ValueType& type);
 
-/// Elements that parse back given dtype and shape: "{1, 2}", "{1.5, nan}", "{"a"}"; types that have no digits
-/// of their own (complex, 16 bits and narrower floats, packed integers) as the hex of their bytes:
+/// Elements that parse back given dtype and shape: "{1, 2}", "{1.5, nan}", "{"a"}"; types without
+/// digits of their own (complex, floats of 16 bits and fewer, packed integers) as the hex of their bytes:
 /// "hex<003c>".
 std::string print_elements(const TensorView& tensor);
 

@@ -34,14 +34,14 @@ Status verify_arity(const Node& node) {
   }
   for (int i = 0; i < info->min_inputs; ++i) {
     if (!has_input(node, static_cast<size_t>(i)))
-      return fail("node '{}' ({}) leaves out its input {}", node.name, node.op, i);
+      return fail("node '{}' ({}) omits its input {}", node.name, node.op, i);
   }
   return {};
 }
 
 namespace {
 
-/// Producers agree with outputs, and what a node reads was made before it.
+/// Producers agree with outputs, and what a node reads was computed before it.
 Status verify_order(const Graph& graph) {
   std::vector<bool> made(graph.values.size(), false);
   for (size_t i = 0; i < graph.values.size(); ++i) made[i] = graph.values[i].producer == no_node;
@@ -52,18 +52,19 @@ Status verify_order(const Graph& graph) {
     TRY(verify_ids(graph, node.captures, where, false));
     TRY(verify_ids(graph, node.outputs, where, true));
     for (ValueId read : values_read(node)) {
-      if (!made[index(read)]) return fail("{} reads '{}' before it is made", where, graph.value(read).name);
+      if (!made[index(read)])
+        return fail("{} reads '{}' before it is computed", where, graph.value(read).name);
     }
     for (ValueId output : node.outputs) {
       if (output == no_value) continue;
       if (graph.value(output).producer != NodeId{i} || made[index(output)])
-        return fail("{} and another both make '{}'", where, graph.value(output).name);
+        return fail("{} and another both produce '{}'", where, graph.value(output).name);
       made[index(output)] = true;
     }
     TRY(verify_arity(node));
   }
   for (size_t i = 0; i < made.size(); ++i) {
-    if (!made[i]) return fail("value '{}' names a producer that does not make it", graph.values[i].name);
+    if (!made[i]) return fail("value '{}' names a producer that does not produce it", graph.values[i].name);
   }
   return {};
 }
@@ -91,7 +92,7 @@ Status verify_graph(const Graph& graph) {
   for (ValueId input : graph.inputs) {
     const Value& value = graph.value(input);
     if (value.constant || value.producer != no_node)
-      return fail("input '{}' is also made inside", value.name);
+      return fail("input '{}' is also produced inside", value.name);
     if (is_input[index(input)]) return fail("input '{}' is listed twice", value.name);
     is_input[index(input)] = true;
   }

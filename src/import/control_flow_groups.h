@@ -7,9 +7,9 @@
 
 namespace intarsia {
 
-/// The needed nodes that only make sense together: all on the way from an Enter or Switch to an Exit or
+/// The needed nodes that only make sense together: all on a path from an Enter or Switch to an Exit or
 /// Merge, with those that must run in the same frame. Connected ones form one group; indices ascend.
-/// Everything else is in none.
+/// All other nodes are in no group.
 ///   Enter -> Merge -> Switch -> Exit, Switch -> Add -> NextIteration -> Merge   ->   one group of these six
 std::vector<std::vector<size_t>> find_control_flow_groups(const std::vector<tensorflow::NodeDef>& nodes,
                                                           const std::vector<bool>& needed);

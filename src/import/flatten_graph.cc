@@ -16,7 +16,7 @@ namespace {
 
 using namespace tensorflow;
 
-constexpr size_t most_nodes = 1'000'000, most_calls = 100'000;  // inlining must not explode
+constexpr size_t max_nodes = 1'000'000, max_calls = 100'000;  // inlining must not explode
 
 bool is_table(const std::string& op) { return op == "HashTableV2" || op == "MutableHashTableV2"; }
 
@@ -48,7 +48,7 @@ class Flattener {
   }
 
  private:
-  /// Makes all nodes of the scope that the wanted tensors need.
+  /// Adds all nodes of the scope that the wanted tensors need.
   Status flatten(NameScope& scope, const std::vector<std::string>& wanted) {
     const NeededNodes needed = TRY(find_needed_nodes(scope, wanted, resolver_));
     if (!scope.in_function) TRY(read_contents(scope, needed.is_needed));
@@ -61,7 +61,7 @@ class Flattener {
     return {};
   }
 
-  /// Of the variables and tables that are needed, all at once.
+  /// Of the needed variables and tables, all at once.
   Status read_contents(const NameScope& scope, const std::vector<bool>& needed) {
     std::vector<std::string> variables;
     std::vector<SavedTable> tables;
@@ -99,13 +99,13 @@ class Flattener {
     return values;
   }
 
-  /// A tensor of the scope; an output of a node that nobody asked for so far is added to it.
+  /// A tensor of the scope; adds the output to its node if this is the first use.
   Result<ValueId> value_of(NameScope& scope, const std::string& reference) {
     if (auto at = scope.values.find(reference); at != scope.values.end()) return at->second;
     const TensorReference tensor = parse_reference(reference);
     const auto made = scope.made.find(tensor.node);
-    if (made == scope.made.end() || tensor.output < 0 || tensor.output > most_outputs_of_a_node)
-      return fail("reads '{}', which nothing makes", reference);
+    if (made == scope.made.end() || tensor.output < 0 || tensor.output > max_outputs_of_a_node)
+      return fail("reads '{}', which nothing produces", reference);
     std::vector<ValueId>& outputs = graph_.node(made->second).outputs;
     const size_t number = static_cast<size_t>(tensor.output);
     if (outputs.size() <= number) outputs.resize(number + 1, no_value);
@@ -125,12 +125,12 @@ class Flattener {
   }
 
   Status emit_node(NameScope& scope, const NodeDef& node, const std::vector<std::string>& references) {
-    if (graph_.nodes.size() > most_nodes)
-      return fail("the model has over {} nodes after its functions are inlined", most_nodes);
+    if (graph_.nodes.size() > max_nodes)
+      return fail("the model has over {} nodes after its functions are inlined", max_nodes);
     if (const FunctionDef* function = called_function(node))
       return inline_call(scope, node, *function, references);
     if (node.op == "Const") return emit_constant(scope, node);
-    if (node.op == "Placeholder") return fail("it is no input of the signature, but the outputs need it");
+    if (node.op == "Placeholder") return fail("it is not an input of the signature, but the outputs need it");
     if (is_variable(node.op)) return emit_variable(scope, node);
     std::vector<ValueId> inputs = TRY(values_of(scope, references));
     if (is_alias(node.op)) return emit_aliases(scope, node, inputs);
@@ -143,7 +143,7 @@ class Flattener {
     return add_node(scope, node.name, std::move(frozen), std::move(inputs));
   }
 
-  /// The function that the node calls once and for sure, or null.
+  /// The function that the node calls exactly once, unconditionally, or null.
   const FunctionDef* called_function(const NodeDef& node) const {
     std::string name = node.op;
     if (calls_function(node.op)) {
@@ -160,7 +160,7 @@ class Flattener {
                      const std::vector<std::string>& inputs) {
     if (caller.depth >= deepest_call)
       return fail("functions call each other more than {} deep", deepest_call);
-    if (++calls_ > most_calls) return fail("the model calls functions more than {} times", most_calls);
+    if (++calls_ > max_calls) return fail("the model calls functions more than {} times", max_calls);
     if (inputs.size() != function.signature.inputs.size()) {
       return fail("it calls '{}' with {} inputs, want {}", function.signature.name, inputs.size(),
                   function.signature.inputs.size());
@@ -176,7 +176,7 @@ class Flattener {
     for (const ArgDef& result : function.signature.outputs) {
       const auto from = function.returns.find(result.name);
       if (from == function.returns.end())
-        return fail("function '{}' returns no '{}'", function.signature.name, result.name);
+        return fail("function '{}' does not return '{}'", function.signature.name, result.name);
       wanted.push_back(TRY(resolver_.resolve(scope, from->second)));
     }
     TRY(flatten(scope, wanted));
@@ -199,11 +199,10 @@ class Flattener {
     return {};
   }
 
-  /// A variable's handle is a value without a producer, known by its variable; nothing of it is left in the
-  /// end.
+  /// A variable's handle is a value without a producer, identified by its variable; none is left at the end.
   Status emit_variable(NameScope& scope, const NodeDef& node) {
     if (!saved_variables_.contains(node.name))
-      return fail("the variable '{}' is made by a function; its contents are not saved", node.name);
+      return fail("the variable '{}' is created by a function; its contents are not saved", node.name);
     const ValueId handle = graph_.add_value(unique_name(node.name + ":0", scope.prefix),
                                             ValueType{DType::undefined, std::nullopt, true, {}});
     variables_[handle] = {node.name, get_type(node.attributes, "dtype"), no_value};
@@ -219,7 +218,7 @@ class Flattener {
     return found;
   }
 
-  /// The constant that a variable is, read once.
+  /// The constant for a variable, read once.
   Result<ValueId> variable_value(ValueId handle) {
     Variable& variable = variables_.at(handle);
     if (variable.value == no_value) {
@@ -260,7 +259,7 @@ class Flattener {
   Status add_table_contents(const NodeDef& table, Attributes& attributes) {
     const auto contents = saved_tables_.find(table.name);
     if (contents == saved_tables_.end())
-      return fail("the table '{}' is made by a function; its contents are not saved", table.name);
+      return fail("the table '{}' is created by a function; its contents are not saved", table.name);
     attributes.set(keys_attribute, contents->second.keys);
     attributes.set(values_attribute, contents->second.values);
     return {};
@@ -308,7 +307,7 @@ class Flattener {
       }
       std::erase(node.inputs, std::string());
       if (changes_state(node.op)) return frozen_error(node);
-      node.attributes.erase("_class");  // would tie it to nodes that are elsewhere
+      node.attributes.erase("_class");  // would tie it to nodes in other places
       composite.nodes.push_back(std::move(node));
     }
     for (size_t i = 0; i < needed.inputs.size(); ++i) {
@@ -348,8 +347,8 @@ class Flattener {
     return {};
   }
 
-  /// A node that changes state may be reached by control edges alone: it was not made, but the model means it
-  /// to run.
+  /// A node that changes state may be reachable only through control edges: it was not added, but the model
+  /// means it to run.
   Status check_state_changes(const NameScope& scope) const {
     std::set<std::string> seen;
     std::vector<std::string> open;
@@ -366,8 +365,8 @@ class Flattener {
     return {};
   }
 
-  /// The value gets the output's name. One that has another name to users, or none to give away, gets it by
-  /// an Identity.
+  /// The value gets the output's name. If it is an input, a constant or already an output, an Identity of it
+  /// does.
   Status add_output(const std::string& name, ValueId id) {
     if (variables_.contains(id)) return fail("output '{}' is a variable's handle", name);
     const bool is_boundary =

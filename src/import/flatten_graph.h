@@ -1,4 +1,4 @@
-// A GraphDef with functions, variables and side effects becomes a plain Graph of what its outputs need.
+// Turns a GraphDef with functions, variables and side effects into a plain Graph of what its outputs need.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ struct BoundaryTensor {
   ValueType type;
 };
 
-/// Reads variables and tables of the SavedModel that the graph is from.
+/// Reads variables and tables of the SavedModel that the graph comes from.
 using ReadSaved = std::function<Result<SavedContents>(const std::vector<std::string>& variables,
                                                       const std::vector<SavedTable>& tables)>;
 

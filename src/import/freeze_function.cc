@@ -17,8 +17,8 @@ using namespace tensorflow;
 /// "node:output:0" -> "node"; an argument is itself.
 std::string source_of(const std::string& reference) { return reference.substr(0, reference.find(':')); }
 
-/// How a node calls functions: which attributes name them, the list of the types of their arguments, and the
-/// input that is their first argument.
+/// How a node calls functions: the attributes that name them, the list of their argument types, and the input
+/// that is their first argument.
 struct Call {
   std::vector<const char*> functions;
   const char* types;
@@ -55,7 +55,7 @@ class BodyFreezer {
   }
 
  private:
-  /// A handle may pass through Identity nodes, which need not stand in order.
+  /// A handle may pass through Identity nodes, which need not be in order.
   void spread_through_identities() {
     for (bool changed = true; changed;) {
       changed = false;
@@ -106,7 +106,7 @@ class BodyFreezer {
     }
   }
 
-  /// Makes the node a GatherV2 of the value; gives the constant that is its axis.
+  /// Turns the node into a GatherV2 of the value; returns the constant for its axis.
   static NodeDef gather(NodeDef& node, int32_t type) {
     const int64_t batch_dims = node.attributes.get_int("batch_dims", 0);
     const int32_t i32 = data_type_of(DType::i32);
@@ -193,7 +193,7 @@ Status FunctionFreezer::freeze_call(NodeDef& node, const VariableInputs& inputs)
   for (const char* attribute : call->functions) {
     const AttributeValue* value = node.attributes.find(attribute);
     const std::vector<std::string> names = value ? get_functions(*value) : std::vector<std::string>();
-    if (names.size() != 1) return fail("attribute '{}' names no function", attribute);
+    if (names.size() != 1) return fail("attribute '{}' does not name a function", attribute);
     node.attributes.set(attribute, encode_function(TRY(freeze(names[0], arguments))));
   }
   return {};

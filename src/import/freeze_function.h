@@ -21,13 +21,14 @@ class FunctionFreezer {
   explicit FunctionFreezer(const std::map<std::string, tensorflow::FunctionDef>& functions)
       : functions_(functions) {}
 
-  /// Makes a node that calls functions (While, If, PartitionedCall) take values where it took variables: it
-  /// calls new functions, in which reading the variable is the value itself. Fails when a function changes a
-  /// variable.
+  /// Makes a node that calls functions (While, If, PartitionedCall) take values instead of variables: it
+  /// calls new functions, in which a read of the variable is the value itself. Fails when a function changes
+  /// a variable.
   ///   body(h: resource) { ReadVariableOp(h) }   ->   body_frozen0(h: float) { Identity(h) }
   Status freeze_call(tensorflow::NodeDef& node, const VariableInputs& inputs);
 
-  /// The functions that a node calls and all that these call, as a FunctionDefLibrary; empty: it calls none.
+  /// The functions that a node calls, directly or through others, as a FunctionDefLibrary; empty: it calls
+  /// none.
   Result<std::string> write_library(const tensorflow::NodeDef& node) const;
 
  private:

@@ -1,4 +1,4 @@
-// Looks through the body of a function: what computes a tensor, and from what.
+// Searches the body of a function: what computes a tensor, and from what.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace intarsia {
 
-/// An argument of the function, or an output of one of its nodes; Identity nodes are looked through.
+/// An argument of the function, or an output of one of its nodes; Identity nodes are skipped.
 struct Term {
   int argument = -1;
   const tensorflow::NodeDef* node = nullptr;
@@ -28,17 +28,17 @@ class FunctionMatcher {
   Term result(size_t i) const;
   size_t result_count() const { return function_.signature.outputs.size(); }
 
-  /// An input of the term's node, control edges left out; an empty term when there is none.
+  /// An input of the term's node, not counting control edges; an empty term if there is none.
   Term input(const Term& term, size_t i) const;
 
-  /// The number that a term is at compile time: a constant of one element.
+  /// The compile-time value of a term: a constant of one element.
   std::optional<int64_t> integer(const Term& term) const;
   std::optional<double> number(const Term& term) const;
   std::optional<std::vector<int64_t>> integers(const Term& term) const;
 
-  /// The other operand of a commutative node one of whose operands is `known`; an empty term when neither is.
+  /// The other operand of a commutative node with the operand `known`; an empty term if neither is.
   Term other(const Term& term, const char* op, const Term& known) const;
-  /// The operand of a node of two whose operator is `operand_op`, with the other one.
+  /// The operand of a binary node whose operator is `operand_op`, with the other one.
   std::optional<std::pair<Term, Term>> operands(const Term& term, const char* op,
                                                 const char* operand_op) const;
 

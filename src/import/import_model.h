@@ -1,4 +1,4 @@
-// A model file becomes a Graph, nothing clever.
+// Turns a model file into a Graph, nothing clever.
 #pragma once
 
 #include <string>
@@ -21,7 +21,7 @@ struct ImportOptions {
   TensorFlowSource source;  // for TensorFlow models
 };
 
-/// Names of a model's functions: a SavedModel's signatures, else "main" alone.
+/// Names of a model's functions: a SavedModel's signatures, else only "main".
 Result<std::vector<std::string>> list_functions(const std::string& path);
 
 /// The boundary of a TensorFlow model.

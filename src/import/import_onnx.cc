@@ -22,12 +22,12 @@ using onnx::RawGraph;
 using onnx::RawModel;
 using onnx::RawNode;
 
-constexpr int deepest_onnx_call = 32;          // functions that call functions
-constexpr size_t most_onnx_nodes = 1'000'000;  // with calls of functions: inlining must not explode
+constexpr int deepest_onnx_call = 32;         // functions that call functions
+constexpr size_t max_onnx_nodes = 1'000'000;  // with calls of functions: inlining must not explode
 
 /// What names mean where a node stands: in the model, or in the body of an inlined function.
 struct Scope {
-  std::string prefix;                                  // of names that the body makes
+  std::string prefix;                                  // of names that the body defines
   std::map<std::string, std::string> names;            // formal inputs and outputs -> names of the call
   std::map<std::string, std::string> call_attributes;  // what ref_attr_name may refer to
   const std::map<std::string, int>* opsets = nullptr;
@@ -70,7 +70,7 @@ class Importer {
 
  private:
   static Status check_model(const RawModel& model) {
-    if (!model.has_graph) return fail("is no ONNX model: it has no graph");
+    if (!model.has_graph) return fail("is not an ONNX model: it has no graph");
     if (model.ir_version > onnx::newest_ir_version) {
       return fail(ErrorKind::version, "has ONNX IR version {}, this Intarsia reads up to {}",
                   model.ir_version, onnx::newest_ir_version);
@@ -85,7 +85,7 @@ class Importer {
     return {};
   }
 
-  /// Before a text of the node is part of a message.
+  /// Checked before any text of the node becomes part of a message.
   static Status check_names(const RawNode& raw, size_t number) {
     const std::string node = fmt::format("node number {}", number);
     TRY(check_utf8(raw.name, node + ": its name"));
@@ -174,9 +174,9 @@ class Importer {
       onnx::NamedType output = onnx::read_value_info(bytes);
       TRY(check_names(output, "output"));
       auto at = ids_.find(output.name);
-      if (at == ids_.end()) return fail("output '{}' is made by no node", output.name);
+      if (at == ids_.end()) return fail("no node produces output '{}'", output.name);
       if (std::ranges::find(graph_.outputs, at->second) != graph_.outputs.end())
-        return fail("output '{}' is listed twice; give each output a value of its own (an Identity of it)",
+        return fail("output '{}' is listed twice; give each output its own value (an Identity of it)",
                     output.name);
       graph_.outputs.push_back(at->second);
       add_known_type(std::move(output));
@@ -199,19 +199,19 @@ class Importer {
     for (const Node& node : graph_.nodes) {
       for (ValueId read : values_read(node)) {
         if (!defined_[index(read)])
-          return fail("node '{}' ({}) reads '{}', which nothing makes", node.name, node.op,
+          return fail("node '{}' ({}) reads '{}', which nothing produces", node.name, node.op,
                       graph_.value(read).name);
       }
     }
     for (ValueId output : graph_.outputs) {
-      if (!defined_[index(output)]) return fail("output '{}' is made by no node", graph_.value(output).name);
+      if (!defined_[index(output)]) return fail("no node produces output '{}'", graph_.value(output).name);
     }
     return {};
   }
 
   Status add_node(const RawNode& raw, const Scope& scope) {
-    if (graph_.nodes.size() + calls_ > most_onnx_nodes)
-      return fail("has over {} nodes after its functions are inlined", most_onnx_nodes);
+    if (graph_.nodes.size() + calls_ > max_onnx_nodes)
+      return fail("has over {} nodes after its functions are inlined", max_onnx_nodes);
     TRY(check_names(raw, graph_.nodes.size()));
     const std::string name =
         scope.prefix + (!raw.name.empty() || raw.outputs.empty() ? raw.name : raw.outputs[0]);
@@ -227,7 +227,7 @@ class Importer {
     node.domain = raw.domain;
     auto opset = scope.opsets->find(raw.domain);
     if (opset == scope.opsets->end() && raw.domain.empty())
-      return fail("the model imports no version of the standard operators");
+      return fail("the model does not declare a version of the standard operators");
     node.version = opset == scope.opsets->end() ? 1 : opset->second;
     graph_.opsets.try_emplace(raw.domain, node.version);
     for (std::string_view bytes : raw.attributes) TRY(add_attribute(bytes, scope, node));
@@ -251,7 +251,7 @@ class Importer {
     std::string changed;
     if (!attribute.refers_to.empty()) {
       auto at = scope.call_attributes.find(attribute.refers_to);
-      if (at == scope.call_attributes.end()) return {};  // the call leaves an optional attribute out
+      if (at == scope.call_attributes.end()) return {};  // the call omits an optional attribute
       changed = rename_attribute(at->second, attribute.name);
       attribute = TRY(read_onnx_attribute(changed, source_));
     }
@@ -263,7 +263,7 @@ class Importer {
         encoded->bytes = rewrite_subgraphs(encoded->bytes, changes);
       }
       for (const std::string& captured : find_captured_names(encoded->bytes)) {
-        TRY(check_utf8(captured, "its sub-graph's value"));
+        TRY(check_utf8(captured, "its subgraph's value"));
         const ValueId id = find_or_add(captured);
         if (std::ranges::find(node.captures, id) == node.captures.end()) node.captures.push_back(id);
       }
@@ -374,7 +374,7 @@ Result<Graph> import_bytes(std::string_view bytes, TensorSource source) {
     TRY(verify_graph(graph));
     return graph;
   } catch (const protozero::exception& error) {
-    return fail("is no valid ONNX model: damaged protobuf ({})", error.what());
+    return fail("is not a valid ONNX model: damaged protobuf ({})", error.what());
   } catch (const std::length_error& error) {
     return fail("{}", error.what());
   } catch (const std::bad_alloc&) {

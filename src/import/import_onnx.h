@@ -1,4 +1,4 @@
-// An ONNX file becomes a Graph.
+// Turns an ONNX file into a Graph.
 #pragma once
 
 #include <string>

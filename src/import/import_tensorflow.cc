@@ -28,7 +28,7 @@ auto guarded(const char* what, Read read) -> decltype(read()) {
   try {
     return read();
   } catch (const protozero::exception& error) {
-    return fail("is no valid {}: damaged protobuf ({})", what, error.what());
+    return fail("is not a valid {}: damaged protobuf ({})", what, error.what());
   } catch (const std::length_error& error) {
     return fail("{}", error.what());
   } catch (const std::bad_alloc&) {
@@ -36,7 +36,7 @@ auto guarded(const char* what, Read read) -> decltype(read()) {
   }
 }
 
-/// Unknown sizes get a name of their own: "image_dim0".
+/// Unknown sizes get their own names: "image_dim0".
 Result<ValueType> boundary_type(const std::string& name, int32_t data_type,
                                 std::optional<SymbolicShape> shape) {
   ValueType type;
@@ -55,20 +55,20 @@ Result<ValueType> boundary_type(const std::string& name, int32_t data_type,
 Result<Graph> finish(Graph graph) {
   graph.opsets = {{"tensorflow", 1}};
   TRY(sort_nodes(graph));
-  if (TRY(recognise_recurrence(graph))) TRY(sort_nodes(graph));
+  if (TRY(recognize_recurrence(graph))) TRY(sort_nodes(graph));
   TRY(verify_graph(graph));
   return graph;
 }
 
-/// Nodes that are there for what they do, not for what they give.
+/// Nodes that exist for their effects, not for their results.
 bool gives_nothing(const std::string& op) {
   constexpr std::array ops{"NoOp", "Const", "Assert", "Print", "PrintV2"};
   return std::ranges::find(ops, op) != ops.end();
 }
 
-/// Placeholders are the inputs, nodes that nobody reads or waits for, but a NoOp, the outputs.
+/// Placeholders are the inputs; nodes other than NoOp that nothing reads or waits for are the outputs.
 Result<ModelBoundary> find_boundary(const GraphDef& graph) {
-  if (graph.nodes.empty()) return fail("is no GraphDef: it has no nodes");
+  if (graph.nodes.empty()) return fail("is not a GraphDef: it has no nodes");
   std::set<std::string> read;
   for (const NodeDef& node : graph.nodes) {
     for (const std::string& input : node.inputs) {
@@ -100,14 +100,14 @@ std::string saved_model_file(const std::string& folder) {
   return (std::filesystem::path(folder) / "saved_model.pb").string();
 }
 
-/// The graph that is meant for serving.
+/// The graph for serving.
 Result<MetaGraph> read_serving_graph(std::string_view bytes) {
   std::vector<MetaGraph> graphs = read_saved_model(bytes);
   for (MetaGraph& graph : graphs) {
     if (std::ranges::find(graph.tags, "serve") != graph.tags.end()) return std::move(graph);
   }
   if (graphs.empty()) return fail("saved_model.pb holds no graph");
-  return fail(ErrorKind::unsupported, "has no graph with the tag 'serve', but '{}'",
+  return fail(ErrorKind::unsupported, "has no graph with the tag 'serve', only '{}'",
               fmt::join(graphs[0].tags, "', '"));
 }
 
@@ -163,7 +163,7 @@ Result<Graph> import_signature(const MetaGraph& meta, const std::string& wanted,
   const ModelBoundary boundary = TRY(signature_boundary(meta, name));
   const GraphDef graph = TRY(read_graph(meta.graph));
   if (!source.read_saved_model)
-    return fail(ErrorKind::unsupported, "its variables are read by TensorFlow, which is not to be used here");
+    return fail(ErrorKind::unsupported, "its variables are read by TensorFlow, which must not be used here");
   const ReadSaved read_saved = [&](const std::vector<std::string>& variables,
                                    const std::vector<SavedTable>& tables) {
     SavedModelFiles files{folder, meta.tags, find_unrestored_variables(meta, graph)};

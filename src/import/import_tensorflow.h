@@ -1,12 +1,12 @@
-// TensorFlow's files become a Graph of TensorFlow's own operators (domain "tensorflow"), one node for each
-// NodeDef, so that any set of nodes can be handed back to TensorFlow. What they mean in operators of ours:
+// Turns TensorFlow's files into a Graph of TensorFlow's own operators (domain "tensorflow"), one node per
+// NodeDef, so that any set of nodes can be handed back to TensorFlow. What they mean in our operators:
 // translate/translate_node.h.
 //
 // Calls of functions are inlined; variables become constants of their saved values (the model is frozen);
-// Identity nodes and nodes that exist for their side effects on logs (Assert, Print) are left out. Three
+// Identity nodes and nodes that exist for their side effects on logs (Assert, Print) are dropped. Three
 // kinds of nodes stand for several NodeDefs: loops of TensorFlow 1 (op "ControlFlow"), and the loops of
 // Keras' LSTM and GRU (ops "LSTM", "GRU"); their attributes are described in tensorflow/composite.h. A lookup
-// table carries its contents (`_keys`, `_values`); While, If and others that call functions carry these
+// table carries its contents (`_keys`, `_values`); While, If and others that call functions carry those
 // (`_library`).
 #pragma once
 
@@ -19,8 +19,8 @@
 
 namespace intarsia {
 
-/// A frozen GraphDef: its Placeholders are the inputs, nodes that nobody reads the outputs (named like their
-/// nodes).
+/// A frozen GraphDef: its Placeholders are the inputs, nodes that nothing reads are the outputs (named like
+/// their nodes).
 Result<Graph> import_graph_def(const std::string& path, const TensorFlowSource& source);
 Result<Graph> import_graph_def_bytes(std::string_view bytes, const TensorFlowSource& source);
 
@@ -33,7 +33,7 @@ Result<Graph> import_saved_model(const std::string& folder, const std::string& s
 Result<Graph> import_saved_model_bytes(std::string_view bytes, const std::string& signature,
                                        const TensorFlowSource& source, const std::string& folder);
 
-/// A model's boundary as its users and its graph name it; tags are those of a SavedModel's serving graph.
+/// A model's boundary under its users' and its graph's names; tags are those of a SavedModel's serving graph.
 struct ModelBoundary {
   std::vector<std::string> tags;
   std::vector<BoundaryTensor> inputs, outputs;

@@ -23,7 +23,7 @@ class CellMatcher {
   }
 
  private:
-  /// The result that is a list with the new h written to it.
+  /// The result that is the list with the new h written to it.
   bool find_list() {
     for (size_t i = 0; i < body_.result_count(); ++i) {
       const Term write = body_.result(i);
@@ -68,7 +68,7 @@ class CellMatcher {
     return is_product(of_h) && is_h(body_.input(of_h, 0)) && match_input_product(h_first ? b : a);
   }
 
-  /// Output `gate` of a Split into `parts` along the last axis; gives what is split.
+  /// Output `gate` of a Split into `parts` along the last axis; returns what is split.
   Term split_of(const Term& part, int64_t parts, const std::string& gate) const {
     if (!part.is_op("Split") || part.output != "output:" + gate ||
         part.node->attributes.get_int("num_split", 0) != parts)

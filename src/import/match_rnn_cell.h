@@ -9,7 +9,7 @@
 
 namespace intarsia {
 
-/// Which arguments of the loop's body are what. Everything but list, h and c does not change from step to
+/// The role of each argument of the loop's body. Apart from counters, only list, h and c change from step to
 /// step.
 struct CellMatch {
   std::string op;          // "LSTM" or "GRU"
@@ -19,17 +19,17 @@ struct CellMatch {
   bool last_only = false;  // each step writes element 0
   int h = -1, c = -1;
   bool reset_after = false;                           // of a GRU
-  int kernel = -1, recurrent_kernel = -1, bias = -1;  // bias: -1 when the layer has none
+  int kernel = -1, recurrent_kernel = -1, bias = -1;  // bias: -1 if the layer has none
 };
 
 ///   LSTM: i, f, g, o = split(x W + h R + b); c' = s(f) c + s(i) tanh(g); h' = s(o) tanh(c')
 ///   GRU, reset_after: z, r, n = split(x W + b0) with split(h R + b1); h' = z h + (1 - z) tanh(n + r n')
 ///   GRU: z, r, n = split(x W + b), z and r with h R[0:2]; h' = z h + (1 - z) tanh(n + (r h) R[2])
-/// where s is the logistic function. Nothing when the body is anything else.
+/// where s is the logistic function. Nothing if the body is anything else.
 std::optional<CellMatch> match_cell(const FunctionMatcher& body);
 
 /// The values that a loop's counters (arguments that start at zero and grow by one) must stay under, each a
-/// constant or an argument. Nothing when the condition asks anything else.
+/// constant or an argument. Nothing if the condition tests anything else.
 std::optional<std::vector<Term>> match_bounds(const FunctionMatcher& condition,
                                               const std::vector<int>& counters);
 

@@ -33,7 +33,7 @@ Result<std::string> ReferenceResolver::resolve(const NameScope& scope, const std
   const std::string name = reference.substr(0, first),
                     output = reference.substr(first + 1, second - first - 1);
   const auto at = scope.by_name.find(name);
-  if (at == scope.by_name.end()) return fail("reads '{}', which nothing makes", reference);
+  if (at == scope.by_name.end()) return fail("reads '{}', which nothing produces", reference);
   const int start = TRY(first_output(scope.nodes[at->second], output));
   return fmt::format("{}:{}", name, start + parse_reference(reference).output);
 }
@@ -45,7 +45,8 @@ Result<int> ReferenceResolver::first_output(const NodeDef& node, const std::stri
   if (op == nullptr && source_.find_op) op = TRY(source_.find_op(node.op));
   if (op == nullptr)
     return fail(
-        "node '{}': TensorFlow has no operator {}; if it is your own, give its library with --op-library",
+        "node '{}': TensorFlow has no operator {}; if it is a custom operator, give its library with "
+        "--op-library",
         node.name, node.op);
   int64_t number = 0;
   for (const ArgDef& argument : op->outputs) {
@@ -56,7 +57,7 @@ Result<int> ReferenceResolver::first_output(const NodeDef& node, const std::stri
       number += static_cast<int64_t>(get_types(node.attributes, argument.type_list_attribute).size());
     else
       ++number;
-    if (number < 0 || number > most_outputs_of_a_node) break;
+    if (number < 0 || number > max_outputs_of_a_node) break;
   }
   return fail("node '{}' ({}) has no output '{}'", node.name, node.op, output);
 }
@@ -71,7 +72,7 @@ Result<NeededNodes> find_needed_nodes(const NameScope& scope, const std::vector<
     open.pop_back();
     if (scope.values.contains(reference)) continue;
     const auto at = scope.by_name.find(parse_reference(reference).node);
-    if (at == scope.by_name.end()) return fail("reads '{}', which nothing makes", reference);
+    if (at == scope.by_name.end()) return fail("reads '{}', which nothing produces", reference);
     const NodeDef& node = scope.nodes[at->second];
     if (needed.is_needed[at->second]) continue;
     needed.is_needed[at->second] = true;

@@ -19,7 +19,7 @@ struct NameScope {
   std::string prefix;  // of nodes whose plain name is taken
   int depth = 0;
   std::unordered_map<std::string, ValueId> values = {};  // "node:1" or an argument
-  std::unordered_map<std::string, NodeId> made = {};     // nodes of the graph, by their name here
+  std::unordered_map<std::string, NodeId> made = {};     // nodes of the graph, by their name in this scope
   std::unordered_map<std::string_view, size_t> by_name = {};
 };
 
@@ -29,9 +29,9 @@ Status index_nodes(NameScope& scope);
 /// "node" -> "node:0".
 std::string canonical_reference(const std::string& reference);
 
-inline constexpr int most_outputs_of_a_node = 1 << 16;
+inline constexpr int max_outputs_of_a_node = 1 << 16;
 
-/// Turns references of a function's body, which name an operator's outputs, into numbers.
+/// Turns references in a function's body, which name an operator's outputs, into numbers.
 class ReferenceResolver {
  public:
   ReferenceResolver(const std::map<std::string, tensorflow::FunctionDef>& functions,
@@ -49,10 +49,10 @@ class ReferenceResolver {
   const TensorFlowSource& source_;
 };
 
-/// What wanted tensors depend on; one entry a node of the scope.
+/// What wanted tensors depend on; one entry per node of the scope.
 struct NeededNodes {
   std::vector<bool> is_needed;
-  std::vector<std::vector<std::string>> inputs;  // resolved, control edges left out
+  std::vector<std::vector<std::string>> inputs;  // resolved, without control edges
 };
 Result<NeededNodes> find_needed_nodes(const NameScope& scope, const std::vector<std::string>& wanted,
                                       const ReferenceResolver& resolver);

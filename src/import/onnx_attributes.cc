@@ -52,7 +52,7 @@ void read_lists(pbf_reader& message, RawAttribute& raw) {
 RawAttribute read_fields(std::string_view bytes) {
   RawAttribute raw;
   pbf_reader message(bytes.data(), bytes.size());
-  Type guess = Type::undefined;  // IR version 1 and 2 files may leave the type out
+  Type guess = Type::undefined;  // IR version 1 and 2 files may omit the type
   while (message.next()) {
     switch (message.tag()) {
       case onnx::attribute::name:

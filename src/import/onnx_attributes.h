@@ -10,7 +10,7 @@
 
 namespace intarsia {
 
-/// One serialised AttributeProto, decoded. An attribute that is a sub-graph, a type or a list of those stays
+/// One serialized AttributeProto, decoded. An attribute that is a subgraph, a type or a list of those stays
 /// encoded.
 struct NamedAttribute {
   std::string name;

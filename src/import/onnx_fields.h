@@ -5,7 +5,7 @@
 
 namespace intarsia::onnx {
 
-/// Newest versions that are understood: those of the pinned onnx wheel.
+/// Newest supported versions: those of the pinned onnx wheel.
 inline constexpr int64_t newest_ir_version = 14;
 inline constexpr int64_t newest_opset = 28;
 inline constexpr int64_t oldest_opset = 1;  // below 7 every standard operator is foreign

@@ -48,7 +48,7 @@ struct NamedType {
   ValueType type;
   bool has_negative_size = false;
 };
-/// A ValueInfoProto. Sizes without number or name are unknown.
+/// A ValueInfoProto. Sizes without a number or name are unknown.
 NamedType read_value_info(std::string_view bytes);
 
 }  // namespace intarsia::onnx

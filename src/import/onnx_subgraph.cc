@@ -13,7 +13,7 @@ namespace {
 using protozero::pbf_reader;
 using protozero::pbf_writer;
 
-constexpr int deepest = 32;  // nesting of sub-graphs; real models have two or three levels
+constexpr int deepest = 32;  // nesting of subgraphs; real models have two or three levels
 
 std::string name_field(std::string_view bytes, uint32_t tag) {
   pbf_reader message = read_message(bytes);
@@ -24,7 +24,7 @@ std::string name_field(std::string_view bytes, uint32_t tag) {
 class CaptureFinder {
  public:
   void visit_attribute(std::string_view bytes, const std::set<std::string>& known, int depth) {
-    if (depth > deepest) throw std::length_error("sub-graphs are nested too deeply");
+    if (depth > deepest) throw std::length_error("subgraphs are nested too deeply");
     pbf_reader message = read_message(bytes);
     while (message.next()) {
       const bool is_graph = message.tag() == onnx::attribute::g || message.tag() == onnx::attribute::graphs;
@@ -101,7 +101,7 @@ class Rewriter {
   explicit Rewriter(const SubgraphChanges& changes) : changes_(changes) {}
 
   std::string attribute(std::string_view bytes, int depth) {
-    if (depth > deepest) throw std::length_error("sub-graphs are nested too deeply");
+    if (depth > deepest) throw std::length_error("subgraphs are nested too deeply");
     return rewrite(bytes, [&](pbf_reader& message, pbf_writer& out) {
       const uint32_t tag = message.tag();
       if (tag != onnx::attribute::g && tag != onnx::attribute::graphs) return false;
@@ -141,7 +141,7 @@ class Rewriter {
     });
   }
 
-  /// A sub-graph may name an outer value as its output.
+  /// A subgraph may name an outer value as its output.
   std::string output(std::string_view bytes) {
     return rewrite(bytes, [&](pbf_reader& message, pbf_writer& out) {
       if (message.tag() != onnx::value_info::name) return false;

@@ -1,4 +1,4 @@
-// Sub-graphs inside attributes (If, Loop, Scan bodies) stay serialised; these are the two things that must be
+// Subgraphs inside attributes (If, Loop, Scan bodies) stay serialized; these are the two things that must be
 // known or changed in them.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace intarsia {
 
-/// Names that the sub-graphs of a serialised AttributeProto read from outside, each once, in order of first
+/// Names that the subgraphs of a serialized AttributeProto read from outside, each once, in order of first
 /// use. Throws protozero::exception on malformed bytes; std::length_error when nested too deeply.
 std::vector<std::string> find_captured_names(std::string_view attribute);
 
@@ -18,10 +18,10 @@ std::vector<std::string> find_captured_names(std::string_view attribute);
 struct SubgraphChanges {
   std::map<std::string, std::string> names;  // outer name -> new name
   std::map<std::string, std::string>
-      call_attributes;  // name -> serialised AttributeProto of the call (or default)
+      call_attributes;  // name -> serialized AttributeProto of the call (or default)
 };
 
-/// The serialised AttributeProto with the changes made in all of its sub-graphs.
+/// The serialized AttributeProto with the changes made in all of its subgraphs.
 std::string rewrite_subgraphs(std::string_view attribute, const SubgraphChanges& changes);
 
 /// An AttributeProto with another name.

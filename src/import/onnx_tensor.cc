@@ -181,11 +181,11 @@ Result<uint64_t> number_entry(const std::map<std::string, std::string>& entries,
   return value;
 }
 
-/// Maps an external file, which must lie below the model's folder also after symbolic links are followed.
+/// Maps an external file, which must lie below the model's folder even after following symbolic links.
 Result<MappedFile> open_external(const std::string& location, TensorSource& source) {
   namespace fs = std::filesystem;
   if (auto at = source.files.find(location); at != source.files.end()) return at->second;
-  if (source.folder.empty()) return fail("has external data '{}', but the model is no file", location);
+  if (source.folder.empty()) return fail("has external data '{}', but the model is not a file", location);
   const fs::path relative(location);
   if (location.empty() || relative.is_absolute() || location.find('\0') != std::string::npos) {
     return fail("external data '{}' is not a path relative to the model's folder", location);
@@ -225,7 +225,7 @@ Result<Tensor> build_tensor(const RawTensor& raw, std::string_view bytes, Tensor
   const int64_t elements = TRY(checked_elements(raw.dims));
   if (dtype == DType::string) {
     if (raw.is_external || raw.raw || static_cast<size_t>(elements) > bytes.size())
-      return fail("holds strings in no legal form");
+      return fail("holds strings in an invalid form");
     return read_string_data(bytes, raw.dims);
   }
   const size_t size = dtype_bytes(dtype, static_cast<size_t>(elements));
@@ -237,13 +237,13 @@ Result<Tensor> build_tensor(const RawTensor& raw, std::string_view bytes, Tensor
     return view_or_copy({reinterpret_cast<const std::byte*>(raw.raw->data()), size}, dtype, raw.dims,
                         source.owner);
   }
-  // An element of a typed field takes at least one byte, four bits of packed types likewise.
+  // An element of a typed field takes at least one byte, and so does each pair of packed 4-bit elements.
   if (size > bytes.size() * 16) return fail("has fewer elements than shape {} wants", print_shape(raw.dims));
   Tensor tensor(dtype, raw.dims);
   Storer storer{{static_cast<std::byte*>(tensor.data()), size}, 1};
   store_typed_data(bytes, dtype, storer);
   if (storer.overflow || storer.filled != size)
-    return fail("has another number of elements than shape {} wants", print_shape(raw.dims));
+    return fail("does not have as many elements as shape {} wants", print_shape(raw.dims));
   return tensor;
 }
 
@@ -252,7 +252,7 @@ auto catch_format_errors(Read read) -> decltype(read()) {
   try {
     return read();
   } catch (const protozero::exception& error) {
-    return fail("is no valid protobuf message ({})", error.what());
+    return fail("is not a valid protobuf message ({})", error.what());
   } catch (const std::bad_alloc&) {
     return fail("does not fit in memory");
   }

@@ -12,19 +12,19 @@
 
 namespace intarsia {
 
-/// Where tensors of one model may take their bytes from.
+/// Where tensors of one model may get their bytes from.
 struct TensorSource {
   std::shared_ptr<void> owner;  // keeps the model's own bytes alive; null: raw data is copied
   std::string folder;           // of the model: external data may lie only below it; empty: none allowed
   std::map<std::string, MappedFile> files;  // external files mapped so far, by location
 };
 
-/// Reads a serialised TensorProto of any dtype. Raw and external data that are aligned to the element stay
-/// where they are (a view that keeps its owner alive); the rest is copied. `name`, when given, receives the
+/// Reads a serialized TensorProto of any dtype. Raw and external data that are aligned to the element stay
+/// in place (a view that keeps its owner alive); the rest is copied. `name`, if given, receives the
 /// tensor's name.
 Result<Tensor> read_onnx_tensor(std::string_view bytes, TensorSource& source, std::string* name = nullptr);
 
-/// A SparseTensorProto as the dense tensor that it means.
+/// A SparseTensorProto as a dense tensor.
 Result<Tensor> read_onnx_sparse_tensor(std::string_view bytes, TensorSource& source,
                                        std::string* name = nullptr);
 

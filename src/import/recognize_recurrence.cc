@@ -11,7 +11,7 @@ namespace {
 
 using namespace tensorflow;
 
-/// The function that an attribute of the node names, out of the node's library.
+/// The function that an attribute of the node names, from the node's library.
 Result<std::optional<FunctionDef>> find_function_of(const Node& node, const char* attribute) {
   const AttributeValue* library = node.attributes.find(library_attribute);
   const auto* encoded = library ? std::get_if<EncodedAttribute>(library) : nullptr;
@@ -22,7 +22,7 @@ Result<std::optional<FunctionDef>> find_function_of(const Node& node, const char
 /// A loop and the nodes that pack and unpack its lists.
 struct Loop {
   NodeId loop = no_node, pack = no_node, reserve = no_node,
-         unpack = no_node;  // unpack: none when nobody reads the list
+         unpack = no_node;  // unpack: none if nothing reads the list
   CellMatch cell;
   std::vector<ValueId>
       bounds;  // values that the number of steps must not exceed; constants were added to the graph
@@ -67,15 +67,15 @@ class LoopFinder {
   }
 
   NodeId producer(ValueId value, const char* op) const {
-    const NodeId maker = graph_.value(value).producer;
-    return maker != no_node && graph_.node(maker).op == op ? maker : no_node;
+    const NodeId id = graph_.value(value).producer;
+    return id != no_node && graph_.node(id).op == op ? id : no_node;
   }
 
   bool has_one_reader(ValueId value) const {
     return readers_[index(value)].size() == 1 && !outputs_.contains(value);
   }
 
-  /// The lists come from and go to nodes that do nothing else; nobody reads what only the loop needs.
+  /// The lists come from and go to nodes that do nothing else; nothing else reads what only the loop needs.
   bool find_lists(const Node& node, Loop& loop) const {
     const ValueId elements = node.inputs[static_cast<size_t>(loop.cell.elements)],
                   list = node.inputs[static_cast<size_t>(loop.cell.list)];
@@ -151,10 +151,10 @@ class LoopJoiner {
 
   /// "@3" for what comes from outside, "node:1" inside.
   std::string reference(ValueId value) {
-    const NodeId maker = graph_.value(value).producer;
-    if (maker != no_node && loop_.members().contains(maker)) {
-      const auto& outputs = graph_.node(maker).outputs;
-      return fmt::format("{}:{}", graph_.node(maker).name,
+    const NodeId producer = graph_.value(value).producer;
+    if (producer != no_node && loop_.members().contains(producer)) {
+      const auto& outputs = graph_.node(producer).outputs;
+      return fmt::format("{}:{}", graph_.node(producer).name,
                          std::ranges::find(outputs, value) - outputs.begin());
     }
     const auto at = std::ranges::find(joined_.inputs, value);
@@ -179,7 +179,7 @@ class LoopJoiner {
   Node joined_;
 };
 
-/// The loop's other nodes go, the joined one takes the loop's place.
+/// The loop's other nodes are removed; the joined one takes the loop's place.
 void replace(Graph& graph, const Loop& loop, Node joined) {
   for (NodeId member : loop.members()) {
     for (ValueId& output : graph.node(member).outputs) {
@@ -194,7 +194,7 @@ void replace(Graph& graph, const Loop& loop, Node joined) {
   graph.node(loop.loop) = std::move(joined);
 }
 
-/// Nodes without outputs, which joining left behind, and values that nobody makes or reads.
+/// Removes nodes without outputs, left over from joining, and values that nothing produces or reads.
 void remove_leftovers(Graph& graph, const std::set<NodeId>& leftovers) {
   std::vector<Node> nodes;
   for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
@@ -209,7 +209,7 @@ void remove_leftovers(Graph& graph, const std::set<NodeId>& leftovers) {
 
 }  // namespace
 
-Result<bool> recognise_recurrence(Graph& graph) {
+Result<bool> recognize_recurrence(Graph& graph) {
   std::set<NodeId> leftovers;
   LoopFinder finder(graph);
   for (uint32_t i = 0; i < graph.nodes.size(); ++i) {

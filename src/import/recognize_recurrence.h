@@ -1,4 +1,4 @@
-// Loops that are a layer.
+// Loops that are a recurrent layer.
 #pragma once
 
 #include "graph/graph.h"
@@ -9,10 +9,10 @@ namespace intarsia {
 /// into a list and their outputs out of one, and makes each one node "LSTM" or "GRU" of domain "tensorflow",
 /// which still holds the original nodes (tensorflow/composite.h). Any other loop stays. Inputs of the new
 /// node: x [steps, batch, input], initial h (and, for an LSTM, c), kernel, recurrent kernel, bias (attribute
-/// `has_bias`), numbers of steps of which the least counts (attribute `bounds`: how many), then what only the
-/// original nodes need; outputs: all h [steps, batch, units] (attribute `last_only`: the last one, [1, batch,
-/// units]), the last h, the last c. Tells whether it found any; the nodes may then be out of order.
+/// `has_bias`), numbers of steps of which the smallest counts (attribute `bounds`: how many), then what only
+/// the original nodes need; outputs: all h [steps, batch, units] (attribute `last_only`: the last one, [1,
+/// batch, units]), the last h, the last c. Returns whether it found any; the nodes may then be out of order.
 ///   TensorListFromTensor -> While(body = LSTM cell) -> TensorListStack      ->   LSTM
-Result<bool> recognise_recurrence(Graph& graph);
+Result<bool> recognize_recurrence(Graph& graph);
 
 }  // namespace intarsia

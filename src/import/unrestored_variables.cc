@@ -12,7 +12,7 @@ namespace {
 
 using namespace tensorflow;
 
-/// The variables among the nodes that are not read by the node that restores, by their names.
+/// The variables among the nodes that the restoring node does not read, by their names.
 std::map<std::string, const NodeDef*> find_candidates(const MetaGraph& meta, const GraphDef& graph) {
   std::set<std::string> restored;
   for (const NodeDef& node : graph.nodes) {
@@ -27,7 +27,7 @@ std::map<std::string, const NodeDef*> find_candidates(const MetaGraph& meta, con
   return candidates;
 }
 
-/// What a node hands to the function that it calls: the objects that the function captures, last.
+/// What a node passes to the function that it calls; the objects that the function captures are last.
 const std::vector<uint32_t>* find_captures(const ObjectGraph& objects, const NodeDef& call) {
   const AttributeValue* function = call.attributes.find("f");
   const std::vector<std::string> names = function ? get_functions(*function) : std::vector<std::string>();

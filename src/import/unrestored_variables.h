@@ -8,8 +8,8 @@
 
 namespace intarsia {
 
-/// Variables that are captured by a function of the model's objects, but are not handed to the node that
-/// restores. A model of TensorFlow 1 has no objects, so none. Throws protozero::exception on malformed bytes.
+/// Variables that are captured by a function of the model's objects, but not passed to the restoring node. A
+/// model of TensorFlow 1 has no objects, so none. Throws protozero::exception on malformed bytes.
 std::vector<SavedVariable> find_unrestored_variables(const tensorflow::MetaGraph& meta,
                                                      const tensorflow::GraphDef& graph);
 

@@ -9,20 +9,20 @@
 namespace intarsia {
 namespace {
 
-/// Values made outputs at once: more need fewer compiles, but tear more fused kernels apart.
-constexpr size_t most_probes = 16;
+/// Values made outputs at once: more need fewer compiles, but split more fused kernels.
+constexpr size_t max_probes = 16;
 
 struct Candidate {
   std::string value, node;
 };
 
-/// The model as it was read, and where a wrong value is looked for in it.
+/// The model as imported, and the values to check in it.
 struct Search {
   Graph graph;
   std::vector<Candidate> candidates;  // in order
 };
 
-/// Of every node that depends on an input its first output, if that is a tensor and one of `values`.
+/// The first output of every node that depends on an input, if that output is a tensor and one of `values`.
 std::vector<Candidate> find_candidates(const Graph& graph, const std::set<std::string>& values) {
   std::vector<bool> varies(graph.values.size(), false);
   for (ValueId input : graph.inputs) varies[index(input)] = true;
@@ -41,7 +41,7 @@ std::vector<Candidate> find_candidates(const Graph& graph, const std::set<std::s
   return candidates;
 }
 
-/// Which values are tensors is known once the model is planned; what was folded there is no place to look.
+/// Which values are tensors is known once the model is planned; what was folded there need not be checked.
 Result<Search> prepare_search(const CheckRequest& request, const CheckTools& tools) {
   CompileRequest plan = request.compile;
   plan.model_path = request.path;
@@ -74,9 +74,9 @@ Oracle oracle_of(const Graph& graph, const std::vector<std::string>& values, con
           {}};
 }
 
-/// Numbers between `begin` and `end`, evenly spread, the last one among them.
+/// Numbers between `begin` and `end`, evenly spaced, including the last one.
 std::vector<size_t> choose_probes(size_t begin, size_t end) {
-  const size_t count = std::min(end - begin, most_probes);
+  const size_t count = std::min(end - begin, max_probes);
   std::vector<size_t> probes;
   for (size_t i = 1; i <= count; ++i) probes.push_back(begin + i * (end - begin) / count - 1);
   return probes;
@@ -87,7 +87,7 @@ std::vector<size_t> choose_probes(size_t begin, size_t end) {
 Result<std::optional<BadNode>> find_first_bad_node(const CheckRequest& request, const CheckTools& tools) {
   const auto [graph, candidates] = TRY(prepare_search(request, tools));
   std::optional<BadNode> found;
-  // The values before `begin` that were looked at are right, that of `end` - 1 is wrong once there is a
+  // The values before `begin` that were checked are right; that of `end` - 1 is wrong once there is a
   // `found`.
   size_t begin = 0, end = candidates.size();
   while (begin < end) {
@@ -95,8 +95,7 @@ Result<std::optional<BadNode>> find_first_bad_node(const CheckRequest& request, 
     CheckRequest part = request;
     part.compile.outputs.clear();
     part.compile.print_after.clear();
-    part.compile.keep_placement =
-        true;  // a framework that is faster for this part would hide what is looked for
+    part.compile.keep_placement = true;  // a framework that is faster for this part would hide the fault
     for (size_t probe : probes) part.compile.outputs.push_back(candidates[probe].value);
     const Oracle oracle = oracle_of(graph, part.compile.outputs, tools.oracle);
     const CheckResult result = TRY(check_model(part, {tools.compile, tools.backends, oracle}));

@@ -6,11 +6,11 @@
 namespace intarsia {
 
 struct BadNode {
-  std::string name;  // of the first node, in the model's order, whose value is wrong; of a node without name
-                     // its output's
-  std::string why;   // how its value differs
-  /// The values right before it are right, too. False: the nodes behind `after` are right while their values
-  /// are outputs of the program, wrong only when they are fused.
+  std::string name;  // of the first node, in the model's order, whose value is wrong; of a node without a
+                     // name its output's
+  std::string why;  // how its value differs
+  /// The values right before it are correct, too. False: the nodes after `after` are correct while their
+  /// values are outputs of the program, and wrong only when fused.
   bool exact = true;
   std::string after;
 };
@@ -20,8 +20,8 @@ struct BadNode {
 /// right.
 Result<std::optional<BadNode>> find_first_bad_node(const CheckRequest& request, const CheckTools& tools);
 
-/// For a program whose check failed: the same check of its model, with the program's sizes and function. How
-/// the model was compiled beyond these (pins, devices, kernels) a program does not say.
+/// For a program whose check failed: the same check of its model, with the program's sizes and function. A
+/// program does not record how else the model was compiled (pins, devices, kernels).
 CheckRequest request_of_model(const CheckRequest& request, const CheckResult& result);
 
 }  // namespace intarsia

@@ -38,10 +38,10 @@ Result<std::string> find_model(const CheckRequest& request, const LoadedProgram&
                 request.path, digest.error().message);
   }
   if (*digest != description.model_digest) {
-    return fail(
-        ErrorKind::not_found,
-        "{}: the model '{}' has changed since it was compiled; compile again, or name the model with --model",
-        request.path, description.model_path);
+    return fail(ErrorKind::not_found,
+                "{}: the model '{}' has changed since it was compiled; compile it again, or name the model "
+                "with --model",
+                request.path, description.model_path);
   }
   return description.model_path;
 }
@@ -62,7 +62,7 @@ Result<Tensor> fill_input(const fbs::ValueT& value, uint64_t seed) {
   return tensor;
 }
 
-/// The function's inputs: those that were given, the others filled. Notes what it did in `notes`.
+/// The function's inputs: those given, and the others filled. Notes what it did in `notes`.
 Result<std::vector<NamedValue>> gather_inputs(const fbs::FunctionT& function, const CheckRequest& request,
                                               std::vector<CheckedInput>& notes) {
   for (const NamedValue& given : request.inputs) {
@@ -85,7 +85,7 @@ Result<std::vector<NamedValue>> gather_inputs(const fbs::FunctionT& function, co
   return inputs;
 }
 
-/// Other values for all inputs but strings.
+/// Other values for all inputs except strings.
 Result<std::vector<NamedValue>> vary_inputs(const std::vector<NamedValue>& inputs) {
   std::vector<NamedValue> varied;
   for (const NamedValue& input : inputs) {
@@ -97,7 +97,7 @@ Result<std::vector<NamedValue>> vary_inputs(const std::vector<NamedValue>& input
   return varied;
 }
 
-/// The elements of a value that is no tensor, from the backend whose region makes it.
+/// The elements of a value that is not a tensor, from the backend whose region produces it.
 Status append_parts(const LoadedProgram& program, uint32_t id, const NamedTensor& output,
                     std::vector<NamedValue>& values) {
   const fbs::FunctionT& function = *program.description().functions[0];
@@ -106,7 +106,7 @@ Status append_parts(const LoadedProgram& program, uint32_t id, const NamedTensor
   };
   const auto step = std::ranges::find_if(function.steps, makes_it);
   if (step == function.steps.end() || program.backend((*step)->region).unpack == nullptr) {
-    return fail("output '{}' is no tensor and cannot be compared", output.name);
+    return fail("output '{}' is not a tensor and cannot be compared", output.name);
   }
   const std::vector<uint8_t>& type = function.values[id]->encoded_type;
   const std::string_view encoded(reinterpret_cast<const char*>(type.data()), type.size());
@@ -149,13 +149,13 @@ std::vector<CheckedOutput> compare_outputs(const std::vector<NamedValue>& actual
   for (const NamedValue& got : actual) {
     if (std::ranges::find(reference, got.name, &NamedValue::name) != reference.end()) continue;
     Difference surplus;
-    surplus.why = "is not there in the reference";
+    surplus.why = "is not in the reference";
     compared.push_back({got.name, surplus});
   }
   return compared;
 }
 
-/// "; onnxruntime itself changes it by 0.5 (80% of this difference) when ...": so that a user knows whom to
+/// "; onnxruntime itself changes it by 0.5 (80% of this difference) when ...": so that a user knows what to
 /// suspect.
 std::string describe_sensitivity(const Difference& difference, const Difference& sensitivity,
                                  const std::string& oracle) {
@@ -167,8 +167,8 @@ std::string describe_sensitivity(const Difference& difference, const Difference&
                : "";
   return fmt::format(
       "; {} itself changes it{}{} when the inputs change by one part in a million: {}", oracle, amount, part,
-      sensitivity.ok ? "the model does not make this difference"
-                     : "the model is ill-conditioned, and rounding alone may make this difference");
+      sensitivity.ok ? "the model does not cause this difference"
+                     : "the model is ill-conditioned, and rounding alone may cause this difference");
 }
 
 /// For outputs that are not ok: how much the oracle's own answer depends on the last digits of the inputs.
@@ -178,7 +178,7 @@ void measure_sensitivity(const CheckTools& tools, const std::vector<NamedValue>&
   const std::vector<NamedValue> nudged = nudge_inputs(inputs);
   if (nudged.empty()) return;
   const auto others = tools.oracle.run(result.model_path, result.function, nudged);
-  if (!others) return;  // values that are not valid ones for this model
+  if (!others) return;  // the other values are not valid for this model
   const std::vector<CheckedOutput> changes = compare_outputs(*others, reference, tolerance);
   for (CheckedOutput& output : result.outputs) {
     const auto change = std::ranges::find(changes, output.name, &CheckedOutput::name);
@@ -197,7 +197,7 @@ std::vector<std::string> find_constant_outputs(Session& session, const fbs::Func
   const Result<std::vector<NamedValue>> varied = vary_inputs(inputs);
   if (inputs.empty() || !varied) return warnings;
   const Result<std::vector<NamedValue>> others = run_program(session, function, *varied);
-  if (!others) return warnings;  // other values are not valid ones for this model
+  if (!others) return warnings;  // the other values are not valid for this model
   for (const CheckedOutput& output : compare_outputs(*others, outputs, request.tolerance)) {
     if (!output.difference.ok) continue;
     warnings.push_back(

@@ -21,7 +21,7 @@ struct Oracle {
   std::function<Result<std::vector<NamedValue>>(const std::string& model_path, const std::string& function,
                                                 std::span<const NamedValue> inputs)>
       run;
-  /// The same of a graph: what the values within an imported model should be.
+  /// The same for a graph: what the values within an imported model should be.
   std::function<Result<std::vector<NamedValue>>(const Graph& graph, std::span<const NamedValue> inputs)>
       run_graph;
 };
@@ -30,7 +30,7 @@ struct CheckRequest {
   std::string path;                // a model, which is compiled first, or a program
   std::string model_path;          // what a program is compared with; empty: the model it was compiled from
   CompileRequest compile;          // how a model is compiled; its paths are ignored
-  std::vector<NamedValue> inputs;  // inputs that are not among them are filled (fill_tensor)
+  std::vector<NamedValue> inputs;  // all other inputs are filled (fill_tensor)
   Tolerance tolerance;
   BindOptions bind;
 };
@@ -50,24 +50,25 @@ struct CheckedInput {
 struct CheckedOutput {
   std::string name;
   Difference difference;
-  /// Of an output that is not ok: what the oracle differs by from itself when the floats of the inputs change
-  /// by a relative `nudge` (nudge_inputs.h). Not ok itself: the model is ill-conditioned. None: not measured.
+  /// For an output that is not ok: how much the oracle's own result changes when the floats of the inputs
+  /// change by a relative `nudge` (nudge_inputs.h). Not ok itself: the model is ill-conditioned. None: not
+  /// measured.
   std::optional<Difference> sensitivity;
 };
 
 struct CheckResult {
   bool ok = false;
   std::string model_path;
-  std::string function;  // that was run
+  std::string function;  // the function that was run
   std::string against;
   std::vector<CheckedInput> inputs;
   std::vector<CheckedOutput> outputs;
-  std::string first_bad_node;         // what find_first_bad_node found, if it was asked
+  std::string first_bad_node;         // what find_first_bad_node found, if it was called
   std::vector<std::string> warnings;  // outputs that hardly depend on the inputs
 };
 
-/// Of a program the constants' digests are checked, too, and that the model is the one it was compiled from
-/// (unless request.model_path says which to take). A mismatch is a result, not an error.
+/// For a program, also checks the constants' digests and that the model is the one it was compiled from
+/// (unless request.model_path names another). A mismatch is a result, not an error.
 Result<CheckResult> check_model(const CheckRequest& request, const CheckTools& tools);
 
 /// The object of `check --json` (docs/json.md).

@@ -22,7 +22,7 @@ struct Difference {
 };
 
 /// Floats and complex numbers agree when each element differs by at most atol + rtol * max|reference|; NaN
-/// equals NaN and an infinity itself. All other types must be equal.
+/// equals NaN and an infinity equals itself. All other types must be equal.
 Difference compare_tensors(const TensorView& actual, const TensorView& reference, const Tolerance& tolerance);
 
 }  // namespace intarsia

@@ -6,8 +6,8 @@
 namespace intarsia {
 namespace {
 
-/// Multiplications that are independent enough to keep a core's one multiplier busy, which its hyperthreads
-/// share: some 40 microseconds of them.
+/// About 40 microseconds of multiplications, independent enough to keep a core's only multiplier busy, which
+/// its hyperthreads share.
 int multiply(void*, int task, int) {
   std::array<uint64_t, 6> chains{};
   chains[0] = static_cast<uint64_t>(task);

@@ -5,7 +5,7 @@
 namespace intarsia {
 namespace {
 
-/// For every value the number of the last node that reads it; outputs of the graph have none and stay.
+/// For every value, the number of the last node that reads it; outputs of the graph have none and stay.
 std::vector<size_t> find_last_readers(const Graph& graph) {
   std::vector<size_t> last(graph.values.size(), 0);
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
@@ -17,7 +17,7 @@ std::vector<size_t> find_last_readers(const Graph& graph) {
 
 Status run_node(const Node& node, const Evaluate& evaluate, std::vector<Tensor>& values) {
   if (!node.captures.empty())
-    return fail("node '{}' ({}) has sub-graphs, which only a framework runs", node.name, node.op);
+    return fail("node '{}' ({}) has subgraphs, which only a framework runs", node.name, node.op);
   std::vector<const Tensor*> inputs;
   for (ValueId id : node.inputs) inputs.push_back(id == no_value ? nullptr : &values[index(id)]);
   std::vector<Tensor> outputs = TRY(evaluate(node, inputs));

@@ -1,4 +1,4 @@
-// Inputs that are nearly the same, to see how much of a difference a model itself makes.
+// Inputs that are nearly the same, to see how sensitive a model itself is.
 #pragma once
 
 #include <span>
@@ -8,12 +8,11 @@
 
 namespace intarsia {
 
-/// By how much a float changes, relatively: a few units in the last place of an f32, so about what rounding
-/// does.
+/// The relative change of a float: a few units in the last place of an f32, about as much as rounding causes.
 inline constexpr double nudge = 1e-6;
 
-/// Copies with each f32 and f64 (and part of a complex number) times 1 + nudge or 1 - nudge, the same each
-/// time, and of all other inputs. Empty: no input has such floats.
+/// Copies of all inputs, with each f32 and f64 (and part of a complex number) times 1 + nudge or 1 - nudge,
+/// the same each time. Empty: no input has such floats.
 std::vector<NamedValue> nudge_inputs(std::span<const NamedValue> inputs);
 
 }  // namespace intarsia

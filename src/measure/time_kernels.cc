@@ -10,17 +10,16 @@
 namespace intarsia {
 namespace {
 
-constexpr int rounds = 6;  // after one that warms up
+constexpr int rounds = 6;  // after a warm-up round
 
-/// How often a round is put off or repeated because cores are taken away, and for how long.
-constexpr int most_repeats = 40;
+/// How often a round is delayed or repeated because cores are taken away, and for how long.
+constexpr int max_repeats = 40;
 constexpr std::chrono::milliseconds pause{50};
 
-/// Passes a kernel's memory from and to its neighbours: each thread has its part of every tensor in its
-/// caches.
-class Neighbours {
+/// Plays the kernels before and after: each thread has its part of every tensor in its caches.
+class Neighbors {
  public:
-  Neighbours(ThreadPool& pool, std::byte* workspace) : pool_(pool), workspace_(workspace) {}
+  Neighbors(ThreadPool& pool, std::byte* workspace) : pool_(pool), workspace_(workspace) {}
 
   void write(const ByteRange& range) {
     share(range, [](volatile std::byte& byte) { byte = byte; });
@@ -77,17 +76,17 @@ Result<std::vector<int64_t>> time_kernels(const KernelBatch& batch, const RunBac
                 region.workspace_bytes);
 
   ThreadPool pool(threads);
-  Neighbours neighbours(pool, static_cast<std::byte*>(workspace.get()));
+  Neighbors neighbors(pool, static_cast<std::byte*>(workspace.get()));
   std::vector<int64_t> times(batch.uses.size());
   size_t next = 0;
   const auto write_inputs = [&] {
     if (threads < 2 || next == batch.uses.size()) return;
-    for (const ByteRange& range : batch.uses[next].read) neighbours.write(range);
+    for (const ByteRange& range : batch.uses[next].read) neighbors.write(range);
   };
   const TraceHook trace = [&](std::string_view, int64_t begin, int64_t end) {
     INTARSIA_CHECK(next < batch.uses.size());
     if (threads > 1) {
-      neighbours.read(batch.uses[next].written);
+      neighbors.read(batch.uses[next].written);
       end = clock_nanoseconds();
     }
     times[next++] = end - begin;
@@ -100,7 +99,7 @@ Result<std::vector<int64_t>> time_kernels(const KernelBatch& batch, const RunBac
   std::vector<int64_t> least(times.size(), std::numeric_limits<int64_t>::max());
   int repeats = 0;
   for (int round = 0; round < rounds;) {
-    for (; repeats < most_repeats && !has_free_cores(pool); ++repeats) {
+    for (; repeats < max_repeats && !has_free_cores(pool); ++repeats) {
       if (is_cancelled && is_cancelled()) break;
       std::this_thread::sleep_for(pause);
     }
@@ -109,7 +108,7 @@ Result<std::vector<int64_t>> time_kernels(const KernelBatch& batch, const RunBac
     write_inputs();
     TRY(executable->run(context));
     for (size_t i = 0; i < times.size(); ++i) least[i] = std::min(least[i], times[i]);
-    if (repeats == most_repeats || has_free_cores(pool))
+    if (repeats == max_repeats || has_free_cores(pool))
       ++round;
     else
       ++repeats;

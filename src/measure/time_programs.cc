@@ -12,10 +12,10 @@ namespace intarsia {
 namespace {
 
 constexpr int64_t turn_nanoseconds = 5'000'000;  // a turn of a fast program is many runs
-constexpr int64_t most_runs_a_turn = 500;
+constexpr int64_t max_runs_per_turn = 500;
 constexpr int64_t all_turns_nanoseconds =
-    3'000'000'000;  // of all programs together, as far as fewest_rounds allow
-constexpr int64_t fewest_rounds = 4, most_rounds = 15;
+    3'000'000'000;  // of all programs together, as far as fewest_rounds allows
+constexpr int64_t fewest_rounds = 4, max_rounds = 15;
 
 int64_t now() {
   const auto time = std::chrono::steady_clock::now().time_since_epoch();
@@ -36,7 +36,7 @@ std::optional<Tensor> make_tensor(const fbs::ValueT& value) {
   return Tensor(static_cast<DType>(value.dtype), value.dims);
 }
 
-/// A program with all that a run of it needs.
+/// A program with everything that a run needs.
 class Contestant {
  public:
   static Result<Contestant> open(const std::string& path, std::span<const RunBackend> backends, int threads) {
@@ -59,7 +59,7 @@ class Contestant {
     return now() - begin;
   }
 
-  /// The first run finds what the others left in the caches; where there is but one, the traced run goes
+  /// The first run finds the caches as the others left them; if there is only one run, the traced run goes
   /// before it.
   Status take_turn() {
     for (int64_t i = 0; i < runs_a_turn_; ++i) {
@@ -69,11 +69,11 @@ class Contestant {
     return {};
   }
 
-  /// The first runs: what fails, fails here. Says how long a turn will take.
+  /// The first runs: what fails, fails here. Returns how long a turn will take.
   Result<int64_t> warm_up() {
     TRY(run());
     const int64_t once = std::max(TRY(run()), int64_t{1});
-    runs_a_turn_ = std::clamp(turn_nanoseconds / once, int64_t{1}, most_runs_a_turn);
+    runs_a_turn_ = std::clamp(turn_nanoseconds / once, int64_t{1}, max_runs_per_turn);
     return (runs_a_turn_ + 1) * once;
   }
 
@@ -92,7 +92,7 @@ class Contestant {
       const fbs::ValueT& value = *function().values[id];
       const std::optional<Tensor> tensor = make_tensor(value);
       if (!tensor)
-        return fail("input '{}' cannot be filled: it has no fixed shape, or is no tensor", value.name);
+        return fail("input '{}' cannot be filled: it has no fixed shape, or is not a tensor", value.name);
       if (tensor->dtype() == DType::string)
         fill_words(tensor->view());
       else
@@ -103,7 +103,7 @@ class Contestant {
     return {};
   }
 
-  /// Outputs of fixed shape are written to memory that is there, as in a caller's loop.
+  /// Outputs of fixed shape are written to existing memory, as in a caller's loop.
   void make_outputs() {
     for (uint32_t id : function().outputs) output_memory_.push_back(make_tensor(*function().values[id]));
     outputs_.resize(output_memory_.size());
@@ -146,7 +146,7 @@ std::vector<Result<PlanTimes>> time_programs(std::vector<TemporaryFile> programs
                                              const std::function<bool()>& may_go_on) {
   std::vector<Result<Contestant>> contestants;
   for (TemporaryFile& program : programs) {
-    const TemporaryFile file = std::move(program);  // what is open needs no name
+    const TemporaryFile file = std::move(program);  // an open file needs no name
     contestants.push_back(Contestant::open(file.path(), backends, threads));
   }
   int64_t round_nanoseconds = 1;
@@ -154,7 +154,7 @@ std::vector<Result<PlanTimes>> time_programs(std::vector<TemporaryFile> programs
     round_nanoseconds += TRY(one.warm_up());
     return {};
   });
-  const int64_t rounds = std::clamp(all_turns_nanoseconds / round_nanoseconds, fewest_rounds, most_rounds);
+  const int64_t rounds = std::clamp(all_turns_nanoseconds / round_nanoseconds, fewest_rounds, max_rounds);
   for (int64_t round = 0; round < rounds; ++round) {
     if (round > 0 && !may_go_on()) break;
     for_each_running(contestants, [](Contestant& one) { return one.take_turn(); });

@@ -14,7 +14,7 @@ std::string input_names(const Graph& graph) {
 }
 
 Status bind_input(Value& input, const Shape& given, Bindings& bindings) {
-  if (input.type.opaque) return fail("input '{}' is no tensor and has no shape", input.name);
+  if (input.type.opaque) return fail("input '{}' is not a tensor and has no shape", input.name);
   TRY(with_context(checked_elements(given), "--shape {}", input.name));
   if (!input.type.shape) {
     input.type.shape = to_symbolic(given);
@@ -69,7 +69,7 @@ Result<std::vector<SymbolBinding>> bind_shapes(Graph& graph, const std::map<std:
     const Value& input = graph.value(id);
     if (input.type.opaque) continue;
     if (!input.type.shape)
-      return fail("input '{}': the model does not tell its rank; give --shape {}=...", input.name,
+      return fail("input '{}': the model does not specify its rank; give --shape {}=...", input.name,
                   input.name);
     for (const Dim& dim : *input.type.shape) {
       if (!dim.is_named() || !bindings.try_emplace(dim.symbol, 1).second) continue;

@@ -12,14 +12,14 @@ namespace intarsia {
 struct SymbolBinding {
   std::string symbol;
   int64_t value = 0;
-  bool by_default = false;  // nobody gave it: it became 1
+  bool by_default = false;  // not given: it became 1
 };
 
-/// Sets the inputs' shapes as given ("image" -> 1x224x224x3), from which the symbols follow; a symbol that is
+/// Sets the inputs' shapes as given ("image" -> 1x224x224x3), which determine the symbols; a symbol that is
 /// still open becomes 1. All value types of the graph get the numbers.
 ///   x: f32[batch,3], nothing given   ->   f32[1,3], batch=1
 /// Errors: an unknown input, another rank or size than the model has, a symbol with two values, an input
-/// whose rank the model does not tell.
+/// whose rank the model does not specify.
 Result<std::vector<SymbolBinding>> bind_shapes(Graph& graph, const std::map<std::string, Shape>& given);
 
 }  // namespace intarsia

@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t small_bytes = 1 << 20;
 
-/// The output of Shape or Size, which only the input's shape decides.
+/// The output of Shape or Size, which depends only on the input's shape.
 std::optional<Tensor> value_of_shape(const Graph& graph, const Node& node) {
   if (!node.domain.empty() || !has_input(node, 0)) return std::nullopt;
   const std::optional<Shape> shape = graph.value(node.inputs[0]).type.fixed_shape();
@@ -35,7 +35,7 @@ std::optional<Tensor> value_of_shape(const Graph& graph, const Node& node) {
   return sizes;
 }
 
-/// The inputs when all are constants (null: left out), or nothing.
+/// The inputs if all are constants (null: omitted), or nothing.
 std::optional<std::vector<const Tensor*>> known_inputs(const Graph& graph, const Node& node) {
   std::vector<const Tensor*> inputs;
   for (ValueId input : node.inputs) {
@@ -97,8 +97,8 @@ Tensor make_elements(DType dtype, const std::vector<std::optional<int64_t>>& ele
   return tensor;
 }
 
-/// The outputs of a node that takes elements of a shape which is known in part, when it takes none of the
-/// rest: then they are the same whatever stands there.   %n = Gather(Shape(%x : f32[4,?]), 0)   ->   4
+/// The outputs of a node that picks elements of a partly known shape, if it picks only known ones: then the
+/// unknown ones do not matter.   %n = Gather(Shape(%x : f32[4,?]), 0)   ->   4
 std::optional<std::vector<Tensor>> compute_from_part(Graph& graph, NodeId id, const Evaluate& evaluate) {
   const Node& node = graph.node(id);
   if (!only_moves_elements(node) || !has_input(node, 0) || graph.value(node.inputs[0]).constant)

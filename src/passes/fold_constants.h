@@ -8,7 +8,7 @@
 
 namespace intarsia {
 
-/// Runs one node on known inputs (null: left out); fails when it has no kernel for them.
+/// Runs one node on known inputs (null: omitted); fails when it has no kernel for them.
 using Evaluate = std::function<Result<std::vector<Tensor>>(const Node&, std::span<const Tensor* const>)>;
 
 /// The outputs of a node whose types are inferred, where they are known: all its inputs are constants, or it

@@ -3,7 +3,7 @@
 namespace intarsia {
 namespace {
 
-/// Marks backwards from the outputs; nodes stand in order, so one sweep is enough.
+/// Marks backward from the outputs; nodes are in order, so one sweep is enough.
 std::vector<bool> find_needed_values(const Graph& graph, std::vector<bool>& needed_nodes) {
   std::vector<bool> needed(graph.values.size(), false);
   for (ValueId output : graph.outputs) needed[index(output)] = true;

@@ -1,13 +1,12 @@
-// Architectures whose features we do not ask for: programs for them use the base instruction set.
+// Architectures whose features we do not query: programs for them use the base instruction set.
 #include "program/verify_machine.h"
 
 namespace intarsia {
 
 Result<bool> cpu_has(const std::string& feature) {
-  return fail(
-      ErrorKind::unsupported,
-      "it needs the CPU feature '{}', which cannot be asked for on {}: compile the model without --cpu",
-      feature, machine_arch());
+  return fail(ErrorKind::unsupported,
+              "it needs the CPU feature '{}', which cannot be queried on {}: compile the model without --cpu",
+              feature, machine_arch());
 }
 
 }  // namespace intarsia

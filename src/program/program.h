@@ -20,7 +20,7 @@ inline constexpr uint64_t program_page = 4096;
 /// loads.
 inline constexpr uint64_t tail_alignment = 64;
 
-/// The last bytes of the file. Sizes alone, from which every offset follows: the parts lie one after the
+/// The last bytes of the file. Only sizes, which determine every offset: the parts lie one after the
 /// other. What comes after `digest` keeps its place counted from the end of the file in every format version.
 struct Footer {
   uint64_t elf_bytes = 0;

@@ -15,10 +15,10 @@
 namespace intarsia {
 namespace {
 
-/// What is looked at of a file's bytes: the same bytes are checked and used.
+/// The parts of a file's bytes. The bytes that are checked are the very ones that are used.
 struct Image {
   std::span<const std::byte> head;       // up to the tail: the ELF image and zeros
-  std::span<const std::byte> constants;  // not looked at
+  std::span<const std::byte> constants;  // not read here
   std::span<const std::byte> rest;       // blobs, description, footer
 };
 
@@ -26,12 +26,13 @@ constexpr size_t ending_bytes = sizeof(Footer) - offsetof(Footer, format_version
 
 /// `end` are the file's last bytes: a footer's, or all of a shorter file.
 Result<Footer> read_footer(std::span<const std::byte> end) {
-  // Version and magic stand at the very end in every format version: judged before anything else.
+  // Version and magic are at the very end in every format version: checked before anything else.
   Footer footer;
-  if (end.size() < ending_bytes) return fail("no Intarsia program, or cut off: it has {} bytes", end.size());
+  if (end.size() < ending_bytes)
+    return fail("not an Intarsia program, or truncated: it has {} bytes", end.size());
   std::memcpy(&footer.format_version, end.data() + end.size() - ending_bytes, ending_bytes);
   if (std::memcmp(footer.magic, program_magic, sizeof(program_magic)) != 0) {
-    return fail("no Intarsia program, or cut off: its last 8 bytes are not INTARSIA");
+    return fail("not an Intarsia program, or truncated: its last 8 bytes are not INTARSIA");
   }
   if (footer.format_version > program_format_version) {
     return fail(
@@ -52,12 +53,12 @@ Status check_sizes(const Footer& footer, uint64_t file_bytes) {
   for (uint64_t part :
        {footer.elf_bytes, footer.constants_bytes, footer.blobs_bytes, footer.description_bytes}) {
     if (part > file_bytes)
-      return fail("damaged or cut off: a part of {} bytes in a file of {}", part, file_bytes);
+      return fail("damaged or truncated: a part of {} bytes in a file of {}", part, file_bytes);
   }
   const uint64_t total = rest_offset(footer) + footer.blobs_bytes + footer.description_bytes + sizeof(Footer);
   if (total != file_bytes || footer.constants_bytes % tail_alignment != 0 ||
       footer.blobs_bytes % tail_alignment != 0 || footer.description_bytes % tail_alignment != 0) {
-    return fail("damaged or cut off: it has {} bytes, its parts {}; compile the model again", file_bytes,
+    return fail("damaged or truncated: it has {} bytes, its parts {}; compile the model again", file_bytes,
                 total);
   }
   return {};
@@ -74,11 +75,11 @@ Status check_digest(const Footer& footer, const Image& image) {
 
 Result<fbs::ProgramT> unpack_description(std::span<const std::byte> bytes) {
   const auto* data = reinterpret_cast<const uint8_t*>(bytes.data());
-  // A table takes 4 bytes at the least, so this many suffice for any real description.
-  const auto most_tables = static_cast<flatbuffers::uoffset_t>(bytes.size() / 4);
+  // A table takes at least 4 bytes, so this many suffice for any real description.
+  const auto max_tables = static_cast<flatbuffers::uoffset_t>(bytes.size() / 4);
   if (bytes.size() >= FLATBUFFERS_MAX_BUFFER_SIZE)
     return fail("damaged: a description of {} bytes", bytes.size());
-  flatbuffers::Verifier verifier(data, bytes.size(), 16, most_tables);
+  flatbuffers::Verifier verifier(data, bytes.size(), 16, max_tables);
   if (!fbs::VerifyProgramBuffer(verifier)) {
     return fail("damaged: its description is not valid FlatBuffers data; compile the model again");
   }
@@ -89,7 +90,7 @@ Result<fbs::ProgramT> unpack_description(std::span<const std::byte> bytes) {
   return unpacked;
 }
 
-/// A mapping cannot be written, but a TensorView has no const form: whoever gets constants only reads them.
+/// A mapping cannot be written, but a TensorView has no const form: users of constants only read them.
 Result<Tensor> make_constant(const fbs::ConstantT& constant, std::span<const std::byte> constants,
                              const std::shared_ptr<const void>& owner) {
   const std::span<const std::byte> bytes = constants.subspan(constant.offset, constant.bytes);
@@ -170,7 +171,8 @@ Result<std::shared_ptr<std::byte>> ProgramFile::copy(uint64_t offset, size_t byt
         pread(file_.descriptor(), copy.get() + done, bytes - done, static_cast<off_t>(offset + done));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return fail(kind_of_errno(errno), "cannot read it: {}", std::strerror(errno));
-    if (count == 0) return fail("it was cut off while it was read; write programs elsewhere and rename them");
+    if (count == 0)
+      return fail("it was truncated while it was read; write programs elsewhere and rename them");
     done += static_cast<size_t>(count);
   }
   return copy;
@@ -179,7 +181,7 @@ Result<std::shared_ptr<std::byte>> ProgramFile::copy(uint64_t offset, size_t byt
 Status ProgramFile::check_unchanged() const {
   struct stat facts = {};
   if (fstat(file_.descriptor(), &facts) != 0)
-    return fail(kind_of_errno(errno), "cannot look at it: {}", std::strerror(errno));
+    return fail(kind_of_errno(errno), "cannot stat it: {}", std::strerror(errno));
   const bool same_time = facts.st_mtim.tv_sec == changed_.tv_sec && facts.st_mtim.tv_nsec == changed_.tv_nsec;
   if (same_time && static_cast<size_t>(facts.st_size) == bytes_.size()) return {};
   return fail(

@@ -1,4 +1,4 @@
-// Opens the artifact and checks it before anything of it is used.
+// Opens the artifact and checks it before any of it is used.
 #pragma once
 
 #include <ctime>
@@ -14,8 +14,8 @@
 
 namespace intarsia {
 
-/// A file kept open and mapped read-only as a whole. Whoever changes it in place changes the mapping, so what
-/// is checked before it is used comes from `copy`.
+/// A file kept open and mapped read-only as a whole. Changing it in place changes the mapping, so what must
+/// be checked before use comes from `copy`.
 class ProgramFile {
  public:
   static Result<std::shared_ptr<const ProgramFile>> open(const std::string& path);
@@ -26,7 +26,7 @@ class ProgramFile {
   std::span<const std::byte> bytes() const { return bytes_; }
   /// A part of the file, 64-byte aligned, that nobody else can change.
   Result<std::shared_ptr<std::byte>> copy(uint64_t offset, size_t bytes) const;
-  /// An error when the file has another size or time of change than when it was opened.
+  /// An error if the file's size or modification time has changed since it was opened.
   Status check_unchanged() const;
 
  private:
@@ -44,21 +44,21 @@ struct MappedProgram {
   /// own.
   std::vector<Tensor> constants;
   std::span<const std::byte> elf;                      // the ELF image
-  std::vector<std::span<const std::byte>> blobs;       // one a region
+  std::vector<std::span<const std::byte>> blobs;       // one per region
   std::shared_ptr<const void> elf_owner, blobs_owner;  // null when read from memory
   uint64_t digest = 0;                      // of everything but the constants: the program's identity
   std::shared_ptr<const ProgramFile> file;  // null when read from memory
 };
 
-/// Opens, checks footer, digest, description and every offset, and maps the constants; all else is copied.
-/// Runs nothing of it. Errors name the file and say what to do.
+/// Opens, checks footer, digest, description and every offset, and maps the constants; everything else is
+/// copied. Runs none of its code. Errors name the file and say what to do.
 Result<MappedProgram> read_program(const std::string& path);
 
-/// The same for a file's bytes in memory, 64-byte aligned, which must outlive the result. Survives any bytes.
+/// The same for a file's bytes in memory, 64-byte aligned, which must outlive the result. Any bytes are safe.
 Result<MappedProgram> parse_program(std::span<const std::byte> file);
 
-/// Compares the constants' bytes with their digests: reads all of them, so loading does not do it. Fails when
-/// the file was changed in place.
+/// Compares the constants' bytes with their digests: that reads all of them, so loading does not do it. Fails
+/// when the file was changed in place.
 Status verify_constants(const MappedProgram& program);
 
 }  // namespace intarsia

@@ -17,7 +17,7 @@ std::string encode_strings(const TensorView& strings) {
 Result<Tensor> decode_strings(std::span<const std::byte> bytes, const Shape& shape) {
   const uint64_t count = static_cast<uint64_t>(TRY(checked_elements(shape)));
   if (count > bytes.size() / sizeof(uint64_t)) {
-    return fail("{} strings cannot lie in {} bytes", count, bytes.size());
+    return fail("{} strings do not fit in {} bytes", count, bytes.size());
   }
   const std::span<const std::byte> characters = bytes.subspan(count * sizeof(uint64_t));
   Tensor tensor(DType::string, shape);

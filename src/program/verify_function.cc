@@ -38,7 +38,7 @@ class FunctionVerifier {
     }
     for (size_t i = 0; i < function_.steps.size(); ++i) TRY(with_context(verify_step(i), "step {}", i));
     for (uint32_t output : function_.outputs) {
-      if (!ready_[output]) return fail("output '{}' is written by no step", function_.values[output]->name);
+      if (!ready_[output]) return fail("no step writes output '{}'", function_.values[output]->name);
     }
     return verify_arenas_are_used();
   }
@@ -46,8 +46,8 @@ class FunctionVerifier {
  private:
   const fbs::ProgramT& program_;
   const fbs::FunctionT& function_;
-  std::vector<bool> ready_;           // values that some step before has written, inputs and constants
-  std::vector<uint64_t> arena_ends_;  // one a slot: behind the last value or workspace
+  std::vector<bool> ready_;           // values that an earlier step has written, inputs and constants
+  std::vector<uint64_t> arena_ends_;  // one per slot: end of the last value or workspace
 
   bool on_host(const fbs::ValueT& value) const { return is_host_kind(program_.slots[value.slot]->kind); }
 
@@ -56,7 +56,7 @@ class FunctionVerifier {
       return fail("{} arenas for {} slots", function_.arena_bytes.size(), program_.slots.size());
     }
     for (uint64_t bytes : function_.arena_bytes) {
-      if (bytes > most_arena_bytes) return fail("an arena of {} bytes", bytes);
+      if (bytes > max_arena_bytes) return fail("an arena of {} bytes", bytes);
     }
     return {};
   }
@@ -133,7 +133,7 @@ class FunctionVerifier {
         return fail("{} is value {} of {}", what, id, function_.values.size());
       const fbs::ValueT& value = *function_.values[id];
       if (value.name.empty() || !names.insert(value.name).second) {
-        return fail("{} name '{}' is empty or there twice", what, value.name);
+        return fail("{} name '{}' is empty or duplicated", what, value.name);
       }
       const bool legal = what == "input"
                              ? value.storage == Storage::input
@@ -145,7 +145,7 @@ class FunctionVerifier {
     return {};
   }
 
-  /// A value in a caller's buffer must be one that callers know of.
+  /// A value in a caller's buffer must be an input or output of the function.
   Status verify_callers_values() const {
     std::vector<bool> known(function_.values.size(), false);
     for (uint32_t id : function_.inputs) known[id] = true;
@@ -171,7 +171,7 @@ class FunctionVerifier {
     }
     for (uint32_t id : step.outputs) {
       if (id >= ready_.size()) return fail("writes value {} of {}", id, ready_.size());
-      if (ready_[id]) return fail("writes '{}', which is written already", function_.values[id]->name);
+      if (ready_[id]) return fail("writes '{}', which is already written", function_.values[id]->name);
       ready_[id] = true;
     }
     switch (step.kind) {

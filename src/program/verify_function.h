@@ -7,10 +7,10 @@
 namespace intarsia {
 
 inline constexpr size_t max_rank = 64;  // numpy's limit
-inline constexpr uint64_t most_arena_bytes = uint64_t{1}
-                                             << 48;  // keeps every sum of offsets and sizes in range
+inline constexpr uint64_t max_arena_bytes = uint64_t{1}
+                                            << 48;  // keeps every sum of offsets and sizes in range
 
-/// The program's slots, constants and regions were verified before.
+/// The program's slots, constants and regions must have been verified.
 Status verify_function(const fbs::ProgramT& program, const fbs::FunctionT& function);
 
 }  // namespace intarsia

@@ -55,7 +55,7 @@ Status verify_region(const fbs::ProgramT& program, const fbs::RegionT& region, u
     if (constant >= program.constants.size())
       return fail("constant {} of {}", constant, program.constants.size());
   }
-  if (region.workspace_bytes % tail_alignment != 0 || region.workspace_bytes > most_arena_bytes) {
+  if (region.workspace_bytes % tail_alignment != 0 || region.workspace_bytes > max_arena_bytes) {
     return fail("{} bytes of workspace; want a multiple of 64", region.workspace_bytes);
   }
   return {};

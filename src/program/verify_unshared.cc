@@ -3,7 +3,7 @@
 namespace intarsia {
 namespace {
 
-/// Adds up sizes until they exceed the limit, and looks at each part's address.
+/// Adds up sizes until they exceed the limit, and checks each part's address.
 class Budget {
  public:
   explicit Budget(size_t bytes) : left_(bytes) {}
@@ -25,7 +25,7 @@ class Budget {
 
   template <typename T, typename Visit>
   void each(const flatbuffers::Vector<flatbuffers::Offset<T>>* items, Visit visit) {
-    constexpr size_t least = 8;  // an offset and what it leads to
+    constexpr size_t least = 8;  // an offset and what it points to
     take(items ? items->size() : 0, least);
     for (flatbuffers::uoffset_t i = 0; items != nullptr && i < items->size() && !spent_; ++i)
       visit(*items->Get(i));
@@ -40,7 +40,7 @@ class Budget {
   size_t left_;
   bool spent_ = false;
   bool aligned_ =
-      true;  // the FlatBuffers verifier looks at a vector's length only, not at its 8-byte elements
+      true;  // the FlatBuffers verifier checks the alignment of a vector's length, not of its 8-byte elements
 };
 
 void visit_function(Budget& budget, const fbs::Function& function) {

@@ -18,7 +18,7 @@ std::span<const std::byte> as_bytes(std::string_view text) {
   return std::as_bytes(std::span<const char>(text.data(), text.size()));
 }
 
-/// Bytes of the tail in order, each piece followed by zeros up to 64.
+/// Bytes of the tail in order, each piece zero-padded to a multiple of 64.
 struct Pieces {
   std::vector<std::span<const std::byte>> spans;
   uint64_t bytes = 0;
@@ -31,7 +31,8 @@ struct Pieces {
   }
 };
 
-/// Fills program.constants and gives what to write, equal bytes once. Encoded strings are kept in `encoded`.
+/// Fills program.constants and returns what to write, equal bytes once. Encoded strings are kept in
+/// `encoded`.
 Pieces lay_out_constants(fbs::ProgramT& program, std::span<const TensorView> constants,
                          std::vector<std::string>& encoded) {
   Pieces pieces;
@@ -99,7 +100,7 @@ Status write_program(const std::string& path, std::string_view elf, fbs::Program
                 .constants_bytes = constant_pieces.bytes,
                 .blobs_bytes = blob_pieces.bytes,
                 .description_bytes = description.bytes};
-  constexpr mode_t executable = 0777;  // as linkers make libraries
+  constexpr mode_t executable = 0777;  // as linkers write libraries
   OutputFile file = TRY(OutputFile::create(path, executable));
   Digest digest;
   const std::string padding(tail_offset(footer) - elf.size(), '\0');

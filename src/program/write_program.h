@@ -17,7 +17,7 @@ namespace intarsia {
 ///
 /// `elf` is the shared object with the code (link_objects). `constants[i]` becomes program.constants[i] (the
 /// field is filled here); equal bytes are stored once. `blobs[i]` belongs to program.regions[i]; blob_offset
-/// and blob_bytes are filled here, and so is `producer`. The file depends on the arguments alone, byte for
+/// and blob_bytes are filled here, and so is `producer`. The file depends only on the arguments, byte for
 /// byte.
 Status write_program(const std::string& path, std::string_view elf, fbs::ProgramT program,
                      std::span<const TensorView> constants, std::span<const std::string> blobs);

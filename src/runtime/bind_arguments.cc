@@ -42,7 +42,7 @@ ArgumentBinder::ArgumentBinder(const fbs::FunctionT& function, std::span<ValueSt
       output_positions_(function.outputs.size()),
       scratch_(values.size()) {}
 
-/// Position of the argument's name, which is most often the caller's position too.
+/// Position of the argument's name, which is usually the caller's position too.
 Result<size_t> ArgumentBinder::find(Side& side, const NamedTensor& argument, size_t guess) const {
   size_t at = guess;
   if (at >= side.values.size() || function_.values[side.values[at]]->name != argument.name) {
@@ -91,7 +91,7 @@ Status ArgumentBinder::check_tensor(const Side& side, const NamedTensor& argumen
   return {};
 }
 
-/// The value's own tensor of this dtype and shape, made when it is needed first.
+/// The value's own tensor of this dtype and shape, made when first needed.
 Tensor& ArgumentBinder::scratch(uint32_t id, const TensorView& like) {
   Tensor& tensor = scratch_[id];
   if (tensor.data() == nullptr || tensor.shape() != like.shape) tensor = Tensor(like.dtype, like.shape);
@@ -132,7 +132,7 @@ Status ArgumentBinder::check_overlap(const NamedTensor& output) const {
   for (size_t i = 0; i < inputs_.given_count; ++i) {
     const Range& range = input_ranges_[i];
     if (begin < range.end && range.begin < end) {
-      return fail("output '{}' overlaps an input's memory; want buffers of its own", output.name);
+      return fail("output '{}' overlaps an input's memory; want a separate buffer", output.name);
     }
   }
   return {};

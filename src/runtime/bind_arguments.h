@@ -22,7 +22,7 @@ class ArgumentBinder {
 
   /// Before the steps. Every error names the argument.
   Status bind(std::span<const NamedTensor> inputs, std::span<NamedTensor> outputs);
-  /// After the steps: gives dynamic outputs away and copies into buffers that the steps could not write
+  /// After the steps: hands over dynamic outputs and copies into buffers that the steps could not write
   /// directly.
   Status hand_over(std::span<NamedTensor> outputs);
 
@@ -57,7 +57,7 @@ class ArgumentBinder {
   std::vector<Range> input_ranges_;       // of the inputs given, in their order
   std::vector<size_t> output_positions_;  // which output the caller's i-th is
   std::vector<Tensor>
-      scratch_;  // by value: stands in for buffers that are unaligned or not given; kept between runs
+      scratch_;  // by value: replaces buffers that are unaligned or not given; kept between runs
 };
 
 }  // namespace intarsia

@@ -13,7 +13,7 @@
 namespace intarsia {
 namespace {
 
-/// Device names, one a slot.
+/// Device names, one per slot.
 Result<std::vector<std::string>> choose_devices(const fbs::ProgramT& program, const BindOptions& options) {
   std::vector<std::string> names, slots;
   for (const auto& slot : program.slots) {
@@ -61,7 +61,7 @@ std::vector<std::vector<bool>> find_uses(const fbs::ProgramT& program) {
   return used;
 }
 
-/// On a host slot a constant stays in the mapped file; to another memory its bytes go once.
+/// On a host slot a constant stays in the mapped file; to any other memory its bytes are copied once.
 Status place_constants(BoundProgram& bound) {
   const MappedProgram& file = bound.program->file();
   const auto used = find_uses(bound.description());
@@ -69,7 +69,7 @@ Status place_constants(BoundProgram& bound) {
     Device& device = *bound.devices[slot];
     std::vector<TensorView> views(file.constants.size());
     std::map<std::pair<void*, size_t>, std::byte*>
-        uploaded;  // by place in the file: equal bytes are stored once
+        uploaded;  // by offset in the file: equal bytes are stored once
     for (size_t i = 0; i < views.size(); ++i) {
       if (!used[slot][i]) continue;
       views[i] = file.constants[i].view();
@@ -123,7 +123,7 @@ Result<std::shared_ptr<const BoundProgram>> bind_program(const std::shared_ptr<c
   const int compiled_for = static_cast<int>(std::clamp(program->description().threads, 1u, cores));
   const int threads = options.threads > 0 ? options.threads : compiled_for;
   const std::string key = fmt::format("{}\n{}", threads, fmt::join(names, "\n"));
-  // Held while binding, so that two sessions that start at once do not load everything twice.
+  // Held while binding, so that two sessions starting at once do not load everything twice.
   std::lock_guard lock(program->bound_mutex_);
   std::weak_ptr<const BoundProgram>& known = program->bound_[key];
   if (std::shared_ptr<const BoundProgram> bound = known.lock()) return bound;

@@ -20,20 +20,20 @@ struct BindOptions {
 /// Immutable: any number of sessions run it at once.
 struct BoundProgram {
   std::shared_ptr<const LoadedProgram> program;
-  std::vector<std::shared_ptr<Device>> devices;  // one a slot
+  std::vector<std::shared_ptr<Device>> devices;  // one per slot
   std::vector<Buffer> memory;                    // of the constants on devices with a memory of their own
   std::vector<std::vector<TensorView>>
       constants;  // [slot][constant], in the slot's memory; no data: not used there
   std::vector<std::vector<TensorView>> region_constants;
-  std::vector<std::unique_ptr<Executable>> executables;  // one a region
+  std::vector<std::unique_ptr<Executable>> executables;  // one per region
   int threads = 1;
 
   const fbs::ProgramT& description() const { return program->description(); }
 };
 
 /// Bindings to the same devices with the same number of threads share one BoundProgram. Fails, naming slot,
-/// device or region, on an unknown or doubly named slot, a device that is not there or of another kind than
-/// the slot, when a backend cannot load its part, and when the program's file was changed in place.
+/// device or region, if a slot is unknown or named twice, a device is missing or of another kind than the
+/// slot, a backend cannot load its part, or the program's file was changed in place.
 Result<std::shared_ptr<const BoundProgram>> bind_program(const std::shared_ptr<const LoadedProgram>& program,
                                                          const BindOptions& options);
 

@@ -26,8 +26,8 @@ Lanes::Lanes(NoThreads, StepSchedule schedule, RunStep run_step)
       statuses_(schedule_.lanes.size()),
       failed_steps_(schedule_.lanes.size()) {}
 
-// Through a constructor that is done before the first thread starts: where a later one cannot, the destructor
-// ends the others.
+// Delegates to a constructor that is done before the first thread starts: if a later thread cannot start, the
+// destructor ends the others.
 Lanes::Lanes(StepSchedule schedule, RunStep run_step)
     : Lanes(NoThreads(), std::move(schedule), std::move(run_step)) {
   for (size_t lane = 1; lane < schedule_.lanes.size(); ++lane)

@@ -1,4 +1,4 @@
-// Runs the steps of a schedule, a thread a lane.
+// Runs the steps of a schedule, one thread per lane.
 #pragma once
 
 #include <atomic>
@@ -13,17 +13,18 @@
 namespace intarsia {
 
 /// Threads sleep between runs. One run at a time. `run_step` is called from several threads at once, for each
-/// step after all that it waits for, and does not throw; when a step fails, those not begun are left out.
+/// step after all that it waits for, and does not throw; when a step fails, steps that have not begun are
+/// skipped.
 class Lanes {
  public:
   using RunStep = std::function<Status(uint32_t step)>;
-  /// Throws std::system_error when the system gives no more threads.
+  /// Throws std::system_error when the system refuses more threads.
   Lanes(StepSchedule schedule, RunStep run_step);
   ~Lanes();
   Lanes(const Lanes&) = delete;
   Lanes& operator=(const Lanes&) = delete;
 
-  /// Of the failed steps the first in the program's order is the error.
+  /// The error is that of the first failed step in the program's order.
   Status run();
 
  private:
@@ -34,7 +35,7 @@ class Lanes {
 
   StepSchedule schedule_;
   RunStep run_step_;
-  // The number of the run in which a step (a lane) was done last; `run_` is the number of the run now.
+  // The number of the run in which a step (a lane) was last done; `run_` is the number of the current run.
   std::vector<std::atomic<uint32_t>> step_done_;
   std::vector<std::atomic<uint32_t>> lane_done_;
   std::atomic<uint32_t> run_{0};

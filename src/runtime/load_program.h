@@ -18,7 +18,7 @@ namespace intarsia {
 struct BoundProgram;
 
 /// Immutable and shared by all sessions. Its file stays open, and its constants mapped, as long as it lives;
-/// all else of it is a copy.
+/// everything else is a copy.
 class LoadedProgram {
  public:
   LoadedProgram(const LoadedProgram&) = delete;
@@ -26,7 +26,7 @@ class LoadedProgram {
 
   const MappedProgram& file() const { return file_; }
   const fbs::ProgramT& description() const { return file_.description; }
-  /// Who runs a region.
+  /// The backend that runs a region.
   const RunBackend& backend(size_t region) const { return backends_[backend_of_region_[region]]; }
   /// Address of an exported symbol of the program's code, or null.
   void* symbol(const std::string& name) const;
@@ -50,7 +50,7 @@ class LoadedProgram {
 };
 
 /// Fails, naming the file, when it is damaged, was made for another machine, or has regions of a backend that
-/// is not among `backends`; the error then names the operators concerned and what to install.
+/// is not among `backends`; the error then names the operators in question and what to install.
 Result<std::shared_ptr<const LoadedProgram>> load_program(const std::string& path,
                                                           std::span<const RunBackend> backends);
 

@@ -10,8 +10,8 @@ namespace intarsia {
 
 /// An input: the tensor's memory is read until the run returns. An opaque input has no tensor but an owner.
 ///
-/// An output: with data, the caller's buffer, of the output's dtype and shape. Without, the run makes the
-/// memory, sets dtype, shape and data, and `owner` keeps it alive; opaque outputs have an owner alone.
+/// An output: with data, the caller's buffer, of the output's dtype and shape. Without, the run allocates
+/// memory, sets dtype, shape and data, and `owner` keeps it alive; opaque outputs have only an owner.
 struct NamedTensor {
   std::string_view name;
   TensorView tensor;

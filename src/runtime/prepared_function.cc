@@ -31,7 +31,7 @@ PreparedFunction::PreparedFunction(const BoundProgram& program, const fbs::Funct
     prepare_value(values_[i], arenas);
     has_dynamic_ |= values_[i].is_dynamic();
   }
-  // Reserved at once: steps and values keep pointers into these two.
+  // Reserved up front: steps and values keep pointers into these two.
   size_t inputs = 0, outputs = 0;
   for (const auto& step : function.steps) {
     if (step->kind != fbs::StepKind::run) continue;
@@ -50,7 +50,7 @@ PreparedFunction::PreparedFunction(const BoundProgram& program, const fbs::Funct
   }
 }
 
-/// A pool serves one caller at a time: of lanes that run at once, only the caller's has it.
+/// A pool serves one caller at a time: of lanes that run at once, only the caller's uses it.
 void PreparedFunction::share_threads(const StepSchedule& schedule, ThreadPool* threads) {
   if (!schedule.overlaps) {
     for (PreparedStep& step : steps_) step.context.threads = threads;
@@ -108,13 +108,13 @@ void PreparedFunction::prepare_step(size_t number, std::span<std::byte* const> a
                             .workspace = arenas[region.slot] + about.workspace_offset};
 }
 
-/// What a backend handed over must be what the description promised to its readers.
+/// What a backend handed over must be what the description promised its readers.
 Status PreparedFunction::take_dynamic(uint32_t id) {
   ValueState& value = values_[id];
   Output& made = *value.writer;
   const TensorView& tensor = made.tensor;
   if (value.is_opaque()) {
-    if (made.owner == nullptr) return fail("it made no value for '{}'", value.about->name);
+    if (made.owner == nullptr) return fail("it produced no value for '{}'", value.about->name);
   } else {
     const std::vector<int64_t>& dims = value.about->dims;
     bool fits = tensor.dtype == static_cast<DType>(value.about->dtype) && checked_elements(tensor.shape) &&
@@ -122,7 +122,7 @@ Status PreparedFunction::take_dynamic(uint32_t id) {
     for (size_t i = 0; fits && i < dims.size(); ++i) fits = dims[i] < 0 || dims[i] == tensor.shape[i];
     fits = fits && (tensor.data != nullptr || tensor.bytes() == 0);
     if (!fits) {
-      return fail("it made {} {} for '{}', which is declared otherwise", dtype_name(tensor.dtype),
+      return fail("it produced {} {} for '{}', which is declared differently", dtype_name(tensor.dtype),
                   print_shape(tensor.shape), value.about->name);
     }
   }
@@ -156,7 +156,7 @@ Status PreparedFunction::run_copy(PreparedStep& step) {
     const Buffer made = TRY(step.target->allocate(bytes));
     to.set(TensorView{made.data(), from.view.dtype, from.view.shape}, made.memory());
   } else if (from.view.shape != to.view.shape) {
-    return fail("it has shape {}, planned was {}", print_shape(from.view.shape), print_shape(to.view.shape));
+    return fail("it has shape {}, planned as {}", print_shape(from.view.shape), print_shape(to.view.shape));
   }
   if (text) {
     copy_elements(from.view, to.view);

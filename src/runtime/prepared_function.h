@@ -1,4 +1,4 @@
-// A function made ready to run: every pointer that is known before a run is filled in once, so that a run
+// A function ready to run: every pointer that is known before a run is filled in once, so that a run only
 // patches the callers' buffers and walks the steps.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace intarsia {
 
-/// A value during a run: where it is now, and the places in step arguments that repeat it.
+/// A value during a run: where it is now, and the step arguments that repeat it.
 struct ValueState {
   const fbs::ValueT* about = nullptr;
   TensorView view;  // on the value's slot; data is null while a dynamically shaped value does not exist
@@ -28,7 +28,7 @@ struct ValueState {
   void set(const TensorView& tensor, std::shared_ptr<void> new_owner);
 };
 
-/// What a step does, ready to do.
+/// A step, ready to run.
 struct PreparedStep {
   fbs::StepKind kind = fbs::StepKind::run;
   uint32_t region = 0;                     // run
@@ -44,7 +44,7 @@ struct PreparedStep {
 
 class PreparedFunction {
  public:
-  /// Everything given outlives this. `arenas`: one a slot, in the slot's memory.
+  /// Everything given outlives this. `arenas`: one per slot, in the slot's memory.
   PreparedFunction(const BoundProgram& program, const fbs::FunctionT& function,
                    std::span<std::byte* const> arenas, ThreadPool* threads);
   ~PreparedFunction();
@@ -77,13 +77,14 @@ class PreparedFunction {
   std::vector<Input> inputs_;  // of all run steps, one after the other
   std::vector<Output> outputs_;
   std::vector<PreparedStep> steps_;
-  /// By slot copied to, from a device that is not in the host's memory either. One lane uses each.
+  /// Staging memory by destination slot, for sources outside the host's memory too. One lane uses each.
   std::vector<std::vector<std::byte>> staging_;
   std::unique_ptr<class ArgumentBinder> binder_;
   bool has_dynamic_ = false;
   DumpHook dump_;
   TraceCallback trace_;
-  std::unique_ptr<Lanes> lanes_;  // null: steps run one after the other; last, so that its threads end first
+  std::unique_ptr<Lanes>
+      lanes_;  // null: steps run one after the other; declared last, so that its threads end first
 };
 
 }  // namespace intarsia

@@ -1,4 +1,4 @@
-// How errors and reports speak of a region.
+// How errors and reports name a region.
 #pragma once
 
 #include <string>

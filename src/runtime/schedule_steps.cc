@@ -8,9 +8,8 @@
 namespace intarsia {
 namespace {
 
-/// Beyond that many steps the pairs are too many to look at, and overlap has little to add to what each step
-/// does.
-constexpr size_t most_steps = 4096;
+/// Beyond this many steps there are too many pairs to check, and overlap adds little to what each step does.
+constexpr size_t max_steps = 4096;
 
 struct Range {
   uint32_t slot = 0;
@@ -35,7 +34,7 @@ class Scheduler {
   StepSchedule schedule() {
     const size_t steps = function_.steps.size();
     assign_lanes();
-    if (schedule_.lanes.size() < 2 || steps > most_steps) return {};
+    if (schedule_.lanes.size() < 2 || steps > max_steps) return {};
     for (const auto& step : function_.steps) footprints_.push_back(footprint(*step));
     std::vector<std::vector<bool>> before(steps, std::vector<bool>(steps, false));  // transitive
     std::vector<uint32_t> last_of_lane(schedule_.lanes.size(), none);

@@ -1,4 +1,4 @@
-// Runs a bound program: buffers of its own, prepared steps, threads.
+// Runs a bound program: its own buffers, prepared steps, threads.
 #pragma once
 
 #include <functional>
@@ -19,8 +19,8 @@ class PreparedFunction;
 /// Called after each step with every value that it wrote, as a tensor in host memory.
 using DumpHook = std::function<void(const std::string& value, const TensorView& tensor)>;
 
-/// What a run did when, on which device; `kind` is "region", "copy" or "kernel" (within a region). The texts
-/// live for the call. Where devices overlap it is called from several threads at once.
+/// What a run did, when, and on which device; `kind` is "region", "copy" or "kernel" (within a region). The
+/// texts are valid during the call. Where devices overlap it is called from several threads at once.
 struct TraceEvent {
   std::string_view name, kind, device;
   int64_t begin_ns, end_ns;  // of a steady clock
@@ -32,23 +32,23 @@ using TraceCallback = std::function<void(const TraceEvent&)>;
 /// Move-only.
 class Session {
  public:
-  /// Fails when memory or threads are not to be had.
+  /// Fails when memory or threads cannot be allocated.
   static Result<Session> create(std::shared_ptr<const BoundProgram> program);
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
   ~Session();
 
-  /// Runs `function` (empty: the only one). Every input must be there; outputs that are not asked for are
+  /// Runs `function` (empty: the only one). Every input must be there; outputs that are not requested are
   /// computed and dropped. Inputs and outputs must not overlap. Allocates nothing and takes no lock when no
   /// value is dynamic, the outputs have memory, buffers are aligned to their element size, and all steps run
   /// on one device. Errors name the argument, or the region and its source nodes; the outputs' contents are
   /// then undefined.
   Status run(std::string_view function, std::span<const NamedTensor> inputs, std::span<NamedTensor> outputs);
 
-  /// For --dump: an empty function switches it off. With it, steps run one after the other.
+  /// For --dump: an empty function turns it off. With it, steps run one after the other.
   void set_dump(DumpHook dump);
 
-  /// For --trace: an empty function switches it off.
+  /// For --trace: an empty function turns it off.
   void set_trace(const TraceCallback& trace);
 
   const BoundProgram& program() const { return *program_; }
@@ -60,7 +60,7 @@ class Session {
   static Result<Session> prepare(std::shared_ptr<const BoundProgram> program);
   std::shared_ptr<const BoundProgram> program_;
   std::unique_ptr<ThreadPool> threads_;
-  std::vector<Buffer> arenas_;  // one a slot, shared by all functions
+  std::vector<Buffer> arenas_;  // one per slot, shared by all functions
   std::vector<std::unique_ptr<PreparedFunction>> functions_;
 };
 

@@ -26,7 +26,7 @@ class NobodyTarget : public Target {
   bool supports_device(const std::string& kind) const override { return kind == "cpu"; }
   Support supports(const Graph&, NodeId) const override { return Support::supported(); }
   Result<CompiledRegion> compile(const Graph&, const CompileOptions&) const override {
-    return fail("internal error: a region of no backend is compiled");
+    return fail("internal error: a region without a backend is compiled");
   }
 };
 

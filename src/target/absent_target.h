@@ -8,7 +8,7 @@
 
 namespace intarsia {
 
-/// A backend that is not there: refuses every node with `reason`, which says what to do.
+/// A backend that is not available: refuses every node with `reason`, which says what to do.
 std::unique_ptr<Target> make_absent_target(const std::string& name, const std::string& reason,
                                            bool is_framework);
 

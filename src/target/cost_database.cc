@@ -42,7 +42,7 @@ bool run(sqlite3* file, const char* sql) {
   return sqlite3_exec(file, sql, nullptr, nullptr, nullptr) == SQLITE_OK;
 }
 
-/// Of the file's format; 0: of a file that is new. Nothing when it cannot be read.
+/// The file's format; 0: the file is new. Nothing when it cannot be read.
 std::optional<int> read_version(sqlite3* file) {
   int version = 0;
   auto read = [](void* to, int, char** columns, char**) {
@@ -58,7 +58,7 @@ bool make_tables(sqlite3* file) {
   return run(file, "BEGIN IMMEDIATE") && run(file, schema) && run(file, stamp.c_str()) && run(file, "COMMIT");
 }
 
-/// With what is not yet written from its log into it, so that nothing is lost.
+/// Including what is only in its write-ahead log, so that nothing is lost.
 void move_away(const std::string& path) {
   std::error_code error;
   fs::rename(path, path + ".damaged", error);
@@ -66,7 +66,7 @@ void move_away(const std::string& path) {
   fs::remove(path + "-shm", error);
 }
 
-/// A statement that is given back with it.
+/// A statement, finalized by the destructor.
 class Statement {
  public:
   Statement(sqlite3* file, const char* sql) { sqlite3_prepare_v2(file, sql, -1, &statement_, nullptr); }
@@ -102,7 +102,7 @@ CostDatabase::CostDatabase(const std::string& folder, int busy_milliseconds)
   open(":memory:");
 }
 
-/// False for a file of another format alone.
+/// False only for a file of another format.
 bool CostDatabase::open_or_replace(const std::string& path) {
   path_ = path;
   Opened opened = open(path);
@@ -110,7 +110,7 @@ bool CostDatabase::open_or_replace(const std::string& path) {
     move_away(path);
     opened = open(path);
     if (opened == Opened::ready)
-      warning_ = fmt::format("{}: the file of measured times was damaged and is begun anew", path);
+      warning_ = fmt::format("{}: the file of measured times was damaged and is started over", path);
   }
   if (opened == Opened::ready || opened == Opened::other_format) return opened == Opened::ready;
   warn(sqlite3_errmsg(file_.get()));

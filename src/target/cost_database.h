@@ -1,6 +1,6 @@
 // Measured times, kept between compiles: an SQLite file that processes share. A time belongs to a machine
 // (its CPU and number of cores); those of other machines are left alone. Losing it costs time, never
-// correctness, so that trouble with the file is a warning.
+// correctness, so a problem with the file is only a warning.
 #pragma once
 
 #include <memory>
@@ -17,15 +17,15 @@ namespace intarsia {
 
 class CostDatabase {
  public:
-  /// `folder`/costs.sqlite, made when absent. A file of another format is left alone, and one of ours lies
-  /// beside it. One that is damaged is moved away and begun anew. One that cannot be used now (no room, no
-  /// rights, held by another process for more than `busy_milliseconds`) is left alone, and times live as long
-  /// as this object. `warning` says so.
+  /// `folder`/costs.sqlite, created if absent. A file of another format is left alone, and ours is created
+  /// next to it. A damaged one is moved away and started over. One that cannot be used now (no space, no
+  /// permission, locked by another process for more than `busy_milliseconds`) is left alone, and times live
+  /// as long as this object. `warning` says so.
   explicit CostDatabase(const std::string& folder, int busy_milliseconds = 10000);
 
   /// Nanoseconds of what `key` describes (any text; its digest is kept), or nothing.
   std::optional<int64_t> find(std::string_view key);
-  /// All or none of them; a key that is there is replaced. Where they cannot be kept, `warning` says so.
+  /// All or none of them; existing keys are replaced. If they cannot be kept, `warning` says so.
   void add(std::span<const std::pair<std::string, int64_t>> times);
 
   const std::string& warning() const { return warning_; }
@@ -37,7 +37,7 @@ class CostDatabase {
   void warn(const std::string& why);
 
   int busy_milliseconds_;
-  std::string path_;  // of the file; empty: there is none
+  std::string path_;  // of the file; empty: there is no file
   std::shared_ptr<sqlite3> file_;
   std::string machine_;
   std::string warning_;

@@ -22,14 +22,13 @@ struct Support {
   static Support refused(std::string because) { return {false, std::move(because)}; }
 };
 
-/// What making code came to, over all regions of a compile.
+/// What code generation took, over all regions of a compile.
 struct CodegenReport {
-  int kernels = 0;         // that code was made for, variants that were measured among them
+  int kernels = 0;         // that code was generated for, including variants that were measured
   double cpu_seconds = 0;  // of all
   std::string slowest;     // the kernel that took longest
   double slowest_seconds = 0;
-  std::vector<std::string>
-      given_up;  // kernels that took too long, and why; another way to compute them was taken
+  std::vector<std::string> given_up;  // kernels that took too long, and why; they are computed another way
 };
 
 struct CompileOptions {
@@ -38,20 +37,22 @@ struct CompileOptions {
   bool exact_math =
       false;               // direct arithmetic only; else errors up to 1e-4 of the largest output are allowed
   Tuner* tuner = nullptr;  // null: analytic choices
-  CodegenReport* codegen = nullptr;    // filled in where it is given
-  std::function<bool()> is_cancelled;  // asked several times a second while code is made; empty: never
+  CodegenReport* codegen = nullptr;    // filled in if given
+  std::function<bool()> is_cancelled;  // polled several times a second during code generation; empty: never
   Progress progress;                   // of compiling this region
-  bool keep_names = true;              // false: nothing that the run half gets tells names of the source
-  /// Gets the text of what each of the backend's steps made (Target::step_names); empty: nobody asks.
+  bool keep_names = true;              // false: nothing that the run half gets reveals names of the source
+  /// Receives the text of the result of each of the backend's steps (Target::step_names); empty: not
+  /// requested.
   std::function<void(std::string_view step, const std::string& text)> print_step = {};
 };
 
 /// What a region becomes.
 struct CompiledRegion {
-  std::string blob;               // opaque to all but the backend's run half
-  std::vector<Tensor> constants;  // weights as the run half wants them; stored once by content in the program
+  std::string blob;  // opaque to all but the backend's run half
+  std::vector<Tensor>
+      constants;  // weights as the run half wants them; equal ones are stored once in the program
   std::vector<std::string> object_files;  // bytes of ELF objects to link into the program
-  size_t workspace_bytes = 0;             // 64-byte aligned scratch that one run of the region needs
+  size_t workspace_bytes = 0;             // 64-byte aligned scratch memory that one run of the region needs
   int kernels = 0;                        // for the report
 };
 
@@ -61,24 +62,24 @@ class Target {
  public:
   virtual ~Target() = default;
   virtual std::string name() const = 0;
-  /// Version of the library behind it, for reports and cost keys.
+  /// Version of the underlying library, for reports and cost keys.
   virtual std::string version() const { return {}; }
-  /// Number of the code that it makes with one version of that library; another number, and times of its code
-  /// are worth nothing.
+  /// Version of the code that it generates with one version of that library; a new number invalidates
+  /// measured times of its code.
   virtual int code_generation() const { return 0; }
   /// True: programs with regions of it need a framework of this name where they run.
   virtual bool needs_framework() const { return false; }
-  /// True: its run half makes the memory of all its results itself, so they are adopted, not written in
+  /// True: its run half allocates the memory of all its results itself, so they are adopted, not written in
   /// place.
   virtual bool makes_outputs() const { return false; }
-  /// True: the user brought its kernels, so that nodes stay with it even where another backend is faster.
+  /// True: the user brought its kernels, so nodes stay with it even where another backend is faster.
   virtual bool is_users_own() const { return false; }
-  /// Can a value of this type, made by one region of it, be read by another one?
+  /// Can a value of this type, produced by one of its regions, be read by another one?
   virtual bool hands_over(const ValueType& type) const { return !type.opaque; }
   /// Device kinds ("cpu", "sim") that it can compile for.
   virtual bool supports_device(const std::string& kind) const = 0;
   virtual Support supports(const Graph& graph, NodeId node) const = 0;
-  /// (optional) Sets the output types of an operator that the op table lacks; leaves them as they are when it
+  /// (optional) Sets the output types of an operator that the op table lacks; leaves them as they are if it
   /// cannot.
   virtual Status infer_types(Graph& graph, NodeId node) const {
     (void)graph, (void)node;
@@ -87,7 +88,7 @@ class Target {
   /// (optional) The steps of compile, in order, whose results can be printed.
   virtual std::vector<std::string> step_names() const { return {}; }
   /// `region` is a complete graph whose inputs and outputs are the boundary, in the order in which the run
-  /// half gets them. Every node in it was said to be supported.
+  /// half gets them. Every node in it is supported.
   virtual Result<CompiledRegion> compile(const Graph& region, const CompileOptions& options) const = 0;
 };
 

@@ -1,4 +1,5 @@
-// What a backend needs to choose kernels by measurement, handed in by whoever wires measuring into compiling.
+// What a backend needs to choose kernels by measurement, passed in by the code that combines measuring and
+// compiling.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +21,10 @@ struct ByteRange {
   size_t begin = 0, end = 0;
 };
 
-/// Kernels to time, as a region that has no inputs and outputs.
+/// Kernels to time, as a region without inputs and outputs.
 struct KernelBatch {
   struct Uses {
-    std::vector<ByteRange> read;  // but for constants
+    std::vector<ByteRange> read;  // except for constants
     ByteRange written;
   };
   const CompiledRegion& region;
@@ -34,10 +35,10 @@ struct KernelBatch {
 struct Tuner {
   Tune effort = Tune::fast;
   CostDatabase* costs = nullptr;
-  /// Loads the batch's region and gives the nanoseconds of each kernel, in the order of calls: the least of
-  /// several rounds, so that between two runs of a kernel all the others ran. With threads, each of them
-  /// wrote its part of what the kernel reads, and the time ends when each has read its part of what was
-  /// written: as kernels before and behind would do.
+  /// Loads the batch's region and returns the nanoseconds of each kernel, in the order of calls: the minimum
+  /// over several rounds, so that all other kernels run between two runs of one. With threads, each of them
+  /// has written its part of what the kernel reads, and the clock stops when each has read its part of what
+  /// was written, as the kernels before and after would do.
   std::function<Result<std::vector<int64_t>>(const KernelBatch& batch, int threads)> time_kernels;
   /// Is there time left for another batch?
   std::function<bool()> may_go_on;

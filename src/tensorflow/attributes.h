@@ -1,6 +1,6 @@
-// AttrValue and the attributes of a node. What has a typed form of ours (integers, floats, strings, tensors,
-// lists of the first three) gets it; booleans, types, shapes, functions and other lists stay encoded, so that
-// writing what was read gives the same meaning.
+// AttrValue and the attributes of a node. What our attributes can type (integers, floats, strings, tensors,
+// lists of the first three) is typed; booleans, types, shapes, functions and other lists stay encoded, so
+// that writing what was read keeps its meaning.
 #pragma once
 
 #include <optional>
@@ -23,12 +23,12 @@ EncodedAttribute encode_types(const std::vector<int32_t>& data_types);
 EncodedAttribute encode_shape(const std::optional<SymbolicShape>& shape);
 EncodedAttribute encode_function(const std::string& name);
 
-/// The attribute when it is there and of this kind, else the given default. The number of a type, or 0.
+/// The attribute if it is there and of this kind, else the given default. The number of a type, or 0.
 bool get_bool(const Attributes& attributes, std::string_view name, bool otherwise);
 int32_t get_type(const Attributes& attributes, std::string_view name);
 DType get_dtype(const Attributes& attributes, std::string_view name, DType otherwise = DType::undefined);
 std::vector<int32_t> get_types(const Attributes& attributes, std::string_view name);
-/// Nothing when there is no such attribute; an unknown rank is nothing inside.
+/// Nothing if there is no such attribute; an unknown rank is an inner nothing.
 std::optional<std::optional<SymbolicShape>> get_shape(const Attributes& attributes, std::string_view name);
 /// Names of the functions that an attribute refers to: one, a list, or none.
 std::vector<std::string> get_functions(const AttributeValue& value);

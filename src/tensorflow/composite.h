@@ -22,7 +22,7 @@ struct Composite {
 };
 
 Status set_composite(Attributes& attributes, const Composite& composite);
-/// Nothing when the node is an ordinary one. Throws protozero::exception on malformed bytes.
+/// Nothing if the node is an ordinary one. Throws protozero::exception on malformed bytes.
 Result<std::optional<Composite>> get_composite(const Attributes& attributes);
 
 /// "@2" -> 2.

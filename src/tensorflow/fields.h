@@ -122,7 +122,7 @@ namespace map_entry {
 enum : uint32_t { key = 1, value = 2 };
 }
 
-/// Numbers of DataType that have no DType of ours.
+/// Numbers of DataType without a DType of ours.
 inline constexpr int32_t resource_type = 20, variant_type = 21;
 
 }  // namespace intarsia::tensorflow

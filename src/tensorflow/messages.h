@@ -36,7 +36,7 @@ struct FunctionDef {
   OpDef signature;
   std::vector<NodeDef> nodes;
   std::map<std::string, std::string> returns;  // result -> "node:output:0" or an argument
-  std::string_view bytes;                      // the message that it was read from
+  std::string_view bytes;                      // the message it was read from
 };
 
 struct GraphDef {
@@ -61,7 +61,7 @@ struct MetaGraph {
   std::vector<std::string> tags;
   std::string_view graph;
   std::map<std::string, SignatureDef> signatures;
-  std::string restore_op;         // node that sets the variables when the session loader is done
+  std::string restore_op;         // node that sets the variables at the end of the session loader
   std::string_view object_graph;  // a SavedObjectGraph (object_graph.h); empty in models of TensorFlow 1
 };
 
@@ -69,12 +69,11 @@ Result<NodeDef> read_node(std::string_view bytes);
 std::string write_node(const NodeDef& node, const std::map<std::string, std::string>& encoded_attributes);
 Result<GraphDef> read_graph(std::string_view bytes);
 Result<FunctionDef> read_function(std::string_view bytes);
-/// The function of a FunctionDefLibrary (its bytes) that an attribute names; none where it names not one, or
-/// the library lacks it.
+/// The function of a FunctionDefLibrary (its bytes) that an attribute names; none if it does not name exactly
+/// one, or the library lacks it.
 Result<std::optional<FunctionDef>> find_function(std::string_view library, const Attributes& attributes,
                                                  const char* attribute);
-/// With what `bytes`, if there are any, say beyond the fields of FunctionDef (results of control,
-/// statefulness).
+/// Keeps what `bytes`, if any, say beyond the fields of FunctionDef (control results, statefulness).
 Result<std::string> write_function(const FunctionDef& function);
 OpDef read_op(std::string_view bytes);
 std::vector<MetaGraph> read_saved_model(std::string_view bytes);

@@ -1,5 +1,5 @@
 // The objects (modules, layers, variables) of a SavedModel and of its checkpoint. Both name them alike: by
-// the names under which one holds another, from the root down.
+// the path of attribute names from the root.
 #pragma once
 
 #include <map>
@@ -20,7 +20,7 @@ struct TrackedObject {
 
 struct ObjectGraph {
   std::vector<TrackedObject> objects;  // the first is the root
-  /// Of a SavedModel: the objects that functions capture, in the order of their last arguments.
+  /// Of a SavedModel: the objects that functions capture, in the order of their trailing arguments.
   std::map<std::string, std::vector<uint32_t>> captures;
 };
 
@@ -30,9 +30,9 @@ ObjectGraph read_saved_objects(std::string_view bytes);
 ObjectGraph read_checkpoint_objects(std::string_view bytes);
 inline constexpr const char* checkpoint_graph_key = "_CHECKPOINTABLE_OBJECT_GRAPH";
 
-/// One of the shortest ways to each object; none to one that is not reached from the root.
+/// One of the shortest ways to each object; none to an object that cannot be reached from the root.
 std::vector<std::optional<ObjectPath>> find_paths(const ObjectGraph& graph);
-/// Null: nothing is there.
+/// Null: there is nothing.
 const TrackedObject* find_object(const ObjectGraph& graph, const ObjectPath& path);
 
 }  // namespace intarsia::tensorflow

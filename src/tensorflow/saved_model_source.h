@@ -1,4 +1,4 @@
-// What the importer asks of TensorFlow itself, handed in so that the importer needs no framework.
+// What the importer asks of TensorFlow itself, passed in so that the importer needs no framework.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace intarsia {
 
-/// A lookup table, by the node that makes its handle (HashTableV2, MutableHashTableV2).
+/// A lookup table, by the node that creates its handle (HashTableV2, MutableHashTableV2).
 struct SavedTable {
   std::string node;
   DType key = DType::undefined, value = DType::undefined;
@@ -28,25 +28,25 @@ struct SavedContents {
   std::vector<TableContents> tables;
 };
 
-/// A variable whose saved value only the objects of the model lead to.
+/// A variable whose saved value can be found only through the objects of the model.
 struct SavedVariable {
-  tensorflow::NodeDef handle;  // the node that makes its handle
+  tensorflow::NodeDef handle;  // the node that creates its handle
   tensorflow::ObjectPath path;
 };
 
 struct SavedModelFiles {
   std::string folder;
   std::vector<std::string> tags;
-  /// What TensorFlow's session loader leaves without a value: its list of variables lacks those of Keras
-  /// layers that a tf.Module holds.
+  /// Variables that TensorFlow's session loader leaves without a value: its list of variables lacks those of
+  /// Keras layers inside a tf.Module.
   std::vector<SavedVariable> unrestored;
 };
 
 struct TensorFlowSource {
   /// Names and types of an operator's inputs and outputs; null: TensorFlow has no such operator.
   std::function<Result<const tensorflow::OpDef*>(const std::string& op)> find_op;
-  /// Loads a SavedModel, whose variables are restored and whose initialisers run, and reads variables (by the
-  /// nodes that make their handles) and tables, in order.
+  /// Loads a SavedModel, whose variables are restored and whose initializers run, and reads variables (by the
+  /// nodes that create their handles) and tables, in order.
   std::function<Result<SavedContents>(const SavedModelFiles& files, const std::vector<std::string>& variables,
                                       const std::vector<SavedTable>& tables)>
       read_saved_model;

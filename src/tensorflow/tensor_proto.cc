@@ -14,10 +14,10 @@ namespace {
 using protozero::pbf_reader;
 using protozero::pbf_writer;
 
-constexpr int64_t most_elements_of_a_repeated_value = int64_t{1}
-                                                      << 28;  // a few bytes must not become terabytes
+constexpr int64_t max_elements_of_a_repeated_value = int64_t{1}
+                                                     << 28;  // a few bytes must not become terabytes
 
-/// A TensorProto's fields, unchecked; numbers as they stand, in the list of their kind.
+/// A TensorProto's fields, unchecked; numbers as stored, in the list of their kind.
 struct RawTensor {
   int32_t data_type = 0;
   std::optional<SymbolicShape> shape = SymbolicShape{};
@@ -90,7 +90,7 @@ RawTensor read_fields(std::string_view bytes) {
   return raw;
 }
 
-/// Writes `values`, then the last of them again and again.
+/// Writes `values`, then repeats the last one.
 template <typename To, typename From>
 Status fill(const std::vector<From>& values, std::span<To> to) {
   if (values.size() > to.size()) return fail("holds {} values for {} elements", values.size(), to.size());
@@ -164,7 +164,7 @@ Result<Tensor> read_tensor(std::string_view bytes) {
   const int64_t elements = TRY(checked_elements(*shape));
   const bool has_content = raw.content && !raw.content->empty() && dtype != DType::string;
   if (has_content ? static_cast<size_t>(elements) > raw.content->size()
-                  : elements > most_elements_of_a_repeated_value) {
+                  : elements > max_elements_of_a_repeated_value) {
     return fail("a tensor of shape {} is larger than its data", print_shape(*shape));
   }
   Tensor tensor(dtype, *shape);

@@ -10,7 +10,7 @@
 
 namespace intarsia::tensorflow {
 
-/// Reads a serialised TensorProto of numbers, booleans or strings; values that the message leaves out repeat
+/// Reads a serialized TensorProto of numbers, booleans or strings; values that the message omits repeat
 /// its last one. Throws protozero::exception on malformed bytes.
 Result<Tensor> read_tensor(std::string_view bytes);
 /// Numbers as their bytes in `tensor_content`. Fails for a dtype that TensorFlow lacks.

@@ -55,8 +55,8 @@ Status depthwise(Translation& t) {
   return {};
 }
 
-/// The gradient of a convolution by its input: a transposed convolution. Inputs: output sizes, weights,
-/// image.
+/// The gradient of a convolution with respect to its input: a transposed convolution. Inputs: output sizes,
+/// weights, image.
 Status transposed_convolution(Translation& t, int64_t spatial) {
   const Layout layout = TRY(read_layout(t, spatial));
   const Shape output = TRY(t.integers(0)), weights = TRY(t.shape(1)), image = TRY(t.shape(2));

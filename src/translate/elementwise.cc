@@ -7,7 +7,7 @@
 namespace intarsia {
 namespace {
 
-/// The operator of ours that does the same with the same inputs.
+/// Our operator that does the same with the same inputs.
 template <const char* op>
 Status same(Translation& t) {
   t.give(0, t.make(op, t.inputs()));
@@ -36,7 +36,7 @@ Status alias_all(Translation& t) {
   return {};
 }
 
-/// The declared shape is a check that compile time has made when the input's shape is known.
+/// The declared shape is only a check, done here at compile time if the input's shape is known.
 Status ensure_shape(Translation& t) {
   const Shape shape = TRY(t.shape(0));
   const auto wanted = tensorflow::get_shape(t.attributes(), "shape");
@@ -45,7 +45,7 @@ Status ensure_shape(Translation& t) {
     for (size_t i = 0; fits && i < shape.size(); ++i)
       fits = !(**wanted)[i].is_number() || (**wanted)[i].value == shape[i];
     if (!fits)
-      return fail("its input has shape {}, it demands {}", print_shape(shape), print_shape(**wanted));
+      return fail("its input has shape {}, it requires {}", print_shape(shape), print_shape(**wanted));
   }
   return identity(t);
 }
@@ -58,7 +58,7 @@ Status cast(Translation& t) {
   return {};
 }
 
-/// Truncates for integers, as Div of the standard does.
+/// Truncates for integers, as ONNX Div does.
 Status divide(Translation& t) {
   t.give(0, t.make("Div", t.inputs()));
   return {};

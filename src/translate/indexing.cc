@@ -7,8 +7,8 @@
 namespace intarsia {
 namespace {
 
-/// Indices outside of the axis give zeros there on a GPU and an error on a CPU; they are not given by sane
-/// models.
+/// In TensorFlow, indices outside of the axis give zeros on a GPU and an error on a CPU; sane models have
+/// none.
 Status gather(Translation& t) {
   const int64_t rank = TRY(t.rank(0));
   const int64_t axis = t.input_count() > 2 ? TRY(normal_axis(TRY(t.integer(2)), rank)) : 0;
@@ -41,7 +41,7 @@ Status scatter_update(Translation& t) { return scatter_into(t, "none"); }
 Status scatter_add(Translation& t) { return scatter_into(t, "add"); }
 
 /// Inputs: indices, depth, value on, value off. An index outside of the depth gives a row of off values;
-/// negative ones count from the end here, so they are moved out of range first.
+/// negative ones count from the end in ours, so they are moved out of range first.
 Status one_hot(Translation& t) {
   const int64_t depth = TRY(t.integer(1));
   const ValueId indices = t.cast(t.input(0), DType::i64), zero = t.make_scalar(DType::i64, 0);
@@ -66,14 +66,14 @@ Status top_k(Translation& t, int64_t k) {
 Status top_k_v1(Translation& t) { return top_k(t, t.attributes().get_int("k", 1)); }
 Status top_k_v2(Translation& t) { return top_k(t, TRY(t.integer(1))); }
 
-/// Keeps a band round the diagonal of the last two axes.
+/// Keeps a band around the diagonal of the last two axes.
 Status matrix_band_part(Translation& t) {
   const Shape shape = TRY(t.shape(0));
   const int64_t lower = TRY(t.integer(1)), upper = TRY(t.integer(2));
   if (shape.size() < 2) return fail("of rank {}", shape.size());
   const int64_t rows = shape[shape.size() - 2], columns = shape[shape.size() - 1];
-  constexpr int64_t most_elements = 1 << 24;
-  if (rows * columns > most_elements) return fail("of {} elements", rows * columns);
+  constexpr int64_t max_elements = 1 << 24;
+  if (rows * columns > max_elements) return fail("of {} elements", rows * columns);
   Tensor mask(DType::boolean, {rows, columns});
   for (int64_t i = 0; i < rows; ++i) {
     for (int64_t j = 0; j < columns; ++j) {

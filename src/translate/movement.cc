@@ -9,7 +9,7 @@ namespace intarsia {
 namespace {
 
 Status reshape(Translation& t) {
-  // Zero is a size there, a copied size here unless said otherwise.
+  // Zero is a size in TensorFlow, a copied size in ours unless allowzero is set.
   const ValueId shape =
       t.is_constant(1) ? t.make_integers(TRY(t.integers(1))) : t.cast(t.input(1), DType::i64);
   t.give(0, t.make("Reshape", {t.input(0), shape}, {{"allowzero", int64_t{1}}}));
@@ -66,7 +66,7 @@ Status pack(Translation& t) {
   return {};
 }
 
-/// Parts of these sizes along the axis, one an output.
+/// Parts of these sizes along the axis, one per output.
 Status split_into(Translation& t, ValueId value, int64_t axis, const std::vector<int64_t>& sizes,
                   bool drop_axis) {
   const std::vector<ValueId> parts =
@@ -80,14 +80,14 @@ Status split_into(Translation& t, ValueId value, int64_t axis, const std::vector
   return {};
 }
 
-constexpr int64_t most_parts = 1 << 16;
+constexpr int64_t max_parts = 1 << 16;
 
 Status unpack(Translation& t) {
   const Shape shape = TRY(t.shape(0));
   const int64_t axis =
       TRY(normal_axis(t.attributes().get_int("axis", 0), static_cast<int64_t>(shape.size())));
   const int64_t parts = shape[static_cast<size_t>(axis)];
-  if (parts != t.attributes().get_int("num", parts) || parts > most_parts)
+  if (parts != t.attributes().get_int("num", parts) || parts > max_parts)
     return fail("{} parts, its attribute says {}", parts, t.attributes().get_int("num", parts));
   return split_into(t, t.input(0), axis, std::vector<int64_t>(static_cast<size_t>(parts), 1), true);
 }
@@ -96,7 +96,7 @@ Status split(Translation& t) {
   const Shape shape = TRY(t.shape(1));
   const int64_t axis = TRY(normal_axis(TRY(t.integer(0)), static_cast<int64_t>(shape.size())));
   const int64_t parts = t.attributes().get_int("num_split", 1), size = shape[static_cast<size_t>(axis)];
-  if (parts < 1 || parts > most_parts || size % parts != 0)
+  if (parts < 1 || parts > max_parts || size % parts != 0)
     return fail("{} elements into {} parts", size, parts);
   return split_into(t, t.input(1), axis, std::vector<int64_t>(static_cast<size_t>(parts), size / parts),
                     false);
@@ -135,7 +135,7 @@ Status pad_v2(Translation& t) {
   return {};
 }
 
-/// SYMMETRIC repeats the border element, which Pad here cannot: reflect by slices would be needed.
+/// SYMMETRIC repeats the border element, which our Pad cannot do: it would take slices and reversals.
 Status mirror_pad(Translation& t) {
   const std::string mode = t.attributes().get_string("mode", "");
   if (mode != "REFLECT") return fail("in mode {}", mode);
@@ -175,7 +175,7 @@ Status lin_space(Translation& t) {
   return {};
 }
 
-/// Shape arithmetic is i32 there, i64 here.
+/// Shape arithmetic is i32 in TensorFlow, i64 in ours.
 ValueId as_wanted(Translation& t, ValueId value) {
   const DType type = tensorflow::get_dtype(t.attributes(), "out_type", DType::i32);
   return type == DType::i64 ? value : t.cast(value, type);

@@ -29,7 +29,7 @@ Status log_softmax(Translation& t) {
   return {};
 }
 
-/// Over channels, which are last; alpha counts per element there, over the whole window here.
+/// Over channels, which are last; alpha is per element in TensorFlow, for the whole window in ours.
 Status lrn(Translation& t) {
   if (TRY(t.rank(0)) != 4) return fail("of rank {}", TRY(t.rank(0)));
   const Layout layout{2, true};

@@ -1,4 +1,4 @@
-// Recurrent layers of Keras, which the importer recognises (import/recognise_recurrence.h).
+// Recurrent layers of Keras, which the importer recognizes (import/recognize_recurrence.h).
 #include <algorithm>
 
 #include "translate/rules.h"
@@ -23,7 +23,7 @@ Result<Inputs> find_inputs(const Translation& t, size_t states) {
   return inputs;
 }
 
-/// The loop must run over all of its input: what it leaves out is not ours to guess.
+/// The loop must run over all of its input: a partial one has no translation.
 Status check_steps(const Translation& t, const Inputs& inputs) {
   const Shape x = TRY(t.shape(0));
   if (x.size() != 3 || x[0] == 0) return fail("over a sequence of shape {}", print_shape(x));
@@ -32,7 +32,7 @@ Status check_steps(const Translation& t, const Inputs& inputs) {
   return steps == x[0] ? Status() : fail("over {} of {} steps", steps, x[0]);
 }
 
-/// [in, gates * units], gates as there -> [1, gates * units, in], gates in this order.
+/// [in, gates * units], gates in TensorFlow's order -> [1, gates * units, in], gates in this order.
 ValueId gate_rows(Translation& t, ValueId kernel, int64_t units, const std::vector<int64_t>& order) {
   const std::vector<ValueId> gates =
       t.make_several("Split", {kernel, t.make_integers(std::vector<int64_t>(order.size(), units))},
@@ -54,8 +54,8 @@ ValueId gate_bias(Translation& t, ValueId bias, int64_t units, const std::vector
   return t.make("Concat", sorted, {{"axis", int64_t{1}}});
 }
 
-/// Results of the standard's layer with one direction: all h [steps, 1, batch, units], last h and c [1,
-/// batch, units].
+/// Results of the ONNX layer with one direction: all h [steps, 1, batch, units], last h and c [1, batch,
+/// units].
 void give_results(Translation& t, const std::vector<ValueId>& results) {
   const bool last_only = t.attributes().get_int("last_only", 0) != 0;
   if (t.wants_output(0))
@@ -65,7 +65,7 @@ void give_results(Translation& t, const std::vector<ValueId>& results) {
   }
 }
 
-/// Gates are i, f, g, o there and i, o, f, g here.
+/// Gates are i, f, g, o in TensorFlow and i, o, f, g in ONNX.
 Status lstm(Translation& t) {
   const Inputs inputs = TRY(find_inputs(t, 2));
   TRY(check_steps(t, inputs));

@@ -6,7 +6,7 @@
 namespace intarsia {
 namespace {
 
-/// Axes stand in input 1; none of them: nothing is reduced.
+/// Input 1 holds the axes; none: nothing is reduced.
 Status reduce(Translation& t, const char* op, ValueId x) {
   std::vector<int64_t> axes = TRY(t.integers(1));
   const int64_t rank = TRY(t.rank(0));

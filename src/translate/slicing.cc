@@ -23,7 +23,7 @@ Status slice(Translation& t) {
   return {};
 }
 
-/// A strided slice's specification, one entry an axis that it names.
+/// A strided slice's specification, one entry per axis that it names.
 struct Specification {
   std::vector<int64_t> begins, ends, strides;
   int64_t begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_mask;
@@ -40,14 +40,14 @@ Result<Specification> read_specification(const Translation& t) {
                      a.get_int("ellipsis_mask", 0),
                      a.get_int("new_axis_mask", 0),
                      a.get_int("shrink_axis_mask", 0)};
-  constexpr size_t most_axes = 32;
-  if (spec.begins.size() > most_axes || spec.ends.size() != spec.begins.size() ||
+  constexpr size_t max_axes = 32;
+  if (spec.begins.size() > max_axes || spec.ends.size() != spec.begins.size() ||
       spec.strides.size() != spec.begins.size())
-    return fail("begins, ends and strides of unlike lengths");
+    return fail("begins, ends and strides differ in length");
   return spec;
 }
 
-/// Numpy's indexing: first the ranges, then the axes that go, then those that come.
+/// Numpy's indexing: first the ranges, then the removed axes, then the new ones.
 Status strided_slice(Translation& t) {
   const Specification spec = TRY(read_specification(t));
   const Shape shape = TRY(t.shape(0));

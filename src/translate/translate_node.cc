@@ -27,7 +27,7 @@ const std::map<std::string_view, TranslationRule>& all_rules() {
 Status translate_into(const Graph& from, const Node& node, Graph& to, ValueMap& values) {
   const auto rule = all_rules().find(node.op);
   if (rule == all_rules().end()) return fail("TensorFlow's {} has no translation", node.op);
-  if (std::ranges::find(node.inputs, no_value) != node.inputs.end()) return fail("an input is left out");
+  if (std::ranges::find(node.inputs, no_value) != node.inputs.end()) return fail("an input is omitted");
   Translation translation(from, node, to, values);
   const size_t first_made = to.nodes.size();
   try {
@@ -44,13 +44,13 @@ Status translate_into(const Graph& from, const Node& node, Graph& to, ValueMap& 
   return {};
 }
 
-/// An output of the new graph must be made by a node of it, once, and has the source's name.
+/// An output of the new graph must be produced by one of its nodes, once, and has the source's name.
 ValueId make_output(Graph& to, ValueId value, const std::string& name) {
   const bool needs_copy =
       to.value(value).producer == no_node || std::ranges::find(to.outputs, value) != to.outputs.end();
   if (needs_copy) {
     if (to.value(value).name == name)
-      to.value(value).name += "/source";  // a constant that is an output and read inside, too
+      to.value(value).name += "/source";  // a constant that is an output and also read inside
     Node copy{name, "Identity", "", translated_opset, {value}, {to.add_value(name)}, {}, {}};
     value = copy.outputs[0];
     to.add_node(std::move(copy));
@@ -90,13 +90,13 @@ Result<Graph> translate_graph(const Graph& graph) {
     to.inputs.push_back(values[input]);
   }
   for (const Node& node : graph.nodes) {
-    if (!is_tensorflow(node)) return fail("node '{}' ({}) is no operator of TensorFlow", node.name, node.op);
+    if (!is_tensorflow(node)) return fail("node '{}' ({}) is not a TensorFlow operator", node.name, node.op);
     TRY(with_context(translate_into(graph, node, to, values), "node '{}' ({})", node.name, node.op));
   }
   for (ValueId output : graph.outputs) {
     const Value& value = graph.value(output);
     if (auto at = values.find(output); at == values.end()) {
-      if (!value.constant) return fail("output '{}' is made by no node", value.name);
+      if (!value.constant) return fail("no node produces output '{}'", value.name);
       values[output] = to.add_constant(value.name + "/constant", *value.constant);
     }
     to.outputs.push_back(make_output(to, values.at(output), value.name));

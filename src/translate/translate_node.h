@@ -12,8 +12,8 @@ namespace intarsia {
 /// True for nodes of TensorFlow models: domain "tensorflow".
 bool is_tensorflow(const Node& node);
 
-/// The node as a small graph: its inputs are those that are no constants, its outputs the node's (all that
-/// are there, in order), by the same names. Fails with the reason when the operator, these attributes or
+/// The node as a small graph: its inputs are those that are not constants, its outputs the node's (all that
+/// exist, in order), with the same names. Fails with the reason when the operator, these attributes or
 /// unknown shapes have no translation.
 ///   Conv2D(x: NHWC, w: HWIO)   ->   Transpose(Conv(Transpose(x), Transpose(w)))
 Result<Graph> translate_node(const Graph& graph, NodeId node);

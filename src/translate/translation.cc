@@ -33,12 +33,12 @@ const ValueType& Translation::type(size_t i) const {
 
 Result<Shape> Translation::shape(size_t i) const {
   if (std::optional<Shape> shape = type(i).fixed_shape()) return *shape;
-  return fail("the shape of its input {} is known at run time only", i);
+  return fail("the shape of its input {} is known only at run time", i);
 }
 
 Result<int64_t> Translation::rank(size_t i) const {
   if (type(i).shape) return static_cast<int64_t>(type(i).shape->size());
-  return fail("the rank of its input {} is known at run time only", i);
+  return fail("the rank of its input {} is known only at run time", i);
 }
 
 bool Translation::is_constant(size_t i) const {
@@ -47,7 +47,7 @@ bool Translation::is_constant(size_t i) const {
 
 Result<Tensor> Translation::constant(size_t i) const {
   if (is_constant(i)) return *from_.value(node_.inputs[i]).constant;
-  return fail("its input {} is known at run time only", i);
+  return fail("its input {} is known only at run time", i);
 }
 
 Result<std::vector<int64_t>> Translation::integers(size_t i) const {

@@ -14,7 +14,7 @@ namespace intarsia {
 /// Opset version that translated nodes are written for.
 inline constexpr int translated_opset = 21;
 
-/// Values of one graph as values of another.
+/// Maps values of one graph to values of another.
 using ValueMap = std::map<ValueId, ValueId>;
 
 class Translation {
@@ -29,7 +29,7 @@ class Translation {
   size_t input_count() const { return node_.inputs.size(); }
   bool wants_output(size_t i) const { return has_output(node_, i); }
 
-  /// The input in the new graph; none when the node has not so many, which lacks_input then tells.
+  /// The input in the new graph; none if the node has fewer, which lacks_input then reports.
   ValueId input(size_t i);
   bool lacks_input() const { return lacks_input_; }
   std::vector<ValueId> inputs(size_t first = 0);
@@ -43,7 +43,7 @@ class Translation {
   Result<int64_t> integer(size_t i) const;
   bool is_constant(size_t i) const;
 
-  /// Adds a node of the standard domain and gives its (first) output.
+  /// Adds a node of the standard domain and returns its (first) output.
   ValueId make(const std::string& op, std::vector<ValueId> inputs, NamedAttributes attributes = {});
   std::vector<ValueId> make_several(const std::string& op, std::vector<ValueId> inputs, size_t outputs,
                                     NamedAttributes attributes = {});
@@ -69,7 +69,7 @@ class Translation {
 /// Adds nodes that compute what the node does, or fails with the reason why it has no translation.
 using TranslationRule = Status (*)(Translation&);
 
-/// "-1" of a tensor of rank 4 is 3; fails outside of the rank.
+/// "-1" of a tensor of rank 4 is 3; fails out of range.
 Result<int64_t> normal_axis(int64_t axis, int64_t rank);
 
 }  // namespace intarsia

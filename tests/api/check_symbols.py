@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A library shows the C API and nothing else, and needs nothing but the C and C++ runtime.
+"""A library exports only the C API, and needs only the C and C++ runtime.
 
 tests/api/check_symbols.py build/lib/libintarsia.so
 

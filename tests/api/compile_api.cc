@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder that goes with the process.
+/// A folder that is removed at the end of the process.
 class Folder {
  public:
   Folder() { fs::create_directories(path_); }
@@ -144,7 +144,7 @@ TEST(CompileApi, ChecksWithGivenInputs) {
 class Peers : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(All, Peers, testing::Values("onnxruntime", "openvino"));
 
-TEST_P(Peers, ComputeAgainAndAgain) {
+TEST_P(Peers, ComputeRepeatedly) {
   const auto& compiler = intarsia::Compiler::get();
   std::vector<float> x = {1, 2, 3, 4};
   intarsia::Peer peer = compiler.open_peer(GetParam(), "", scale_model(2), 1, {{"x", {x.data(), {4}}}});
@@ -179,7 +179,7 @@ TEST_P(Peers, ErrorsSayWhatIsWrong) {
   EXPECT_NE(absent.find("nowhere.onnx"), std::string::npos);
 }
 
-TEST(CompileApi, AStrangerIsNoPeer) {
+TEST(CompileApi, AnUnknownRuntimeIsRefused) {
   const std::string message =
       message_of([] { intarsia::Compiler::get().open_peer("tvm", "", "a.onnx", 1, {}); });
   EXPECT_EQ(message, "no runtime 'tvm' to compare with; want onnxruntime, openvino or tensorflow");
@@ -198,7 +198,7 @@ TEST(CompileApi, ComparesTensors) {
   EXPECT_NE(other.json.find("element 3 is 4, want 4.0999"), std::string::npos) << other.json;
 }
 
-TEST(CompileApi, ACancelledCompileHasAKindOfItsOwn) {
+TEST(CompileApi, ACancelledCompileHasItsOwnKind) {
   intarsia::CompileOptions options;
   options.is_cancelled = [] { return true; };
   try {

@@ -1,4 +1,4 @@
-"""A C program compiled against the first version of the headers runs with the libraries of today.
+"""A C program compiled against the first version of the headers runs with the current libraries.
 
 Covers: src/api/ struct_sizes.h run_api.cc run_api_describe.cc compile_api.cc
 """

@@ -10,7 +10,7 @@
 #include "api/run_backends.h"
 #include "tests/support/runtime_support.h"
 
-// Last: programs include this or the library's inside, never both, and names such as Session are in both.
+// Last: programs include this or the library's internals, never both, and names such as Session are in both.
 #include <intarsia/intarsia.hpp>
 
 std::span<const intarsia::RunBackend> intarsia::run_backends() {
@@ -21,7 +21,7 @@ std::span<const intarsia::RunBackend> intarsia::run_backends() {
 namespace intarsia::test {
 namespace {
 
-// The wrapper's names hide behind those of the library's inside, which a test includes too.
+// The wrapper's names clash with those of the library's internals, which a test includes too.
 namespace api = ::intarsia::v1;
 
 std::string message(intarsia_error* error) {
@@ -177,7 +177,7 @@ TEST_F(ApiTest, TwoThreadsInOneSessionNeverMeet) {
 TEST_F(ApiTest, Describes) {
   intarsia_program* program = nullptr;
   ProgramMaker maker = small_program();
-  maker.late_output("list", {}, DType::undefined);
+  maker.dynamic_output("list", {}, DType::undefined);
   maker.run("make", {0}, {static_cast<uint32_t>(maker.function().values.size() - 1)});
   ASSERT_EQ(message(intarsia_program_load(write(maker).c_str(), &program)), "none");
   intarsia_program_info info{};
@@ -216,8 +216,8 @@ TEST_F(ApiTest, StringsCross) {
 TEST_F(ApiTest, SequencesCross) {
   ProgramMaker maker;
   const uint32_t list = maker.input("list", {}, DType::undefined);
-  const uint32_t inside = maker.late_output("inside", {-1});
-  const uint32_t again = maker.late_output("again", {}, DType::undefined);
+  const uint32_t inside = maker.dynamic_output("inside", {-1});
+  const uint32_t again = maker.dynamic_output("again", {}, DType::undefined);
   maker.run("open", {list}, {inside});
   maker.run("make", {inside}, {again});
   auto session = api::Program::load(write(maker)).bind();
@@ -275,7 +275,7 @@ TEST_F(ApiTest, BadArgumentsAreErrors) {
   EXPECT_HAS(run(bad), "unknown dtype 77");
   bad = x;
   bad.kind = INTARSIA_SEQUENCE;
-  EXPECT_HAS(run(bad), "input 'x' is no tensor");
+  EXPECT_HAS(run(bad), "input 'x' is not a tensor");
   EXPECT_HAS(message(intarsia_session_run(session.get(), nullptr, nullptr, 1, nullptr, 0)),
              "1 inputs at a null pointer");
   EXPECT_HAS(message(intarsia_session_run(nullptr, nullptr, nullptr, 0, nullptr, 0)),

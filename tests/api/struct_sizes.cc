@@ -27,7 +27,7 @@ namespace {
 TEST(StructSizes, WhatAnOlderHeaderLacksIsZero) {
   struct {
     First first{sizeof(First), 7};
-    int64_t behind = 99;
+    int64_t after = 99;
   } older;
   const auto read = read_struct(reinterpret_cast<const Grown&>(older.first), "the options");
   ASSERT_TRUE(read);
@@ -38,12 +38,12 @@ TEST(StructSizes, WhatAnOlderHeaderLacksIsZero) {
 TEST(StructSizes, AnOlderHeadersStructIsFilledToItsEnd) {
   struct {
     First first{sizeof(First), 0};
-    int64_t behind = 99;
+    int64_t after = 99;
   } older;
   ASSERT_TRUE(fill_struct(reinterpret_cast<Grown*>(&older.first), Grown{sizeof(Grown), 1, 2}));
   EXPECT_EQ(older.first.a, 1);
   EXPECT_EQ(older.first.struct_size, sizeof(First));
-  EXPECT_EQ(older.behind, 99);
+  EXPECT_EQ(older.after, 99);
 }
 
 TEST(StructSizes, ANewerHeadersFieldIsRefusedOnlyWhereItIsSet) {

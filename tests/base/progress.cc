@@ -40,7 +40,7 @@ TEST(Progress, MoreWorkMakesItSlower) {
   EXPECT_EQ(shown, (Shown{{"a", 0.5}, {"b", 0.625}, {"c", 1}}));
 }
 
-TEST(Progress, WhatNobodyExpectedTakesHalf) {
+TEST(Progress, UnexpectedWorkTakesHalf) {
   Shown shown;
   const Progress all = record(shown);
   all.did("a");

@@ -1,4 +1,4 @@
-// Every task runs once, whoever of the workers comes in time.
+// Every task runs once, whichever workers come in time.
 //
 // Covers: src/base/ thread_pool.cc
 #include "base/thread_pool.h"

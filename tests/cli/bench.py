@@ -24,7 +24,7 @@ def check_times(result):
     assert result["rounds"] >= 3 and result["runs"] >= 10 * result["rounds"]
 
 
-def test_model_alone(tmp_path):
+def test_only_a_model(tmp_path):
     report = call_json("bench", save_small(tmp_path / "small.onnx"), *QUICK)
     assert report["program"] is None and report["threads"] == 1
     assert report["inputs"] == [{"name": "x", "dtype": "f32", "shape": [2, 3, 8, 8], "filled": True}]
@@ -76,7 +76,7 @@ def test_mismatch_is_an_error(tmp_path, peer):
     other = save_small(tmp_path / "other.onnx", scale=2.0)
     report = call_json("bench", program, "--model", other, "--against", peer, *QUICK, status=1)
     assert not report["results"][1]["outputs"][0]["ok"]
-    assert f"output 'y' is not that of {peer}" in error_of(
+    assert f"output 'y' differs from that of {peer}" in error_of(
         "bench", program, "--model", other, "--against", peer, *QUICK
     )
 
@@ -94,7 +94,7 @@ def test_wrong_usage(tmp_path):
         "bench", model, "--against", "nobody", status=2
     )
     assert "--model" in error_of("bench", model, "--model", model, status=2)
-    assert "is compiled already" in error_of("bench", program, "--shape", "x=1x3x8x8", status=2)
+    assert "is already compiled" in error_of("bench", program, "--shape", "x=1x3x8x8", status=2)
 
 
 @pytest.mark.parametrize("peer", PEERS)
@@ -112,7 +112,7 @@ def test_absent_runtime(tmp_path, peer):
         env={variable: "/nowhere/x.so", "TMPDIR": str(temporary)},
     )
     assert peer in message and f"{variable} is '/nowhere/x.so'" in message
-    assert not list(temporary.iterdir())  # of a failed bench, too, nothing is left
+    assert not list(temporary.iterdir())  # a failed bench leaves nothing behind either
 
 
 def test_a_runtime_that_dies(tmp_path):

@@ -1,4 +1,4 @@
-"""`intarsia check` when the program is wrong: who is to blame, and how a model's own sensitivity shows.
+"""`intarsia check` when the program is wrong: the node to blame, and how a model's own sensitivity shows.
 
 Covers: cli/ check.cc
 src/measure/ check_model.cc nudge_inputs.cc report_check.cc bisect_model.cc
@@ -57,7 +57,7 @@ def test_bisect_of_a_model_with_foreign_operators(tmp_path):
 
 
 def save_signature(folder):
-    """A table, a variable, strings, and Softsign, of which a wrong kernel is made."""
+    """A table, a variable, strings, and Softsign, which gets a wrong kernel."""
     import tensorflow as tf
 
     module = tf.Module()
@@ -105,7 +105,7 @@ def test_bisect_of_tensorflow_models(tmp_path, save_model):
 
 
 def test_bisect_of_a_program_compiles_its_model(tmp_path):
-    """A program of another model: the model that it names is right, and the mismatch shows all the same."""
+    """A program of another model: the model that it names is right, and the mismatch shows anyway."""
     call("compile", save_chain(tmp_path / "chain.onnx"), "-o", tmp_path / "chain.so")
     report = call_json(
         "check",
@@ -118,7 +118,7 @@ def test_bisect_of_a_program_compiles_its_model(tmp_path):
     assert not report["outputs"][0]["ok"] and report["first_bad_node"] is None
     (warning,) = report["warnings"]
     assert (
-        "compiled anew, is right in every value" in warning and "name the model, with the options" in warning
+        "compiled again, is right in every value" in warning and "name the model, with the options" in warning
     )
 
 
@@ -149,7 +149,7 @@ def test_a_mismatch_shows_when_bisect_cannot_finish(tmp_path):
     done = call(
         "check", model, "--kernels", wrong_kernel(tmp_path, "com.microsoft", "Gelu"), "--bisect", status=1
     )
-    assert "NOT OK" in done.stdout and "output 'y' is not that of onnxruntime" in done.stderr
+    assert "NOT OK" in done.stdout and "output 'y' differs from that of onnxruntime" in done.stderr
     assert "warning: --bisect found no node: " in done.stdout and "one model has one version" in done.stdout
 
 
@@ -177,7 +177,7 @@ def save_chaotic(path):
     )
 
 
-def test_an_ill_conditioned_model_is_told_from_a_wrong_program(tmp_path):
+def test_an_ill_conditioned_model_is_distinguished_from_a_wrong_program(tmp_path):
     report = call_json("check", save_chaotic(tmp_path / "chaotic.onnx"), status=1)
     y, at = report["outputs"]
     assert at["sensitivity"] == {"max_abs": None, "max_rel": None, "ok": False}, (
@@ -200,11 +200,11 @@ def test_an_ill_conditioned_model_is_told_from_a_wrong_program(tmp_path):
     )
     (y,) = report["outputs"]
     assert not y["ok"] and y["sensitivity"]["ok"] and 0 < y["sensitivity"]["max_rel"] < 1e-5
-    assert "the model does not make this difference" in y["why"]
+    assert "the model does not cause this difference" in y["why"]
 
 
 def test_sensitivity_is_not_measured_without_need(tmp_path):
-    """Where all is right, and where no input has floats."""
+    """When everything is right, and when no input has floats."""
     assert call_json("check", save_chain(tmp_path / "chain.onnx"))["outputs"][0]["sensitivity"] is None
     same, other = (
         save(

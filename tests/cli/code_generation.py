@@ -1,4 +1,4 @@
-"""Code is made in processes of its own: what happens there stays there, and whoever compiles can be stopped at any time.
+"""Code is generated in separate processes: what happens there stays there, and a compile can be stopped at any time.
 
 Covers: backends/halide/emit/ codegen_pool.cc codegen_worker.cc message_stream.cc
 cli/ interrupt.cc
@@ -46,7 +46,7 @@ def model(tmp_path):
 
 @pytest.fixture
 def environment(tmp_path):
-    """With temporary files and measured times in folders of the test's own."""
+    """With temporary files and measured times in the test's own folders."""
     folder = tmp_path / "temporary"
     folder.mkdir()
     return {**os.environ, "TMPDIR": str(folder), "XDG_CACHE_HOME": str(tmp_path / "cache")}
@@ -68,7 +68,7 @@ def workers_of(process):
 def wait_for(condition, seconds=60):
     end = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < end, "waited in vain"
+        assert time.monotonic() < end, "timed out"
         time.sleep(0.01)
 
 
@@ -106,7 +106,7 @@ def test_a_signal_ends_the_command_and_leaves_nothing(model, environment, number
     assert not left_in(tmp_path) and not list(tmp_path.glob("program.so*"))
 
 
-def test_a_killed_command_takes_its_workers_along(model, environment, tmp_path):
+def test_a_killed_command_ends_its_workers(model, environment, tmp_path):
     process = start_compile(model, environment)
     workers = workers_of(process.pid)
     process.kill()
@@ -124,7 +124,7 @@ def test_a_worker_that_dies_costs_one_kernel(model, environment):
     assert call_json("check", model.parent / "program.so", "--rtol", "1e-2")["ok"]
 
 
-def test_where_no_code_can_be_written_is_an_error(model, environment):
+def test_a_place_without_room_for_code_is_an_error(model, environment):
     # Files may have 1 KB: LLVM ends its process when it cannot write.
     command = [
         "sh",

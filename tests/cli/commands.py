@@ -97,7 +97,7 @@ def test_dry_run_and_stop_after_write_nothing(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["small.onnx"]
 
 
-def test_json_alone_on_standard_output(tmp_path):
+def test_only_json_on_standard_output(tmp_path):
     done = call(
         "compile", save_small(tmp_path / "small.onnx"), "--dry-run", "--json", "--print-after", "place_nodes"
     )
@@ -126,7 +126,7 @@ def cache(tmp_path_factory):
 
 
 def test_progress_counts_what_takes_the_time(tmp_path, cache):
-    """Passes are quick; kernels are made and timed in many small steps of the bar."""
+    """Passes are quick; kernels are generated and timed in many small steps of the bar."""
     shown = percentages(
         "compile", LIGHT_MODELS / "light_squeezenet.onnx", "-o", tmp_path / "net.so", "--cache", cache
     )
@@ -137,7 +137,7 @@ def test_progress_counts_what_takes_the_time(tmp_path, cache):
 
 
 def test_one_bar_that_never_goes_back(tmp_path, cache):
-    """Also where a model is compiled several times over, to compare plans."""
+    """Even if a model is compiled several times to compare plans."""
     model, small = LIGHT_MODELS / "light_squeezenet.onnx", save_small(tmp_path / "small.onnx")
     for command in (
         ("compile", model, "-o", tmp_path / "net.so", "--cache", cache),
@@ -160,8 +160,8 @@ def test_one_bar_that_never_goes_back(tmp_path, cache):
     assert percentages("compile", small, "-o", tmp_path / "small.so", "-q") == []
 
 
-def test_progress_is_no_output(tmp_path, cache):
-    """Standard output holds the report alone, and whoever reads it may end early."""
+def test_progress_is_not_output(tmp_path, cache):
+    """Standard output holds only the report, and its reader may end early."""
     model, program = save_small(tmp_path / "small.onnx"), tmp_path / "small.so"
     done = call("compile", model, "-o", program)
     assert done.stdout.startswith(f"{model} -> {program}") and done.stderr == ""
@@ -280,7 +280,7 @@ DTYPES = {
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_npy_of_every_dtype(tmp_path, dtype):
-    """Identity gives back the file's values."""
+    """Identity returns the file's values."""
     program = tmp_path / "same.so"
     call(
         "compile",
@@ -426,7 +426,7 @@ def test_check_of_sequences(tmp_path):
 
 
 def test_explain_ranks_refused_operators(tmp_path):
-    """Nobody knows the operator, and the explanation still comes."""
+    """No backend knows the operator, and the explanation is still printed."""
     model = save(
         tmp_path / "strange.onnx",
         [
@@ -523,7 +523,7 @@ def test_no_framework(tmp_path):
 
 
 def test_run_needs_no_compiler(tmp_path):
-    """The executable with the run half alone."""
+    """The executable with only the run half."""
     program = compile_small(tmp_path)
     alone = tmp_path / "alone"
     alone.mkdir()

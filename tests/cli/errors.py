@@ -102,8 +102,8 @@ def test_unknown_names(tmp_path):
     assert "nowhere" in error_of("run", program, "--bind", "nowhere=cpu", status=2)
     assert "abacus" in error_of("run", program, "--bind", "cpu=abacus")
     assert "main" in error_of("run", program, "--function", "nothing", status=2)
-    assert "is compiled already" in error_of("check", program, "--pin", "a=b@c", status=2)
-    assert "is compiled already" in error_of("explain", program, "--backends", "reference", status=2)
+    assert "is already compiled" in error_of("check", program, "--pin", "a=b@c", status=2)
+    assert "is already compiled" in error_of("explain", program, "--backends", "reference", status=2)
 
 
 # ---- Models ----
@@ -116,7 +116,7 @@ def test_no_model(tmp_path):
 
 
 def test_only_regular_files_are_read(tmp_path):
-    """A pipe that nobody writes to would be waited for."""
+    """Opening a pipe without a writer would block."""
     program = compile_small(tmp_path)
     model, pipe, saved = tmp_path / "small.onnx", tmp_path / "pipe", tmp_path / "saved"
     os.mkfifo(pipe)
@@ -169,7 +169,7 @@ def test_truncated_models(tmp_path):
 
 
 def test_flipped_bits_in_models(tmp_path):
-    """What still is a model may compile; nothing crashes."""
+    """What is still a model may compile; nothing crashes."""
     whole = save_small(tmp_path / "whole.onnx").read_bytes()
     model = tmp_path / "flipped.onnx"
     generator = random.Random(1)
@@ -261,7 +261,7 @@ def test_external_data(tmp_path, location):
 
 @pytest.mark.parametrize("sizes", [[-5], [2**62, 2**62], [2**40, 2**20], [0]])
 def test_strange_sizes(tmp_path, sizes):
-    """Of constants: a size that the bytes do not bear out. Of inputs: too large to run."""
+    """For constants: a size that does not match the bytes. For inputs: too large to run."""
     tensor = numpy_helper.from_array(np.ones(2, np.float32), "w")
     del tensor.dims[:]
     tensor.dims.extend(sizes)
@@ -297,7 +297,7 @@ def test_truncated_programs(tmp_path):
 
 
 def test_flipped_bits_in_programs(tmp_path):
-    """Constants have digests of their own, which `check` compares; all else is refused at load."""
+    """Constants have their own digests, which `check` compares; all other damage is refused at load."""
     whole = compile_small(tmp_path).read_bytes()
     program = tmp_path / "flipped.so"
     generator = random.Random(2)
@@ -349,7 +349,7 @@ def test_unwritable_program(tmp_path):
 
 
 def test_outputs_are_regular_files(tmp_path):
-    """A pipe stays a pipe, a folder stays; nothing is left beside them."""
+    """A pipe stays a pipe, a folder stays; nothing is left next to them."""
     program = compile_small(tmp_path)
     pipe, results = tmp_path / "pipe", tmp_path / "results"
     os.mkfifo(pipe)
@@ -398,7 +398,7 @@ def test_inputs_are_not_replaced(tmp_path):
 
 
 def test_links_are_followed(tmp_path):
-    """As by a shell's redirection: the target is replaced or made, with the mode that it has."""
+    """Like a shell's redirection: the target is replaced or created, and keeps its mode."""
     program = compile_small(tmp_path)
     folder = tmp_path / "folder"
     folder.mkdir()
@@ -440,7 +440,7 @@ def test_standard_output_on_a_full_disk(tmp_path):
 
 
 def small_files():
-    """As a full disk: writing fails after some bytes."""
+    """Like a full disk: writing fails after some bytes."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
 
@@ -511,7 +511,7 @@ def test_mismatch_is_an_error(tmp_path):
 
 
 def reseal(whole):
-    """The digest of everything but the constants, as the footer wants it (docs/format.md)."""
+    """The digest of everything but the constants, as in the footer (docs/format.md)."""
     sizes = struct.unpack("<4Q", whole[-56:-24])
     tail = -(-sizes[0] // 4096) * 4096
     hashed = bytes(whole[:tail] + whole[tail + sizes[1] : -24])

@@ -12,9 +12,9 @@ from cli_models import SOURCE, call
 from intarsia.compiler import _options
 
 INCLUDE = SOURCE / "include/intarsia"
-# What only a command line has: how it prints, and where it writes what other callers get handed.
+# What only a command line has: how it prints, and where it writes what other callers receive.
 PRESENTATION = {"--help", "--json", "--quiet", "--verbose"}
-# Parts of commands that are no call of the library: `run` and `bench` are programs made of its calls.
+# Parts of commands that are not a call of the library: `run` and `bench` are programs made of its calls.
 OWN = {
     "compile": {"--output": "a parameter of intarsia_compile's request (program) and of Compiled.save"},
     "run": {
@@ -25,7 +25,7 @@ OWN = {
     "explain": {"--dot": "the third result of intarsia_explain"},
     "bench": {"--against": "a loop around peers", "--seconds": "how long that loop takes"},
 }
-# Named otherwise than --some-name, some_name.
+# Exceptions from --some-name, some_name.
 C_NAMES = {
     "--shape": "shapes",
     "--pin": "pins",

@@ -41,8 +41,8 @@ def compile_chain(model, name, cache, *options):
 
 
 def times_in_turn(*programs, rounds=4):
-    """The least time of each in milliseconds: what else the machine does only adds to a time, and each round runs them
-    all, so that a slow minute is no program's alone."""
+    """The minimum time of each in milliseconds: other load only adds to a time, and each round runs them all, so that a
+    slow minute does not hit one program alone."""
     best = [float("inf")] * len(programs)
     for _ in range(rounds):
         for i, program in enumerate(programs):
@@ -52,7 +52,7 @@ def times_in_turn(*programs, rounds=4):
 
 
 def test_slow_islands_are_dissolved(chain, tmp_path):
-    """The reference kernels are no match: their plan loses by far more than noise."""
+    """The reference kernels cannot compete: their plan loses by far more than noise."""
     slow = ("--backends", "reference,onnxruntime")
     first, report = compile_chain(chain, "first.so", tmp_path / "cache", *slow)
     plan = report["plan"]
@@ -90,7 +90,7 @@ def test_the_plan_that_ships_is_not_slower_than_the_framework(chain, tmp_path):
     assert call_json("check", program)["ok"]
 
 
-def test_what_is_not_measured_is_placed_and_said(chain, tmp_path):
+def test_what_is_not_measured_is_placed_and_reported(chain, tmp_path):
     _, report = compile_chain(chain, "off.so", tmp_path / "cache", "--tune", "off")
     assert report["plan"]["disabled_reason"] == "--tune off" and report["plan"]["shipped"] == "as_placed"
     assert report["measured_ms"] is None and report["single_backend_ms"] is None
@@ -127,7 +127,7 @@ def test_nothing_is_left_behind(chain, tmp_path):
     assert [name for name in os.listdir(folder) if name.startswith("intarsia")] == []
 
 
-def test_trouble_with_the_database_is_a_warning(chain, tmp_path):
+def test_a_problem_with_the_database_is_a_warning(chain, tmp_path):
     file = tmp_path / "file"
     file.write_text("in the way")
     _, report = compile_chain(chain, "nowhere.so", file, "--backends", "reference,onnxruntime")
@@ -145,7 +145,7 @@ def test_an_interrupted_compile_loses_nothing(chain, tmp_path):
 
 @pytest.fixture
 def sequence(tmp_path):
-    """A sequence passes by 'between', which our compiler has."""
+    """A sequence bypasses 'between', which our compiler supports."""
     nodes = [
         helper.make_node("SplitToSequence", ["x"], ["s"], "split", axis=0),
         helper.make_node("SequenceAt", ["s", "zero"], ["a"], "at"),

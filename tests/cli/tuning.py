@@ -82,7 +82,7 @@ def test_off_and_another_cpu_choose_by_formula(model, tmp_path):
     assert f"this machine has {cores} cores" in error_of("run", program, "--threads", cores + 1, status=2)
 
 
-def test_no_time_is_no_error(model, tmp_path):
+def test_no_time_is_not_an_error(model, tmp_path):
     program, report = compile_tuned(model, "quick.so", tmp_path / "cache", "--tune-seconds", "1e-9")
     assert report["tuning"]["measured"] == 0
     assert call_json("check", program)["ok"]
@@ -93,7 +93,7 @@ def test_exact_math_keeps_the_size_of_weights(model, tmp_path):
     assert report["constants_bytes"] <= 1.1 * report["model_weights_bytes"]
 
 
-def test_trouble_with_the_database_is_a_warning(model, tmp_path):
+def test_a_problem_with_the_database_is_a_warning(model, tmp_path):
     cache = tmp_path / "cache"
     cache.mkdir()
     (cache / "costs.sqlite").write_bytes(b"no database" * 1000)

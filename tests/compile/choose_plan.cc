@@ -323,7 +323,7 @@ TEST_F(PlanChoice, NothingIsTimedUnasked) {
   EXPECT_EQ(timed, 0);
 }
 
-TEST_F(PlanChoice, NoTimeIsNoError) {
+TEST_F(PlanChoice, NoTimeIsNotAnError) {
   write_chain({"Relu", "Exp"});
   request.tune_seconds = 1e-9;
   EXPECT_EQ(compile().report->disabled_reason, "the time to measure is over (--tune-seconds)");

@@ -1,4 +1,4 @@
-// link_objects, and code of a program that was linked by it.
+// link_objects, and the code of a program linked by it.
 //
 // Covers: src/compile/ link_objects.cc
 // src/base/ loaded_code.cc temporary_file.cc
@@ -52,7 +52,7 @@ TEST(LinkObjects, CodeRunsAndOnlyItsExportsShow) {
   EXPECT_EQ(outputs[0].tensor.as<float>()[0], 42);
 }
 
-/// A program whose output is `number`, which its code knows.
+/// A program whose output is `number`, a constant in its code.
 ProgramMaker program_of(const TestFolder& folder, int number) {
   ProgramMaker maker;
   const std::string source = fmt::format("int intarsia_test_number(void) {{ return {}; }}", number);
@@ -82,13 +82,13 @@ TEST(LoadedPrograms, EachHasItsOwnCodeInAnyOrderOfLoadingAndReleasing) {
   ASSERT_TRUE(program_of(folder, 2).write(folder / "two.so"));
   const std::vector<RunBackend> backends = {toy_backend()};
   const auto first = load_program(folder / "two.so", backends);
-  load_program(folder / "two.so", backends).value();  // and goes: what it was known by may be used again
+  load_program(folder / "two.so", backends).value();  // and is freed: its identity may be reused
   EXPECT_EQ(load_and_run(folder / "one.so"), 1);
   EXPECT_EQ(load_and_run(folder / "two.so"), 2);
   EXPECT_EQ(run_number(*first), 2);
 }
 
-TEST(LoadedPrograms, CodeStaysWhenTheFileIsCutOff) {
+TEST(LoadedPrograms, CodeStaysWhenTheFileIsTruncated) {
   const TestFolder folder;
   ASSERT_TRUE(program_of(folder, 5).write(folder / "p.so"));
   const std::vector<RunBackend> backends = {toy_backend()};
@@ -124,8 +124,8 @@ TEST(LoadedPrograms, CodeComesFromATemporaryFileWhereMemoryFilesAreRefused) {
         std::_Exit(static_cast<int>(number));
       },
       testing::ExitedWithCode(7),
-      "p.so': the system gives no memory for code: Operation not permitted; nor from a temporary file: "
-      "cannot make a temporary file .*set TMPDIR");
+      "p.so': the system provides no memory for code: Operation not permitted; nor from a temporary file: "
+      "cannot create a temporary file .*set TMPDIR");
 }
 
 TEST(LinkObjects, NoObjectsForAnyArch) {

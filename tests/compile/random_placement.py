@@ -67,7 +67,7 @@ class RandomGraph:
         self.add(self.random.choice(UNARY), name, [value], [shape])
 
     def binary(self, name):
-        """With a value of the same shape where there is one, or a constant row."""
+        """With a value of the same shape if there is one, or a constant row."""
         value, shape = self.pick()
         same = [other for other, s in self.values if s == shape and other != value]
         other = self.random.choice(same) if same else self.weight((1, shape[1]))
@@ -108,7 +108,7 @@ class RandomGraph:
         self.values.pop()
 
     def add_outputs(self):
-        """What nobody reads, one value that others read, an input, and a constant."""
+        """Values that nothing reads, one value that others read, an input, and a constant."""
         read = {name for node in self.nodes for name in node.input}
         outputs = [value for value in self.values if value[0] not in read or self.random.random() < 0.1]
         if self.random.random() < 0.5:

@@ -1,4 +1,4 @@
-"""How a case's outcome is held against a list of exceptions."""
+"""Compares a case's outcome with a list of exceptions."""
 
 import collections
 

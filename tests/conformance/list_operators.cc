@@ -1,8 +1,8 @@
-// What the program knows of operators, as one JSON object: list_operators FOLDER
+// What the program knows about operators, as one JSON object: list_operators FOLDER
 //
 // FOLDER holds frozen graphs of TensorFlow operators (tests/conformance/tensorflow_operators.py): what
-// becomes of their nodes tells what translations consist of and who takes them. scripts/write_ledger.py makes
-// a page of it.
+// becomes of their nodes shows what translations consist of and which backends take them.
+// scripts/write_ledger.py writes a page from it.
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -56,7 +56,7 @@ const char* role_of(const tensorflow::OpDef& op) {
   return op.outputs.empty() ? "left out" : "node";
 }
 
-/// What was seen of an operator in all graphs.
+/// The occurrences of an operator in all graphs.
 struct Seen {
   std::set<std::string> becomes;
   int nodes = 0, by_halide = 0, by_reference = 0;  // nodes that are left after constants are folded
@@ -126,7 +126,7 @@ Result<Json> list_registry() {
   const tf::OpRegistry& registry = *TRY(tf::op_registry());
   Json list = Json::array();
   for (const std::string& name : registry.names()) {
-    if (name.starts_with('_')) continue;  // TensorFlow's own, in no model
+    if (name.starts_with('_')) continue;  // internal to TensorFlow, in no model
     list.push_back({{"name", name},
                     {"role", role_of(*TRY(registry.find(name)))},
                     {"kernel", registry.has_kernel(name, {}).yes}});

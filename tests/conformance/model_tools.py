@@ -17,7 +17,7 @@ def free_inputs(model):
 
 
 def input_shape(info, sizes=None):
-    """Sizes of an input; an open one is looked up by its symbol, 1 when not given."""
+    """Sizes of an input; an open one is looked up by its symbol, 1 if not given."""
     return [d.dim_value or (sizes or {}).get(d.dim_param, 1) for d in info.type.tensor_type.shape.dim]
 
 
@@ -44,7 +44,7 @@ def run_onnxruntime(model, inputs):
 
 
 def assert_close(got, want, rtol=1e-3):
-    """Floats differ by at most rtol of the largest; all else is equal. Gives the largest difference as such a part."""
+    """Floats differ by at most rtol of the largest; everything else is equal. Returns the largest relative difference."""
     worst = 0.0
     assert set(got) == set(want)
     for name, expected in want.items():
@@ -65,8 +65,8 @@ def ensure_opset(model, domain):
 
 
 def insert_foreign(model, value, only_reader=None):
-    """Puts QuickGelu of com.microsoft, which our compiler does not know, behind a value: all that read it, or the named
-    node alone, read the operator's result instead. A model's output keeps its name. Gives the node's name."""
+    """Puts QuickGelu of com.microsoft, which our compiler does not know, after a value: all its readers, or only the named
+    node, read the operator's result instead. A model's output keeps its name. Returns the node's name."""
     ensure_opset(model, MICROSOFT)
     name = f"foreign_{len(model.graph.node)}"
     nodes = list(model.graph.node)
@@ -86,8 +86,8 @@ def insert_foreign(model, value, only_reader=None):
 
 
 def randomize_weights(model, seed=5):
-    """Replaces the constant weights of a light model by seeded random ones and makes what Softmax reads an output, too:
-    behind it, logits of such a model are often one and zeros.
+    """Replaces the constant weights of a light model with seeded random ones and makes what Softmax reads an output, too:
+    after it, logits of such a model are often one and zeros.
 
     Weights of rank 2 and more are normal with variance 2 / fan-in, which keeps activations in range; smaller ones (biases,
     scales) are between 0.5 and 1, so that variances stay positive."""

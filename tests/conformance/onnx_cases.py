@@ -24,7 +24,7 @@ RANDOM_OPS = {
     "RandomUniform",
     "RandomUniformLike",
 }
-# Zero in exact arithmetic is some 1e-7 in the stored outputs.
+# Zero in exact arithmetic is about 1e-7 in the stored outputs.
 LEAST_ATOL = 1e-6
 # Expected values are rounded after every step, ours once at the end: two units in the last place.
 ROUNDING = {"float16": 2.0**-9, "bfloat16": 2.0**-6}
@@ -135,7 +135,7 @@ def _difference(got, want, case, values):
 
 
 def _compare(case, run):
-    """Runs every data set: `run` takes {input: value} and gives the outputs in order."""
+    """Runs every data set: `run` takes {input: value} and returns the outputs in order."""
     values = not _is_random(case)
     for inputs, expected in case.data_sets:
         outputs = run({info.name: value for info, value in zip(case.model.graph.input, inputs)})

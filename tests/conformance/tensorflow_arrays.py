@@ -83,7 +83,7 @@ SHAPES = [
 
 
 def joined(name, operator, shapes, dtype="float32", **arguments):
-    """An operator of a list of tensors."""
+    """An operator on a list of tensors."""
     key = {"ConcatV2": "values", "Concat": "values", "Pack": "values", "ParallelConcat": "values"}[operator]
     return case(
         name,

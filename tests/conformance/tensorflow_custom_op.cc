@@ -1,4 +1,4 @@
-// A TensorFlow operator of a user's own, by TensorFlow's C API for kernels: SquashedCube, y = x^3 / (1 +
+// A custom TensorFlow operator, by TensorFlow's C API for kernels: SquashedCube, y = x^3 / (1 +
 // scale * |x|^3) of float32. It keeps values between -1/scale and 1/scale, so that a network may hold it
 // anywhere.
 //
@@ -75,11 +75,11 @@ void register_operator(TF_Status* status) {
   TF_RegisterOpDefinition(builder, status);
 }
 
-// Runs when the library is loaded, be it by tf.load_op_library or TF_LoadLibrary.
+// Runs when the library is loaded, by tf.load_op_library or TF_LoadLibrary.
 __attribute__((constructor)) void register_all() {
   Status status = make_status();
   register_operator(status.get());
-  if (!is_ok(status)) return;  // TensorFlow then says that it does not know the operator
+  if (!is_ok(status)) return;  // TensorFlow then reports that it does not know the operator
   TF_RegisterKernelBuilder(kName, TF_NewKernelBuilder(kName, "CPU", create, compute, destroy), status.get());
 }
 

@@ -10,7 +10,7 @@ HALVES = array([-2.5, -1.5, -0.5, -0.0, 0.49999997, 0.5, 0.50000006, 1.5, 2.5, 3
 
 
 def only_float(name, where, draw, argument="x"):
-    """An operator of floats, of three types and at special values, when it has them there."""
+    """An operator on floats, of three types and at special values, if it has them there."""
     cases = [op(f"{name}.{dtype}", {argument: draw(dtype)}) for dtype in FLOATS]
     return [*cases, op(f"{name}.special", {argument: SPECIAL})] if where else cases
 
@@ -309,7 +309,7 @@ IDIOMS = [
     case("Idiom.no_work", {"x": normal(4, 3)}, lambda tf, x: x),
     case("Idiom.control_edge", {"x": normal(4, 3)}, lambda tf, x: with_control(tf, x)),
     case(
-        "Idiom.quantised_weights",
+        "Idiom.quantized_weights",
         {"x": normal(4, 8)},
         lambda tf, x: x @ tf.raw_ops.FakeQuantWithMinMaxArgs(inputs=np.eye(8, 5, dtype="float32") * 0.3),
     ),

@@ -23,7 +23,7 @@ class Case:
     build: Callable  # build(tf, **placeholders) -> tensors in any structure
     inputs: dict  # name of a placeholder -> array, or draw(random) -> array
     open: tuple = ()  # placeholders whose sizes the graph leaves open, each as `None`
-    each: bool = False  # every output element is exact to a part of itself, not only of the largest
+    each: bool = False  # every output element is exact relative to itself, not only to the largest
 
     @property
     def operator(self):
@@ -45,7 +45,7 @@ def case(name, inputs, build, open=()):
 
 def op(name, inputs, **arguments):
     """The raw operator that the name begins with. `arguments` are its attributes and constant inputs; draws among them
-    get values of their own."""
+    get separate values."""
 
     def build(tf, **placeholders):
         random = np.random.default_rng(zlib.crc32(name.encode()) + 1)
@@ -137,7 +137,7 @@ def build_graph(tf, case, inputs):
 
 
 def run_graph(tf, graph, outputs, inputs):
-    """TensorFlow's own kernels, without the rewrites of its optimiser."""
+    """TensorFlow's own kernels, without the rewrites of its optimizer."""
     off = tf.compat.v1.ConfigProto(intra_op_parallelism_threads=1)
     off.graph_options.rewrite_options.disable_meta_optimizer = True
     with tf.compat.v1.Session(graph=graph, config=off) as session:
@@ -147,10 +147,10 @@ def run_graph(tf, graph, outputs, inputs):
 
 
 def write_case(tf, case, folder, runs):
-    """Writes NAME.pb; gives {NAME/in/..., NAME/out/...}, or nothing when it is not to be run."""
+    """Writes NAME.pb; returns {NAME/in/..., NAME/out/...}, or nothing if it should not be run."""
     inputs = case.draw_inputs()
     graph, names = build_graph(tf, case, inputs)
-    # Without what the outputs do not need: a graph's outputs are the nodes that nobody reads.
+    # Without what the outputs do not need: a graph's outputs are the nodes that nothing reads.
     pruned = tf.compat.v1.graph_util.extract_sub_graph(graph.as_graph_def(), names)
     (folder / f"{case.name}.pb").write_bytes(pruned.SerializeToString())
     if not runs:

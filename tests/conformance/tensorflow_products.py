@@ -1,4 +1,4 @@
-"""Cases of products, reductions and what sorts or accumulates along an axis."""
+"""Cases of products, reductions and operators that sort or accumulate along an axis."""
 
 import numpy as np
 from tensorflow_operators import array, booleans, case, integers, normal, op, uniform, values_of

@@ -249,7 +249,7 @@ def island(tf, x):
 
 
 def transposed_middle(tf, x):
-    """As a model of channels first looks after a converter."""
+    """Like a channels-first model after conversion."""
     y = tf.nn.conv2d(tf.transpose(x, [0, 2, 3, 1]), ramp(3, 3, 8, 8), 1, "SAME")
     return tf.transpose(tf.nn.relu(y), [0, 3, 1, 2]) + x
 

@@ -56,7 +56,7 @@ def python_options(name, signature):
 
 
 def save_inputs(inputs, folder):
-    """A .npy file for each input; gives the options -i NAME=FILE."""
+    """A .npy file for each input; returns the options -i NAME=FILE."""
     options = []
     for name, value in inputs.items():
         np.save(folder / f"{name}.npy", value)
@@ -66,7 +66,7 @@ def save_inputs(inputs, folder):
 
 def difference(got, want, rtol, atol=ATOL, each=False):
     """Empty when they agree, else why not: floats differ by at most atol + rtol * max|want|, or rtol * |want| for `each`
-    element (both may be NaN, or the same infinity), all else is equal."""
+    element (both may be NaN, or the same infinity), everything else is equal."""
     got = np.asarray(got)
     if got.dtype.kind in "OSU" or want.dtype.kind in "OSU":
 

@@ -1,4 +1,4 @@
-"""Cases of convolutions, pooling, normalisation and resizing."""
+"""Cases of convolutions, pooling, normalization and resizing."""
 
 import numpy as np
 from tensorflow_operators import array, case, integers, normal, op, uniform
@@ -301,7 +301,7 @@ def batch_norm(name, operator="FusedBatchNormV3", shape=(2, 5, 6, 4), dtype="flo
     return case(f"{operator}.{name}", {"x": normal(*shape, dtype=dtype)}, build)
 
 
-NORMALISATION = [
+NORMALIZATION = [
     op("BiasAdd.rank2", {"value": normal(3, 5)}, bias=normal(5)),
     op("BiasAdd.rank3", {"value": normal(2, 3, 5)}, bias=normal(5)),
     op("BiasAdd.rank4", {"value": normal(2, 3, 4, 5)}, bias=normal(5)),
@@ -429,4 +429,4 @@ def dilated_by_blocks(tf, x):
     )
 
 
-CASES = [*CONVOLUTIONS, *DEPTHWISE, *TRANSPOSED, *POOLING, *NORMALISATION, *RESIZING]
+CASES = [*CONVOLUTIONS, *DEPTHWISE, *TRANSPOSED, *POOLING, *NORMALIZATION, *RESIZING]

@@ -39,7 +39,7 @@ def test_in_the_middle(resnet, tmp_path):
 
 
 def test_on_a_branch(resnet, tmp_path):
-    """The other branch's value passes the foreign region by."""
+    """The other branch's value bypasses the foreign region."""
     readers = {}
     for node in resnet.graph.node:
         for name in node.input:
@@ -63,7 +63,7 @@ def test_at_the_output(resnet, tmp_path):
 
 
 def test_fifty_times(resnet, tmp_path):
-    """Behind each of the 49 activations, which are one after the other, and at the output."""
+    """After each of the 49 activations, which are one after the other, and at the output."""
     values = [*outputs_of(resnet, "Relu"), resnet.graph.output[0].name]
     assert len(values) == 50
     for value in values:
@@ -127,7 +127,7 @@ def test_without_a_framework_the_error_names_the_operator(resnet, tmp_path):
 
 
 def slot_of_value(model, nodes):
-    """{value: slot of the node that makes it}; inputs are on the host."""
+    """{value: slot of its producer}; inputs are on the host."""
     slots = {info.name: "cpu" for info in model.graph.input}
     placed = {node["name"]: node["target"].split("@")[1] for node in nodes}
     for node in model.graph.node:

@@ -35,7 +35,7 @@ GENERATED = (
 )
 TORCH_LIKE = sorted((MODELS / "torch_like").glob("*.onnx"))
 SIZES = ({"batch": 1, "seq": 6}, {"batch": 3, "seq": 9})
-# Need ONNX Runtime: our own backends run no sub-graphs.
+# Need ONNX Runtime: our own backends run no subgraphs.
 NEEDS_FRAMEWORK = {"control_flow"}
 
 

@@ -1,4 +1,4 @@
-"""The backend cases of the onnx package with our own backends alone, no framework.
+"""The backend cases of the onnx package with only our own backends, no framework.
 
 Covers: backends/reference/kernels/ *.cc
 src/graph/ op_table*.cc shape_rules.cc

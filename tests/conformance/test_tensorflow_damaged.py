@@ -118,7 +118,7 @@ def test_missing_asset(damaged):
     ),
 )
 def test_pipes_in_a_saved_model(damaged, name, file, signature):
-    """TensorFlow would wait for whoever writes to them."""
+    """TensorFlow would wait for a writer."""
     file = damaged(name) / file
     if file.is_dir():
         (file,) = file.iterdir()
@@ -154,7 +154,7 @@ def test_operator_library(damaged, tmp_path):
         assert str(library) in compile_error(path, *options, "--op-library", library)
 
 
-def test_operator_library_gone_at_load(tmp_path):
+def test_operator_library_missing_at_load(tmp_path):
     """The program says which library it needs."""
     library, program = tmp_path / "library.so", tmp_path / "program.so"
     shutil.copy(MODELS / "custom_op.so", library)
@@ -222,7 +222,7 @@ def damage(whole, seed):
 
 
 def call_damaged(*arguments):
-    """The exit status; fails when it is none of ours or when an error is not one line."""
+    """The exit status; fails if it is not one of ours or if an error is not one line."""
     try:
         done = subprocess.run(
             [INTARSIA, *map(str, arguments)],
@@ -244,8 +244,8 @@ def call_damaged(*arguments):
 
 
 def compile_damaged(name, file, folder, seed, options):
-    """Compiles a copy in which `file` (empty: the model itself) is damaged at one place; what compiles is run, too, when
-    it has no loop that the damage may have made endless. Gives the exit statuses."""
+    """Compiles a copy in which `file` (empty: the model itself) is damaged at one place; what compiles is also run, unless
+    it has a loop that the damage may have made endless. Returns the exit statuses."""
     folder.mkdir()
     path = model_path(name)
     copy = folder / path.name

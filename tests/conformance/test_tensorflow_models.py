@@ -1,4 +1,4 @@
-"""TensorFlow models, each compiled and run by the command line, against what TensorFlow made of the same inputs.
+"""TensorFlow models, each compiled and run by the command line, compared with TensorFlow's outputs for the same inputs.
 
 Covers: backends/tensorflow/ *.cc
 src/import/ function_matcher.cc match_rnn_cell.cc recognize_recurrence.cc import_tensorflow.cc
@@ -138,7 +138,7 @@ def test_check_against_tensorflow(name, tmp_path):
 
 @pytest.mark.parametrize("signature", signatures("two_signatures"))
 def test_bench_against_tensorflow(signature, tmp_path):
-    """The peer runs the signature that the program was made of, from a model and from a program."""
+    """The peer runs the signature that the program was compiled from, given a model and given a program."""
     program, _ = compile_model("two_signatures", signature, tmp_path)
     inputs = save_inputs(stored("two_signatures", "inputs", signature), tmp_path)
     for subject in ([program], [model_path("two_signatures"), *command_options("two_signatures", signature)]):
@@ -151,7 +151,7 @@ def test_bench_against_tensorflow(signature, tmp_path):
 
 @pytest.mark.parametrize("batch", (1, 5))
 def test_other_batches(batch, tmp_path):
-    """The sizes that a model leaves open are chosen when it is compiled: the rows of the stored answer come again."""
+    """The sizes that a model leaves open are chosen when it is compiled: the rows of the stored outputs are repeated."""
     inputs, want = (
         stored("two_signatures", "inputs", "classify"),
         stored("two_signatures", "expected", "classify"),
@@ -178,7 +178,7 @@ def test_other_batches(batch, tmp_path):
     "options", ((), ("--signature", "encode", "--signature", "classify")), ids=("default", "named")
 )
 def test_signatures_are_functions(options, tmp_path):
-    """None of the two is the default one: both become functions of one program, which holds their common weights once."""
+    """Neither is the default: both become functions of one program, which holds their common weights once."""
     inputs, program = stored("two_signatures", "inputs", "classify"), tmp_path / "program.so"
     shape = "image=" + "x".join(map(str, inputs["image"].shape))
     report = call_json(
@@ -200,7 +200,7 @@ def test_signatures_are_functions(options, tmp_path):
 
 
 def test_a_native_program_opens_no_framework(tmp_path):
-    """Nothing of a framework is mapped into a process that runs a program without regions of it."""
+    """No part of a framework is mapped into a process that runs a program without regions of it."""
     program, _ = compile_model("frozen", "main", tmp_path)
     code = f"import intarsia; p = intarsia.load({str(program)!r}); s = p.bind(); print(open('/proc/self/maps').read())"
     maps = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
@@ -211,7 +211,7 @@ def test_a_native_program_opens_no_framework(tmp_path):
     )
 
 
-# With and against TensorFlow in one process: each text is a process of its own.
+# Together with TensorFlow in one process: each text is a separate process.
 
 PROCESSES = {
     "tensorflow, compile, run": """
@@ -230,13 +230,13 @@ PROCESSES = {
         works(tensorflow)
         check_here("spectral", session)
         works(tensorflow)""",
-    "native program beside tensorflow": """
+    "native program next to tensorflow": """
         session = compile_here("frozen").load().bind()
         check_here("frozen", session)
         import tensorflow
         works(tensorflow)
         check_here("frozen", session)""",
-    "two programs by turns": """
+    "two programs in turn": """
         names = ("spectral", "text_table", "detector_head")
         sessions = {name: compile_here(name).load().bind() for name in names}
         for _ in range(3):

@@ -42,7 +42,7 @@ class Held(tf.Module):
 
 
 class Pair(tf.Module):
-    """Two layers of the same name in a module of their own, whose variables have the same names, too."""
+    """Two layers of the same name in a separate module, whose variables have the same names, too."""
 
     def __init__(self):
         super().__init__()
@@ -144,7 +144,7 @@ def layer_variables(module):
 
 
 def save_module(family, folder):
-    """The SavedModel, whose variables have values of their own, and an input."""
+    """The SavedModel, whose variables have distinct values, and an input."""
     module = FAMILIES[family]()
     signature = module.build()
     random = np.random.default_rng(7)
@@ -204,7 +204,7 @@ def forget_values(text):
 
 
 def test_a_variable_that_is_nowhere_is_named(tmp_path):
-    """The checkpoint knows the object, but no value of it; or has lost the value; or says damaged things of its objects."""
+    """The checkpoint knows the object, but not its value; or has lost the value; or its objects are damaged."""
     model, _ = save_module("two_layers", tmp_path / "model")
     drop_from_checkpoint(model, make_objects=forget_values)
     message = error_of("compile", model, "-o", tmp_path / "x.so")

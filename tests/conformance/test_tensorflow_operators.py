@@ -27,8 +27,8 @@ CASES = tensorflow_operators.load_cases()
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """The folder with the graphs of all cases, and {case: (inputs, outputs)}; by a process of its own, because a process
-    with TensorFlow in it is not what most users have."""
+    """The folder with the graphs of all cases, and {case: (inputs, outputs)}; by a separate process, because most users
+    have no TensorFlow in their process."""
     folder = tmp_path_factory.mktemp("operators")
     done = subprocess.run(
         [sys.executable, tensorflow_operators.__file__, folder], capture_output=True, text=True, timeout=600

@@ -1,4 +1,4 @@
-"""ConvTranspose with automatic padding, also where a kernel is smaller than its stride: sizes and values are ONNX Runtime's.
+"""ConvTranspose with automatic padding, even if a kernel is smaller than its stride: sizes and values are ONNX Runtime's.
 
 Covers: src/graph/ op_table_window.cc op_table_contraction.cc
 backends/reference/kernels/ convolution.cc
@@ -23,7 +23,7 @@ def one_axis(mode):
 
 
 def two_axes(mode):
-    """The same of image[2,4,3,4]."""
+    """The same for image[2,4,3,4]."""
     for strides, kernel in (
         ((2, 2), (1, 1)),
         ((2, 3), (3, 2)),

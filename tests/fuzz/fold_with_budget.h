@@ -1,4 +1,4 @@
-// The first passes on an untrusted graph, held to little memory and time.
+// The first passes on an untrusted graph, limited to little memory and time.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace intarsia {
 
-/// Few elements. Sizes of 0 count as 1: beside them the others of an empty tensor cost time and memory, too.
+/// Few elements. Sizes of 0 count as 1: the other sizes of an empty tensor cost time and memory, too.
 inline bool is_small(Shape shape) {
   std::ranges::replace(shape, 0, 1);
   return element_count(shape) <= 1 << 12;
@@ -25,7 +25,7 @@ inline void fold_with_budget(Graph& graph) {
     for (const Tensor* input : inputs) {
       if (input != nullptr && !is_small(input->shape())) return fail("too big");
     }
-    // A node of a translation belongs to a graph that is not known here; folding itself bounds what it makes.
+    // A node of a translation belongs to a graph that is not known here; folding itself bounds its outputs.
     const bool is_known = &node >= graph.nodes.data() && &node < graph.nodes.data() + graph.nodes.size();
     for (ValueId output : node.outputs) {
       if (output == no_value || !is_known) continue;

@@ -1,6 +1,6 @@
 // Any bytes as the halide backend's blob: loading ends in an error or in calls whose arguments lie in their
-// tensors. Kernels that touch the first and last byte of each argument stand in for code; every tensor is
-// memory of its own.
+// tensors. Kernels that touch the first and last byte of each argument stand in for code; every tensor has
+// separate memory.
 //
 // Covers: backends/halide/runtime/ load.cc region_executable.cc
 #include <algorithm>
@@ -19,14 +19,14 @@ namespace {
 
 using namespace intarsia;
 
-constexpr size_t workspace_bytes = 1 << 16, most_tensor_bytes = 1 << 16, most_times = 1 << 10;
+constexpr size_t workspace_bytes = 1 << 16, max_tensor_bytes = 1 << 16, max_times = 1 << 10;
 
 /// A kernel of `count` arguments, the last of which it writes.
 template <size_t count>
 int touch(void** arguments) {
   for (size_t i = 1; i <= count; ++i) {
     const auto& buffer = *static_cast<const HalideBuffer*>(arguments[i]);
-    size_t last = 1;  // elements from the first to behind the last
+    size_t last = 1;  // elements from the first to one past the last
     for (int32_t d = 0; d < buffer.dimensions; ++d)
       last += static_cast<size_t>(buffer.dim[d].extent - 1) * static_cast<size_t>(buffer.dim[d].stride);
     volatile uint8_t* const ends[] = {buffer.host, buffer.host + last * (buffer.type.bits / 8) - 1};
@@ -44,7 +44,7 @@ halide::KernelFunction touch_of(size_t count, std::index_sequence<counts...>) {
   return all[count - 1];
 }
 
-/// Signs its arguments in the name of each kernel, as no fuzzer can. Gives kernels by their numbers of
+/// Signs its arguments in the name of each kernel, which no fuzzer can. Returns kernels by their numbers of
 /// arguments.
 std::vector<std::pair<std::string, size_t>> sign(std::vector<uint8_t>& blob) {
   std::vector<std::pair<std::string, size_t>> kernels;
@@ -57,7 +57,7 @@ std::vector<std::pair<std::string, size_t>> sign(std::vector<uint8_t>& blob) {
     const auto* kernel = plan->kernels()->Get(static_cast<flatbuffers::uoffset_t>(k));
     if (kernel->symbol() == nullptr || kernel->arguments() == nullptr) continue;
     const size_t count = kernel->arguments()->size();
-    if (count == 0 || count > halide::most_arguments) continue;
+    if (count == 0 || count > halide::max_arguments) continue;
     std::vector<halide::ArgumentForm> forms;
     for (const auto* from : *kernel->arguments()) {
       halide::ArgumentForm& form =
@@ -71,7 +71,7 @@ std::vector<std::pair<std::string, size_t>> sign(std::vector<uint8_t>& blob) {
     if (kernel->symbol()->size() < ending.size()) continue;
     auto* text = const_cast<char*>(kernel->symbol()->c_str());
     std::memcpy(text + kernel->symbol()->size() - ending.size(), ending.data(), ending.size());
-    if (!is_valid()) return kernels;  // the text lay over something else
+    if (!is_valid()) return kernels;  // the text overlapped something else
     kernels.emplace_back(kernel->symbol()->str(), count);
   }
   return kernels;
@@ -97,7 +97,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   context.symbol = [&](const std::string& name) -> void* {
     const auto at = std::ranges::find(kernels, name, [](const auto& kernel) { return kernel.first; });
     if (at == kernels.end()) return nullptr;
-    return reinterpret_cast<void*>(touch_of(at->second, std::make_index_sequence<halide::most_arguments>()));
+    return reinterpret_cast<void*>(touch_of(at->second, std::make_index_sequence<halide::max_arguments>()));
   };
   const auto executable = halide::load(context);
   if (!executable) return 0;
@@ -105,10 +105,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::vector<Input> inputs;
   std::vector<Output> outputs;
   for (const auto* call : *plan->calls())
-    if (call->times() > most_times) return 0;
+    if (call->times() > max_times) return 0;
   for (const auto* sizes : {plan->input_bytes(), plan->output_bytes()})
     if (sizes->size() > 16 ||
-        std::ranges::any_of(*sizes, [](uint64_t bytes) { return bytes > most_tensor_bytes; }))
+        std::ranges::any_of(*sizes, [](uint64_t bytes) { return bytes > max_tensor_bytes; }))
       return 0;
   for (uint64_t bytes : *plan->input_bytes()) inputs.push_back({tensor_of(bytes, memory), {}});
   for (uint64_t bytes : *plan->output_bytes()) outputs.push_back({tensor_of(bytes, memory), {}, false});

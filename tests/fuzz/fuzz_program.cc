@@ -1,7 +1,7 @@
 // Any bytes as a program file: reading ends in a program that verifies or in an error, never in a crash.
 //
-// The first byte of the input chooses what is fuzzed: the description alone, which is then wrapped into a
-// file with a right footer, the whole file with its digest made right, since no fuzzer guesses a digest, or
+// The first byte of the input chooses what is fuzzed: only the description, which is then wrapped into a
+// file with a correct footer, the whole file with its digest corrected, since no fuzzer guesses a digest, or
 // the file as it is.
 //
 // Covers: src/program/ print_program.cc read_program.cc verify_function.cc verify_program.cc
@@ -20,7 +20,7 @@ namespace {
 
 using namespace intarsia;
 
-constexpr uint64_t data_bytes = 256;  // constants, and as much for blobs
+constexpr uint64_t data_bytes = 256;  // for constants, and as much for blobs
 
 /// An aligned file that holds `description` and nothing else of interest.
 std::vector<std::byte> wrap(std::span<const std::byte> description) {
@@ -40,7 +40,7 @@ std::vector<std::byte> wrap(std::span<const std::byte> description) {
   return file;
 }
 
-/// Where its sizes make sense.
+/// If its sizes make sense.
 void make_digest_right(std::vector<std::byte>& file) {
   Footer footer;
   if (file.size() < sizeof(footer)) return;

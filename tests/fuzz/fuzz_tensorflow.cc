@@ -1,5 +1,5 @@
 // Any bytes as a frozen GraphDef, and as a saved_model.pb: importing, folding, translating and writing back
-// end in a graph that verifies or in an error, never in a crash. TensorFlow itself is not there: an operator
+// end in a graph that verifies or in an error, never in a crash. TensorFlow itself is absent: an operator
 // has one output, variables and tables are small.
 //
 // Covers: src/import/ import_tensorflow.cc

@@ -15,7 +15,7 @@ MOST_BYTES = 4096
 
 
 def with_constants(case):
-    """The model with its first data set as initializers, or None when a value is no tensor."""
+    """The model with its first data set as initializers, or None when a value is not a tensor."""
     model = type(case.model)()
     model.CopyFrom(case.model)
     for value, info in zip(case.data_sets[0][0], case.model.graph.input):

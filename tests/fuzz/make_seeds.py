@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Cuts program files into seeds: for fuzz_program the description alone, and small files whole; for fuzz_halide_plan the
+"""Cuts program files into seeds: for fuzz_program only the description, and small files whole; for fuzz_halide_plan the
 first blob.
 
     tests/fuzz/make_seeds.py PROGRAM_FOLDER PLAN_FOLDER PROGRAM.so...
@@ -19,7 +19,7 @@ def parts(program):
 
 
 def blob(program):
-    """With the others and zeros behind it, which FlatBuffers data does not mind."""
+    """With the others and zeros after it, which FlatBuffers data allows."""
     blobs_bytes, description_bytes = parts(program)
     end = len(program) - FOOTER_BYTES - description_bytes
     return program[end - blobs_bytes : end]

@@ -1,4 +1,4 @@
-// The text form: parse_graph(print_graph(g)) == g, and errors that tell the place.
+// The text form: parse_graph(print_graph(g)) == g, and errors that give the position.
 //
 // Covers: src/graph/ graph.cc compare_graphs.cc parse_graph.cc parse_tensor.cc print_graph.cc
 // tensor_digest.cc text_scanner.cc text_words.cc verify_graph.cc
@@ -152,18 +152,18 @@ TEST(GraphText, ComparesByNamesNotIds) {
   EXPECT_FALSE(a == b);
 }
 
-TEST(GraphText, ErrorsTellThePlace) {
+TEST(GraphText, ErrorsGiveThePosition) {
   const std::string head = "graph \"g\" opsets {\"\": 17}\ninput %x : f32[2]\n";
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"", "line 1, column 1: want graph \"name\" opsets {...}, got the end of the text"},
       {"input %x", "line 1, column 1: want 'graph', got \"input %x\""},
       {"graph \"g\" opsets {\"\": 17, \"\": 18}", "column 33: domain \"\" has two versions"},
-      {head + "%y = Relu(%z)", "line 3, column 11: '%z' is defined on no line above"},
+      {head + "%y = Relu(%z)", "line 3, column 11: '%z' is not defined on any line above"},
       {head + "%x = Relu(%x)", "line 3, column 1: '%x' is defined twice"},
-      {head + "%y = Relu(%y)", "reads 'y' before it is made"},
+      {head + "%y = Relu(%y)", "reads 'y' before it is computed"},
       {head + "%y = a::Foo(%x)",
        "line 3, column 12: the graph declares no version of domain \"a\"; want Foo.VERSION"},
-      {head + "%y = Relu(%x) {a=1, a=2}", "line 3, column 22: attribute 'a' is there twice"},
+      {head + "%y = Relu(%x) {a=1, a=2}", "line 3, column 22: attribute 'a' is duplicated"},
       {head + "%y = Relu(%x) {a=q}", "line 3, column 18: want an integer, got \"q}\""},
       {head + "%y = Relu(%x) {a=99999999999999999999}", "want an integer"},
       {head + "%y = Relu(%x) {a=[1,2.0]}", "line 3, column 21: want an integer, got \"2.0]}\""},
@@ -171,7 +171,7 @@ TEST(GraphText, ErrorsTellThePlace) {
       {head + "%y = Relu(%x) more", "line 3, column 15: want the end of the line, got \"more\""},
       {head + "%y = Relu(%x", "line 3, column 13: want ',', got the end of the text"},
       {head + "%y = Relu(%x, %x)", "has 2 inputs"},
-      {head + "%y = Foo(%x) captures(_)", "a capture cannot be left out"},
+      {head + "%y = Foo(%x) captures(_)", "a capture cannot be omitted"},
       {head + "input %\"a\\q\"", "line 3, column 11: want \\\", \\\\, \\n or \\x and two hex digits"},
       {head + "input %\"a", "line 3, column 10: want a closing quote, got the end of the text"},
       {head + "input %y : f33[2]", "line 3, column 12: want a type, as in f32[2,3], got \"f33[2]\""},
@@ -191,8 +191,8 @@ TEST(GraphText, ErrorsTellThePlace) {
       {head + "const %y : f16[1] = hex<00>", "1 bytes, the tensor has 2"},
       {head + "const %y : f16[1] = hex<0", "want pairs of hex digits"},
       {head + "const %y : string[1] = hex<00>", "strings have no hex form"},
-      {head + "const %y : f32[1] = xxh3:12", "'12' is no digest of 16 hex digits"},
-      {head + "output %y", "line 3, column 8: '%y' is defined on no line above"},
+      {head + "const %y : f32[1] = xxh3:12", "'12' is not a digest of 16 hex digits"},
+      {head + "output %y", "line 3, column 8: '%y' is not defined on any line above"},
   };
   for (const auto& [text, message] : cases) {
     EXPECT_NE(error_of(text).find(message), std::string::npos)

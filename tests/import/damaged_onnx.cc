@@ -66,7 +66,7 @@ void import_damaged(const std::string& bytes) {
   ASSERT_TRUE(*parsed == *graph) << print_graph(*graph) << print_graph(*parsed);
 }
 
-/// The reader must not trust that a field has the wire type that the format says, in no build.
+/// The reader must not trust that a field has the wire type that the format says, in any build.
 TEST(DamagedModels, WrongWireTypes) {
   const GraphParts parts = {
       .nodes = {node_message("Relu", {"x"}, {"y"})}, .inputs = {input_x}, .outputs = {output_y}};

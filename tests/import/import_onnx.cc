@@ -101,9 +101,9 @@ TEST(ImportOnnx, StructureErrors) {
   const auto with_nodes = [](const Messages& nodes) {
     return model_message({.nodes = nodes, .inputs = {input_x}, .outputs = {output_y}});
   };
-  expect_error("", "is no ONNX model: it has no graph");
+  expect_error("", "is not an ONNX model: it has no graph");
   expect_error("not a model at all", "ONNX model");
-  expect_error(with_nodes({}), "output 'y' is made by no node");
+  expect_error(with_nodes({}), "no node produces output 'y'");
   expect_error(with_nodes({node_message("Add", {"x", "y"}, {"t"}), node_message("Relu", {"t"}, {"y"})}),
                "is on a cycle");
   expect_error(with_nodes({node_message("Add", {"x", "y"}, {"y"}, {}, "", "self")}),
@@ -113,9 +113,9 @@ TEST(ImportOnnx, StructureErrors) {
   expect_error(with_nodes({node_message("Relu", {"x"}, {"x"}), node_message("Exp", {"x"}, {"y"})}),
                "value 'x' is defined twice");
   expect_error(with_nodes({node_message("Add", {"x", "nowhere"}, {"y"})}),
-               "node 'y' (Add) reads 'nowhere', which nothing makes");
+               "node 'y' (Add) reads 'nowhere', which nothing produces");
   expect_error(with_nodes({node_message("Relu", {"x", "x"}, {"y"})}), "has 2 inputs");
-  expect_error(with_nodes({node_message("Add", {"x", ""}, {"y"})}), "leaves out its input 1");
+  expect_error(with_nodes({node_message("Add", {"x", ""}, {"y"})}), "omits its input 1");
   expect_error(model_message({.inputs = {input_x}}), "has no outputs");
   expect_error(model_message({.inputs = {input_x, input_x}, .outputs = {value_message("x")}}),
                "input 'x' is defined twice");
@@ -164,7 +164,7 @@ TEST(ImportOnnx, Versions) {
   expect_error(model_message(parts, {}, oldest_opset - 1), "has opset 0, this Intarsia reads 1 to 28");
   const std::string no_opset =
       Message().number(model::ir_version, 8).message(model::graph, graph_message(parts)).bytes;
-  expect_error(no_opset, "node 'y' (Relu): the model imports no version of the standard operators");
+  expect_error(no_opset, "node 'y' (Relu): the model does not declare a version of the standard operators");
 }
 
 TEST(ImportOnnx, FunctionsAreInlined) {
@@ -237,7 +237,7 @@ TEST(ImportOnnx, FunctionErrors) {
                               .inputs = {input_x},
                               .outputs = {output_y}},
                              {unmade}),
-               "output 'y' is made by no node");
+               "no node produces output 'y'");
 }
 
 /// Each function calls the next one many times and the last does nothing: the model stays small, the calls
@@ -312,7 +312,7 @@ TEST(ImportOnnx, MissingCaptureAndDeepNesting) {
           {attribute_graph("then_branch", branch({node_message("Relu", {"lost"}, {"r"})}, "r"))})},
       .inputs = {value_message("c", DType::boolean, {})},
       .outputs = {output_y}};
-  expect_error(model_message(parts), "reads 'lost', which nothing makes");
+  expect_error(model_message(parts), "reads 'lost', which nothing produces");
   std::string body = branch({}, "c");
   for (int i = 0; i < 100; ++i)
     body = branch({node_message("If", {"c"}, {"r"}, {attribute_graph("then_branch", body)})}, "r");
@@ -387,7 +387,7 @@ TEST(ImportOnnx, SparseTensors) {
   EXPECT_EQ(constant_text(attribute), "const %y : f32[2,3] = {0.0, 5.0, 0.0, 6.0, 0.0, 0.0}");
 }
 
-/// The same elements in raw_data and in the typed field that the standard names give the same constant.
+/// The same elements in raw_data and in the typed field of the ONNX standard give the same constant.
 TEST(ImportOnnx, EveryDtypeRawAndTyped) {
   for (int code = 1; code < dtype_count; ++code) {
     const DType dtype = static_cast<DType>(code);
@@ -469,14 +469,14 @@ TEST(ImportOnnx, TensorErrors) {
         .real(tensor::float_data, 1)
         .bytes;
   };
-  expect_error(import(typed(2, DType::f32)), "tensor 'y': has another number of elements than shape 2 wants");
-  expect_error(import(typed(0, DType::f32)), "has another number of elements");
+  expect_error(import(typed(2, DType::f32)), "tensor 'y': does not have as many elements as shape 2 wants");
+  expect_error(import(typed(0, DType::f32)), "does not have as many elements");
   expect_error(import(typed(int64_t{1} << 40, DType::f32)), "has fewer elements than shape");
   expect_error(import(typed(1, DType::string)), "has 0 strings, its shape wants 1");
-  expect_error(import(tensor_message("y", DType::string, {1}, "a")), "holds strings in no legal form");
+  expect_error(import(tensor_message("y", DType::string, {1}, "a")), "holds strings in an invalid form");
 }
 
-/// A folder with a model that has external data, and a file beside the folder.
+/// A folder with a model that has external data, and a file next to the folder.
 class ExternalData : public testing::Test {
  protected:
   void SetUp() override {

@@ -165,7 +165,7 @@ TEST(ImportTensorFlow, WhatCannotBeImportedSaysWhy) {
   EXPECT_NE(error_of("\xff\xff").find("damaged protobuf"), std::string::npos);
   EXPECT_NE(error_of("").find("no nodes"), std::string::npos);
   EXPECT_NE(error_of(write({placeholder("x"), node("y", "Add", {"x", "z"})}))
-                .find("reads 'z:0', which nothing makes"),
+                .find("reads 'z:0', which nothing produces"),
             std::string::npos);
   EXPECT_NE(error_of(write({node("a", "Add", {"b"}), node("b", "Add", {"a"}), node("y", "Add", {"a"})}))
                 .find("cycle"),
@@ -220,7 +220,7 @@ TEST(ImportTensorFlow, ALoopsVariablesBecomeValues) {
   EXPECT_EQ(get_functions(*flat->nodes[0].attributes.find("body")), Lines{"body_frozen1"});
 }
 
-/// A SavedObjectGraph or TrackableObjectGraph: of each object its children, (name, number).
+/// A SavedObjectGraph or TrackableObjectGraph: for each object its children, (name, number).
 std::string write_objects(const std::vector<std::vector<std::pair<std::string, int32_t>>>& objects) {
   std::string bytes;
   protozero::pbf_writer out(bytes);

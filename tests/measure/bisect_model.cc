@@ -1,4 +1,4 @@
-// A backend that computes one operator as another is found out, down to the node.
+// A backend that computes one operator as another is detected, down to the node.
 //
 // Covers: src/measure/ bisect_model.cc compare_tensors.cc evaluate_graph.cc
 #include "measure/bisect_model.h"

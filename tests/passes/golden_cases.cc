@@ -1,5 +1,5 @@
-// Every pass on small graphs in the text form: tests/cases/<pass>/*.case holds input and answer. After a
-// change of a pass that is meant, scripts/update_cases.py writes the new answers.
+// Every pass on small graphs in the text form: tests/cases/<pass>/*.case holds input and result. After an
+// intended change of a pass, scripts/update_cases.py writes the new results.
 //
 // Covers: src/passes/ bind_shapes.cc fold_constants.cc infer_shapes.cc infer_types.cc
 // known_elements.cc remove_dead_nodes.cc translated.cc
@@ -100,7 +100,7 @@ std::string print_regions(const Graph& graph, const Partition& partition) {
 }
 
 /// "target fast@cpu Conv Relu": a target and the operators that it supports; "framework ort@cpu Foo" the same
-/// of a framework; "pin PATTERN TARGET".
+/// for a framework; "pin PATTERN TARGET".
 Result<std::string> run_place_nodes(Graph& graph, CaseFile& file, bool keep_inside) {
   std::map<std::string, FakeTarget> backends;
   std::vector<PlacementTarget> targets;
@@ -206,7 +206,7 @@ Result<std::string> run_pass(CaseFile& file) {
 
 class PassCase : public testing::TestWithParam<std::filesystem::path> {};
 
-TEST_P(PassCase, GivesItsAnswer) {
+TEST_P(PassCase, GivesItsResult) {
   CaseFile file = read_case(GetParam());
   const Result<std::string> got = run_pass(file);
   if (std::getenv("INTARSIA_UPDATE_CASES") != nullptr) {
@@ -233,7 +233,7 @@ std::string case_name(const testing::TestParamInfo<std::filesystem::path>& info)
   return info.param.parent_path().filename().string() + "_" + info.param.stem().string();
 }
 
-/// Cases of a backend's steps are its own test's.
+/// Cases of a backend's steps belong to its own test.
 std::vector<std::filesystem::path> pass_cases() {
   std::vector<std::filesystem::path> cases = list_cases(INTARSIA_SOURCE "/tests/cases");
   std::erase_if(

@@ -22,7 +22,7 @@ namespace {
 
 Placement random_placement(const Graph& graph, uint32_t targets, std::mt19937& random) {
   Placement placement;
-  const uint32_t stay = random() % 4;  // how often a node goes where the one before it went
+  const uint32_t stay = random() % 4;  // how often a node goes where the previous one went
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     const bool same = i > 0 && random() % 4 < stay;
     placement.target.push_back(same ? placement.target.back() : static_cast<uint32_t>(random() % targets));
@@ -30,7 +30,7 @@ Placement random_placement(const Graph& graph, uint32_t targets, std::mt19937& r
   return placement;
 }
 
-/// Edges between regions, found anew.
+/// Edges between regions, found independently.
 std::set<std::pair<uint32_t, uint32_t>> region_edges(const Graph& graph,
                                                      const std::vector<uint32_t>& region_of) {
   std::set<std::pair<uint32_t, uint32_t>> edges;
@@ -44,7 +44,7 @@ std::set<std::pair<uint32_t, uint32_t>> region_edges(const Graph& graph,
   return edges;
 }
 
-/// By taking away what nothing leads to, until nothing is left or nothing can go.
+/// By removing what nothing leads to, until nothing is left or nothing can be removed.
 bool is_acyclic(std::set<std::pair<uint32_t, uint32_t>> edges) {
   while (!edges.empty()) {
     std::set<uint32_t> targets;
@@ -163,7 +163,7 @@ void make_opaque(Graph& graph, Placement& placement, bool own, std::mt19937& ran
   }
 }
 
-/// Can each node lead to each? By walking, as slowly as it takes.
+/// Can each node lead to each? By walking, however slow.
 std::vector<std::vector<bool>> find_paths(const Graph& graph) {
   const size_t count = graph.nodes.size();
   std::vector<std::vector<bool>> leads(count, std::vector<bool>(count, false));
@@ -179,7 +179,7 @@ std::vector<std::vector<bool>> find_paths(const Graph& graph) {
   return leads;
 }
 
-/// Values that the makers' and readers' framework must keep inside: (maker, reader).
+/// Values that the framework of producers and readers must keep inside: (producer, reader).
 std::vector<std::pair<size_t, size_t>> opaque_edges(const Graph& graph, const Placement& placement) {
   std::vector<std::pair<size_t, size_t>> edges;
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
@@ -194,7 +194,7 @@ std::vector<std::pair<size_t, size_t>> opaque_edges(const Graph& graph, const Pl
 }
 
 /// The group by its definition: pairs join, then what lies on a path from a group to itself through other
-/// nodes and groups, again and again. Gives the group of each node (any number).
+/// nodes and groups, repeatedly. Returns the group of each node (any number).
 std::vector<size_t> close_by_definition(const Graph& graph, const Placement& placement) {
   const size_t count = graph.nodes.size();
   std::vector<size_t> group(count);
@@ -203,7 +203,7 @@ std::vector<size_t> close_by_definition(const Graph& graph, const Placement& pla
     const size_t from = std::max(group[a], group[b]), to = std::min(group[a], group[b]);
     std::ranges::replace(group, from, to);
   };
-  for (const auto& [maker, reader] : opaque_edges(graph, placement)) join(maker, reader);
+  for (const auto& [producer, reader] : opaque_edges(graph, placement)) join(producer, reader);
   const std::vector<std::vector<bool>> leads = find_paths(graph);
   std::vector<std::vector<bool>> between(count, std::vector<bool>(count, false));
   for (size_t a = 0; a < count; ++a) {
@@ -238,8 +238,8 @@ TEST(OpaqueProperties, EveryOpaqueValueStaysInOneRegion) {
     const Status verified = verify_partition(graph, placement, partition);
     ASSERT_TRUE(verified) << verified.error().message;
     ASSERT_TRUE(is_acyclic(region_edges(graph, partition.region_of)));
-    for (const auto& [maker, reader] : opaque_edges(graph, placement))
-      ASSERT_EQ(partition.region_of[maker], partition.region_of[reader]) << print_graph(graph);
+    for (const auto& [producer, reader] : opaque_edges(graph, placement))
+      ASSERT_EQ(partition.region_of[producer], partition.region_of[reader]) << print_graph(graph);
     const std::vector<size_t> group = close_by_definition(graph, placement);
     for (size_t i = 0; i < graph.nodes.size(); ++i) {
       const bool alone = std::ranges::count(group, group[i]) == 1;
@@ -265,8 +265,8 @@ TEST(OpaqueProperties, WhatIsRefusedLeavesGroupsOpen) {
     ASSERT_TRUE(verify_partition(graph, placement, partition));
     for (size_t i = 0; i < graph.nodes.size(); ++i)
       ASSERT_FALSE(graph.nodes[i].op == "Own" && placement.target[i] >= 2) << "a refused node moved";
-    for (const auto& [maker, reader] : opaque_edges(graph, placement)) {
-      const bool together = partition.region_of[maker] == partition.region_of[reader];
+    for (const auto& [producer, reader] : opaque_edges(graph, placement)) {
+      const bool together = partition.region_of[producer] == partition.region_of[reader];
       ASSERT_TRUE(together ||
                   placement.reason[reader].find("may come from another region") != std::string::npos);
     }
@@ -292,7 +292,7 @@ TEST(OpaqueProperties, PinsStay) {
   EXPECT_TRUE(std::getenv("INTARSIA_SEED") != nullptr || errors > 0);
 }
 
-/// Copies that no plan can do without: one for each value and memory in which it is read and not made.
+/// Copies that no plan can do without: one for each value and memory in which it is read but not produced.
 size_t needed_copies(const Graph& graph, const Placement& placement,
                      const std::vector<uint32_t>& memory_of_target) {
   const auto memory_of = [&](size_t node) { return memory_of_target[placement.target[node]]; };

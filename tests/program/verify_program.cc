@@ -1,4 +1,4 @@
-// Every rule of verify_program: break it in a good program, and the error says so.
+// Every rule of verify_program: break it in a valid program, and the error says so.
 //
 // Covers: src/program/ string_constant.cc verify_function.cc verify_program.cc verify_unshared.cc
 #include <gtest/gtest.h>
@@ -56,21 +56,21 @@ const Case cases[] = {
     {"input is value 9 of 3", [](auto& m) { m.function().inputs[0] = 9; }},
     {"output is value 9 of 3", [](auto& m) { m.function().outputs[0] = 9; }},
     {"output 't' has storage arena", [](auto& m) { m.function().outputs.push_back(2); }},
-    {"output name 'y' is empty or there twice", [](auto& m) { m.function().outputs.push_back(1); }},
+    {"output name 'y' is empty or duplicated", [](auto& m) { m.function().outputs.push_back(1); }},
     {"value 'x' has storage input but is not", [](auto& m) { m.function().inputs.clear(); }},
     {"an input that is not on a host slot",
      [](auto& m) { m.function().values[0]->slot = m.slot("accel", "sim", "sim:0"); }},
     {"step 0: reads value 9 of 3", [](auto& m) { m.function().steps[0]->inputs[0] = 9; }},
     {"step 0: writes value 9 of 3", [](auto& m) { m.function().steps[0]->outputs[0] = 9; }},
     {"step 0: reads 't' before it is written", [](auto& m) { m.function().steps[0]->inputs[0] = 2; }},
-    {"step 1: writes 't', which is written already", [](auto& m) { m.function().steps[1]->outputs[0] = 2; }},
+    {"step 1: writes 't', which is already written", [](auto& m) { m.function().steps[1]->outputs[0] = 2; }},
     {"step 0: must come after step 1", [](auto& m) { m.function().steps[0]->after = {1}; }},
     {"step 1: region 9 of 2", [](auto& m) { m.function().steps[1]->region = 9; }},
     {"step 0: value 'x' is not on the slot of region 0",
      [](auto& m) { m.program.regions[0]->slot = m.slot("other", "cpu", "cpu"); }},
     {"unknown kind 7", [](auto& m) { m.function().steps[1]->kind = static_cast<fbs::StepKind>(7); }},
     {"a copy of several values", [](auto& m) { m.function().steps[1]->kind = fbs::StepKind::copy; }},
-    {"output 'y' is written by no step", [](auto& m) { m.function().steps.pop_back(); }},
+    {"no step writes output 'y'", [](auto& m) { m.function().steps.pop_back(); }},
     {"do not fit in slot 'cpu''s arena", [](auto& m) { m.program.regions[0]->workspace_bytes = 1 << 20; }},
     {"of another shape", [](auto& m) { m.copy(0, m.arena("u", {5})); }},
     {"of another dtype", [](auto& m) { m.copy(0, m.value("u", fbs::Storage::dynamic, {4}, 0, DType::i64)); }},

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The tree keeps to its layers, and scripts/check_layers.py finds each fault that it is there for.
+"""The tree keeps to its layers, and scripts/check_layers.py finds each fault that it checks for.
 
 Covers: scripts/check_layers.py
 """

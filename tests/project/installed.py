@@ -34,7 +34,7 @@ def run(*command, cwd, **environment):
 
 
 def run_installed(*command, cwd):
-    """Runs a command and gives the libraries that its processes loaded, none of them from the build tree."""
+    """Runs a command and returns the libraries that its processes loaded, none of them from the build tree."""
     log = cwd / "libraries"
     log.mkdir(exist_ok=True)
     run(*command, cwd=cwd, LD_DEBUG="files", LD_DEBUG_OUTPUT=str(log / "of"))
@@ -75,7 +75,7 @@ def test_command(prefix, tmp_path):
 
 
 def test_cpp_project(prefix, tmp_path):
-    """examples/02_from_cpp, with a program that the installed command makes."""
+    """examples/02_from_cpp, with a program compiled by the installed command."""
     run(sys.executable, SOURCE / "examples/01_compile_and_run/make_model.py", "model.onnx", cwd=tmp_path)
     run_installed(
         prefix / "bin/intarsia",
@@ -103,7 +103,7 @@ def test_cpp_project(prefix, tmp_path):
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """As `pip wheel .` makes it, but for compiling: what it would build is taken from the build tree."""
+    """As from `pip wheel .`, except for compiling: what it would build is taken from the build tree."""
     folder = tmp_path_factory.mktemp("wheel")
     settings = {
         "build-dir": folder / "build",
@@ -131,7 +131,7 @@ def wheel(tmp_path_factory):
 
 
 def wanted_packages(wheel):
-    """Folders of the packages that the wheel's metadata asks for."""
+    """Folders of the packages that the wheel's metadata requires."""
     with zipfile.ZipFile(wheel) as archive:
         (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
         metadata = archive.read(name).decode()
@@ -141,7 +141,7 @@ def wanted_packages(wheel):
 
 
 def test_wheel(wheel, tmp_path):
-    """In an environment that has the packages that it asks for, as links to those of this one, and nothing else."""
+    """In an environment with only the packages that it requires, as links to those of this one."""
     python = tmp_path / "venv/bin/python"
     run(sys.executable, "-m", "venv", "--without-pip", "venv", cwd=tmp_path)
     run(

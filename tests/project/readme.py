@@ -40,7 +40,7 @@ def models_of_the_demo():
 
 @pytest.fixture(scope="module")
 def after_demo(tmp_path_factory):
-    """A tree in which the demo ran. Models that it makes are here already, so that it finds them up to date, and no others."""
+    """A tree in which the demo ran. Models that it makes are already here, so that it finds them up to date, and no others."""
     tree = tmp_path_factory.mktemp("tree")
     (tree / "build/models/tensorflow").mkdir(parents=True)
     for path in ("build/bin", "build/venv", "tests", "README.md", "Makefile"):

@@ -17,7 +17,7 @@ SHAPE = (1, 16, 48, 48)
 
 
 def save_convolution(path, window=3):
-    """x -> y, some hundred microseconds long: runs of two threads overlap."""
+    """x -> y, a few hundred microseconds long: runs of two threads overlap."""
     weights = np.random.default_rng(1).standard_normal((16, 16, window, window), "float32")
     pads = [window // 2] * 4
     return save(
@@ -43,7 +43,7 @@ def compile_to(program, model):
 
 
 def in_threads(count, work):
-    """Calls work(0), work(1) ... at once; gives their results."""
+    """Calls work(0), work(1) ... at once; returns their results."""
     results = [None] * count
 
     def call(i):
@@ -84,7 +84,7 @@ def test_a_session_in_two_threads_is_an_error(convolution):
     assert in_threads(2, work) == [300, 300]
 
 
-def test_programs_do_not_meet_whatever_the_order_of_loading(tmp_path):
+def test_programs_do_not_interfere_whatever_the_order_of_loading(tmp_path):
     files = [
         compile_to(tmp_path / f"{i}.so", save_convolution(tmp_path / f"{i}.onnx", window=i)) for i in (3, 5)
     ]
@@ -95,13 +95,13 @@ def test_programs_do_not_meet_whatever_the_order_of_loading(tmp_path):
 
     wanted = [run(intarsia.load(file)) for file in files]
     kept = intarsia.load(files[1])
-    intarsia.load(files[1])  # and goes: what the dynamic loader knew it by may be used again
+    intarsia.load(files[1])  # and is freed: its identity for the dynamic loader may be reused
     for file, result in zip(files, wanted):
         assert np.array_equal(run(intarsia.load(file)), result)
     assert np.array_equal(run(kept), wanted[1])
 
 
-def test_a_program_that_was_called_goes_with_its_last_reference(convolution):
+def test_a_program_that_was_called_is_freed_with_its_last_reference(convolution):
     gc.disable()
     try:
         before = len(os.listdir("/proc/self/fd"))
@@ -116,7 +116,7 @@ def test_a_program_that_was_called_goes_with_its_last_reference(convolution):
     "change", [lambda path: os.truncate(path, 0), lambda path: path.write_bytes(b"x" * path.stat().st_size)]
 )
 def test_a_file_changed_in_place_does_not_end_the_process(tmp_path, change):
-    """A program without constants: all that runs is a copy."""
+    """A program without constants: everything that runs is a copy."""
     model = save(
         tmp_path / "relu.onnx",
         [helper.make_node("Relu", ["x"], ["y"])],
@@ -135,7 +135,7 @@ def test_a_file_changed_in_place_does_not_end_the_process(tmp_path, change):
             use()
 
 
-def test_compiling_for_its_report_alone(tmp_path):
+def test_compiling_only_for_its_report(tmp_path):
     model = save_convolution(tmp_path / "convolution.onnx")
     printed = []
     stopped = intarsia.compile(
@@ -176,7 +176,7 @@ def test_what_a_run_does_can_be_watched(convolution):
     assert np.array_equal(session.run({"x": x})["y"], plain)
 
 
-def test_checking_with_inputs_of_ones_own(convolution, tmp_path):
+def test_checking_with_given_inputs(convolution, tmp_path):
     x = np.random.default_rng(5).standard_normal(SHAPE, "float32")
     report = intarsia.check(convolution, inputs={"x": x}, bind={"cpu": "cpu"}, against="reference")
     assert report["ok"]

@@ -66,7 +66,7 @@ def test_corrupt(tmp_path, program):
     with pytest.raises(intarsia.CorruptError, match="damaged.onnx"):
         intarsia.compile(str(model))
     program.write_bytes(program.read_bytes()[:-9])
-    with pytest.raises(intarsia.CorruptError, match="cut off"):
+    with pytest.raises(intarsia.CorruptError, match="truncated"):
         intarsia.load(str(program))
 
 

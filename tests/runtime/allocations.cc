@@ -25,8 +25,7 @@ namespace {
 
 TEST(Allocations, TheCounterCounts) {
   const uint64_t before = allocation_count();
-  void* volatile memory =
-      std::malloc(1);  // volatile: the compiler may leave out an allocation that nobody sees
+  void* volatile memory = std::malloc(1);  // volatile: the compiler may drop an unused allocation
   std::free(memory);
   EXPECT_EQ(allocation_count(), before + 1);
 }
@@ -72,7 +71,7 @@ TEST(Allocations, NoneInARunThroughTheCApiAfterTheFirst) {
 }
 
 /// Calls it with every allocation failing, then all but the first, and so on until it works: each time
-/// before, it must say that it failed, and nothing throws or aborts.
+/// before that it must report the failure, and nothing throws or aborts.
 template <typename Call>
 void fail_at_every_allocation(const char* what, Call call) {
   for (uint64_t from = 0;; ++from) {
@@ -91,7 +90,7 @@ void fail_at_every_allocation(const char* what, Call call) {
 TEST(OutOfMemory, IsAnErrorOfEveryCall) {
   const TestFolder folder;
   ProgramMaker maker = small_program();
-  maker.run("positive", {0}, {maker.late_output("late", {-1})});
+  maker.run("positive", {0}, {maker.dynamic_output("dynamic", {-1})});
   ASSERT_TRUE(maker.write(folder / "p.so"));
   const std::string path = folder / "p.so";
   intarsia_program* program = nullptr;
@@ -114,7 +113,7 @@ TEST(OutOfMemory, IsAnErrorOfEveryCall) {
   const intarsia_tensor input{
       .struct_size = sizeof(input), .name = "x", .dtype = INTARSIA_F32, .data = x, .rank = 1, .shape = shape};
   intarsia_tensor outputs[] = {{.struct_size = sizeof(input), .name = "y"},
-                               {.struct_size = sizeof(input), .name = "late"}};
+                               {.struct_size = sizeof(input), .name = "dynamic"}};
   fail_at_every_allocation("run", [&] {
     intarsia_error* error = intarsia_session_run(session, nullptr, &input, 1, outputs, 2);
     const bool has_owner = outputs[0].owner != nullptr || outputs[1].owner != nullptr;
@@ -128,7 +127,7 @@ TEST(OutOfMemory, IsAnErrorOfEveryCall) {
   intarsia_program_release(program);
 }
 
-/// Leaves this process so little address space that only the stack of one thread more finds room.
+/// Leaves this process so little address space that only the stack of one more thread fits.
 void limit_address_space() {
   std::ifstream status("/proc/self/statm");
   uint64_t pages = 0;

@@ -1,4 +1,4 @@
-// Steps on several devices at once: they do overlap, and never at the cost of the result.
+// Steps on several devices at once: they do overlap, and never change the result.
 //
 // Covers: src/runtime/ lanes.cc schedule_steps.cc
 // src/base/ arena_plan.cc
@@ -41,7 +41,7 @@ ProgramMaker three_branches(const std::string& blob) {
   return maker;
 }
 
-TEST(Overlap, UnlikeDevicesWorkAtOnce) {
+TEST(Overlap, DifferentDevicesWorkAtOnce) {
   const TestFolder folder;
   auto session = bind(folder, three_branches("slow"));
   ASSERT_TRUE(session) << session.error().message;
@@ -92,7 +92,7 @@ TEST(Overlap, AChainStaysInOneThread) {
 }
 
 /// A random program of sums over three slots, with copies where a value crosses and an arena plan that reuses
-/// memory as if steps ran one after the other; beside it the values that it must compute.
+/// memory as if steps ran one after the other; with the values that it must compute.
 class RandomProgram {
  public:
   explicit RandomProgram(unsigned seed) : random_(seed) {

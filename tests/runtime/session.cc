@@ -66,7 +66,7 @@ TEST_F(SessionTest, MakesOutputsWithoutMemory) {
   EXPECT_EQ(outputs[0].tensor.shape, (Shape{4}));
   EXPECT_EQ(outputs[0].tensor.as<float>()[3], 9);
   ASSERT_NE(outputs[0].owner, nullptr);
-  ASSERT_TRUE(session->run("", inputs, {}));  // not asked for: computed and dropped
+  ASSERT_TRUE(session->run("", inputs, {}));  // not requested: computed and dropped
 }
 
 TEST_F(SessionTest, UnalignedBuffers) {
@@ -83,10 +83,10 @@ TEST_F(SessionTest, UnalignedBuffers) {
   EXPECT_EQ(y, (Floats{3, 5, 7, 9}));
 }
 
-TEST_F(SessionTest, LateOutput) {
+TEST_F(SessionTest, DynamicOutput) {
   ProgramMaker maker;
   const uint32_t x = maker.input("x", {-1});
-  const uint32_t kept = maker.late_output("kept", {-1});
+  const uint32_t kept = maker.dynamic_output("kept", {-1});
   maker.run("positive", {x}, {kept});
   auto session = bind(maker);
   ASSERT_TRUE(session) << session.error().message;
@@ -108,12 +108,12 @@ TEST_F(SessionTest, LateOutput) {
              "output 'kept' has shape 2 in this run, its buffer 1");
 }
 
-TEST_F(SessionTest, LateValuesPassBetweenRegions) {
+TEST_F(SessionTest, DynamicValuesPassBetweenRegions) {
   ProgramMaker maker;
   const uint32_t x = maker.input("x", {-1});
   const uint32_t kept = maker.value("kept", fbs::Storage::dynamic, {-1});
   const uint32_t list = maker.value("list", fbs::Storage::dynamic, {}, 0, DType::undefined);
-  const uint32_t out = maker.late_output("out", {-1});
+  const uint32_t out = maker.dynamic_output("out", {-1});
   maker.run("positive", {x}, {kept});
   maker.run("make", {kept}, {list});
   maker.run("open", {list}, {out});
@@ -133,16 +133,16 @@ TEST_F(SessionTest, PassThroughAndConstantOutputs) {
   const uint32_t x = maker.input("x", {2});
   const uint32_t same = maker.output("same", {2});
   const uint32_t fixed = maker.output("fixed", {2});
-  const uint32_t late = maker.late_output("late", {-1});
+  const uint32_t dynamic = maker.dynamic_output("dynamic", {-1});
   const uint32_t constant = maker.value("c", fbs::Storage::constant, {2});
   maker.constant({5, 6});
   maker.copy(x, same);
   maker.copy(constant, fixed);
-  maker.copy(x, late);
+  maker.copy(x, dynamic);
   auto session = bind(maker);
   ASSERT_TRUE(session) << session.error().message;
   Floats in = {1, 2}, a(2), b(2);
-  NamedTensor outputs[] = {floats("fixed", b), floats("same", a), {"late", {}, nullptr}};
+  NamedTensor outputs[] = {floats("fixed", b), floats("same", a), {"dynamic", {}, nullptr}};
   ASSERT_TRUE(session->run("", std::vector{floats("x", in)}, outputs));
   EXPECT_EQ(a, in);
   EXPECT_EQ(b, (Floats{5, 6}));
@@ -153,7 +153,7 @@ TEST_F(SessionTest, Strings) {
   ProgramMaker maker;
   const uint32_t x = maker.input("x", {2}, DType::string);
   const uint32_t y = maker.output("y", {2}, DType::string);
-  const uint32_t z = maker.late_output("z", {2}, DType::string);
+  const uint32_t z = maker.dynamic_output("z", {2}, DType::string);
   maker.run("strings", {x}, {y});
   maker.copy(x, z);
   auto session = bind(maker);
@@ -212,7 +212,7 @@ TEST_F(SessionTest, TwoDevicesOfOneKind) {
   EXPECT_EQ(y, (Floats{4, 6}));
 }
 
-TEST_F(SessionTest, LateValuesCrossDevices) {
+TEST_F(SessionTest, DynamicValuesCrossDevices) {
   ProgramMaker maker;
   const uint32_t a = maker.slot("a", "sim", "sim:0");
   const uint32_t b = maker.slot("b", "sim", "sim:1");
@@ -220,7 +220,7 @@ TEST_F(SessionTest, LateValuesCrossDevices) {
   const uint32_t x_a = maker.arena("x@a", {3}, a);
   const uint32_t kept_a = maker.value("kept@a", fbs::Storage::dynamic, {-1}, a);
   const uint32_t kept_b = maker.value("kept@b", fbs::Storage::dynamic, {-1}, b);
-  const uint32_t out = maker.late_output("out", {-1});
+  const uint32_t out = maker.dynamic_output("out", {-1});
   maker.copy(x, x_a);
   maker.run("positive", {x_a}, {kept_a}, a);
   maker.copy(kept_a, kept_b);
@@ -260,7 +260,7 @@ TEST_F(SessionTest, ArgumentErrorsNameTheArgument) {
 TEST_F(SessionTest, SizesThatOnlyTheRunKnows) {
   ProgramMaker maker;
   const uint32_t x = maker.input("x", {-1, 2});
-  const uint32_t y = maker.late_output("y", {-1, 2});
+  const uint32_t y = maker.dynamic_output("y", {-1, 2});
   maker.copy(x, y);
   auto session = bind(maker);
   ASSERT_TRUE(session);
@@ -315,11 +315,11 @@ TEST_F(SessionTest, StepErrorsNameRegionAndNodes) {
   EXPECT_EQ(session->run("", std::vector{floats("x", x)}, {}).error().message,
             "region 1 (toy@cpu: sum (Add)): on purpose");
   ProgramMaker wrong;
-  wrong.run("wrong", {wrong.input("x", {4})}, {wrong.late_output("y", {-1})});
+  wrong.run("wrong", {wrong.input("x", {4})}, {wrong.dynamic_output("y", {-1})});
   auto other = bind(wrong);
   ASSERT_TRUE(other);
   EXPECT_HAS(other->run("", std::vector{floats("x", x)}, {}).error().message,
-             "it made i64 1 for 'y', which is declared otherwise");
+             "it produced i64 1 for 'y', which is declared differently");
 }
 
 TEST_F(SessionTest, DumpsEveryBoundaryValue) {

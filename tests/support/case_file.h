@@ -1,4 +1,4 @@
-// Golden cases: small text files with named sections, an input and its answer on one screen.
+// Golden cases: small text files with named sections, an input and its result on one screen.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +11,7 @@
 namespace intarsia {
 
 /// tests/cases/<pass>/<name>.case: a comment, then sections that begin with a line "--- name". `given` holds
-/// what the pass gets beside the graph, `output` its answer; a case named fail_* has `error`, a part of the
+/// what the pass gets besides the graph, `output` its result; a case named fail_* has `error`, a part of the
 /// message, instead.
 struct CaseFile {
   std::filesystem::path path;

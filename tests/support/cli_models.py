@@ -1,4 +1,4 @@
-"""Models, inputs and calls of the command line for the tests of it."""
+"""Models, inputs and calls of the command line for its tests."""
 
 import json
 import os

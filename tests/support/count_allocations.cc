@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-// glibc's own names of what is replaced here; operator new and aligned_alloc end in these too.
+// glibc's own names of the replaced functions; operator new and aligned_alloc end in these too.
 extern "C" {
 void* __libc_malloc(size_t bytes);
 void* __libc_calloc(size_t count, size_t bytes);

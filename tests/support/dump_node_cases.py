@@ -1,7 +1,7 @@
 """Writes the ONNX node tests as folders that `node_cases` reads: dump_node_cases.py OUT_FOLDER
 
-Each folder holds model.onnx and test_data_set_0/{input,output}_N.pb. Cases with inputs or outputs that are no tensors
-(sequences, optionals) are written as far as ONNX can serialise them.
+Each folder holds model.onnx and test_data_set_0/{input,output}_N.pb. Cases with inputs or outputs that are not tensors
+(sequences, optionals) are written as far as ONNX can serialize them.
 """
 
 import pathlib

@@ -1,4 +1,4 @@
-// A backend that supports the operators it is told to.
+// A backend that supports a given set of operators.
 #pragma once
 
 #include <set>
@@ -10,7 +10,7 @@ namespace intarsia {
 
 class FakeTarget : public Target {
  public:
-  /// A framework whose name begins with "shut" hands no opaque value from one region to another.
+  /// A framework whose name begins with "shut" passes no opaque value from one region to another.
   FakeTarget(std::string name, std::set<std::string> ops, bool framework = false)
       : name_(std::move(name)), ops_(std::move(ops)), framework_(framework) {}
   std::string name() const override { return name_; }

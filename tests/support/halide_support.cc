@@ -43,7 +43,7 @@ std::string compare_as(const TensorView& got, const TensorView& want, double rel
   return {};
 }
 
-/// The objects as a shared library in a temporary file that is gone when this returns.
+/// The objects as a shared library in a temporary file that is removed when this returns.
 Result<void*> load_code(const std::vector<std::string>& objects) {
   char name[] = "/tmp/intarsia-test-XXXXXX";
   if (!mkdtemp(name)) return fail("no temporary folder");
@@ -204,7 +204,7 @@ Result<std::vector<Tensor>> LoadedRegion::run_guarded(const std::vector<Tensor>&
     outputs.emplace_back(view, memory);
     to.push_back({view, {}, false});
   }
-  // The workspace is one buffer to its owner, and has nothing behind it either.
+  // The workspace is one buffer to its owner, and has nothing after it either.
   std::shared_ptr<void> workspace = guarded_memory(region_.workspace_bytes, at_end);
   TRY(executable_->run({from, to, static_cast<std::byte*>(workspace.get()), nullptr}));
   return outputs;
@@ -219,7 +219,7 @@ std::string compare(const TensorView& got, const TensorView& want, double relati
   return same_tensor(got, want) ? std::string() : "integers differ";
 }
 
-/// Loads a region as whoever runs it would, with kernels that must not be called.
+/// Loads a region the way a session would, with kernels that must not be called.
 Status load_uncalled(const CompiledRegion& region) {
   std::vector<TensorView> constants;
   for (const Tensor& constant : region.constants) constants.push_back(constant.view());

@@ -1,4 +1,4 @@
-// What tests of the halide backend share: graphs from text, filled inputs, the compiled region loaded in this
+// Shared by tests of the halide backend: graphs from text, filled inputs, the compiled region loaded in this
 // process, and the reference's answer.
 #pragma once
 
@@ -20,16 +20,16 @@ Result<Graph> make_graph(std::string_view text);
 /// Seeded: floats in [-2, 2], integers in [0, 3], bool 0 and 1.
 Tensor random_tensor(DType dtype, const Shape& shape, uint64_t seed);
 
-/// Chooses variants at random, by made-up times.
+/// Chooses variants at random, by fake times.
 Tuner random_tuner(CostDatabase& costs, uint32_t seed);
 
 /// The outputs of a graph by the reference kernels, node by node.
 Result<std::vector<Tensor>> run_reference(const Graph& graph, const std::vector<Tensor>& inputs);
 
-/// Memory for a tensor between two inaccessible pages, against the one behind it or the one before it.
+/// Memory for a tensor between two inaccessible pages, adjacent to the one after it or the one before it.
 std::shared_ptr<void> guarded_memory(size_t bytes, bool at_end);
 
-/// Makes code for all tests of a program.
+/// Generates code for all tests of an executable.
 halide::Emitter& test_emitter();
 
 /// A region compiled, linked, loaded with dlopen and ready to run.
@@ -43,7 +43,7 @@ class LoadedRegion {
   Result<std::vector<Tensor>> run_guarded(const std::vector<Tensor>& inputs, bool at_end) const;
   int kernels() const { return region_.kernels; }
   size_t workspace_bytes() const { return region_.workspace_bytes; }
-  /// With memory that is there already: what a session does for each request.
+  /// With existing memory: what a session does for each request.
   Status run_in(const RunContext& context) const { return executable_->run(context); }
 
  private:

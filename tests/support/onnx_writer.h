@@ -63,7 +63,7 @@ inline std::string ints_message(const std::string& name, std::initializer_list<i
   return tensor_message(name, DType::i64, {static_cast<int64_t>(values.size())}, raw_bytes(values));
 }
 
-/// A size that is a number, or with a name a symbol.
+/// A size: a number or, with a name, a symbol.
 struct Size {
   int64_t value = -1;
   std::string symbol;
@@ -86,7 +86,7 @@ inline std::string value_message(const std::string& name, DType dtype, const std
   const std::string type_message = Message().message(type::tensor_type, tensor_type_message.bytes).bytes;
   return Message().text(value_info::name, name).message(value_info::type, type_message).bytes;
 }
-/// An output whose type the model does not tell.
+/// An output whose type the model does not specify.
 inline std::string value_message(const std::string& name) {
   return Message().text(value_info::name, name).bytes;
 }
@@ -167,7 +167,7 @@ inline std::string function_message(const std::string& name, const Names& inputs
 
 inline std::string model_message(const GraphParts& parts, const Messages& functions = {}, int64_t opset = 17,
                                  int64_t ir_version = 8) {
-  // In the order of field numbers, as protobuf writes them: OpenVINO takes no other for ONNX.
+  // In the order of field numbers, as protobuf writes them: OpenVINO accepts no other order.
   return Message()
       .number(model::ir_version, ir_version)
       .message(model::graph, graph_message(parts))

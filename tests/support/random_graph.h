@@ -13,13 +13,13 @@
 namespace intarsia {
 
 struct RandomGraphOptions {
-  size_t most_nodes = 30;
-  size_t most_inputs_of_node = 3;
-  size_t reach = 1000;  // how far back a node reads: small makes long chains
+  size_t max_nodes = 30;
+  size_t max_inputs_of_node = 3;
+  size_t reach = 1000;  // how far back a node reads: a small number makes long chains
 };
 
-/// A graph of foreign nodes n0, n1, ... with one or two outputs, with constants, captures, left-out inputs
-/// and outputs and results that are read by nobody, by many and by the outside.
+/// A graph of foreign nodes n0, n1, ... with one or two outputs, with constants, captures, omitted inputs
+/// and outputs and results that are read by nothing, by many and from outside.
 inline Graph make_random_graph(std::mt19937& random, const RandomGraphOptions& options) {
   const auto below = [&](size_t n) { return static_cast<size_t>(random() % n); };
   Graph graph;
@@ -32,7 +32,7 @@ inline Graph make_random_graph(std::mt19937& random, const RandomGraphOptions& o
     readable.push_back(graph.inputs.back());
   }
   readable.push_back(graph.add_constant("w", Tensor(DType::f32, {2})));
-  const size_t nodes = 1 + below(options.most_nodes);
+  const size_t nodes = 1 + below(options.max_nodes);
   for (size_t i = 0; i < nodes; ++i) {
     Node node;
     node.name = "n" + std::to_string(i);
@@ -41,7 +41,7 @@ inline Graph make_random_graph(std::mt19937& random, const RandomGraphOptions& o
     const auto pick = [&] {
       return readable[readable.size() - 1 - below(std::min(readable.size(), options.reach))];
     };
-    for (size_t k = below(options.most_inputs_of_node + 1); k > 0; --k)
+    for (size_t k = below(options.max_inputs_of_node + 1); k > 0; --k)
       node.inputs.push_back(below(10) == 0 ? no_value : pick());
     if (below(10) == 0) node.captures.push_back(pick());
     const size_t outputs = 1 + (below(4) == 0);
@@ -78,12 +78,11 @@ inline Graph shuffle_graph(const Graph& graph, std::mt19937& random) {
   return shuffled;
 }
 
-inline RandomGraphOptions random_options(std::mt19937& random, size_t most_nodes) {
-  return {
-      .most_nodes = most_nodes, .most_inputs_of_node = 1 + random() % 4, .reach = random() % 2 ? 4u : 1000u};
+inline RandomGraphOptions random_options(std::mt19937& random, size_t max_nodes) {
+  return {.max_nodes = max_nodes, .max_inputs_of_node = 1 + random() % 4, .reach = random() % 2 ? 4u : 1000u};
 }
 
-/// A failure prints its seed; INTARSIA_SEED=N runs that one alone.
+/// A failure prints its seed; INTARSIA_SEED=N runs only that one.
 template <typename Body>
 void for_each_seed(uint32_t count, Body body) {
   const char* only = std::getenv("INTARSIA_SEED");

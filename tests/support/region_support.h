@@ -92,7 +92,7 @@ inline Result<std::unique_ptr<LoadedRegion>> load_region(const Target& target, c
 
 inline Input as_input(const Tensor& tensor) { return {tensor.view(), nullptr}; }
 inline Output into(const Tensor& tensor) { return {tensor.view(), nullptr, false}; }
-inline Output late() { return {{}, nullptr, true}; }
+inline Output dynamic_output() { return {{}, nullptr, true}; }
 
 inline Status run_region(const LoadedRegion& region, std::vector<Input> inputs,
                          std::vector<Output>& outputs) {

@@ -155,7 +155,7 @@ uint32_t ProgramMaker::output(const std::string& name, std::vector<int64_t> dims
   return function().outputs.back();
 }
 
-uint32_t ProgramMaker::late_output(const std::string& name, std::vector<int64_t> dims, DType dtype) {
+uint32_t ProgramMaker::dynamic_output(const std::string& name, std::vector<int64_t> dims, DType dtype) {
   function().outputs.push_back(value(name, fbs::Storage::dynamic, std::move(dims), 0, dtype));
   return function().outputs.back();
 }

@@ -1,4 +1,4 @@
-// Hand-made programs and a small backend to run them, for tests of the run half alone.
+// Hand-made programs and a small backend to run them, for tests of only the run half.
 #pragma once
 
 #include <filesystem>
@@ -12,7 +12,7 @@
 
 namespace intarsia::test {
 
-/// A folder that goes away with the object.
+/// A folder that is removed with the object.
 class TestFolder {
  public:
   TestFolder();
@@ -26,15 +26,15 @@ class TestFolder {
 
 /// What the backend "toy" does follows from the blob. All on f32 unless said otherwise.
 ///   add       output = sum of all inputs and constants, element by element
-///   positive  late output: the inputs that are greater than 0, in order
+///   positive  dynamic output: the inputs that are greater than 0, in order
 ///   strings   output = each string of the input twice
 ///   make      opaque output: holds the input tensor
-///   open      late output = the tensor in the opaque input
-///   symbol    output = what the program's function intarsia_test_number gives
+///   open      dynamic output = the tensor in the opaque input
+///   symbol    output = what the program's function intarsia_test_number returns
 ///   fail      fails with "on purpose"
-///   wrong     late output of another dtype than declared
+///   wrong     dynamic output of another dtype than declared
 ///   throw     throws "a bug"
-///   slow      sleeps 20 ms, then as add
+///   slow      sleeps 20 ms, then like add
 RunBackend toy_backend();
 
 /// Writes down a program step by step. Ids are indices.
@@ -53,8 +53,8 @@ struct ProgramMaker {
   uint32_t output(const std::string& name, std::vector<int64_t> dims, DType dtype = DType::f32);
   /// At the end of the slot's arena, which grows.
   uint32_t arena(const std::string& name, std::vector<int64_t> dims, uint32_t slot = 0);
-  /// An output whose shape the data decides.
-  uint32_t late_output(const std::string& name, std::vector<int64_t> dims, DType dtype = DType::f32);
+  /// An output whose shape depends on the data.
+  uint32_t dynamic_output(const std::string& name, std::vector<int64_t> dims, DType dtype = DType::f32);
   uint32_t constant(const std::vector<float>& numbers);
   void run(const std::string& blob, std::vector<uint32_t> inputs, std::vector<uint32_t> outputs,
            uint32_t slot = 0, std::vector<uint32_t> constants = {});

@@ -60,7 +60,7 @@ class Connection {
   sqlite3* file_ = nullptr;
 };
 
-/// While it lives, no file of this process can be written.
+/// During its lifetime this process cannot write any file.
 class FullDisk {
  public:
   FullDisk() {
@@ -90,7 +90,7 @@ TEST_F(CostDatabaseTest, RemembersByKey) {
   EXPECT_EQ(again.find("con"), std::nullopt);
 }
 
-TEST_F(CostDatabaseTest, BeginsAnewAfterDamage) {
+TEST_F(CostDatabaseTest, StartsOverAfterDamage) {
   for (const std::string& bytes :
        {std::string("no database at all"), std::string("SQLite format 3\0", 16) + std::string(4096, 'x')}) {
     std::ofstream(folder_ + "/costs.sqlite", std::ios::trunc) << bytes;
@@ -123,7 +123,7 @@ TEST_F(CostDatabaseTest, AnotherFormatIsLeftAlone) {
   EXPECT_EQ(files(), (std::set<std::string>{"costs.sqlite", "costs.1.sqlite"}));
 }
 
-TEST_F(CostDatabaseTest, AFileThatIsHeldByAnotherIsLeftAlone) {
+TEST_F(CostDatabaseTest, ALockedFileIsLeftAlone) {
   {
     CostDatabase costs(folder_);
     add(costs, "conv", 5);
@@ -143,7 +143,7 @@ TEST_F(CostDatabaseTest, AFileThatIsHeldByAnotherIsLeftAlone) {
   EXPECT_EQ(costs.find("gemm"), std::nullopt);
 }
 
-TEST_F(CostDatabaseTest, AFileWithoutRoomIsLeftAlone) {
+TEST_F(CostDatabaseTest, AFileWithoutSpaceIsLeftAlone) {
   {
     CostDatabase costs(folder_);
     add(costs, "conv", 5);

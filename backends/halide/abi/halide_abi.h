@@ -35,11 +35,12 @@ struct HalideBuffer {
 typedef int (*HalideTask)(void* user_context, int index, uint8_t* closure);
 
 /* What a kernel's user context points to. All functions may be called from any worker of the run. */
-struct HalideHost {
-  int (*parallel_for)(struct HalideHost* host, HalideTask task, int min, int size, uint8_t* closure);
-  void* (*allocate)(struct HalideHost* host, size_t bytes); /* 64-byte aligned; null: none left */
-  void (*release)(struct HalideHost* host, void* memory);   /* last allocated first, by the same worker */
-  void (*error)(struct HalideHost* host, const char* message);
+struct HalideKernelRuntime {
+  int (*parallel_for)(struct HalideKernelRuntime* runtime, HalideTask task, int min, int size,
+                      uint8_t* closure);
+  void* (*allocate)(struct HalideKernelRuntime* runtime, size_t bytes); /* 64-byte aligned; null: none left */
+  void (*release)(struct HalideKernelRuntime* runtime, void* memory);   /* LIFO, by the same worker */
+  void (*error)(struct HalideKernelRuntime* runtime, const char* message);
 };
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-// The name of a kernel's code says what arguments it takes, so that no blob can call it with others.
+// The name of a kernel's code encodes what arguments it takes, so that no blob can call it with others.
 #pragma once
 
 #define XXH_INLINE_ALL
@@ -20,8 +20,8 @@ struct ArgumentForm {
   std::vector<int32_t> extents, strides;  // strides in elements
 };
 
-/// "_<digest of the arguments>_argv": the end of the symbol of a kernel with these inputs and this output,
-/// the last one.
+/// "_<digest of the arguments>_argv": the end of the symbol of a kernel with these inputs and, last, this
+/// output.
 inline std::string symbol_ending(std::span<const ArgumentForm> arguments) {
   std::vector<int32_t> numbers;
   for (const ArgumentForm& argument : arguments) {

@@ -1,7 +1,7 @@
 // Attention for a block of rows at a time: the scores of its queries by all keys, the softmax of each row,
 // the product with the values. The keys are packed in panels for each batch element, rounded up to whole
-// ones: what is there beyond the last key is the last key again, which changes no maximum; its exponents are
-// zeros. Rows are divided by their sums behind the second product, which is shorter than the scores.
+// ones: beyond the last key it is repeated, which changes no maximum; its exponentials are set to zero. Rows
+// are divided by their sums after the second product, which is shorter than the scores.
 #include <algorithm>
 
 #include "backends/halide/build/build_kernel.h"
@@ -15,7 +15,7 @@ using Halide::TailStrategy;
 using Halide::VarOrRVar;
 
 /// Multiply-adds that are worth a second thread.
-constexpr int64_t least_work_for_threads = 500000;
+constexpr int64_t min_work_for_threads = 500000;
 
 class AttentionBuilder {
  public:
@@ -71,7 +71,7 @@ class AttentionBuilder {
     Exprs at = to_exprs(batch_);
     at.insert(at.end(), {x_, key});
     const NodeId last = nodes_.between.empty() ? nodes_.scores : nodes_.between.back();
-    scores_(with_batch<Var>({ci_, co_, x_})) = b_.value_behind(
+    scores_(with_batch<Var>({ci_, co_, x_})) = b_.value_after(
         nodes_.scores, scores_acc_(with_batch<Expr>({ci_, x_, co_})), node(last).outputs[0], at);
   }
 
@@ -147,7 +147,7 @@ class AttentionBuilder {
         .split(c_, co_, ci_, as_int(tile.panel), TailStrategy::ShiftInwards);
     std::vector<VarOrRVar> order{ci_, xi_, xo_, co_, block_};
     order.insert(order.end(), batch_.rbegin(), batch_.rend());
-    // The last block begins earlier; code of its own for it would be as long again.
+    // The last block begins earlier; separate code for it would be as long again.
     out_.reorder(order).unroll(xi_).partition(block_, Halide::Partition::Never);
     vectorize_lanes(out_, ci_, tile);
   }
@@ -167,8 +167,7 @@ class AttentionBuilder {
 
   void schedule_scores() {
     const ContractionTile& tile = schedule_.scores;
-    // An odd number of panels a row: rows that lie a power of two apart would take each other's place in the
-    // cache.
+    // An odd number of panels per row: rows a power of two apart would evict each other from the cache.
     scores_.compute_at(out_, block_)
         .align_storage(co_, as_int(panels_ | 1))
         .bound_extent(ci_, as_int(panel_))
@@ -184,7 +183,7 @@ class AttentionBuilder {
     schedule_pack({pack_, ci_, k_, sizes_.depth, as_int(lanes_), !reads_along_keys()});
   }
 
-  /// Do neighbouring keys lie side by side?
+  /// Do neighboring keys lie side by side?
   bool reads_along_keys() {
     const ValueId keys = node(nodes_.scores).inputs[1];
     const auto slot = std::ranges::find(b_.body().inputs, keys) - b_.body().inputs.begin();
@@ -201,7 +200,7 @@ class AttentionBuilder {
 
   void parallelize() {
     const int64_t work = sizes_.batch * sizes_.rows * sizes_.keys * (sizes_.depth + sizes_.channels);
-    if (b_.kernel().threads < 2 || work < least_work_for_threads) return;
+    if (b_.kernel().threads < 2 || work < min_work_for_threads) return;
     for (size_t i = 0; i < batch_.size(); ++i)
       if (batch_extents_[i] >= b_.kernel().threads) {
         out_.parallel(batch_[i]);

@@ -1,5 +1,5 @@
 // Convolutions and matrix products as one form: outputs indexed by (batch..., group, panel of channels, pixel
-// axes..., lane of the panel), a reduction over (channel, taps...). A matrix product has rows as its one
+// axes..., lane of the panel), a reduction over (channel, taps...). A matrix product has rows as its only
 // pixel axis and columns as channels. The accumulators of a register tile are Func `acc`.
 #include "backends/halide/build/build_kernel.h"
 #include "backends/halide/build/schedule_contraction.h"
@@ -83,8 +83,8 @@ class ContractionBuilder {
     return conv_ ? staged_conv_weight(r) : staged_matrix(r);
   }
 
-  /// The panel that acc's arguments name; there is one, as wide as all channels, where panels do not divide
-  /// them.
+  /// The panel that acc's arguments name; where panels do not divide the channels, a single one of all
+  /// channels.
   Expr panel() const { return parts_.tile.exact ? Expr(parts_.co) : Expr(0); }
 
   /// The channel within its group that acc's arguments name.
@@ -115,8 +115,7 @@ class ContractionBuilder {
     return b_.matrix_at(node_.inputs[input], at);
   }
 
-  /// A matrix computed at run time: read as it is when its rows are dense, else packed for each batch
-  /// element.
+  /// A matrix computed at run time: read as it is if its rows are dense, else packed for each batch element.
   Expr staged_matrix(const RDom& r) {
     if (matrix_stride(0) == 1) return matrix_element(1, {r[0], channel()});
     Func pack("pack");

@@ -1,4 +1,4 @@
-// Depthwise convolution: one filter a channel. Vectors run over channels, a few pixels share the taps'
+// Depthwise convolution: one filter per channel. Vectors run over channels, a few pixels share the taps'
 // weights.
 #include <algorithm>
 

@@ -18,7 +18,7 @@ struct Operands {
 
 using Halide::select;
 
-/// What an ONNX cast does: float to integer truncates, anything to bool asks whether it is not zero.
+/// What an ONNX cast does: float to integer truncates, anything to bool is a comparison with zero.
 Expr cast_to(Halide::Type type, const Expr& x) {
   if (type.is_bool()) return x.type().is_bool() ? x : x != Halide::Internal::make_zero(x.type());
   return Halide::cast(type, x);
@@ -151,7 +151,7 @@ constexpr auto strict_rows = std::to_array<Row>({
     {CoreOp::shrink, shrink},
 });
 
-/// Of math.h, which says itself what is strict.
+/// From math.h, which decides itself what is strict.
 constexpr auto functions = std::to_array<Row>({
     {CoreOp::exp,
      [](C c) {
@@ -179,7 +179,7 @@ Expr build_elementwise(const Node& node, const Exprs& inputs, Halide::Type out) 
   if (function != functions.end()) return function->build({node, inputs, out});
   const auto row = std::ranges::find(strict_rows, op, &Row::op);
   INTARSIA_CHECK(row != strict_rows.end());
-  // LLVM would else assume that there is no NaN and no infinity, which masks of attention are made of.
+  // Otherwise LLVM would assume that there is no NaN and no infinity, of which attention masks consist.
   return strictly(inputs, [&](const Exprs& in) { return row->build({node, in, out}); });
 }
 

@@ -67,7 +67,7 @@ Halide::Type expr_type(DType dtype) {
     default:
       break;
   }
-  INTARSIA_CHECK(false);  // canonicalizing refuses all others
+  INTARSIA_CHECK(false);  // canonicalization refuses all others
   return {};
 }
 
@@ -115,10 +115,10 @@ KernelBuilder::KernelBuilder(const Kernel& kernel) : kernel_(kernel), operands_(
   for (size_t v = 0; v < kernel.body.values.size(); ++v)
     if (const auto& constant = kernel.body.values[v].constant)
       operands_[v] = {constant->shape(), [expr = scalar_expr(*constant)](const Exprs&) { return expr; }};
-  compute_in_front();
+  compute_prologue();
 }
 
-void KernelBuilder::compute_in_front() {
+void KernelBuilder::compute_prologue() {
   if (kernel_.form != Form::contraction) return;
   for (size_t n = 0; n < static_cast<size_t>(index(kernel_.anchor)); ++n) {
     const Node& node = kernel_.body.nodes[n];
@@ -150,10 +150,10 @@ Expr KernelBuilder::broadcast_at(ValueId value, const Exprs& index) {
 }
 
 Expr KernelBuilder::result_at(const Exprs& at, Expr anchor_value) {
-  return value_behind(kernel_.anchor, std::move(anchor_value), kernel_.body.outputs[0], at);
+  return value_after(kernel_.anchor, std::move(anchor_value), kernel_.body.outputs[0], at);
 }
 
-Expr KernelBuilder::value_behind(NodeId from, Expr from_value, ValueId wanted, const Exprs& at) {
+Expr KernelBuilder::value_after(NodeId from, Expr from_value, ValueId wanted, const Exprs& at) {
   std::vector<Expr> values(kernel_.body.values.size());
   size_t next = 0;
   if (from != no_node) {
@@ -194,8 +194,8 @@ BuiltKernel build_kernel(const Kernel& kernel) {
       return build_by_schedule(builder);
     case Form::window:
       return build_window(builder);
-    case Form::rows:
-      return build_rows(builder);
+    case Form::reduction:
+      return build_reduction(builder);
     case Form::scan:
       return build_scan(builder);
     case Form::attention:

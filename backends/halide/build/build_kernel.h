@@ -1,4 +1,4 @@
-// Part of step 9: a kernel as a scheduled Halide pipeline. One build_<form>.cc for each form; schedules are
+// Part of step 9: a kernel as a scheduled Halide pipeline. One build_<form>.cc per form; schedules are
 // in there or, where they have parameters to choose, in schedule_<form>.cc.
 #pragma once
 
@@ -25,7 +25,7 @@ struct BuiltKernel {
   Argument output_argument;
 };
 
-/// Element of a tensor at an index with one expression an axis.
+/// Element of a tensor at an index with one expression per axis.
 struct Operand {
   Shape shape;
   std::function<Expr(const Exprs& index)> at;
@@ -50,18 +50,19 @@ class KernelBuilder {
   Expr broadcast_at(ValueId value, const Exprs& index);
   /// The kernel's result at `index` of the output, where the anchor's (if any) is `anchor_value`.
   Expr result_at(const Exprs& index, Expr anchor_value);
-  /// A value that elementwise nodes behind `from` (all where that is none) make, where that one's is
-  /// `from_value`.
-  Expr value_behind(NodeId from, Expr from_value, ValueId wanted, const Exprs& index);
+  /// A value computed by the elementwise nodes after `from` (all of them if `from` is none), given that the
+  /// value of `from` is `from_value`.
+  Expr value_after(NodeId from, Expr from_value, ValueId wanted, const Exprs& index);
   /// Element (batch..., row, column) of a matrix; its batch axes broadcast.
   Expr matrix_at(ValueId value, const Exprs& index);
 
-  /// Ends the building: `output` computes the result as the buffer stores it (see `stored`), over `argument`.
+  /// Finishes the pipeline: `output` computes the result as the buffer stores it (see `stored`), over
+  /// `argument`.
   BuiltKernel finish(Func output, Argument argument);
 
  private:
-  /// Elementwise nodes in front of a contraction are computed where it reads them.
-  void compute_in_front();
+  /// The prologue of a contraction, elementwise nodes before it, is computed where the contraction reads it.
+  void compute_prologue();
 
   const Kernel& kernel_;
   std::vector<Operand> operands_;  // of the body's values
@@ -72,13 +73,13 @@ Halide::Type expr_type(DType dtype);
 /// bool is a byte in memory.
 Halide::Type storage_type(DType dtype);
 Expr stored(Expr value);
-/// -infinity or the least integer; infinity or the greatest one.
+/// -infinity or the least integer; infinity or the greatest integer.
 Expr least_of(Halide::Type type);
 Expr greatest_of(Halide::Type type);
-/// One variable an axis.
+/// One variable per axis.
 std::vector<Var> make_vars(size_t count, const char* name);
 Exprs to_exprs(const std::vector<Var>& vars);
-/// Sizes of a kernel fit: canonicalize refuses larger tensors.
+/// Sizes in a kernel fit: canonicalize refuses larger tensors.
 inline int as_int(int64_t number) { return static_cast<int>(number); }
 /// Largest power of two that is at most `extent` and `lanes`.
 int vector_factor(int64_t extent, int lanes);
@@ -93,7 +94,7 @@ BuiltKernel build_contraction(KernelBuilder& builder);
 BuiltKernel build_depthwise(KernelBuilder& builder);
 BuiltKernel build_winograd(KernelBuilder& builder);
 BuiltKernel build_window(KernelBuilder& builder);
-BuiltKernel build_rows(KernelBuilder& builder);
+BuiltKernel build_reduction(KernelBuilder& builder);
 BuiltKernel build_scan(KernelBuilder& builder);
 BuiltKernel build_attention(KernelBuilder& builder);
 BuiltKernel build_recurrence(KernelBuilder& builder);

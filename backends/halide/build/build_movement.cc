@@ -1,5 +1,5 @@
-// Data movement: which input element an output element is. Indices that come from data are cut to the valid
-// range, so that no data can make a kernel read outside.
+// Data movement: which input element an output element is. Indices that come from data are clamped to the
+// valid range, so that no data can make a kernel read out of bounds.
 #include <algorithm>
 
 #include "backends/halide/build/build_kernel.h"
@@ -13,7 +13,7 @@ using Halide::select;
 
 Expr size(int64_t number) { return static_cast<int>(number); }
 
-/// An index read from data: from the end when negative, inside in any case.
+/// An index read from data: from the end when negative, in bounds in any case.
 Expr data_index(Expr raw, int64_t extent) {
   Expr place = cast<int>(raw);
   return clamp(select(place < 0, place + size(extent), place), 0, size(extent - 1));

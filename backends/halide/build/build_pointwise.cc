@@ -4,24 +4,24 @@
 namespace intarsia::halide {
 namespace {
 
-/// Below this a parallel loop costs more than it brings (elements of a task).
-constexpr int64_t least_task = 8192;
+/// Below this a parallel loop costs more than it saves (elements per task).
+constexpr int64_t min_task = 8192;
 
 void schedule(Func out, const std::vector<Var>& vars, const Argument& argument, int lanes, int threads) {
   std::vector<size_t> order = storage_order(argument.strides);
   if (order.empty()) return;
   std::vector<Halide::VarOrRVar> inner_first;
   for (size_t i = order.size(); i-- > 0;) inner_first.push_back(vars[order[i]]);
-  // The innermost axis with more than one element carries the vectors.
+  // The innermost axis with more than one element is vectorized.
   size_t at = order.size() - 1;
   while (at > 0 && argument.shape[order[at]] == 1) --at;
   Var inner = vars[order[at]];
   int64_t extent = argument.shape[order[at]];
   int factor = vector_factor(extent, lanes);
   out.reorder(inner_first);
-  bool parallel = threads > 1 && element_count(argument.shape) >= 2 * least_task;
+  bool parallel = threads > 1 && element_count(argument.shape) >= 2 * min_task;
   if (parallel && at == 0) {
-    int64_t tasks = std::min<int64_t>(4 * threads, extent / least_task);
+    int64_t tasks = std::min<int64_t>(4 * threads, extent / min_task);
     int64_t chunk = (extent / std::max<int64_t>(tasks, 1) + factor - 1) / factor * factor;
     Var outer("task"), rest("rest");
     out.split(inner, outer, rest, static_cast<int>(std::min(chunk, extent)),

@@ -1,5 +1,5 @@
-// One time step of an LSTM, GRU or RNN (recurrence.h says what its arguments are). Gates stand in the
-// standard's order: LSTM i, o, f, c; GRU z, r, h where linear_before_reset is set, with the bias of h's
+// One time step of an LSTM, GRU or RNN (recurrence.h describes its arguments). Gates are in ONNX
+// order: LSTM i, o, f, c; GRU z, r, h where linear_before_reset is set, with the bias of h's
 // recurrent part as input 3; else z, h, r, where R of z and h is input 2 and R of r input 3. The sums of all
 // gates of a tile's units are in registers, then their functions are taken.
 #include "backends/halide/build/build_kernel.h"
@@ -13,7 +13,7 @@ using Halide::TailStrategy;
 using Halide::VarOrRVar;
 
 /// Multiply-adds of a step that are worth a second thread.
-constexpr int64_t least_for_threads = 500000;
+constexpr int64_t min_for_threads = 500000;
 
 class RecurrenceBuilder {
  public:
@@ -84,7 +84,7 @@ class RecurrenceBuilder {
 
   static Expr divide(const Ratio& ratio) { return ratio.over / ratio.under; }
 
-  /// Between what there was and the candidate, by the update gate.
+  /// Interpolates between the old state and the candidate by the update gate.
   void blend(const Ratio& candidate) {
     const Ratio update = sigmoid_ratio(sum(0));
     const Expr over =
@@ -119,7 +119,7 @@ class RecurrenceBuilder {
     blend(tanh_ratio(sum(1)));
   }
 
-  /// Vectors along the lanes of what of a block is in a tile.
+  /// Vectors along the lanes of the part of a block that is in a tile.
   void vectorize_lanes(Halide::Stage stage, const Var& lane) const {
     if (tile_.lanes > 1) stage.vectorize(lane, as_int(tile_.lanes));
     if (lanes_of_tile() > tile_.lanes) stage.unroll(lane);
@@ -163,7 +163,7 @@ class RecurrenceBuilder {
     const int64_t units = sizes_.blocks * sizes_.lanes,
                   panels = (sizes_.blocks + blocks_of_tile() - 1) / blocks_of_tile();
     return b_.kernel().threads > 1 && panels >= b_.kernel().threads &&
-           sizes_.batch * units * sizes_.gates * sizes_.hidden >= least_for_threads;
+           sizes_.batch * units * sizes_.gates * sizes_.hidden >= min_for_threads;
   }
 
   /// The axis of units is seen as (block, lane).

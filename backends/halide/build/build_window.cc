@@ -1,4 +1,4 @@
-// Pooling and local response normalisation: a small neighbourhood of each output element.
+// Pooling and local response normalization: a small neighborhood of each output element.
 #include <algorithm>
 
 #include "backends/halide/build/build_kernel.h"
@@ -38,7 +38,7 @@ Expr count_along(const PoolAxis& axis, const Expr& out, bool with_pads) {
   return count;
 }
 
-/// Local response normalisation (Krizhevsky and others, 2012) over `size` neighbouring channels.
+/// Local response normalization (Krizhevsky and others, 2012) over `size` neighboring channels.
 Expr local_response(KernelBuilder& b, const Node& node, const Exprs& index) {
   const auto [size, alpha, beta, bias] = attributes_of<LrnAttributes>(node);
   const int64_t channels = b.shape(node.inputs[0])[1];

@@ -1,5 +1,5 @@
 // 3x3 convolution by Winograd's minimal filtering F(m x m, 3x3): tiles of m x m outputs from (m+2) x (m+2)
-// inputs, for each of these one small matrix product instead of 9 multiply-adds an output. Source: A. Lavin,
+// inputs, for each of these one small matrix product instead of 9 multiply-adds per output. Source: A. Lavin,
 // S. Gray, "Fast Algorithms for Convolutional Neural Networks", 2016. Weights are transformed at compile
 // time.
 #include <algorithm>
@@ -60,7 +60,7 @@ class WinogradBuilder {
   }
 
  private:
-  /// The input with its padding and what the last tiles stick out.
+  /// The input with its padding, extended to whole tiles.
   void pad() {
     const std::vector<int64_t> pads = attributes_of<ConvAttributes>(node_).pads;
     Expr y = y_ - as_int(pads[0]), x = x_ - as_int(pads[1]);

@@ -27,7 +27,7 @@ Target make_target(const Isa& isa, bool checks) {
   return Target(Target::Linux, Target::X86, 64, features);
 }
 
-/// A file without a name, in memory: it needs no room on a disk, and is gone with the process.
+/// A file without a name, in memory: it needs no disk space, and ends with the process.
 class MemoryFile {
  public:
   MemoryFile() : descriptor_(memfd_create("intarsia-kernel", MFD_CLOEXEC)) {}
@@ -49,7 +49,7 @@ class MemoryFile {
       if (got <= 0) return fail("cannot read a kernel's code back: {}", std::strerror(errno));
       at += static_cast<size_t>(got);
     }
-    if (bytes.empty()) return fail("no code was made for a kernel");
+    if (bytes.empty()) return fail("no code was generated for a kernel");
     return bytes;
   }
 
@@ -60,7 +60,7 @@ class MemoryFile {
 Result<std::string> make_object(Halide::Module& module) {
   const MemoryFile file;
   if (!file.is_open())
-    return fail("cannot make a file in memory for a kernel's code: {}", std::strerror(errno));
+    return fail("cannot create a file in memory for a kernel's code: {}", std::strerror(errno));
   module.compile({{Halide::OutputFileType::object, file.path()}});
   return file.read_all();
 }
@@ -71,7 +71,8 @@ Result<EmittedKernel> compile_kernel(const Kernel& wanted, bool checks) {
   try {
     BuiltKernel built = build_kernel(wanted);
     Kernel kernel = wanted;
-    // What writes elements twice was built without regard to `in_place`, so it is the other kernel's code.
+    // Code that writes elements twice was built without regard to `in_place`, so it is the out-of-place
+    // kernel's.
     if (kernel.in_place && !writes_once(built)) kernel.in_place.reset();
     Halide::Pipeline pipeline(built.output);
     if (kernel.in_place) load_from_output(pipeline, built.arguments[*kernel.in_place].name, built.output);

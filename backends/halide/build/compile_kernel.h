@@ -1,4 +1,4 @@
-// Machine code for one kernel. Runs in a worker process (codegen_worker.cc): LLVM ends its process when
+// Machine code for one kernel. Runs in a worker process (codegen_worker.cc): LLVM ends the process when
 // something goes wrong, and cannot be stopped.
 #pragma once
 
@@ -6,8 +6,8 @@
 
 namespace intarsia::halide {
 
-/// The same kernel gives the same bytes. Where a kernel that is to work in place would write some elements
-/// twice, it is the code of the same kernel out of place. `checks`: with Halide's asserts and bounds checks
+/// The same kernel gives the same bytes. If a kernel that should work in place would write some elements
+/// twice, the code is that of the same kernel out of place. `checks`: with Halide's asserts and bounds checks
 /// and its own runtime.
 Result<EmittedKernel> compile_kernel(const Kernel& kernel, bool checks);
 

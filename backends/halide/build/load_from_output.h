@@ -1,5 +1,5 @@
 // Lets a pipeline read an input through its output's buffer. Halide tells LLVM that loads and stores of
-// different buffers never touch the same memory; where they do, only one name keeps them in order.
+// different buffers never touch the same memory; where they do, only using one name keeps them in order.
 #pragma once
 
 #include <Halide.h>

@@ -36,8 +36,8 @@ Expr polynomial(const Expr& x, std::initializer_list<float> coefficients) {
   return sum;
 }
 
-/// NaN becomes `low`: a comparison and the choice between its operands are one instruction, which gives the
-/// second.
+/// NaN becomes `low`: comparing and selecting an operand is one instruction, which returns the second operand
+/// for NaN.
 Expr cut_off(const Expr& x, float low, float high) {
   return strictly({x}, [=](const Exprs& in) {
     const Expr above = select(in[0] > low, in[0], low);
@@ -58,7 +58,7 @@ Expr word(uint32_t bits) { return Halide::Internal::make_const(Halide::UInt(32),
 Expr bits_of(const Expr& x) { return Halide::reinterpret<uint32_t>(x); }
 Expr size_bits(const Expr& x) { return bits_of(x) & word(sign_bit - 1); }
 
-/// f, or x where x is NaN. By its bits: x may be a sum of products, of which LLVM assumes that it is no NaN.
+/// f, or x where x is NaN. Tested by its bits: x may be a sum of products, which LLVM assumes is not NaN.
 Expr unless_nan(const Expr& x, const Expr& f) { return select(size_bits(x) > word(infinity_bits), x, f); }
 
 Expr multiply(const Expr& a, const Expr& b) {
@@ -96,7 +96,7 @@ Expr log1p_of_unit(const Expr& x) {
 }
 
 /// Of a number in [-4.1, 4.1]. Rational minimax approximation on [-4, 4]; coefficients as in Eigen and XLA
-/// (erf of f32). At 4.1 it has passed 1 by more than it may be off, so that the ends are exact: Gelu
+/// (erf of f32). At 4.1 it has passed 1 by more than its error, so that the ends are exact: Gelu
 /// multiplies 1 + erf by large numbers.
 Expr erf_of_cut(const Expr& cut) {
   Expr square = cut * cut;
@@ -125,7 +125,7 @@ Expr strictly(const Exprs& inputs, const std::function<Expr(const Exprs&)>& f) {
   Exprs names;
   std::map<std::string, Expr> values;
   for (const Expr& input : inputs) {
-    // A constant is the same strict or not, and f may look at it.
+    // A constant is the same strict or not, and f may inspect it.
     if (Halide::Internal::is_const(input)) {
       names.push_back(input);
       continue;
@@ -137,8 +137,8 @@ Expr strictly(const Exprs& inputs, const std::function<Expr(const Exprs&)>& f) {
   return Halide::Internal::substitute(values, Halide::strict_float(f(names)));
 }
 
-// A constant number is second in the comparison, where it costs nothing. Else NaN is a constant, too: with b
-// in its place LLVM makes one condition of two, and a reduction waits for both.
+// A constant number comes second in the comparison, where it costs nothing. Otherwise NaN is a constant, too:
+// with b instead, LLVM merges two conditions into one, and a reduction waits for both.
 Expr larger(Expr a, Expr b) {
   if (!a.type().is_float()) return Halide::max(a, b);
   if (is_number(a) && !is_number(b)) return larger(b, a);
@@ -159,8 +159,8 @@ Ratio operator+(const Ratio& a, const Ratio& b) {
   return {a.over * b.under + b.over * a.under, a.under * b.under};
 }
 
-// |x| is cut where the result is about one. NaN goes through the polynomials: nothing here compares what
-// comes of it.
+// |x| is clamped where the result is about one. NaN goes through the polynomials: nothing here compares the
+// result.
 Ratio tanh_ratio(Expr x) {
   return tanh_of_cut(cut_off_but_nan(x, -7.90531110763549805f, 7.90531110763549805f));
 }
@@ -176,15 +176,15 @@ Expr exp_of(Expr x) {
   return unless_nan(x, exp_of_finite(cut_for_exp(x)));
 }
 
-// NaN goes through: nothing here compares what comes of it.
+// NaN goes through: nothing here compares the result.
 Expr exp_of_nonpositive(Expr x) {
   if (is_f64(x)) return Halide::exp(x);
   return exp_of_finite(
       strictly({x}, [](const Exprs& in) { return select(in[0] < -104.0f, -104.0f, in[0]); }));
 }
 
-// x = 2^k m with 2/3 <= m < 4/3; the polynomial is minimax for the relative error, 3e-8. What m is made of is
-// in range for any bits, those of NaN and infinity, too.
+// x = 2^k m with 2/3 <= m < 4/3; the polynomial is minimax for the relative error, 3e-8. The parts of m are
+// in range for any bits, including NaN and infinity.
 Expr log_of(Expr x) {
   if (is_f64(x)) return Halide::log(x);
   const Expr x_bits = bits_of(x);
@@ -205,10 +205,10 @@ Expr log_of(Expr x) {
 // Near zero x itself, also for its sign; NaN, whose bits are above infinity's, is x as well.
 Expr tanh_of(Expr x) {
   if (is_f64(x)) return Halide::tanh(x);
-  constexpr uint32_t least_bits = 0x39d1b717;  // 0.0004
+  constexpr uint32_t min_bits = 0x39d1b717;  // 0.0004
   // At 9.8 the ratio has passed 1.
   const Ratio ratio = tanh_of_cut(cut_off(x, -9.8f, 9.8f));
-  return select(size_bits(x) - word(least_bits) <= word(infinity_bits - least_bits),
+  return select(size_bits(x) - word(min_bits) <= word(infinity_bits - min_bits),
                 Halide::clamp(ratio.over / ratio.under, -1.0f, 1.0f), x);
 }
 
@@ -265,7 +265,7 @@ Expr pow_of(Expr x, Expr y) {
   const Expr power = exp_of(multiply(y, log_of(Halide::abs(x))));
   return strictly({x, y, power}, [](const Exprs& in) {
     const Expr &x = in[0], &y = in[1];
-    // Not by its logarithm: 1 to any power is 1, infinite and NaN ones, too.
+    // Not by its logarithm: 1 to any power is 1, even infinity and NaN.
     const Expr size = select(Halide::abs(x) == 1.0f, 1.0f, in[2]);
     const Expr whole = Halide::floor(y) == y, odd = Halide::floor(y * 0.5f) * 2.0f != y;
     const Expr negative = select(whole, select(odd, -size, size), x == -infinity, size, nan);

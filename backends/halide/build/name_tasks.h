@@ -5,7 +5,7 @@
 
 namespace intarsia::halide {
 
-/// Halide numbers the functions of parallel loops through the whole process. Here they are numbered through
+/// Halide numbers the functions of parallel loops across the whole process. Here they are numbered within
 /// `module`, whose kernel is called `kernel`: equal kernels have equal objects.
 void name_tasks(Halide::Module& module, const std::string& kernel);
 

@@ -64,8 +64,8 @@ std::vector<Var> ContractionParts::outer_first() const {
   return vars;
 }
 
-// Four elements a vector where they lie apart: wide gathers take several times as long, vectors along the
-// depth and single stores twice as long.
+// Four elements per vector where they are not contiguous: wide gathers take several times as long, vectors
+// along the depth and single stores twice as long.
 void schedule_pack(PackedMatrix pack) {
   Var outer("outer"), inner("inner"), steps("steps"), step("step");
   const int lanes = pack.reads_along_depth ? std::min(pack.lanes, 4) : pack.lanes;

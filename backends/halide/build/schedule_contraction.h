@@ -20,7 +20,7 @@ struct ContractionParts {
   Func out, acc, stage, pack;   // stage and pack where they are needed
   std::vector<Var> stage_vars;  // channel first
   Var pack_index{"k"};
-  bool pack_reads_along_depth = false;  // neighbours along the depth lie side by side in memory
+  bool pack_reads_along_depth = false;  // neighbors along the depth lie side by side in memory
   RDom reduction;
 
   Var channel{"channel"};  // of the output where panels do not divide the channels
@@ -33,19 +33,19 @@ struct ContractionParts {
 };
 
 /// The input of a convolution as its reduction reads it, at places counted from the first padded element: the
-/// tensor itself, or a copy with the padding (and the zeros of a spread input) in it.
+/// tensor itself, or a copy with the padding (and the zeros of a dilated input) in it.
 struct StagedInput {
   Func func;  // undefined when the tensor is read as it is
   std::vector<Var> vars;
   std::function<Expr(const Exprs& at)> at;
 };
 StagedInput stage_conv_input(KernelBuilder& builder, const Node& node, const Shape& kernel);
-/// Never a copy: elements outside of the tensor by a condition that Halide takes out of the loops over the
-/// inside.
+/// Never a copy: elements outside of the tensor are handled by a condition that Halide hoists out of the
+/// loops over the inside.
 StagedInput guard_conv_input(KernelBuilder& builder, const Node& node, const Shape& kernel);
 
 /// Tiles of pixels x panel in registers; panels outside of pixels, so that a panel's weights stay in cache;
-/// blocks of rows outside of panels, so that the input does. A last panel that would stick out begins
+/// blocks of rows outside of panels, so that the input does. A last panel that would overhang begins
 /// earlier.
 void schedule_contraction(ContractionParts& parts);
 
@@ -56,7 +56,7 @@ struct PackedMatrix {
   int64_t depth = 1;
   int lanes = 1;  // a panel has this many columns or more
   bool reads_along_depth =
-      false;  // neighbours along the depth lie side by side in memory, not those along the lanes
+      false;  // neighbors along the depth lie side by side in memory, not those along the lanes
 };
 void schedule_pack(PackedMatrix pack);
 

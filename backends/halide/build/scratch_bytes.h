@@ -6,7 +6,7 @@
 namespace intarsia::halide {
 
 /// The most bytes that one thread holds at a time inside a call: the deepest nest of heap allocations over
-/// all functions of the module, with what alignment adds. Sizes that are no constants count as nothing (the
+/// all functions of the module, including alignment. Sizes that are not constants count as nothing (the
 /// run half falls back to malloc for them).
 size_t scratch_bytes(const Halide::Module& module);
 

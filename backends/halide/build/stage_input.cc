@@ -3,21 +3,21 @@
 namespace intarsia::halide {
 namespace {
 
-/// What lies before, behind and between the elements of one spatial axis.
-struct AxisBorder {
-  int64_t size, begin, spread;
-  bool before, behind;
+/// The zeros before, after and between the elements of one spatial axis.
+struct AxisPadding {
+  int64_t size, begin, dilation;
+  bool before, after;
 };
 
-AxisBorder border_of(const ConvAttributes& conv, const Shape& in, const Shape& out, const Shape& kernel,
-                     size_t axis) {
-  int64_t begin = conv.pads[axis], spread = conv.spread[axis];
+AxisPadding padding_of(const ConvAttributes& conv, const Shape& in, const Shape& out, const Shape& kernel,
+                       size_t axis) {
+  int64_t begin = conv.pads[axis], dilation = conv.input_dilations[axis];
   int64_t last = (out[axis + 2] - 1) * conv.strides[axis] + (kernel[axis] - 1) * conv.dilations[axis] - begin;
   int64_t size = in[axis + 2];
-  return {size, begin, spread, begin > 0, last > (size - 1) * spread};
+  return {size, begin, dilation, begin > 0, last > (size - 1) * dilation};
 }
 
-/// Is it in memory with the channels of a pixel side by side?
+/// Is it in memory, with the channels of a pixel contiguous?
 bool has_dense_pixels(const KernelBuilder& b, ValueId value) {
   for (size_t i = 0; i < b.body().inputs.size(); ++i)
     if (b.body().inputs[i] == value)
@@ -29,20 +29,20 @@ bool has_dense_pixels(const KernelBuilder& b, ValueId value) {
 
 StagedInput guard_conv_input(KernelBuilder& b, const Node& node, const Shape& kernel) {
   const Shape in = b.shape(node.inputs[0]), out = b.shape(node.outputs[0]);
-  std::vector<AxisBorder> borders;
+  std::vector<AxisPadding> paddings;
   const ConvAttributes conv = attributes_of<ConvAttributes>(node);
-  for (size_t i = 0; i < kernel.size(); ++i) borders.push_back(border_of(conv, in, out, kernel, i));
-  return {Func(), {}, [from = b.operand(node.inputs[0]).at, borders](const Exprs& index) {
+  for (size_t i = 0; i < kernel.size(); ++i) paddings.push_back(padding_of(conv, in, out, kernel, i));
+  return {Func(), {}, [from = b.operand(node.inputs[0]).at, paddings](const Exprs& index) {
             Exprs at = index;
             Expr outside = Halide::Internal::make_bool(false);
-            for (size_t i = 0; i < borders.size(); ++i) {
-              const AxisBorder& border = borders[i];
+            for (size_t i = 0; i < paddings.size(); ++i) {
+              const AxisPadding& padding = paddings[i];
               Expr& place = at[i + 2];
-              place -= as_int(border.begin);
-              if (border.before) outside = outside || place < 0;
-              if (border.behind) outside = outside || place > as_int(border.size - 1);
-              if (border.before || border.behind)
-                place = Halide::clamp(Halide::likely(place), 0, as_int(border.size - 1));
+              place -= as_int(padding.begin);
+              if (padding.before) outside = outside || place < 0;
+              if (padding.after) outside = outside || place > as_int(padding.size - 1);
+              if (padding.before || padding.after)
+                place = Halide::clamp(Halide::likely(place), 0, as_int(padding.size - 1));
             }
             Expr value = from(at);
             return Halide::select(outside, Halide::Internal::make_zero(value.type()), Halide::likely(value));
@@ -51,24 +51,24 @@ StagedInput guard_conv_input(KernelBuilder& b, const Node& node, const Shape& ke
 
 StagedInput stage_conv_input(KernelBuilder& b, const Node& node, const Shape& kernel) {
   Shape in = b.shape(node.inputs[0]), out = b.shape(node.outputs[0]);
-  std::vector<AxisBorder> borders;
+  std::vector<AxisPadding> paddings;
   bool plain = has_dense_pixels(b, node.inputs[0]);
   bool negative = false;
   const ConvAttributes conv = attributes_of<ConvAttributes>(node);
   for (size_t i = 0; i < kernel.size(); ++i) {
-    borders.push_back(border_of(conv, in, out, kernel, i));
-    plain = plain && !borders[i].before && !borders[i].behind && borders[i].spread == 1;
-    negative = negative || borders[i].begin < 0;
+    paddings.push_back(padding_of(conv, in, out, kernel, i));
+    plain = plain && !paddings[i].before && !paddings[i].after && paddings[i].dilation == 1;
+    negative = negative || paddings[i].begin < 0;
   }
   const Operand& from = b.operand(node.inputs[0]);
   auto shifted = [&](Exprs at) {
-    for (size_t i = 0; i < borders.size(); ++i) at[i + 2] -= as_int(borders[i].begin);
+    for (size_t i = 0; i < paddings.size(); ++i) at[i + 2] -= as_int(paddings[i].begin);
     return at;
   };
   if (plain)
-    return {Func(), {}, [at = from.at, shifted, borders](const Exprs& index) {
+    return {Func(), {}, [at = from.at, shifted, paddings](const Exprs& index) {
               Exprs moved = index;
-              for (size_t i = 0; i < borders.size(); ++i) moved[i + 2] -= as_int(borders[i].begin);
+              for (size_t i = 0; i < paddings.size(); ++i) moved[i + 2] -= as_int(paddings[i].begin);
               return at(moved);
             }};
   Func stage("stage");
@@ -80,14 +80,14 @@ StagedInput stage_conv_input(KernelBuilder& b, const Node& node, const Shape& ke
   at.insert(at.end(), axes.begin(), axes.end());
   at = shifted(at);
   Expr inside = Halide::Internal::make_bool(true);
-  for (size_t i = 0; i < borders.size(); ++i) {
+  for (size_t i = 0; i < paddings.size(); ++i) {
     Expr& place = at[i + 2];
-    const AxisBorder& border = borders[i];
-    if (border.before) inside = inside && place >= 0;
-    if (border.behind) inside = inside && place <= as_int((border.size - 1) * border.spread);
-    if (border.spread > 1)
-      inside = inside && place % as_int(border.spread) == 0, place = place / as_int(border.spread);
-    if (border.before || border.behind) place = Halide::clamp(place, 0, as_int(border.size - 1));
+    const AxisPadding& padding = paddings[i];
+    if (padding.before) inside = inside && place >= 0;
+    if (padding.after) inside = inside && place <= as_int((padding.size - 1) * padding.dilation);
+    if (padding.dilation > 1)
+      inside = inside && place % as_int(padding.dilation) == 0, place = place / as_int(padding.dilation);
+    if (padding.before || padding.after) place = Halide::clamp(place, 0, as_int(padding.size - 1));
   }
   Expr value = from.at(at);
   stage(vars) = Halide::select(inside, value, Halide::Internal::make_zero(value.type()));

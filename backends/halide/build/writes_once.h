@@ -5,8 +5,8 @@
 
 namespace intarsia::halide {
 
-/// False where a split of the output's loops leaves a rest, so that the last vector, tile or block begins
-/// earlier and repeats some elements.
+/// False where a split of the output's loops leaves a remainder, so that the last vector, tile or block
+/// begins earlier and repeats some elements.
 bool writes_once(const BuiltKernel& kernel);
 
 }  // namespace intarsia::halide

@@ -9,8 +9,8 @@
 namespace intarsia::halide {
 namespace {
 
-constexpr std::array families{elementwise_rules, movement_rules, indexing_rules, window_rules,
-                              contraction_rules, row_rules,      resize_rules,   recurrent_rules};
+constexpr std::array families{elementwise_rules, movement_rules,  indexing_rules, window_rules,
+                              contraction_rules, reduction_rules, resize_rules,   recurrent_rules};
 
 Rewriter::Rule find_rule(const Node& node) {
   if (!node.domain.empty() && node.domain != "ai.onnx") return nullptr;
@@ -21,7 +21,7 @@ Rewriter::Rule find_rule(const Node& node) {
 }
 
 /// Buffers of a blob have at most 16 axes (load.cc), of which a contraction adds two.
-constexpr size_t most_rank = 12;
+constexpr size_t max_rank = 12;
 
 Status check_value(const Graph& graph, const Node& node, ValueId id) {
   const Value& value = graph.value(id);
@@ -29,17 +29,17 @@ Status check_value(const Graph& graph, const Node& node, ValueId id) {
     return fail("{} on {} is not supported", node.op, print_type(value.type));
   std::optional<Shape> shape = value.type.fixed_shape();
   if (!shape) return fail("{} on {}: sizes must be numbers", node.op, print_type(value.type));
-  if (shape->size() > most_rank) return fail("{} on rank {} is not supported", node.op, shape->size());
+  if (shape->size() > max_rank) return fail("{} on rank {} is not supported", node.op, shape->size());
   int64_t elements = TRY(checked_elements(*shape));
-  if (elements > most_elements) return fail("{} on a tensor of {} elements", node.op, elements);
+  if (elements > max_elements) return fail("{} on a tensor of {} elements", node.op, elements);
   if (elements == 0) return fail("{} on an empty tensor", node.op);
   return {};
 }
 
-/// Constants may be empty (no axes) or strings where the rule never looks at their elements.
+/// Constants may be empty (no axes) or strings if the rule never reads their elements.
 Status check_values(const Graph& region) {
   for (const Node& node : region.nodes) {
-    if (!node.captures.empty()) return fail("{} with sub-graphs is not supported", node.op);
+    if (!node.captures.empty()) return fail("{} with subgraphs is not supported", node.op);
     for (size_t i = 0; i < node.inputs.size(); ++i)
       if (has_input(node, i) && !region.value(node.inputs[i]).constant)
         TRY(check_value(region, node, node.inputs[i]));

@@ -11,10 +11,10 @@
 
 namespace intarsia::halide {
 
-/// Fails with the reason when a node cannot be rewritten: this is what `supports` asks too.
+/// Fails with the reason if a node cannot be rewritten; `supports` relies on this.
 Result<Graph> canonicalize(const Graph& region);
 
-/// Names of the standard's operators that have a rule, sorted.
+/// Names of the ONNX operators that have a rule, sorted.
 std::vector<std::string_view> canonicalized_operators();
 
 }  // namespace intarsia::halide

@@ -1,4 +1,5 @@
-// Elementwise operators stay what they are; parameters become attributes, variadic forms chains of two.
+// Elementwise operators stay as they are; parameters become attributes, variadic forms become chains of
+// binary ones.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -16,7 +17,7 @@ Status no_complaint(Rewriter& r, ValueId out) {
 /// Same operator, same inputs.
 Status keep_with(Rewriter& r, const CoreAttributes& attributes) {
   const std::optional<CoreOp> op = find_core_op(r.node().op);
-  INTARSIA_CHECK(op.has_value());  // rules that keep an operator are for those that are core operators, too
+  INTARSIA_CHECK(op.has_value());  // such rules are only for operators that are core operators, too
   std::vector<ValueId> inputs;
   for (size_t i = 0; i < r.node().inputs.size(); ++i) inputs.push_back(r.in(i));
   return no_complaint(r, r.emit(*op, inputs, r.out_dtype(), r.out_shape(), attributes));
@@ -82,7 +83,7 @@ Status mod(Rewriter& r) {
   return keep_with(r, ModAttributes{r.attributes().get_int("fmod", 0) != 0});
 }
 
-/// Other operators of ONNX take mixed dtypes only here.
+/// The only ONNX operator whose inputs may have different dtypes.
 Status pow(Rewriter& r) {
   ValueId exponent = r.in(1);
   if (r.dtype(r.in(0)) != DType::f32) return fail("Pow on {} is not supported", dtype_name(r.dtype(r.in(0))));
@@ -141,8 +142,8 @@ Status dropout(Rewriter& r) {
   return identity(r);
 }
 
-/// y = x * scale + (1 - scale) * mean form of PRelu: the slope broadcasts to x one way only, which Where
-/// covers.
+/// y = x * scale + (1 - scale) * mean form of PRelu: the slope broadcasts to x in one direction only, which
+/// Where covers.
 Status prelu(Rewriter& r) {
   ValueId x = r.in(0), zero = r.add_scalar(0, r.dtype(x));
   ValueId negative = r.emit(CoreOp::less, {x, zero}, DType::boolean, r.shape(x));

@@ -8,7 +8,7 @@
 namespace intarsia::halide {
 namespace {
 
-/// Reshape, Flatten, Squeeze, Unsqueeze: the output's shape says all.
+/// Reshape, Flatten, Squeeze, Unsqueeze: the output's shape says everything.
 Status reshape(Rewriter& r) {
   r.set_output(0, r.reshape(r.in(0), r.out_shape()));
   return {};
@@ -45,7 +45,7 @@ Status split(Rewriter& r) {
   auto axis = static_cast<size_t>(TRY(r.axis(r.attributes().get_int("axis", 0), static_cast<int64_t>(rank))));
   std::vector<int64_t> starts(rank, 0), steps(rank, 1);
   for (size_t i = 0; i < r.node().outputs.size(); ++i) {
-    if (!has_output(r.node(), i)) return fail("Split with an output left out is not supported");
+    if (!has_output(r.node(), i)) return fail("Split with an omitted output is not supported");
     r.set_output(i, slice(r, r.in(0), starts, steps, r.out_shape(i)));
     starts[axis] += r.out_shape(i)[axis];
   }
@@ -60,7 +60,7 @@ Status expand(Rewriter& r) {
   return {};
 }
 
-/// One input: the same. Otherwise the axis is all that is left to say.
+/// One input: a copy. Otherwise the axis is the only parameter.
 Status concat(Rewriter& r) {
   int64_t axis = TRY(r.axis(r.attributes().get_int("axis", 1), static_cast<int64_t>(r.out_shape().size())));
   std::vector<ValueId> inputs;

@@ -1,5 +1,6 @@
-// LSTM, GRU and RNN: one matrix product takes the input of all time steps and directions to the gates, then a
-// recurrent core operator a direction (recurrence.h) runs over the steps. All weights are rearranged now.
+// LSTM, GRU and RNN: one matrix product maps the input of all time steps and directions to the gates, then
+// one recurrent core operator per direction (recurrence.h) runs over the steps. All weights are rearranged at
+// compile time.
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -14,7 +15,7 @@ namespace {
 enum SourceInput : size_t { in_x, in_w, in_r, in_bias, in_lengths, in_h, in_c, in_peepholes };
 
 /// Units of a block lie side by side in memory, as many as the widest vectors have lanes.
-constexpr int64_t most_lanes = 16;
+constexpr int64_t max_lanes = 16;
 
 /// Names of activations are not case-sensitive.
 bool equal_words(const std::string& a, const std::string& b) {
@@ -79,7 +80,7 @@ class Recurrent {
       return fail("{} with hidden_size {} and weights for {}", op,
                   attributes.get_int("hidden_size", l.hidden), l.hidden);
     l.directions = direction == "bidirectional" ? 2 : 1;
-    while (l.lanes < std::min(l.hidden, most_lanes)) l.lanes *= 2;
+    while (l.lanes < std::min(l.hidden, max_lanes)) l.lanes *= 2;
     l.blocks = (l.hidden + l.lanes - 1) / l.lanes;
     l.resets_before = op_ == CoreOp::gru && attributes.get_int("linear_before_reset", 0) == 0;
     return {};
@@ -98,7 +99,7 @@ class Recurrent {
       if (length != l.steps)
         return fail("{} of sequences shorter than the {} steps is not supported", r_.node().op, l.steps);
     const int64_t elements = TRY(checked_elements({l.steps, l.batch, l.directions, l.gates, l.units()}));
-    if (elements > most_elements)
+    if (elements > max_elements)
       return fail("{} whose gates take {} elements is not supported", r_.node().op, elements);
     return {};
   }
@@ -117,7 +118,7 @@ class Recurrent {
 
   // ---- the core operators ----
 
-  /// A constant input's numbers; none where it is left out.
+  /// A constant input's numbers; none where it is omitted.
   std::span<const float> numbers(size_t input) const {
     return r_.has_input(input) ? r_.constant(r_.in(input))->as<float>() : std::span<const float>();
   }
@@ -202,7 +203,7 @@ class Recurrent {
                       {1, layer_.batch, layer_.hidden});
   }
 
-  /// All directions side by side along `axis`; in `order` where the layer has the batch first.
+  /// All directions side by side along `axis`; in `order` if the layer has the batch first.
   ValueId together(const std::vector<ValueId>& parts, int64_t axis, const std::vector<int64_t>& order) {
     ValueId all = parts[0];
     if (parts.size() > 1) {

@@ -1,5 +1,5 @@
 // Resize and Upsample: along each axis an output element is a weighted sum of a few input elements, whose
-// places and weights are tables made here.
+// places and weights are tables computed here.
 #include <array>
 #include <cmath>
 
@@ -84,7 +84,7 @@ ValueId resize_weighted(Rewriter& r, ValueId x, size_t at, const Axis& axis, con
                 AxisAttributes{static_cast<int64_t>(at)});
 }
 
-/// The scale of each axis: given, or what the sizes say.
+/// The scale of each axis: given, or derived from the sizes.
 Result<std::vector<double>> scales_of(Rewriter& r, const Shape& in, const Shape& out) {
   std::vector<double> scales(in.size(), 1);
   for (size_t i = 0; i < in.size(); ++i) scales[i] = static_cast<double>(out[i]) / static_cast<double>(in[i]);

@@ -12,12 +12,12 @@ std::span<const RuleEntry> movement_rules();
 std::span<const RuleEntry> indexing_rules();
 std::span<const RuleEntry> window_rules();
 std::span<const RuleEntry> contraction_rules();
-std::span<const RuleEntry> row_rules();
+std::span<const RuleEntry> reduction_rules();
 std::span<const RuleEntry> resize_rules();
 std::span<const RuleEntry> recurrent_rules();
 
-/// Of a tensor: kernels index with 32 bits.
-constexpr int64_t most_elements = int64_t{1} << 30;
+/// In a tensor: kernels index with 32 bits.
+constexpr int64_t max_elements = int64_t{1} << 30;
 
 /// An error unless the first input is f32 or f64.
 Status require_floats(Rewriter& rewriter);
@@ -26,8 +26,8 @@ Status require_floats(Rewriter& rewriter);
 ValueId slice(Rewriter& rewriter, ValueId from, std::vector<int64_t> starts, std::vector<int64_t> steps,
               Shape shape);
 
-/// Padding at the begin of each spatial axis, then at the end, from `pads` or `auto_pad`; output sizes are
-/// known.
+/// Padding at the beginning of each spatial axis, then at the end, from `pads` or `auto_pad`; output sizes
+/// are known.
 struct WindowGeometry {
   std::vector<int64_t> kernel, strides, dilations, pads;
 };

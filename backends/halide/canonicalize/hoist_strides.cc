@@ -7,7 +7,7 @@
 namespace intarsia::halide {
 namespace {
 
-/// Along each spatial axis: only every so-many-th element is read.
+/// Along each spatial axis: only every n-th element is read.
 using Steps = std::vector<int64_t>;
 
 class StrideHoister {
@@ -31,7 +31,7 @@ class StrideHoister {
     return Steps(rank > 2 ? rank - 2 : 0, 1);
   }
 
-  /// What a reader needs of `value`; ones where it needs all.
+  /// What a reader needs of `value`; ones if it needs all.
   Steps needed_by(const Node& reader, ValueId value) const {
     if (op_of(reader) == CoreOp::conv) {
       const bool is_data = reader.inputs[0] == value && std::ranges::count(reader.inputs, value) == 1;
@@ -39,7 +39,7 @@ class StrideHoister {
       const bool pointwise =
           std::all_of(weights.begin() + 2, weights.end(), [](int64_t taps) { return taps == 1; });
       const ConvAttributes conv = attributes_of<ConvAttributes>(reader);
-      const bool plain = all_are(conv.pads, 0) && all_are(conv.spread, 1);
+      const bool plain = all_are(conv.pads, 0) && all_are(conv.input_dilations, 1);
       return is_data && pointwise && plain ? conv.strides : ones(value);
     }
     return form_of(reader) == Form::elementwise && shape(value) == shape(reader.outputs[0])
@@ -79,7 +79,7 @@ class StrideHoister {
     return sizes;
   }
 
-  /// Every so-many-th pixel of a value that is computed whole: a view.
+  /// Every n-th pixel of a value that is computed whole: a view.
   ValueId sample(ValueId value, const Steps& steps) {
     const Shape sizes = sampled_shape(value, steps);
     std::vector<int64_t> step(sizes.size(), 1);
@@ -96,7 +96,7 @@ class StrideHoister {
     const Steps steps = steps_[index(out)];
     if (op_of(node) == CoreOp::conv) {
       ConvAttributes conv = attributes_of<ConvAttributes>(node);
-      const Steps& taken = steps_[index(node.inputs[0])];  // by the input already
+      const Steps& taken = steps_[index(node.inputs[0])];  // already by the input
       for (size_t i = 0; i < conv.strides.size(); ++i)
         conv.strides[i] = conv.strides[i] / (taken.empty() ? 1 : taken[i]) * steps[i];
       set_attributes(node, conv);
@@ -117,7 +117,7 @@ class StrideHoister {
 
   Graph& graph_;
   const std::vector<std::vector<NodeId>> readers_;
-  std::vector<Steps> steps_;  // of the values there were at first
+  std::vector<Steps> steps_;  // of the original values
 };
 
 }  // namespace

@@ -17,12 +17,12 @@ struct RecurrentLayer {
   bool resets_before = false;
 
   int64_t units() const { return blocks * lanes; }
-  int64_t columns() const { return gates * units(); }  // that a direction has in x
-  /// The hidden gate of a GRU that resets behind the sums: what R adds to it, its bias included, is
+  int64_t columns() const { return gates * units(); }  // of a direction in x
+  /// The hidden gate of a GRU that resets after the sums: what R adds to it, its bias included, is
   /// multiplied.
   bool keeps_recurrent_bias() const { return gates == 3 && !resets_before; }
-  /// Gates whose sums are computed side by side; the reset gate that comes before them stands behind them in
-  /// x.
+  /// Gates whose sums are computed side by side; the reset gate, which is computed before them, comes after
+  /// them in x.
   int64_t gates_together() const { return resets_before ? 2 : gates; }
 };
 

@@ -152,8 +152,8 @@ ValueId Rewriter::channel_vector(ValueId vector, int64_t rank) {
 
 void Rewriter::set_output(size_t i, ValueId value) { mapped_[index(node_->outputs[i])] = value; }
 
-/// Every output of the region is made by an operator that writes memory of its own, and stands there once:
-/// where it is an input, a constant, a view or a second name of a value, a Copy makes it.
+/// Every output of the region is produced by an operator that writes its own memory, and is listed once: an
+/// input, a constant, a view or a second name of a value is copied.
 void Rewriter::close_outputs() {
   for (ValueId output : source_.outputs) {
     ValueId value = mapped_[index(output)];

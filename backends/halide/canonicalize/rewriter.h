@@ -7,8 +7,9 @@
 
 namespace intarsia::halide {
 
-/// What a rewrite rule sees of its node and what it makes. Values named here are values of the new graph, all
-/// with fixed shapes. Core operators take parameters (axes, pads, ...) as attributes and only data as inputs.
+/// What a rewrite rule sees of its node and how it emits new ones. Values named here are values of the new
+/// graph, all with fixed shapes. Core operators take parameters (axes, pads, ...) as attributes and only data
+/// as inputs.
 class Rewriter {
  public:
   explicit Rewriter(const Graph& source);
@@ -25,17 +26,17 @@ class Rewriter {
   DType out_dtype(size_t i = 0) const;
   Shape out_shape(size_t i = 0) const;
 
-  /// An integer input that must be known at compile time, or its attribute form; `otherwise` when neither is
-  /// there.
+  /// An integer input that must be known at compile time, or its attribute form; `otherwise` if neither is
+  /// present.
   Result<std::vector<int64_t>> ints(std::string_view attribute, size_t input,
                                     std::vector<int64_t> otherwise) const;
   /// A scalar input (or attribute) that must be known at compile time.
   Result<double> scalar(std::string_view attribute, size_t input, double otherwise) const;
-  /// A number 0 ... rank - 1 from one that may count from the end.
+  /// Normalizes an axis that may count from the end to 0 ... rank - 1.
   Result<int64_t> axis(int64_t axis, int64_t rank) const;
 
-  /// Appends a core operator; its output has this dtype and shape. Elementwise operators have the default
-  /// parameters where none are given.
+  /// Appends a core operator; its output has this dtype and shape. Elementwise operators get default
+  /// parameters if none are given.
   ValueId emit(CoreOp op, std::vector<ValueId> inputs, DType dtype, Shape shape,
                const CoreAttributes& attributes = {});
   /// An elementwise operator whose output has the shape to which the inputs broadcast and the first one's
@@ -65,7 +66,7 @@ class Rewriter {
   size_t names_ = 0;
 };
 
-/// One rule of the table that `find_rule` looks into.
+/// One rule of the table that `find_rule` searches.
 struct RuleEntry {
   std::string_view op;
   Rewriter::Rule rule;

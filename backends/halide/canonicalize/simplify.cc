@@ -34,7 +34,7 @@ void remove_dead_nodes(Graph& graph) {
   set_producers(graph);
 }
 
-/// A node of a view of a view is one of the first tensor.
+/// A view of a view is a view of the first tensor.
 void merge_views(Graph& graph) {
   for (Node& node : graph.nodes) {
     const CoreOp op = op_of(node);
@@ -52,15 +52,15 @@ void merge_views(Graph& graph) {
   }
 }
 
-// ---- constants per channel behind a convolution ----
+// ---- constants per channel after a convolution ----
 
-/// What is multiplied with and added to each output channel.
+/// What each output channel is multiplied by, and what is added to it.
 struct ChannelLine {
   std::vector<float> scale, shift;
   bool scaled = false, shifted = false;
 };
 
-/// The other input of `node` as one number a channel, or nothing.
+/// The other input of `node` as one number per channel, or nothing.
 std::optional<std::vector<float>> channel_constant(const Graph& graph, const Node& node, ValueId x,
                                                    int64_t channels) {
   if (node.inputs.size() != 2 || node.inputs[0] == node.inputs[1]) return std::nullopt;
@@ -102,7 +102,7 @@ Tensor scale_weights(const Tensor& weights, const std::vector<float>& scale) {
   return scaled;
 }
 
-/// Mul and Add chains behind one convolution become its weights and a single Add.
+/// Chains of Mul and Add after one convolution are folded into its weights and a single Add.
 void fold_line(Graph& graph, Node& conv, const std::vector<std::vector<NodeId>>& readers) {
   const auto& weights = graph.value(conv.inputs[1]).constant;
   if (!weights || weights->dtype() != DType::f32) return;
@@ -143,7 +143,7 @@ void fold_channel_constants(Graph& graph) {
 
 // ---- what a Pad adds around the input of a convolution or pooling ----
 
-/// A Pad of the spatial axes alone, by one number that is known.
+/// A Pad of only the spatial axes, by one known number.
 struct Frame {
   double fill = 0;
   std::vector<int64_t> begin, end;  // of the spatial axes
@@ -168,16 +168,16 @@ std::optional<Frame> frame_before(const Graph& graph, const Node& node) {
   return frame;
 }
 
-/// A convolution adds zeros of its own around its input.
+/// A convolution itself adds zeros around its input.
 bool take_into_conv(Node& conv, const Frame& frame) {
   ConvAttributes attributes = attributes_of<ConvAttributes>(conv);
-  if (frame.fill != 0 || !all_are(attributes.spread, 1)) return false;
+  if (frame.fill != 0 || !all_are(attributes.input_dilations, 1)) return false;
   for (size_t i = 0; i < frame.begin.size(); ++i) attributes.pads[i] += frame.begin[i];
   set_attributes(conv, attributes);
   return true;
 }
 
-/// A pooling that adds nothing of its own and whose last window ends inside what the Pad made.
+/// A pooling without its own padding whose last window ends inside the padded input.
 bool take_into_pool(Node& pool, const Frame& frame, const Shape& padded, const Shape& out) {
   PoolAttributes a = attributes_of<PoolAttributes>(pool);
   if (!all_are(a.pads, 0) || a.fill) return false;
@@ -204,7 +204,7 @@ void fold_padding(Graph& graph) {
   }
 }
 
-// ---- reshapes behind matrix products ----
+// ---- reshapes after matrix products ----
 
 class ReshapeSinker {
  public:
@@ -227,7 +227,7 @@ class ReshapeSinker {
     graph_.nodes.push_back(std::move(node));
   }
 
-  /// The product (or elementwise result of one) that a reshape of it is seen through, or nothing.
+  /// The product (or elementwise result of one) of which a value is a reshape, or nothing.
   std::optional<ValueId> source(ValueId value) const {
     NodeId producer = graph_.value(value).producer;
     if (producer == no_node || op_of(graph_.node(producer)) != CoreOp::reshape) return std::nullopt;
@@ -288,7 +288,7 @@ class ReshapeSinker {
   std::set<ValueId> products_;
 };
 
-/// An output of the region must be made by a node that writes memory.
+/// An output of the region must be produced by a node that writes memory.
 void copy_view_outputs(Graph& graph) {
   for (ValueId& output : graph.outputs) {
     NodeId producer = graph.value(output).producer;

@@ -1,5 +1,5 @@
-// Step 2: rewrites of the canonical graph that need more than one node to see: constants per channel go into
-// the weights before them, padding into the convolution behind it, reshapes behind the elementwise nodes that
+// Step 2: rewrites of the canonical graph that involve more than one node: constants per channel move into
+// the weights before them, padding into the convolution after it, reshapes after the elementwise nodes that
 // follow a product.
 //   conv -> mul(c) -> add(b) -> relu        ->  conv (weights * c) -> add(b) -> relu
 //   matmul -> reshape -> add(b) -> reshape  ->  matmul -> add(b) -> reshape

@@ -119,7 +119,7 @@ CoreAttributes default_attributes_of_window(CoreOp op) {
   return PoolAttributes{};
 }
 
-CoreAttributes default_attributes_of_rows(CoreOp op) {
+CoreAttributes default_attributes_of_reduction(CoreOp op) {
   if (op == CoreOp::arg_max || op == CoreOp::arg_min) return ArgAttributes{};
   return ReductionAttributes{};
 }
@@ -152,14 +152,14 @@ CoreAttributes default_attributes(CoreOp op) {
       return op == CoreOp::conv ? CoreAttributes(ConvAttributes{}) : NoAttributes{};
     case Form::window:
       return default_attributes_of_window(op);
-    case Form::rows:
-      return default_attributes_of_rows(op);
+    case Form::reduction:
+      return default_attributes_of_reduction(op);
     case Form::scan:
       return CumSumAttributes{};
     case Form::recurrence:
       return RecurrenceAttributes{};
     case Form::attention:
-      break;  // of kernels alone
+      break;  // only in kernels
   }
   INTARSIA_CHECK(false);
   return {};

@@ -11,8 +11,8 @@
 
 namespace intarsia::halide {
 
-// Each struct lists its fields once, in `fields`: a name in the text and the member. What has a third
-// argument is left out of the text where it equals that; all else is always there.
+// Each struct lists its fields once, in `fields`: a name in the text and the member. A field with a third
+// argument is omitted from the text if it equals that; all others are always there.
 
 struct NoAttributes {
   static void fields(auto&, auto&&) {}
@@ -84,17 +84,17 @@ struct ReverseSequenceAttributes {
   bool operator==(const ReverseSequenceAttributes&) const = default;
 };
 
-/// One number a spatial axis; of `pads` first one before each axis, then one after each.
+/// One number per spatial axis; in `pads` first one before each axis, then one after each.
 struct ConvAttributes {
   int64_t group = 1;
   std::vector<int64_t> strides, dilations, pads;
-  std::vector<int64_t> spread;  // input dilation: distance of the input's elements, with zeros between them
+  std::vector<int64_t> input_dilations;  // distance of the input's elements, with zeros between them
   static void fields(auto& a, auto&& field) {
     field("group", a.group);
     field("strides", a.strides);
     field("dilations", a.dilations);
     field("pads", a.pads);
-    field("spread", a.spread);
+    field("input_dilations", a.input_dilations);
   }
   bool operator==(const ConvAttributes&) const = default;
 };
@@ -103,7 +103,7 @@ struct ConvAttributes {
 struct PoolAttributes {
   std::vector<int64_t> kernel, strides, dilations, pads;
   bool count_pads = false;    // an average counts what pads add
-  std::optional<float> fill;  // that pads add for a maximum; nothing counts where it is left out
+  std::optional<float> fill;  // value of the pads for a maximum; without it pads do not count
   static void fields(auto& a, auto&& field) {
     field("kernel", a.kernel);
     field("strides", a.strides);
@@ -130,7 +130,7 @@ struct LrnAttributes {
 /// The reduced axes stay, with size 1.
 struct ReductionAttributes {
   std::vector<int64_t> axes;
-  bool skip_nan = false;  // a maximum or minimum may pass over NaN
+  bool skip_nan = false;  // a maximum or minimum may skip NaN
   static void fields(auto& a, auto&& field) {
     field("axes", a.axes);
     field("skip_nan", a.skip_nan, false);
@@ -138,7 +138,7 @@ struct ReductionAttributes {
   bool operator==(const ReductionAttributes&) const = default;
 };
 
-/// ArgMax, ArgMin, of one axis.
+/// ArgMax, ArgMin, along one axis.
 struct ArgAttributes {
   std::vector<int64_t> axes;
   bool last = false;  // of equal elements
@@ -162,7 +162,7 @@ struct CumSumAttributes {
 
 /// LSTM, GRU, RNN.
 struct RecurrenceAttributes {
-  bool reverse = false;              // from the last step to the first; never of a kernel, which is one step
+  bool reverse = false;              // from the last step to the first; never in a kernel, which is one step
   bool relu = false;                 // of an RNN, in place of tanh
   bool linear_before_reset = false;  // of a GRU
   static void fields(auto& a, auto&& field) {
@@ -173,7 +173,7 @@ struct RecurrenceAttributes {
   bool operator==(const RecurrenceAttributes&) const = default;
 };
 
-/// Integer Mod: the rest has the sign of the dividend, not of the divisor.
+/// Integer Mod: the remainder has the sign of the dividend, not of the divisor.
 struct ModAttributes {
   bool fmod = false;
   static void fields(auto& a, auto&& field) { field("fmod", a.fmod, false); }
@@ -202,7 +202,7 @@ struct ExpAttributes {
 };
 
 struct GeluAttributes {
-  bool tanh = false;  // approximated by it
+  bool tanh = false;  // approximated by tanh
   static void fields(auto& a, auto&& field) { field("tanh", a.tanh, false); }
   bool operator==(const GeluAttributes&) const = default;
 };
@@ -248,13 +248,13 @@ using CoreAttributes =
                  RecurrenceAttributes, ModAttributes, BitShiftAttributes, IsInfAttributes, ExpAttributes,
                  GeluAttributes, AlphaAttributes, HardSigmoidAttributes, SeluAttributes, ShrinkAttributes>;
 
-/// Those that the operator has, with the values that a node has which says nothing.
+/// The attributes of the operator with their default values.
 CoreAttributes default_attributes(CoreOp op);
 
-/// Of a node of a canonical graph: all there and nothing else.
+/// Of a node of a canonical graph: complete, and nothing else.
 CoreAttributes read_attributes(const Node& node);
 
-/// T is what the node's operator has.
+/// T is the struct of the node's operator.
 template <typename T>
 T attributes_of(const Node& node) {
   CoreAttributes attributes = read_attributes(node);
@@ -262,13 +262,13 @@ T attributes_of(const Node& node) {
   return std::get<T>(std::move(attributes));
 }
 
-/// Of a node whose form is rows.
+/// Of a node whose form is reduction.
 std::vector<int64_t> reduced_axes(const Node& node);
 
-/// `attributes` are what the node's operator has.
+/// `attributes` is the struct of the node's operator.
 void set_attributes(Node& node, const CoreAttributes& attributes);
 
-/// `attributes` are what the operator has, which may have none.
+/// `attributes` is the struct of the operator, which may have none.
 Node make_node(std::string name, CoreOp op, std::vector<ValueId> inputs, std::vector<ValueId> outputs,
                const CoreAttributes& attributes = {});
 

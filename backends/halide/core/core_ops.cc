@@ -37,13 +37,13 @@ constexpr auto rows = std::to_array<Row>({
     {CoreOp::lstm, "LSTM", Form::recurrence},
     {CoreOp::gru, "GRU", Form::recurrence},
     {CoreOp::rnn, "RNN", Form::recurrence},
-    {CoreOp::reduce_sum, "ReduceSum", Form::rows},
-    {CoreOp::reduce_mean, "ReduceMean", Form::rows},
-    {CoreOp::reduce_max, "ReduceMax", Form::rows},
-    {CoreOp::reduce_min, "ReduceMin", Form::rows},
-    {CoreOp::reduce_prod, "ReduceProd", Form::rows},
-    {CoreOp::arg_max, "ArgMax", Form::rows},
-    {CoreOp::arg_min, "ArgMin", Form::rows},
+    {CoreOp::reduce_sum, "ReduceSum", Form::reduction},
+    {CoreOp::reduce_mean, "ReduceMean", Form::reduction},
+    {CoreOp::reduce_max, "ReduceMax", Form::reduction},
+    {CoreOp::reduce_min, "ReduceMin", Form::reduction},
+    {CoreOp::reduce_prod, "ReduceProd", Form::reduction},
+    {CoreOp::arg_max, "ArgMax", Form::reduction},
+    {CoreOp::arg_min, "ArgMin", Form::reduction},
     {CoreOp::add, "Add", Form::elementwise},
     {CoreOp::sub, "Sub", Form::elementwise},
     {CoreOp::mul, "Mul", Form::elementwise},
@@ -131,7 +131,7 @@ double first(const Tensor& tensor) {
 std::string_view name_of(Form form) {
   constexpr auto names =
       std::to_array<std::string_view>({"elementwise", "movement", "view", "concat", "contraction", "window",
-                                       "rows", "scan", "attention", "recurrence"});
+                                       "reduction", "scan", "attention", "recurrence"});
   return names.at(static_cast<size_t>(form));
 }
 
@@ -144,7 +144,7 @@ std::optional<CoreOp> find_core_op(std::string_view name) {
 
 CoreOp op_of(const Node& node) {
   const std::optional<CoreOp> op = find_core_op(node.op);
-  INTARSIA_CHECK(op.has_value());  // canonicalizing leaves no other operators
+  INTARSIA_CHECK(op.has_value());  // canonicalization leaves no other operators
   return *op;
 }
 

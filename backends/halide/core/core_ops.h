@@ -1,4 +1,5 @@
-// The core operators of the canonical graph: a row each, with what the steps after canonicalizing must know.
+// The core operators of the canonical graph: a row each, with what the steps after canonicalization must
+// know.
 #pragma once
 
 #include <optional>
@@ -15,8 +16,8 @@ enum class Form {
   view,         // the same bytes with other sizes and strides, whenever strides allow
   concat,       // inputs are written straight into the output
   contraction,  // multiply-add over channels and taps
-  window,       // a small neighbourhood of each output element
-  rows,         // reduction over some axes, which stay with size 1
+  window,       // a small neighborhood of each output element
+  reduction,    // reduction over some axes, which stay with size 1
   scan,         // each element depends on the one before it
   attention,    // two products with a softmax between them
   recurrence,   // a kernel is one time step, which reads the state that the step before it wrote
@@ -24,8 +25,7 @@ enum class Form {
 
 std::string_view name_of(Form form);
 
-/// Where a core operator stands for an ONNX operator, it does what that one does; core_attributes.h has the
-/// parameters.
+/// A core operator with the name of an ONNX operator does the same; core_attributes.h has the parameters.
 enum class CoreOp : uint8_t {
   // views
   reshape,
@@ -129,11 +129,11 @@ enum class CoreOp : uint8_t {
 };
 inline constexpr size_t core_op_count = static_cast<size_t>(CoreOp::selu) + 1;
 
-/// "Conv": what stands in the text of a graph.
+/// "Conv": the name in the text of a graph.
 std::string_view name_of(CoreOp op);
 std::optional<CoreOp> find_core_op(std::string_view name);
 
-/// Of a node of a canonical graph, which has core operators alone.
+/// Of a node of a canonical graph, which has only core operators.
 CoreOp op_of(const Node& node);
 
 Form form_of(CoreOp op);

@@ -1,10 +1,10 @@
-// Which code a kernel's text becomes.
+// The version of the code that is generated for kernels.
 #pragma once
 
 namespace intarsia::halide {
 
-/// To be raised with every change of the code that is made for a kernel's text: times of other code, of
-/// kernels and of plans, are worth nothing.
+/// Raise it with every change of the code that is generated for a kernel's text: measured times of other
+/// code, of kernels and of plans, are worthless.
 inline constexpr int code_generation = 10;
 
 }  // namespace intarsia::halide

@@ -26,9 +26,9 @@ namespace intarsia::halide {
 namespace {
 
 constexpr const char* worker_name = "intarsia-codegen";
-constexpr int poll_milliseconds = 50;  // between two questions whether to go on
+constexpr int poll_milliseconds = 50;  // between two checks whether to go on
 
-/// It stands beside the library, or the program, that this code is in.
+/// It is next to the library, or the executable, that contains this code.
 Result<std::string> find_worker() {
   Dl_info here = {};
   dladdr(reinterpret_cast<void*>(&find_worker), &here);
@@ -38,28 +38,28 @@ Result<std::string> find_worker() {
   const std::filesystem::path worker = file.parent_path() / worker_name;
   if (!error && access(worker.c_str(), X_OK) == 0) return worker.string();
   return fail(ErrorKind::not_found,
-              "halide: cannot find '{}', which makes the code of kernels; install Intarsia anew",
+              "halide: cannot find '{}', which generates the code of kernels; reinstall Intarsia",
               worker.string());
 }
 
 bool is_out_of_time(int status) { return WIFSIGNALED(status) && WTERMSIG(status) == SIGPROF; }
 
 std::string describe_end(int status) {
-  if (is_out_of_time(status)) return "making its code took too much time";
-  if (WIFSIGNALED(status)) return fmt::format("making its code ended with signal {}", WTERMSIG(status));
-  return fmt::format("making its code ended with status {}", WEXITSTATUS(status));
+  if (is_out_of_time(status)) return "generating its code took too long";
+  if (WIFSIGNALED(status)) return fmt::format("generating its code ended with signal {}", WTERMSIG(status));
+  return fmt::format("generating its code ended with status {}", WEXITSTATUS(status));
 }
 
 }  // namespace
 
-/// A process, its socket, and the request that it works on. Move it never: it is the process.
+/// A process, its socket, and the request that it works on. Never moved: it is the process.
 class CodegenWorker {
  public:
   static Result<std::unique_ptr<CodegenWorker>> start() {
     const std::string path = TRY(find_worker());
     std::array<int, 2> sockets;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets.data()) != 0)
-      return fail(kind_of_errno(errno), "halide: cannot make a socket for a worker: {}",
+      return fail(kind_of_errno(errno), "halide: cannot create a socket for a worker: {}",
                   std::strerror(errno));
     std::unique_ptr<CodegenWorker> worker(new CodegenWorker);
     worker->socket_ = sockets[0];
@@ -89,7 +89,7 @@ class CodegenWorker {
     return send_message(socket_, encode_request(request));
   }
 
-  /// After its socket became readable: the reply when it is all there. Closed: it died.
+  /// After its socket became readable: the reply once it is complete. Closed: it died.
   MessageReader::State read(std::string& reply) { return reader_.read(socket_, reply); }
 
   /// Of the last request.
@@ -98,7 +98,7 @@ class CodegenWorker {
     return cpu_seconds() - cpu_before_;
   }
 
-  /// Why it died, in the words that it left.
+  /// Why it died, including the last line that it printed.
   void end(CodegenOutcome& outcome) {
     kill(process_, SIGKILL);
     int status = 0;
@@ -113,7 +113,7 @@ class CodegenWorker {
  private:
   CodegenWorker() = default;
 
-  /// A group of its own: what a terminal sends to the one who asks is for that one to act on.
+  /// In its own process group: signals from the terminal are for the parent to act on.
   int spawn(const std::string& path, int socket) {
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
@@ -192,7 +192,7 @@ class Run {
     if (worker->request() || next_ == requests_.size()) return {};
     const size_t number = next_++;
     if (worker->ask(number, requests_[number])) return {};
-    // It died while it had nothing to do: somebody killed it.
+    // It died while idle: it was killed from outside.
     worker = TRY(CodegenWorker::start());
     worker->ask(number, requests_[number]);
     return {};
@@ -221,7 +221,7 @@ class Run {
     return {};
   }
 
-  /// The workers are in the midst of what nobody wants any more.
+  /// The workers are in the middle of work that is no longer needed.
   tl::unexpected<Error> cancel() {
     workers_.clear();
     return fail(ErrorKind::cancelled, "interrupted");
@@ -249,7 +249,7 @@ Result<std::vector<CodegenOutcome>> CodegenPool::run(const std::vector<CodegenRe
                                                      const Watch& watch) {
   TRY(start());
   Result<std::vector<CodegenOutcome>> outcomes = Run(workers_, requests, watch).run();
-  // After an error some are in the midst of requests whose outcomes nobody takes.
+  // After an error some are in the middle of requests whose outcomes nobody takes.
   if (!outcomes) workers_.clear();
   return outcomes;
 }

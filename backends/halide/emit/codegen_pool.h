@@ -1,5 +1,5 @@
-// Worker processes that make code. LLVM can neither be stopped nor survived in a thread: what it does there,
-// it does to a process that can be killed.
+// Worker processes that generate code. LLVM can neither be stopped nor survived in a thread, but a process
+// can be killed.
 #pragma once
 
 #include <functional>
@@ -16,18 +16,18 @@ namespace intarsia::halide {
 struct CodegenOutcome {
   enum class Kind {
     made,
-    given_up  // it took too much time, or its worker died
+    given_up  // it took too long, or its worker died
   };
   Kind kind = Kind::given_up;
   EmittedKernel kernel;      // made
   std::string why;           // given_up
-  bool out_of_time = false;  // given_up, as it would be again
+  bool out_of_time = false;  // given_up, and would be again
   double cpu_seconds = 0;
 };
 
 class CodegenWorker;
 
-/// Starts a worker for each core when it is first used; all are gone with it. Used by one thread.
+/// Starts a worker for each core when first used; they end with it. Used by one thread.
 class CodegenPool {
  public:
   CodegenPool();
@@ -35,14 +35,14 @@ class CodegenPool {
   CodegenPool(const CodegenPool&) = delete;
   CodegenPool& operator=(const CodegenPool&) = delete;
 
-  /// Starts the workers, so that they are ready when the first request comes. Error: they cannot be started.
+  /// Starts the workers, so that they are ready for the first request. Error: they cannot be started.
   Status start();
 
   struct Watch {
-    std::function<bool()> is_cancelled;  // asked several times a second; may be empty
-    Progress progress;                   // a unit a request
+    std::function<bool()> is_cancelled;  // polled several times a second; may be empty
+    Progress progress;                   // one unit per request
   };
-  /// One outcome a request, in order. Errors: a kernel is not valid (a fault of ours), or it was cancelled.
+  /// One outcome per request, in order. Errors: a kernel is not valid (a bug of ours), or it was cancelled.
   Result<std::vector<CodegenOutcome>> run(const std::vector<CodegenRequest>& requests, const Watch& watch);
 
  private:

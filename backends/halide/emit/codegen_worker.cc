@@ -1,5 +1,5 @@
-// A worker process of the compile half: makes the code of one kernel after the other, as it is asked over the
-// socket that is its standard input, until that closes. It may die at any time; whoever asked then goes on
+// A worker process of the compile half: generates the code of one kernel after the other, as requested over
+// the socket that is its standard input, until that closes. It may die at any time; the parent then goes on
 // without it.
 #include <sys/prctl.h>
 #include <sys/time.h>
@@ -36,7 +36,7 @@ CodegenReply answer(const std::string& message) {
 }  // namespace
 
 int main() {
-  // Whoever asks may be killed, and then nobody would read what this process computes.
+  // The parent may be killed, and then nobody would read what this process computes.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   MessageReader reader;
   std::string message;

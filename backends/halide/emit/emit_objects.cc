@@ -26,7 +26,7 @@ void report(const Kernel& kernel, const CodegenOutcome& outcome, CodegenReport* 
   to->slowest = describe(kernel);
 }
 
-/// Code that took too much time once is not tried again, so that the next compile gives the same program.
+/// Code that took too long once is not tried again, so that the next compile gives the same program.
 bool was_given_up(const Kernel& kernel, const CompileOptions& options) {
   return options.tuner != nullptr && options.tuner->costs->find(cost_key(kernel, options)) == never;
 }
@@ -37,7 +37,7 @@ void remember_given_up(const Kernel& kernel, const CompileOptions& options) {
   options.tuner->costs->add(std::span(&entry, 1));
 }
 
-/// The last way to compute it has more time, because nothing could take its place.
+/// The last alternative has more time, because nothing could take its place.
 double cpu_seconds_for(const Call& call, const EmitOptions& emit) {
   return call.alternatives.empty() ? 6 * emit.cpu_seconds : emit.cpu_seconds;
 }
@@ -68,7 +68,7 @@ Result<std::vector<const CodegenOutcome*>> Emitter::emit(std::span<const Kernel*
     const auto [at, is_new] = made_.try_emplace(names.back());
     if (!is_new) continue;
     if (was_given_up(*kernel, options)) {
-      at->second.why = "making its code took too much time before";
+      at->second.why = "generating its code took too long before";
       continue;
     }
     requests.push_back({*kernel, emit.checks, emit.cpu_seconds});

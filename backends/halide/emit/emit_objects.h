@@ -1,5 +1,5 @@
-// Step 9: machine code, made in worker processes. Kernels with equal text have equal code, byte for byte,
-// wherever they appear, and it is made once.
+// Step 9: machine code, generated in worker processes. Kernels with equal text have equal code, byte for
+// byte, wherever they appear, and it is generated once.
 #pragma once
 
 #include <map>
@@ -13,17 +13,17 @@ namespace intarsia::halide {
 
 struct EmitOptions {
   bool checks = false;      // with Halide's asserts and bounds checks and its own runtime, for tests
-  double cpu_seconds = 10;  // for one kernel; the last alternative has six times as long
-  Progress progress = {};   // a unit a kernel
+  double cpu_seconds = 10;  // for one kernel; the last alternative gets six times as long
+  Progress progress = {};   // one unit per kernel
 };
 
-/// Keeps what it made. Used by one thread.
+/// Keeps the generated code. Used by one thread.
 class Emitter {
  public:
-  /// Starts the workers, so that they are ready when they are needed.
+  /// Starts the workers, so that they are ready when needed.
   Status start() { return pool_.start(); }
 
-  /// One outcome a kernel, in order; they live as long as the emitter.
+  /// One outcome per kernel, in order; they live as long as the emitter.
   Result<std::vector<const CodegenOutcome*>> emit(std::span<const Kernel* const> kernels,
                                                   const EmitOptions& emit, const CompileOptions& options);
 
@@ -32,7 +32,7 @@ class Emitter {
   std::map<std::string, CodegenOutcome> made_;  // by name
 };
 
-/// Code for each call: its kernel's or, where that is given up, its first alternative's that is not. A kernel
+/// Code for each call: of its kernel or, if that is given up, of its first alternative that is not. A kernel
 /// whose code would write elements twice loses its `in_place`. Error: even the last alternative of a call was
 /// given up.
 Result<std::vector<EmittedKernel>> emit_objects(std::vector<Call>& calls, Emitter& emitter,

@@ -1,4 +1,4 @@
-// What the database of measured times knows of kernels.
+// Measured times of kernels in the database.
 #pragma once
 
 #include <limits>
@@ -10,11 +10,11 @@
 
 namespace intarsia::halide {
 
-/// Nanoseconds of a kernel whose code is too expensive to make.
+/// Nanoseconds of a kernel whose code is too expensive to generate.
 inline constexpr int64_t never = std::numeric_limits<int64_t>::max();
 
-/// A kernel that runs in one thread takes longer where others share the work, as it finds its inputs in their
-/// caches: so the threads of the program are part of it.
+/// A kernel that runs in one thread takes longer if others share the work, as its inputs are in their caches:
+/// so the threads of the program are part of the key.
 std::string cost_key(const Kernel& kernel, const CompileOptions& options);
 
 }  // namespace intarsia::halide

@@ -125,7 +125,7 @@ Argument decode(const msg::ArgumentT& from) {
   return {static_cast<DType>(from.dtype), from.shape, from.strides};
 }
 
-// A field that is added breaks the bindings below: it belongs into the message.
+// A new field breaks the bindings below: it belongs in the message.
 
 std::unique_ptr<msg::TileT> encode(const ContractionTile& tile) {
   const auto& [lanes, panel, pixels, exact] = tile;

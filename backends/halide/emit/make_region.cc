@@ -18,7 +18,7 @@ CompiledRegion make_region(const Graph& graph, const std::vector<Call>& calls,
   for (const EmittedKernel& kernel : kernels)
     if (seen.insert(kernel.symbol).second) region.object_files.push_back(kernel.object_file);
   region.kernels = static_cast<int>(region.object_files.size());
-  // Code with checks brings Halide's own runtime.
+  // Code with checks includes Halide's own runtime.
   if (!emit.checks && !kernels.empty()) region.object_files.push_back(glue_object());
   return region;
 }

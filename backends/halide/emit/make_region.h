@@ -8,7 +8,7 @@
 namespace intarsia::halide {
 
 /// `graph` has the region's inputs and outputs; `kernels` is the code of each call. The workspace has room
-/// for the workers' scratch behind the arena.
+/// for the workers' scratch after the arena.
 CompiledRegion make_region(const Graph& graph, const std::vector<Call>& calls,
                            const std::vector<EmittedKernel>& kernels, MemoryPlan memory,
                            const CompileOptions& options, const EmitOptions& emit);

@@ -5,15 +5,15 @@
 
 namespace intarsia::halide {
 
-/// Waits until all is sent. False when the other side is gone; no signal is raised.
+/// Waits until everything is sent. False if the other side is gone; no signal is raised.
 bool send_message(int socket, const std::string& message);
 
-/// Puts messages together from what has arrived.
+/// Assembles messages from what has arrived.
 class MessageReader {
  public:
   enum class State { incomplete, complete, closed };
-  /// Takes what the socket has: waits for something when it blocks. Complete: `message` holds one; there is
-  /// at most one under way at a time.
+  /// Takes what the socket has: waits for something if the socket blocks. Complete: `message` holds one; at
+  /// most one is in flight at a time.
   State read(int socket, std::string& message);
 
  private:

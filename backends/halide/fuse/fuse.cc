@@ -25,7 +25,7 @@ class Fuser {
       if (taken_[n] || layouts_.is_view[n] || form_of(graph_.nodes[n]) == Form::concat) continue;
       groups_.push_back(grow(NodeId(n)));
     }
-    // A group stands where its last node stood: all that it reads is made before.
+    // A group takes the place of its last node: everything that it reads is computed before.
     std::ranges::sort(groups_, {}, [](const Group& group) { return group.nodes.back(); });
     return std::move(groups_);
   }
@@ -33,15 +33,15 @@ class Fuser {
  private:
   Shape shape(ValueId id) const { return shape_of(graph_, id); }
 
-  /// A reduction that takes part in the rows of a group: same input sizes, same axes.
-  struct Rows {
+  /// A reduction that joins the reductions of a group: same input sizes, same axes.
+  struct Reduction {
     Shape full, reduced;
     std::vector<int64_t> axes;
   };
 
-  std::optional<Rows> rows_of(const Node& node) const {
-    if (form_of(node) != Form::rows) return std::nullopt;
-    return Rows{shape(node.inputs[0]), shape(node.outputs[0]), reduced_axes(node)};
+  std::optional<Reduction> reduction_of(const Node& node) const {
+    if (form_of(node) != Form::reduction) return std::nullopt;
+    return Reduction{shape(node.inputs[0]), shape(node.outputs[0]), reduced_axes(node)};
   }
 
   Group grow(NodeId start) {
@@ -49,21 +49,21 @@ class Fuser {
     Form form = form_of(first);
     Group group{form == Form::view ? Form::movement : form, {start}, first.outputs[0]};
     taken_[index(start)] = true;
-    std::optional<Rows> rows = rows_of(first);
-    while (extend(group, rows)) {
+    std::optional<Reduction> reduction = reduction_of(first);
+    while (extend(group, reduction)) {
     }
     std::ranges::sort(group.nodes);
     return group;
   }
 
-  /// One kernel beside three, in us, heads x length x channels of a head, on one thread of a Zen 4:
+  /// One kernel versus three, in us, heads x length x channels of a head, on one thread of a Zen 4:
   ///   12x64x64 135, 158      12x128x64 516, 533    12x197x64 1254, 1301
   ///   12x256x64 2064, 2105   12x512x64 8299, 9777  8x128x32 192, 208
   ///   8x197x32 471, 507      6x64x128 126, 137     6x128x128 481, 489
   ///   6x1024x128 31463, 32542
-  /// and on two: 12x128x64 278, 321; 12x197x64 631, 701; 12x512x64 4284, 5325. So one wherever it may be. But
-  /// constants are better packed at compile time, and only a product of its own packs values whose channels
-  /// lie apart.
+  /// and on two: 12x128x64 278, 321; 12x197x64 631, 701; 12x512x64 4284, 5325. So one wherever possible. But
+  /// constants are better packed at compile time, and only a separate product packs values whose channels are
+  /// not contiguous.
   bool wins(const AttentionNodes& attention) const {
     const ValueId keys = graph_.node(attention.scores).inputs[1],
                   values = graph_.node(attention.product).inputs[1];
@@ -75,8 +75,8 @@ class Fuser {
   Group grow_attention(const AttentionNodes& attention) {
     Group group{Form::attention, attention.all(), graph_.node(attention.product).outputs[0], attention};
     for (NodeId node : group.nodes) taken_[index(node)] = true;
-    std::optional<Rows> rows;
-    while (extend(group, rows)) {
+    std::optional<Reduction> reduction;
+    while (extend(group, reduction)) {
     }
     return group;
   }
@@ -86,47 +86,48 @@ class Fuser {
   }
 
   /// May this node be computed inside the group, whose output so far has the sizes of `tail`?
-  bool fits(const Node& node, ValueId tail, const Group& group, std::optional<Rows>& rows) const {
+  bool fits(const Node& node, ValueId tail, const Group& group, std::optional<Reduction>& reduction) const {
     Shape out = shape(node.outputs[0]);
     if (form_of(node) == Form::elementwise)
-      return rows ? out == rows->full || out == rows->reduced : out == shape(tail);
-    if (group.form != Form::elementwise && group.form != Form::rows) return false;
-    if (takes_in_front(node, tail)) return group.form == Form::elementwise && !rows;
-    std::optional<Rows> other = rows_of(node);
+      return reduction ? out == reduction->full || out == reduction->reduced : out == shape(tail);
+    if (group.form != Form::elementwise && group.form != Form::reduction) return false;
+    if (takes_as_prologue(node, tail)) return group.form == Form::elementwise && !reduction;
+    std::optional<Reduction> other = reduction_of(node);
     if (!other || op_of(node) == CoreOp::arg_max || op_of(node) == CoreOp::arg_min) return false;
-    if (!rows && other->full == shape(tail)) {
-      rows = other;
+    if (!reduction && other->full == shape(tail)) {
+      reduction = other;
       return true;
     }
-    return rows && other->full == rows->full && other->axes == rows->axes;
+    return reduction && other->full == reduction->full && other->axes == reduction->axes;
   }
 
-  /// A convolution computes elementwise operators in front of it while it copies its input's rows.
-  bool takes_in_front(const Node& node, ValueId input) const {
+  /// Prologue fusion: a convolution computes elementwise operators before it while it copies its input's
+  /// rows.
+  bool takes_as_prologue(const Node& node, ValueId input) const {
     if (op_of(node) != CoreOp::conv || node.inputs[0] != input) return false;
     const ConvAttributes conv = attributes_of<ConvAttributes>(node);
-    return conv.group == 1 && all_are(conv.spread, 1) && std::ranges::count(node.inputs, input) == 1 &&
-           readers_[index(input)].size() == 1;
+    return conv.group == 1 && all_are(conv.input_dilations, 1) &&
+           std::ranges::count(node.inputs, input) == 1 && readers_[index(input)].size() == 1;
   }
 
-  /// Adds the smallest set of readers after which again one value alone is read from outside, if all of them
+  /// Adds the smallest set of readers after which again only one value is read from outside, if all of them
   /// fit.
-  bool extend(Group& group, std::optional<Rows>& rows) {
-    constexpr size_t most_nodes = 24;  // of one extension: keeps expressions small
-    constexpr size_t most_group = 20;  // before one: a kernel has at most 96 buffers (region_executable.h)
-    if (group.form == Form::recurrence || is_region_output(group.output) || group.nodes.size() > most_group)
+  bool extend(Group& group, std::optional<Reduction>& reduction) {
+    constexpr size_t max_nodes = 24;  // of one extension: keeps expressions small
+    constexpr size_t max_group = 20;  // before one: a kernel has at most 96 buffers (region_executable.h)
+    if (group.form == Form::recurrence || is_region_output(group.output) || group.nodes.size() > max_group)
       return false;
     std::set<ValueId> live{group.output};
     std::set<NodeId> added;
-    std::optional<Rows> grown_rows = rows;
-    while (added.size() < most_nodes) {
+    std::optional<Reduction> grown_reduction = reduction;
+    while (added.size() < max_nodes) {
       NodeId next = no_node;
       for (ValueId value : live)
         for (NodeId reader : readers_[index(value)])
           if (!added.contains(reader)) next = std::min(next, reader);
       if (next == no_node || taken_[index(next)] || layouts_.is_view[index(next)]) return false;
       const Node& node = graph_.node(next);
-      if (!fits(node, group.output, group, grown_rows)) return false;
+      if (!fits(node, group.output, group, grown_reduction)) return false;
       added.insert(next);
       live.insert(node.outputs[0]);
       std::erase_if(live, [&](ValueId value) {
@@ -139,10 +140,10 @@ class Fuser {
     if (live.size() != 1 || added.empty() || !live.contains(graph_.node(*added.rbegin()).outputs[0]))
       return false;
     commit(group, added, *live.begin());
-    if (grown_rows && !rows) group.form = Form::rows;
+    if (grown_reduction && !reduction) group.form = Form::reduction;
     for (NodeId node : added)
       if (form_of(graph_.node(node)) == Form::contraction) group.form = Form::contraction;
-    rows = grown_rows;
+    reduction = grown_reduction;
     return true;
   }
 

@@ -1,7 +1,7 @@
 // Step 4: which nodes become one kernel: an attention; an anchor (contraction, window, reduction, movement)
-// with the elementwise nodes behind it, for a convolution also those in front of it; reductions over the same
-// axes together with the elementwise nodes between them; chains of elementwise nodes alone; a recurrent node
-// alone. Everything inside a group stays in registers or small buffers.
+// with the elementwise nodes after it (its epilogue), for a convolution also those before it (its prologue);
+// reductions over the same axes together with the elementwise nodes between them; chains of only elementwise
+// nodes; a single recurrent node. Everything inside a group stays in registers or small buffers.
 //   conv -> add -> relu, relu read twice        =>  one kernel [conv, add, relu]
 //   max -> sub -> exp -> sum -> div (a softmax)  =>  one kernel
 //   matmul -> mul -> add -> softmax -> matmul (an attention)  =>  one kernel
@@ -18,9 +18,9 @@ namespace intarsia::halide {
 
 struct Group {
   Form form = Form::elementwise;                           // of its anchor
-  std::vector<NodeId> nodes;                               // ascending; the last one makes `output`
+  std::vector<NodeId> nodes;                               // ascending; the last one produces `output`
   ValueId output = no_value;                               // the only value read from outside
-  std::optional<AttentionNodes> attention = std::nullopt;  // what an attention was found to be
+  std::optional<AttentionNodes> attention = std::nullopt;  // the nodes' roles in an attention
 };
 
 /// Groups in an order in which they can run. Views and concats are in no group.

@@ -7,9 +7,9 @@
 namespace intarsia::halide {
 namespace {
 
-constexpr size_t most_between = 16;  // keeps expressions small
+constexpr size_t max_between = 16;  // keeps expressions small
 
-/// Follows values from a node to the next.
+/// Follows values from one node to the next.
 class Matcher {
  public:
   Matcher(const Graph& graph, const std::vector<std::vector<NodeId>>& readers)
@@ -25,7 +25,7 @@ class Matcher {
       const Node& node = graph_.node(*next);
       const bool fits =
           form_of(node) == Form::elementwise && shape(output(*next)) == full && is_f32(output(*next));
-      if (!fits || found.between.size() == most_between) return {};
+      if (!fits || found.between.size() == max_between) return {};
       found.between.push_back(*next);
       value = output(*next);
     }

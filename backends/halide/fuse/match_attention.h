@@ -22,7 +22,7 @@ struct AttentionNodes {
   bool operator==(const AttentionNodes&) const = default;
 };
 
-/// The attention of f32 that begins at this node, where nothing else reads what is inside.
+/// The f32 attention that begins at this node, if nothing else reads the values inside.
 std::optional<AttentionNodes> find_attention(const Graph& graph,
                                              const std::vector<std::vector<NodeId>>& readers, NodeId scores);
 

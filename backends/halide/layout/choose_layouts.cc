@@ -58,7 +58,8 @@ std::optional<Storage> view_storage(const Graph& graph, const Node& node, const 
   return out;
 }
 
-/// What readers would like a value's order to be: what makes the reshape behind a transpose a view.
+/// The order that readers would like a value to have: the one that makes the reshape after a transpose a
+/// view.
 std::vector<Order> wanted_orders(const Graph& graph) {
   std::vector<Order> wanted(graph.values.size());
   for (size_t n = graph.nodes.size(); n-- > 0;) {
@@ -82,8 +83,8 @@ std::vector<Order> wanted_orders(const Graph& graph) {
   return wanted;
 }
 
-/// The input whose layout an output takes over: one as large as the output, best one made by a contraction or
-/// window.
+/// The input whose layout an output takes over: one as large as the output, preferably computed by a
+/// contraction or window.
 ValueId leading_input(const Graph& graph, const Node& node) {
   size_t rank = graph.value(node.outputs[0]).type.shape->size();
   int64_t best = -1;
@@ -113,14 +114,14 @@ Order own_order(const Graph& graph, const Node& node, const std::vector<Storage>
   return leader == no_value ? identity_order(rank) : storage_order(storage[index(leader)].strides);
 }
 
-/// A place inside the output of a concat, instead of memory of its own.
+/// A place inside the output of a concat, instead of separate memory.
 struct Claim {
   ValueId concat = no_value;
   size_t axis = 0;
   int64_t start = 0;
 };
 
-/// Gives every input of a concat a producer that can write into the concat's output: a Copy where there is
+/// Gives every input of a concat a producer that can write into the concat's output: a Copy if there is
 /// none.
 Graph insert_concat_copies(const Graph& graph) {
   Graph result = graph;
@@ -168,9 +169,9 @@ std::vector<Claim> find_claims(const Graph& graph) {
   return claims;
 }
 
-/// Convolutions compute vectors of channels. Where the channels of a pixel lie apart, in a caller's tensor,
-/// each vector would be read or written element by element, for every tap: the code is many times as long,
-/// and slower than a Copy.
+/// Convolutions compute vectors of channels. Where the channels of a pixel are not contiguous, in a caller's
+/// tensor, each vector would be read or written element by element, for every tap: the code is many times as
+/// long, and slower than a Copy.
 class ChannelCopies {
  public:
   explicit ChannelCopies(const Layouts& layouts)
@@ -188,13 +189,13 @@ class ChannelCopies {
  private:
   /// Are there vectors of channels, and pixels that lie between their elements?
   bool are_channels_apart(ValueId value) const {
-    constexpr int64_t least_channels = 8;
+    constexpr int64_t min_channels = 8;
     const Shape shape = shape_of(graph_, value);
-    return shape.size() >= 3 && shape[1] >= least_channels &&
-           layouts_.storage[index(value)].strides[1] != 1 && element_count(shape) > shape[0] * shape[1];
+    return shape.size() >= 3 && shape[1] >= min_channels && layouts_.storage[index(value)].strides[1] != 1 &&
+           element_count(shape) > shape[0] * shape[1];
   }
 
-  /// Is it computed where a convolution or window is, in vectors of channels?
+  /// Is it computed by a convolution or window, in vectors of channels?
   bool is_made_by_channels(ValueId value) const {
     while (graph_.value(value).producer != no_node) {
       const Node& node = graph_.node(graph_.value(value).producer);
@@ -242,7 +243,7 @@ class ChannelCopies {
   std::vector<std::vector<NodeId>> readers_;
   Graph result_;
   std::map<ValueId, ValueId> copies_;   // of what convolutions read
-  std::map<ValueId, ValueId> instead_;  // of outputs: what others in the region read
+  std::map<ValueId, ValueId> instead_;  // of outputs: what the rest of the region reads
 };
 
 class LayoutChooser {
@@ -253,7 +254,7 @@ class LayoutChooser {
     orders_.resize(layouts_.graph.values.size());
   }
 
-  /// Once with every value on its own to find the orders, then with the places inside concats.
+  /// Once with every value separate to find the orders, then with the places inside concats.
   Layouts choose() {
     claims_.resize(layouts_.graph.values.size());
     place_all();

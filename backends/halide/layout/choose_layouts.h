@@ -1,4 +1,4 @@
-// Step 3: where the elements of every value lie. Sizes and meaning of values stay; only strides are chosen:
+// Step 3: where the elements of every value are. Sizes and meaning of values stay; only strides are chosen:
 // channels last around convolutions, transposes and reshapes as views of the same bytes, inputs of a concat
 // inside its output.
 //   %t = Transpose(%x) {perm = [0,3,1,2]}   ->  same root as %x, strides permuted: no code
@@ -28,7 +28,7 @@ struct Layouts {
 
 Layouts choose_layouts(const Graph& graph);
 
-/// Strides of the same elements seen with other sizes, or nothing when no strides can say it.
+/// Strides of the same elements seen with other sizes, or nothing if no strides can express it.
 std::optional<Shape> reshape_strides(const Shape& from, const Shape& strides, const Shape& to);
 
 /// Axes from the outermost to the innermost one in memory.

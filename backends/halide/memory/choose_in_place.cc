@@ -41,7 +41,7 @@ class InPlaceChooser {
     return at != lifetimes_.end() && at->second.first == call;
   }
 
-  /// Nothing else that the call reads lies there.
+  /// Nothing else that the call reads is there.
   bool dies(const Call& call, size_t input, int number) const {
     const ValueId root = storage(call.inputs[input]).root;
     const auto at = lifetimes_.find(root);

@@ -1,6 +1,6 @@
-// Step 7: which kernels write their output over an input that nothing reads afterwards, so that both share
+// Step 7: which kernels write their output over an input that nothing reads afterward, so that both share
 // memory.
-//   %r = Relu(Add(Conv(%x, %w), %s)); %s is read here for the last time   ->   %r lies where %s lay
+//   %r = Relu(Add(Conv(%x, %w), %s)); %s is read here for the last time   ->   %r takes the place of %s
 // docs/decisions/0011-in-place.md says when that is right.
 #pragma once
 

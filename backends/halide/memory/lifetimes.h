@@ -1,4 +1,4 @@
-// When the workspace of a region's roots is in use, in numbers of calls.
+// When the workspace of a region's roots is in use, in call numbers.
 #pragma once
 
 #include <map>

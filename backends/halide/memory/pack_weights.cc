@@ -46,7 +46,7 @@ void pack_as(const Tensor& tensor, const Storage& storage, const Shape& shape, c
   for (int64_t g = 0; g < packed[0]; ++g) packer.pack(Shape(shape.begin() + 2, shape.end()), g, shape[1]);
 }
 
-/// The elements that `storage` shows, one behind the other.
+/// The elements that `storage` refers to, one after the other.
 Tensor gather_dense(const Tensor& tensor, const Storage& storage, const Shape& shape) {
   Tensor dense(DType::f32, shape);
   const float* from = static_cast<const float*>(tensor.data()) + storage.offset;

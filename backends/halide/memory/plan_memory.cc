@@ -67,7 +67,7 @@ class Planner {
     return place;
   }
 
-  /// Where an argument of a repeated call lies the first time.
+  /// Where an argument of a repeated call is the first time.
   Place walked(Place place, const Call& call, size_t argument, ValueId value) const {
     place.offset += static_cast<uint64_t>(call.walk(argument).start) * element_bytes(value);
     return place;

@@ -1,5 +1,5 @@
 // Step 8: every value a kernel touches gets its place: in the caller's inputs and outputs, in a constant, or
-// in the workspace, where values that are never alive at the same time share bytes.
+// in the workspace, where values that are never live at the same time share bytes.
 #pragma once
 
 #include <vector>
@@ -19,13 +19,13 @@ struct Place {
 
 struct MemoryPlan {
   std::vector<std::vector<Place>> places;  // of each call's inputs, then of its output, the first time
-  std::vector<Tensor> constants;           // as the kernels want them: packed where they said so
+  std::vector<Tensor> constants;           // as the kernels want them: packed where requested
   size_t workspace_bytes = 0;
 };
 
 MemoryPlan plan_memory(const Layouts& layouts, const std::vector<Call>& calls);
 
-/// "%y = workspace+64 of input 0, constant 1", a line a call.
+/// "%y = workspace+64 of input 0, constant 1", a line per call.
 std::string print_memory(const Layouts& layouts, const std::vector<Call>& calls, const MemoryPlan& memory);
 
 }  // namespace intarsia::halide

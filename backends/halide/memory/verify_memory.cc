@@ -6,10 +6,10 @@
 namespace intarsia::halide {
 namespace {
 
-/// Which root's memory each byte of the workspace is.
+/// The root that each byte of the workspace belongs to.
 class Owners {
  public:
-  /// A root takes over its bytes with the first value written into it.
+  /// A root takes over its bytes when the first value is written into it.
   void claim(uint64_t begin, uint64_t end, ValueId root) {
     auto at = ranges_.begin();
     while (at != ranges_.end()) {
@@ -26,9 +26,9 @@ class Owners {
   }
 
   bool owns(ValueId root, uint64_t begin, uint64_t end) const {
-    const auto behind = ranges_.upper_bound(begin);
-    if (behind == ranges_.begin()) return false;
-    const auto& [from, range] = *std::prev(behind);
+    const auto next = ranges_.upper_bound(begin);
+    if (next == ranges_.begin()) return false;
+    const auto& [from, range] = *std::prev(next);
     return range.root == root && begin >= from && end <= range.end;
   }
 
@@ -74,7 +74,7 @@ class Verifier {
       if (places[i].where != Where::workspace) continue;
       const auto [begin, end] = range_of(call.inputs[i], places[i], call.walk(i));
       if (!owners_.owns(root_of(call.inputs[i]), begin, end))
-        return fail("halide: internal error: kernel {} reads %{} where it no longer is", number,
+        return fail("halide: internal error: kernel {} reads %{} after it was overwritten", number,
                     name_of(call.inputs[i]));
     }
     if (places.back().where != Where::workspace) return {};
@@ -98,7 +98,7 @@ class Verifier {
   const std::string& name_of(ValueId value) const { return layouts_.graph.value(value).name; }
 
   /// What may be overwritten while it is read: an input at the output's address, element for element, that
-  /// fills the same bytes, in a kernel that reads it in time. (Who reads it later finds it gone.)
+  /// fills the same bytes, in a kernel that reads it in time. (A later reader finds it overwritten.)
   Status verify_in_place(const Call& call, const std::vector<Place>& places, size_t number) const {
     const size_t input = *call.kernel.in_place;
     const Place &from = places[input], &to = places.back();
@@ -111,7 +111,7 @@ class Verifier {
     return {};
   }
 
-  /// Every time a repeated kernel runs, its arguments lie in the memory of their values' roots.
+  /// Each time a repeated kernel runs, its arguments are in the memory of their values' roots.
   Status verify_walks(const Call& call, size_t number) const {
     for (size_t i = 0; i <= call.inputs.size(); ++i) {
       const bool is_output = i == call.inputs.size();
@@ -130,7 +130,7 @@ class Verifier {
     return {};
   }
 
-  /// Of the value's whole root, from where the value lies in it.
+  /// Of the value's whole root, from the value's offset in it.
   std::pair<uint64_t, uint64_t> range_of(ValueId value, const Place& place, Walk walk) const {
     const ValueType& type = layouts_.graph.value(root_of(value)).type;
     const auto offset = static_cast<size_t>(layouts_.storage[index(value)].offset + walk.start);

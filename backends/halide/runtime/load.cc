@@ -9,10 +9,10 @@
 namespace intarsia::halide {
 namespace {
 
-constexpr size_t most_dimensions = 16;
-constexpr uint32_t most_workers = 1024;
-constexpr uint32_t most_symbol_bytes = 256;
-constexpr uint32_t most_times_in_place = 64;  // the tuner lets a step write the same output a few times
+constexpr size_t max_dimensions = 16;
+constexpr uint32_t max_workers = 1024;
+constexpr uint32_t max_symbol_bytes = 256;
+constexpr uint32_t max_times_in_place = 64;  // the tuner lets a step write the same output a few times
 
 using Bytes = __int128;
 
@@ -75,14 +75,14 @@ class Loader {
   static tl::unexpected<Error> damaged() { return fail("halide: the region's plan is damaged"); }
 
   /// False when it is missing or damaged. FlatBuffers data may refer to one part many times, which our writer
-  /// does not do: parts that are more than the blob are damage. Nor does the FlatBuffers verifier look
-  /// whether large elements are aligned.
+  /// does not do: parts that exceed the blob are damage. Nor does the FlatBuffers verifier check whether
+  /// large elements are aligned.
   template <typename Vector>
   bool read(const Vector* parts, size_t size) {
     const size_t alignment = size % 8 == 0 ? 8 : 4;
     if (parts == nullptr || parts->size() > unread_ / size) return false;
     if (parts->size() > 0 && reinterpret_cast<uintptr_t>(parts->Data()) % alignment != 0)
-      return false;  // empty ones may lie anywhere
+      return false;  // empty ones may be anywhere
     unread_ -= parts->size() * size;
     return true;
   }
@@ -97,7 +97,7 @@ class Loader {
     if (workspace > context_.workspace_bytes)
       return fail("halide: the region's plan uses {} bytes of workspace, it has {}", workspace,
                   context_.workspace_bytes);
-    bool fits = region_.workers <= most_workers && region_.scratch_offset % 64 == 0 &&
+    bool fits = region_.workers <= max_workers && region_.scratch_offset % 64 == 0 &&
                 region_.scratch_bytes % 64 == 0 && region_.scratch_offset <= workspace &&
                 (region_.workers == 0 ||
                  region_.scratch_bytes <= (workspace - region_.scratch_offset) / region_.workers);
@@ -107,16 +107,16 @@ class Loader {
 
   Status load_kernel(const fbs::Kernel& from) {
     const auto* arguments = from.arguments();
-    if (!from.symbol() || from.symbol()->size() > most_symbol_bytes ||
+    if (!from.symbol() || from.symbol()->size() > max_symbol_bytes ||
         !read(arguments, sizeof(flatbuffers::uoffset_t)) || arguments->size() == 0 ||
-        arguments->size() > most_arguments)
+        arguments->size() > max_arguments)
       return damaged();
     LoadedKernel kernel;
     std::vector<ArgumentForm> forms;
     for (uint32_t i = 0; i < arguments->size(); ++i) TRY(load_argument(*arguments->Get(i), kernel, forms));
     const std::string symbol = from.symbol()->str();
     if (!symbol.ends_with(symbol_ending(forms)))
-      return fail("halide: the kernel '{}' was made for other arguments than the region's plan gives it",
+      return fail("halide: the kernel '{}' was generated for other arguments than the region's plan passes",
                   symbol);
     void* address = context_.symbol ? context_.symbol(symbol) : nullptr;
     if (!address) return fail("halide: the program has no kernel '{}'", symbol);
@@ -130,7 +130,7 @@ class Loader {
     const std::optional<HalideType> type = from.dtype() < dtype_count ? halide_type(dtype) : std::nullopt;
     const auto *extents = from.extents(), *strides = from.strides();
     if (!type || !read(extents, sizeof(int32_t)) || !read(strides, sizeof(int32_t)) ||
-        extents->size() != strides->size() || extents->size() > most_dimensions)
+        extents->size() != strides->size() || extents->size() > max_dimensions)
       return damaged();
     BufferPlan& to = kernel.arguments.emplace_back();
     to.type = *type;
@@ -144,7 +144,7 @@ class Loader {
     return {};
   }
 
-  /// Bytes of what an argument lies in, or nothing when there is no such tensor.
+  /// Bytes of the tensor that an argument lies in, or nothing if there is no such tensor.
   std::optional<uint64_t> container_bytes(const BufferPlan& buffer) const {
     const size_t index = buffer.index;
     switch (buffer.where) {
@@ -162,8 +162,8 @@ class Loader {
     return std::nullopt;
   }
 
-  /// From the first byte to behind the last. Sizes are below 2^31, so that the sum of 16 products stays below
-  /// 2^66.
+  /// From the first byte to one past the last. Sizes are below 2^31, so that the sum of 16 products stays
+  /// below 2^66.
   static Bytes reach_bytes(const BufferPlan& buffer) {
     Bytes reach = 1;
     for (const HalideDimension& dimension : buffer.dimensions)
@@ -173,7 +173,7 @@ class Loader {
 
   Status load_call(const fbs::Call& from) {
     if (from.kernel() >= kernels_.size())
-      return fail("no kernel {}; there are {}", from.kernel(), kernels_.size());
+      return fail("no kernel {}; the plan has {}", from.kernel(), kernels_.size());
     const LoadedKernel& kernel = kernels_[from.kernel()];
     const size_t count = kernel.arguments.size();
     const size_t places = from.places() ? from.places()->size() : 0,
@@ -191,15 +191,15 @@ class Loader {
           place(kernel.arguments[i], *from.places()->Get(i), step, from.times()), "argument {}", i)));
     }
     TRY(check_output(region_.buffers.back()));
-    // So many times that the output would leave its tensor are none that end.
-    if (to.times < 1 || (to.times > most_times_in_place && (steps == 0 || to.steps.back() == 0)))
+    // An output that moves must stay in its tensor, which bounds the repetitions; one that does not move
+    // needs a limit.
+    if (to.times < 1 || (to.times > max_times_in_place && (steps == 0 || to.steps.back() == 0)))
       return fail("it runs {} times, and its output does not move", to.times);
     region_.calls.push_back(std::move(to));
     return {};
   }
 
-  /// An argument where it lies in a tensor, the first time and, since it moves by equal steps, each time up
-  /// to the last.
+  /// An argument's place in a tensor, checked for the first time and the last: it moves by equal steps.
   Result<BufferPlan> place(BufferPlan buffer, const fbs::Place& at, int64_t step, uint32_t times) const {
     buffer.where = static_cast<BufferPlan::Where>(at.where());
     buffer.index = at.index();

@@ -33,7 +33,7 @@ uint8_t* RegionExecutable::address(const BufferPlan& buffer, const RunContext& c
 
 namespace {
 
-/// Stops at the first status that is not 0, and gives it.
+/// Stops at the first status that is not 0, and returns it.
 int repeat(const CallPlan& call, HalideBuffer* buffers, void** arguments) {
   int status = call.kernel(arguments);
   for (uint32_t time = 1; time < call.times && status == 0; ++time) {
@@ -47,10 +47,11 @@ int repeat(const CallPlan& call, HalideBuffer* buffers, void** arguments) {
 
 Status RegionExecutable::run(const RunContext& context) const {
   if (Status sizes = check(context); !sizes) return sizes;
-  Host host(context.threads, context.workspace + code_.scratch_offset, code_.scratch_bytes, code_.workers);
-  HalideBuffer buffers[most_arguments];
-  void* arguments[most_arguments + 1];
-  void* user_context = host.table();
+  KernelRuntime runtime(context.threads, context.workspace + code_.scratch_offset, code_.scratch_bytes,
+                        code_.workers);
+  HalideBuffer buffers[max_arguments];
+  void* arguments[max_arguments + 1];
+  void* user_context = runtime.table();
   arguments[0] = &user_context;
   for (size_t c = 0; c < code_.calls.size(); ++c) {
     const CallPlan& call = code_.calls[c];
@@ -70,7 +71,7 @@ Status RegionExecutable::run(const RunContext& context) const {
     const int64_t begin = context.trace != nullptr ? clock_nanoseconds() : 0;
     const int status = repeat(call, buffers, arguments);
     if (context.trace != nullptr) (*context.trace)(call.label, begin, clock_nanoseconds());
-    if (status != 0) return fail("halide: kernel {} failed with status {}: {}", c, status, host.message());
+    if (status != 0) return fail("halide: kernel {} failed with status {}: {}", c, status, runtime.message());
   }
   return {};
 }

@@ -9,7 +9,7 @@ namespace intarsia::halide {
 /// A kernel by its array form: pointers to the user context's address, then to each buffer.
 using KernelFunction = int (*)(void** arguments);
 
-constexpr size_t most_arguments = 96;  // of one kernel; they lie on the stack during a call
+constexpr size_t max_arguments = 96;  // of one kernel; they are on the stack during a call
 
 struct BufferPlan {
   enum class Where : uint8_t { input, output, constant, workspace };
@@ -30,7 +30,7 @@ struct CallPlan {
       steps;  // bytes by which each buffer moves from each time to the next; empty: they stay
 };
 
-/// What a blob says, checked.
+/// The contents of a blob, checked.
 struct RegionCode {
   std::vector<uint64_t> input_bytes, output_bytes;
   uint64_t scratch_offset = 0;  // in the workspace

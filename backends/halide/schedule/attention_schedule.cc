@@ -9,14 +9,14 @@
 namespace intarsia::halide {
 namespace {
 
-/// Of the two buffers, for scores and for exponents: a part of a usual second-level cache, which holds keys
-/// and values, too.
+/// Of the two buffers, for scores and for exponentials: a part of a typical L2 cache, which holds keys and
+/// values, too.
 constexpr int64_t buffer_bytes = 128 * 1024;
 
-/// Rows that a block may have beyond that: with fewer the register tiles would be small.
-constexpr int64_t least_rows = 12;
+/// Rows that a block may have even beyond that: with fewer the register tiles would be small.
+constexpr int64_t min_rows = 12;
 
-/// Schedules with this many rows a block and the cycles of each.
+/// Schedules with this many rows per block and the cycles of each.
 void rank_blocks(const AttentionSizes& sizes, const Isa& isa, int64_t rows,
                  std::vector<std::pair<double, AttentionSchedule>>& ranked) {
   constexpr int bytes = sizeof(float);
@@ -27,7 +27,7 @@ void rank_blocks(const AttentionSizes& sizes, const Isa& isa, int64_t rows,
   const ContractionTile product = rank_contraction_tiles(isa, bytes, sizes.channels, {.width = rows})[0];
   const double of_product =
       steps * contraction_tile_cycles(isa, bytes, product, sizes.channels, {.width = rows});
-  // Each block reads all keys and values, a vector in a tenth of a cycle beyond what the products hide.
+  // Each block reads all keys and values: a tenth of a cycle per vector beyond what the products hide.
   const double of_reads = 0.1 * steps * (depth + channels) / static_cast<double>(lanes);
   for (const ContractionTile& scores : rank_contraction_tiles(isa, bytes, keys, {.width = rows})) {
     // Panels of more than one vector take 4 to 7% longer than the estimate, measured with 128 and 197 keys.
@@ -66,7 +66,7 @@ std::vector<AttentionSchedule> attention_schedules(const AttentionSizes& sizes, 
   for (int64_t blocks = 1; rows != 1; ++blocks) {
     if (rows == (sizes.rows + blocks - 1) / blocks) continue;
     rows = (sizes.rows + blocks - 1) / blocks;
-    if (rows > least_rows && 2 * rows * sizes.keys * static_cast<int64_t>(sizeof(float)) > buffer_bytes)
+    if (rows > min_rows && 2 * rows * sizes.keys * static_cast<int64_t>(sizeof(float)) > buffer_bytes)
       continue;
     rank_blocks(sizes, isa, rows, ranked);
   }

@@ -1,5 +1,5 @@
 // Schedules of an attention in one kernel: the scores of some rows of queries by all keys stay in a small
-// buffer from the first product over the softmax to the second one.
+// buffer from the first product through the softmax to the second one.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ struct AttentionSizes {
 };
 AttentionSizes attention_sizes(const Graph& graph, const AttentionNodes& nodes);
 
-/// How it is computed: both register tiles, and how many rows' scores are in the buffer.
+/// How it is computed: both register tiles, and how many rows of scores the buffer holds.
 struct AttentionSchedule {
   ContractionTile scores, product;  // panels of keys, of channels
   int64_t rows = 1;

@@ -27,7 +27,7 @@ bool can_merge(const Argument& argument, size_t outer, size_t inner, const Argum
          argument.strides[outer] == argument.strides[inner] * argument.shape[inner];
 }
 
-/// The merged axis stands at `inner`; `outer` stays with size 1.
+/// The merged axis is at `inner`; `outer` remains with size 1.
 void merge(Argument& argument, size_t outer, size_t inner) {
   if (argument.shape[inner] == 1) argument.strides[inner] = argument.strides[outer];
   argument.shape[inner] *= argument.shape[outer];
@@ -57,7 +57,7 @@ void coalesce_elementwise(Kernel& kernel) {
     if (!std::ranges::all_of(all,
                              [&](Argument* a) { return can_merge(*a, inner - 1, inner, kernel.output); }))
       continue;
-    // Merged towards the outer place, so that the next pair is looked at with the sizes merged so far.
+    // Merged toward the outer place, so that the next pair is considered with the sizes merged so far.
     for (Argument* argument : all) {
       merge(*argument, inner - 1, inner);
       std::swap(argument->shape[inner - 1], argument->shape[inner]);
@@ -76,7 +76,7 @@ void coalesce_elementwise(Kernel& kernel) {
 bool is_pointwise(const Node& node, const Shape& weights) {
   const ConvAttributes conv = attributes_of<ConvAttributes>(node);
   return element_count(Shape(weights.begin() + 2, weights.end())) == 1 && all_are(conv.strides, 1) &&
-         all_are(conv.pads, 0) && all_are(conv.spread, 1);
+         all_are(conv.pads, 0) && all_are(conv.input_dilations, 1);
 }
 
 void coalesce_pointwise(Kernel& kernel) {

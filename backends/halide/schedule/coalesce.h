@@ -1,4 +1,4 @@
-// Merges axes of a kernel that lie behind one another in every tensor: fewer loops, longer inner ones, and
+// Merges axes of a kernel that are contiguous in every tensor: fewer loops, longer inner ones, and
 // kernels that differ only in how their sizes are split become one.
 #pragma once
 

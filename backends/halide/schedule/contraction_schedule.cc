@@ -22,7 +22,7 @@ double direct_cycles(const ContractionSizes& s, const ContractionTile& tile) {
   return static_cast<double>(s.batch * s.depth) * pixels * taps * panels / static_cast<double>(tile.lanes);
 }
 
-/// Products at 85% of the direct rate, transforms at some six operations a vector of a point.
+/// Products at 85% of the direct rate, transforms at about six operations per vector of a point.
 double winograd_cycles(const ContractionSizes& s, const ContractionSchedule& schedule) {
   const Winograd& winograd = winograd_of(schedule.algorithm);
   const auto points = static_cast<double>(winograd.points() * winograd.points());
@@ -51,7 +51,7 @@ std::vector<ContractionSchedule> with_tiles(Algorithm algorithm, const std::vect
 
 std::vector<ContractionSchedule> depthwise_schedules(const Node& conv, const ContractionTile& tile,
                                                      size_t most) {
-  if (!all_are(attributes_of<ConvAttributes>(conv).spread, 1)) return {{Algorithm::depthwise, tile}};
+  if (!all_are(attributes_of<ConvAttributes>(conv).input_dilations, 1)) return {{Algorithm::depthwise, tile}};
   std::vector<ContractionSchedule> schedules{{Algorithm::depthwise_in_place, tile}};
   if (most > 1) schedules.push_back({Algorithm::depthwise, tile});
   return schedules;
@@ -64,10 +64,10 @@ std::vector<ContractionSchedule> winograd_schedules(Algorithm algorithm, const C
   std::vector<ContractionTile> ranked =
       rank_contraction_tiles(isa, sizeof(float), s.channels, {.width = tiles});
   std::erase_if(ranked, [](const ContractionTile& tile) { return !tile.exact; });
-  return with_tiles(algorithm, ranked, std::max<size_t>(space.most_tiles / 4, 1));
+  return with_tiles(algorithm, ranked, std::max<size_t>(space.max_tiles / 4, 1));
 }
 
-/// The larger tile first; the smaller one, too, where its weights make up for its arithmetic.
+/// The larger tile first; also the smaller one, if its fewer weights make up for its arithmetic.
 std::vector<ContractionSchedule> winograd_schedules(const ContractionSizes& s, const Isa& isa,
                                                     const ScheduleSpace& space) {
   std::vector<ContractionSchedule> large = winograd_schedules(Algorithm::winograd_4x4, s, isa, space),
@@ -112,7 +112,7 @@ bool allows_winograd(const Graph& body, const Node& anchor) {
   const ContractionSizes sizes = contraction_sizes(body, anchor);
   const ConvAttributes conv = attributes_of<ConvAttributes>(anchor);
   return sizes.kernel == Shape{3, 3} && conv.group == 1 && all_are(conv.strides, 1) &&
-         all_are(conv.dilations, 1) && all_are(conv.spread, 1);
+         all_are(conv.dilations, 1) && all_are(conv.input_dilations, 1);
 }
 
 std::vector<ContractionSchedule> contraction_schedules(const Graph& body, const Node& anchor, const Isa& isa,
@@ -123,8 +123,8 @@ std::vector<ContractionSchedule> contraction_schedules(const Graph& body, const 
       rank_contraction_tiles(isa, bytes, sizes.channels, pixel_row(sizes, bytes, space.threads));
   if (space.constant_weights && op_of(anchor) == CoreOp::conv && sizes.group > 1 && sizes.depth == 1 &&
       sizes.channels == 1)
-    return depthwise_schedules(anchor, tiles[0], space.most_tiles);
-  std::vector<ContractionSchedule> direct = with_tiles(Algorithm::direct, tiles, space.most_tiles);
+    return depthwise_schedules(anchor, tiles[0], space.max_tiles);
+  std::vector<ContractionSchedule> direct = with_tiles(Algorithm::direct, tiles, space.max_tiles);
   if (!space.constant_weights || space.exact_math || !allows_winograd(body, anchor)) return direct;
   std::vector<ContractionSchedule> winograd = winograd_schedules(sizes, isa, space);
   const bool winograd_first =

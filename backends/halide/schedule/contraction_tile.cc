@@ -10,9 +10,9 @@ namespace {
 
 /// Spare registers hold a panel's weights and a broadcast pixel; with fewer the compiler spills (measured: 7
 /// x 64 on 32 registers halves the speed).
-int64_t most_accumulators(const Isa& isa, int64_t vectors) { return isa.registers - vectors - 2; }
+int64_t max_accumulators(const Isa& isa, int64_t vectors) { return isa.registers - vectors - 2; }
 
-/// Bytes of input that a block of rows may touch: half of a usual second-level cache.
+/// Bytes of input that a block of rows may touch: half of a typical L2 cache.
 constexpr int64_t block_bytes = 512 * 1024;
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -24,8 +24,8 @@ std::string print_tile(const ContractionTile& tile) {
   return fmt::format("{} x {} of {}{}", pixels, panel, lanes, exact ? "" : ", panels overlap");
 }
 
-/// Cycles over all tiles, for one step of the reduction: a multiply-add a cycle, at least 8 chains to hide
-/// its latency, and something for loads, more for weights, which stream from the second-level cache.
+/// Cycles over all tiles, for one step of the reduction: a multiply-add per cycle, at least 8 chains to hide
+/// its latency, and something for loads, more for weights, which stream from the L2 cache.
 double contraction_tile_cycles(const Isa& isa, int element_bytes, const ContractionTile& tile,
                                int64_t channels, const PixelRow& row) {
   auto t = static_cast<double>(tile.pixels), v = static_cast<double>(tile.panel / tile.lanes);
@@ -37,15 +37,16 @@ double contraction_tile_cycles(const Isa& isa, int element_bytes, const Contract
 }
 
 RowBlocks choose_row_blocks(int64_t rows, int64_t row_bytes, int threads) {
-  const int64_t most_rows = std::max<int64_t>(block_bytes / std::max<int64_t>(row_bytes, 1), 1),
+  const int64_t max_rows = std::max<int64_t>(block_bytes / std::max<int64_t>(row_bytes, 1), 1),
                 shares = rows >= 2 * threads ? threads : 1;
-  const int64_t fewest = divide_up(divide_up(rows, most_rows), shares) * shares;
+  const int64_t fewest = divide_up(divide_up(rows, max_rows), shares) * shares;
   RowBlocks best{0, 0};
   double least = 0;
   for (int64_t wanted = fewest; wanted <= std::min(4 * fewest, rows); wanted += shares) {
     RowBlocks blocks{0, divide_up(rows, wanted)};
     blocks.blocks = divide_up(rows, blocks.rows);
-    // A thread that comes late leaves blocks to others if it has more than one; each block reads all weights.
+    // A thread that starts late leaves blocks to others if it has more than one; each block reads all
+    // weights.
     const double alone = shares > 1 && wanted == shares ? 1.02 : 1,
                  weights = 1 + 0.005 * static_cast<double>(wanted - fewest);
     const double work = static_cast<double>(divide_up(blocks.blocks, shares) * blocks.rows) * alone * weights;
@@ -71,7 +72,7 @@ std::vector<ContractionTile> rank_contraction_tiles(const Isa& isa, int element_
     for (int64_t vectors = 1; vectors <= 6 && lanes * vectors <= channels; ++vectors) {
       const int64_t panel = lanes * vectors;
       std::pair<double, ContractionTile> best{-1, {}};
-      for (int64_t pixels = 1; pixels <= std::min(row.width, most_accumulators(isa, vectors) / vectors);
+      for (int64_t pixels = 1; pixels <= std::min(row.width, max_accumulators(isa, vectors) / vectors);
            ++pixels) {
         const ContractionTile tile{lanes, panel, pixels, channels % panel == 0};
         const double time = contraction_tile_cycles(isa, element_bytes, tile, channels, row);

@@ -1,4 +1,4 @@
-// The register tile of a contraction: `pixels` neighbouring outputs by `panel` output channels, all
+// The register tile of a contraction: `pixels` neighboring outputs by `panel` output channels, all
 // accumulators in registers while the reduction runs innermost.
 #pragma once
 
@@ -27,19 +27,19 @@ struct RowBlocks {
   int64_t rows = 1;  // of a block
 };
 
-/// Blocks whose input, `row_bytes` a row, stays in the second-level cache; equally many for each thread if
-/// there are two rows for each. Of these the ones that repeat fewest rows.
+/// Blocks whose input, `row_bytes` per row, stays in the L2 cache; equally many for each thread if
+/// there are two rows for each. Among these the ones that repeat the fewest rows.
 RowBlocks choose_row_blocks(int64_t rows, int64_t row_bytes, int threads);
 
 /// A row of pixels that tiles cover.
 struct PixelRow {
   int64_t width = 1;
-  bool in_blocks = false;   // there is one row; its tiles are shared out in blocks
+  bool in_blocks = false;   // there is one row; its tiles are distributed in blocks
   int64_t pixel_bytes = 0;  // of input
   int threads = 1;
 
   RowBlocks tile_blocks(int64_t pixels) const;
-  /// Tiles that are computed, repeated ones among them.
+  /// Tiles that are computed, including repeated ones.
   int64_t tiles(int64_t pixels) const;
 };
 

@@ -9,7 +9,8 @@ Result<Isa> make_isa(const std::string& cpu) {
   if (level == "x86-64-v4") return Isa{level, 64, 32};
   if (level == "x86-64-v3") return Isa{level, 32, 16};
   if (level == "x86-64-v2") return Isa{level, 16, 16};
-  return fail("halide: no code is made for cpu level '{}'; choose x86-64-v2, x86-64-v3 or x86-64-v4", level);
+  return fail("halide: cannot generate code for cpu level '{}'; choose x86-64-v2, x86-64-v3 or x86-64-v4",
+              level);
 }
 
 }  // namespace intarsia::halide

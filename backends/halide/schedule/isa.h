@@ -1,4 +1,4 @@
-// What schedules must know of the processor.
+// What schedules must know about the processor.
 #pragma once
 
 #include <string>

@@ -49,7 +49,7 @@ class Maker {
     Graph& body = call_.kernel.body;
     Form form = form_of(node);
     Node copy = make_node(fmt::format("n{}", body.nodes.size()), op_of(node), {}, {}, read_attributes(node));
-    bool anchor = form != Form::elementwise && form != Form::rows;
+    bool anchor = form != Form::elementwise && form != Form::reduction;
     for (ValueId input : node.inputs) copy.inputs.push_back(use(input, anchor));
     for (ValueId output : node.outputs) {
       ValueId made = body.add_value(fmt::format("t{}", body.values.size()), graph_.value(output).type);
@@ -60,7 +60,7 @@ class Maker {
     if (anchor) call_.kernel.anchor = id;
   }
 
-  /// Numbers known now become part of the code, everything else an argument.
+  /// Numbers known at compile time become part of the code, everything else an argument.
   ValueId use(ValueId id, bool anchor) {
     if (auto at = local_.find(id); at != local_.end()) return at->second;
     Graph& body = call_.kernel.body;
@@ -78,7 +78,7 @@ class Maker {
     return local_[id] = made;
   }
 
-  /// The input that holds weights known now, which can be packed.
+  /// The input that holds weights known at compile time, which can be packed.
   std::optional<size_t> constant_weights() const {
     const Kernel& kernel = call_.kernel;
     const Node& node = kernel.body.node(kernel.anchor);
@@ -172,7 +172,7 @@ std::optional<size_t> Kernel::weights() const {
   return of ? of->weights : std::nullopt;
 }
 
-/// A field that is added breaks the bindings here and in what this calls: it belongs into the text.
+/// A new field breaks the bindings here and in the functions called: it belongs in the text.
 std::string Kernel::text() const {
   const auto& [form, isa, body, anchor, inputs, output, in_place, threads, details] = *this;
   std::string text = fmt::format("form {} threads {} {}\n", name_of(form), threads, isa_text(isa));

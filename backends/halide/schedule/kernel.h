@@ -1,4 +1,4 @@
-// One kernel: a small graph and where its tensors' elements lie. All that decides the code is in here.
+// One kernel: a small graph and the layout of its tensors. Everything that determines the code is in here.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@
 
 namespace intarsia::halide {
 
-/// How the weights of a contraction lie in memory when they are packed:
+/// The layout of the packed weights of a contraction:
 /// [group][panel][taps...][channel][lane]; transformed by Winograd's algorithm, the taps are its points.
 struct Packing {
   int64_t panel = 0;   // output channels of a panel; 0: not packed
@@ -22,7 +22,7 @@ struct Packing {
   bool operator==(const Packing&) const = default;
 };
 
-/// What a kernel has beside its body, by its form; nothing for a form that has one way to be computed.
+/// What a kernel has besides its body, by its form; nothing for a form with only one way to compute it.
 struct ContractionDetails {
   std::optional<size_t> weights;  // the input that holds weights known at compile time
   ContractionSchedule schedule;
@@ -50,7 +50,7 @@ struct Argument {
 
 struct Kernel {
   Form form = Form::elementwise;
-  Isa isa;                         // that the code is made for
+  Isa isa;                         // that the code is generated for
   Graph body;                      // core operators; inputs v0, v1, ...; scalars are constants; one output
   NodeId anchor = no_node;         // the contraction, window, movement or scan
   std::vector<Argument> inputs;    // of the body's inputs
@@ -59,7 +59,7 @@ struct Kernel {
   int threads = 1;
   KernelDetails details;  // of its form
 
-  /// All of the above: kernels with equal text have equal code, and another field is another text.
+  /// All of the above: kernels with equal text have equal code, and a change of any field changes the text.
   std::string text() const;
 
   // Of a kernel of that form.
@@ -78,7 +78,7 @@ struct Kernel {
   }
 };
 
-/// Where an argument lies in its value while a call repeats its kernel, in elements.
+/// The offset of an argument in its value while a call repeats its kernel, in elements.
 struct Walk {
   int64_t start = 0;  // the first time
   int64_t step = 0;   // from each time to the next; may be negative
@@ -87,15 +87,16 @@ struct Walk {
 /// A kernel and the region's values that it runs on.
 struct Call {
   Kernel kernel;
-  std::string source;  // name of the source node that its anchor, or first node, comes from
+  std::string source;  // name of the source node of its anchor, or first node
   std::vector<ValueId> inputs;
   ValueId output = no_value;
   /// Constants of the kernel's body, and where the region has them.
   std::vector<std::pair<ValueId, ValueId>> numbers = {};
-  /// Other ways to compute it, in order of preference, should code for the kernel be too expensive to make.
+  /// Other ways to compute it, in order of preference, in case code for the kernel is too expensive to
+  /// generate.
   std::vector<Kernel> alternatives = {};
   int64_t times = 1;
-  /// Of the inputs, then of the output; none where every argument is its whole value.
+  /// Of the inputs, then of the output; none if every argument is its whole value.
   std::vector<Walk> walks = {};
 
   Walk walk(size_t argument) const { return walks.empty() ? Walk{} : walks[argument]; }

@@ -6,8 +6,8 @@
 namespace intarsia::halide {
 namespace {
 
-/// Cycles of one step: two multiply-adds a cycle, at least 8 chains to hide their latency; weights stream
-/// from the second-level cache, a vector a cycle; the functions of a tile's gates wait for all of its sums.
+/// Cycles of one step: two multiply-adds per cycle, at least 8 chains to hide their latency; weights stream
+/// from the L2 cache, a vector per cycle; the functions of a tile's gates wait for all of its sums.
 double cost(const RecurrenceSizes& s, const ContractionTile& tile) {
   constexpr double functions = 60;
   const auto rows = static_cast<double>(tile.pixels),
@@ -27,15 +27,15 @@ bool fits_registers(const Isa& isa, int64_t vectors, int64_t rows) {
 
 /// Parts of a block, then whole blocks.
 std::vector<int64_t> panel_widths(const RecurrenceSizes& s, int64_t lanes) {
-  constexpr int64_t most_blocks = 8;
+  constexpr int64_t max_blocks = 8;
   std::vector<int64_t> widths;
   for (int64_t width = lanes; width < s.lanes; width *= 2) widths.push_back(width);
-  for (int64_t blocks = 1; blocks <= std::min(s.blocks, most_blocks); ++blocks)
+  for (int64_t blocks = 1; blocks <= std::min(s.blocks, max_blocks); ++blocks)
     widths.push_back(blocks * s.lanes);
   return widths;
 }
 
-/// An argument of one step: no axis of time.
+/// An argument of one step: no time axis.
 Argument step_argument(const Layouts& layouts, ValueId value, bool over_time) {
   Argument argument{layouts.graph.value(value).type.dtype, shape_of(layouts.graph, value),
                     layouts.storage[index(value)].strides};
@@ -52,7 +52,7 @@ Kernel make_step(const Node& node, const std::vector<Argument>& inputs, const Ar
   kernel.inputs = inputs;
   kernel.output = output;
   RecurrenceAttributes attributes = attributes_of<RecurrenceAttributes>(node);
-  attributes.reverse = false;  // said by the walks
+  attributes.reverse = false;  // the walks have the direction
   Node step = make_node("n0", op_of(node), {}, {}, attributes);
   for (const Argument& input : inputs) {
     step.inputs.push_back(kernel.body.add_value(fmt::format("v{}", step.inputs.size()),

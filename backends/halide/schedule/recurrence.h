@@ -3,7 +3,7 @@
 //   before  [states, batch, units]          the state before the first step: h, for an LSTM then c
 //   weights [blocks, hidden, gates, lanes]  from h to the gates; build_recurrence.cc has the constants
 //                                           that follow
-// and as output the state after every step, [steps, states, batch, units], in the order of time also where it
+// and as output the state after every step, [steps, states, batch, units], in the order of time even if it
 // runs backward. Units are what the operator calls hidden, rounded up to whole blocks of lanes; those added
 // stay zero.
 #pragma once
@@ -21,11 +21,11 @@ struct RecurrenceSizes {
   int64_t batch = 1, states = 1;
   int64_t hidden = 1;             // units that the weights read
   int64_t blocks = 1, lanes = 1;  // of units
-  int64_t gates = 1;              // that x has
+  int64_t gates = 1;              // in x
   int64_t gates_together = 1;     // whose sums are computed side by side
 };
 
-/// Of the node of a kernel's body: one step, with no axis of time.
+/// Of the node of a kernel's body: one step, without a time axis.
 RecurrenceSizes recurrence_sizes(const Graph& body, const Node& step);
 
 /// Register tiles of `pixels` rows of the batch by `panel` units of all gates; the analytic choice first.

@@ -7,10 +7,10 @@
 namespace intarsia::halide {
 namespace {
 
-/// More kernels than that, alike but for numbers, become one.
-constexpr size_t most_alike = 4;
+/// More kernels than this that differ only in numbers become one.
+constexpr size_t max_alike = 4;
 
-constexpr size_t most_buffers = 90;  // of a kernel: the run half takes 96
+constexpr size_t max_buffers = 90;  // of a kernel: the run half takes 96
 
 bool is_exponent(const Graph& body, ValueId value) {
   return std::ranges::any_of(
@@ -22,7 +22,7 @@ Call with_numbers_read(Call call) {
   Kernel& kernel = call.kernel;
   for (const auto& [number, source] : call.numbers) {
     Value& value = kernel.body.value(number);
-    if (kernel.inputs.size() == most_buffers || is_exponent(kernel.body, number)) continue;
+    if (kernel.inputs.size() == max_buffers || is_exponent(kernel.body, number)) continue;
     value.constant.reset();
     value.type.shape = SymbolicShape{};
     kernel.body.inputs.push_back(number);
@@ -45,7 +45,7 @@ void share_kernels(std::vector<Call>& calls) {
     candidates.emplace_back(std::move(reading), std::move(text));
   }
   for (size_t c = 0; c < calls.size(); ++c)
-    if (alike.at(candidates[c].second).size() > most_alike) calls[c] = std::move(candidates[c].first);
+    if (alike.at(candidates[c].second).size() > max_alike) calls[c] = std::move(candidates[c].first);
 }
 
 }  // namespace intarsia::halide

@@ -6,9 +6,9 @@
 
 namespace intarsia::halide {
 
-/// A number in the code is faster, so a few kernels may differ in them: only a model with many such kernels,
+/// Numbers in the code are faster, so a few kernels may differ in them: only a model with many such kernels,
 /// which would take long to compile, gets one that reads its numbers. Exponents stay in the code: a square is
-/// not a power.
+/// cheaper than a power.
 void share_kernels(std::vector<Call>& calls);
 
 }  // namespace intarsia::halide

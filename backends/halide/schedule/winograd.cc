@@ -30,7 +30,7 @@ const Winograd two_by_two{.outputs = 2,
                           .output = {{1, 1, 1, 0}, {0, 1, -1, -1}},
                           .weights = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}}};
 
-/// Of one pair of channels: weights * from * transposed weights.
+/// For one pair of channels: weights * from * transposed weights.
 void transform(const Winograd& algorithm, const float* from, float* to) {
   for (const std::array<double, 3>& left : algorithm.weights)
     for (const std::array<double, 3>& right : algorithm.weights) {

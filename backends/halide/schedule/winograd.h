@@ -14,7 +14,7 @@ namespace intarsia::halide {
 struct Winograd {
   int64_t outputs;                                // m: of a tile along an axis
   std::vector<std::vector<float>> input, output;  // points x points; outputs x points
-  std::vector<std::array<double, 3>> weights;     // one row a point
+  std::vector<std::array<double, 3>> weights;     // one row per point
 
   /// Inputs of a tile along an axis, and products.
   int64_t points() const { return outputs + 2; }
@@ -24,8 +24,8 @@ struct Winograd {
 bool is_winograd(ContractionSchedule::Algorithm algorithm);
 const Winograd& winograd_of(ContractionSchedule::Algorithm algorithm);
 
-/// Rows of tiles that are transformed together. Where threads share rows, their transformed input stays in
-/// the second-level cache, and each thread gets equally many blocks if that can be; else all rows, so that
+/// Rows of tiles that are transformed together. If threads share rows, their transformed input stays in
+/// the L2 cache, and each thread gets equally many blocks if possible; else all rows, so that
 /// each thread reads its own panels of the weights once.
 int64_t winograd_block_rows(const ContractionSizes& sizes, const ContractionSchedule& schedule, int threads);
 

@@ -12,7 +12,7 @@ namespace {
 using Algorithm = ContractionSchedule::Algorithm;
 
 /// Tiles of each algorithm that are tried.
-size_t most_tiles(const Tuner* tuner) {
+size_t max_tiles(const Tuner* tuner) {
   if (tuner == nullptr) return 1;
   return tuner->effort == Tune::full ? 16 : 3;
 }
@@ -21,7 +21,7 @@ bool is_depthwise(Algorithm algorithm) {
   return algorithm == Algorithm::depthwise || algorithm == Algorithm::depthwise_in_place;
 }
 
-/// The kernel with its weights in panels as wide as the register tile, or in one where panels would overlap.
+/// The kernel with its weights in panels as wide as the register tile, or in one if panels would overlap.
 Kernel with_schedule(Kernel kernel, const ContractionSchedule& schedule) {
   auto& [weights_input, chosen, packing] = std::get<ContractionDetails>(kernel.details);
   chosen = schedule;
@@ -48,9 +48,9 @@ Kernel with_schedule(Kernel kernel, const ContractionSchedule& schedule) {
   return kernel;
 }
 
-/// With each schedule of its form that is worth a try.
+/// With each schedule of its form that is worth trying.
 std::vector<Kernel> scheduled_variants(const Kernel& kernel, const CompileOptions& options) {
-  const size_t most = most_tiles(options.tuner);
+  const size_t most = max_tiles(options.tuner);
   std::vector<Kernel> variants;
   const auto add = [&](const KernelDetails& details) {
     variants.push_back(kernel);
@@ -76,11 +76,11 @@ std::vector<Kernel> scheduled_variants(const Kernel& kernel, const CompileOption
   return variants;
 }
 
-/// Kernels that are tried one after the other, should code for them be too expensive to make.
-constexpr ptrdiff_t most_candidates = 3;
+/// Kernels that are tried one after the other in case code for them is too expensive to generate.
+constexpr ptrdiff_t max_candidates = 3;
 
-/// What costs least to make: one thread, and vectors of four floats, which unroll to the least code. Nothing
-/// where the kernel is that already.
+/// The cheapest to generate: one thread, and vectors of four floats, which unroll to the least code. Nothing
+/// if the kernel already is that one.
 std::optional<Kernel> plain_variant(const Kernel& kernel) {
   Kernel plain = kernel;
   plain.isa = *make_isa("x86-64-v2");
@@ -124,8 +124,8 @@ Status choose_schedules(std::vector<Call>& calls, Emitter& emitter, const EmitOp
   }
   if (options.tuner != nullptr) TRY(tune_kernels(variants, emitter, emit, options));
   for (size_t i = 0; i < variants.size(); ++i) {
-    if (std::ssize(variants[i]) > most_candidates)
-      variants[i].erase(variants[i].begin() + most_candidates, variants[i].end());
+    if (std::ssize(variants[i]) > max_candidates)
+      variants[i].erase(variants[i].begin() + max_candidates, variants[i].end());
     if (plain[i]) variants[i].push_back(std::move(*plain[i]));
   }
   for (size_t c = 0; c < calls.size(); ++c) {

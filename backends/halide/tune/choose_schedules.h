@@ -1,5 +1,5 @@
 // Step 6: every kernel gets its schedule, by formula or by measured times of its variants, and constant
-// weights the shape that the schedule packs them into.
+// weights get the shape that the schedule packs them into.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace intarsia::halide {
 
-/// The ways to compute it that are worth a try, the analytic choice first.
+/// The ways to compute it that are worth trying, the analytic choice first.
 std::vector<Kernel> kernel_variants(const Kernel& kernel, const CompileOptions& options);
 
 /// Equal kernels get equal schedules, and alternatives. Error: a variant cannot be measured.

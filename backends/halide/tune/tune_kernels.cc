@@ -9,10 +9,10 @@
 namespace intarsia::halide {
 namespace {
 
-/// A variant must be this much faster than the analytic choice to take its place.
+/// A variant must be this much faster than the analytic choice to replace it.
 constexpr double noise = 0.98;
 
-/// What is timed together; an interrupted compile loses one batch at most.
+/// Kernels timed together; an interrupted compile loses at most one batch.
 constexpr size_t batch_variants = 48;
 constexpr size_t batch_bytes = size_t{512} << 20;
 
@@ -25,8 +25,8 @@ size_t bytes_of(const Argument& argument) {
   return dtype_bytes(argument.dtype, static_cast<size_t>(last + 1));
 }
 
-/// Kernels one after the other as a region of its own. Weights are constants that variants of equal shape
-/// share; all else is read from one piece of memory and written to another.
+/// Kernels one after the other as a separate region. Weights are constants that variants of equal shape
+/// share; everything else is read from one piece of memory and written to another.
 class Batch {
  public:
   void add(const Kernel& kernel, const EmittedKernel& code) {
@@ -99,7 +99,7 @@ class Times {
   Times(Emitter& emitter, const EmitOptions& emit, const CompileOptions& options)
       : emitter_(emitter), emit_(emit), options_(options), tuner_(*options.tuner) {}
 
-  /// First variants first, then the second ones: so those of one kernel lie far apart.
+  /// First variants first, then the second ones, so that those of one kernel are far apart.
   Status measure(const std::vector<std::vector<Kernel>>& variants) {
     std::vector<const Kernel*> missing;
     size_t most = 0;
@@ -131,7 +131,7 @@ class Times {
 
   Status measure_some(std::span<const Kernel* const> kernels) {
     const Progress progress = options_.progress.part(static_cast<double>(kernels.size()));
-    progress.expect(4);  // making the code takes longer than timing it
+    progress.expect(4);  // generating the code takes longer than timing it
     const auto outcomes = TRY(emitter_.emit(kernels, {false, emit_.cpu_seconds, progress.part(3)}, options_));
     std::vector<const Kernel*> timed;
     Batch batch;
@@ -168,7 +168,7 @@ class Times {
   std::map<std::string, int64_t> times_;
 };
 
-/// What counts when variants are compared: the analytic choice, which is the first, is ahead by the noise; a
+/// The key by which variants are compared: the analytic choice, which is the first, leads by the noise; a
 /// variant that was not measured comes after those that were.
 double rank_of(const std::vector<Kernel>& variants, size_t number, const Times& times) {
   const std::optional<int64_t> time = times.of(variants[number]);

@@ -29,7 +29,7 @@ Result<RotaryShape> rotary_shape(const KernelContext& context) {
   shape.batch = x[0];
   shape.heads = shape.packed ? context.attributes().get_int("num_heads", 0) : x[1];
   shape.steps = x[shape.packed ? 1 : 2];
-  if (shape.packed && (shape.heads <= 0 || shape.heads > most_heads || x[2] % shape.heads != 0)) {
+  if (shape.packed && (shape.heads <= 0 || shape.heads > max_heads || x[2] % shape.heads != 0)) {
     return fail("num_heads {} does not divide {}", shape.heads, x[2]);
   }
   shape.size = shape.packed ? x[2] / shape.heads : x[3];

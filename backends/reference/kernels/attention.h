@@ -1,4 +1,4 @@
-// Kernels of the attention family that stand in files of their own.
+// Kernels of the attention family in separate files.
 #pragma once
 
 #include "backends/reference/kernel.h"
@@ -6,7 +6,7 @@
 namespace intarsia::reference {
 
 /// More is absurd, and a product with a size (see checked_elements) must fit.
-inline constexpr int64_t most_heads = int64_t{1} << 14;
+inline constexpr int64_t max_heads = int64_t{1} << 14;
 
 std::span<const KernelEntry> scaled_attention_kernels();
 std::span<const KernelEntry> linear_attention_kernels();

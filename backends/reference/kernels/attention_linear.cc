@@ -1,5 +1,4 @@
-// LinearAttention and CausalConvWithState: recurrences over the tokens of a sequence with a state carried
-// along.
+// LinearAttention and CausalConvWithState: recurrences over the tokens of a sequence with a carried state.
 #include <cmath>
 
 #include "backends/reference/kernels/attention.h"
@@ -15,7 +14,7 @@ struct LinearShape {
   int64_t kv_heads = 0;
   int64_t k_size = 0;
   int64_t v_size = 0;
-  int64_t decay_size = 0;  // 1: one number a head, k_size: one for each of its keys' elements
+  int64_t decay_size = 0;  // 1: one number per head, k_size: one for each of its keys' elements
   int64_t beta_heads = 0;  // 1 or kv_heads
   bool gated = false;
   bool delta = false;
@@ -63,9 +62,9 @@ Result<LinearShape> linear_shape(const KernelContext& context) {
   shape.steps = q[1];
   shape.q_heads = context.attributes().get_int("q_num_heads", 0);
   shape.kv_heads = context.attributes().get_int("kv_num_heads", 0);
-  if (shape.q_heads <= 0 || shape.kv_heads <= 0 || shape.q_heads > most_heads ||
+  if (shape.q_heads <= 0 || shape.kv_heads <= 0 || shape.q_heads > max_heads ||
       shape.q_heads % shape.kv_heads != 0) {
-    return fail("{} heads of q are no multiple of {} heads of k and v", shape.q_heads, shape.kv_heads);
+    return fail("{} heads of q are not a multiple of {} heads of k and v", shape.q_heads, shape.kv_heads);
   }
   shape.k_size = q[2] / shape.q_heads;
   shape.v_size = context.input(2).shape[2] / shape.kv_heads;

@@ -1,4 +1,4 @@
-// Attention and FlexAttention (without modifier sub-graphs): softmax(q k^T * scale + bias) v, computed in
+// Attention and FlexAttention (without modifier subgraphs): softmax(q k^T * scale + bias) v, computed in
 // double.
 #include <cmath>
 #include <limits>
@@ -39,9 +39,9 @@ Result<AttentionShape> attention_shape(const KernelContext& context) {
   shape.packed = q.size() == 3;
   shape.q_heads = shape.packed ? context.attributes().get_int("q_num_heads", 0) : q[1];
   shape.kv_heads = shape.packed ? context.attributes().get_int("kv_num_heads", 0) : k[1];
-  if (shape.q_heads <= 0 || shape.kv_heads <= 0 || shape.q_heads > most_heads ||
+  if (shape.q_heads <= 0 || shape.kv_heads <= 0 || shape.q_heads > max_heads ||
       shape.q_heads % shape.kv_heads != 0) {
-    return fail("{} heads of q are no multiple of {} heads of k and v", shape.q_heads, shape.kv_heads);
+    return fail("{} heads of q are not a multiple of {} heads of k and v", shape.q_heads, shape.kv_heads);
   }
   shape.batch = q[0];
   shape.q_steps = q[shape.packed ? 1 : 2];
@@ -154,7 +154,7 @@ class Bias {
   int64_t left_ = -1;
   int64_t right_ = -1;
   std::vector<int64_t> offsets_;  // keys before the first query, by batch
-  std::vector<int64_t> lengths_;  // keys that are no padding, by batch
+  std::vector<int64_t> lengths_;  // keys that are not padding, by batch
   std::vector<double> mask_;
   Shape strides_;
   int64_t mask_steps_ = 0;
@@ -180,7 +180,7 @@ Settings read_settings(const KernelContext& context, const AttentionShape& shape
   return settings;
 }
 
-// Probabilities in place of scores; a row without any allowed key becomes zeros.
+// Probabilities instead of scores; a row without any allowed key becomes zeros.
 void softmax(std::vector<double>& scores, bool disallowed) {
   double largest = -infinity;
   for (double score : scores) largest = std::max(largest, score);
@@ -212,7 +212,7 @@ void attend(const double* q, const double* keys, const AttentionShape& shape, co
 }
 
 struct AttentionResult {
-  std::vector<double> y;      // laid out as the output
+  std::vector<double> y;      // in the layout of the output
   std::vector<double> shown;  // batch x heads x q steps x total where it is wanted, else empty
 };
 
@@ -235,7 +235,7 @@ AttentionResult compute(const AttentionShape& shape, const Settings& settings, c
         result.y.data() + (shape.packed ? (n * shape.q_steps + i) * shape.q_heads + h : row) * shape.v_size;
     for (int64_t j = 0; j < shape.total(); ++j) {
       const double weight = scores[static_cast<size_t>(j)];
-      // A key that is not looked at adds nothing, even where its value is no number.
+      // A disallowed key adds nothing, even if its value is NaN.
       for (int64_t d = 0; d < shape.v_size && weight != 0; ++d)
         out[d] += weight * v[static_cast<size_t>((kv + j) * shape.v_size + d)];
     }
@@ -250,7 +250,7 @@ Status write_output(KernelContext& context, size_t output, DType dtype, const Sh
 }
 
 Status run_with_bias(KernelContext& context, const AttentionShape& shape, const Bias& bias) {
-  // The sizes of the scratch memory; a zero among all of them must not hide that the others are absurd.
+  // The sizes of the scratch memory; a zero among them must not hide that the others are absurd.
   TRY(checked_elements({shape.batch, shape.q_heads, shape.q_steps}));
   TRY(checked_elements({shape.batch, shape.q_heads, shape.q_steps, shape.total()}));
   TRY(checked_elements({shape.batch, shape.q_heads, shape.q_steps, shape.v_size}));
@@ -284,7 +284,7 @@ Status run_attention(KernelContext& context) {
 
 Status run_flex_attention(KernelContext& context) {
   if (context.attributes().has("score_mod") || context.attributes().has("prob_mod")) {
-    return fail("FlexAttention with a modifier sub-graph is not supported");
+    return fail("FlexAttention with a modifier subgraph is not supported");
   }
   const AttentionShape shape = TRY(attention_shape(context));
   if (shape.packed) return fail("Q has rank 3, want 4");

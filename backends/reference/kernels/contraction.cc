@@ -33,7 +33,7 @@ Status matmul(KernelContext& context) {
     return fail("{} {} times {} {}", dtype_name(a.dtype), print_shape(a.shape), dtype_name(b.dtype),
                 print_shape(b.shape));
   }
-  // A vector is a row on the left and a column on the right; that axis leaves the result.
+  // A vector is a row on the left and a column on the right; that axis is dropped from the result.
   Shape left = a.shape, right = b.shape;
   if (a.shape.size() == 1) left.insert(left.begin(), 1);
   if (b.shape.size() == 1) right.push_back(1);
@@ -115,7 +115,7 @@ Status gemm(KernelContext& context) {
   });
 }
 
-/// Gaussian elimination with partial pivoting; `m` is used up.
+/// Gaussian elimination with partial pivoting; `m` is overwritten.
 double determinant(std::vector<double> m, size_t n) {
   double result = 1;
   for (size_t k = 0; k < n; ++k) {

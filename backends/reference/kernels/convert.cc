@@ -54,8 +54,7 @@ uint32_t nan_bits(DType dtype) {
   }
 }
 
-// f8e8m0 is a power of two: bits - 127, all ones is NaN. Rounds up to the next power, as scales of blocks
-// want.
+// f8e8m0 is a power of two: bits - 127, all ones is NaN. Rounds up to the next power, as block scales need.
 float decode_e8m0(uint32_t bits) {
   return bits == 0xFF ? std::numeric_limits<float>::quiet_NaN()
                       : std::ldexp(1.0f, static_cast<int>(bits) - 127);

@@ -15,7 +15,7 @@ namespace intarsia::reference {
 /// Value of the bits of a small float (at most 16 bits).
 float decode_float(DType dtype, uint32_t bits);
 
-/// Nearest small float, ties to even. What is larger than the largest finite value becomes that with
+/// Nearest small float, ties to even. Anything above the largest finite value becomes that value with
 /// `saturate`, else infinity or, in a format without infinities, NaN (the tables of the ONNX operator Cast).
 /// f16 and bf16 never saturate, f4e2m1 always does.
 uint32_t encode_float(DType dtype, double value, bool saturate = true);
@@ -29,7 +29,7 @@ uint32_t encode_e8m0(double value, bool saturate, PowerRounding rounding);
 uint32_t load_bits(const TensorView& view, int64_t i);
 void store_bits(const TensorView& view, int64_t i, uint32_t bits);
 
-/// True for all dtypes that the two functions below take: all but undefined, string and complex.
+/// True for all dtypes that the two functions below take: all except undefined, string and complex.
 bool is_number(DType dtype);
 
 /// One number as To, one of bool, float, double and the integers of 8 to 64 bits. Floats outside the range of

@@ -94,7 +94,7 @@ class WriteAs {
   std::unique_ptr<T[]> copy_;
 };
 
-/// What sums and products of T are computed in: integers without a sign, where overflow wraps as in ONNX.
+/// The type for sums and products of T: unsigned for integers, where overflow wraps as in ONNX.
 template <typename T>
 using Wrapping = std::conditional_t<std::is_integral_v<T>, uint64_t, T>;
 
@@ -163,7 +163,7 @@ Status dispatch_integer(DType dtype, F&& f) {
 
 /// For operators that only move elements: T is an unsigned integer as wide as the element,
 /// std::complex<double> for 16 bytes, std::string for strings; elements of less than a byte are moved as
-/// uint8_t. To be used with ReadElements and WriteElements.
+/// uint8_t. Use with ReadElements and WriteElements.
 template <typename F>
 Status dispatch_element(DType dtype, F&& f) {
   if (dtype == DType::string) return f.template operator()<std::string>();
@@ -241,20 +241,20 @@ class WriteElements {
 
 /// An axis counted from the end when negative, as 0 ... rank - 1.
 Result<int64_t> resolve_axis(int64_t axis, size_t rank);
-/// The same for a list, in the given order; an axis may be there once only.
+/// The same for a list, in the given order; no axis may occur twice.
 Result<std::vector<int64_t>> resolve_axes(std::vector<int64_t> axes, size_t rank);
 
-/// The integers of input `input` when it is there, else of the attribute `name` when it is, else nothing:
-/// axes, pads, ... which moved from attributes to inputs.
+/// The integers of input `input` if present, else of the attribute `name` if present, else nothing: for axes,
+/// pads, ... which moved from attributes to inputs.
 Result<std::optional<std::vector<int64_t>>> ints_argument(const KernelContext& context, std::string_view name,
                                                           size_t input);
 
-/// Fails with the number of the first input that is not there: `TRY(require_inputs(context, 2))`.
+/// Fails with the number of the first missing input: `TRY(require_inputs(context, 2))`.
 Status require_inputs(const KernelContext& context, size_t count);
 
-/// Fails unless inputs first ... last - 1 that are there have dtype `dtype`.
+/// Fails unless those of inputs first ... last - 1 that are present have dtype `dtype`.
 Status require_dtype(const KernelContext& context, size_t first, size_t last, DType dtype);
-/// Fails unless input i is a number (no string, no complex), as ReadAs wants.
+/// Fails unless input i is a number (no string, no complex), as ReadAs requires.
 Status require_number(const KernelContext& context, size_t i);
 /// Fails unless input i has this shape.
 Status require_shape(const KernelContext& context, size_t i, const Shape& shape);

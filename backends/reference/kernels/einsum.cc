@@ -15,7 +15,7 @@ using Labels = std::vector<int>;
 struct Equation {
   std::vector<Labels> terms;
   Labels result;
-  Labels summed;  // in the terms only
+  Labels summed;  // only in the terms
   std::map<int, int64_t> sizes;
 };
 
@@ -74,7 +74,7 @@ Result<Equation> parse_equation(const KernelContext& context) {
     const size_t comma = left.find(',');
     const bool last = i + 1 == context.input_count();
     if ((comma == std::string_view::npos) != last) {
-      return fail("'{}' has not the {} terms of the inputs", text, context.input_count());
+      return fail("'{}' does not have the {} terms of the inputs", text, context.input_count());
     }
     equation.terms.push_back(TRY(parse_term(left.substr(0, comma), context.input(i).shape.size())));
     TRY(learn_sizes(equation, equation.terms.back(), context.input(i).shape));
@@ -91,7 +91,7 @@ Result<Equation> parse_equation(const KernelContext& context) {
   }
   for (size_t i = 0; i < equation.result.size(); ++i) {
     const int label = equation.result[i];
-    if (!equation.sizes.contains(label)) return fail("'{}': a label of the result is in no term", text);
+    if (!equation.sizes.contains(label)) return fail("'{}': a label of the result is not in any term", text);
     if (std::ranges::count(equation.result, label) > 1)
       return fail("'{}' repeats a label of the result", text);
   }
@@ -101,7 +101,7 @@ Result<Equation> parse_equation(const KernelContext& context) {
   return equation;
 }
 
-/// By how much the input's offset grows with each label; a repeated label walks the diagonal.
+/// The stride of the input for each label; a repeated label walks the diagonal.
 Shape label_strides(const Labels& labels, const Labels& term, const Shape& shape) {
   const Shape strides = row_major_strides(shape);
   Shape result;
@@ -140,7 +140,7 @@ Status einsum(KernelContext& context) {
   const Shape shape = label_sizes(equation, equation.result);
   TRY(checked_elements(shape));
   const int64_t terms = TRY(checked_elements(label_sizes(equation, equation.summed)));
-  // The offsets of one sum are listed; more than this is no model but an attack.
+  // The offsets of one sum are listed; more than this is an attack, not a model.
   if (terms > int64_t{1} << 28) return fail("each sum has {} terms", terms);
   const TensorView y = TRY(context.output(0, dtype, shape));
   return dispatch_number(dtype, [&]<typename T>() -> Status {

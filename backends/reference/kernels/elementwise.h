@@ -1,4 +1,4 @@
-// Kernels of the elementwise family that stand in files of their own.
+// Kernels of the elementwise family in separate files.
 #pragma once
 
 #include "backends/reference/kernel.h"

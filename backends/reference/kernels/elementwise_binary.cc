@@ -46,7 +46,7 @@ Status binary_number(KernelContext& context, F f) {
   });
 }
 
-// Integers are computed without a sign, where overflow wraps.
+// Integers are computed as unsigned, where overflow wraps.
 template <typename F>
 Status binary_arithmetic(KernelContext& context, F f) {
   return binary_number(context, [f]<typename T>(T x, T y) -> T {
@@ -214,7 +214,7 @@ Status binary_bits(KernelContext& context, F f) {
   });
 }
 
-// A shift by less than 0 or by the width or more leaves what the fill bits alone give.
+// A shift by less than 0, or by the width or more, leaves only the fill bits.
 template <typename T>
 T shift(T x, T y, bool right) {
   constexpr int width = static_cast<int>(sizeof(T)) * 8;
@@ -232,7 +232,7 @@ Status run_bit_shift(KernelContext& context) {
   return binary_bits(context, [right](auto x, auto y) { return shift(x, y, right); });
 }
 
-// The slope broadcasts to x, not the other way round.
+// The slope broadcasts to x, not the other way around.
 Status run_prelu(KernelContext& context) {
   TRY(check_pair(context));
   const Shape& shape = context.input(0).shape;

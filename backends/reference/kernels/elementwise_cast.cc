@@ -37,7 +37,7 @@ void cast_to_small_float(const TensorView& x, const TensorView& y, const CastOpt
   }
 }
 
-// double holds every float and every integer but the large ones of 64 bits.
+// double holds every float and every integer except large ones of 64 bits.
 void cast_numbers(const TensorView& x, const TensorView& y, const CastOptions& options) {
   if (is_float(y.dtype) && dtype_bits(y.dtype) <= 8) {
     cast_to_small_float(x, y, options);
@@ -65,7 +65,7 @@ Result<T> parse_number(std::string_view text) {
   const size_t start = word.starts_with('+') ? 1 : 0;
   T value{};
   auto [end, error] = std::from_chars(word.data() + start, word.data() + word.size(), value);
-  if (error != std::errc() || end != word.data() + word.size()) return fail("'{}' is no number", text);
+  if (error != std::errc() || end != word.data() + word.size()) return fail("'{}' is not a number", text);
   return value;
 }
 
@@ -74,7 +74,7 @@ Status cast_strings_as(const TensorView& x, const TensorView& y) {
   WriteAs<T> out(y);
   const auto* in = static_cast<const std::string*>(x.data);
   for (int64_t i = 0; i < out.size(); ++i) {
-    // Integers of 64 bits exactly when they are written as such, and "100.5" as 100.
+    // 64-bit integers exactly if written as integers, and "100.5" as 100.
     Result<T> exact = parse_number<T>(in[i]);
     out[i] = exact ? *exact : convert<T>(TRY(parse_number<double>(in[i])));
   }
@@ -130,7 +130,7 @@ Status cast_tensor(KernelContext& context, DType to) {
 
 Result<DType> target_dtype(const KernelContext& context) {
   const int64_t to = context.attributes().get_int("to", 0);
-  if (to <= 0 || to >= dtype_count) return fail("attribute to is {}, which is no dtype", to);
+  if (to <= 0 || to >= dtype_count) return fail("attribute to is {}, which is not a dtype", to);
   return static_cast<DType>(to);
 }
 
@@ -153,7 +153,7 @@ Status run_bit_cast(KernelContext& context) {
   }
   TensorView y = TRY(context.output(0, to, x.shape));
   copy_elements({x.data, to, x.shape}, y);
-  if (!has_legal_booleans(y)) return fail("a byte that is neither 0 nor 1 is no bool");
+  if (!has_legal_booleans(y)) return fail("a byte that is neither 0 nor 1 is not a bool");
   return {};
 }
 

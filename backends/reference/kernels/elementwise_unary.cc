@@ -67,7 +67,7 @@ T softplus(T x) {
   return std::max(x, T(0)) + std::log1p(std::exp(-std::fabs(x)));
 }
 
-// Two's complement negation also of the least value, and |least| = least, as numpy does.
+// Two's complement negation even of the least value, and |least| = least, as in numpy.
 template <typename T>
 T negate(T x) {
   if constexpr (std::is_integral_v<T>) return static_cast<T>(-static_cast<std::make_unsigned_t<T>>(x));
@@ -153,7 +153,7 @@ Status run_shrink(KernelContext& context) {
   const float bias = context.attributes().get_float("bias", 0.0f);
   const float lambd = context.attributes().get_float("lambd", 0.5f);
   return map_number(context, [=]<typename T>(T x) -> T {
-    // Integers too are shrunk by float parameters.
+    // Integers, too, are shrunk by float parameters.
     using Wide = std::conditional_t<std::is_same_v<T, float>, float, double>;
     const auto wide = static_cast<Wide>(x);
     return convert<T>(wide < -lambd ? wide + bias : wide > lambd ? wide - bias : Wide(0));

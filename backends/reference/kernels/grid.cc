@@ -67,7 +67,7 @@ int64_t pad_index(const SampleRule& rule, int64_t index, int64_t size) {
   return std::clamp<int64_t>(index, 0, size - 1);
 }
 
-/// The grid's coordinate, -1 ... 1, in elements; moved inside as the padding asks.
+/// The grid's coordinate, -1 ... 1, in elements; moved inside according to the padding.
 template <typename T>
 T locate(const SampleRule& rule, T coordinate, int64_t size) {
   const auto length = static_cast<T>(size);
@@ -75,12 +75,12 @@ T locate(const SampleRule& rule, T coordinate, int64_t size) {
   if (rule.sampling == Sampling::nearest) x = std::nearbyint(x);
   const T edge = rule.align_corners ? T(0) : T(0.5);
   if (x < -edge || x > length - 1 + edge) {
-    // A cubic's taps are moved one by one, as in the PyTorch function that the operator was made from.
+    // A cubic's taps are moved one by one, as in the PyTorch function that the operator is modeled on.
     if (rule.padding == Padding::border && rule.sampling != Sampling::cubic)
       x = std::clamp(x, T(0), length - 1);
     if (rule.padding == Padding::reflection) x = reflect(x, -edge, length - 1 + edge);
   }
-  // NaN and what no integer holds are far outside.
+  // NaN and values that no integer holds are far outside.
   return std::abs(x) < T(1e9) ? x : T(-1e9);
 }
 
@@ -109,7 +109,7 @@ struct Corner {
   double weight;
 };
 
-/// All combinations of one tap an axis.
+/// All combinations of one tap per axis.
 std::vector<Corner> combine(const std::vector<std::vector<Tap>>& axes, const Shape& sizes) {
   std::vector<Corner> corners = {{0, 1}};
   for (size_t axis = 0; axis < axes.size(); ++axis) {
@@ -135,7 +135,7 @@ void sample(const SampleRule& rule, const TensorView& x, const TensorView& grid,
   const int64_t count = points.size() / rank / x.shape[0];
   for (int64_t i = 0; i < points.size() / rank; ++i) {
     std::vector<std::vector<Tap>> axes;
-    // A point lists its coordinates from the innermost axis outwards.
+    // A point lists its coordinates from the innermost axis outward.
     for (int64_t k = 0; k < rank; ++k) {
       axes.push_back(taps_of(rule, points[i * rank + rank - 1 - k], sizes[static_cast<size_t>(k)]));
     }

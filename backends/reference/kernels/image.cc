@@ -51,7 +51,7 @@ struct RoiAxis {
            (static_cast<double>(i) + 0.5) * step / static_cast<double>(samples);
   }
 
-  /// The samples of a bin outside of which all lie outside an axis of `size` elements: a region may be much
+  /// The range of samples of a bin that may be inside an axis of `size` elements: a region may be much
   /// larger.
   std::pair<int64_t, int64_t> near(int64_t bin, int64_t size) const {
     if (!(step > 0)) return {0, samples};
@@ -180,7 +180,7 @@ double intersection_over_union(const Box& a, const Box& b) {
 struct Selection {
   std::optional<float> score_threshold;
   float overlap_threshold = 0;
-  int64_t most = 0;  // boxes a class and image
+  int64_t most = 0;  // boxes per class and image
   bool centered = false;
 };
 
@@ -200,7 +200,7 @@ std::vector<int64_t> select_boxes(const Selection& rule, std::span<const float> 
   for (size_t i = 0; i < scores.size(); ++i) {
     if (!rule.score_threshold || scores[i] > *rule.score_threshold) order.push_back(static_cast<int64_t>(i));
   }
-  // NaN, which no order holds, comes last.
+  // NaN, which has no order, comes last.
   const auto key = [&](int64_t i) {
     const float score = scores[static_cast<size_t>(i)];
     return std::isnan(score) ? -std::numeric_limits<float>::infinity() : score;

@@ -12,11 +12,11 @@ Result<std::vector<int64_t>> wrapped_indices(const KernelContext& context, size_
 
 Status require_same_dtype(const KernelContext& context, size_t a, size_t b);
 
-/// Index shape of the same rank as the data's and, but for `axis`, nowhere larger.
+/// Index shape of the same rank as the data's and, except for `axis`, nowhere larger.
 Status require_inside(const Shape& data, const Shape& indices, int64_t axis);
 
 /// The tuples of the last axis of input 1 as offsets of blocks in input 0, whose first `batch_dims` axes are
-/// those of input 1 and count from the start of a batch.
+/// those of input 1, relative to the start of a batch.
 struct NdIndices {
   std::vector<int64_t> offsets;
   int64_t block = 1;  // elements that one tuple addresses

@@ -83,7 +83,7 @@ Result<Tensor> label_default(const Attributes& attributes, DType dtype) {
   return fallback;
 }
 
-/// Every element as text by which equal ones are found; all NaN are one key, as are 0 and -0.
+/// Every element as text for finding equal ones; all NaN are one key, as are 0 and -0.
 Result<std::vector<std::string>> label_keys(const TensorView& view) {
   std::vector<std::string> keys;
   if (view.dtype == DType::string) {
@@ -99,7 +99,7 @@ Result<std::vector<std::string>> label_keys(const TensorView& view) {
   return keys;
 }
 
-/// The first version maps strings to their places and back by one list.
+/// Version 1 maps strings to their places and back by one list.
 Status use_classes(const Attributes& attributes, DType dtype, Tensor& keys, Tensor& values) {
   keys = list_tensor(DType::string, attributes.get_strings("classes_strings"));
   values = list_tensor(DType::i64, identity_map(element_count(keys.shape())));

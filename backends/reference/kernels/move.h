@@ -1,4 +1,4 @@
-// What the kernels share that only rearrange elements.
+// Shared by the kernels that only rearrange elements.
 #pragma once
 
 #include <vector>
@@ -19,7 +19,7 @@ Status copy_strided(const TensorView& from, int64_t from_offset, const Shape& fr
 using AxisMaps = std::vector<std::vector<int64_t>>;
 
 /// to[i, j, ...] = from[maps[0][i], maps[1][j], ...], or the one element of `fill` where a map says -1.
-/// Empty outputs have empty maps; no fill is needed where no map has -1.
+/// Empty outputs have empty maps; no fill is needed if no map has -1.
 Status copy_mapped(const TensorView& from, const AxisMaps& maps, const TensorView* fill,
                    const TensorView& to);
 
@@ -29,7 +29,7 @@ std::vector<int64_t> identity_map(int64_t size);
 /// One integer of an i32 or i64 input.
 Result<int64_t> input_int(const KernelContext& context, size_t input);
 
-/// The input's rank is `rank`, else an error that says what was got.
+/// The input's rank is `rank`, else an error that says what it is.
 Status require_rank(const KernelContext& context, size_t input, size_t rank);
 
 }  // namespace intarsia::reference

@@ -9,7 +9,7 @@
 namespace intarsia::reference {
 namespace {
 
-/// The sizes that Reshape asks for, with 0 (copy the input's size) and -1 (what is left) resolved.
+/// The sizes that Reshape asks for, with 0 (copy the input's size) and -1 (what remains) resolved.
 Result<Shape> resolve_reshape(const Shape& from, std::vector<int64_t> wanted, bool allow_zero) {
   int64_t known = 1;
   std::optional<size_t> open;
@@ -46,7 +46,7 @@ Status reshape(KernelContext& context) {
 Status flatten(KernelContext& context) {
   TRY(require_inputs(context, 1));
   const Shape& shape = context.input(0).shape;
-  // The axis may stand behind the last one.
+  // The axis may be one past the last.
   const auto rank = static_cast<int64_t>(shape.size());
   int64_t axis = context.attributes().get_int("axis", 1);
   if (axis < -rank || axis > rank) return fail("axis {} is out of range for rank {}", axis, rank);
@@ -263,7 +263,7 @@ Result<Blocks> block_attributes(const KernelContext& context) {
 Status depth_to_space(KernelContext& context) {
   const auto [block, depth_first] = TRY(block_attributes(context));
   const Shape& x = context.input(0).shape;
-  if (x[1] % (block * block) != 0) return fail("{} channels are no multiple of {}^2", x[1], block);
+  if (x[1] % (block * block) != 0) return fail("{} channels are not a multiple of {}^2", x[1], block);
   const int64_t channels = x[1] / (block * block);
   const Shape shape = {x[0], channels, TRY(checked_elements({x[2], block})),
                        TRY(checked_elements({x[3], block}))};
@@ -277,7 +277,7 @@ Status space_to_depth(KernelContext& context) {
   const auto [block, depth_first] = TRY(block_attributes(context));
   const Shape& x = context.input(0).shape;
   if (x[2] % block != 0 || x[3] % block != 0) {
-    return fail("shape {} is not made of blocks of {}", print_shape(x), block);
+    return fail("shape {} does not divide into blocks of {}", print_shape(x), block);
   }
   const Shape seen = {x[0], x[1], x[2] / block, block, x[3] / block, block};
   const Shape shape = {x[0], TRY(checked_elements({x[1], block, block})), x[2] / block, x[3] / block};

@@ -1,4 +1,4 @@
-// The kernels of the movement family that stand in files of their own.
+// The kernels of the movement family in separate files.
 #pragma once
 
 #include "backends/reference/kernel.h"
@@ -11,7 +11,7 @@ Status pad(KernelContext& context);
 Status center_crop_pad(KernelContext& context);
 Status reverse_sequence(KernelContext& context);
 
-// movement_fill.cc: made from sizes and scalars
+// movement_fill.cc: computed from sizes and scalars
 Status constant(KernelContext& context);
 Status constant_of_shape(KernelContext& context);
 Status range(KernelContext& context);

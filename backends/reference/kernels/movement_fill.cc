@@ -97,7 +97,7 @@ Status range(KernelContext& context) {
     if constexpr (std::is_floating_point_v<T>) {
       for (int64_t i = 0; i < count; ++i) out[i] = start + static_cast<T>(i) * delta;
     } else {
-      // Unsigned: the last term's successor may leave the type, and the products of small types become int.
+      // Unsigned: the last term's successor may overflow the type, and products of small types become int.
       for (int64_t i = 0; i < count; ++i) {
         out[i] = static_cast<T>(static_cast<uint64_t>(start) +
                                 static_cast<uint64_t>(i) * static_cast<uint64_t>(delta));

@@ -15,7 +15,7 @@ std::vector<int64_t> slice_map(int64_t start, int64_t end, int64_t step, int64_t
   end = std::clamp(end < 0 ? end + size : end, low, std::max(low, high));
   std::vector<int64_t> map;
   if (size == 0) return map;
-  // The step is larger than the axis only by what does not matter; clamped, sums stay in range.
+  // How much the step exceeds the axis does not matter; clamped, sums stay in range.
   step = std::clamp(step, -size - 1, size + 1);
   for (int64_t at = start; step > 0 ? at < end : at > end; at += step) map.push_back(at);
   return map;
@@ -50,7 +50,7 @@ Result<std::vector<int64_t>> pad_amounts(const KernelContext& context, size_t ra
   std::vector<int64_t> axes = identity_map(static_cast<int64_t>(rank));
   if (context.has_input(3)) axes = TRY(resolve_axes(TRY(context.input_ints(3)), rank));
   if (pads->size() != 2 * axes.size()) {
-    return fail("{} pads for {} axes, want two an axis", pads->size(), axes.size());
+    return fail("{} pads for {} axes, want two per axis", pads->size(), axes.size());
   }
   std::vector<int64_t> amounts(2 * rank, 0);
   for (size_t i = 0; i < axes.size(); ++i) {
@@ -74,7 +74,7 @@ int64_t padded_source(int64_t at, int64_t size, const std::string& mode) {
   return -1;
 }
 
-/// Negative amounts cut, before anything is added.
+/// Negative amounts crop, before anything is added.
 Result<std::vector<int64_t>> pad_map(int64_t size, int64_t before, int64_t after, const std::string& mode) {
   const int64_t first = std::max<int64_t>(0, -before);
   const int64_t kept = size - first - std::max<int64_t>(0, -after);

@@ -22,7 +22,7 @@ Status check_labels(const LossInputs& inputs) {
   for (int64_t label : inputs.labels) {
     if (label == inputs.ignored) continue;
     if (label < 0 || label >= inputs.split.size)
-      return fail("label {} is no class of {}", label, inputs.split.size);
+      return fail("label {} is not one of {} classes", label, inputs.split.size);
   }
   return {};
 }

@@ -34,9 +34,9 @@ struct ChannelShape {
   int64_t inner;
 };
 
-Result<ChannelShape> channel_shape(const TensorView& x, size_t least_rank) {
-  if (x.shape.size() < least_rank)
-    return fail("input has shape {}, want rank {} or more", print_shape(x.shape), least_rank);
+Result<ChannelShape> channel_shape(const TensorView& x, size_t min_rank) {
+  if (x.shape.size() < min_rank)
+    return fail("input has shape {}, want rank {} or more", print_shape(x.shape), min_rank);
   if (x.shape.size() == 1) return ChannelShape{x.shape[0], 1, 1};
   const AxisSplit split = split_at_axis(x.shape, 1);
   return ChannelShape{split.outer, split.size, split.inner};
@@ -100,7 +100,7 @@ Status normalize_batch(KernelContext& context, const ChannelShape& shape, const 
   });
 }
 
-// Training since version 14 by an attribute, before by the presence of further outputs.
+// Training: since version 14 an attribute, before that the presence of further outputs.
 Status run_batch_normalization(KernelContext& context) {
   TRY(require_float_inputs(context, 5));
   const TensorView& x = context.input(0);
@@ -292,7 +292,7 @@ Status run_lp_normalization(KernelContext& context) {
   });
 }
 
-// (x - mean) / (deviation + 1e-9), the small number as in the standard's function body.
+// (x - mean) / (deviation + 1e-9), the small number as in the function body of the ONNX standard.
 Status run_mean_variance_normalization(KernelContext& context) {
   TRY(require_float_inputs(context, 1));
   const TensorView& x = context.input(0);

@@ -7,8 +7,8 @@
 namespace intarsia::reference {
 namespace {
 
-// Before version 13 the tensor is seen as a matrix, cut before `axis` (default 1), and its rows are
-// normalized; since then the one axis (default -1).
+// Before version 13 the tensor is seen as a matrix, split before `axis` (default 1), and its rows are
+// normalized; since then only the one axis (default -1).
 Result<AxisSplit> softmax_split(const KernelContext& context) {
   const Shape& shape = context.input(0).shape;
   const bool matrix = context.version() < 13;

@@ -62,7 +62,7 @@ Result<Granularity> read_granularity(const KernelContext& context) {
 Result<DType> quantized_dtype(const KernelContext& context) {
   const int64_t given = context.attributes().get_int("output_dtype", 0);
   if (given < 0 || given >= dtype_count)
-    return fail("attribute output_dtype is {}, which is no dtype", given);
+    return fail("attribute output_dtype is {}, which is not a dtype", given);
   if (!context.has_input(2)) return given == 0 ? DType::u8 : static_cast<DType>(given);
   const DType dtype = context.input(2).dtype;
   if (given != 0 && static_cast<DType>(given) != dtype) {
@@ -115,7 +115,7 @@ Status run_dequantize_linear(KernelContext& context) {
   const Granularity granularity = TRY(read_granularity(context));
   const int64_t given = context.attributes().get_int("output_dtype", 0);
   if (given < 0 || given >= dtype_count)
-    return fail("attribute output_dtype is {}, which is no dtype", given);
+    return fail("attribute output_dtype is {}, which is not a dtype", given);
   const DType dtype = given == 0 ? context.input(1).dtype : static_cast<DType>(given);
   if (!is_float(dtype)) return unsupported(dtype);
   TensorView y = TRY(context.output(0, dtype, x.shape));

@@ -1,4 +1,4 @@
-// What the quantized operators share, and their kernels that stand in files of their own.
+// What the quantized operators share, and their kernels in separate files.
 #pragma once
 
 #include "backends/reference/kernel.h"
@@ -16,7 +16,7 @@ Status require_quantized(DType dtype);
 /// for floats.
 double quantize(double value, double zero_point, DType dtype);
 
-/// Writes values that `quantize` gave; `saturate` as in encode_float.
+/// Writes values that `quantize` returned; `saturate` as in encode_float.
 void store_quantized(const TensorView& y, int64_t i, double value, bool saturate);
 
 }  // namespace intarsia::reference

@@ -41,7 +41,7 @@ Result<Shape> parameter_strides(const TensorView& parameter, const ProductShape&
   return broadcast_strides(seen, shape.full);
 }
 
-// A parameter that may be left out, for every element of the product.
+// An optional parameter, for every element of the product.
 struct Parameter {
   std::optional<ReadAs<double>> values;
   Shape strides;
@@ -67,7 +67,7 @@ std::vector<double> multiply(const ReadAs<double>& a, const ReadAs<double>& b, c
   Shape b_strides = row_major_strides(shape.b);
   const int64_t depth = shape.a.back();
   const int64_t b_step = b_strides[b_strides.size() - 2];
-  // The factors' axis of the sum stays at 0 while walking over the product.
+  // The factors' summed axis stays at 0 while walking over the product.
   Shape a_seen = shape.a;
   Shape b_seen = shape.b;
   a_seen.back() = 1;

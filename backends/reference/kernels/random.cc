@@ -1,5 +1,5 @@
-// Random tensors. With the attribute seed they are the same in every run, else different; never those of
-// another implementation.
+// Random tensors. With the attribute seed they are the same in every run, else different; they never match
+// those of another implementation.
 #include <bit>
 #include <cmath>
 #include <random>
@@ -102,16 +102,16 @@ Status run_multinomial(KernelContext& context) {
   });
 }
 
-// Only since version 12, and only when the input training_mode says so, anything is dropped.
+// Elements are dropped only since version 12, and only if the input training_mode says so.
 Result<double> dropout_ratio(const KernelContext& context) {
   if (context.version() < 12 || !context.has_input(2)) return 0.0;
   TRY(require_dtype(context, 2, 3, DType::boolean));
-  if (element_count(context.input(2).shape) != 1) return fail("training_mode is no scalar");
+  if (element_count(context.input(2).shape) != 1) return fail("training_mode is not a scalar");
   if (!ReadAs<bool>(context.input(2))[0]) return 0.0;
   double ratio = 0.5;
   if (context.has_input(1)) {
     TRY(require_number(context, 1));
-    if (element_count(context.input(1).shape) != 1) return fail("ratio is no scalar");
+    if (element_count(context.input(1).shape) != 1) return fail("ratio is not a scalar");
     ratio = ReadAs<double>(context.input(1))[0];
   }
   if (!(ratio >= 0 && ratio < 1)) return fail("ratio is {}, want 0 or more and less than 1", ratio);

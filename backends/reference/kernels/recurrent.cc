@@ -59,7 +59,7 @@ struct Sizes {
   bool batch_first = false;  // layout 1
 };
 
-// One direction of the operator. The weights of the gates stand one after the other.
+// One direction of the operator. The weights of the gates are one after the other.
 struct Direction {
   const double* w = nullptr;         // gates * hidden x input
   const double* r = nullptr;         // gates * hidden x hidden
@@ -178,7 +178,7 @@ Result<Sizes> read_sizes(const KernelContext& context, int64_t gates) {
   return sizes;
 }
 
-// All inputs as double; what is left out is zero.
+// All inputs as double; omitted ones are zero.
 struct Inputs {
   ReadAs<double> x, w, r;
   Vector bias, h, c, peephole;

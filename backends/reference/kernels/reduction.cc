@@ -104,7 +104,7 @@ Status run_l1(KernelContext& context) {
   });
 }
 
-// The functions of sums that are no integers are computed in double and truncated for integer tensors.
+// The functions of sums that are not integers are computed in double and truncated for integer tensors.
 template <typename Value>
 double double_sum(Value value, size_t count, double (*map)(double)) {
   double sum = 0;
@@ -158,7 +158,7 @@ Status run_prod(KernelContext& context) {
   });
 }
 
-// Of nothing: minus infinity (max) or infinity (min), the extreme value of an integer. NaN wins.
+// Of nothing: minus infinity (max) or infinity (min), the extreme value for an integer. NaN wins.
 template <bool maximum>
 Status run_extreme(KernelContext& context) {
   return reduce(context, number_or_bool, [](auto value, size_t count, auto type) {

@@ -15,7 +15,7 @@ struct ResizeAxis {
   double end = 1;
   bool resized = false;
 
-  /// What `out` would be were it no integer.
+  /// What `out` would be if it were not an integer.
   double width() const { return scale * static_cast<double>(in); }
 };
 
@@ -29,7 +29,7 @@ struct ResizeRule {
   float extrapolation = 0;
 };
 
-/// Upsample and Resize-10 have the coordinates of their time.
+/// Upsample and Resize-10 have their own coordinate rule.
 Result<ResizeRule> read_rule(const KernelContext& context) {
   const Attributes& attributes = context.attributes();
   ResizeRule rule;
@@ -78,7 +78,7 @@ Status scale_axis(ResizeAxis& axis, float scale) {
   return {};
 }
 
-/// All listed axes by the same scale, so that no size (or every size) is at least the asked one.
+/// All listed axes by the same scale, so that no size exceeds (or no size is below) the requested one.
 Status keep_aspect_ratio(std::vector<ResizeAxis>& plan, const std::vector<int64_t>& axes, bool smaller) {
   if (axes.empty()) return {};
   double scale = plan[static_cast<size_t>(axes[0])].scale;
@@ -184,7 +184,7 @@ std::vector<int64_t> nearest_map(const ResizeRule& rule, const ResizeAxis& axis)
   for (int64_t& entry : map) {
     const double at = source_coordinate(rule, axis, entry);
     double nearest = std::floor(at);
-    // Before opset 11 nothing is said; "simple" is what ONNX Runtime does.
+    // Unspecified before opset 11; "simple" is what ONNX Runtime does.
     const bool up = rule.rounding == "ceil" || (rule.rounding == "simple" && axis.scale < 1);
     if (up) nearest = std::ceil(at);
     if (rule.rounding == "round_prefer_floor") nearest = std::ceil(at - 0.5);
@@ -209,7 +209,7 @@ struct Weight {
 };
 
 /// The input elements around `at` and their parts, which add up to 1. Antialiasing stretches the filter by
-/// what the axis shrinks.
+/// the factor by which the axis shrinks.
 std::vector<Weight> filter_weights(const ResizeRule& rule, const ResizeAxis& axis, double at) {
   const double stretch = rule.antialias ? std::min(axis.scale, 1.0) : 1.0;
   const double support = rule.mode == "linear" ? 1 : 2;

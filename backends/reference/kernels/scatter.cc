@@ -28,7 +28,7 @@ Result<NdIndices> nd_indices(const KernelContext& context, size_t batch_dims) {
   NdIndices result;
   for (size_t i = batch_dims + static_cast<size_t>(depth); i < data.size(); ++i) result.block *= data[i];
   const int64_t tuples = element_count(Shape(shape.begin(), shape.end() - 1));
-  // Tuples without numbers take no memory in the input, so any count of them may be claimed.
+  // Empty tuples take no memory in the input, so a file may claim any number of them.
   if (depth == 0 && tuples > int64_t{1} << 28) return fail("{} empty index tuples", tuples);
   result.offsets.assign(static_cast<size_t>(tuples), 0);
   for (size_t i = 0; i < values.size(); ++i) {

@@ -89,7 +89,7 @@ Result<TransformShape> transform_shape(const KernelContext& context) {
   return shape;
 }
 
-// One-sided: the other half is the conjugate of what is given, which also makes the ends real.
+// One-sided: the other half is the conjugate of the given one, which also makes the ends real.
 Signal inverse_transform(Signal spectrum, bool onesided) {
   const size_t count = spectrum.size();
   if (onesided) {
@@ -135,7 +135,7 @@ struct FrameShape {
   int64_t bins = 0;
 };
 
-// Inputs: signal, frame_step, window, frame_length; of the last two either gives the length.
+// Inputs: signal, frame_step, window, frame_length; either of the last two determines the length.
 Result<FrameShape> frame_shape(const KernelContext& context) {
   TRY(require_number(context, 0));
   TRY(require_inputs(context, 2));
@@ -217,7 +217,7 @@ Status run_blackman(KernelContext& context) { return run_window(context, 0.42, 0
 
 Result<double> float_input(const KernelContext& context, size_t input) {
   TRY(require_number(context, input));
-  if (element_count(context.input(input).shape) != 1) return fail("input {} is no scalar", input);
+  if (element_count(context.input(input).shape) != 1) return fail("input {} is not a scalar", input);
   return ReadAs<double>(context.input(input))[0];
 }
 

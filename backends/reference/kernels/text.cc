@@ -95,7 +95,7 @@ std::string change_case(std::string text, char action) {
   return text;
 }
 
-/// Case changes are those of ASCII.
+/// Case changes are ASCII only.
 Status string_normalizer(KernelContext& context) {
   TRY(require_strings(context, 0));
   const TensorView& x = context.input(0);

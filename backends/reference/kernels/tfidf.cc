@@ -15,7 +15,7 @@ struct Vocabulary {
   std::vector<float> weights;
   int64_t width = 0;
   int64_t shortest = 1, longest = 1, skips = 0;
-  bool count = true;  // else only whether it is there
+  bool count = true;  // else only whether it occurs
   bool weigh = false;
 };
 
@@ -35,7 +35,7 @@ Gram pool_words(const Attributes& attributes) {
   return words;
 }
 
-/// ngram_counts[n - 1] is where the grams of n words start in the pool. Longer ones are never found.
+/// ngram_counts[n - 1] is where the grams of n words start in the pool. Longer ones never match.
 Status read_grams(const Attributes& attributes, Vocabulary& vocabulary) {
   const Gram pool = pool_words(attributes);
   const std::vector<int64_t> starts = attributes.get_ints("ngram_counts");

@@ -18,9 +18,9 @@ struct Step {
 Result<Step> read_step(const KernelContext& context) {
   TRY(require_number(context, 0));
   TRY(require_inputs(context, 2));
-  if (element_count(context.input(0).shape) != 1) return fail("the learning rate is no scalar");
+  if (element_count(context.input(0).shape) != 1) return fail("the learning rate is not a scalar");
   const std::vector<int64_t> counts = TRY(context.input_ints(1));
-  if (counts.size() != 1) return fail("the update count is no scalar");
+  if (counts.size() != 1) return fail("the update count is not a scalar");
   return Step{ReadAs<double>(context.input(0))[0], counts[0],
               context.attributes().get_float("norm_coefficient", 0)};
 }

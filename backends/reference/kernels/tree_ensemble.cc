@@ -159,7 +159,7 @@ void add_tree(double& total, double weight, Aggregate how, size_t trees) {
   if (how == Aggregate::maximum) total = std::max(total, weight);
 }
 
-/// Numbers as in the attribute: 0 none, 1 softmax, 2 logistic, 3 softmax that leaves zeros out.
+/// Numbers as in the attribute: 0 none, 1 softmax, 2 logistic, 3 softmax that skips zeros.
 Status transform_scores(std::vector<double>& scores, int64_t transform) {
   if (transform < 0 || transform > 3) return fail("post_transform {} is not supported", transform);
   if (transform == 2) {
@@ -210,7 +210,7 @@ Status tree_ensemble(KernelContext& context) {
       }
       TRY(transform_scores(scores, attributes.get_int("post_transform", 0)));
       for (size_t i = 0; i < scores.size(); ++i) {
-        // What no leaf named stays at the largest or smallest number of the output's own type.
+        // Targets that no leaf names stay at the largest or smallest number of the output's own type.
         const double limit = std::numeric_limits<T>::max();
         out[row * ensemble.target_count + static_cast<int64_t>(i)] =
             static_cast<T>(std::clamp(scores[i], -limit, limit));

@@ -59,7 +59,7 @@ int64_t taps_below(const WindowAxis& axis, int64_t o, int64_t limit) {
 }
 
 /// Calls tap(offset in the plane) for what the window reads inside the input. Returns how many taps it has
-/// inside the input and its padding. Costs what is inside: a kernel may be as large as its padding.
+/// inside the input and its padding. The cost is that of the inside: a kernel may be as large as its padding.
 template <typename F>
 int64_t for_each_tap(const Pool& pool, const Shape& window, F&& tap) {
   Shape first, sizes;
@@ -168,7 +168,7 @@ Status lp_pool(KernelContext& context) {
   });
 }
 
-/// Output N x C x 1 x ...: what `reduce(first, count)` makes of each plane.
+/// Output N x C x 1 x ...: `reduce(first, count)` of each plane.
 template <typename Reduce>
 Status global_pool(KernelContext& context, Reduce reduce) {
   TRY(require_inputs(context, 1));
@@ -212,7 +212,7 @@ Status global_lp_pool(KernelContext& context) {
   });
 }
 
-/// The size that pooling shrank to the input's, by the attributes alone.
+/// The size that pooling shrank to the input's, according to the attributes only.
 Result<Shape> unpooled_shape(const KernelContext& context) {
   const Shape& x = context.input(0).shape;
   const Shape spatial = TRY(spatial_sizes(context, 0));
@@ -237,7 +237,7 @@ Status max_unpool(KernelContext& context) {
   const int64_t count = TRY(checked_elements(inferred));
   TRY(checked_elements(shape));
   const TensorView y = TRY(context.output(0, x.dtype, shape));
-  // Indices count in the inferred shape, which stands at the start of the asked one.
+  // Indices refer to the inferred shape, which is at the start of the requested one.
   const Shape strides = row_major_strides(shape);
   return dispatch_element(x.dtype, [&]<typename T>() -> Status {
     const ReadElements<T> in(x);
@@ -262,7 +262,7 @@ struct RoiBins {
   int64_t start, end;
 };
 
-/// Bin `bin` of `bins` over a region that starts at `start` and is `size` long, cut to [0, limit).
+/// Bin `bin` of `bins` over a region that starts at `start` and is `size` long, clamped to [0, limit).
 RoiBins roi_bin(int64_t bin, int64_t bins, double start, double size, int64_t limit) {
   const double step = size / static_cast<double>(bins);
   const double low = start + std::floor(static_cast<double>(bin) * step);

@@ -1,4 +1,4 @@
-// The kernels of the window family that stand in files of their own.
+// The kernels of the window family in separate files.
 #pragma once
 
 #include "backends/reference/kernel.h"

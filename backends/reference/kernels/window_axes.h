@@ -32,7 +32,7 @@ Result<WindowAxes> window_axes(const KernelContext& context, const Shape& spatia
 Result<WindowAxes> transposed_window_axes(const KernelContext& context, const Shape& spatial,
                                           const Shape& kernel);
 
-/// The attribute `name` that cuts `channels` into groups: at least 1, a divisor, no more groups than
+/// The attribute `name` that divides `channels` into groups: at least 1, a divisor, no more groups than
 /// channels.
 Result<int64_t> group_attribute(const KernelContext& context, std::string_view name, int64_t channels);
 

@@ -5,7 +5,7 @@
     scores = intarsia.load("model.so")(image=x)
 
 Inputs are anything with `__dlpack__` or `__array__` (numpy, PyTorch, JAX, ...), taken without a copy when they are dense
-and on the CPU. Outputs are numpy arrays over the program's own memory; hand them on with `__dlpack__`, also without a copy.
+and on the CPU. Outputs are numpy arrays over the program's own memory; pass them on with `__dlpack__`, also without a copy.
 """
 
 from ._intarsia import version

@@ -18,7 +18,7 @@ from .values import to_value
 
 class Compiled:
     """A compiled model. `report` is what `intarsia compile --json` prints. After dry_run or stop_after there is no program:
-    what asks for it raises InvalidArgumentError."""
+    whatever needs it raises InvalidArgumentError."""
 
     def __init__(self, folder: tempfile.TemporaryDirectory, path: str, inputs: Sequence[str], report: dict):
         self._folder = folder
@@ -29,14 +29,14 @@ class Compiled:
     def save(self, path: str | os.PathLike) -> Program:
         """Writes the program to `path`, whole or not at all, and loads it.
 
-        Raises Error for a place that is a folder, pipe or device, and for the files that the program was made from."""
+        Raises Error for a path that is a folder, pipe or device, and for the files that the program was compiled from."""
         self._require_program()
         target = os.fspath(path)
         _intarsia.write_output(target, np.memmap(self._path, np.uint8, "r"), self._inputs)
         return load(target)
 
     def load(self) -> Program:
-        """The program without a file of one's own."""
+        """The program without a permanent file."""
         self._require_program()
         return load(self._path)
 
@@ -49,7 +49,7 @@ class Compiled:
 
 
 def _several(values: str | os.PathLike | Sequence[str | os.PathLike]) -> list[str]:
-    """One name or path, or several: a string alone is one, not its letters."""
+    """One name or path, or several: a single string is one, not its letters."""
     one = isinstance(values, (str, os.PathLike))
     return [os.fspath(value) for value in ([values] if one else values)]
 
@@ -110,17 +110,17 @@ def compile(
     Options (a string where several are possible is one): devices: "cpu", "sim:0", or with a slot's name "accel=sim:0". backends: names in order of preference (none:
     all). shapes: {input: sizes} for inputs that the model leaves open (else 1). pins: {node name pattern:
     "backend@slot"}. fallback: "auto" lets frameworks run what our compiler lacks, "none" forbids it. threads: that a run
-    will use. cpu: "native" or a level such as "x86-64-v3". kernels: libraries with operators of your own. math:
-    "fast" allows errors up to 1e-4 of the largest output, "exact" none but rounding. tune: "off", "fast" or "full": choose
+    will use. cpu: "native" or a level such as "x86-64-v3". kernels: libraries with your own operators. math:
+    "fast" allows errors up to 1e-4 of the largest output, "exact" only rounding. tune: "off", "fast" or "full": choose
     kernels by a formula, or by measuring few or many variants, and what a framework runs by measuring plans, for at most
     tune_seconds (0: as long as it takes). cache: folder of the measured times (none: the user's). signature: of a
     SavedModel, one name or several, each a function of the program (none: "serving_default", or else all). op_libraries:
-    libraries with TensorFlow operators of your own. strip_names: leave node names out of the program.
-    dry_run: all but writing the program. print_after: passes (of `pass_names()`) whose result goes to `print`. stop_after:
+    libraries with your own TensorFlow operators. strip_names: leave node names out of the program.
+    dry_run: everything except writing the program. print_after: passes (of `pass_names()`) whose result goes to `print`. stop_after:
     end after this pass, without a program.
 
-    progress is called with (phase, done, total): what goes on, and how much of the whole compile is done by the time that it
-    takes, which never goes back. Raises Error: one line that says what, where and what to do.
+    progress is called with (phase, done, total): what is being done, and how much of the whole compile is done, by
+    time; it never goes back. Raises Error: one line that says what, where and what to do.
     """
     folder = tempfile.TemporaryDirectory(prefix="intarsia-")
     path = os.path.join(folder.name, "program.so")
@@ -130,7 +130,7 @@ def compile(
 
 
 def explain(model: str | os.PathLike, **options: object) -> dict:
-    """Who runs what and why, of a model (options as of `compile`) or a program. The object of `intarsia explain --json`."""
+    """What runs where and why, for a model (options as of `compile`) or a program. The object of `intarsia explain --json`."""
     return json.loads(_intarsia.explain(os.fspath(model), _options(**options)))
 
 
@@ -148,10 +148,10 @@ def check(
 ) -> dict:
     """Compares a model or program with another runtime. The object of `intarsia check --json`.
 
-    inputs: arrays by name; what is not given is filled. bind: {slot: device} of the program. model: what a program is compared with (None: the model it was compiled from). against: "onnxruntime" or "tensorflow",
-    each for its own models, or "reference" ("": the framework if it is there). rtol, atol: negative for the defaults.
-    bisect: after a mismatch, look for the first node whose value is wrong (`first_bad_node`; of a program its model is
-    compiled anew). options: as of `compile`.
+    inputs: arrays by name; all others are filled. bind: {slot: device} of the program. model: what a program is compared with (None: the model it was compiled from). against: "onnxruntime" or "tensorflow",
+    each for its own models, or "reference" ("": the framework if it is available). rtol, atol: negative for the defaults.
+    bisect: after a mismatch, look for the first node whose value is wrong (`first_bad_node`; for a program its model is
+    compiled again). options: as of `compile`.
     """
     return json.loads(
         _intarsia.check(
@@ -174,7 +174,7 @@ def devices() -> list[tuple[str, str]]:
 
 
 def pass_names() -> list[str]:
-    """What print_after and stop_after take, in order."""
+    """The names that print_after and stop_after take, in order."""
     return json.loads(_intarsia.pass_names())["passes"]
 
 

@@ -6,11 +6,11 @@ class Error(RuntimeError):
 
 
 class InvalidArgumentError(Error, ValueError):
-    """What the caller gave is not right: an option, an input's dtype or shape, an unknown name."""
+    """An invalid argument from the caller: an option, an input's dtype or shape, an unknown name."""
 
 
 class NotFoundError(Error, FileNotFoundError):
-    """A file, a library or a device is not there."""
+    """A file, a library or a device does not exist."""
 
 
 class UnsupportedError(Error, NotImplementedError):
@@ -30,7 +30,7 @@ class OutOfMemoryError(Error, MemoryError):
 
 
 class DeviceLostError(Error):
-    """A device that worked before does not any more."""
+    """A device that worked before no longer does."""
 
 
 class BusyError(Error):
@@ -38,7 +38,7 @@ class BusyError(Error):
 
 
 class CancelledError(Error):
-    """The caller asked for the end."""
+    """Ended at the caller's request."""
 
 
 class InternalError(Error):

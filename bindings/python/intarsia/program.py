@@ -50,16 +50,16 @@ class Signatures:
 
 
 class Session:
-    """All state of runs: buffers and threads. One run at a time; make one a thread with `Program.bind`."""
+    """All state of runs: buffers and threads. One run at a time; make one per thread with `Program.bind`."""
 
     def __init__(self, session: _intarsia.Session, signatures: Signatures):
         self._session = session
-        self._signatures = signatures  # not the program, which keeps sessions: nothing here refers to itself
+        self._signatures = signatures  # not the program, which keeps sessions: no reference cycles
 
     def run(
         self, inputs: Mapping[str, object], function: str | None = None, outputs: Sequence[str] | None = None
     ) -> dict:
-        """Runs a function (None: the only one) on named inputs; gives the named outputs (None: all) as arrays.
+        """Runs a function (None: the only one) on named inputs; returns the named outputs (None: all) as arrays.
 
         Raises Error when an input is missing, unknown, or of the wrong dtype or shape, when a step fails, and when another
         thread is using the session.
@@ -72,13 +72,13 @@ class Session:
         return {name: from_output(result) for name, result in results.items()}
 
     def set_dump(self, dump: Callable[[str, np.ndarray], None] | None) -> None:
-        """Calls dump(name, value) within each run for every value that passes between regions, right after it was made, with
-        a copy of it. None switches it off. What it raises ends the run's call after the run."""
+        """Calls dump(name, value) within each run for every value that passes between regions, right after it was produced, with
+        a copy of it. None turns it off. What it raises is raised by the run's call after the run."""
         self._session.set_dump(dump and (lambda name, value: dump(name, from_output(value))))
 
     def set_trace(self, trace: Callable[[str, str, str, int, int], None] | None) -> None:
         """Calls trace(name, kind, device, begin_ns, end_ns) within each run after each region, copy ("between devices") and
-        kernel, where devices overlap from several threads. None switches it off."""
+        kernel, where devices overlap from several threads. None turns it off."""
         self._session.set_trace(trace)
 
 
@@ -88,7 +88,7 @@ class Program:
     def __init__(self, path: str | os.PathLike):
         self._program = _intarsia.Program(os.fspath(path))
         self._signatures = Signatures(self._program.functions())
-        self._idle: list[Session] = []  # of calls that are done
+        self._idle: list[Session] = []  # of finished calls
 
     def signature(self, function: str | None = None) -> tuple[str, list[Argument], list[Argument]]:
         """Name, inputs and outputs of a function (None: the first)."""
@@ -113,8 +113,8 @@ class Program:
     def __call__(self, **inputs: object):
         """Runs the only function. One output comes alone, several as a dict.
 
-        Any number of threads may call at once: each call has a session of the program's own to itself, of which there are
-        as many as calls were ever at work at once, each with its buffers and threads.
+        Any number of threads may call at once: each call uses one of the program's own sessions, of which there are
+        as many as there ever were concurrent calls, each with its buffers and threads.
         """
         try:
             session = self._idle.pop()
@@ -135,5 +135,5 @@ class Program:
 
 
 def load(path: str | os.PathLike) -> Program:
-    """Opens and checks a program file. Raises Error when it is damaged or made for another machine."""
+    """Opens and checks a program file. Raises Error if it is damaged or was compiled for another machine."""
     return Program(path)

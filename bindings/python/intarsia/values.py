@@ -42,7 +42,7 @@ _STRING = 8
 
 
 def numpy_dtype(name: str) -> np.dtype:
-    """The numpy dtype of a name; those that numpy lacks come from ml_dtypes, or else as plain bytes of their width."""
+    """The numpy dtype of a name; those that numpy lacks come from ml_dtypes, or else are plain bytes of their width."""
     try:
         return np.dtype(name)
     except TypeError:

@@ -13,7 +13,7 @@ static void check(intarsia_error* error) {
   exit(1);
 }
 
-/* A struct of the size that this header knows, with bytes behind it that the library must leave alone. */
+/* A struct of the size that this header knows, followed by bytes that the library must leave alone. */
 #define GUARDED(type, name)          \
   struct {                           \
     type is;                         \
@@ -26,7 +26,7 @@ static void check(intarsia_error* error) {
 #define LEFT_ALONE(name)                                                   \
   for (int at = 0; at < 64; ++at)                                          \
     if (name.guard[at] != 0xa5) {                                          \
-      fprintf(stderr, "%s: written behind its end, byte %d\n", #name, at); \
+      fprintf(stderr, "%s: written past its end, byte %d\n", #name, at); \
       exit(1);                                                             \
     }
 

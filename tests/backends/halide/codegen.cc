@@ -1,5 +1,4 @@
-// Code made in worker processes: what goes there and back, limits, and what takes the place of code that is
-// given up.
+// Code generated in worker processes: the messages, limits, and what replaces code that is given up.
 //
 // Covers: backends/halide/emit/ codegen_pool.cc codegen_worker.cc emit_objects.cc kernel_costs.cc
 // kernel_message.cc message_stream.cc
@@ -20,7 +19,7 @@ struct Case {
 
 #include "tests/backends/halide/cases.inc"
 
-/// With schedules, as compile_region makes them.
+/// With schedules, as from compile_region.
 Result<std::vector<halide::Call>> make_calls(const std::string& text, const CompileOptions& options) {
   const Graph region = TRY(make_graph("graph \"case\" opsets {\"\": 18}\n" + text));
   const Graph graph = TRY(halide::canonicalize(region));
@@ -40,7 +39,7 @@ input %w : f32[16,16,3,3]
 %o = Transpose(%r) {perm=[0,2,3,1]}
 output %o)";
 
-TEST(HalideCodegen, KernelsAreTheSameAfterTheWayToAWorker) {
+TEST(HalideCodegen, KernelsSurviveTheTripToAWorker) {
   for (const Case& one : cases) {
     const auto calls = make_calls(one.text, {2});
     ASSERT_TRUE(calls) << one.name << ": " << calls.error().message;
@@ -55,7 +54,7 @@ TEST(HalideCodegen, KernelsAreTheSameAfterTheWayToAWorker) {
 }
 
 /// The code of a kernel that cannot work in place is that of the same kernel out of place, byte for byte.
-TEST(HalideCodegen, WhatWritesTwiceIsMadeOutOfPlace) {
+TEST(HalideCodegen, CodeThatWritesTwiceIsOutOfPlace) {
   const auto relu = [](int64_t size) {
     return fmt::format("input %x : f32[{}]\n%y = Relu(%x)\noutput %y", size);
   };
@@ -106,7 +105,7 @@ TEST(HalideCodegen, WhatWasGivenUpBeforeIsNotTriedAgain) {
   EXPECT_EQ(again->front().kernel.text(), second);
 }
 
-TEST(HalideCodegen, TheLastWayIsPlainCodeInOneThread) {
+TEST(HalideCodegen, TheLastAlternativeIsPlainCodeInOneThread) {
   const auto calls = make_calls(convolution, {2});
   ASSERT_TRUE(calls) << calls.error().message;
   ASSERT_FALSE(calls->front().alternatives.empty());
@@ -115,7 +114,7 @@ TEST(HalideCodegen, TheLastWayIsPlainCodeInOneThread) {
   EXPECT_EQ(plain.threads, 1);
 }
 
-/// No code is made in a ten thousandth of a second, not even in six.
+/// No code is generated in a ten-thousandth of a second, not even in six.
 TEST(HalideCodegen, TimeIsLimited) {
   CodegenReport report;
   CompileOptions options{1};
@@ -126,7 +125,7 @@ TEST(HalideCodegen, TimeIsLimited) {
   halide::Emitter fresh;
   const auto emitted = halide::emit_objects(*calls, fresh, {false, 1e-4}, options);
   ASSERT_FALSE(emitted);
-  EXPECT_NE(emitted.error().message.find("took too much time"), std::string::npos) << emitted.error().message;
+  EXPECT_NE(emitted.error().message.find("took too long"), std::string::npos) << emitted.error().message;
   EXPECT_GE(report.given_up.size(), ways);
 }
 
@@ -141,9 +140,9 @@ TEST(HalideCodegen, CancellingEndsIt) {
   EXPECT_EQ(emitted.error().message, "interrupted");
 }
 
-/// Tensors of a caller whose channels lie apart: no vector is put together from single elements for every
-/// tap, which made code that took minutes to optimize.
-TEST(HalideCodegen, ChannelsThatLieApartAreCopied) {
+/// A caller's tensors whose channels are not contiguous: no vector is assembled from single elements for
+/// every tap, which would give code that takes minutes to optimize.
+TEST(HalideCodegen, NonContiguousChannelsAreCopied) {
   for (int64_t group : {1, 64}) {
     const auto graph = make_graph(fmt::format(R"(graph "apart" opsets {{"": 18}}
 input %x : f32[1,64,64,64]

@@ -1,4 +1,4 @@
-// Core operators of the halide backend, and the text that tells its kernels apart.
+// Core operators of the halide backend, and the text that identifies its kernels.
 //
 // Covers: backends/halide/core/ core_ops.cc core_attributes.cc
 // backends/halide/schedule/ kernel.cc kernel_name.cc
@@ -25,7 +25,7 @@ std::vector<CoreOp> all_core_ops() {
   return ops;
 }
 
-TEST(HalideCore, EveryOperatorHasANameOfItsOwn) {
+TEST(HalideCore, EveryOperatorHasAUniqueName) {
   for (const CoreOp op : all_core_ops()) EXPECT_EQ(halide::find_core_op(halide::name_of(op)), op);
   EXPECT_EQ(halide::find_core_op("Softmax"), std::nullopt);
 }
@@ -45,8 +45,8 @@ TEST(HalideCore, AttributesSurviveTheTextForm) {
             pad);
 }
 
-/// What no row of the table knows must not pass for an elementwise operator.
-TEST(HalideCoreDeathTest, UnknownOperatorIsAFault) {
+/// An operator without a row in the table must not pass for an elementwise one.
+TEST(HalideCoreDeathTest, UnknownOperatorIsABug) {
   Node node = halide::make_node("n", CoreOp::relu, {}, {});
   EXPECT_EQ(halide::form_of(node), halide::Form::elementwise);
   node.op = "Softmax";
@@ -54,7 +54,7 @@ TEST(HalideCoreDeathTest, UnknownOperatorIsAFault) {
   EXPECT_DEATH(halide::read_attributes(node), "op.has_value");
 }
 
-TEST(HalideCoreDeathTest, AttributesThatDoNotFitAreAFault) {
+TEST(HalideCoreDeathTest, AttributesThatDoNotFitAreABug) {
   Node node = halide::make_node("n", CoreOp::concat, {}, {}, halide::AxisAttributes{1});
   EXPECT_DEATH(halide::attributes_of<halide::ConvAttributes>(node), "holds_alternative");
   EXPECT_DEATH(halide::set_attributes(node, halide::PadAttributes{}), "index");
@@ -176,8 +176,8 @@ void change_body(Changes& changes) {
   changes.add("output", [](Kernel& k) { k.body.outputs[0] = k.body.nodes[0].outputs[0]; });
 }
 
-/// Every field by itself; one that is added breaks the bindings.
-TEST(HalideKernelText, TellsEveryFieldApart) {
+/// Every field by itself; a new one breaks the bindings.
+TEST(HalideKernelText, DistinguishesEveryField) {
   Kernel kernel = make_kernel(convolution, halide::Form::contraction);
   const auto& [form, isa, body, anchor, inputs, output, in_place, threads, details] = kernel;
   const auto& [level, vector_bytes, registers] = isa;
@@ -198,7 +198,7 @@ TEST(HalideKernelText, TellsEveryFieldApart) {
   change_body(changes);
 }
 
-TEST(HalideKernelText, TellsContractionsApart) {
+TEST(HalideKernelText, DistinguishesContractions) {
   Kernel kernel = make_kernel(convolution, halide::Form::contraction);
   const auto of = [](Kernel& k) -> halide::ContractionDetails& {
     return std::get<halide::ContractionDetails>(k.details);
@@ -220,7 +220,7 @@ TEST(HalideKernelText, TellsContractionsApart) {
   changes.add("panels", [&](Kernel& k) { of(k).packing.panels += 1; });
 }
 
-TEST(HalideKernelText, TellsRecurrencesApart) {
+TEST(HalideKernelText, DistinguishesRecurrences) {
   Kernel kernel = make_kernel(recurrence, halide::Form::recurrence);
   const auto of = [](Kernel& k) -> halide::RecurrenceDetails& {
     return std::get<halide::RecurrenceDetails>(k.details);
@@ -231,7 +231,7 @@ TEST(HalideKernelText, TellsRecurrencesApart) {
   changes.add_tile("tile", [&](Kernel& k) -> halide::ContractionTile& { return of(k).tile; });
 }
 
-TEST(HalideKernelText, TellsAttentionsApart) {
+TEST(HalideKernelText, DistinguishesAttentions) {
   Kernel kernel = make_kernel(attention, halide::Form::attention);
   const auto of = [](Kernel& k) -> halide::AttentionDetails& {
     return std::get<halide::AttentionDetails>(k.details);
@@ -251,7 +251,7 @@ TEST(HalideKernelText, TellsAttentionsApart) {
     });
 }
 
-/// All that the text tells reaches a worker.
+/// Everything in the text reaches a worker.
 TEST(HalideKernelText, IsTheSameInAMessage) {
   const std::pair<const char*, halide::Form> kernels[] = {{convolution, halide::Form::contraction},
                                                           {attention, halide::Form::attention},

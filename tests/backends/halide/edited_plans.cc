@@ -1,6 +1,6 @@
-// Programs whose halide blob was edited, with a right digest: each is refused, or runs and touches nothing
-// but its own memory. Every tensor, constant and workspace lies between pages that nobody may touch;
-// constants and inputs cannot be written either.
+// Programs whose halide blob was edited, with a correct digest: each is refused, or runs and touches only its
+// own memory. Every tensor, constant and workspace lies between inaccessible pages; constants and inputs
+// cannot be written either.
 //
 // Covers: backends/halide/runtime/ load.cc region_executable.cc
 #include <gtest/gtest.h>
@@ -213,7 +213,7 @@ class Editor {
   std::mt19937 random_;
 };
 
-/// In a process of its own, since a program that reaches outside ends it.
+/// In a separate process, since a program that reaches outside ends it.
 int exit_status_of(const std::function<Status()>& use) {
   const pid_t child = fork();
   if (child == 0) {
@@ -246,9 +246,9 @@ TEST_P(EditedTest, IsRefusedWithAReason) {
     const char* wanted;
     std::function<void(Plan& plan)> edit;
   } cases[] = {
-      {"was made for other arguments",
+      {"was generated for other arguments",
        [](Plan& plan) { std::swap(plan.kernels[0]->symbol, plan.kernels[1]->symbol); }},
-      {"was made for other arguments", [](Plan& plan) { plan.kernels[0]->arguments[0]->dtype = 11; }},
+      {"was generated for other arguments", [](Plan& plan) { plan.kernels[0]->arguments[0]->dtype = 11; }},
       {"call 0 of the region's plan: no kernel 99", [](Plan& plan) { plan.calls[0]->kernel = 99; }},
       {"0 places and ", [](Plan& plan) { plan.calls[0]->places.clear(); }},
       {"its output lies in an input or a constant",

@@ -1,5 +1,5 @@
-// Kernels that write over an input: random nets whose residuals die in every form of kernel give what the
-// reference gives, and the verifier refuses plans in which a kernel would read what is overwritten.
+// Kernels that write over an input: random nets whose residuals end in every form of kernel give the
+// reference's results, and the verifier refuses plans in which a kernel would read what is overwritten.
 //
 // Covers: backends/halide/memory/ choose_in_place.cc lifetimes.cc plan_memory.cc verify_memory.cc
 // backends/halide/build/ writes_once.cc
@@ -23,7 +23,8 @@ size_t count_in(const std::string& text, std::string_view word) {
   return count;
 }
 
-/// A net of blocks, each of which reads the last one's result %r for the last time where it makes its own.
+/// A net of blocks, each of which reads the previous one's result %r for the last time where it computes its
+/// own.
 class RandomNet {
  public:
   explicit RandomNet(uint32_t seed) : random_(seed) {
@@ -63,7 +64,7 @@ class RandomNet {
   void block() {
     const std::string from = r(), id = std::to_string(++blocks_), to = r();
     switch (random_() % 9) {
-      case 0:  // a residual behind a direct convolution, behind one that may be Winograd's, behind a
+      case 0:  // a residual after a direct convolution, after one that may be Winograd's, after a
                // depthwise one
       case 1:
       case 2:
@@ -71,20 +72,20 @@ class RandomNet {
         conv("y" + id, "h" + id, random_() % 2 ? 3 : 1, random_() % 3 == 0);
         node(fmt::format("%s{0} = Add(%y{0}, %{1})\n%{2} = Relu(%s{0})", id, from, to));
         break;
-      case 3:  // behind a window
+      case 3:  // after a window
         conv("h" + id, from, 1);
         node(fmt::format(
             "%y{0} = MaxPool(%h{0}) {{kernel_shape=[3,3], pads=[1,1,1,1]}}\n%{2} = Sub(%{1}, %y{0})", id,
             from, to));
         break;
-      case 4:  // elementwise, behind what reads all of it
+      case 4:  // elementwise, after what reads all of it
         node(fmt::format("%m{0} = GlobalAveragePool(%{1})\n%g{0} = Sigmoid(%m{0})\n%{2} = Mul(%{1}, %g{0})",
                          id, from, to));
         break;
-      case 5:  // rows, along the innermost axis in memory or another one
+      case 5:  // a reduction, along the innermost axis in memory or another one
         node(fmt::format("%{} = Softmax(%{}) {{axis={}}}", to, from, 1 + random_() % 3));
         break;
-      case 6:  // rows with a residual
+      case 6:  // a reduction with a residual
         conv("h" + id, from, 3);
         node(fmt::format(
             "%m{0} = ReduceMean(%h{0}) {{axes=[1]}}\n%d{0} = Sub(%h{0}, %m{0})\n%{2} = Add(%d{0}, %{1})", id,
@@ -94,7 +95,7 @@ class RandomNet {
         conv("y" + id, from, 3);
         node(fmt::format("%{} = Add(%y{}, %{})", to, id, from));
         break;
-      default:  // never where the sizes differ or the order does
+      default:  // never if the sizes or the order differ
         conv("h" + id, from, 1);
         node(fmt::format("%t{0} = Transpose(%{1}) {{perm=[0,1,3,2]}}\n%m{0} = ReduceMax(%t{0}) {{axes=[2]}}",
                          id, from));
@@ -142,7 +143,7 @@ TEST(HalideInPlace, RandomNetsAgreeWithReference) {
   EXPECT_LT(in_place, kernels / 2);
 }
 
-/// The calls of plan_residual, by what they make.
+/// The calls of plan_residual, by their outputs.
 enum Made : size_t { r, h, s, o };
 
 struct Planned {
@@ -151,14 +152,15 @@ struct Planned {
   halide::MemoryPlan plan() const { return halide::plan_memory(layouts, calls); }
   Status verify(const halide::MemoryPlan& plan) const { return halide::verify_memory(layouts, calls, plan); }
   std::optional<size_t>& in_place(Made call) { return calls[call].kernel.in_place; }
-  /// Which input of the call the value is.
+  /// The number of the call's input that is the value.
   size_t input(Made call, Made value) const {
     const std::vector<ValueId>& inputs = calls[call].inputs;
     return static_cast<size_t>(std::ranges::find(inputs, calls[value].output) - inputs.begin());
   }
 };
 
-/// %r dies where %s is made; so does %h, but the convolution reads it at other places.
+/// The last read of %r is where %s is computed; so is that of %h, but the convolution reads it at other
+/// places.
 Planned plan_residual(int width) {
   const std::string text = fmt::format(R"(graph "residual" opsets {{"": 18}}
 input %x : f32[1,4,{},16]
@@ -211,9 +213,9 @@ TEST(HalideInPlace, VerifierRefuses) {
   expect_refused(unaware.verify(shared), "while it reads it");
   expect_refused(planned.verify(unaware.plan()), "kernel 2 cannot write");
 
-  Planned neighbours = planned;
-  neighbours.in_place(s) = planned.input(s, h);
-  expect_refused(neighbours.verify(neighbours.plan()), "kernel 2 cannot write");
+  Planned neighbors = planned;
+  neighbors.in_place(s) = planned.input(s, h);
+  expect_refused(neighbors.verify(neighbors.plan()), "kernel 2 cannot write");
 
   // The last kernel reads %r.
   Planned late = planned;

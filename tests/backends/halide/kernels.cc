@@ -1,17 +1,16 @@
 // Every kind of kernel of the halide backend against the reference kernels, with sizes that divide nothing:
-// once as programs have it, between guard pages; once with Halide's asserts and bounds checks; once with
+// once as in programs, between guard pages; once with Halide's asserts and bounds checks; once with
 // threads.
 //
 // Covers: backends/halide/ compile_region.cc target.cc
 // backends/halide/build/ build_attention.cc build_contraction.cc build_depthwise.cc build_elementwise.cc
-// build_kernel.cc build_movement.cc build_pointwise.cc build_recurrence.cc build_rows.cc build_scan.cc
+// build_kernel.cc build_movement.cc build_pointwise.cc build_recurrence.cc build_reduction.cc build_scan.cc
 // build_window.cc build_winograd.cc compile_kernel.cc load_from_output.cc math.cc name_tasks.cc
 // schedule_contraction.cc scratch_bytes.cc stage_input.cc writes_once.cc
 // backends/halide/canonicalize/ canonicalize.cc canonicalize_contraction.cc canonicalize_elementwise.cc
 // canonicalize_indexing.cc canonicalize_movement.cc canonicalize_recurrent.cc canonicalize_resize.cc
-// canonicalize_rows.cc canonicalize_window.cc hoist_strides.cc recurrent_weights.cc rewriter.cc simplify.cc
-// backends/halide/core/ core_ops.cc
-// backends/halide/fuse/ fuse.cc match_attention.cc
+// canonicalize_reduction.cc canonicalize_window.cc hoist_strides.cc recurrent_weights.cc rewriter.cc
+// simplify.cc backends/halide/core/ core_ops.cc backends/halide/fuse/ fuse.cc match_attention.cc
 // backends/halide/layout/ choose_layouts.cc
 // backends/halide/schedule/ attention_schedule.cc coalesce.cc contraction_schedule.cc contraction_tile.cc
 // isa.cc kernel.cc recurrence.cc share_kernels.cc winograd.cc
@@ -68,7 +67,7 @@ TEST_P(HalideKernels, AgreesWithReference) {
   for (const char* level : {"native", "x86-64-v3"}) {
     auto loaded = LoadedRegion::make(*graph, {1, level, {}}, {});
     ASSERT_TRUE(loaded) << loaded.error().message;
-    expect_equal((*loaded)->run_guarded(inputs, true), *want, "guard page behind");
+    expect_equal((*loaded)->run_guarded(inputs, true), *want, "guard page after");
     expect_equal((*loaded)->run_guarded(inputs, false), *want, "guard page before");
   }
   halide::EmitOptions checked;
@@ -77,7 +76,7 @@ TEST_P(HalideKernels, AgreesWithReference) {
   ASSERT_TRUE(loaded) << loaded.error().message;
   expect_equal((*loaded)->run_guarded(inputs, true), *want, "with checks");
 
-  // Variants that the formula would not choose: made-up times choose at random.
+  // Variants that the formula would not choose: fake times choose at random.
   for (uint32_t seed : {1u, 2u}) {
     CostDatabase costs("");
     Tuner tuner = random_tuner(costs, seed);
@@ -85,7 +84,7 @@ TEST_P(HalideKernels, AgreesWithReference) {
     tuned.tuner = &tuner;
     loaded = LoadedRegion::make(*graph, tuned, {});
     ASSERT_TRUE(loaded) << loaded.error().message;
-    expect_equal((*loaded)->run_guarded(inputs, true), *want, "variants, guard page behind");
+    expect_equal((*loaded)->run_guarded(inputs, true), *want, "variants, guard page after");
     expect_equal((*loaded)->run_guarded(inputs, false), *want, "variants, guard page before");
     ThreadPool threads(static_cast<int>(seed));
     expect_equal((*loaded)->run(inputs, &threads), *want, "variants, threads");
@@ -100,7 +99,7 @@ TEST_P(HalideKernels, AgreesWithReference) {
 INSTANTIATE_TEST_SUITE_P(Cases, HalideKernels, testing::ValuesIn(cases),
                          [](const auto& info) { return std::string(info.param.name); });
 
-/// The scores of an attention are in no tensor where nothing else reads them.
+/// The scores of an attention are in no tensor if nothing else reads them.
 TEST(HalideAttention, IsOneKernelWhereNothingElseReadsItsScores) {
   const struct {
     const char* output;
@@ -130,8 +129,7 @@ output %y
   }
 }
 
-/// Kernels that differ in numbers only are one where there are many; exponents and few numbers stay in the
-/// code.
+/// Many kernels that differ only in numbers become one; exponents and a few numbers stay in the code.
 TEST(HalideKernelsShared, ManyNumbersAreRead) {
   struct Case {
     const char* op;
@@ -170,7 +168,7 @@ TEST(HalideRegion, CountsKernelsWithAndWithoutTheGlue) {
   }
 }
 
-/// Two values that live at once and share bytes, a value read after another took its place: both are found.
+/// Two live values that share bytes, a value read after another took its place: both are found.
 TEST(HalideMemory, VerifierFindsWrongPlans) {
   Result<Graph> region = make_graph(R"(graph "two" opsets {"": 18}
 input %x : f32[64]
@@ -192,7 +190,7 @@ output %d)");
   int wrong = 0;
   for (size_t c = 0; c + 1 < calls.size(); ++c) {
     halide::MemoryPlan moved = plan;
-    // Every value goes to the place of the first.
+    // Every value gets the place of the first.
     for (size_t later = c; later < calls.size(); ++later)
       for (halide::Place& place : moved.places[later])
         if (place.where == halide::Where::workspace) place.offset = 0;
@@ -211,7 +209,7 @@ input %wr : f32[1,20,5]
 %y = LSTM(%x, %w, %wr) {hidden_size=5, direction="reverse"}
 output %y)";
 
-/// A step more than there is memory for.
+/// One step more than there is memory for.
 TEST(HalideMemory, VerifierFindsRecurrenceThatRunsTooFar) {
   Result<Graph> region = make_graph(recurrent_text);
   ASSERT_TRUE(region) << region.error().message;
@@ -232,7 +230,7 @@ TEST(HalideMemory, VerifierFindsRecurrenceThatRunsTooFar) {
   EXPECT_NE(status.error().message.find("while it is repeated"), std::string::npos) << status.error().message;
 }
 
-/// What is loaded of a blob in guarded memory, with kernels that must not be called.
+/// A blob loaded from guarded memory, with kernels that must not be called.
 Result<std::unique_ptr<Executable>> load_blob(const std::string& blob, const std::vector<Tensor>& constants,
                                               size_t workspace_bytes) {
   std::shared_ptr<void> memory = guarded_memory(blob.size(), true);
@@ -247,7 +245,7 @@ Result<std::unique_ptr<Executable>> load_blob(const std::string& blob, const std
   return halide::load(context);
 }
 
-/// A buffer may move within its tensor only.
+/// A buffer may move only within its tensor.
 TEST(HalidePlan, StepsThatLeaveTheirTensorAreRefused) {
   Result<Graph> graph = make_graph(recurrent_text);
   ASSERT_TRUE(graph) << graph.error().message;
@@ -272,7 +270,7 @@ TEST(HalidePlan, StepsThatLeaveTheirTensorAreRefused) {
 }
 
 /// A plan whose bytes are damaged loads or is refused; its offsets never reach outside (load checks them),
-/// and loading reads nothing behind the blob.
+/// and loading reads nothing past the blob.
 TEST(HalidePlan, DamageNeverCrashesLoad) {
   for (const std::string& text :
        {std::string("graph \"case\" opsets {\"\": 18}\n") + cases[0].text, std::string(recurrent_text)}) {
@@ -300,7 +298,7 @@ struct Refusal {
   const char* because;
 };
 
-/// What the step kernels do not do is refused with a reason that a user can read.
+/// What the step kernels do not support is refused with a reason that a user can read.
 TEST(HalideRecurrent, RefusalsSayWhy) {
   constexpr Refusal refusals[] = {
       {"%y = LSTM(%x, %w, %wr) {hidden_size=5, clip=3.0}", "LSTM with clip"},

@@ -1,5 +1,5 @@
 // NaN, infinity, signed zeros, denormals and the numbers around which functions overflow, through the kernels
-// of the halide backend: as the reference kernels give, or C.
+// of the halide backend: the same results as from the reference kernels, or C.
 //
 // Covers: backends/halide/build/ build_elementwise.cc math.cc
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ constexpr float special[] = {infinity, -infinity, nan,     -nan,   0.0f,    -0.0
                              88.5f,    88.7f,     88.73f,  89.5f,  -89.5f,  -103,    -104.5f, 110,    -110,
                              1e10f,    -1e10f,    1e30f,   -1e30f, largest, -largest};
 
-/// Numbers differ by at most 8e-6 of themselves (without FMA exp(x) is off by 4e-8 x), by what is denormal,
+/// Numbers differ by at most 8e-6 of themselves (without FMA exp(x) is off by 4e-8 x), by a denormal number,
 /// or by `absolute`.
 void expect_same(std::span<const float> got, std::span<const float> want, std::span<const float> x,
                  double absolute, const std::string& what) {
@@ -108,7 +108,7 @@ TEST(HalideSpecialValues, OfUnaryOperators) {
   expect_calls(calls, 3e-7);
 }
 
-/// These reference kernels themselves round about numbers near one.
+/// These reference kernels themselves round near one.
 TEST(HalideSpecialValues, OfUnaryOperatorsWithParameters) {
   expect_calls({"Gelu(%x)", "Gelu(%x) {approximate=\"tanh\"}", "Elu(%x)", "Elu(%x) {alpha=0.5}",
                 "Celu(%x) {alpha=2.0}", "Selu(%x)", "LeakyRelu(%x) {alpha=0.2}", "Clip(%x, %low, %high)",
@@ -116,7 +116,7 @@ TEST(HalideSpecialValues, OfUnaryOperatorsWithParameters) {
                1e-6, "const %low : f32[] = {-1}\nconst %high : f32[] = {2}\n");
 }
 
-/// Their own functions of f64 are made of others.
+/// Their own f64 functions are composed of others.
 TEST(HalideSpecialValues, OfDoubles) {
   std::string text = fmt::format("input %x : f32[{}]\n%d = Cast(%x) {{to=11}}\n", count);
   std::vector<std::string> names{"Exp",  "Log",  "Sigmoid",   "Softplus", "Elu",
@@ -136,7 +136,7 @@ TEST(HalideSpecialValues, OfBinaryOperators) {
   expect_as_reference(text, {tensor_of(special, {1, count}), tensor_of(special, {count, 1})}, 0, names);
 }
 
-/// Powers that are no numbers or not of numbers.
+/// Powers that are NaN or infinite, or of such numbers.
 TEST(HalideSpecialValues, OfPowers) {
   const float some[] = {infinity, -infinity, nan,  0,     -0.0f, 1,  -1,  2,     -2,
                         3,        -3,        0.5f, -0.5f, 0.3f,  40, -41, 1e30f, -1e30f};
@@ -196,12 +196,12 @@ TEST(HalideSpecialValues, OfColumns) {
   expect_as_reference(text, {special_rows(6, 37)}, 1e-6, calls);
 }
 
-/// Sums of products, of which LLVM may assume that they are numbers, in registers before what follows.
+/// Sums of products, which LLVM may assume are numbers, in registers before what follows.
 TEST(HalideSpecialValues, OfWhatFollowsProducts) {
   for (const char* op : {"Relu", "Exp", "Log", "Tanh", "Erf", "Sigmoid", "Softplus", "Gelu", "HardSwish",
                          "Mish", "Elu", "LeakyRelu", "Softsign"}) {
-    const std::string names[] = {std::string(op) + " behind MatMul",
-                                 std::string(op) + " behind MatMul and Add"};
+    const std::string names[] = {std::string(op) + " after MatMul",
+                                 std::string(op) + " after MatMul and Add"};
     const std::string text = fmt::format(R"(input %x : f32[6,37]
 input %w_product : f32[37,19]
 input %w_bias : f32[19]
@@ -217,7 +217,7 @@ output %r1
   }
 }
 
-/// Rows of scores that are all masked, in part, or hold what is no number; values that are none.
+/// Rows of scores that are fully masked, partly masked, or hold NaN; values that are NaN.
 TEST(HalideSpecialValues, OfAttention) {
   constexpr int64_t rows = 8, keys = 37, depth = 3, channels = 5;
   std::vector<Tensor> inputs{tensor_of(std::vector<float>(rows * keys, 0), {rows, keys}),
@@ -254,7 +254,7 @@ TEST(HalideSpecialValues, OfWhatFollowsConvolutions) {
   Tensor x = random_tensor(DType::f32, {1, 3, 9, 9}, 5);
   x.as<float>()[100] = nan, x.as<float>()[7] = infinity;
   for (const char* op : {"Relu", "Sigmoid", "Tanh", "HardSwish"}) {
-    const std::string names[] = {std::string(op) + " behind Conv"};
+    const std::string names[] = {std::string(op) + " after Conv"};
     const std::string text = fmt::format(R"(input %x : f32[1,3,9,9]
 input %w : f32[16,3,3,3]
 input %w_bias : f32[16]
@@ -267,7 +267,7 @@ output %r
   }
 }
 
-/// NaN of one step stays, as it does in the state of the standard.
+/// NaN of one step stays, as ONNX requires of the state.
 TEST(HalideSpecialValues, OfRecurrentSteps) {
   Tensor x = random_tensor(DType::f32, {5, 4, 3}, 5);
   x.as<float>()[2 * 12] = nan;

@@ -1,6 +1,6 @@
 // Every step of the halide backend on small regions: tests/cases/halide_<step>/*.case holds a region of ONNX
-// operators and what the step makes of it, on two threads of an x86-64-v3. After a change that is meant,
-// scripts/update_cases.py writes the new answers.
+// operators and the step's result, on two threads of an x86-64-v3. After an intended change,
+// scripts/update_cases.py writes the new results.
 //
 // Covers: backends/halide/ compile_region.cc
 // backends/halide/canonicalize/ canonicalize.cc simplify.cc
@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::string_view prefix = "halide_";
 
-/// What the step prints. No code is made where the step comes before that.
+/// What the step prints. No code is generated if the step comes before that.
 Result<std::string> run_step(const std::string& step, const std::string& text) {
   const Graph region = TRY(make_graph(text));
   std::optional<std::string> printed;
@@ -38,7 +38,7 @@ Result<std::string> run_step(const std::string& step, const std::string& text) {
 
 class HalideStep : public testing::TestWithParam<std::filesystem::path> {};
 
-TEST_P(HalideStep, GivesItsAnswer) {
+TEST_P(HalideStep, GivesItsResult) {
   CaseFile file = read_case(GetParam());
   const Result<std::string> got = run_step(file.pass().substr(prefix.size()), file.section("input"));
   if (std::getenv("INTARSIA_UPDATE_CASES") != nullptr) {

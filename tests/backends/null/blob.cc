@@ -1,4 +1,5 @@
-// What the null backend, which others are begun from, writes its run half reads; no other bytes.
+// The run half of the null backend, the template for others, reads what its compile half writes; no other
+// bytes.
 //
 // Covers: backends/null/ load.cc target.cc
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Finding ONNX Runtime, and what is said when it is not there.
+// Finding ONNX Runtime, and the error if it is not there.
 //
 // Covers: backends/onnxruntime/ ort_library.cc
 // src/base/ foreign_library.cc
@@ -18,16 +18,16 @@ TEST(OnnxRuntimeLibrary, IsFoundInTheBuildTree) {
   const auto library = Library::get();
   ASSERT_TRUE(library) << library.error().message;
   EXPECT_TRUE((*library)->version().starts_with("1."));
-  EXPECT_EQ(*Library::get(), *library);  // once a process
+  EXPECT_EQ(*Library::get(), *library);  // once per process
 }
 
-TEST(OnnxRuntimeLibrary, AbsenceNamesWhatWasSoughtAndTheRemedy) {
+TEST(OnnxRuntimeLibrary, AbsenceNamesWhatWasSearchedAndTheRemedy) {
   EXPECT_EQ(error_of({.given = {}, .loaded_name = {}, .patterns = {"/nowhere/libonnxruntime.so.*"}}),
-            "ONNX Runtime not found; sought: /nowhere/libonnxruntime.so.*: no such file; install "
+            "ONNX Runtime not found; searched: /nowhere/libonnxruntime.so.*: no such file; install "
             "ONNX Runtime (pip install onnxruntime) or set INTARSIA_ONNXRUNTIME to its libonnxruntime.so");
 }
 
-TEST(OnnxRuntimeLibrary, AWrongPathOfTheUserIsNotPassedOver) {
+TEST(OnnxRuntimeLibrary, AWrongUserPathIsAnError) {
   const std::string message =
       error_of({.given = "/nowhere/x.so", .loaded_name = "libonnxruntime.so.1", .patterns = {}});
   EXPECT_TRUE(

@@ -63,7 +63,7 @@ TEST(OpaqueValues, SequencesPassBetweenRegions) {
   ASSERT_TRUE(second) << error_of(second);
 
   Tensor x = floats({2}, {1, 2});
-  std::vector<Output> made{late()};
+  std::vector<Output> made{dynamic_output()};
   Status ran = run_region(**first, {as_input(x), as_input(floats({1}, {3}))}, made);
   ASSERT_TRUE(ran) << error_of(ran);
   ASSERT_NE(made[0].owner, nullptr);

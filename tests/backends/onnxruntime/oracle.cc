@@ -15,7 +15,7 @@ namespace {
 
 using namespace test;
 
-/// A model file in the test's folder, removed afterwards.
+/// A model file in the test's folder, removed afterward.
 struct ModelFile {
   std::string path = ::testing::TempDir() + "onnxruntime_oracle_" + std::to_string(getpid()) + ".onnx";
   explicit ModelFile(const Graph& graph) {

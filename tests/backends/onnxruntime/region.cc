@@ -32,8 +32,8 @@ TEST(OnnxRuntimeRegion, RunsAndWritesInPlace) {
   EXPECT_EQ(y, floats({2, 2}, {2, 3, 4, 5}));
 }
 
-// The input's own address reaches the operator: Shape of a view that has no memory behind it would crash
-// otherwise, and a misaligned buffer must do.
+// The input's own address reaches the operator: otherwise Shape of a view without memory would
+// crash, and a misaligned buffer must work.
 TEST(OnnxRuntimeRegion, TakesUnalignedBuffers) {
   auto region = load_region(add_one(DType::f32, floats({1}, {1})));
   ASSERT_TRUE(region) << error_of(region);
@@ -47,13 +47,13 @@ TEST(OnnxRuntimeRegion, TakesUnalignedBuffers) {
   EXPECT_EQ(Tensor(y), floats({2, 2}, {2, 3, 4, 5}));
 }
 
-TEST(OnnxRuntimeRegion, AdoptsLateOutputs) {
+TEST(OnnxRuntimeRegion, AdoptsDynamicOutputs) {
   GraphMaker g;
   const ValueId x = g.input("x", tensor_type(DType::f32, Shape{4}));
   auto region = load_region(
       g.finish({g.node("NonZero", {x}, tensor_type(DType::i64, {Dim::number(1), Dim::unknown()}))}));
   ASSERT_TRUE(region) << error_of(region);
-  std::vector<Output> outputs{late()};
+  std::vector<Output> outputs{dynamic_output()};
   const Status ran = run_region(**region, {as_input(floats({4}, {0, 5, 0, 7}))}, outputs);
   ASSERT_TRUE(ran) << error_of(ran);
   ASSERT_NE(outputs[0].owner, nullptr);
@@ -99,7 +99,7 @@ TEST(OnnxRuntimeRegion, ConvertsStringsBothWays) {
   auto region = load_region(g.finish({y, z}));
   ASSERT_TRUE(region) << error_of(region);
   const Tensor fixed(DType::string, {2});
-  std::vector<Output> outputs{into(fixed), late()};
+  std::vector<Output> outputs{into(fixed), dynamic_output()};
   const std::string with_zero("c\0d", 3);
   const Status ran = run_region(**region, {as_input(strings({"ab", with_zero}))}, outputs);
   ASSERT_TRUE(ran) << error_of(ran);
@@ -150,7 +150,7 @@ TEST(OnnxRuntimeRegion, PackedIntegers) {
   }
 }
 
-// The library may drop or alias nodes that do nothing; the caller's buffers must be written all the same.
+// The library may drop or alias nodes that do nothing; the caller's buffers must be written anyway.
 TEST(OnnxRuntimeRegion, NodesThatDoNothingStillWrite) {
   GraphMaker g;
   const ValueType type = tensor_type(DType::f32, Shape{2});
@@ -229,7 +229,7 @@ Graph branch(const std::string& op) {
   return body;
 }
 
-TEST(OnnxRuntimeRegion, SubGraphsReadOuterValuesByName) {
+TEST(OnnxRuntimeRegion, SubgraphsReadOuterValuesByName) {
   for (bool is_constant : {false, true}) {
     GraphMaker g;
     const ValueId condition = g.input("condition", tensor_type(DType::boolean, Shape{}));
@@ -324,7 +324,7 @@ TEST(OnnxRuntimeTarget, RefusesDTypesWithoutAKernel) {
 TEST(OnnxRuntimeTarget, AsksWithTheProducersOfUnknownTypes) {
   GraphMaker g;
   const ValueId x = g.input("x", tensor_type(DType::f32, Shape{2}));
-  const ValueId y = g.node("Relu", {x}, {});  // nobody inferred its type
+  const ValueId y = g.node("Relu", {x}, {});  // its type was not inferred
   const ValueId z = g.node("Neg", {y}, {});
   const Support support = make_onnxruntime_target()->supports(g.finish({z}), NodeId{1});
   EXPECT_TRUE(support.yes) << support.because;

@@ -3,9 +3,9 @@
 //   node_cases [--filter SUBSTRING] [--quiet] FOLDER...
 //
 // A FOLDER holds model.onnx and test_data_set_N/{input,output}_N.pb, or folders that do (see
-// tests/support/dump_node_cases.py). Each case is checked node by node: the rule's types must agree with what
-// the kernel gives, and the graph's outputs with the files. Prints PASS, FAIL or UNSUPPORTED and the name,
-// one line a case; --quiet leaves the passes out. The exit status is 1 when a case failed, or none passed.
+// tests/support/dump_node_cases.py). Each case is checked node by node: the rule's types must agree with the
+// kernel's outputs, and the graph's outputs with the files. Prints PASS, FAIL or UNSUPPORTED and the name,
+// one line per case; --quiet omits the passes. The exit status is 1 if a case failed, or none passed.
 //
 // Covers: backends/reference/ kernel_call.cc
 // src/graph/ op_table.cc shape_context.cc shape_rules.cc
@@ -45,7 +45,7 @@ struct Tolerance {
 };
 
 // The expected outputs were computed with a rounding after every step, ours with one at the end: two units in
-// the last place (of 2^-10 and 2^-7 relative at the most) are no difference.
+// the last place (of 2^-10 and 2^-7 relative at most) do not count as a difference.
 Tolerance tolerance_of(DType dtype) {
   Tolerance tolerance;
   if (dtype == DType::f16) tolerance.relative = 0x1p-9;
@@ -105,7 +105,7 @@ class Run {
 
   Outcome feed(const fs::path& data) {
     for (size_t i = 0; i < graph_.inputs.size(); ++i) {
-      if (graph_.value(graph_.inputs[i]).type.opaque) return unsupported("an input is no tensor");
+      if (graph_.value(graph_.inputs[i]).type.opaque) return unsupported("an input is not a tensor");
       Result<Tensor> tensor = read_onnx_tensor_file(data / fmt::format("input_{}.pb", i));
       if (!tensor) return unsupported(tensor.error().message);
       values_[index(graph_.inputs[i])] = *tensor;
@@ -150,7 +150,7 @@ class Run {
     const reference::Kernel kernel = reference::find_kernel(node.domain, node.op);
     if (kernel == nullptr) return unsupported("no kernel");
     for (const Attributes::Entry& attribute : node.attributes) {
-      if (std::holds_alternative<EncodedAttribute>(attribute.value)) return unsupported("has a sub-graph");
+      if (std::holds_alternative<EncodedAttribute>(attribute.value)) return unsupported("has a subgraph");
     }
     // Without its input training_mode Dropout only copies.
     const bool draws = !info->deterministic && !(node.op == "Dropout" && node.inputs.size() < 3);

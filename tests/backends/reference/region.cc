@@ -1,5 +1,5 @@
-// Regions of the reference backend: planned and late values, outputs in place, damaged blobs, errors that
-// name.
+// Regions of the reference backend: planned and dynamically shaped values, outputs in place, damaged blobs,
+// errors that name the culprit.
 //
 // Covers: backends/reference/ decode_plan.cc encode_plan.cc evaluate.cc load.cc plan_executable.cc
 // plan_region.cc target.cc
@@ -23,7 +23,7 @@ Tensor floats(Shape shape, std::vector<float> items) {
   return tensor;
 }
 
-/// z = relu(x + k) and, when `size` is not a number, with intermediates that are made while running.
+/// z = relu(x + k) and, when `size` is not a number, with intermediates that are allocated while running.
 Graph add_relu(Dim size) {
   Graph graph{.name = "region", .opsets = {{"", opset}}};
   const ValueId x = graph.add_value("x", f32({size}));
@@ -73,7 +73,7 @@ TEST(ReferenceRegion, PlansWhatHasASizeAndWritesInPlace) {
   EXPECT_EQ(z, floats({3}, {0, 0, 1}));
 }
 
-TEST(ReferenceRegion, MakesWhatHasNone) {
+TEST(ReferenceRegion, AllocatesWhatHasNoSize) {
   const auto loaded = load(add_relu(Dim::named("n")));
   EXPECT_EQ(loaded->compiled.workspace_bytes, 0u);
   for (int64_t n : {1, 4}) {
@@ -106,7 +106,7 @@ TEST(ReferenceRegion, AWrongSizeNamesTheNode) {
   std::vector<Output> outputs{{z.view(), nullptr, false}};
   const Status ran = run(*loaded, {{x.view(), nullptr}}, outputs);
   ASSERT_FALSE(ran);
-  EXPECT_EQ(ran.error().message, "node 'add' (Add): output 0 is f32 2, planned was f32 3");
+  EXPECT_EQ(ran.error().message, "node 'add' (Add): output 0 is f32 2, planned as f32 3");
 }
 
 TEST(ReferenceRegion, PlansSurviveTheirBlob) {
@@ -194,7 +194,7 @@ TEST(ReferenceTarget, SaysWhyNot) {
   graph.nodes[0].op = "Frobnicate";
   EXPECT_EQ(target->supports(graph, NodeId{0}).because, "no reference kernel for Frobnicate");
   graph.values[3].type.opaque = true;
-  EXPECT_EQ(target->supports(graph, NodeId{1}).because, "value 'z' is no tensor");
+  EXPECT_EQ(target->supports(graph, NodeId{1}).because, "value 'z' is not a tensor");
 }
 
 TEST(EvaluateNode, GivesTheOutputs) {

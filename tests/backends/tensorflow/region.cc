@@ -39,10 +39,10 @@ Result<std::unique_ptr<LoadedRegion>> load(const Graph& graph, int threads = 1) 
   return load_region(*TRY(make_tensorflow_target({})), tensorflow_run_backend(), graph, threads);
 }
 
-/// What a region makes of inputs, each output in memory of its own or TensorFlow's.
+/// A region's outputs for inputs, each in separate memory or TensorFlow's.
 Result<std::vector<Tensor>> run_late(const LoadedRegion& region, std::vector<Input> inputs,
                                      size_t count = 1) {
-  std::vector<Output> outputs(count, late());
+  std::vector<Output> outputs(count, dynamic_output());
   TRY(run_region(region, std::move(inputs), outputs));
   std::vector<Tensor> tensors;
   for (const Output& output : outputs) tensors.emplace_back(output.tensor, output.owner);
@@ -77,10 +77,10 @@ TEST(TensorFlowRegion, AdoptsWhatTensorFlowMade) {
   EXPECT_NE((*out)[0].data(), in.data());
   (*region)->executable.reset();  // the outputs outlive their session
   EXPECT_EQ((*out)[0], floats({4}, {-1, 2, -3, 4}));
-  EXPECT_EQ(in, floats({4}, {1, -2, 3, -4}));  // TensorFlow did not reuse memory that is the caller's
+  EXPECT_EQ(in, floats({4}, {1, -2, 3, -4}));  // TensorFlow did not reuse the caller's memory
 }
 
-/// TensorFlow gives back the address that it was fed, so it read the caller's memory itself.
+/// TensorFlow returns the address that it was fed, so it read the caller's memory itself.
 TEST(TensorFlowRegion, InputsAreReadInPlace) {
   const tf::Library& library = **tf::Library::get();
   const auto written = tf::write_graph_def(one_node("Identity", DType::f32, {4}));
@@ -98,8 +98,8 @@ TEST(TensorFlowRegion, InputsAreReadInPlace) {
   EXPECT_EQ(library.api().tensor_data(owned.get()), x.data());
 }
 
-/// What TensorFlow was fed and gives back, whole or in part, is the caller's memory: the output gets memory
-/// of its own.
+/// What TensorFlow was fed and returns, whole or in part, is the caller's memory: the output gets its own
+/// memory.
 TEST(TensorFlowRegion, WhatPassesThroughIsCopied) {
   Maker g;
   const ValueType type = tensor_type(DType::f32, Shape{2, 16});
@@ -118,14 +118,14 @@ TEST(TensorFlowRegion, WhatPassesThroughIsCopied) {
   auto out = run_late(**region, {as_input(in)}, 4);
   ASSERT_TRUE(out) << error_of(out);
   const Tensor want(in.view());
-  std::ranges::fill(in.as<float>(), -1.0f);  // the caller's to do as soon as the call is over
+  std::ranges::fill(in.as<float>(), -1.0f);  // allowed as soon as the call is over
   EXPECT_EQ((*out)[0], want);
   EXPECT_EQ((*out)[3], want);
   for (size_t i = 0; i < 32; ++i) EXPECT_EQ((*out)[1].as<float>()[i], static_cast<float>(i));
   for (size_t i = 0; i < 16; ++i) EXPECT_EQ((*out)[2].as<float>()[i], static_cast<float>(16 + i));
 }
 
-TEST(TensorFlowRegion, WritesTheCallersBuffersAlsoUnaligned) {
+TEST(TensorFlowRegion, WritesTheCallersBuffersEvenUnaligned) {
   auto region = load(add_one());
   ASSERT_TRUE(region) << error_of(region);
   const Tensor memory(DType::f32, {16});
@@ -148,7 +148,7 @@ TEST(TensorFlowRegion, ConvertsStringsBothWays) {
   ASSERT_TRUE(region) << error_of(region);
   const std::string with_zero("c\0d", 3), longer(100, 'e');
   const Tensor in = strings({"", with_zero, longer}), fixed(DType::string, {3});
-  std::vector<Output> outputs{into(fixed), late()};
+  std::vector<Output> outputs{into(fixed), dynamic_output()};
   const Status ran = run_region(**region, {as_input(in)}, outputs);
   ASSERT_TRUE(ran) << error_of(ran);
   EXPECT_EQ(fixed, strings({"", std::string("C\0D", 3), std::string(100, 'E')}));
@@ -251,7 +251,7 @@ TEST(TensorFlowRegion, TablesAreFilledOnceAndTheirExecutablesOwn) {
   const Graph graph = look_up({"a", "b"}, {10, 20});
   const auto written = tf::write_graph_def(graph);
   ASSERT_TRUE(written) << error_of(written);
-  EXPECT_EQ(written->initialisers.size(), 1u);
+  EXPECT_EQ(written->initializers.size(), 1u);
   auto first = load(graph), second = load(look_up({"b", "c"}, {77, 88}));  // tables of one name
   ASSERT_TRUE(first) << error_of(first);
   ASSERT_TRUE(second) << error_of(second);
@@ -269,7 +269,7 @@ tensorflow::NodeDef inner_node(std::string name, std::string op, std::vector<std
   return {std::move(name), std::move(op), {}, std::move(inputs), types({{"T", dtype}})};
 }
 
-/// `while (i < n) { i += 1; s *= w }` from i = 0 on: {i, w, s, n} after the last turn.
+/// `while (i < n) { i += 1; s *= w }` from i = 0 on: {i, w, s, n} after the last iteration.
 Graph make_loop(const Tensor& w, const Tensor& n) {
   const int32_t i32 = data_type_of(DType::i32), f32 = data_type_of(DType::f32);
   const std::vector<tensorflow::ArgDef> arguments{
@@ -307,7 +307,7 @@ Graph make_loop(const Tensor& w, const Tensor& n) {
                                {scalar, vector, vector, scalar}, attributes));
 }
 
-/// Constants of a loop stay out of its turns, and all its outputs are there.
+/// Constants of a loop stay out of its iterations, and all its outputs are there.
 TEST(TensorFlowRegion, LoopsCarryNoConstants) {
   const auto number = [](int32_t value) { return make_tensor<int32_t>(DType::i32, {}, {value}); };
   const Graph graph = make_loop(floats({2}, {2, 3}), number(3));
@@ -319,7 +319,7 @@ TEST(TensorFlowRegion, LoopsCarryNoConstants) {
   ASSERT_NE(loop, read->nodes.end());
   EXPECT_EQ(tensorflow::get_types(loop->attributes, "T"),
             (std::vector<int32_t>{3, 20, 1}));  // i, the variable w, s
-  EXPECT_EQ(written->initialisers.size(), 1u);
+  EXPECT_EQ(written->initializers.size(), 1u);
   auto region = load(graph),
        other = load(make_loop(floats({2}, {1, 10}), number(2)));  // variables of one name
   ASSERT_TRUE(region) << error_of(region);
@@ -376,12 +376,13 @@ TEST(TensorFlowTarget, RefusesWhatTensorFlowLacks) {
   const auto target = make_tensorflow_target({});
   ASSERT_TRUE(target) << error_of(target);
   EXPECT_EQ((*target)->supports(graph, NodeId{0}).because,
-            "TensorFlow has no operator Frobnicate; if it is your own, give its library with --op-library");
+            "TensorFlow has no operator Frobnicate; if it is a custom operator, give its library with "
+            "--op-library");
   EXPECT_NE(error_of((*target)->compile(graph, {})).find("Frobnicate"), std::string::npos);
   EXPECT_NE(error_of(make_tensorflow_target({"/nowhere/ops.so"})).find("/nowhere/ops.so"), std::string::npos);
 }
 
-/// Rows of a dense tensor made of a ragged one with this partition.
+/// Rows of a dense tensor converted from a ragged one with this partition.
 TEST(InferTypes, RowsOfRaggedTensorsAreThoseOfTheirPartition) {
   const Tensor count = make_tensor<int64_t>(DType::i64, {}, {4});
   for (const bool is_count : {false, true}) {
@@ -406,15 +407,15 @@ TEST(InferTypes, RowsOfRaggedTensorsAreThoseOfTheirPartition) {
   }
 }
 
-/// Loads the bytes and, if they make a region, runs it: whatever comes of it, the process lives on.
+/// Loads the bytes and, if they are a region, runs it: whatever happens, the process survives.
 void try_blob(const std::string& blob, const std::vector<TensorView>& constants,
               const std::vector<Input>& inputs, size_t outputs) {
   const auto executable =
       tensorflow_run_backend().load({std::as_bytes(std::span(blob)), constants, nullptr, {}, 1});
   if (!executable) return;
-  for (const bool is_late : {true, false}) {
+  for (const bool is_dynamic : {true, false}) {
     const Tensor fixed(DType::f32, {2, 2});
-    std::vector<Output> results(outputs, is_late ? late() : into(fixed));
+    std::vector<Output> results(outputs, is_dynamic ? dynamic_output() : into(fixed));
     RunContext context;
     context.inputs = inputs;
     context.outputs = results;

@@ -1,6 +1,6 @@
-// Reductions over some axes with the elementwise operators around them (Softmax, the normalisations, means):
-// a row is all that is reduced together. What a row needs more than once stays in a small buffer while the
-// row is computed.
+// Reductions over some axes with the elementwise operators around them (Softmax, the normalizations, means):
+// a row is everything that is reduced together. What a row needs more than once stays in a small buffer while
+// the row is computed.
 #include <algorithm>
 #include <map>
 #include <ranges>
@@ -14,11 +14,11 @@ namespace {
 using Halide::TailStrategy;
 using Halide::VarOrRVar;
 
-class RowsBuilder {
+class ReductionBuilder {
  public:
-  explicit RowsBuilder(KernelBuilder& b) : b_(b) {
+  explicit ReductionBuilder(KernelBuilder& b) : b_(b) {
     for (const Node& node : b.body().nodes)
-      if (form_of(node) == Form::rows) {
+      if (form_of(node) == Form::reduction) {
         full_ = b.shape(node.inputs[0]);
         for (int64_t axis : reduced_axes(node)) reduced_axes_.push_back(static_cast<size_t>(axis));
         break;
@@ -32,7 +32,7 @@ class RowsBuilder {
 
   BuiltKernel build() {
     for (const Node& node : b_.body().nodes)
-      form_of(node) == Form::rows ? add_reduction(node) : add_elementwise(node);
+      form_of(node) == Form::reduction ? add_reduction(node) : add_elementwise(node);
     out_ = Func("out");
     Exprs index = to_exprs(vars_);
     out_(vars_) = stored(b_.broadcast_at(b_.body().outputs[0], index));
@@ -72,7 +72,7 @@ class RowsBuilder {
     Expr value = build_elementwise(node, inputs, b_.type(out));
     bool full = shape == full_;
     Func f(full ? "full" : "reduced");
-    // A value of one element a row has no place along the reduced axes.
+    // A value of one element per row has no index along the reduced axes.
     if (full)
       f(vars_) = value;
     else
@@ -138,7 +138,7 @@ class RowsBuilder {
   }
 
   /// Ranges of the reduced axes, the last one innermost, without the lane axis when lanes run along it. They
-  /// are made in the order in which they run: loops of a strict maximum cannot be exchanged later.
+  /// are created in the order in which they run: loops of a strict maximum cannot be interchanged later.
   Halide::Region row_region(bool without_lanes) const {
     Halide::Region region;
     for (size_t axis : std::views::reverse(reduced_axes_))
@@ -185,8 +185,8 @@ class RowsBuilder {
       Halide::Region left = row_region(true);
       left.insert(left.begin(), {as_int(rounds * width), as_int(extent % width)});
       RDom tail(left, "tail");
-      // Halide computes in the order of names: behind `folded` it would take over that one's memory, and each
-      // element would go through a vector.
+      // Halide computes in the order of names: after `folded` it would take over the memory of `folded`, and
+      // each element would go through a vector.
       Func rest("elements_left");
       rest(kept_) = identity;
       rest(kept_) = combine(node, rest(kept_), from.at(row_index(tail, 1, tail[0])));
@@ -271,7 +271,7 @@ class RowsBuilder {
     parallelize(outer);
   }
 
-  /// The lane axis lies innermost in a row's buffer.
+  /// The lane axis is innermost in a row's buffer.
   Func store_lanes_innermost(Func f) const {
     std::vector<Var> order{vars_[lane_axis_]};
     for (size_t i = vars_.size(); i-- > 0;)
@@ -304,7 +304,7 @@ class RowsBuilder {
   size_t lane_axis_ = 0;
   bool lanes_in_row_ = false;
   Func out_;
-  std::vector<Func> value_funcs_;  // one element a row
+  std::vector<Func> value_funcs_;  // one element per row
   std::vector<Func> partial_funcs_;
   std::vector<Func> row_funcs_;   // a whole row
   std::vector<Func> vectorized_;  // of value_funcs_, along the kept lane axis
@@ -312,6 +312,6 @@ class RowsBuilder {
 
 }  // namespace
 
-BuiltKernel build_rows(KernelBuilder& builder) { return RowsBuilder(builder).build(); }
+BuiltKernel build_reduction(KernelBuilder& builder) { return ReductionBuilder(builder).build(); }
 
 }  // namespace intarsia::halide

@@ -1,4 +1,4 @@
-// Reductions and what is made of them: Softmax and the normalisations fall apart into reductions and
+// Reductions and operators made of them: Softmax and the normalizations decompose into reductions and
 // elementwise operators, which fuse into one kernel again.
 #include <algorithm>
 #include <array>
@@ -25,8 +25,8 @@ ValueId reduce(Rewriter& r, CoreOp op, ValueId x, const Axes& axes, bool skip_na
   return r.emit(op, {x}, r.dtype(x), shape, ReductionAttributes{axes, skip_nan});
 }
 
-/// The largest number of each row, which may pass over NaN: its elements less the largest are NaN again. To
-/// look for NaN makes a Softmax slower by a third.
+/// The largest number of each row, which may skip NaN: a NaN minus the largest is NaN again. Checking for NaN
+/// makes a Softmax slower by a third.
 ValueId largest_number(Rewriter& r, ValueId x, const Axes& axes) {
   return reduce(r, CoreOp::reduce_max, x, axes, true);
 }
@@ -103,13 +103,13 @@ Status softmax(Rewriter& r) {
   return {};
 }
 
-/// (x - mean) / sqrt(variance + epsilon), or x / sqrt(mean of squares + epsilon) when not centred.
-ValueId normalize(Rewriter& r, ValueId x, const Axes& axes, double epsilon, bool centred) {
-  if (centred) x = apply(r, CoreOp::sub, {x, reduce(r, CoreOp::reduce_mean, x, axes)});
+/// (x - mean) / sqrt(variance + epsilon), or x / sqrt(mean of squares + epsilon) when not centered.
+ValueId normalize(Rewriter& r, ValueId x, const Axes& axes, double epsilon, bool centered) {
+  if (centered) x = apply(r, CoreOp::sub, {x, reduce(r, CoreOp::reduce_mean, x, axes)});
   ValueId variance = reduce(r, CoreOp::reduce_mean, apply(r, CoreOp::mul, {x, x}), axes);
-  ValueId spread =
+  ValueId deviation =
       apply(r, CoreOp::sqrt, {apply(r, CoreOp::add, {variance, r.add_scalar(epsilon, r.dtype(x))})});
-  return apply(r, CoreOp::mul, {x, apply(r, CoreOp::reciprocal, {spread})});
+  return apply(r, CoreOp::mul, {x, apply(r, CoreOp::reciprocal, {deviation})});
 }
 
 ValueId scale_and_shift(Rewriter& r, ValueId x, ValueId scale, ValueId shift) {
@@ -164,10 +164,10 @@ Status mean_variance_normalization(Rewriter& r) {
   Axes axes = r.attributes().get_ints("axes", {0, 2, 3});
   for (int64_t& axis : axes) axis = TRY(r.axis(axis, r.rank(r.in(0))));
   ValueId x = apply(r, CoreOp::sub, {r.in(0), reduce(r, CoreOp::reduce_mean, r.in(0), axes)});
-  ValueId spread =
+  ValueId deviation =
       apply(r, CoreOp::sqrt, {reduce(r, CoreOp::reduce_mean, apply(r, CoreOp::mul, {x, x}), axes)});
-  r.set_output(0,
-               apply(r, CoreOp::div, {x, apply(r, CoreOp::add, {spread, r.add_scalar(1e-9, r.dtype(x))})}));
+  r.set_output(
+      0, apply(r, CoreOp::div, {x, apply(r, CoreOp::add, {deviation, r.add_scalar(1e-9, r.dtype(x))})}));
   return {};
 }
 
@@ -178,7 +178,7 @@ Result<std::pair<ValueId, ValueId>> batch_vectors(Rewriter& r, double epsilon) {
   for (size_t i = 1; i < 5; ++i) {
     const Tensor* tensor = r.constant(r.in(i));
     if (!tensor || tensor->dtype() != DType::f32 || tensor->shape() != scale.shape())
-      return fail("BatchNormalization with statistics that are no f32 constants is not supported");
+      return fail("BatchNormalization with statistics that are not f32 constants is not supported");
   }
   auto given = [&](size_t i) { return r.constant(r.in(i))->as<float>(); };
   for (size_t c = 0; c < scale.as<float>().size(); ++c) {
@@ -227,7 +227,7 @@ Status cum_sum(Rewriter& r) {
   return {};
 }
 
-constexpr std::array rows_rule_list = std::to_array<RuleEntry>({
+constexpr std::array reduction_rule_list = std::to_array<RuleEntry>({
     {"ReduceSum", reduce_rule},
     {"ReduceMean", reduce_rule},
     {"ReduceMax", reduce_rule},
@@ -254,6 +254,6 @@ constexpr std::array rows_rule_list = std::to_array<RuleEntry>({
 
 }  // namespace
 
-std::span<const RuleEntry> row_rules() { return rows_rule_list; }
+std::span<const RuleEntry> reduction_rules() { return reduction_rule_list; }
 
 }  // namespace intarsia::halide
