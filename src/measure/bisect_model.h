@@ -8,7 +8,7 @@ namespace intarsia {
 struct BadNode {
   std::string name;  // of the first node, in the model's order, whose value is wrong; of a node without a
                      // name its output's
-  std::string why;  // how its value differs
+  std::string why;   // how its value differs
   /// The values right before it are correct, too. False: the nodes after `after` are correct while their
   /// values are outputs of the program, and wrong only when fused.
   bool exact = true;

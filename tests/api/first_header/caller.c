@@ -23,11 +23,11 @@ static void check(intarsia_error* error) {
   memset(name.guard, 0xa5, 64);      \
   name.is.struct_size = sizeof(type)
 
-#define LEFT_ALONE(name)                                                   \
-  for (int at = 0; at < 64; ++at)                                          \
-    if (name.guard[at] != 0xa5) {                                          \
+#define LEFT_ALONE(name)                                                 \
+  for (int at = 0; at < 64; ++at)                                        \
+    if (name.guard[at] != 0xa5) {                                        \
       fprintf(stderr, "%s: written past its end, byte %d\n", #name, at); \
-      exit(1);                                                             \
+      exit(1);                                                           \
     }
 
 static void compile(const char* model, const char* program) {
