@@ -1,12 +1,16 @@
 # make demo   everything a fresh Debian 12 machine needs, then: compile a real model, run it, check it, draw it
 # make test   the same setup, then every test
 # make bench  the measurements of docs/performance.md and docs/gaps.md
-.PHONY: demo test bench configure build models setup clean
+.PHONY: demo test soak bench tools setup configure build models program demo-models clean
 
-setup:
+# What compiling needs, and then all the rest.
+tools:
+	@scripts/setup.sh build
+
+setup: tools
 	@scripts/setup.sh
 
-configure: setup
+configure: tools
 	@cmake --preset release >build/configure.log || { tail -20 build/configure.log >&2; exit 1; }
 
 build: configure
@@ -18,12 +22,22 @@ models: setup
 	@build/venv/bin/python scripts/make_tensorflow_models.py
 
 # The command, its libraries and the Python package, without tests and benchmarks.
-demo: configure
+program: configure
 	@cmake --build --preset release --target intarsia_cli _intarsia
+
+demo-models: setup
+	@scripts/demo_models.sh
+
+# Wheels are installed and models are made while the program compiles.
+demo:
+	@$(MAKE) --no-print-directory -j2 program demo-models
 	@scripts/demo.sh
 
 test: build models
 	@scripts/test.sh
+
+soak: build models
+	@build/venv/bin/python scripts/soak.py
 
 bench: build models
 	@scripts/bench.sh

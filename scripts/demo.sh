@@ -1,15 +1,10 @@
 #!/bin/sh
-# Compiles a real model for two devices, runs it, checks it, and draws its partition: build/demo/. Makes the models that
-# README.md names.
+# Compiles a real model for two devices, runs it, checks it, and draws its partition: build/demo/.
 set -eu
 cd "$(dirname "$0")/.."
 intarsia=build/bin/intarsia
 out=build/demo
 mkdir -p $out
-
-echo "demo: ResNet50 as ONNX and a detector's head as a SavedModel, made with seeded weights"
-build/venv/bin/python scripts/make_models.py --only resnet50
-build/venv/bin/python scripts/make_tensorflow_models.py detector_head
 
 echo "demo: compile ResNet50, with one of its four stages on a second device"
 $intarsia compile build/models/resnet50.onnx -o $out/resnet50.so -d cpu,accel=sim:0 --pin '*conv3_block*=halide@accel'

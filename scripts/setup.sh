@@ -1,11 +1,14 @@
 #!/bin/sh
 # Prepares a Debian 12 machine: the packages of packages.txt, and build/venv with the wheels that requirements.txt and
-# constraints.txt pin. Does nothing if everything is there. PYTHON=... names the Python to use instead of the first python3.
+# constraints.txt pin. Does nothing when all is there. PYTHON=... names the Python to use instead of the first python3.
+#   scripts/setup.sh           everything
+#   scripts/setup.sh build     only what compiling needs; the rest can be installed meanwhile
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd -P)
 venv=$root/build/venv
 stamp=$root/build/venv.stamp
+build_stamp=$root/build/venv-build.stamp
 log=$root/build/setup.log
 
 fail() {
@@ -68,24 +71,33 @@ fingerprint() {
     cat "$root/requirements.txt" "$root/constraints.txt" | sha256sum
 }
 
-install_wheels() {
-    wanted=$(fingerprint)
-    if [ -x "$venv/bin/python" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; then
-        return
-    fi
-    rm -f "$stamp"
+make_venv() {
     if ! grep -qs "^command = .* $venv\$" "$venv/pyvenv.cfg" || ! [ -x "$venv/bin/python" ]; then
         python=$(find_python)
         echo "setup: creating build/venv with $python"
         quietly "$python" -m venv --clear "$venv"
     fi
-    echo "setup: installing the wheels of requirements.txt"
-    quietly "$venv/bin/python" -m pip install --disable-pip-version-check --no-input \
-        -r "$root/requirements.txt" -c "$root/constraints.txt"
-    echo "$wanted" >"$stamp"
+}
+
+# install_wheels STAMP LABEL PIP-ARGUMENTS...: once for each fingerprint.
+install_wheels() {
+    wanted_stamp=$1
+    label=$2
+    shift 2
+    if [ -x "$venv/bin/python" ] && [ "$(cat "$wanted_stamp" 2>/dev/null)" = "$(fingerprint)" ]; then
+        return
+    fi
+    rm -f "$wanted_stamp"
+    make_venv
+    echo "setup: installing $label"
+    quietly "$venv/bin/python" -m pip install --disable-pip-version-check --no-input "$@" -c "$root/constraints.txt"
+    fingerprint >"$wanted_stamp"
 }
 
 mkdir -p "$root/build"
-: >"$log"
+: >>"$log"
 install_packages
-install_wheels
+install_wheels "$build_stamp" "the wheels that compiling needs" $(grep -E '^(halide|nanobind)==' "$root/requirements.txt")
+if [ "${1:-all}" != build ]; then
+    install_wheels "$stamp" "the wheels of requirements.txt" -r "$root/requirements.txt"
+fi

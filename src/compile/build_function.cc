@@ -122,15 +122,15 @@ class FunctionBuilder {
 
   /// A step comes after the steps that make what it reads.
   void order_steps() {
-    std::vector<int> maker(function_.values.size(), -1);
+    std::vector<int> producer(function_.values.size(), -1);
     for (size_t s = 0; s < function_.steps.size(); ++s) {
       fbs::StepT& step = *function_.steps[s];
       for (uint32_t input : step.inputs) {
-        if (maker[input] >= 0) step.after.push_back(static_cast<uint32_t>(maker[input]));
+        if (producer[input] >= 0) step.after.push_back(static_cast<uint32_t>(producer[input]));
       }
       std::ranges::sort(step.after);
       step.after.erase(std::ranges::unique(step.after).begin(), step.after.end());
-      for (uint32_t output : step.outputs) maker[output] = static_cast<int>(s);
+      for (uint32_t output : step.outputs) producer[output] = static_cast<int>(s);
     }
   }
 

@@ -28,10 +28,10 @@ std::string quote(const std::string& text) {
 class Picture {
  public:
   explicit Picture(const Explanation& explanation) : explanation_(explanation) {
-    const char* colours[] = {"#cfe8cf", "#cfdcf2", "#f6dfc4", "#ead2ea",
-                             "#f4f0c2", "#d0eeee", "#f2cccc", "#dddddd"};
+    const char* colors[] = {"#cfe8cf", "#cfdcf2", "#f6dfc4", "#ead2ea",
+                            "#f4f0c2", "#d0eeee", "#f2cccc", "#dddddd"};
     for (const ExplainedRegion& region : explanation.regions) {
-      colour_of_.try_emplace(region.target, colours[colour_of_.size() % std::size(colours)]);
+      color_of_.try_emplace(region.target, colors[color_of_.size() % std::size(colors)]);
     }
   }
 
@@ -66,15 +66,15 @@ class Picture {
   void draw_region(size_t number) {
     const ExplainedRegion& region = explanation_.regions[number];
     const std::string title = fmt::format("region {}: {}", number, region.target);
-    const char* colour = colour_of_.at(region.target);
+    const char* color = color_of_.at(region.target);
     if (is_collapsed(number)) {
       const std::string label =
           fmt::format("{}\n{} nodes: {}", title, region.nodes.size(), sum_up_ops(explanation_, number));
-      text_ += fmt::format("  r{} [label={}, fillcolor=\"{}\"];\n", number, quote(label), colour);
+      text_ += fmt::format("  r{} [label={}, fillcolor=\"{}\"];\n", number, quote(label), color);
       return;
     }
     text_ += fmt::format("  subgraph cluster_{} {{\n    label={}; style=filled; color=\"{}\";\n", number,
-                         quote(title), colour);
+                         quote(title), color);
     for (size_t node : region.nodes) {
       text_ += fmt::format("    n{} [label={}, tooltip={}];\n", node, quote(explanation_.nodes[node].op),
                            quote(explanation_.nodes[node].name + ": " + explanation_.nodes[node].reason));
@@ -83,7 +83,7 @@ class Picture {
     text_ += "  }\n";
   }
 
-  /// Of a program only the order of nodes is known, not who reads whom.
+  /// Of a program only the order of nodes is known, not which reads which.
   bool nodes_are_wired() const {
     return std::ranges::any_of(explanation_.flows, [](const ExplainedFlow& flow) {
       return flow.from_node >= 0 || flow.to_node >= 0;
@@ -128,7 +128,7 @@ class Picture {
   }
 
   const Explanation& explanation_;
-  std::map<std::string, const char*> colour_of_;
+  std::map<std::string, const char*> color_of_;
   std::set<std::string> drawn_;
   std::string text_;
 };

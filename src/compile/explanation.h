@@ -1,5 +1,5 @@
-// Who runs what, and why: what `explain` shows and `compile --json` reports, of a model that was placed or of
-// a program.
+// What runs where, and why: what `explain` shows and `compile --json` reports, of a model that was placed or
+// of a program.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace intarsia {
 /// An input or output.
 struct ExplainedPort {
   std::string name;
-  std::string dtype;           // "f32"; "opaque" for what is no tensor
+  std::string dtype;           // "f32"; "opaque" for what is not a tensor
   std::optional<Shape> shape;  // -1: known only when it runs; absent: not even the rank is known
 };
 
@@ -57,7 +57,7 @@ struct RefusedOp {
   size_t count = 0;
   std::optional<uint64_t> elements;   // that its nodes make
   std::vector<std::string> refusals;  // distinct, the first few
-  std::vector<std::string> targets;   // who runs it instead
+  std::vector<std::string> targets;   // where they run instead
 };
 
 struct Explanation {

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 struct Arch {
   const char* name;
-  const char* emulation;   // what ld.lld calls it; decides the output when there is no object
+  const char* emulation;   // what ld.lld calls it; decides the output when there are no objects
   const char* page_bytes;  // the largest page that a kernel for it may use
 };
 constexpr Arch archs[] = {{"x86_64", "elf_x86_64", "4096"},

@@ -6,8 +6,8 @@
 namespace intarsia {
 
 /// Compiles each plan, writes it to a temporary file and has tools.time_programs run them in turns. One
-/// result a plan: it may not compile or run. Error: none could be measured, for want of time or of room for
-/// the files.
+/// result a plan: it may not compile or run. Error: none could be measured, because there was no time, or no
+/// room for the files.
 Result<std::vector<Result<PlanTimes>>> measure_plans(const PlanningProblem& problem,
                                                      const std::vector<const Plan*>& plans,
                                                      RegionCompiler& compiler, const CompileRequest& request,
@@ -17,7 +17,7 @@ Result<std::vector<Result<PlanTimes>>> measure_plans(const PlanningProblem& prob
 std::string why_plans_are_not_measured(RegionCompiler& compiler, const CompileRequest& request,
                                        const BackendRegistry& tools);
 
-/// The text of what the times of plans depend on beside plan and graph.
+/// The text of what the times of plans depend on besides plan and graph.
 std::string plan_conditions(const CompileRequest& request);
 
 }  // namespace intarsia

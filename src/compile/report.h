@@ -17,7 +17,7 @@ std::string explain_json(const Explanation& explanation, const std::string& subj
 /// Several lines: devices, regions, copies, refused operators, then a line a node.
 std::string explain_text(const Explanation& explanation, const std::string& subject);
 
-/// A Graphviz picture: a cluster a region, a colour a target, copies as dashed edges with their bytes. Of
+/// A Graphviz picture: a cluster a region, a color a target, copies as dashed edges with their bytes. Of
 /// large graphs a region is one box that sums up its operators.
 std::string explain_dot(const Explanation& explanation, const std::string& subject);
 

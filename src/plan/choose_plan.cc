@@ -10,7 +10,7 @@ namespace {
 
 using Shipped = PlanReport::Shipped;
 
-/// What a region's boundary costs beside its own run: a call of ONNX Runtime takes 2 us, and each region has
+/// What a region's boundary costs besides its own run: a call of ONNX Runtime takes 2 us, and each region has
 /// its step.
 constexpr int64_t boundary_nanoseconds = 3000;
 /// Differences of whole runs below this are noise.
@@ -114,7 +114,7 @@ const Candidate& find_fastest(const Choice& choice) {
   return *best;
 }
 
-PlanReport report(const Choice& choice, const Candidate& chosen) {
+PlanReport report_choice(const Choice& choice, const Candidate& chosen) {
   PlanReport report{
       .shipped = chosen.kind, .measured = chosen.nanoseconds, .as_placed = choice.candidates[0].nanoseconds};
   if (chosen.kind != Shipped::as_placed) report.dissolved = chosen.dissolved;
@@ -146,7 +146,7 @@ Result<ChosenPlan> choose(Choice& choice) {
     return ChosenPlan{choice.placed(), PlanReport{.disabled_reason = "no node can move to a framework"}};
   TRY(time_candidates(choice));
   const Candidate& fastest = find_fastest(choice);
-  ChosenPlan chosen{fastest.plan, report(choice, fastest)};
+  ChosenPlan chosen{fastest.plan, report_choice(choice, fastest)};
   if (fastest.moves_all) explain_all(choice, fastest, chosen.plan.placement);
   return chosen;
 }

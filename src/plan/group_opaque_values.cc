@@ -10,13 +10,13 @@
 namespace intarsia {
 namespace {
 
-/// A value that must not leave its framework, from the node that makes it to one that reads it.
+/// A value that must not leave its framework, from the node that produces it to one that reads it.
 struct OpaqueEdge {
   uint32_t producer, reader;
   ValueId value;
 };
 
-/// Nodes that belong into one region, and why.
+/// Nodes that belong in one region, and why.
 struct OpaqueGroup {
   std::vector<uint32_t> nodes;  // ascending
   std::vector<OpaqueEdge> edges;
@@ -162,21 +162,22 @@ class OpaqueGrouper {
     return {};
   }
 
-  /// Each has a refused node in between; else those that are read behind one, for every circle through it has
+  /// Each has a refused node in between; else those that are read after one, since every cycle through it has
   /// such an edge.
   std::vector<OpaqueEdge> choose_to_open(const OpaqueGroup& opaque, const std::vector<OpaqueEdge>& handed,
                                          const std::vector<uint32_t>& refused) const {
-    if (std::vector<OpaqueEdge> round = edges_round(opaque, handed, refused); !round.empty()) return round;
-    const std::set<uint32_t> after = reach(opaque, refused, next_);
-    std::vector<OpaqueEdge> behind;
-    std::ranges::copy_if(handed, std::back_inserter(behind),
-                         [&](const OpaqueEdge& edge) { return after.contains(edge.reader); });
-    return behind.empty() ? handed : behind;
+    if (std::vector<OpaqueEdge> through = edges_through(opaque, handed, refused); !through.empty())
+      return through;
+    const std::set<uint32_t> reached = reach(opaque, refused, next_);
+    std::vector<OpaqueEdge> read_after;
+    std::ranges::copy_if(handed, std::back_inserter(read_after),
+                         [&](const OpaqueEdge& edge) { return reached.contains(edge.reader); });
+    return read_after.empty() ? handed : read_after;
   }
 
   tl::unexpected<Error> impossible(const OpaqueGroup& opaque, uint32_t node, uint32_t target,
                                    const std::string& why) const {
-    const OpaqueEdge edge = edge_round(opaque, {node});
+    const OpaqueEdge edge = edge_through(opaque, {node});
     return fail(
         "'{}' passes from '{}' to '{}' inside {} and cannot leave it, but node '{}' ({}) in between {}; pin "
         "all three to one target",
@@ -186,15 +187,15 @@ class OpaqueGrouper {
 
   /// An edge with a path from its producer to its reader through the nodes; any edge of the group when only
   /// all together hold them.
-  OpaqueEdge edge_round(const OpaqueGroup& opaque, const std::vector<uint32_t>& nodes) const {
-    const std::vector<OpaqueEdge> round = edges_round(opaque, opaque.edges, nodes);
-    return round.empty() ? opaque.edges[0] : round[0];
+  OpaqueEdge edge_through(const OpaqueGroup& opaque, const std::vector<uint32_t>& nodes) const {
+    const std::vector<OpaqueEdge> through = edges_through(opaque, opaque.edges, nodes);
+    return through.empty() ? opaque.edges[0] : through[0];
   }
 
   /// Those of the edges with a path from the producer to one of the nodes, and from one of them to the
   /// reader.
-  std::vector<OpaqueEdge> edges_round(const OpaqueGroup& opaque, std::vector<OpaqueEdge> edges,
-                                      const std::vector<uint32_t>& nodes) const {
+  std::vector<OpaqueEdge> edges_through(const OpaqueGroup& opaque, std::vector<OpaqueEdge> edges,
+                                        const std::vector<uint32_t>& nodes) const {
     const std::set<uint32_t> after = reach(opaque, nodes, next_), before = reach(opaque, nodes, previous_);
     std::erase_if(edges, [&](const OpaqueEdge& edge) {
       return !before.contains(edge.producer) || !after.contains(edge.reader);
@@ -203,13 +204,13 @@ class OpaqueGrouper {
   }
 
   std::set<uint32_t> reach(const OpaqueGroup& opaque, const std::vector<uint32_t>& from,
-                           const Neighbors& neighbours) const {
+                           const Neighbors& neighbors) const {
     const uint32_t group = placement_.group[opaque.nodes[0]];
     std::set<uint32_t> seen(from.begin(), from.end());
     for (std::vector<uint32_t> stack = from; !stack.empty();) {
       const uint32_t at = stack.back();
       stack.pop_back();
-      for (uint32_t to : neighbours[at]) {
+      for (uint32_t to : neighbors[at]) {
         if (placement_.group[to] == group && seen.insert(to).second) stack.push_back(to);
       }
     }

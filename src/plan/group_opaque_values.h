@@ -5,10 +5,10 @@
 
 namespace intarsia {
 
-/// Strings, sequences, optionals and resources that one node of a framework makes and another node of the
+/// Strings, sequences, optionals and resources that one node of a framework produces and another node of the
 /// same target reads never leave a region: the two nodes, and every node on a path between them, form a group
 /// of opaque values. Its nodes move to the framework (the reason says between whom they lie) and get one
-/// `group`, which partition_graph keeps in one region. Groups that would read from each other in a circle
+/// `group`, which partition_graph keeps in one region. Groups that would read from each other in a cycle
 /// become one, so that the graph of groups has no cycle. Other nodes stay where they are.
 ///   s = Split@ort(x); n = Relu@halide(s[0]); y = Join@ort(s, n), s a sequence  =>  all three @ort, one group
 /// Where the framework refuses a node in between, groups that need it are left open and the reader's reason

@@ -67,7 +67,7 @@ class Joiner {
     return true;
   }
 
-  /// `region` becomes part of `first`, which moves behind all that leads to `region`.
+  /// `region` becomes part of `first`, which moves after everything that leads to `region`.
   void join(uint32_t first, uint32_t region) {
     const uint32_t begin = place_[first], end = place_[region];
     std::vector<uint32_t> before, after = {first};

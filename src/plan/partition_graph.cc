@@ -35,7 +35,7 @@ Atoms find_atoms(const Graph& graph, const Placement& placement) {
   return atoms;
 }
 
-/// Who waits for whom, in dense arrays.
+/// Which atom waits for which, in dense arrays.
 struct Dependencies {
   std::vector<std::vector<uint32_t>> next;  // atoms that read what an atom makes, each once
   std::vector<uint32_t> missing;            // how many atoms an atom waits for

@@ -58,7 +58,7 @@ class SupportTable {
     for (uint32_t i = 0; i < targets_.size(); ++i) {
       if (of(node, i).yes) names.push_back(targets_[i].name);
     }
-    return names.empty() ? "nobody can run it" : fmt::format("{} can run it", fmt::join(names, ", "));
+    return names.empty() ? "no backend can run it" : fmt::format("{} can run it", fmt::join(names, ", "));
   }
 
  private:
@@ -68,7 +68,8 @@ class SupportTable {
   std::map<const Target*, Support> answers_;
 };
 
-/// "3 nodes: Foo (first 'a/b': reference: no kernel; onnxruntime: ...)" for all operators that nobody takes.
+/// "3 nodes: Foo (first 'a/b': reference: no kernel; onnxruntime: ...)" for all operators that no backend
+/// takes.
 tl::unexpected<Error> unsupported_error(const Graph& graph, const Placement& placement) {
   struct Entry {
     size_t count = 0;

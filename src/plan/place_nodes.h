@@ -27,7 +27,7 @@ struct Placement {
   std::vector<uint32_t> target;                    // index into the targets
   std::vector<std::string> reason;                 // why there
   std::vector<std::vector<std::string>> refusals;  // "halide: no kernel for Einsum"
-  std::vector<bool> pinned;                        // by the user: nobody moves it; empty: none is
+  std::vector<bool> pinned;                        // by the user, never moved; empty: none is
   std::vector<uint32_t>
       group;  // the lowest node of those that one region holds together; empty: each is alone
 };

@@ -34,9 +34,9 @@ std::vector<std::map<uint32_t, size_t>> count_exchanged(const PlanningProblem& p
     for (ValueId input : partition.boundaries[reader].inputs) {
       const NodeId producer = problem.graph.value(input).producer;
       if (producer == no_node) continue;
-      const uint32_t maker = partition.region_of[index(producer)];
-      if (is_framework(problem, regions[maker].target)) ++exchanged[reader][regions[maker].target];
-      if (is_framework(problem, regions[reader].target)) ++exchanged[maker][regions[reader].target];
+      const uint32_t from = partition.region_of[index(producer)];
+      if (is_framework(problem, regions[from].target)) ++exchanged[reader][regions[from].target];
+      if (is_framework(problem, regions[reader].target)) ++exchanged[from][regions[reader].target];
     }
   }
   return exchanged;

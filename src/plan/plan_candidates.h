@@ -5,7 +5,7 @@
 
 namespace intarsia {
 
-/// A region of a backend of ours among regions of a framework that could run it, too, on the same device.
+/// A region of one of our backends next to regions of a framework that could also run it on the same device.
 struct Island {
   uint32_t region = 0;
   uint32_t framework = 0;  // target
@@ -14,9 +14,9 @@ struct Island {
 /// Frameworks and other backends both run regions: there is something to choose.
 bool is_mixed(const PlanningProblem& problem, const Partition& partition);
 
-/// Regions that exchange values with a framework's region, hold no pinned node and run no kernel that the
-/// user brought; with several frameworks, the one that a region exchanges most with. A framework that refuses
-/// one of the nodes is none.
+/// Regions that exchange values with a framework's region, hold no pinned node and do not run a kernel that
+/// the user brought; with several frameworks, the one that a region exchanges most with. A framework that
+/// refuses one of the nodes does not count.
 std::vector<Island> find_islands(const PlanningProblem& problem, const Plan& plan);
 
 /// The same regions and steps, with the islands run by their frameworks, each as a region alone: made to time

@@ -15,12 +15,12 @@ using MeasurePlans =
 
 class PlanTimer {
  public:
-  /// `conditions`: what times depend on beside the plan: processor level, threads. `problem` and `costs`
+  /// `conditions`: what times depend on besides the plan: processor level, threads. `problem` and `costs`
   /// outlive this.
   PlanTimer(const PlanningProblem& problem, MeasurePlans measure, CostDatabase& costs, std::string conditions)
       : problem_(problem), measure_(std::move(measure)), costs_(costs), conditions_(std::move(conditions)) {}
 
-  /// One entry a plan. What does not compile or run takes `never`, and that is kept, too. When the time of
+  /// One entry a plan. What does not compile or run takes `never`, which is also kept. When the time of
   /// one of the plans is not known all are measured: times of different days do not compare. Error: nothing
   /// can be measured, or the first plan does not run; then nothing is kept.
   Result<std::vector<int64_t>> time_runs(const std::vector<const Plan*>& plans);

@@ -1,4 +1,4 @@
-// What all plans of one function are made from: a graph, the devices, and who can run nodes there.
+// What all plans of one function are made from: the graph, the devices, and the backends on them.
 #pragma once
 
 #include "plan/place_nodes.h"

@@ -12,10 +12,11 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from rounds import ROUNDS
 
 import intarsia
 
-GRAPHS = 200
+GRAPHS = 200 * ROUNDS
 NODES = (4, 24)
 DEVICES = ["cpu", "a=sim:0", "b=sim:1"]
 TARGETS = [f"{backend}@{slot}" for backend in ("halide", "reference") for slot in ("cpu", "a", "b")]

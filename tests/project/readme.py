@@ -1,6 +1,6 @@
 """Every command of README.md runs where it says: after `make demo`.
 
-Covers: README.md scripts/demo.sh
+Covers: README.md scripts/demo.sh scripts/demo_models.sh
 """
 
 import os
@@ -27,8 +27,8 @@ def run(command, folder, **options):
 
 
 def models_of_the_demo():
-    """Files that scripts/demo.sh makes, from the models that it names."""
-    demo = (SOURCE / "scripts/demo.sh").read_text()
+    """Files that scripts/demo_models.sh makes, from the models that it names."""
+    demo = (SOURCE / "scripts/demo_models.sh").read_text()
     for script, folder in (
         ("make_models.py --only", "models"),
         ("make_tensorflow_models.py", "models/tensorflow"),
@@ -49,6 +49,7 @@ def after_demo(tmp_path_factory):
     for path in models_of_the_demo():
         copy = shutil.copytree if (BUILD / path).is_dir() else shutil.copy
         copy(BUILD / path, tree / "build" / path)
+    run(["scripts/demo_models.sh"], tree)
     run(["scripts/demo.sh"], tree)
     assert (tree / "build/demo/resnet50.png").exists()
     return tree

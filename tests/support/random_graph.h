@@ -9,6 +9,7 @@
 #include <random>
 
 #include "graph/graph.h"
+#include "tests/support/rounds.h"
 
 namespace intarsia {
 
@@ -87,7 +88,7 @@ template <typename Body>
 void for_each_seed(uint32_t count, Body body) {
   const char* only = std::getenv("INTARSIA_SEED");
   const uint32_t first = only ? static_cast<uint32_t>(std::atoi(only)) : 1;
-  for (uint32_t seed = first; seed < (only ? first + 1 : first + count); ++seed) {
+  for (uint32_t seed = first; seed < (only ? first + 1 : first + count * rounds()); ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     std::mt19937 random(seed);
     body(random);
