@@ -21,19 +21,19 @@ std::optional<HalideType> halide_type(DType dtype) {
   switch (dtype) {
     case DType::f32:
     case DType::f64:
-      return HalideType{2, bits, 1};
+      return HalideType{halide_floating, bits, 1};
     case DType::i8:
     case DType::i16:
     case DType::i32:
     case DType::i64:
-      return HalideType{0, bits, 1};
+      return HalideType{halide_signed, bits, 1};
     case DType::u8:
     case DType::u16:
     case DType::u32:
     case DType::u64:
-      return HalideType{1, bits, 1};
+      return HalideType{halide_unsigned, bits, 1};
     case DType::boolean:
-      return HalideType{1, 8, 1};
+      return HalideType{halide_unsigned, 8, 1};
     default:
       return std::nullopt;
   }
