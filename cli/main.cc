@@ -27,11 +27,11 @@ int status_of(const intarsia::Error& error) {
   return error.kind() == INTARSIA_ERROR_INVALID_ARGUMENT ? wrong_usage : work_failed;
 }
 
-/// What TensorFlow reads when it is opened, unless the user has set it. Done here and before anything else: the
-/// environment belongs to the program, not to a library in it.
+/// What TensorFlow reads when it is opened, unless the user has set it. Done here and before anything else:
+/// the environment belongs to the program, not to a library in it.
 void set_environment() {
   constexpr int keep = 0;
-  setenv("TF_CPP_MIN_LOG_LEVEL", "3", keep);  // its notes on start-up are no business of our users
+  setenv("TF_CPP_MIN_LOG_LEVEL", "3", keep);           // its notes on start-up are no business of our users
   setenv("TF_OVERRIDE_GLOBAL_THREADPOOL", "1", keep);  // else its first session decides the threads of all
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 /// A value on one of our buffers, kept for the next run: buffers mostly stay where they are.
 struct WrappedBuffer {
-  TensorView view;
+  ConstTensorView view;
   OwnedValue value;
 };
 
@@ -87,7 +87,9 @@ class SessionExecutable : public Executable {
     return take_outputs(context, call);
   }
 
-  Result<Value*> wrap_buffer(const TensorView& tensor, WrappedBuffer& kept) const {
+  /// `View` is that of an input or of an output.
+  template <typename View>
+  Result<Value*> wrap_buffer(const View& tensor, WrappedBuffer& kept) const {
     const bool same = kept.value != nullptr && kept.view.data == tensor.data &&
                       kept.view.dtype == tensor.dtype && kept.view.shape == tensor.shape &&
                       tensor.dtype != DType::string;

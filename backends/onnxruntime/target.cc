@@ -17,7 +17,7 @@ namespace {
 
 /// Makes a session and drops it: does ONNX Runtime take this model?
 Status try_session(const OnnxModel& model) {
-  std::vector<TensorView> constants;
+  std::vector<ConstTensorView> constants;
   for (const Tensor& constant : model.constants) constants.push_back(constant.view());
   SessionSettings settings{.optimize = false, .constant_names = model.constant_names, .constants = constants};
   TRY(ModelSession::from_bytes(model.bytes, settings));

@@ -21,6 +21,6 @@ struct OutputSlot {
 
 /// Runs the kernel; afterwards every wanted output is there. An input that is left out is null.
 Status call_kernel(const KernelFunction& kernel, const Attributes& attributes, int version,
-                   std::span<const TensorView* const> inputs, std::span<OutputSlot> outputs);
+                   std::span<const ConstTensorView* const> inputs, std::span<OutputSlot> outputs);
 
 }  // namespace intarsia::reference

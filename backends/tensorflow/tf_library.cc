@@ -5,6 +5,7 @@
 #include <charconv>
 #include <filesystem>
 
+#include "base/bytes.h"
 #include "base/regular_file.h"
 
 namespace intarsia::tf {
@@ -28,7 +29,7 @@ class Finder {
 
   template <typename Function>
   void find(const char* name, Function*& pointer) {
-    pointer = reinterpret_cast<Function*>(dlsym(handle_, name));
+    pointer = as_function<Function*>(dlsym(handle_, name));
     if (pointer == nullptr) missing.push_back(name);
   }
 

@@ -27,7 +27,7 @@ struct Output {
 };
 
 struct Input {
-  TensorView tensor;
+  ConstTensorView tensor;
   std::shared_ptr<void> owner;  // set for opaque and dynamically shaped values
 };
 
@@ -60,7 +60,7 @@ class Executable {
 /// What a backend's run half gets to make an executable. Everything outlives the executable.
 struct LoadContext {
   std::span<const std::byte> blob;
-  std::span<const TensorView> constants;                 // in the order of CompiledRegion::constants
+  std::span<const ConstTensorView> constants;            // in the order of CompiledRegion::constants
   std::function<void*(const std::string& name)> symbol;  // address of a symbol in the program's code, or null
   std::string program_folder;  // where the program lies: companion libraries are sought there
   int threads = 1;

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "base/bytes.h"
 #include "base/protobuf.h"
 #include "base/utf8.h"
 #include "graph/verify_graph.h"
@@ -388,8 +389,7 @@ Result<Graph> import_onnx(const std::string& path) {
   const MappedFile file = TRY(map_file(path));
   TensorSource source{file.owner, std::filesystem::path(path).parent_path().string(), {}};
   if (source.folder.empty()) source.folder = ".";
-  const std::string_view bytes(reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size());
-  return with_context(import_bytes(bytes, std::move(source)), "model '{}'", path);
+  return with_context(import_bytes(as_text(file.bytes), std::move(source)), "model '{}'", path);
 }
 
 Result<Graph> import_onnx_bytes(std::string_view bytes) {

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/bytes.h"
 #include "program/digest.h"
 #include "program/string_constant.h"
 #include "program/verify_program.h"
@@ -89,14 +90,12 @@ Result<fbs::ProgramT> unpack_description(std::span<const std::byte> bytes) {
   return unpacked;
 }
 
-/// A mapping cannot be written, but a TensorView has no const form: whoever gets constants only reads them.
 Result<Tensor> make_constant(const fbs::ConstantT& constant, std::span<const std::byte> constants,
                              const std::shared_ptr<const void>& owner) {
   const std::span<const std::byte> bytes = constants.subspan(constant.offset, constant.bytes);
   const DType dtype = static_cast<DType>(constant.dtype);
   if (dtype == DType::string) return decode_strings(bytes, constant.dims);
-  return Tensor(TensorView{const_cast<std::byte*>(bytes.data()), dtype, constant.dims},
-                std::const_pointer_cast<void>(owner));
+  return Tensor(ConstTensorView{bytes.data(), dtype, constant.dims}, owner);
 }
 
 Result<MappedProgram> parse(const Footer& footer, const Image& image,
@@ -153,12 +152,13 @@ Result<std::shared_ptr<const ProgramFile>> ProgramFile::open(const std::string& 
   if (size == 0) return file;
   void* memory = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file->file_.descriptor(), 0);
   if (memory == MAP_FAILED) return fail(kind_of_errno(errno), "cannot map it: {}", std::strerror(errno));
+  file->mapping_ = memory;
   file->bytes_ = {static_cast<const std::byte*>(memory), size};
   return file;
 }
 
 ProgramFile::~ProgramFile() {
-  if (!bytes_.empty()) munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+  if (mapping_ != nullptr) munmap(mapping_, bytes_.size());
 }
 
 Result<std::shared_ptr<std::byte>> ProgramFile::copy(uint64_t offset, size_t bytes) const {
@@ -199,7 +199,7 @@ Result<MappedProgram> read_program(const std::string& path) {
 }
 
 Result<MappedProgram> parse_program(std::span<const std::byte> file) {
-  INTARSIA_CHECK(reinterpret_cast<uintptr_t>(file.data()) % tail_alignment == 0);
+  INTARSIA_CHECK(is_aligned(file.data(), tail_alignment));
   const Footer footer = TRY(read_footer(file.last(std::min(file.size(), sizeof(Footer)))));
   TRY(check_sizes(footer, file.size()));
   const Image image{file.first(tail_offset(footer)),

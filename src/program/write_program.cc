@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/output_file.h"
 #include "program/digest.h"
 #include "program/string_constant.h"
@@ -13,10 +14,6 @@
 
 namespace intarsia {
 namespace {
-
-std::span<const std::byte> as_bytes(std::string_view text) {
-  return std::as_bytes(std::span<const char>(text.data(), text.size()));
-}
 
 /// Bytes of the tail in order, each piece followed by zeros up to 64.
 struct Pieces {

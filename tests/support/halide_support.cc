@@ -221,7 +221,7 @@ std::string compare(const TensorView& got, const TensorView& want, double relati
 
 /// Loads a region as whoever runs it would, with kernels that must not be called.
 Status load_uncalled(const CompiledRegion& region) {
-  std::vector<TensorView> constants;
+  std::vector<ConstTensorView> constants;
   for (const Tensor& constant : region.constants) constants.push_back(constant.view());
   LoadContext context;
   context.blob = std::as_bytes(std::span(region.blob));

@@ -31,7 +31,7 @@ struct HalideBuffer {
   uint64_t flags;
   struct HalideType type;
   int32_t dimensions;
-  struct HalideDimension* dim;
+  const struct HalideDimension* dim; /* which kernels only read */
   void* padding;
 };
 

@@ -25,17 +25,18 @@ struct Host::Loop {
 /// first.
 struct alignas(64) Host::Block {
   Block* before;
+  size_t begin;  // of this one in its slice, bytes
   bool is_free;
 };
 
 Host::Host(ThreadPool* threads, std::byte* scratch, size_t slice_bytes, size_t workers)
-    : table_{parallel_for, allocate, release, error},
+    : HalideHost{parallel_for, allocate, release, error},
       threads_(threads),
       scratch_(scratch),
       slice_bytes_(slice_bytes),
       workers_(std::min(workers, slices_.size())) {}
 
-Host& Host::self(HalideHost* table) { return *reinterpret_cast<Host*>(table); }
+Host& Host::self(HalideHost* table) { return static_cast<Host&>(*table); }
 
 int Host::parallel_for(HalideHost* table, HalideTask task, int min, int size, uint8_t* closure) {
   Host& host = self(table);
@@ -48,7 +49,7 @@ int Host::parallel_for(HalideHost* table, HalideTask task, int min, int size, ui
   auto body = [](void* data, int index, int worker) {
     Loop& loop = *static_cast<Loop*>(data);
     size_t before = std::exchange(current_worker, static_cast<size_t>(worker));
-    int status = loop.task(&loop.host->table_, loop.min + index, loop.closure);
+    int status = loop.task(loop.host->table(), loop.min + index, loop.closure);
     current_worker = before;
     return status;
   };
@@ -61,7 +62,8 @@ void* Host::allocate(HalideHost* table, size_t bytes) {
   size_t worker = current_worker;
   if (worker < host.workers_ && rounded + sizeof(Block) <= host.slice_bytes_ - host.slices_[worker].used) {
     Slice& slice = host.slices_[worker];
-    auto* block = new (host.scratch_ + worker * host.slice_bytes_ + slice.used) Block{slice.last, false};
+    auto* block =
+        new (host.scratch_ + worker * host.slice_bytes_ + slice.used) Block{slice.last, slice.used, false};
     slice = {slice.used + sizeof(Block) + rounded, block};
     return block + 1;
   }
@@ -77,10 +79,9 @@ void Host::release(HalideHost* table, void* memory) {
   }
   (static_cast<Block*>(memory) - 1)->is_free = true;
   const size_t worker = static_cast<size_t>(at - host.scratch_) / host.slice_bytes_;
-  const std::byte* start = host.scratch_ + worker * host.slice_bytes_;
   Slice& slice = host.slices_[worker];
   for (; slice.last != nullptr && slice.last->is_free; slice.last = slice.last->before)
-    slice.used = static_cast<size_t>(reinterpret_cast<std::byte*>(slice.last) - start);
+    slice.used = slice.last->begin;
 }
 
 void Host::error(HalideHost* table, const char* message) {

@@ -12,14 +12,15 @@
 namespace intarsia::halide {
 
 /// Lives on the stack of one run.
-class Host {
+class Host : HalideHost {
  public:
   /// `scratch` holds `workers` slices of `slice_bytes`; what does not fit comes from the C library's heap.
   Host(ThreadPool* threads, std::byte* scratch, size_t slice_bytes, size_t workers);
   Host(const Host&) = delete;
   Host& operator=(const Host&) = delete;
 
-  void* table() { return &table_; }
+  /// What the user context points to.
+  void* table() { return static_cast<HalideHost*>(this); }
   /// What the first failing worker said. After a loop, not during one.
   const char* message() const { return message_.data(); }
 
@@ -37,7 +38,6 @@ class Host {
   static void release(HalideHost* table, void* memory);
   static void error(HalideHost* table, const char* message);
 
-  HalideHost table_;  // first: the user context points here
   ThreadPool* threads_;
   std::byte* scratch_;
   size_t slice_bytes_, workers_;

@@ -5,6 +5,7 @@
 #include "backends/halide/abi/kernel_symbol.h"
 #include "backends/halide/abi/region_plan_generated.h"
 #include "backends/halide/runtime/region_executable.h"
+#include "base/bytes.h"
 
 namespace intarsia::halide {
 namespace {
@@ -81,7 +82,7 @@ class Loader {
   bool read(const Vector* parts, size_t size) {
     const size_t alignment = size % 8 == 0 ? 8 : 4;
     if (parts == nullptr || parts->size() > unread_ / size) return false;
-    if (parts->size() > 0 && reinterpret_cast<uintptr_t>(parts->Data()) % alignment != 0)
+    if (parts->size() > 0 && !is_aligned(parts->Data(), alignment))
       return false;  // empty ones may lie anywhere
     unread_ -= parts->size() * size;
     return true;
@@ -120,7 +121,7 @@ class Loader {
                   symbol);
     void* address = context_.symbol ? context_.symbol(symbol) : nullptr;
     if (!address) return fail("halide: the program has no kernel '{}'", symbol);
-    kernel.function = reinterpret_cast<KernelFunction>(address);
+    kernel.function = as_function<KernelFunction>(address);
     kernels_.push_back(std::move(kernel));
     return {};
   }
@@ -214,8 +215,7 @@ class Loader {
       return fail("it moves out of its tensor of {} bytes", *container);
     if (buffer.offset % (buffer.type.bits / 8) != 0 || step % (buffer.type.bits / 8) != 0)
       return fail("it lies at byte {} and moves by {}: between elements", buffer.offset, step);
-    if (buffer.where == BufferPlan::Where::constant)
-      buffer.constant = static_cast<uint8_t*>(context_.constants[buffer.index].data);
+    if (buffer.where == BufferPlan::Where::constant) buffer.constant = context_.constants[buffer.index].data;
     return buffer;
   }
 

@@ -103,7 +103,7 @@ class EditedTest : public testing::TestWithParam<const char*> {
   Status run(const LoadedProgram& program) const {
     const size_t workspace_bytes = program.description().regions[0]->workspace_bytes;
     std::vector<std::shared_ptr<void>> memory;
-    std::vector<TensorView> constants;
+    std::vector<ConstTensorView> constants;
     for (const Tensor& constant : program.file().constants)
       constants.push_back(copy_between_guards(constant.view(), memory));
     LoadContext context;

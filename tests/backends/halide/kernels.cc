@@ -237,7 +237,7 @@ Result<std::unique_ptr<Executable>> load_blob(const std::string& blob, const std
                                               size_t workspace_bytes) {
   std::shared_ptr<void> memory = guarded_memory(blob.size(), true);
   std::memcpy(memory.get(), blob.data(), blob.size());
-  std::vector<TensorView> views;
+  std::vector<ConstTensorView> views;
   for (const Tensor& constant : constants) views.push_back(constant.view());
   LoadContext context;
   context.blob = {static_cast<const std::byte*>(memory.get()), blob.size()};

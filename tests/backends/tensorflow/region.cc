@@ -42,8 +42,8 @@ std::pair<dev_t, ino_t> standard_error() {
   return {facts.st_dev, facts.st_ino};
 }
 
-/// Both are those of somebody's server, whose other threads go on meanwhile. To be run in a process that has not
-/// opened it.
+/// Both are those of somebody's server, whose other threads go on meanwhile. To be run in a process that has
+/// not opened it.
 TEST(TensorFlowLibrary, IsOpenedWithoutTouchingEnvironmentOrStandardError) {
   const std::vector<std::string> entries = environment();
   const auto where = standard_error();
@@ -442,7 +442,7 @@ TEST(InferTypes, RowsOfRaggedTensorsAreThoseOfTheirPartition) {
 }
 
 /// Loads the bytes and, if they make a region, runs it: whatever comes of it, the process lives on.
-void try_blob(const std::string& blob, const std::vector<TensorView>& constants,
+void try_blob(const std::string& blob, const std::vector<ConstTensorView>& constants,
               const std::vector<Input>& inputs, size_t outputs) {
   const auto executable =
       tensorflow_run_backend().load({std::as_bytes(std::span(blob)), constants, nullptr, {}, 1});
