@@ -1,13 +1,12 @@
 #include "backends/onnxruntime/load.h"
 
-#include <flatbuffers/flatbuffers.h>
-
 #include <algorithm>
 #include <atomic>
 
 #include "backends/onnxruntime/opaque_values.h"
 #include "backends/onnxruntime/ort_session.h"
 #include "backends/onnxruntime/session_blob_generated.h"
+#include "base/flat_buffer.h"
 
 namespace intarsia {
 namespace ort {
@@ -159,19 +158,10 @@ class SessionExecutable : public Executable {
 };
 
 Result<std::unique_ptr<Executable>> load(const LoadContext& context) {
-  const auto* bytes = reinterpret_cast<const uint8_t*>(context.blob.data());
-  const std::vector<uint8_t> aligned(bytes, bytes + context.blob.size());
-  flatbuffers::Verifier verifier(aligned.data(), aligned.size());
-  if (aligned.size() < 8 || !fbs::VerifySessionBlobBuffer(verifier)) {
-    return fail("damaged ONNX Runtime region: the bytes are no session blob");
-  }
-  const fbs::SessionBlob& blob = *fbs::GetSessionBlob(aligned.data());
-  std::string_view model;
-  if (blob.model()) model = {reinterpret_cast<const char*>(blob.model()->data()), blob.model()->size()};
-  std::vector<std::string> names;
-  for (size_t i = 0; blob.constants() && i < blob.constants()->size(); ++i) {
-    names.push_back(blob.constants()->Get(static_cast<uint32_t>(i))->str());
-  }
+  const TableCopy<fbs::SessionBlob> blob(context.blob, fbs::SessionBlobIdentifier());
+  if (!blob) return fail("damaged ONNX Runtime region: the bytes are no session blob");
+  const std::string_view model = text_of(blob->model());
+  const std::vector<std::string> names = to_strings(blob->constants());
   const SessionSettings settings{
       .threads = context.threads, .constant_names = names, .constants = context.constants};
   return std::make_unique<SessionExecutable>(

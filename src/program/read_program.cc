@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "base/bytes.h"
+#include "base/flat_buffer.h"
 #include "program/digest.h"
 #include "program/string_constant.h"
 #include "program/verify_program.h"
@@ -74,16 +74,11 @@ Status check_digest(const Footer& footer, const Image& image) {
 }
 
 Result<fbs::ProgramT> unpack_description(std::span<const std::byte> bytes) {
-  const auto* data = reinterpret_cast<const uint8_t*>(bytes.data());
   // A table takes 4 bytes at the least, so this many suffice for any real description.
   const auto most_tables = static_cast<flatbuffers::uoffset_t>(bytes.size() / 4);
-  if (bytes.size() >= FLATBUFFERS_MAX_BUFFER_SIZE)
-    return fail("damaged: a description of {} bytes", bytes.size());
-  flatbuffers::Verifier verifier(data, bytes.size(), 16, most_tables);
-  if (!fbs::VerifyProgramBuffer(verifier)) {
+  const fbs::Program* program = find_table<fbs::Program>(bytes, nullptr, {16, most_tables});
+  if (program == nullptr)
     return fail("damaged: its description is not valid FlatBuffers data; compile the model again");
-  }
-  const fbs::Program* program = fbs::GetProgram(data);
   TRY(verify_unshared(*program, bytes.size()));
   fbs::ProgramT unpacked;
   program->UnPackTo(&unpacked);

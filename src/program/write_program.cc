@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/bytes.h"
+#include "base/flat_buffer.h"
 #include "base/output_file.h"
 #include "program/digest.h"
 #include "program/string_constant.h"
@@ -87,10 +87,9 @@ Status write_program(const std::string& path, std::string_view elf, fbs::Program
   TRY(with_context(verify_program(program, constant_pieces.bytes, data_bytes), "cannot write program '{}'",
                    path));
 
-  flatbuffers::FlatBufferBuilder builder;
-  builder.Finish(fbs::Program::Pack(builder, &program));
+  const std::string packed = pack_table<fbs::Program>(program);
   Pieces description;
-  description.add(std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize())));
+  description.add(as_bytes(packed));
 
   Footer footer{.elf_bytes = elf.size(),
                 .constants_bytes = constant_pieces.bytes,

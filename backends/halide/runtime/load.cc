@@ -5,7 +5,7 @@
 #include "backends/halide/abi/kernel_symbol.h"
 #include "backends/halide/abi/region_plan_generated.h"
 #include "backends/halide/runtime/region_executable.h"
-#include "base/bytes.h"
+#include "base/flat_buffer.h"
 
 namespace intarsia::halide {
 namespace {
@@ -51,16 +51,14 @@ class Loader {
   explicit Loader(const LoadContext& context) : context_(context), unread_(context.blob.size()) {}
 
   Result<std::unique_ptr<Executable>> load() {
-    auto bytes = reinterpret_cast<const uint8_t*>(context_.blob.data());
-    if (!flatbuffers::Verifier(bytes, context_.blob.size()).VerifyBuffer<fbs::AnyPlan>(nullptr))
-      return damaged();
-    const uint32_t version = flatbuffers::GetRoot<fbs::AnyPlan>(bytes)->version();
+    const auto* any = find_table<fbs::AnyPlan>(context_.blob);
+    if (any == nullptr) return damaged();
+    const uint32_t version = any->version();
     if (version != 3)
       return fail(ErrorKind::version,
                   "halide: the region's plan has version {}, this runtime reads 3; compile again", version);
-    if (!flatbuffers::Verifier(bytes, context_.blob.size()).VerifyBuffer<fbs::RegionPlan>(nullptr))
-      return damaged();
-    plan_ = flatbuffers::GetRoot<fbs::RegionPlan>(bytes);
+    plan_ = find_table<fbs::RegionPlan>(context_.blob);
+    if (plan_ == nullptr) return damaged();
     if (!read(plan_->input_bytes(), sizeof(uint64_t)) || !read(plan_->output_bytes(), sizeof(uint64_t)) ||
         !read(plan_->kernels(), sizeof(flatbuffers::uoffset_t)) ||
         !read(plan_->calls(), sizeof(flatbuffers::uoffset_t)))
