@@ -106,14 +106,6 @@ Result<std::shared_ptr<void>> pack(const OpaqueParts& parts, std::string_view) {
 
 RunBackend toy_backend() { return {"toy", load, unpack, pack}; }
 
-TestFolder::TestFolder() {
-  std::string name = (std::filesystem::temp_directory_path() / "intarsia-test-XXXXXX").string();
-  INTARSIA_CHECK(mkdtemp(name.data()) != nullptr);
-  path_ = name;
-}
-
-TestFolder::~TestFolder() { std::filesystem::remove_all(path_); }
-
 ProgramMaker::ProgramMaker() {
   program.arch = machine_arch();
   program.cpu = "x86-64";
