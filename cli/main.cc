@@ -1,6 +1,7 @@
 // The command line: a thin layer over include/intarsia.
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <intarsia/intarsia.hpp>
 
@@ -26,6 +27,14 @@ int status_of(const intarsia::Error& error) {
   return error.kind() == INTARSIA_ERROR_INVALID_ARGUMENT ? wrong_usage : work_failed;
 }
 
+/// What TensorFlow reads when it is opened, unless the user has set it. Done here and before anything else:
+/// the environment belongs to the program, not to a library in it.
+void set_environment() {
+  constexpr int keep = 0;
+  setenv("TF_CPP_MIN_LOG_LEVEL", "3", keep);           // its notes on start-up are no business of our users
+  setenv("TF_OVERRIDE_GLOBAL_THREADPOOL", "1", keep);  // else its first session decides the threads of all
+}
+
 void parse_and_run(CLI::App& app, int argc, char** argv) {
   try {
     app.parse(argc, argv);
@@ -45,6 +54,7 @@ void check_printed() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  set_environment();
   CLI::App app{
       "Compiles a trained model into one program made of pieces for several backends and devices, and runs "
       "it."};

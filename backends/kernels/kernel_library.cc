@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/bytes.h"
 #include "base/regular_file.h"
 #include "base/shape.h"
 
@@ -48,7 +49,7 @@ Result<std::shared_ptr<const KernelLibrary>> KernelLibrary::open(const std::stri
   library->path_ = path;
   library->handle_ = std::shared_ptr<void>(handle, dlclose);
   using Entry = const intarsia_kernel_library* (*)();
-  const Entry entry = reinterpret_cast<Entry>(dlsym(handle, "intarsia_kernels"));
+  const Entry entry = as_function<Entry>(dlsym(handle, "intarsia_kernels"));
   if (entry == nullptr)
     return fail("kernel library '{}' does not export intarsia_kernels (see intarsia/kernel.h)", path);
   const intarsia_kernel_library* table = entry();

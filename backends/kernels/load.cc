@@ -23,9 +23,9 @@ class UserKernel {
     std::vector<intarsia_kernel_tensor> inputs(context.input_count());
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (!context.has_input(i)) continue;
-      const TensorView& view = context.input(i);
+      const ConstTensorView& view = context.input(i);
       inputs[i] = TRY(with_context(describe_tensor(view.dtype, view.shape), "input {}", i));
-      inputs[i].data = view.data;
+      inputs[i].data = const_cast<void*>(view.data);  // the interface has no const; kernels only read inputs
     }
     std::vector<intarsia_kernel_tensor> outputs(context.output_count());
     TRY(infer_outputs(*kernel_, node, inputs, outputs));

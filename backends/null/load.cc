@@ -3,6 +3,8 @@
 #include <charconv>
 #include <string_view>
 
+#include "base/bytes.h"
+
 namespace intarsia {
 namespace {
 
@@ -25,8 +27,8 @@ class NullExecutable : public Executable {
 /// The blob is "<inputs> <outputs>". A blob comes from a file: any bytes must end in an Executable or an
 /// error.
 Result<std::unique_ptr<Executable>> load(const LoadContext& context) {
-  const auto* begin = reinterpret_cast<const char*>(context.blob.data());
-  const char* end = begin + context.blob.size();
+  const std::string_view blob = as_text(context.blob);
+  const char *begin = blob.data(), *end = begin + blob.size();
   size_t inputs = 0, outputs = 0;
   const auto first = std::from_chars(begin, end, inputs);
   if (first.ec != std::errc() || first.ptr == end || *first.ptr != ' ')

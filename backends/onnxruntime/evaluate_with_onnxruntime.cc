@@ -16,7 +16,7 @@ Result<std::vector<NamedValue>> evaluate_with_onnxruntime(const std::string& mod
 Result<std::vector<NamedValue>> evaluate_with_onnxruntime(const Graph& graph,
                                                           std::span<const NamedValue> inputs, int threads) {
   const OnnxModel written = TRY(write_onnx_model(graph));
-  std::vector<TensorView> constants;
+  std::vector<ConstTensorView> constants;
   for (const Tensor& constant : written.constants) constants.push_back(constant.view());
   const ort::SessionSettings settings{
       .threads = threads, .constant_names = written.constant_names, .constants = constants};

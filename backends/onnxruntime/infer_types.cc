@@ -114,7 +114,7 @@ Result<ValueType> read_type(const Library& library, const TypeInfo* type) {
 Result<std::shared_ptr<const ModelSession>> make_session(const Graph& graph, NodeId node) {
   const OnnxModel model =
       TRY(write_onnx_model(make_probe(graph, node, {.keep_constants = true, .keep_sizes = true})));
-  std::vector<TensorView> constants;
+  std::vector<ConstTensorView> constants;
   for (const Tensor& constant : model.constants) constants.push_back(constant.view());
   return ModelSession::from_bytes(
       model.bytes, {.optimize = false, .constant_names = model.constant_names, .constants = constants});

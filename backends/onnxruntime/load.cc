@@ -1,13 +1,12 @@
 #include "backends/onnxruntime/load.h"
 
-#include <flatbuffers/flatbuffers.h>
-
 #include <algorithm>
 #include <atomic>
 
 #include "backends/onnxruntime/opaque_values.h"
 #include "backends/onnxruntime/ort_session.h"
 #include "backends/onnxruntime/session_blob_generated.h"
+#include "base/flat_buffer.h"
 
 namespace intarsia {
 namespace ort {
@@ -15,7 +14,7 @@ namespace {
 
 /// A value on one of our buffers, kept for the next run: buffers mostly stay where they are.
 struct WrappedBuffer {
-  TensorView view;
+  ConstTensorView view;
   OwnedValue value;
 };
 
@@ -87,7 +86,9 @@ class SessionExecutable : public Executable {
     return take_outputs(context, call);
   }
 
-  Result<Value*> wrap_buffer(const TensorView& tensor, WrappedBuffer& kept) const {
+  /// `View` is that of an input or of an output.
+  template <typename View>
+  Result<Value*> wrap_buffer(const View& tensor, WrappedBuffer& kept) const {
     const bool same = kept.value != nullptr && kept.view.data == tensor.data &&
                       kept.view.dtype == tensor.dtype && kept.view.shape == tensor.shape &&
                       tensor.dtype != DType::string;
@@ -157,19 +158,10 @@ class SessionExecutable : public Executable {
 };
 
 Result<std::unique_ptr<Executable>> load(const LoadContext& context) {
-  const auto* bytes = reinterpret_cast<const uint8_t*>(context.blob.data());
-  const std::vector<uint8_t> aligned(bytes, bytes + context.blob.size());
-  flatbuffers::Verifier verifier(aligned.data(), aligned.size());
-  if (aligned.size() < 8 || !fbs::VerifySessionBlobBuffer(verifier)) {
-    return fail("damaged ONNX Runtime region: the bytes are not a session blob");
-  }
-  const fbs::SessionBlob& blob = *fbs::GetSessionBlob(aligned.data());
-  std::string_view model;
-  if (blob.model()) model = {reinterpret_cast<const char*>(blob.model()->data()), blob.model()->size()};
-  std::vector<std::string> names;
-  for (size_t i = 0; blob.constants() && i < blob.constants()->size(); ++i) {
-    names.push_back(blob.constants()->Get(static_cast<uint32_t>(i))->str());
-  }
+  const TableCopy<fbs::SessionBlob> blob(context.blob, fbs::SessionBlobIdentifier());
+  if (!blob) return fail("damaged ONNX Runtime region: the bytes are no session blob");
+  const std::string_view model = text_of(blob->model());
+  const std::vector<std::string> names = to_strings(blob->constants());
   const SessionSettings settings{
       .threads = context.threads, .constant_names = names, .constants = context.constants};
   return std::make_unique<SessionExecutable>(

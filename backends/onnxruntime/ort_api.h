@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/bytes.h"
+
 namespace intarsia::ort {
 
 // The library's opaque types.
@@ -44,7 +46,7 @@ class Slot;
 template <int number, typename R, typename... Args>
 class Slot<number, R(Args...)> {
  public:
-  explicit Slot(void* const* table) : function_(reinterpret_cast<R (*)(Args...)>(table[number])) {}
+  explicit Slot(void* const* table) : function_(as_function<R (*)(Args...)>(table[number])) {}
   R operator()(Args... args) const { return function_(args...); }
 
  private:

@@ -3,6 +3,8 @@
 #include <charconv>
 #include <mutex>
 
+#include "base/bytes.h"
+
 namespace intarsia::ort {
 namespace {
 
@@ -48,7 +50,7 @@ Status Library::start() {
 
 Result<std::unique_ptr<Library>> Library::open(const LibrarySearch& search) {
   const OpenedLibrary opened = TRY(open_foreign_library(onnxruntime, search));
-  const ApiBase* base = reinterpret_cast<GetApiBase>(opened.entry)();
+  const ApiBase* base = as_function<GetApiBase>(opened.entry)();
   const std::string version = base->version();
   void* const* table = is_version_in_range(version) ? base->api(api_version) : nullptr;
   if (table == nullptr) {

@@ -47,7 +47,7 @@ Result<TensorView> describe_tensor(const Library& library, const Value* value) {
   return view;
 }
 
-Result<OwnedValue> copy_string_tensor(const Library& library, const TensorView& tensor) {
+Result<OwnedValue> copy_string_tensor(const Library& library, const ConstTensorView& tensor) {
   const Api& api = library.api();
   Value* raw = nullptr;
   TRY(library.check(api.create_tensor(library.allocator(), tensor.shape.data(), tensor.shape.size(),
@@ -64,13 +64,15 @@ Result<OwnedValue> copy_string_tensor(const Library& library, const TensorView& 
 
 }  // namespace
 
-Result<OwnedValue> wrap_tensor(const Library& library, const TensorView& tensor) {
+Result<OwnedValue> wrap_tensor(const Library& library, const ConstTensorView& tensor) {
   if (tensor.dtype == DType::string) return copy_string_tensor(library, tensor);
-  static char nothing;  // an empty tensor may have no memory, but the library wants an address
+  static char nothing;  // an empty tensor may have no memory, the library wants an address
+  void* data =
+      tensor.data != nullptr ? const_cast<void*>(tensor.data) : &nothing;  // its interface has no const
   Value* raw = nullptr;
-  TRY(library.check(library.api().create_tensor_on_data(
-      library.cpu_memory(), tensor.data ? tensor.data : &nothing, tensor.bytes(), tensor.shape.data(),
-      tensor.shape.size(), static_cast<int>(tensor.dtype), &raw)));
+  TRY(library.check(library.api().create_tensor_on_data(library.cpu_memory(), data, tensor.bytes(),
+                                                        tensor.shape.data(), tensor.shape.size(),
+                                                        static_cast<int>(tensor.dtype), &raw)));
   return OwnedValue(raw, {&library});
 }
 

@@ -18,8 +18,8 @@ struct ReleaseValue {
 using OwnedValue = std::unique_ptr<Value, ReleaseValue>;
 
 /// A tensor as a value of the library: on the view's own memory (no copy, the view's memory must outlive it),
-/// except strings, which are copied.
-Result<OwnedValue> wrap_tensor(const Library& library, const TensorView& tensor);
+/// except strings, which are copied. A run writes to what is an output alone.
+Result<OwnedValue> wrap_tensor(const Library& library, const ConstTensorView& tensor);
 
 /// Shared ownership of a value; `keep` lives as long as it does.
 std::shared_ptr<void> share_value(OwnedValue value, std::shared_ptr<const void> keep = nullptr);
@@ -37,7 +37,7 @@ struct SessionSettings {
   bool optimize = true;  // false: for sessions that only test whether the model is accepted
   /// Initializers that the model declares as external data. Their memory must outlive the session.
   std::span<const std::string> constant_names = {};
-  std::span<const TensorView> constants = {};
+  std::span<const ConstTensorView> constants = {};
 };
 
 /// An input or output of the model.

@@ -1,7 +1,5 @@
 #include "backends/onnxruntime/target.h"
 
-#include <flatbuffers/flatbuffers.h>
-
 #include <map>
 #include <mutex>
 
@@ -10,6 +8,7 @@
 #include "backends/onnxruntime/probe_node.h"
 #include "backends/onnxruntime/session_blob_generated.h"
 #include "backends/onnxruntime/write_onnx_model.h"
+#include "base/flat_buffer.h"
 
 namespace intarsia {
 namespace ort {
@@ -17,7 +16,7 @@ namespace {
 
 /// Creates a session and drops it: does ONNX Runtime take this model?
 Status try_session(const OnnxModel& model) {
-  std::vector<TensorView> constants;
+  std::vector<ConstTensorView> constants;
   for (const Tensor& constant : model.constants) constants.push_back(constant.view());
   SessionSettings settings{.optimize = false, .constant_names = model.constant_names, .constants = constants};
   TRY(ModelSession::from_bytes(model.bytes, settings));
@@ -26,11 +25,10 @@ Status try_session(const OnnxModel& model) {
 
 std::string encode_blob(const OnnxModel& model) {
   flatbuffers::FlatBufferBuilder builder;
-  const auto bytes =
-      builder.CreateVector(reinterpret_cast<const uint8_t*>(model.bytes.data()), model.bytes.size());
+  const auto bytes = add_bytes(builder, model.bytes);
   const auto names = builder.CreateVectorOfStrings(model.constant_names);
   fbs::FinishSessionBlobBuffer(builder, fbs::CreateSessionBlob(builder, bytes, names));
-  return {reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize()};
+  return to_bytes(builder);
 }
 
 class OnnxRuntimeTarget : public Target {

@@ -4,6 +4,8 @@
 
 #include <mutex>
 
+#include "base/bytes.h"
+
 namespace intarsia::openvino {
 namespace {
 
@@ -12,7 +14,7 @@ constexpr ForeignLibrary openvino{"OpenVINO", "ov_get_openvino_version", "libope
 
 template <typename Function>
 Status find(const OpenedLibrary& library, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(dlsym(library.handle, name));
+  function = as_function<Function>(dlsym(library.handle, name));
   if (function != nullptr) return {};
   return fail(ErrorKind::version, "{} lacks {}, which OpenVINO has from 2023.0 on; {}", library.path, name,
               openvino.remedy());

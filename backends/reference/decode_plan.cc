@@ -1,9 +1,8 @@
-#include <flatbuffers/flatbuffers.h>
-
 #include <cstring>
 
 #include "backends/reference/region_plan.h"
 #include "backends/reference/region_plan_generated.h"
+#include "base/flat_buffer.h"
 
 namespace intarsia::reference {
 namespace {
@@ -14,14 +13,6 @@ std::vector<T> to_vector(const flatbuffers::Vector<T>* list) {
 }
 
 std::string to_string(const flatbuffers::String* text) { return text ? text->str() : std::string(); }
-
-std::vector<std::string> to_strings(
-    const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* list) {
-  std::vector<std::string> strings;
-  for (size_t i = 0; list && i < list->size(); ++i)
-    strings.push_back(list->Get(static_cast<uint32_t>(i))->str());
-  return strings;
-}
 
 /// A dtype and shape whose bytes can be counted.
 Result<TensorView> decode_type(uint8_t dtype, const flatbuffers::Vector<int64_t>* dims) {
@@ -173,12 +164,7 @@ Status verify_plan(const RegionPlan& plan) {
   return verify_calls(plan);
 }
 
-Result<RegionPlan> decode_aligned(std::span<const uint8_t> bytes) {
-  flatbuffers::Verifier verifier(bytes.data(), bytes.size(), 64,
-                                 static_cast<flatbuffers::uoffset_t>(bytes.size()));
-  if (bytes.size() < 8 || !fbs::VerifyRegionPlanBuffer(verifier))
-    return fail("the bytes are not a region plan");
-  const fbs::RegionPlan& encoded = *fbs::GetRegionPlan(bytes.data());
+Result<RegionPlan> decode_table(const fbs::RegionPlan& encoded) {
   RegionPlan plan;
   plan.inputs = to_vector(encoded.inputs());
   plan.outputs = to_vector(encoded.outputs());
@@ -197,9 +183,10 @@ Result<RegionPlan> decode_aligned(std::span<const uint8_t> bytes) {
 }  // namespace
 
 Result<RegionPlan> decode_plan(std::span<const std::byte> blob) {
-  const auto* bytes = reinterpret_cast<const uint8_t*>(blob.data());
-  const std::vector<uint8_t> aligned(bytes, bytes + blob.size());
-  return with_context(decode_aligned(aligned), "damaged reference region");
+  const TableLimits limits{.tables = static_cast<flatbuffers::uoffset_t>(blob.size())};
+  const TableCopy<fbs::RegionPlan> table(blob, fbs::RegionPlanIdentifier(), limits);
+  if (!table) return fail("damaged reference region: the bytes are no region plan");
+  return with_context(decode_table(*table), "damaged reference region");
 }
 
 }  // namespace intarsia::reference

@@ -1,7 +1,6 @@
-#include <flatbuffers/flatbuffers.h>
-
 #include "backends/reference/region_plan.h"
 #include "backends/reference/region_plan_generated.h"
+#include "base/flat_buffer.h"
 
 namespace intarsia::reference {
 namespace {
@@ -94,7 +93,7 @@ std::string encode_plan(const RegionPlan& plan) {
   const auto outputs = builder.CreateVector(plan.outputs);
   fbs::FinishRegionPlanBuffer(builder, fbs::CreateRegionPlan(builder, value_list, call_list, inputs, outputs,
                                                              plan.constants, plan.workspace_bytes));
-  return {reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize()};
+  return to_bytes(builder);
 }
 
 }  // namespace intarsia::reference

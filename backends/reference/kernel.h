@@ -23,7 +23,7 @@ class KernelContext {
   size_t output_count() const { return output_count_; }
   bool has_input(size_t i) const { return i < inputs_.size() && inputs_[i] != nullptr; }
   bool wants_output(size_t i) const { return i < output_count_ && wanted_[i]; }
-  const TensorView& input(size_t i) const { return *inputs_[i]; }
+  const ConstTensorView& input(size_t i) const { return *inputs_[i]; }
 
   /// The memory of an output. If it was planned, dtype and shape must be the planned ones (anything else
   /// is an error); if the shape depends on data, memory is allocated now. Call it once for each wanted
@@ -36,7 +36,7 @@ class KernelContext {
  protected:
   const Attributes* attributes_ = nullptr;
   int version_ = 0;
-  std::span<const TensorView* const> inputs_;
+  std::span<const ConstTensorView* const> inputs_;
   std::span<const bool> wanted_;
   size_t output_count_ = 0;
 };

@@ -8,7 +8,7 @@ namespace {
 
 class SlotContext : public KernelContext {
  public:
-  SlotContext(const Attributes& attributes, int version, std::span<const TensorView* const> inputs,
+  SlotContext(const Attributes& attributes, int version, std::span<const ConstTensorView* const> inputs,
               std::span<OutputSlot> outputs)
       : slots_(outputs), wanted_storage_(new bool[outputs.size()]) {
     attributes_ = &attributes;
@@ -48,7 +48,7 @@ class SlotContext : public KernelContext {
 }  // namespace
 
 Status call_kernel(const KernelFunction& kernel, const Attributes& attributes, int version,
-                   std::span<const TensorView* const> inputs, std::span<OutputSlot> outputs) {
+                   std::span<const ConstTensorView* const> inputs, std::span<OutputSlot> outputs) {
   SlotContext context(attributes, version, inputs, outputs);
   try {
     TRY(kernel(context));

@@ -21,6 +21,6 @@ struct OutputSlot {
 
 /// Runs the kernel; afterward every wanted output is set. An omitted input is null.
 Status call_kernel(const KernelFunction& kernel, const Attributes& attributes, int version,
-                   std::span<const TensorView* const> inputs, std::span<OutputSlot> outputs);
+                   std::span<const ConstTensorView* const> inputs, std::span<OutputSlot> outputs);
 
 }  // namespace intarsia::reference

@@ -20,7 +20,7 @@ Result<std::unique_ptr<Executable>> load(const LoadContext& context) {
     }
     kernels.push_back(kernel);
   }
-  std::vector<TensorView> constants(context.constants.begin(), context.constants.end());
+  std::vector<ConstTensorView> constants(context.constants.begin(), context.constants.end());
   return make_plan_executable(std::move(plan), std::move(kernels), std::move(constants));
 }
 

@@ -7,13 +7,13 @@ namespace {
 
 /// The values of one run: a view each, and an owner if the memory was allocated while running.
 struct RunState {
-  std::vector<TensorView> views;
+  std::vector<ConstTensorView> views;
   std::vector<std::shared_ptr<void>> owners;
 };
 
 class PlanExecutable : public Executable {
  public:
-  PlanExecutable(RegionPlan plan, std::vector<KernelFunction> kernels, std::vector<TensorView> constants)
+  PlanExecutable(RegionPlan plan, std::vector<KernelFunction> kernels, std::vector<ConstTensorView> constants)
       : plan_(std::move(plan)), kernels_(std::move(kernels)), constants_(std::move(constants)) {
     find_last_readers();
   }
@@ -53,25 +53,24 @@ class PlanExecutable : public Executable {
   }
 
   RunState start(const RunContext& context) const {
-    RunState state{std::vector<TensorView>(plan_.values.size()), {}};
+    RunState state{std::vector<ConstTensorView>(plan_.values.size()), {}};
     state.owners.resize(plan_.values.size());
     for (size_t i = 0; i < plan_.values.size(); ++i) {
       const PlannedValue& value = plan_.values[i];
       if (value.place == Place::input) state.views[i] = context.inputs[value.index].tensor;
       if (value.place == Place::constant) state.views[i] = constants_[value.index];
       if (value.place == Place::text) state.views[i] = value.text.view();
-      if (value.place == Place::workspace) {
-        state.views[i] = value.planned;
-        state.views[i].data = context.workspace + value.offset;
-      }
     }
     return state;
   }
 
-  OutputSlot slot_of(uint32_t number, const RunContext& context, const RunState& state) const {
+  OutputSlot slot_of(uint32_t number, const RunContext& context) const {
     if (number == left_out) return {.wanted = false};
     const PlannedValue& value = plan_.values[number];
-    if (value.place == Place::workspace) return {.view = state.views[number], .dynamic = false};
+    if (value.place == Place::workspace) {
+      return {.view = {context.workspace + value.offset, value.planned.dtype, value.planned.shape},
+              .dynamic = false};
+    }
     if (value.place == Place::output && !context.outputs[value.index].dynamic) {
       return {.view = context.outputs[value.index].tensor, .dynamic = false};
     }
@@ -80,10 +79,10 @@ class PlanExecutable : public Executable {
 
   Status run_call(size_t i, const RunContext& context, RunState& state) const {
     const PlannedCall& call = plan_.calls[i];
-    std::vector<const TensorView*> inputs;
+    std::vector<const ConstTensorView*> inputs;
     for (uint32_t value : call.inputs) inputs.push_back(value == left_out ? nullptr : &state.views[value]);
     std::vector<OutputSlot> outputs;
-    for (uint32_t value : call.outputs) outputs.push_back(slot_of(value, context, state));
+    for (uint32_t value : call.outputs) outputs.push_back(slot_of(value, context));
     TRY(call_kernel(kernels_[i], call.attributes, call.version, inputs, outputs));
     for (size_t k = 0; k < outputs.size(); ++k) {
       if (!outputs[k].wanted) continue;
@@ -97,13 +96,14 @@ class PlanExecutable : public Executable {
   Status finish(const RunContext& context, RunState& state) const {
     for (size_t i = 0; i < plan_.outputs.size(); ++i) {
       const uint32_t number = plan_.outputs[i];
-      const TensorView& made = state.views[number];
+      const ConstTensorView& made = state.views[number];
       Output& output = context.outputs[i];
       const bool own = plan_.values[number].place == Place::output && plan_.values[number].index == i;
       if (output.dynamic) {
-        const Tensor kept = own ? Tensor(made, state.owners[number]) : Tensor(made);
-        output.tensor = kept.view();
-        output.owner = kept.owner();
+        // What a call made begins where its owner points.
+        const std::shared_ptr<void> memory = own ? state.owners[number] : Tensor(made).owner();
+        output.tensor = {memory.get(), made.dtype, made.shape};
+        output.owner = memory;
       } else if (!own) {
         if (output.tensor.dtype != made.dtype || output.tensor.shape != made.shape) {
           return fail("output '{}' is {} {}, want {} {}", plan_.values[number].name, dtype_name(made.dtype),
@@ -117,8 +117,8 @@ class PlanExecutable : public Executable {
   }
 
   RegionPlan plan_;
-  std::vector<KernelFunction> kernels_;  // one per call
-  std::vector<TensorView> constants_;
+  std::vector<KernelFunction> kernels_;  // one a call
+  std::vector<ConstTensorView> constants_;
   std::vector<std::vector<uint32_t>>
       released_after_;  // by call: dynamically shaped values that nothing reads afterward
 };
@@ -126,7 +126,7 @@ class PlanExecutable : public Executable {
 }  // namespace
 
 std::unique_ptr<Executable> make_plan_executable(RegionPlan plan, std::vector<KernelFunction> kernels,
-                                                 std::vector<TensorView> constants) {
+                                                 std::vector<ConstTensorView> constants) {
   return std::make_unique<PlanExecutable>(std::move(plan), std::move(kernels), std::move(constants));
 }
 

@@ -12,6 +12,6 @@ namespace intarsia::reference {
 
 /// `kernels` has one entry per call; `constants` outlive the executable.
 std::unique_ptr<Executable> make_plan_executable(RegionPlan plan, std::vector<KernelFunction> kernels,
-                                                 std::vector<TensorView> constants);
+                                                 std::vector<ConstTensorView> constants);
 
 }  // namespace intarsia::reference

@@ -1,12 +1,11 @@
 #include "backends/tensorflow/load.h"
 
-#include <flatbuffers/flatbuffers.h>
-
 #include <algorithm>
 #include <filesystem>
 
 #include "backends/tensorflow/region_blob_generated.h"
 #include "backends/tensorflow/region_session.h"
+#include "base/flat_buffer.h"
 
 namespace intarsia {
 namespace tf {
@@ -77,13 +76,6 @@ class SessionExecutable : public Executable {
   RegionSession region_;
 };
 
-std::vector<std::string> read_strings(
-    const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* from) {
-  std::vector<std::string> strings;
-  for (uint32_t i = 0; from != nullptr && i < from->size(); ++i) strings.push_back(from->Get(i)->str());
-  return strings;
-}
-
 /// The user's library of operators at its recorded path, or by its name next to the program.
 Status load_operators(const Library& library, const std::string& path, const std::string& folder) {
   const std::filesystem::path sibling =
@@ -97,8 +89,7 @@ Status load_operators(const Library& library, const std::string& path, const std
 
 Result<RegionGraph> read_region(const fbs::RegionBlob& blob, const LoadContext& context) {
   RegionGraph region;
-  if (blob.graph())
-    region.graph_def = {reinterpret_cast<const char*>(blob.graph()->data()), blob.graph()->size()};
+  region.graph_def = text_of(blob.graph());
   for (uint32_t i = 0; blob.constants() != nullptr && i < blob.constants()->size(); ++i) {
     const fbs::ConstantNode& node = *blob.constants()->Get(i);
     if (node.name() == nullptr || node.constant() >= context.constants.size())
@@ -106,27 +97,23 @@ Result<RegionGraph> read_region(const fbs::RegionBlob& blob, const LoadContext& 
     region.constant_names.push_back(node.name()->str());
     region.constants.push_back(context.constants[node.constant()]);
   }
-  region.inputs = read_strings(blob.inputs());
-  region.outputs = read_strings(blob.outputs());
-  region.initializers = read_strings(blob.initializers());
+  region.inputs = to_strings(blob.inputs());
+  region.outputs = to_strings(blob.outputs());
+  region.initializers = to_strings(blob.initializers());
   region.has_control_flow = blob.has_control_flow();
   return region;
 }
 
 Result<std::unique_ptr<Executable>> load(const LoadContext& context) {
-  const auto* bytes = reinterpret_cast<const uint8_t*>(context.blob.data());
-  const std::vector<uint8_t> aligned(bytes, bytes + context.blob.size());
-  flatbuffers::Verifier verifier(aligned.data(), aligned.size());
-  if (aligned.size() < 8 || !fbs::VerifyRegionBlobBuffer(verifier))
-    return fail("damaged TensorFlow region: the bytes are not a region blob");
-  const fbs::RegionBlob& blob = *fbs::GetRegionBlob(aligned.data());
-  const RegionGraph region = TRY(read_region(blob, context));
+  const TableCopy<fbs::RegionBlob> blob(context.blob, fbs::RegionBlobIdentifier());
+  if (!blob) return fail("damaged TensorFlow region: the bytes are no region blob");
+  const RegionGraph region = TRY(read_region(*blob, context));
   const Result<const Library*> library = Library::get();
   if (!library) {
-    return fail(library.error().kind, "its operators run only in TensorFlow: {}; {}",
-                fmt::join(read_strings(blob.operators()), ", "), library.error().message);
+    return fail(library.error().kind, "its operators run in TensorFlow alone: {}; {}",
+                fmt::join(to_strings(blob->operators()), ", "), library.error().message);
   }
-  for (const std::string& path : read_strings(blob.op_libraries()))
+  for (const std::string& path : to_strings(blob->op_libraries()))
     TRY(load_operators(**library, path, context.program_folder));
   return std::make_unique<SessionExecutable>(
       **library, TRY(with_context(open_region(**library, region, context.threads), "TensorFlow region")));

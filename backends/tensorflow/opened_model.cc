@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "backends/tensorflow/restore_variables.h"
+#include "base/bytes.h"
 #include "base/mapped_file.h"
 
 namespace intarsia::tf {
@@ -15,8 +16,7 @@ Result<std::unique_ptr<Session>> open_session(const Library& library, const Mode
   const SessionSettings settings{threads, true};
   if (!model.files.tags.empty()) return open_saved_model(library, model.files, settings);
   const MappedFile file = TRY(map_file(model.files.folder));
-  return Session::from_graph(library, {reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size()},
-                             settings);
+  return Session::from_graph(library, as_text(file.bytes), settings);
 }
 
 }  // namespace

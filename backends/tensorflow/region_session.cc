@@ -44,7 +44,7 @@ Result<std::string> complete_graph(const Library& library, const RegionGraph& re
                 region.constants.size());
   }
   size_t bytes = region.graph_def.size();
-  for (const TensorView& constant : region.constants) bytes += constant.bytes();
+  for (const ConstTensorView& constant : region.constants) bytes += constant.bytes();
   if (bytes > largest_message)
     return fail("the region's weights take {} bytes, TensorFlow takes graphs up to 2 GiB", bytes);
   std::string graph;

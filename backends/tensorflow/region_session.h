@@ -8,7 +8,7 @@ namespace intarsia::tf {
 struct RegionGraph {
   std::string_view graph_def;
   std::vector<std::string> constant_names;
-  std::vector<TensorView> constants;
+  std::vector<ConstTensorView> constants;
   std::vector<std::string> inputs, outputs, initializers;
   bool has_control_flow = false;
 };

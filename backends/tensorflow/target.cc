@@ -1,7 +1,5 @@
 #include "backends/tensorflow/target.h"
 
-#include <flatbuffers/flatbuffers.h>
-
 #include <filesystem>
 #include <map>
 
@@ -10,6 +8,7 @@
 #include "backends/tensorflow/region_blob_generated.h"
 #include "backends/tensorflow/region_session.h"
 #include "backends/tensorflow/write_graph_def.h"
+#include "base/flat_buffer.h"
 #include "tensorflow/composite.h"
 
 namespace intarsia {
@@ -38,8 +37,7 @@ std::string encode_blob(const WrittenGraph& graph, const std::vector<std::string
   for (uint32_t i = 0; i < graph.constant_names.size(); ++i) {
     constants.push_back(fbs::CreateConstantNode(builder, builder.CreateString(graph.constant_names[i]), i));
   }
-  const auto bytes =
-      builder.CreateVector(reinterpret_cast<const uint8_t*>(graph.graph_def.data()), graph.graph_def.size());
+  const auto bytes = add_bytes(builder, graph.graph_def);
   const auto nodes = builder.CreateVector(constants);
   const auto inputs = builder.CreateVectorOfStrings(graph.inputs),
              outputs = builder.CreateVectorOfStrings(graph.outputs);
@@ -49,7 +47,7 @@ std::string encode_blob(const WrittenGraph& graph, const std::vector<std::string
   fbs::FinishRegionBlobBuffer(builder,
                               fbs::CreateRegionBlob(builder, bytes, nodes, inputs, outputs, initializers,
                                                     graph.has_control_flow, libraries, operators));
-  return {reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize()};
+  return to_bytes(builder);
 }
 
 class TensorFlowTarget : public Target {

@@ -1,13 +1,11 @@
 #include "backends/tensorflow/tf_library.h"
 
 #include <dlfcn.h>
-#include <fcntl.h>
-#include <unistd.h>
 
 #include <charconv>
-#include <cstdlib>
 #include <filesystem>
 
+#include "base/bytes.h"
 #include "base/regular_file.h"
 
 namespace intarsia::tf {
@@ -31,7 +29,7 @@ class Finder {
 
   template <typename Function>
   void find(const char* name, Function*& pointer) {
-    pointer = reinterpret_cast<Function*>(dlsym(handle_, name));
+    pointer = as_function<Function*>(dlsym(handle_, name));
     if (pointer == nullptr) missing.push_back(name);
   }
 
@@ -100,42 +98,11 @@ void find_sessions(Finder& f, Api& api) {
   f.find("TF_SessionRun", api.run);
 }
 
-/// While it lives, what is written to standard error is lost: TensorFlow prints a banner there while it is
-/// opened, whatever its settings, and our errors are one line.
-class QuietStandardError {
- public:
-  QuietStandardError() : kept_(dup(STDERR_FILENO)) {
-    const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
-    if (nowhere < 0) return;
-    dup2(nowhere, STDERR_FILENO);
-    close(nowhere);
-  }
-  ~QuietStandardError() {
-    if (kept_ < 0) return;
-    dup2(kept_, STDERR_FILENO);
-    close(kept_);
-  }
-  QuietStandardError(const QuietStandardError&) = delete;
-  QuietStandardError& operator=(const QuietStandardError&) = delete;
-
- private:
-  int kept_;
-};
-
 }  // namespace
 
 Result<std::unique_ptr<Library>> Library::open() {
-  constexpr int keep = 0;
-  setenv("TF_CPP_MIN_LOG_LEVEL", "3", keep);  // its startup notes do not concern our users
-  setenv("TF_OVERRIDE_GLOBAL_THREADPOOL", "1",
-         keep);  // else the process's first session sets the number of threads for all
-  const Result<OpenedLibrary> found = [] {
-    const QuietStandardError quiet;
-    return open_foreign_library(
-        tensorflow, search_for(tensorflow, "libtensorflow_cc.so.2", "tensorflow/libtensorflow_cc.so.2"));
-  }();
-  if (!found) return tl::unexpected(found.error());
-  const OpenedLibrary& opened = *found;
+  const OpenedLibrary opened = TRY(open_foreign_library(
+      tensorflow, search_for(tensorflow, "libtensorflow_cc.so.2", "tensorflow/libtensorflow_cc.so.2")));
   auto library = std::make_unique<Library>();
   Finder finder(opened.handle);
   find_basics(finder, library->api_);

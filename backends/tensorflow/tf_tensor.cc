@@ -8,16 +8,16 @@ namespace {
 void release_nothing(void*, size_t, void*) {}
 
 /// A string tensor's memory belongs to the tensor, but not what its strings point to.
-void release_strings(void* data, size_t bytes, void* user) {
-  const auto& api = *static_cast<const Api*>(user);
+void release_strings(void* data, size_t bytes, void*) {
+  const Api& api = (*Library::get())->api();  // it is open, as it calls
   auto* strings = static_cast<TF_TString*>(data);
   for (size_t i = 0; i < bytes / sizeof(TF_TString); ++i) api.string_release(&strings[i]);
   delete[] strings;
 }
 
-OwnedTensor copy_string_tensor(const Library& library, const TensorView& tensor) {
+OwnedTensor copy_string_tensor(const Library& library, const ConstTensorView& tensor) {
   const Api& api = library.api();
-  const std::span<std::string> texts = tensor.as<std::string>();
+  const std::span<const std::string> texts = tensor.as<std::string>();
   auto* strings = new TF_TString[texts.size()];
   for (size_t i = 0; i < texts.size(); ++i) {
     api.string_init(&strings[i]);
@@ -25,20 +25,21 @@ OwnedTensor copy_string_tensor(const Library& library, const TensorView& tensor)
   }
   return {api.new_tensor(tensorflow::data_type_of(DType::string), tensor.shape.data(),
                          static_cast<int>(tensor.shape.size()), strings, texts.size() * sizeof(TF_TString),
-                         release_strings, const_cast<Api*>(&api)),
+                         release_strings, nullptr),
           {&library}};
 }
 
 }  // namespace
 
-Result<OwnedTensor> wrap_tensor(const Library& library, const TensorView& tensor) {
+Result<OwnedTensor> wrap_tensor(const Library& library, const ConstTensorView& tensor) {
   if (tensor.dtype == DType::string) return copy_string_tensor(library, tensor);
   const int type = tensorflow::data_type_of(tensor.dtype);
   if (type == 0) return fail("TensorFlow has no type {}", dtype_name(tensor.dtype));
-  alignas(64) static char nothing;  // an empty tensor may have no memory, but TensorFlow wants an address
+  alignas(64) static char nothing;  // an empty tensor may have no memory, TensorFlow wants an address
+  void* data =
+      tensor.data != nullptr ? const_cast<void*>(tensor.data) : &nothing;  // its interface has no const
   TF_Tensor* made = library.api().new_tensor(type, tensor.shape.data(), static_cast<int>(tensor.shape.size()),
-                                             tensor.data ? tensor.data : &nothing, tensor.bytes(),
-                                             release_nothing, nullptr);
+                                             data, tensor.bytes(), release_nothing, nullptr);
   if (made == nullptr)
     return fail("TensorFlow takes no {} {} of {} bytes", dtype_name(tensor.dtype), print_shape(tensor.shape),
                 tensor.bytes());

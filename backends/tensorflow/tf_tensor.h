@@ -16,7 +16,7 @@ using OwnedTensor = std::unique_ptr<TF_Tensor, DeleteTensor>;
 
 /// A tensor on the view's own memory, which must outlive it (TensorFlow copies memory that is not aligned to
 /// 64 bytes); strings are always copied. Fails for a dtype that TensorFlow lacks.
-Result<OwnedTensor> wrap_tensor(const Library& library, const TensorView& tensor);
+Result<OwnedTensor> wrap_tensor(const Library& library, const ConstTensorView& tensor);
 
 /// Its dtype, shape and, except for strings, its memory.
 Result<TensorView> describe_tensor(const Library& library, const TF_Tensor* tensor);

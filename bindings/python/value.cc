@@ -50,8 +50,8 @@ intarsia_tensor Value::describe(const char* name) {
   tensor.shape = shape.data();
   for (const nb::bytes& text : texts) strings.push_back({text.c_str(), text.size()});
   tensor.data = dtype == INTARSIA_STRING ? static_cast<void*>(strings.data())
-                : bytes                  ? const_cast<uint8_t*>(bytes->data())
-                                         : nullptr;
+                : bytes ? const_cast<uint8_t*>(bytes->data())  // the struct is that of outputs, too
+                        : nullptr;
   for (Value& item : items) item_structs.push_back(item.describe(nullptr));
   tensor.items = item_structs.data();
   tensor.item_count = item_structs.size();

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/struct_sizes.h"
+#include "base/bytes.h"
 
 namespace intarsia::api {
 namespace {
@@ -109,16 +110,14 @@ bool wants_memory(const intarsia_tensor& output) {
   return output.data == nullptr || output.dtype == INTARSIA_STRING || output.kind != INTARSIA_TENSOR;
 }
 
-std::string_view encoded_type(const fbs::ValueT& value) {
-  return {reinterpret_cast<const char*>(value.encoded_type.data()), value.encoded_type.size()};
-}
+std::string_view encoded_type(const fbs::ValueT& value) { return as_text(std::span(value.encoded_type)); }
 
 }  // namespace
 
 Status check_sizes(const char* what, const intarsia_tensor* tensors, size_t count) {
   if (count > 0 && tensors == nullptr) return fail("{} {}s at a null pointer", count, what);
   for (size_t i = 0; i < count; ++i) {
-    const size_t size = element(const_cast<intarsia_tensor*>(tensors), i).struct_size;
+    const size_t size = element(tensors, i).struct_size;
     if (size >= first_size<intarsia_tensor> && size == tensors->struct_size) continue;
     return fail("{} {} has struct_size {}, want {}: set it to sizeof(intarsia_tensor)", what, i, size,
                 std::max(tensors->struct_size, first_size<intarsia_tensor>));
@@ -165,7 +164,7 @@ Result<std::vector<NamedValue>> read_inputs(const intarsia_tensor* inputs, size_
   for (size_t i = 0; i < count; ++i) {
     NamedTensor named;
     Tensor strings;
-    TRY(read_input(element(const_cast<intarsia_tensor*>(inputs), i), nullptr, nullptr, named, strings));
+    TRY(read_input(element(inputs, i), nullptr, nullptr, named, strings));
     TRY(with_context(checked_elements(named.tensor.shape), "input '{}'", named.name));
     const bool is_text = named.tensor.dtype == DType::string;
     values.push_back({std::string(named.name), is_text ? strings : Tensor(named.tensor, nullptr)});

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "include/intarsia/intarsia.h"
@@ -11,10 +12,13 @@
 
 namespace intarsia::api {
 
-/// The i-th of an array whose elements are as large as the caller's header says.
-inline intarsia_tensor& element(intarsia_tensor* tensors, size_t i) {
-  return *reinterpret_cast<intarsia_tensor*>(reinterpret_cast<std::byte*>(tensors) +
-                                             i * tensors->struct_size);
+/// The i-th of an array whose elements are as large as the caller's header says. `Struct` is intarsia_tensor,
+/// perhaps const.
+template <typename Struct>
+Struct& element(Struct* tensors, size_t i) {
+  static_assert(std::is_same_v<std::remove_const_t<Struct>, intarsia_tensor>);
+  using Byte = std::conditional_t<std::is_const_v<Struct>, const std::byte, std::byte>;
+  return *reinterpret_cast<Struct*>(reinterpret_cast<Byte*>(tensors) + i * tensors->struct_size);
 }
 
 /// All of them have one size, at least that of the first version's struct.

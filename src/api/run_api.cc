@@ -121,7 +121,7 @@ Status run(intarsia_session& session, std::string_view function, const intarsia_
   if (session.strings.size() < input_count) session.strings.resize(input_count);
   if (session.outputs.size() < output_count) session.outputs.resize(output_count);
   for (size_t i = 0; i < input_count; ++i) {
-    const intarsia_tensor& from = element(const_cast<intarsia_tensor*>(inputs), i);
+    const intarsia_tensor& from = element(inputs, i);
     const Boundary at = known(true, from);
     TRY(read_input(from, at.backend, at.value, session.inputs[i], session.strings[i]));
   }

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/own_file.h"
 #include "base/regular_file.h"
 
 namespace intarsia {
@@ -71,10 +72,10 @@ LibrarySearch search_for(const ForeignLibrary& library, const std::string& loade
                          const std::string& in_packages) {
   LibrarySearch search{.given = {}, .loaded_name = loaded_name, .patterns = {}};
   if (const char* given = std::getenv(library.variable)) search.given = given;
-  Dl_info info{};
-  if (dladdr(reinterpret_cast<void*>(&search_for), &info) == 0) return search;
+  const std::filesystem::path own = own_file();
+  if (own.empty()) return search;
   std::error_code ignored;
-  std::filesystem::path folder = std::filesystem::absolute(info.dli_fname, ignored).parent_path();
+  std::filesystem::path folder = std::filesystem::absolute(own, ignored).parent_path();
   for (const char* venv : {"../venv", "../../venv"}) {
     search.patterns.push_back(
         (folder / venv / "lib/python3*/site-packages" / in_packages).lexically_normal());

@@ -39,7 +39,13 @@ Tensor::Tensor(DType dtype, Shape shape) : view_{nullptr, dtype, std::move(shape
   view_.data = memory_.get();
 }
 
-Tensor::Tensor(const TensorView& view) : Tensor(view.dtype, view.shape) { copy_elements(view, view_); }
+Tensor::Tensor(const ConstTensorView& view) : Tensor(view.dtype, view.shape) { copy_elements(view, view_); }
+
+// Model and program files are mapped read-only and their constants are tensors as others; nothing writes to
+// constants.
+Tensor::Tensor(ConstTensorView view, std::shared_ptr<const void> owner)
+    : view_{const_cast<void*>(view.data), view.dtype, std::move(view.shape)},
+      memory_(std::const_pointer_cast<void>(std::move(owner))) {}
 
 bool same_tensor(const TensorView& a, const TensorView& b) {
   if (a.dtype != b.dtype || a.shape != b.shape) return false;
@@ -54,12 +60,20 @@ bool has_legal_booleans(const TensorView& tensor) {
          std::ranges::all_of(tensor.as<uint8_t>(), [](uint8_t byte) { return byte <= 1; });
 }
 
-void copy_elements(const TensorView& from, const TensorView& to) {
+namespace {
+
+template <typename View>
+void copy(const View& from, const TensorView& to) {
   if (from.dtype == DType::string) {
-    std::ranges::copy(from.as<std::string>(), to.as<std::string>().begin());
+    std::ranges::copy(from.template as<std::string>(), to.as<std::string>().begin());
   } else if (from.bytes() > 0) {
     std::memmove(to.data, from.data, from.bytes());
   }
 }
+
+}  // namespace
+
+void copy_elements(const TensorView& from, const TensorView& to) { copy(from, to); }
+void copy_elements(const ConstTensorView& from, const TensorView& to) { copy(from, to); }
 
 }  // namespace intarsia

@@ -34,6 +34,7 @@ Result<std::shared_ptr<Device>> make_device(const std::string& name) {
   static std::mutex mutex;
   static std::map<std::string, std::weak_ptr<Device>> devices;
   std::lock_guard lock(mutex);
+  std::erase_if(devices, [](const auto& entry) { return entry.second.expired(); });
   std::weak_ptr<Device>& known = devices[name];
   if (std::shared_ptr<Device> device = known.lock()) return device;
   const Result<std::shared_ptr<Device>> device = make_new(name);

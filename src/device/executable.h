@@ -26,7 +26,7 @@ struct Output {
 };
 
 struct Input {
-  TensorView tensor;
+  ConstTensorView tensor;
   std::shared_ptr<void> owner;  // set for opaque and dynamically shaped values
 };
 
@@ -52,14 +52,22 @@ struct RunContext {
 class Executable {
  public:
   virtual ~Executable() = default;
-  /// Must not allocate when no output is dynamic and the backend is native.
+  /// Fills the outputs. What is not dynamic gets exactly its dtype and shape, else the run is an error;
+  /// inputs are only read. All is done when it returns.
+  ///
+  /// Threads: the calling one and those of `context.threads`. A framework has threads of its own, and parks
+  /// ours first.
+  ///
+  /// Memory: code that a backend made for the region (halide) takes none when no output is dynamic. Kernels
+  /// that are written to be read (reference), those of users, and frameworks may take some in every run; what
+  /// our kernels took they have given back when it returns, all but the memory of dynamic outputs.
   virtual Status run(const RunContext& context) const = 0;
 };
 
 /// What a backend's run half gets to make an executable. Everything outlives the executable.
 struct LoadContext {
   std::span<const std::byte> blob;
-  std::span<const TensorView> constants;                 // in the order of CompiledRegion::constants
+  std::span<const ConstTensorView> constants;            // in the order of CompiledRegion::constants
   std::function<void*(const std::string& name)> symbol;  // address of a symbol in the program's code, or null
   std::string program_folder;  // folder of the program file: companion libraries are searched for there
   int threads = 1;

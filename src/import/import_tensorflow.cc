@@ -6,6 +6,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "base/bytes.h"
 #include "base/mapped_file.h"
 #include "base/protobuf.h"
 #include "base/utf8.h"
@@ -178,10 +179,6 @@ Result<Graph> import_signature(const MetaGraph& meta, const std::string& wanted,
   return finish(std::move(flat));
 }
 
-std::string_view text_of(const MappedFile& file) {
-  return {reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size()};
-}
-
 }  // namespace
 
 Result<Graph> import_graph_def_bytes(std::string_view bytes, const TensorFlowSource& source) {
@@ -190,7 +187,7 @@ Result<Graph> import_graph_def_bytes(std::string_view bytes, const TensorFlowSou
 
 Result<Graph> import_graph_def(const std::string& path, const TensorFlowSource& source) {
   const MappedFile file = TRY(map_file(path));
-  return import_graph_def_bytes(text_of(file), source);
+  return import_graph_def_bytes(as_text(file.bytes), source);
 }
 
 Result<Graph> import_saved_model_bytes(std::string_view bytes, const std::string& signature,
@@ -203,19 +200,20 @@ Result<Graph> import_saved_model_bytes(std::string_view bytes, const std::string
 Result<Graph> import_saved_model(const std::string& folder, const std::string& signature,
                                  const TensorFlowSource& source) {
   const MappedFile file = TRY(map_file(saved_model_file(folder)));
-  return import_saved_model_bytes(text_of(file), signature, source, folder);
+  return import_saved_model_bytes(as_text(file.bytes), signature, source, folder);
 }
 
 Result<ModelBoundary> read_graph_def_boundary(const std::string& path) {
   const MappedFile file = TRY(map_file(path));
-  return guarded("GraphDef",
-                 [&]() -> Result<ModelBoundary> { return find_boundary(TRY(read_graph(text_of(file)))); });
+  return guarded("GraphDef", [&]() -> Result<ModelBoundary> {
+    return find_boundary(TRY(read_graph(as_text(file.bytes))));
+  });
 }
 
 Result<ModelBoundary> read_saved_model_boundary(const std::string& folder, const std::string& signature) {
   const MappedFile file = TRY(map_file(saved_model_file(folder)));
   return guarded("SavedModel", [&]() -> Result<ModelBoundary> {
-    const MetaGraph meta = TRY(read_serving_graph(text_of(file)));
+    const MetaGraph meta = TRY(read_serving_graph(as_text(file.bytes)));
     ModelBoundary boundary = TRY(signature_boundary(meta, TRY(choose_signature(meta, signature))));
     boundary.unrestored = find_unrestored_variables(meta, TRY(read_graph(meta.graph)));
     return boundary;
@@ -225,7 +223,7 @@ Result<ModelBoundary> read_saved_model_boundary(const std::string& folder, const
 Result<std::vector<std::string>> list_signatures(const std::string& folder) {
   const MappedFile file = TRY(map_file(saved_model_file(folder)));
   return guarded("SavedModel", [&]() -> Result<std::vector<std::string>> {
-    return signature_names(TRY(read_serving_graph(text_of(file))));
+    return signature_names(TRY(read_serving_graph(as_text(file.bytes))));
   });
 }
 

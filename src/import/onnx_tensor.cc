@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "base/bytes.h"
 #include "base/protobuf.h"
 #include "import/onnx_fields.h"
 
@@ -162,10 +163,9 @@ Result<Tensor> read_string_data(std::string_view bytes, const Shape& shape) {
 
 Result<Tensor> view_or_copy(std::span<const std::byte> data, DType dtype, Shape shape,
                             const std::shared_ptr<void>& owner) {
-  TensorView view{const_cast<std::byte*>(data.data()), dtype, std::move(shape)};
+  ConstTensorView view{data.data(), dtype, std::move(shape)};
   const size_t width = std::max<size_t>(1, static_cast<size_t>(dtype_bits(dtype)) / 8);
-  if (owner != nullptr && reinterpret_cast<uintptr_t>(data.data()) % width == 0)
-    return Tensor(std::move(view), owner);
+  if (owner != nullptr && is_aligned(data.data(), width)) return Tensor(std::move(view), owner);
   return Tensor(view);
 }
 
@@ -234,8 +234,7 @@ Result<Tensor> build_tensor(const RawTensor& raw, std::string_view bytes, Tensor
     if (raw.raw->size() != size)
       return fail("has {} bytes, shape {} of {} wants {}", raw.raw->size(), print_shape(raw.dims),
                   dtype_name(dtype), size);
-    return view_or_copy({reinterpret_cast<const std::byte*>(raw.raw->data()), size}, dtype, raw.dims,
-                        source.owner);
+    return view_or_copy(as_bytes(*raw.raw), dtype, raw.dims, source.owner);
   }
   // An element of a typed field takes at least one byte, and so does each pair of packed 4-bit elements.
   if (size > bytes.size() * 16) return fail("has fewer elements than shape {} wants", print_shape(raw.dims));
@@ -332,8 +331,7 @@ Result<Tensor> read_onnx_sparse_tensor(std::string_view bytes, TensorSource& sou
 Result<Tensor> read_onnx_tensor_file(const std::string& path) {
   const MappedFile file = TRY(map_file(path));
   TensorSource source{file.owner, {}, {}};
-  const std::string_view bytes(reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size());
-  return with_context(read_onnx_tensor(bytes, source), "{}", path);
+  return with_context(read_onnx_tensor(as_text(file.bytes), source), "{}", path);
 }
 
 }  // namespace intarsia

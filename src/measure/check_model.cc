@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/bytes.h"
 #include "base/fill_tensor.h"
 #include "base/temporary_file.h"
 #include "compile/program_source.h"
@@ -108,8 +109,7 @@ Status append_parts(const LoadedProgram& program, uint32_t id, const NamedTensor
   if (step == function.steps.end() || program.backend((*step)->region).unpack == nullptr) {
     return fail("output '{}' is not a tensor and cannot be compared", output.name);
   }
-  const std::vector<uint8_t>& type = function.values[id]->encoded_type;
-  const std::string_view encoded(reinterpret_cast<const char*>(type.data()), type.size());
+  const std::string_view encoded = as_text(std::span(function.values[id]->encoded_type));
   const OpaqueParts parts = TRY(program.backend((*step)->region).unpack(output.owner, encoded));
   for (size_t i = 0; i < parts.tensors.size(); ++i)
     values.push_back({fmt::format("{}[{}]", output.name, i), parts.tensors[i]});

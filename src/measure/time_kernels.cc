@@ -61,7 +61,7 @@ Result<std::vector<int64_t>> time_kernels(const KernelBatch& batch, const RunBac
   const std::string library = TRY(link_objects(region.object_files, "x86_64"));
   const LoadedCode code = TRY(with_context(
       LoadedCode::load(std::as_bytes(std::span(library)), "intarsia-kernels"), "timing kernels"));
-  std::vector<TensorView> constants;
+  std::vector<ConstTensorView> constants;
   for (const Tensor& constant : region.constants) constants.push_back(constant.view());
   const LoadContext load{.blob = std::as_bytes(std::span(region.blob)),
                          .constants = constants,

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/digest.h"
+#include "base/flat_buffer.h"
 #include "program/string_constant.h"
 #include "program/verify_program.h"
 
@@ -74,30 +75,23 @@ Status check_digest(const Footer& footer, const Image& image) {
 }
 
 Result<fbs::ProgramT> unpack_description(std::span<const std::byte> bytes) {
-  const auto* data = reinterpret_cast<const uint8_t*>(bytes.data());
-  // A table takes at least 4 bytes, so this many suffice for any real description.
+  // A table takes 4 bytes at the least, so this many suffice for any real description.
   const auto max_tables = static_cast<flatbuffers::uoffset_t>(bytes.size() / 4);
-  if (bytes.size() >= FLATBUFFERS_MAX_BUFFER_SIZE)
-    return fail("damaged: a description of {} bytes", bytes.size());
-  flatbuffers::Verifier verifier(data, bytes.size(), 16, max_tables);
-  if (!fbs::VerifyProgramBuffer(verifier)) {
+  const fbs::Program* program = find_table<fbs::Program>(bytes, nullptr, {16, max_tables});
+  if (program == nullptr)
     return fail("damaged: its description is not valid FlatBuffers data; compile the model again");
-  }
-  const fbs::Program* program = fbs::GetProgram(data);
   TRY(verify_unshared(*program, bytes.size()));
   fbs::ProgramT unpacked;
   program->UnPackTo(&unpacked);
   return unpacked;
 }
 
-/// A mapping cannot be written, but a TensorView has no const form: users of constants only read them.
 Result<Tensor> make_constant(const fbs::ConstantT& constant, std::span<const std::byte> constants,
                              const std::shared_ptr<const void>& owner) {
   const std::span<const std::byte> bytes = constants.subspan(constant.offset, constant.bytes);
   const DType dtype = static_cast<DType>(constant.dtype);
   if (dtype == DType::string) return decode_strings(bytes, constant.dims);
-  return Tensor(TensorView{const_cast<std::byte*>(bytes.data()), dtype, constant.dims},
-                std::const_pointer_cast<void>(owner));
+  return Tensor(ConstTensorView{bytes.data(), dtype, constant.dims}, owner);
 }
 
 Result<MappedProgram> parse(const Footer& footer, const Image& image,
@@ -154,12 +148,13 @@ Result<std::shared_ptr<const ProgramFile>> ProgramFile::open(const std::string& 
   if (size == 0) return file;
   void* memory = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file->file_.descriptor(), 0);
   if (memory == MAP_FAILED) return fail(kind_of_errno(errno), "cannot map it: {}", std::strerror(errno));
+  file->mapping_ = memory;
   file->bytes_ = {static_cast<const std::byte*>(memory), size};
   return file;
 }
 
 ProgramFile::~ProgramFile() {
-  if (!bytes_.empty()) munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+  if (mapping_ != nullptr) munmap(mapping_, bytes_.size());
 }
 
 Result<std::shared_ptr<std::byte>> ProgramFile::copy(uint64_t offset, size_t bytes) const {
@@ -201,7 +196,7 @@ Result<MappedProgram> read_program(const std::string& path) {
 }
 
 Result<MappedProgram> parse_program(std::span<const std::byte> file) {
-  INTARSIA_CHECK(reinterpret_cast<uintptr_t>(file.data()) % tail_alignment == 0);
+  INTARSIA_CHECK(is_aligned(file.data(), tail_alignment));
   const Footer footer = TRY(read_footer(file.last(std::min(file.size(), sizeof(Footer)))));
   TRY(check_sizes(footer, file.size()));
   const Image image{file.first(tail_offset(footer)),

@@ -33,6 +33,7 @@ class ProgramFile {
   explicit ProgramFile(RegularFile file) : file_(std::move(file)) {}
   RegularFile file_;
   struct timespec changed_ = {};
+  void* mapping_ = nullptr;  // of bytes_; null: there are none
   std::span<const std::byte> bytes_;
 };
 

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "base/bytes.h"
+
 namespace intarsia {
 
 std::string encode_strings(const TensorView& strings) {
@@ -9,7 +11,7 @@ std::string encode_strings(const TensorView& strings) {
   for (const std::string& text : strings.as<std::string>()) {
     characters += text;
     const uint64_t end = characters.size();
-    ends.append(reinterpret_cast<const char*>(&end), sizeof(end));
+    ends += text_of_value(end);
   }
   return ends + characters;
 }
@@ -27,7 +29,7 @@ Result<Tensor> decode_strings(std::span<const std::byte> bytes, const Shape& sha
     std::memcpy(&end, bytes.data() + i * sizeof(end), sizeof(end));
     if (end < begin || end > characters.size())
       return fail("string {} ends outside its {} bytes", i, characters.size());
-    tensor.as<std::string>()[i].assign(reinterpret_cast<const char*>(characters.data()) + begin, end - begin);
+    tensor.as<std::string>()[i] = as_text(characters.subspan(begin, end - begin));
     begin = end;
   }
   return tensor;

@@ -1,3 +1,4 @@
+#include "base/bytes.h"
 #include "program/verify_program.h"
 
 namespace intarsia {
@@ -15,8 +16,7 @@ class Budget {
   template <typename T>
   void numbers(const flatbuffers::Vector<T>* numbers) {
     take(numbers ? numbers->size() : 0, sizeof(T));
-    aligned_ =
-        aligned_ && (numbers == nullptr || reinterpret_cast<uintptr_t>(numbers->Data()) % sizeof(T) == 0);
+    aligned_ = aligned_ && (numbers == nullptr || is_aligned(numbers->Data(), sizeof(T)));
   }
 
   void texts(const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* texts) {

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/digest.h"
+#include "base/flat_buffer.h"
 #include "base/output_file.h"
 #include "program/string_constant.h"
 #include "program/verify_program.h"
@@ -14,11 +14,7 @@
 namespace intarsia {
 namespace {
 
-std::span<const std::byte> as_bytes(std::string_view text) {
-  return std::as_bytes(std::span<const char>(text.data(), text.size()));
-}
-
-/// Bytes of the tail in order, each piece zero-padded to a multiple of 64.
+/// Bytes of the tail in order, each piece followed by zeros up to 64.
 struct Pieces {
   std::vector<std::span<const std::byte>> spans;
   uint64_t bytes = 0;
@@ -91,10 +87,9 @@ Status write_program(const std::string& path, std::string_view elf, fbs::Program
   TRY(with_context(verify_program(program, constant_pieces.bytes, data_bytes), "cannot write program '{}'",
                    path));
 
-  flatbuffers::FlatBufferBuilder builder;
-  builder.Finish(fbs::Program::Pack(builder, &program));
+  const std::string packed = pack_table<fbs::Program>(program);
   Pieces description;
-  description.add(std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize())));
+  description.add(as_bytes(packed));
 
   Footer footer{.elf_bytes = elf.size(),
                 .constants_bytes = constant_pieces.bytes,

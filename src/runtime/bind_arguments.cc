@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/bytes.h"
 #include "runtime/prepared_function.h"
 
 namespace intarsia {
@@ -21,7 +22,7 @@ bool is_aligned(const TensorView& tensor) {
   size_t alignment = std::clamp<size_t>(static_cast<size_t>(dtype_bits(tensor.dtype)) / 8, 1, 8);
   if (tensor.dtype == DType::string) alignment = alignof(std::string);
   if (tensor.dtype == DType::c64) alignment = alignof(float);
-  return reinterpret_cast<uintptr_t>(tensor.data) % alignment == 0;
+  return intarsia::is_aligned(tensor.data, alignment);
 }
 
 }  // namespace

@@ -125,6 +125,7 @@ Result<std::shared_ptr<const BoundProgram>> bind_program(const std::shared_ptr<c
   const std::string key = fmt::format("{}\n{}", threads, fmt::join(names, "\n"));
   // Held while binding, so that two sessions starting at once do not load everything twice.
   std::lock_guard lock(program->bound_mutex_);
+  std::erase_if(program->bound_, [](const auto& entry) { return entry.second.expired(); });
   std::weak_ptr<const BoundProgram>& known = program->bound_[key];
   if (std::shared_ptr<const BoundProgram> bound = known.lock()) return bound;
   auto bound = std::make_shared<BoundProgram>();

@@ -24,8 +24,8 @@ struct BoundProgram {
   std::vector<Buffer> memory;                    // of the constants on devices with a memory of their own
   std::vector<std::vector<TensorView>>
       constants;  // [slot][constant], in the slot's memory; no data: not used there
-  std::vector<std::vector<TensorView>> region_constants;
-  std::vector<std::unique_ptr<Executable>> executables;  // one per region
+  std::vector<std::vector<ConstTensorView>> region_constants;
+  std::vector<std::unique_ptr<Executable>> executables;  // one a region
   int threads = 1;
 
   const fbs::ProgramT& description() const { return program->description(); }

@@ -174,7 +174,7 @@ Result<Tensor> read_tensor(std::string_view bytes) {
   return tensor;
 }
 
-Result<std::string> write_tensor(const TensorView& tensor) {
+Result<std::string> write_tensor(const ConstTensorView& tensor) {
   const int32_t data_type = data_type_of(tensor.dtype);
   if (data_type == 0) return fail("TensorFlow has no type {}", dtype_name(tensor.dtype));
   std::string bytes;

@@ -14,7 +14,7 @@ namespace intarsia::tensorflow {
 /// its last one. Throws protozero::exception on malformed bytes.
 Result<Tensor> read_tensor(std::string_view bytes);
 /// Numbers as their bytes in `tensor_content`. Fails for a dtype that TensorFlow lacks.
-Result<std::string> write_tensor(const TensorView& tensor);
+Result<std::string> write_tensor(const ConstTensorView& tensor);
 
 /// A TensorShapeProto; nothing when the rank is unknown. Unknown sizes have no name.
 std::optional<SymbolicShape> read_shape(std::string_view bytes);

@@ -5,20 +5,17 @@
 #include "plan/choose_plan.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <fstream>
 #include <set>
 
 #include "compile/compile_model.h"
 #include "program/read_program.h"
 #include "tests/support/onnx_writer.h"
+#include "tests/support/test_folder.h"
 
 namespace intarsia {
 namespace {
-
-namespace fs = std::filesystem;
 
 /// Takes all operators but those it refuses. Its regions are empty: only the clock below "runs" them.
 class PricedTarget : public Target {
@@ -57,9 +54,6 @@ constexpr int64_t region_ns = 5000;  // what a region costs beside its nodes, to
 class PlanChoice : public testing::Test {
  protected:
   PlanChoice() {
-    folder_ = (fs::temp_directory_path() / fmt::format("intarsia-plans-{}", getpid())).string();
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
     request.model_path = folder_ + "/model.onnx";
     request.program_path = folder_ + "/model.so";
     request.cache_folder = folder_;
@@ -70,7 +64,6 @@ class PlanChoice : public testing::Test {
       return time(programs);
     };
   }
-  ~PlanChoice() override { fs::remove_all(folder_); }
 
   PricedTarget* add_target(const std::string& name, const std::set<std::string>& refused,
                            bool is_framework = false, bool users = false) {
@@ -152,7 +145,8 @@ class PlanChoice : public testing::Test {
   int timed = 0;  // calls of the clock
 
  private:
-  std::string folder_;
+  const test::TestFolder temporary_;
+  const std::string folder_ = temporary_.path().string();
 };
 
 std::vector<std::string> repeat(const std::vector<std::string>& ops, size_t times) {

@@ -2,6 +2,7 @@
 //
 // Covers: src/device/ cpu_device.cc device.cc devices.cc sim_device.cc
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <chrono>
 #include <functional>
@@ -48,6 +49,17 @@ TEST(Devices, OneNameIsOneDevice) {
   EXPECT_EQ(*a, *b);
   EXPECT_NE(*a, *c);
   for (const DeviceInfo& info : list_devices()) EXPECT_TRUE(make_device(info.name)) << info.name;
+}
+
+/// A server may see as many names as it has requests.
+TEST(Devices, NamesOfDevicesThatAreGoneAreForgotten) {
+  const auto make_and_drop = [](int number) {
+    EXPECT_TRUE(make_device(fmt::format("sim:6?latency_us={}", number)));
+  };
+  make_and_drop(1000);
+  const size_t before = mallinfo2().uordblks;
+  for (int i = 1001; i < 2000; ++i) make_and_drop(i);
+  EXPECT_LT(mallinfo2().uordblks, before + 10'000);
 }
 
 TEST(Devices, CopiesTakeTheirTimeAndAreCounted) {

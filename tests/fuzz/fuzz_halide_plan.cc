@@ -88,7 +88,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::vector<uint8_t> blob(data, data + size);
   const auto kernels = sign(blob);
   std::vector<std::unique_ptr<uint8_t[]>> memory;
-  std::vector<TensorView> constants;
+  std::vector<ConstTensorView> constants;
   for (uint64_t bytes : {1, 64, 4096, 65536}) constants.push_back(tensor_of(bytes, memory));
   LoadContext context;
   context.blob = std::as_bytes(std::span(blob));

@@ -7,8 +7,6 @@
 
 #include <gtest/gtest.h>
 
-#include <unistd.h>
-
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -16,6 +14,7 @@
 #include "graph/parse_graph.h"
 #include "graph/print_graph.h"
 #include "tests/support/onnx_writer.h"
+#include "tests/support/test_folder.h"
 
 namespace intarsia {
 namespace {
@@ -480,13 +479,11 @@ TEST(ImportOnnx, TensorErrors) {
 class ExternalData : public testing::Test {
  protected:
   void SetUp() override {
-    root_ = std::filesystem::temp_directory_path() / ("intarsia_import_" + std::to_string(getpid()));
     std::filesystem::create_directories(root_ / "model" / "weights");
     write("secret.bin", raw_bytes<float>({9, 9}));
     write("model/weights/w.bin", raw_bytes<float>({0, 0, 1, 2}));
     std::filesystem::create_symlink(root_ / "secret.bin", root_ / "model" / "link.bin");
   }
-  void TearDown() override { std::filesystem::remove_all(root_); }
 
   void write(const std::string& name, const std::string& bytes) {
     std::ofstream(root_ / name, std::ios::binary) << bytes;
@@ -512,7 +509,8 @@ class ExternalData : public testing::Test {
         << "want " << message << ", got " << graph.error().message;
   }
 
-  std::filesystem::path root_;
+  const test::TestFolder temporary_;
+  const std::filesystem::path root_ = temporary_.path();
 };
 
 TEST_F(ExternalData, IsRead) {

@@ -4,15 +4,14 @@
 #include "measure/bisect_model.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <fstream>
 
 #include "backends/reference/evaluate.h"
 #include "backends/reference/load.h"
 #include "backends/reference/target.h"
 #include "tests/support/onnx_writer.h"
+#include "tests/support/test_folder.h"
 
 namespace intarsia {
 namespace {
@@ -59,8 +58,8 @@ std::string chain_model() {
 }
 
 std::optional<BadNode> bisect(bool only_fused) {
-  const std::string path =
-      (std::filesystem::temp_directory_path() / fmt::format("intarsia-chain-{}.onnx", getpid())).string();
+  const test::TestFolder folder;
+  const std::string path = folder / "chain.onnx";
   std::ofstream(path, std::ios::binary) << chain_model();
   BackendRegistry registry;
   registry.targets.push_back(std::make_unique<WrongTarget>(only_fused));
@@ -73,7 +72,6 @@ std::optional<BadNode> bisect(bool only_fused) {
                         return evaluate_graph(graph, inputs, reference::evaluate_node);
                       }};
   const auto found = find_first_bad_node(request, {registry, {&backend, 1}, oracle});
-  std::filesystem::remove(path);
   EXPECT_TRUE(found) << found.error().message;
   return found ? *found : std::nullopt;
 }

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <random>
 
@@ -16,6 +15,7 @@
 #include "backends/reference/evaluate.h"
 #include "graph/parse_graph.h"
 #include "passes/infer_shapes.h"
+#include "tests/support/test_folder.h"
 
 namespace intarsia::test {
 namespace {
@@ -45,17 +45,15 @@ std::string compare_as(const TensorView& got, const TensorView& want, double rel
 
 /// The objects as a shared library in a temporary file that is removed when this returns.
 Result<void*> load_code(const std::vector<std::string>& objects) {
-  char name[] = "/tmp/intarsia-test-XXXXXX";
-  if (!mkdtemp(name)) return fail("no temporary folder");
-  std::string folder = name, command = "ld.lld -shared -o " + folder + "/code.so";
+  const TestFolder folder;
+  std::string command = "ld.lld -shared -o " + folder / "code.so";
   for (size_t i = 0; i < objects.size(); ++i) {
-    std::string path = fmt::format("{}/{}.o", folder, i);
+    const std::string path = folder / fmt::format("{}.o", i);
     std::ofstream(path, std::ios::binary) << objects[i];
     command += " " + path;
   }
   int status = std::system(command.c_str());
-  void* code = status == 0 ? dlopen((folder + "/code.so").c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
-  std::filesystem::remove_all(folder);
+  void* code = status == 0 ? dlopen((folder / "code.so").c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
   if (!code) return fail("objects do not link or load: {}", status == 0 ? dlerror() : command);
   return code;
 }
@@ -221,7 +219,7 @@ std::string compare(const TensorView& got, const TensorView& want, double relati
 
 /// Loads a region the way a session would, with kernels that must not be called.
 Status load_uncalled(const CompiledRegion& region) {
-  std::vector<TensorView> constants;
+  std::vector<ConstTensorView> constants;
   for (const Tensor& constant : region.constants) constants.push_back(constant.view());
   LoadContext context;
   context.blob = std::as_bytes(std::span(region.blob));

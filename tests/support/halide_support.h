@@ -50,7 +50,7 @@ class LoadedRegion {
   Graph graph_;
   CompiledRegion region_;
   void* code_ = nullptr;
-  std::vector<TensorView> constants_;
+  std::vector<ConstTensorView> constants_;
   std::unique_ptr<Executable> executable_;
 };
 

@@ -75,7 +75,7 @@ inline std::string error_of(const auto& result) { return result ? std::string() 
 /// A region compiled and loaded; what it points to lives as long as it does.
 struct LoadedRegion {
   CompiledRegion compiled;
-  std::vector<TensorView> constants;
+  std::vector<ConstTensorView> constants;
   std::unique_ptr<Executable> executable;
 };
 

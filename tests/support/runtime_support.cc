@@ -16,12 +16,12 @@
 namespace intarsia::test {
 namespace {
 
-Status add(const RunContext& context, std::span<const TensorView> constants) {
+Status add(const RunContext& context, std::span<const ConstTensorView> constants) {
   const std::span<float> output = context.outputs[0].tensor.as<float>();
   for (size_t i = 0; i < output.size(); ++i) {
     float sum = 0;
     for (const Input& input : context.inputs) sum += input.tensor.as<float>()[i];
-    for (const TensorView& constant : constants) sum += constant.as<float>()[i];
+    for (const ConstTensorView& constant : constants) sum += constant.as<float>()[i];
     output[i] = sum;
   }
   return {};
@@ -52,7 +52,7 @@ Status twice_strings(const RunContext& context) {
 
 class ToyExecutable : public Executable {
  public:
-  ToyExecutable(std::string blob, std::vector<TensorView> constants, void* symbol)
+  ToyExecutable(std::string blob, std::vector<ConstTensorView> constants, void* symbol)
       : blob_(std::move(blob)), constants_(std::move(constants)), symbol_(symbol) {}
 
   Status run(const RunContext& context) const override {
@@ -80,7 +80,7 @@ class ToyExecutable : public Executable {
 
  private:
   std::string blob_;
-  std::vector<TensorView> constants_;
+  std::vector<ConstTensorView> constants_;
   void* symbol_;
 };
 
@@ -105,14 +105,6 @@ Result<std::shared_ptr<void>> pack(const OpaqueParts& parts, std::string_view) {
 }  // namespace
 
 RunBackend toy_backend() { return {"toy", load, unpack, pack}; }
-
-TestFolder::TestFolder() {
-  std::string name = (std::filesystem::temp_directory_path() / "intarsia-test-XXXXXX").string();
-  INTARSIA_CHECK(mkdtemp(name.data()) != nullptr);
-  path_ = name;
-}
-
-TestFolder::~TestFolder() { std::filesystem::remove_all(path_); }
 
 ProgramMaker::ProgramMaker() {
   program.arch = machine_arch();

@@ -9,20 +9,9 @@
 #include "base/tensor_view.h"
 #include "device/executable.h"
 #include "program/program.h"
+#include "tests/support/test_folder.h"
 
 namespace intarsia::test {
-
-/// A folder that is removed with the object.
-class TestFolder {
- public:
-  TestFolder();
-  ~TestFolder();
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 /// What the backend "toy" does follows from the blob. All on f32 unless said otherwise.
 ///   add       output = sum of all inputs and constants, element by element

@@ -14,6 +14,8 @@
 #include <set>
 #include <thread>
 
+#include "tests/support/test_folder.h"
+
 namespace intarsia {
 namespace {
 
@@ -21,13 +23,6 @@ namespace fs = std::filesystem;
 
 class CostDatabaseTest : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "intarsia-costs-XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
   static void add(CostDatabase& costs, const std::string& key, int64_t nanoseconds) {
     const std::pair<std::string, int64_t> time{key, nanoseconds};
     costs.add({&time, 1});
@@ -44,7 +39,8 @@ class CostDatabaseTest : public testing::Test {
     return names;
   }
 
-  std::string folder_;
+  const test::TestFolder temporary_;
+  const std::string folder_ = temporary_.path().string();
 };
 
 /// Another process's.

@@ -1,5 +1,6 @@
 /* The binary interface of kernels: what the run half and the glue object must agree on with Halide's code.
-   Layouts as in Halide's public runtime interface (HalideRuntime.h, unchanged since Halide 8). C and C++. */
+   Layouts, numbers and functions as in Halide's public runtime interface (HalideRuntime.h), with which
+   build/check_abi.cc compares them when Halide is there. C and C++. */
 #ifndef INTARSIA_HALIDE_ABI_H
 #define INTARSIA_HALIDE_ABI_H
 
@@ -15,8 +16,10 @@ struct HalideDimension {
   uint32_t flags;
 };
 
+enum HalideTypeCode { halide_signed = 0, halide_unsigned = 1, halide_floating = 2 };
+
 struct HalideType {
-  uint8_t code; /* 0 signed, 1 unsigned, 2 float */
+  uint8_t code; /* a HalideTypeCode */
   uint8_t bits;
   uint16_t lanes;
 };
@@ -28,11 +31,20 @@ struct HalideBuffer {
   uint64_t flags;
   struct HalideType type;
   int32_t dimensions;
-  struct HalideDimension* dim;
+  const struct HalideDimension* dim; /* which kernels only read */
   void* padding;
 };
 
 typedef int (*HalideTask)(void* user_context, int index, uint8_t* closure);
+
+enum { halide_out_of_memory = -11 }; /* the status of a kernel that got no memory */
+
+/* What kernels call; glue.c has them. */
+int halide_do_par_for(void* user_context, HalideTask task, int min, int size, uint8_t* closure);
+void* halide_malloc(void* user_context, size_t bytes);
+void halide_free(void* user_context, void* memory);
+void halide_error(void* user_context, const char* message);
+int halide_error_out_of_memory(void* user_context);
 
 /* What a kernel's user context points to. All functions may be called from any worker of the run. */
 struct HalideKernelRuntime {

@@ -1,6 +1,5 @@
 #include "backends/halide/emit/codegen_pool.h"
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
@@ -19,6 +18,7 @@
 #include <thread>
 
 #include "backends/halide/emit/message_stream.h"
+#include "base/own_file.h"
 
 extern char** environ;
 
@@ -30,12 +30,9 @@ constexpr int poll_milliseconds = 50;  // between two checks whether to go on
 
 /// It is next to the library, or the executable, that contains this code.
 Result<std::string> find_worker() {
-  Dl_info here = {};
-  dladdr(reinterpret_cast<void*>(&find_worker), &here);
   std::error_code error;
-  const std::filesystem::path file =
-      std::filesystem::canonical(here.dli_fname == nullptr ? "" : here.dli_fname, error);
-  const std::filesystem::path worker = file.parent_path() / worker_name;
+  const std::filesystem::path worker =
+      std::filesystem::canonical(own_file(), error).parent_path() / worker_name;
   if (!error && access(worker.c_str(), X_OK) == 0) return worker.string();
   return fail(ErrorKind::not_found,
               "halide: cannot find '{}', which generates the code of kernels; reinstall Intarsia",
@@ -113,8 +110,8 @@ class CodegenWorker {
  private:
   CodegenWorker() = default;
 
-  /// In its own process group: signals from the terminal are for the parent to act on.
-  int spawn(const std::string& path, int socket) {
+  /// A group of its own: what a terminal sends to the one who asks is for that one to act on.
+  int spawn(std::string path, int socket) {
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, socket, STDIN_FILENO);
@@ -130,7 +127,7 @@ class CodegenWorker {
     posix_spawnattr_setpgroup(&attributes, 0);
     posix_spawnattr_setflags(&attributes,
                              POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-    std::array<char*, 2> arguments{const_cast<char*>(path.c_str()), nullptr};
+    std::array<char*, 2> arguments{path.data(), nullptr};
     const int failed = posix_spawn(&process_, path.c_str(), &actions, &attributes, arguments.data(), environ);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "backends/halide/abi/region_plan_generated.h"
+#include "base/flat_buffer.h"
 
 namespace intarsia::halide {
 namespace {
@@ -32,7 +33,7 @@ class Encoder {
                                           tensor_bytes(graph, graph.outputs), memory.workspace_bytes, arena,
                                           scratch, workers, builder_.CreateVector(kernels_),
                                           builder_.CreateVector(calls_)));
-    return {reinterpret_cast<const char*>(builder_.GetBufferPointer()), builder_.GetSize()};
+    return to_bytes(builder_);
   }
 
  private:

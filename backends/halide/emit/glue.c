@@ -25,5 +25,5 @@ void halide_error(void* user_context, const char* message) {
 
 int halide_error_out_of_memory(void* user_context) {
   halide_error(user_context, "out of memory");
-  return -11;
+  return halide_out_of_memory;
 }

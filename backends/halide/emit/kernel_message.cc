@@ -3,15 +3,12 @@
 #include <cstring>
 
 #include "backends/halide/emit/codegen_generated.h"
+#include "base/flat_buffer.h"
 
 namespace intarsia::halide {
 namespace {
 
 namespace msg = codegen;
-
-std::string finish(flatbuffers::FlatBufferBuilder& builder) {
-  return {reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize()};
-}
 
 template <typename T>
 std::unique_ptr<T> to_unique(T value) {
@@ -233,9 +230,7 @@ std::string encode_request(const CodegenRequest& request) {
   to.checks = request.checks;
   to.cpu_seconds = request.cpu_seconds;
   to.kernel = to_unique(encode(request.kernel));
-  flatbuffers::FlatBufferBuilder builder;
-  builder.Finish(msg::Request::Pack(builder, &to));
-  return finish(builder);
+  return pack_table<msg::Request>(to);
 }
 
 Result<CodegenRequest> decode_request(const std::string& bytes) {
@@ -256,9 +251,7 @@ std::string encode_reply(const CodegenReply& reply) {
     to.symbol = kernel.symbol;
     to.in_place = kernel.in_place;
   }
-  flatbuffers::FlatBufferBuilder builder;
-  builder.Finish(msg::Reply::Pack(builder, &to));
-  return finish(builder);
+  return pack_table<msg::Reply>(to);
 }
 
 CodegenReply decode_reply(const std::string& bytes) {

@@ -7,12 +7,13 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/bytes.h"
+
 namespace intarsia::halide {
 
 bool send_message(int socket, const std::string& message) {
   const uint64_t size = message.size();
-  std::string bytes(reinterpret_cast<const char*>(&size), sizeof(size));
-  bytes += message;
+  const std::string bytes = std::string(text_of_value(size)) + message;
   for (size_t at = 0; at < bytes.size();) {
     const ssize_t sent = send(socket, bytes.data() + at, bytes.size() - at, MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;

@@ -24,19 +24,18 @@ struct KernelRuntime::Loop {
 /// Before each block of a slice. Kernels free blocks as soon as they can, so not always in reverse order.
 struct alignas(64) KernelRuntime::Block {
   Block* before;
+  size_t begin;  // of this one in its slice, bytes
   bool is_free;
 };
 
 KernelRuntime::KernelRuntime(ThreadPool* threads, std::byte* scratch, size_t slice_bytes, size_t workers)
-    : table_{parallel_for, allocate, release, error},
+    : HalideKernelRuntime{parallel_for, allocate, release, error},
       threads_(threads),
       scratch_(scratch),
       slice_bytes_(slice_bytes),
       workers_(std::min(workers, slices_.size())) {}
 
-KernelRuntime& KernelRuntime::self(HalideKernelRuntime* table) {
-  return *reinterpret_cast<KernelRuntime*>(table);
-}
+KernelRuntime& KernelRuntime::self(HalideKernelRuntime* table) { return static_cast<KernelRuntime&>(*table); }
 
 int KernelRuntime::parallel_for(HalideKernelRuntime* table, HalideTask task, int min, int size,
                                 uint8_t* closure) {
@@ -50,7 +49,7 @@ int KernelRuntime::parallel_for(HalideKernelRuntime* table, HalideTask task, int
   auto body = [](void* data, int index, int worker) {
     Loop& loop = *static_cast<Loop*>(data);
     size_t before = std::exchange(current_worker, static_cast<size_t>(worker));
-    int status = loop.task(&loop.runtime->table_, loop.min + index, loop.closure);
+    int status = loop.task(loop.runtime->table(), loop.min + index, loop.closure);
     current_worker = before;
     return status;
   };
@@ -64,8 +63,8 @@ void* KernelRuntime::allocate(HalideKernelRuntime* table, size_t bytes) {
   if (worker < runtime.workers_ &&
       rounded + sizeof(Block) <= runtime.slice_bytes_ - runtime.slices_[worker].used) {
     Slice& slice = runtime.slices_[worker];
-    auto* block =
-        new (runtime.scratch_ + worker * runtime.slice_bytes_ + slice.used) Block{slice.last, false};
+    auto* block = new (runtime.scratch_ + worker * runtime.slice_bytes_ + slice.used)
+        Block{slice.last, slice.used, false};
     slice = {slice.used + sizeof(Block) + rounded, block};
     return block + 1;
   }
@@ -81,10 +80,9 @@ void KernelRuntime::release(HalideKernelRuntime* table, void* memory) {
   }
   (static_cast<Block*>(memory) - 1)->is_free = true;
   const size_t worker = static_cast<size_t>(at - runtime.scratch_) / runtime.slice_bytes_;
-  const std::byte* start = runtime.scratch_ + worker * runtime.slice_bytes_;
   Slice& slice = runtime.slices_[worker];
   for (; slice.last != nullptr && slice.last->is_free; slice.last = slice.last->before)
-    slice.used = static_cast<size_t>(reinterpret_cast<std::byte*>(slice.last) - start);
+    slice.used = slice.last->begin;
 }
 
 void KernelRuntime::error(HalideKernelRuntime* table, const char* message) {

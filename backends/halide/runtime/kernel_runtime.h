@@ -12,14 +12,15 @@
 namespace intarsia::halide {
 
 /// Lives on the stack of one run.
-class KernelRuntime {
+class KernelRuntime : HalideKernelRuntime {
  public:
   /// `scratch` holds `workers` slices of `slice_bytes`; what does not fit comes from the C library's heap.
   KernelRuntime(ThreadPool* threads, std::byte* scratch, size_t slice_bytes, size_t workers);
   KernelRuntime(const KernelRuntime&) = delete;
   KernelRuntime& operator=(const KernelRuntime&) = delete;
 
-  void* table() { return &table_; }
+  /// What the user context points to.
+  void* table() { return static_cast<HalideKernelRuntime*>(this); }
   /// The message of the first failing worker. After a loop, not during one.
   const char* message() const { return message_.data(); }
 
@@ -37,7 +38,6 @@ class KernelRuntime {
   static void release(HalideKernelRuntime* table, void* memory);
   static void error(HalideKernelRuntime* table, const char* message);
 
-  HalideKernelRuntime table_;  // first: the user context points here
   ThreadPool* threads_;
   std::byte* scratch_;
   size_t slice_bytes_, workers_;

@@ -5,6 +5,7 @@
 #include "backends/halide/abi/kernel_symbol.h"
 #include "backends/halide/abi/region_plan_generated.h"
 #include "backends/halide/runtime/region_executable.h"
+#include "base/flat_buffer.h"
 
 namespace intarsia::halide {
 namespace {
@@ -21,19 +22,19 @@ std::optional<HalideType> halide_type(DType dtype) {
   switch (dtype) {
     case DType::f32:
     case DType::f64:
-      return HalideType{2, bits, 1};
+      return HalideType{halide_floating, bits, 1};
     case DType::i8:
     case DType::i16:
     case DType::i32:
     case DType::i64:
-      return HalideType{0, bits, 1};
+      return HalideType{halide_signed, bits, 1};
     case DType::u8:
     case DType::u16:
     case DType::u32:
     case DType::u64:
-      return HalideType{1, bits, 1};
+      return HalideType{halide_unsigned, bits, 1};
     case DType::boolean:
-      return HalideType{1, 8, 1};
+      return HalideType{halide_unsigned, 8, 1};
     default:
       return std::nullopt;
   }
@@ -45,196 +46,198 @@ struct LoadedKernel {
   std::vector<BufferPlan> arguments;  // without places
 };
 
-class Loader {
- public:
-  explicit Loader(const LoadContext& context) : context_(context), unread_(context.blob.size()) {}
-
-  Result<std::unique_ptr<Executable>> load() {
-    auto bytes = reinterpret_cast<const uint8_t*>(context_.blob.data());
-    if (!flatbuffers::Verifier(bytes, context_.blob.size()).VerifyBuffer<fbs::AnyPlan>(nullptr))
-      return damaged();
-    const uint32_t version = flatbuffers::GetRoot<fbs::AnyPlan>(bytes)->version();
-    if (version != 3)
-      return fail(ErrorKind::version,
-                  "halide: the region's plan has version {}, this runtime reads 3; compile again", version);
-    if (!flatbuffers::Verifier(bytes, context_.blob.size()).VerifyBuffer<fbs::RegionPlan>(nullptr))
-      return damaged();
-    plan_ = flatbuffers::GetRoot<fbs::RegionPlan>(bytes);
-    if (!read(plan_->input_bytes(), sizeof(uint64_t)) || !read(plan_->output_bytes(), sizeof(uint64_t)) ||
-        !read(plan_->kernels(), sizeof(flatbuffers::uoffset_t)) ||
-        !read(plan_->calls(), sizeof(flatbuffers::uoffset_t)))
-      return damaged();
-    TRY(load_sizes());
-    for (uint32_t i = 0; i < plan_->kernels()->size(); ++i) TRY(load_kernel(*plan_->kernels()->Get(i)));
-    for (uint32_t i = 0; i < plan_->calls()->size(); ++i)
-      TRY(with_context(load_call(*plan_->calls()->Get(i)), "halide: call {} of the region's plan", i));
-    return std::make_unique<RegionExecutable>(std::move(region_));
-  }
-
- private:
-  static tl::unexpected<Error> damaged() { return fail("halide: the region's plan is damaged"); }
-
-  /// False when it is missing or damaged. FlatBuffers data may refer to one part many times, which our writer
-  /// does not do: parts that exceed the blob are damage. Nor does the FlatBuffers verifier check whether
-  /// large elements are aligned.
-  template <typename Vector>
-  bool read(const Vector* parts, size_t size) {
-    const size_t alignment = size % 8 == 0 ? 8 : 4;
-    if (parts == nullptr || parts->size() > unread_ / size) return false;
-    if (parts->size() > 0 && reinterpret_cast<uintptr_t>(parts->Data()) % alignment != 0)
-      return false;  // empty ones may be anywhere
-    unread_ -= parts->size() * size;
-    return true;
-  }
-
-  Status load_sizes() {
-    region_.input_bytes.assign(plan_->input_bytes()->begin(), plan_->input_bytes()->end());
-    region_.output_bytes.assign(plan_->output_bytes()->begin(), plan_->output_bytes()->end());
-    region_.workers = plan_->workers();
-    region_.scratch_offset = plan_->scratch_offset();
-    region_.scratch_bytes = plan_->scratch_bytes();
-    uint64_t workspace = plan_->workspace_bytes();
-    if (workspace > context_.workspace_bytes)
-      return fail("halide: the region's plan uses {} bytes of workspace, it has {}", workspace,
-                  context_.workspace_bytes);
-    bool fits = region_.workers <= max_workers && region_.scratch_offset % 64 == 0 &&
-                region_.scratch_bytes % 64 == 0 && region_.scratch_offset <= workspace &&
-                (region_.workers == 0 ||
-                 region_.scratch_bytes <= (workspace - region_.scratch_offset) / region_.workers);
-    if (!fits) return fail("halide: the region's scratch does not fit its workspace of {} bytes", workspace);
-    return {};
-  }
-
-  Status load_kernel(const fbs::Kernel& from) {
-    const auto* arguments = from.arguments();
-    if (!from.symbol() || from.symbol()->size() > max_symbol_bytes ||
-        !read(arguments, sizeof(flatbuffers::uoffset_t)) || arguments->size() == 0 ||
-        arguments->size() > max_arguments)
-      return damaged();
-    LoadedKernel kernel;
-    std::vector<ArgumentForm> forms;
-    for (uint32_t i = 0; i < arguments->size(); ++i) TRY(load_argument(*arguments->Get(i), kernel, forms));
-    const std::string symbol = from.symbol()->str();
-    if (!symbol.ends_with(symbol_ending(forms)))
-      return fail("halide: the kernel '{}' was generated for other arguments than the region's plan passes",
-                  symbol);
-    void* address = context_.symbol ? context_.symbol(symbol) : nullptr;
-    if (!address) return fail("halide: the program has no kernel '{}'", symbol);
-    kernel.function = reinterpret_cast<KernelFunction>(address);
-    kernels_.push_back(std::move(kernel));
-    return {};
-  }
-
-  Status load_argument(const fbs::Argument& from, LoadedKernel& kernel, std::vector<ArgumentForm>& forms) {
-    const auto dtype = static_cast<DType>(from.dtype());
-    const std::optional<HalideType> type = from.dtype() < dtype_count ? halide_type(dtype) : std::nullopt;
-    const auto *extents = from.extents(), *strides = from.strides();
-    if (!type || !read(extents, sizeof(int32_t)) || !read(strides, sizeof(int32_t)) ||
-        extents->size() != strides->size() || extents->size() > max_dimensions)
-      return damaged();
-    BufferPlan& to = kernel.arguments.emplace_back();
-    to.type = *type;
-    for (uint32_t i = 0; i < extents->size(); ++i) {
-      const int32_t extent = extents->Get(i), stride = strides->Get(i);
-      if (extent < 1 || stride < 0)
-        return fail("halide: an argument in the region's plan has extent {} and stride {}", extent, stride);
-      to.dimensions.push_back({0, extent, stride, 0});
-    }
-    forms.push_back({dtype, {extents->begin(), extents->end()}, {strides->begin(), strides->end()}});
-    return {};
-  }
-
-  /// Bytes of the tensor that an argument lies in, or nothing if there is no such tensor.
-  std::optional<uint64_t> container_bytes(const BufferPlan& buffer) const {
-    const size_t index = buffer.index;
-    switch (buffer.where) {
-      case BufferPlan::Where::input:
-        return index < region_.input_bytes.size() ? std::optional(region_.input_bytes[index]) : std::nullopt;
-      case BufferPlan::Where::output:
-        return index < region_.output_bytes.size() ? std::optional(region_.output_bytes[index])
-                                                   : std::nullopt;
-      case BufferPlan::Where::constant:
-        return index < context_.constants.size() ? std::optional<uint64_t>(context_.constants[index].bytes())
-                                                 : std::nullopt;
-      case BufferPlan::Where::workspace:
-        return plan_->scratch_offset();
-    }
-    return std::nullopt;
-  }
-
-  /// From the first byte to one past the last. Sizes are below 2^31, so that the sum of 16 products stays
-  /// below 2^66.
-  static Bytes reach_bytes(const BufferPlan& buffer) {
-    Bytes reach = 1;
-    for (const HalideDimension& dimension : buffer.dimensions)
-      reach += static_cast<Bytes>(dimension.extent - 1) * dimension.stride;
-    return reach * (buffer.type.bits / 8);
-  }
-
-  Status load_call(const fbs::Call& from) {
-    if (from.kernel() >= kernels_.size())
-      return fail("no kernel {}; the plan has {}", from.kernel(), kernels_.size());
-    const LoadedKernel& kernel = kernels_[from.kernel()];
-    const size_t count = kernel.arguments.size();
-    const size_t places = from.places() ? from.places()->size() : 0,
-                 steps = from.steps() ? from.steps()->size() : 0;
-    if (places != count || (steps != 0 && steps != count))
-      return fail("{} places and {} steps for a kernel of {} arguments", places, steps, count);
-    if (!read(from.places(), sizeof(fbs::Place)) || (steps != 0 && !read(from.steps(), sizeof(int64_t))))
-      return damaged();
-    CallPlan to{kernel.function, {}, from.label() ? from.label()->string_view() : "", from.times(), {}};
-    for (uint32_t i = 0; i < count; ++i) {
-      to.buffers.push_back(static_cast<uint32_t>(region_.buffers.size()));
-      const int64_t step = steps == 0 ? 0 : from.steps()->Get(i);
-      if (steps != 0) to.steps.push_back(step);
-      region_.buffers.push_back(TRY(with_context(
-          place(kernel.arguments[i], *from.places()->Get(i), step, from.times()), "argument {}", i)));
-    }
-    TRY(check_output(region_.buffers.back()));
-    // An output that moves must stay in its tensor, which bounds the repetitions; one that does not move
-    // needs a limit.
-    if (to.times < 1 || (to.times > max_times_in_place && (steps == 0 || to.steps.back() == 0)))
-      return fail("it runs {} times, and its output does not move", to.times);
-    region_.calls.push_back(std::move(to));
-    return {};
-  }
-
-  /// An argument's place in a tensor, checked for the first time and the last: it moves by equal steps.
-  Result<BufferPlan> place(BufferPlan buffer, const fbs::Place& at, int64_t step, uint32_t times) const {
-    buffer.where = static_cast<BufferPlan::Where>(at.where());
-    buffer.index = at.index();
-    buffer.offset = at.offset();
-    const std::optional<uint64_t> container = container_bytes(buffer);
-    if (!container) return fail("there is no tensor {} of kind {}", at.index(), static_cast<int>(at.where()));
-    if (buffer.offset > *container || reach_bytes(buffer) > *container - buffer.offset)
-      return fail("it lies outside of its tensor of {} bytes", *container);
-    const Bytes last =
-        static_cast<Bytes>(buffer.offset) + static_cast<Bytes>(step) * (static_cast<Bytes>(times) - 1);
-    if (last < 0 || last + reach_bytes(buffer) > *container)
-      return fail("it moves out of its tensor of {} bytes", *container);
-    if (buffer.offset % (buffer.type.bits / 8) != 0 || step % (buffer.type.bits / 8) != 0)
-      return fail("it lies at byte {} and moves by {}: between elements", buffer.offset, step);
-    if (buffer.where == BufferPlan::Where::constant)
-      buffer.constant = static_cast<uint8_t*>(context_.constants[buffer.index].data);
-    return buffer;
-  }
-
-  static Status check_output(const BufferPlan& buffer) {
-    const bool writable =
-        buffer.where == BufferPlan::Where::output || buffer.where == BufferPlan::Where::workspace;
-    return writable ? Status() : fail("its output lies in an input or a constant");
-  }
-
-  const LoadContext& context_;
-  size_t unread_;  // bytes of the blob
-  const fbs::RegionPlan* plan_ = nullptr;
-  std::vector<LoadedKernel> kernels_;
-  RegionCode region_;
+/// A region's plan as far as it is read.
+struct Loading {
+  const LoadContext& context;
+  size_t unread;  // bytes of the blob
+  const fbs::RegionPlan* plan = nullptr;
+  std::vector<LoadedKernel> kernels = {};
+  RegionCode region = {};
 };
+
+tl::unexpected<Error> damaged() { return fail("halide: the region's plan is damaged"); }
+
+/// False when it is missing or damaged. FlatBuffers data may refer to one part many times, which our writer
+/// does not do: parts that are more than the blob are damage. Nor does the FlatBuffers verifier look
+/// whether large elements are aligned.
+template <typename Vector>
+bool read(Loading& state, const Vector* parts, size_t size) {
+  const size_t alignment = size % 8 == 0 ? 8 : 4;
+  if (parts == nullptr || parts->size() > state.unread / size) return false;
+  if (parts->size() > 0 && !is_aligned(parts->Data(), alignment))
+    return false;  // empty ones may lie anywhere
+  state.unread -= parts->size() * size;
+  return true;
+}
+
+Status load_sizes(Loading& state) {
+  state.region.input_bytes.assign(state.plan->input_bytes()->begin(), state.plan->input_bytes()->end());
+  state.region.output_bytes.assign(state.plan->output_bytes()->begin(), state.plan->output_bytes()->end());
+  state.region.workers = state.plan->workers();
+  state.region.scratch_offset = state.plan->scratch_offset();
+  state.region.scratch_bytes = state.plan->scratch_bytes();
+  uint64_t workspace = state.plan->workspace_bytes();
+  if (workspace > state.context.workspace_bytes)
+    return fail("halide: the region's plan uses {} bytes of workspace, it has {}", workspace,
+                state.context.workspace_bytes);
+  bool fits =
+      state.region.workers <= most_workers && state.region.scratch_offset % 64 == 0 &&
+      state.region.scratch_bytes % 64 == 0 && state.region.scratch_offset <= workspace &&
+      (state.region.workers == 0 ||
+       state.region.scratch_bytes <= (workspace - state.region.scratch_offset) / state.region.workers);
+  if (!fits) return fail("halide: the region's scratch does not fit its workspace of {} bytes", workspace);
+  return {};
+}
+
+Status load_argument(Loading& state, const fbs::Argument& from, LoadedKernel& kernel,
+                     std::vector<ArgumentForm>& forms) {
+  const auto dtype = static_cast<DType>(from.dtype());
+  const std::optional<HalideType> type = from.dtype() < dtype_count ? halide_type(dtype) : std::nullopt;
+  const auto *extents = from.extents(), *strides = from.strides();
+  if (!type || !read(state, extents, sizeof(int32_t)) || !read(state, strides, sizeof(int32_t)) ||
+      extents->size() != strides->size() || extents->size() > most_dimensions)
+    return damaged();
+  BufferPlan& to = kernel.arguments.emplace_back();
+  to.type = *type;
+  for (uint32_t i = 0; i < extents->size(); ++i) {
+    const int32_t extent = extents->Get(i), stride = strides->Get(i);
+    if (extent < 1 || stride < 0)
+      return fail("halide: an argument in the region's plan has extent {} and stride {}", extent, stride);
+    to.dimensions.push_back({0, extent, stride, 0});
+  }
+  forms.push_back({dtype, {extents->begin(), extents->end()}, {strides->begin(), strides->end()}});
+  return {};
+}
+
+Status load_kernel(Loading& state, const fbs::Kernel& from) {
+  const auto* arguments = from.arguments();
+  if (!from.symbol() || from.symbol()->size() > most_symbol_bytes ||
+      !read(state, arguments, sizeof(flatbuffers::uoffset_t)) || arguments->size() == 0 ||
+      arguments->size() > most_arguments)
+    return damaged();
+  LoadedKernel kernel;
+  std::vector<ArgumentForm> forms;
+  for (uint32_t i = 0; i < arguments->size(); ++i)
+    TRY(load_argument(state, *arguments->Get(i), kernel, forms));
+  const std::string symbol = from.symbol()->str();
+  if (!symbol.ends_with(symbol_ending(forms)))
+    return fail("halide: the kernel '{}' was made for other arguments than the region's plan gives it",
+                symbol);
+  void* address = state.context.symbol ? state.context.symbol(symbol) : nullptr;
+  if (!address) return fail("halide: the program has no kernel '{}'", symbol);
+  kernel.function = as_function<KernelFunction>(address);
+  state.kernels.push_back(std::move(kernel));
+  return {};
+}
+
+/// Bytes of what an argument lies in, or nothing when there is no such tensor.
+std::optional<uint64_t> container_bytes(const Loading& state, const BufferPlan& buffer) {
+  const size_t index = buffer.index;
+  switch (buffer.where) {
+    case BufferPlan::Where::input:
+      return index < state.region.input_bytes.size() ? std::optional(state.region.input_bytes[index])
+                                                     : std::nullopt;
+    case BufferPlan::Where::output:
+      return index < state.region.output_bytes.size() ? std::optional(state.region.output_bytes[index])
+                                                      : std::nullopt;
+    case BufferPlan::Where::constant:
+      return index < state.context.constants.size()
+                 ? std::optional<uint64_t>(state.context.constants[index].bytes())
+                 : std::nullopt;
+    case BufferPlan::Where::workspace:
+      return state.plan->scratch_offset();
+  }
+  return std::nullopt;
+}
+
+/// From the first byte to behind the last. Sizes are below 2^31, so that the sum of 16 products stays below
+/// 2^66.
+Bytes reach_bytes(const BufferPlan& buffer) {
+  Bytes reach = 1;
+  for (const HalideDimension& dimension : buffer.dimensions)
+    reach += static_cast<Bytes>(dimension.extent - 1) * dimension.stride;
+  return reach * (buffer.type.bits / 8);
+}
+
+/// An argument where it lies in a tensor, the first time and, since it moves by equal steps, each time up
+/// to the last.
+Result<BufferPlan> place(const Loading& state, BufferPlan buffer, const fbs::Place& at, int64_t step,
+                         uint32_t times) {
+  buffer.where = static_cast<BufferPlan::Where>(at.where());
+  buffer.index = at.index();
+  buffer.offset = at.offset();
+  const std::optional<uint64_t> container = container_bytes(state, buffer);
+  if (!container) return fail("there is no tensor {} of kind {}", at.index(), static_cast<int>(at.where()));
+  if (buffer.offset > *container || reach_bytes(buffer) > *container - buffer.offset)
+    return fail("it lies outside of its tensor of {} bytes", *container);
+  const Bytes last =
+      static_cast<Bytes>(buffer.offset) + static_cast<Bytes>(step) * (static_cast<Bytes>(times) - 1);
+  if (last < 0 || last + reach_bytes(buffer) > *container)
+    return fail("it moves out of its tensor of {} bytes", *container);
+  if (buffer.offset % (buffer.type.bits / 8) != 0 || step % (buffer.type.bits / 8) != 0)
+    return fail("it lies at byte {} and moves by {}: between elements", buffer.offset, step);
+  if (buffer.where == BufferPlan::Where::constant)
+    buffer.constant = state.context.constants[buffer.index].data;
+  return buffer;
+}
+
+Status check_output(const BufferPlan& buffer) {
+  const bool writable =
+      buffer.where == BufferPlan::Where::output || buffer.where == BufferPlan::Where::workspace;
+  return writable ? Status() : fail("its output lies in an input or a constant");
+}
+
+Status load_call(Loading& state, const fbs::Call& from) {
+  if (from.kernel() >= state.kernels.size())
+    return fail("no kernel {}; there are {}", from.kernel(), state.kernels.size());
+  const LoadedKernel& kernel = state.kernels[from.kernel()];
+  const size_t count = kernel.arguments.size();
+  const size_t places = from.places() ? from.places()->size() : 0,
+               steps = from.steps() ? from.steps()->size() : 0;
+  if (places != count || (steps != 0 && steps != count))
+    return fail("{} places and {} steps for a kernel of {} arguments", places, steps, count);
+  if (!read(state, from.places(), sizeof(fbs::Place)) ||
+      (steps != 0 && !read(state, from.steps(), sizeof(int64_t))))
+    return damaged();
+  CallPlan to{kernel.function, {}, from.label() ? from.label()->string_view() : "", from.times(), {}};
+  for (uint32_t i = 0; i < count; ++i) {
+    to.buffers.push_back(static_cast<uint32_t>(state.region.buffers.size()));
+    const int64_t step = steps == 0 ? 0 : from.steps()->Get(i);
+    if (steps != 0) to.steps.push_back(step);
+    state.region.buffers.push_back(TRY(with_context(
+        place(state, kernel.arguments[i], *from.places()->Get(i), step, from.times()), "argument {}", i)));
+  }
+  TRY(check_output(state.region.buffers.back()));
+  // So many times that the output would leave its tensor are none that end.
+  if (to.times < 1 || (to.times > max_times_in_place && (steps == 0 || to.steps.back() == 0)))
+    return fail("it runs {} times, and its output does not move", to.times);
+  state.region.calls.push_back(std::move(to));
+  return {};
+}
 
 }  // namespace
 
-Result<std::unique_ptr<Executable>> load(const LoadContext& context) { return Loader(context).load(); }
+Result<std::unique_ptr<Executable>> load(const LoadContext& context) {
+  Loading state{.context = context, .unread = context.blob.size()};
+  const auto* any = find_table<fbs::AnyPlan>(context.blob);
+  if (any == nullptr) return damaged();
+  const uint32_t version = any->version();
+  if (version != 3)
+    return fail(ErrorKind::version,
+                "halide: the region's plan has version {}, this runtime reads 3; compile again", version);
+  const fbs::RegionPlan* plan = state.plan = find_table<fbs::RegionPlan>(context.blob);
+  if (plan == nullptr) return damaged();
+  if (!read(state, plan->input_bytes(), sizeof(uint64_t)) ||
+      !read(state, plan->output_bytes(), sizeof(uint64_t)) ||
+      !read(state, plan->kernels(), sizeof(flatbuffers::uoffset_t)) ||
+      !read(state, plan->calls(), sizeof(flatbuffers::uoffset_t)))
+    return damaged();
+  TRY(load_sizes(state));
+  for (uint32_t i = 0; i < plan->kernels()->size(); ++i) TRY(load_kernel(state, *plan->kernels()->Get(i)));
+  for (uint32_t i = 0; i < plan->calls()->size(); ++i)
+    TRY(with_context(load_call(state, *plan->calls()->Get(i)), "halide: call {} of the region's plan", i));
+  return std::make_unique<RegionExecutable>(std::move(state.region));
+}
 
 RunBackend run_backend() { return {"halide", load}; }
 

@@ -22,13 +22,13 @@ Status RegionExecutable::check(const RunContext& context) const {
 }
 
 uint8_t* RegionExecutable::address(const BufferPlan& buffer, const RunContext& context) const {
-  uint8_t* start = buffer.constant;
-  if (buffer.where == BufferPlan::Where::input)
-    start = static_cast<uint8_t*>(context.inputs[buffer.index].tensor.data);
-  if (buffer.where == BufferPlan::Where::output)
-    start = static_cast<uint8_t*>(context.outputs[buffer.index].tensor.data);
-  if (buffer.where == BufferPlan::Where::workspace) start = reinterpret_cast<uint8_t*>(context.workspace);
-  return start + buffer.offset;
+  const void* start = buffer.constant;
+  if (buffer.where == BufferPlan::Where::input) start = context.inputs[buffer.index].tensor.data;
+  if (buffer.where == BufferPlan::Where::output) start = context.outputs[buffer.index].tensor.data;
+  if (buffer.where == BufferPlan::Where::workspace) start = context.workspace;
+  // The interface has no const; of what a kernel gets it writes its output, which lies in neither an input
+  // nor a constant.
+  return static_cast<uint8_t*>(const_cast<void*>(start)) + buffer.offset;
 }
 
 namespace {
@@ -57,14 +57,13 @@ Status RegionExecutable::run(const RunContext& context) const {
     const CallPlan& call = code_.calls[c];
     for (size_t i = 0; i < call.buffers.size(); ++i) {
       const BufferPlan& plan = code_.buffers[call.buffers[i]];
-      // Kernels do not write dimensions; the interface has no const.
       buffers[i] = {0,
                     nullptr,
                     address(plan, context),
                     0,
                     plan.type,
                     static_cast<int32_t>(plan.dimensions.size()),
-                    const_cast<HalideDimension*>(plan.dimensions.data()),
+                    plan.dimensions.data(),
                     nullptr};
       arguments[i + 1] = &buffers[i];
     }

@@ -18,7 +18,7 @@ struct BufferPlan {
   uint64_t offset = 0;  // bytes
   HalideType type{};
   std::vector<HalideDimension> dimensions;
-  uint8_t* constant = nullptr;  // start of the constant
+  const void* constant = nullptr;  // start of the constant
 };
 
 struct CallPlan {

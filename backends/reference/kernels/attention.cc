@@ -82,7 +82,7 @@ void rotate_head(const T* in, T* out, const T* cosine, const T* sine, const Rota
 
 Status run_rotary_embedding(KernelContext& context) {
   for (size_t i = 0; i < 3; ++i) TRY(require_number(context, i));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   const RotaryShape shape = TRY(rotary_shape(context));
   const std::vector<int64_t> rows = TRY(cache_rows(context, shape));
   const bool interleaved = context.attributes().get_int("interleaved", 0) != 0;

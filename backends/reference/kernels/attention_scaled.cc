@@ -58,7 +58,7 @@ Result<AttentionShape> attention_shape(const KernelContext& context) {
 }
 
 // A tensor as batch x heads x steps x size.
-std::vector<double> read_heads(const TensorView& view, bool packed, int64_t heads, int64_t steps,
+std::vector<double> read_heads(const ConstTensorView& view, bool packed, int64_t heads, int64_t steps,
                                int64_t size) {
   ReadAs<double> in(view);
   std::vector<double> result(in.begin(), in.end());
@@ -133,7 +133,7 @@ class Bias {
   // A mask shorter than the keys disallows those beyond it.
   Status read_mask(const KernelContext& context, const AttentionShape& shape) {
     TRY(require_number(context, 3));
-    const TensorView& mask = context.input(3);
+    const ConstTensorView& mask = context.input(3);
     mask_steps_ = mask.shape.empty() ? shape.total() : mask.shape.back();
     const Shape full = {shape.batch, shape.q_heads, shape.q_steps, mask_steps_};
     if (mask_steps_ > shape.total() || TRY(broadcast_shapes(mask.shape, full)) != full) {

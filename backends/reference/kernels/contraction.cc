@@ -27,8 +27,8 @@ void multiply(const T* a, const T* b, T* y, int64_t rows, int64_t depth, int64_t
 
 Status matmul(KernelContext& context) {
   TRY(require_inputs(context, 2));
-  const TensorView& a = context.input(0);
-  const TensorView& b = context.input(1);
+  const ConstTensorView& a = context.input(0);
+  const ConstTensorView& b = context.input(1);
   if (a.shape.empty() || b.shape.empty() || a.dtype != b.dtype) {
     return fail("{} {} times {} {}", dtype_name(a.dtype), print_shape(a.shape), dtype_name(b.dtype),
                 print_shape(b.shape));
@@ -64,7 +64,7 @@ Status matmul(KernelContext& context) {
 
 /// A matrix of numbers, transposed or not.
 template <typename T>
-std::vector<T> read_matrix(const TensorView& view, bool transposed) {
+std::vector<T> read_matrix(const ConstTensorView& view, bool transposed) {
   const ReadAs<T> in(view);
   std::vector<T> result(in.begin(), in.end());
   const int64_t rows = view.shape[0], columns = view.shape[1];
@@ -78,8 +78,8 @@ Status gemm(KernelContext& context) {
   TRY(require_inputs(context, 2));
   TRY(require_rank(context, 0, 2));
   TRY(require_rank(context, 1, 2));
-  const TensorView& a = context.input(0);
-  const TensorView& b = context.input(1);
+  const ConstTensorView& a = context.input(0);
+  const ConstTensorView& b = context.input(1);
   const bool turn_a = context.attributes().get_int("transA", 0) != 0;
   const bool turn_b = context.attributes().get_int("transB", 0) != 0;
   const int64_t rows = a.shape[turn_a ? 1 : 0], depth = a.shape[turn_a ? 0 : 1];
@@ -91,7 +91,7 @@ Status gemm(KernelContext& context) {
   const Shape shape = {rows, columns};
   TRY(checked_elements(shape));
   if (context.has_input(2)) {
-    const TensorView& c = context.input(2);
+    const ConstTensorView& c = context.input(2);
     if (c.dtype != a.dtype || TRY(broadcast_shapes(c.shape, shape)) != shape) {
       return fail("C is {} {}, the product {}", dtype_name(c.dtype), print_shape(c.shape),
                   print_shape(shape));
@@ -140,7 +140,7 @@ double determinant(std::vector<double> m, size_t n) {
 
 Status det(KernelContext& context) {
   TRY(require_inputs(context, 1));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   const size_t rank = x.shape.size();
   if (rank < 2 || x.shape[rank - 1] != x.shape[rank - 2]) {
     return fail("input 0 has shape {}, want square matrices", print_shape(x.shape));

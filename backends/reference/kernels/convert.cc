@@ -138,7 +138,7 @@ uint32_t encode_float(DType dtype, double value, bool saturate) {
   return bits == 0 && format.unsigned_zero ? 0 : sign | bits;
 }
 
-uint32_t load_bits(const TensorView& view, int64_t i) {
+uint32_t load_bits(const ConstTensorView& view, int64_t i) {
   const int bits = dtype_bits(view.dtype);
   if (bits == 16) return static_cast<const uint16_t*>(view.data)[i];
   const auto* bytes = static_cast<const uint8_t*>(view.data);
@@ -213,7 +213,7 @@ uint32_t narrow_integer(T value) {
 }  // namespace
 
 template <typename T>
-void read_numbers(const TensorView& from, T* to) {
+void read_numbers(const ConstTensorView& from, T* to) {
   const int64_t count = element_count(from.shape);
   const bool native = with_native(from.dtype, [&](auto* pointer) {
     const auto* data = static_cast<decltype(pointer)>(from.data);
@@ -243,8 +243,8 @@ void write_numbers(const T* from, const TensorView& to) {
   }
 }
 
-#define INTARSIA_INSTANTIATE(T)                         \
-  template void read_numbers<T>(const TensorView&, T*); \
+#define INTARSIA_INSTANTIATE(T)                              \
+  template void read_numbers<T>(const ConstTensorView&, T*); \
   template void write_numbers<T>(const T*, const TensorView&);
 INTARSIA_INSTANTIATE(bool)
 INTARSIA_INSTANTIATE(float)

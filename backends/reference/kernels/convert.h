@@ -26,7 +26,7 @@ enum class PowerRounding { up, down, nearest };
 uint32_t encode_e8m0(double value, bool saturate, PowerRounding rounding);
 
 /// Bits of element i of a tensor with elements of at most 16 bits, and the reverse.
-uint32_t load_bits(const TensorView& view, int64_t i);
+uint32_t load_bits(const ConstTensorView& view, int64_t i);
 void store_bits(const TensorView& view, int64_t i, uint32_t bits);
 
 /// True for all dtypes that the two functions below take: all except undefined, string and complex.
@@ -57,7 +57,7 @@ To convert(From value) {
 
 /// All elements as T, by `convert`.
 template <typename T>
-void read_numbers(const TensorView& from, T* to);
+void read_numbers(const ConstTensorView& from, T* to);
 
 /// The reverse: rounds, saturates and wraps likewise (see encode_float for small floats).
 template <typename T>

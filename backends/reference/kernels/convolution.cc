@@ -124,8 +124,8 @@ Result<Shape> kernel_sizes(const KernelContext& context, const Shape& spatial) {
 Status conv(KernelContext& context) {
   TRY(require_inputs(context, 2));
   TRY(require_floats(context));
-  const TensorView& x = context.input(0);
-  const TensorView& w = context.input(1);
+  const ConstTensorView& x = context.input(0);
+  const ConstTensorView& w = context.input(1);
   const Shape spatial = TRY(spatial_sizes(context, 0));
   const Shape kernel = TRY(kernel_sizes(context, spatial));
   const int64_t groups = TRY(group_attribute(context, "group", x.shape[1]));
@@ -153,8 +153,8 @@ Status conv(KernelContext& context) {
 Status conv_transpose(KernelContext& context) {
   TRY(require_inputs(context, 2));
   TRY(require_floats(context));
-  const TensorView& x = context.input(0);
-  const TensorView& w = context.input(1);
+  const ConstTensorView& x = context.input(0);
+  const ConstTensorView& w = context.input(1);
   const Shape spatial = TRY(spatial_sizes(context, 0));
   const Shape kernel = TRY(kernel_sizes(context, spatial));
   const int64_t groups = TRY(group_attribute(context, "group", x.shape[1]));
@@ -210,7 +210,7 @@ Status causal_conv_with_state(KernelContext& context) {
   const std::string activation = context.attributes().get_string("activation", "none");
   const bool silu = activation == "silu" || activation == "swish";
   if (!silu && activation != "none") return fail("activation is '{}'", activation);
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   const int64_t carried = c.kernel - 1;
   TensorView y, state;
   if (context.wants_output(0)) y = TRY(context.output(0, x.dtype, x.shape));
@@ -245,7 +245,7 @@ Status causal_conv_with_state(KernelContext& context) {
 Status col2im(KernelContext& context) {
   TRY(require_inputs(context, 3));
   TRY(require_rank(context, 0, 3));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   const Shape image = TRY(context.input_ints(1));
   const Shape block = TRY(context.input_ints(2));
   TRY(checked_elements(image));

@@ -101,7 +101,7 @@ void multiply_columns(const Deformed& d, const Shape& w, const T* weights, const
 
 Status deform_conv(KernelContext& context) {
   const Deformed d = TRY(read_deformed(context));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   const Shape& w = context.input(1).shape;
   const Shape shape = {x.shape[0], w[0], d.axes[0].out, d.axes[1].out};
   TRY(checked_elements(shape));

@@ -42,7 +42,7 @@ constexpr DType native_dtype() {
 template <typename T>
 class ReadAs {
  public:
-  explicit ReadAs(const TensorView& view) : size_(element_count(view.shape)) {
+  explicit ReadAs(const ConstTensorView& view) : size_(element_count(view.shape)) {
     if (view.dtype == native_dtype<T>()) {
       data_ = static_cast<const T*>(view.data);
     } else {
@@ -189,7 +189,7 @@ Status dispatch_element(DType dtype, F&& f) {
 template <typename T>
 class ReadElements {
  public:
-  explicit ReadElements(const TensorView& view) : size_(element_count(view.shape)) {
+  explicit ReadElements(const ConstTensorView& view) : size_(element_count(view.shape)) {
     data_ = static_cast<const T*>(view.data);
     if (dtype_bits(view.dtype) >= 8) return;
     if constexpr (std::is_same_v<T, uint8_t>) {

@@ -147,7 +147,7 @@ Status einsum(KernelContext& context) {
     std::vector<std::unique_ptr<ReadAs<T>>> in;
     std::vector<std::vector<int64_t>> outer, inner;
     for (size_t i = 0; i < context.input_count(); ++i) {
-      const TensorView& x = context.input(i);
+      const ConstTensorView& x = context.input(i);
       if (x.dtype != dtype) return fail("input {} has dtype {}", i, dtype_name(x.dtype));
       in.push_back(std::make_unique<ReadAs<T>>(x));
       outer.push_back(walk_offsets(equation, equation.result, i, x.shape));

@@ -18,7 +18,7 @@ Result<Shape> broadcast_all(const KernelContext& context) {
 
 // z[i] = f(x[i], y[i]) with broadcasting.
 template <typename In, typename Out, typename F>
-void map_pairs(const TensorView& x, const TensorView& y, const TensorView& z, F f) {
+void map_pairs(const ConstTensorView& x, const ConstTensorView& y, const TensorView& z, F f) {
   ReadAs<In> a(x);
   ReadAs<In> b(y);
   WriteAs<Out> c(z);
@@ -37,8 +37,8 @@ Status check_pair(const KernelContext& context) {
 template <typename F>
 Status binary_number(KernelContext& context, F f) {
   TRY(check_pair(context));
-  const TensorView& x = context.input(0);
-  const TensorView& y = context.input(1);
+  const ConstTensorView& x = context.input(0);
+  const ConstTensorView& y = context.input(1);
   TensorView z = TRY(context.output(0, x.dtype, TRY(broadcast_shapes(x.shape, y.shape))));
   return dispatch_number(x.dtype, [&]<typename T>() -> Status {
     map_pairs<T, T>(x, y, z, f);
@@ -61,8 +61,8 @@ Status binary_arithmetic(KernelContext& context, F f) {
 template <typename F>
 Status compare(KernelContext& context, F f) {
   TRY(check_pair(context));
-  const TensorView& x = context.input(0);
-  const TensorView& y = context.input(1);
+  const ConstTensorView& x = context.input(0);
+  const ConstTensorView& y = context.input(1);
   TensorView z = TRY(context.output(0, DType::boolean, TRY(broadcast_shapes(x.shape, y.shape))));
   return dispatch_number_or_bool(x.dtype, [&]<typename T>() -> Status {
     map_pairs<T, bool>(x, y, z, f);
@@ -71,8 +71,8 @@ Status compare(KernelContext& context, F f) {
 }
 
 Status equal_strings(KernelContext& context) {
-  const TensorView& x = context.input(0);
-  const TensorView& y = context.input(1);
+  const ConstTensorView& x = context.input(0);
+  const ConstTensorView& y = context.input(1);
   TensorView z = TRY(context.output(0, DType::boolean, TRY(broadcast_shapes(x.shape, y.shape))));
   const std::array strides{broadcast_strides(x.shape, z.shape), broadcast_strides(y.shape, z.shape)};
   for_each_offset(z.shape, strides, [&](int64_t i, const auto& offset) {
@@ -99,7 +99,7 @@ Status logic(KernelContext& context, F f) {
 // Integer division truncates; an integer divisor of 0 is an error of the data.
 Status check_divisor(const KernelContext& context) {
   TRY(check_pair(context));
-  const TensorView& y = context.input(1);
+  const ConstTensorView& y = context.input(1);
   if (!is_integer(y.dtype)) return {};
   return dispatch_integer(y.dtype, [&]<typename T>() -> Status {
     for (T value : ReadAs<T>(y)) {
@@ -182,8 +182,8 @@ T integer_power(T base, int64_t exponent) {
 Status run_pow(KernelContext& context) {
   TRY(require_number(context, 0));
   TRY(require_number(context, 1));
-  const TensorView& x = context.input(0);
-  const TensorView& y = context.input(1);
+  const ConstTensorView& x = context.input(0);
+  const ConstTensorView& y = context.input(1);
   TensorView z = TRY(context.output(0, x.dtype, TRY(broadcast_shapes(x.shape, y.shape))));
   const std::array strides{broadcast_strides(x.shape, z.shape), broadcast_strides(y.shape, z.shape)};
   return dispatch_number(x.dtype, [&]<typename T>() -> Status {

@@ -28,7 +28,7 @@ Result<CastOptions> read_options(const KernelContext& context) {
   return options;
 }
 
-void cast_to_small_float(const TensorView& x, const TensorView& y, const CastOptions& options) {
+void cast_to_small_float(const ConstTensorView& x, const TensorView& y, const CastOptions& options) {
   ReadAs<double> in(x);
   for (int64_t i = 0; i < in.size(); ++i) {
     store_bits(y, i,
@@ -37,8 +37,8 @@ void cast_to_small_float(const TensorView& x, const TensorView& y, const CastOpt
   }
 }
 
-// double holds every float and every integer except large ones of 64 bits.
-void cast_numbers(const TensorView& x, const TensorView& y, const CastOptions& options) {
+// double holds every float and every integer but the large ones of 64 bits.
+void cast_numbers(const ConstTensorView& x, const TensorView& y, const CastOptions& options) {
   if (is_float(y.dtype) && dtype_bits(y.dtype) <= 8) {
     cast_to_small_float(x, y, options);
   } else if (is_float(x.dtype)) {
@@ -70,7 +70,7 @@ Result<T> parse_number(std::string_view text) {
 }
 
 template <typename T>
-Status cast_strings_as(const TensorView& x, const TensorView& y) {
+Status cast_strings_as(const ConstTensorView& x, const TensorView& y) {
   WriteAs<T> out(y);
   const auto* in = static_cast<const std::string*>(x.data);
   for (int64_t i = 0; i < out.size(); ++i) {
@@ -81,7 +81,7 @@ Status cast_strings_as(const TensorView& x, const TensorView& y) {
   return {};
 }
 
-Status cast_from_strings(const TensorView& x, const TensorView& y) {
+Status cast_from_strings(const ConstTensorView& x, const TensorView& y) {
   if (is_float(y.dtype)) return cast_strings_as<double>(x, y);
   if (y.dtype == DType::u64) return cast_strings_as<uint64_t>(x, y);
   return cast_strings_as<int64_t>(x, y);
@@ -93,7 +93,7 @@ std::string print_float(double value) {
   return fmt::format("{}", value);
 }
 
-Status cast_to_strings(const TensorView& x, const TensorView& y) {
+Status cast_to_strings(const ConstTensorView& x, const TensorView& y) {
   auto* out = static_cast<std::string*>(y.data);
   return dispatch_number_or_bool(x.dtype, [&]<typename T>() -> Status {
     ReadAs<T> in(x);
@@ -111,7 +111,7 @@ Status cast_to_strings(const TensorView& x, const TensorView& y) {
 }
 
 Status cast_tensor(KernelContext& context, DType to) {
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   const CastOptions options = TRY(read_options(context));
   if (x.dtype != to &&
       ((!is_number(x.dtype) && x.dtype != DType::string) || (!is_number(to) && to != DType::string))) {
@@ -146,7 +146,7 @@ Status run_cast_like(KernelContext& context) {
 
 Status run_bit_cast(KernelContext& context) {
   TRY(require_inputs(context, 1));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   const DType to = TRY(target_dtype(context));
   if (x.dtype == DType::string || to == DType::string || dtype_bits(x.dtype) != dtype_bits(to)) {
     return fail("{} and {} have different widths", dtype_name(x.dtype), dtype_name(to));
@@ -159,7 +159,7 @@ Status run_bit_cast(KernelContext& context) {
 
 Status run_identity(KernelContext& context) {
   TRY(require_inputs(context, 1));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   copy_elements(x, TRY(context.output(0, x.dtype, x.shape)));
   return {};
 }

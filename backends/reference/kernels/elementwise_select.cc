@@ -10,7 +10,7 @@ template <typename T>
 Result<std::optional<T>> read_limit(const KernelContext& context, size_t input, std::string_view name) {
   std::optional<T> limit;
   if (context.has_input(input)) {
-    const TensorView& view = context.input(input);
+    const ConstTensorView& view = context.input(input);
     if (element_count(view.shape) != 1)
       return fail("input {} has shape {}, want a scalar", input, print_shape(view.shape));
     limit = ReadAs<T>(view)[0];
@@ -22,7 +22,7 @@ Result<std::optional<T>> read_limit(const KernelContext& context, size_t input, 
 
 Status run_clip(KernelContext& context) {
   TRY(require_number(context, 0));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   TRY(require_dtype(context, 1, 3, x.dtype));
   TensorView y = TRY(context.output(0, x.dtype, x.shape));
   return dispatch_number(x.dtype, [&]<typename T>() -> Status {
@@ -43,9 +43,9 @@ Status run_clip(KernelContext& context) {
 Status run_where(KernelContext& context) {
   TRY(require_inputs(context, 3));
   TRY(require_dtype(context, 0, 1, DType::boolean));
-  const TensorView& condition = context.input(0);
-  const TensorView& x = context.input(1);
-  const TensorView& y = context.input(2);
+  const ConstTensorView& condition = context.input(0);
+  const ConstTensorView& x = context.input(1);
+  const ConstTensorView& y = context.input(2);
   TRY(require_dtype(context, 2, 3, x.dtype));
   const Shape shape = TRY(broadcast_shapes(condition.shape, TRY(broadcast_shapes(x.shape, y.shape))));
   TensorView z = TRY(context.output(0, x.dtype, shape));

@@ -24,7 +24,7 @@ struct AnyNumber {
 template <typename Dispatch, typename F>
 Status map_elements(KernelContext& context, Dispatch dispatch, F f) {
   TRY(require_number(context, 0));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   TensorView y = TRY(context.output(0, x.dtype, x.shape));
   return dispatch(x.dtype, [&]<typename T>() -> Status {
     ReadAs<T> in(x);
@@ -46,7 +46,7 @@ Status map_number(KernelContext& context, F f) {
 template <typename F>
 Status map_float_to_bool(KernelContext& context, F f) {
   TRY(require_number(context, 0));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   TensorView y = TRY(context.output(0, DType::boolean, x.shape));
   return dispatch_float(x.dtype, [&]<typename T>() -> Status {
     ReadAs<T> in(x);

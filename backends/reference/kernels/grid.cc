@@ -126,7 +126,8 @@ std::vector<Corner> combine(const std::vector<std::vector<Tap>>& axes, const Sha
 }
 
 template <typename T>
-void sample(const SampleRule& rule, const TensorView& x, const TensorView& grid, std::vector<double>& y) {
+void sample(const SampleRule& rule, const ConstTensorView& x, const ConstTensorView& grid,
+            std::vector<double>& y) {
   const Shape sizes(x.shape.begin() + 2, x.shape.end());
   const auto rank = static_cast<int64_t>(sizes.size());
   const int64_t plane = element_count(sizes);
@@ -153,8 +154,8 @@ void sample(const SampleRule& rule, const TensorView& x, const TensorView& grid,
 
 Status grid_sample(KernelContext& context) {
   TRY(require_inputs(context, 2));
-  const TensorView& x = context.input(0);
-  const TensorView& grid = context.input(1);
+  const ConstTensorView& x = context.input(0);
+  const ConstTensorView& grid = context.input(1);
   const SampleRule rule = TRY(read_rule(context));
   const size_t rank = x.shape.size();
   if (rank < 3 || rank > 10 || grid.shape.size() != rank || grid.shape[0] != x.shape[0] ||
@@ -179,7 +180,7 @@ Status grid_sample(KernelContext& context) {
 Status affine_grid(KernelContext& context) {
   TRY(require_inputs(context, 2));
   TRY(require_rank(context, 0, 3));
-  const TensorView& theta = context.input(0);
+  const ConstTensorView& theta = context.input(0);
   const Shape size = TRY(context.input_ints(1));
   const auto rank = static_cast<int64_t>(size.size()) - 2;
   if ((rank != 2 && rank != 3) || theta.shape != Shape{size[0], rank, rank + 1}) {

@@ -144,7 +144,7 @@ Status align_regions(const KernelContext& context, const RoiRule& rule, const st
 Status roi_align(KernelContext& context) {
   TRY(require_inputs(context, 3));
   TRY(require_rank(context, 0, 4));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   const RoiRule rule = TRY(read_roi_rule(context));
   const std::vector<int64_t> images = TRY(context.input_ints(2));
   const auto count = static_cast<int64_t>(images.size());
@@ -186,7 +186,7 @@ struct Selection {
 
 Result<std::optional<float>> optional_float(const KernelContext& context, size_t input) {
   if (!context.has_input(input)) return std::optional<float>();
-  const TensorView& view = context.input(input);
+  const ConstTensorView& view = context.input(input);
   if (view.dtype != DType::f32 || element_count(view.shape) != 1) {
     return fail("input {} is {} {}, want one f32", input, dtype_name(view.dtype), print_shape(view.shape));
   }
@@ -223,8 +223,8 @@ Status non_max_suppression(KernelContext& context) {
   TRY(require_inputs(context, 2));
   TRY(require_rank(context, 0, 3));
   TRY(require_rank(context, 1, 3));
-  const TensorView& boxes = context.input(0);
-  const TensorView& scores = context.input(1);
+  const ConstTensorView& boxes = context.input(0);
+  const ConstTensorView& scores = context.input(1);
   if (boxes.dtype != DType::f32 || scores.dtype != DType::f32 || boxes.shape[2] != 4 ||
       boxes.shape[0] != scores.shape[0] || boxes.shape[1] != scores.shape[2]) {
     return fail("boxes {} and scores {}", print_shape(boxes.shape), print_shape(scores.shape));

@@ -28,7 +28,7 @@ namespace {
 
 Status gather(KernelContext& context) {
   TRY(require_inputs(context, 2));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   const int64_t axis = TRY(resolve_axis(context.attributes().get_int("axis", 0), x.shape.size()));
   const AxisSplit split = split_at_axis(x.shape, axis);
   const std::vector<int64_t> indices = TRY(wrapped_indices(context, 1, split.size));
@@ -52,7 +52,7 @@ Status gather(KernelContext& context) {
 
 Status gather_elements(KernelContext& context) {
   TRY(require_inputs(context, 2));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   const Shape& shape = context.input(1).shape;
   const int64_t axis = TRY(resolve_axis(context.attributes().get_int("axis", 0), x.shape.size()));
   TRY(require_inside(x.shape, shape, axis));
@@ -73,7 +73,7 @@ Status gather_elements(KernelContext& context) {
 
 Status gather_nd(KernelContext& context) {
   TRY(require_inputs(context, 2));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   const Shape& index_shape = context.input(1).shape;
   const int64_t batch_dims = context.attributes().get_int("batch_dims", 0);
   const auto index_rank = static_cast<int64_t>(index_shape.size());
@@ -105,7 +105,7 @@ Status gather_nd(KernelContext& context) {
 
 /// A scalar of any number type as i64, truncated.
 Result<int64_t> number_as_int(const KernelContext& context, size_t input) {
-  const TensorView& x = context.input(input);
+  const ConstTensorView& x = context.input(input);
   if (!is_number(x.dtype) || element_count(x.shape) != 1) {
     return fail("input {} is {} {}, want one number", input, dtype_name(x.dtype), print_shape(x.shape));
   }
@@ -114,8 +114,8 @@ Result<int64_t> number_as_int(const KernelContext& context, size_t input) {
 
 Status one_hot(KernelContext& context) {
   TRY(require_inputs(context, 3));
-  const TensorView& x = context.input(0);
-  const TensorView& values = context.input(2);
+  const ConstTensorView& x = context.input(0);
+  const ConstTensorView& values = context.input(2);
   const int64_t depth = TRY(number_as_int(context, 1));
   if (depth < 0) return fail("depth is {}", depth);
   if (!is_number(x.dtype)) return unsupported(x.dtype);
@@ -161,8 +161,8 @@ Result<std::vector<int64_t>> write_positions(const KernelContext& context, int64
 Status tensor_scatter(KernelContext& context) {
   TRY(require_inputs(context, 2));
   TRY(require_same_dtype(context, 0, 1));
-  const TensorView& past = context.input(0);
-  const TensorView& update = context.input(1);
+  const ConstTensorView& past = context.input(0);
+  const ConstTensorView& update = context.input(1);
   const int64_t axis = TRY(resolve_axis(context.attributes().get_int("axis", -2), past.shape.size()));
   if (axis == 0) return fail("axis is 0, which is the batch");
   const std::string mode = context.attributes().get_string("mode", "linear");

@@ -34,7 +34,7 @@ Kernel find_kernel(std::string_view domain, std::string_view op) {
 }
 
 Result<std::vector<int64_t>> KernelContext::input_ints(size_t i) const {
-  const TensorView& view = input(i);
+  const ConstTensorView& view = input(i);
   if (view.dtype == DType::i64)
     return std::vector<int64_t>(view.as<int64_t>().begin(), view.as<int64_t>().end());
   if (view.dtype == DType::i32)

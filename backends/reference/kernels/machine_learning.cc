@@ -14,7 +14,7 @@ constexpr std::string_view domain = "ai.onnx.ml";
 
 Status array_feature_extractor(KernelContext& context) {
   TRY(require_inputs(context, 2));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   if (x.shape.empty()) return fail("input 0 is a scalar");
   std::vector<int64_t> places = TRY(context.input_ints(1));
   const int64_t size = x.shape.back();
@@ -27,7 +27,7 @@ Status array_feature_extractor(KernelContext& context) {
   TRY(checked_elements(shape));
   TensorView y = TRY(context.output(0, x.dtype, shape));
   if (element_count(shape) == 0) return {};
-  TensorView rows = x;
+  ConstTensorView rows = x;
   if (rows.shape.size() == 1) rows.shape.insert(rows.shape.begin(), 1);
   AxisMaps maps;
   for (size_t i = 0; i + 1 < shape.size(); ++i) maps.push_back(identity_map(shape[i]));
@@ -37,7 +37,7 @@ Status array_feature_extractor(KernelContext& context) {
 
 Status binarizer(KernelContext& context) {
   TRY(require_inputs(context, 1));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   const double threshold = context.attributes().get_float("threshold", 0);
   const TensorView y = TRY(context.output(0, x.dtype, x.shape));
   return dispatch_number(x.dtype, [&]<typename T>() -> Status {
@@ -83,8 +83,8 @@ Result<Tensor> label_default(const Attributes& attributes, DType dtype) {
   return fallback;
 }
 
-/// Every element as text for finding equal ones; all NaN are one key, as are 0 and -0.
-Result<std::vector<std::string>> label_keys(const TensorView& view) {
+/// Every element as text by which equal ones are found; all NaN are one key, as are 0 and -0.
+Result<std::vector<std::string>> label_keys(const ConstTensorView& view) {
   std::vector<std::string> keys;
   if (view.dtype == DType::string) {
     keys.assign(view.as<std::string>().begin(), view.as<std::string>().end());
@@ -109,7 +109,7 @@ Status use_classes(const Attributes& attributes, DType dtype, Tensor& keys, Tens
 
 Status label_encoder(KernelContext& context) {
   TRY(require_inputs(context, 1));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   const Attributes& attributes = context.attributes();
   Tensor keys, values;
   if (attributes.has("classes_strings")) {
@@ -133,10 +133,10 @@ Status label_encoder(KernelContext& context) {
   const Tensor fallback = TRY(label_default(attributes, values.dtype()));
   TensorView y = TRY(context.output(0, values.dtype(), x.shape));
   if (map.empty()) return {};
-  TensorView from = values.view();
+  ConstTensorView from = values.view();
   from.shape = {element_count(from.shape)};
   y.shape = {element_count(y.shape)};
-  return copy_mapped(from, {map}, &fallback.view(), y);
+  return copy_mapped(from, {map}, &fallback, y);
 }
 
 constexpr KernelEntry machine_learning_rows[] = {

@@ -32,7 +32,7 @@ void walk_maps(const Shape& shape, const Shape& from_strides, const AxisMaps& ma
 }  // namespace
 
 Status copy_to_output(KernelContext& context, const Shape& shape) {
-  const TensorView& from = context.input(0);
+  const ConstTensorView& from = context.input(0);
   if (TRY(checked_elements(shape)) != element_count(from.shape)) {
     return fail("shape {} does not hold the elements of {}", print_shape(shape), print_shape(from.shape));
   }
@@ -40,7 +40,7 @@ Status copy_to_output(KernelContext& context, const Shape& shape) {
   return {};
 }
 
-Status copy_strided(const TensorView& from, int64_t from_offset, const Shape& from_strides,
+Status copy_strided(const ConstTensorView& from, int64_t from_offset, const Shape& from_strides,
                     const TensorView& to) {
   if (element_count(to.shape) == 0) return {};
   return dispatch_element(to.dtype, [&]<typename T>() -> Status {
@@ -52,13 +52,13 @@ Status copy_strided(const TensorView& from, int64_t from_offset, const Shape& fr
   });
 }
 
-Status copy_mapped(const TensorView& from, const AxisMaps& maps, const TensorView* fill,
+Status copy_mapped(const ConstTensorView& from, const AxisMaps& maps, const Tensor* fill,
                    const TensorView& to) {
   if (element_count(to.shape) == 0) return {};
   return dispatch_element(to.dtype, [&]<typename T>() -> Status {
     const ReadElements<T> in(from);
     T filler{};
-    if (fill != nullptr) filler = ReadElements<T>(*fill)[0];
+    if (fill != nullptr) filler = ReadElements<T>(fill->view())[0];
     WriteElements<T> out(to);
     walk_maps(to.shape, row_major_strides(from.shape), maps,
               [&](int64_t i, int64_t offset) { out[i] = offset < 0 ? filler : in[offset]; });

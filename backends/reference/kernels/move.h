@@ -12,15 +12,15 @@ Status copy_to_output(KernelContext& context, const Shape& shape);
 
 /// to[i] = from[from_offset + sum of index * from_strides] for every element i of `to`, in row-major order.
 /// The offsets must be inside `from`; the dtypes are equal.
-Status copy_strided(const TensorView& from, int64_t from_offset, const Shape& from_strides,
+Status copy_strided(const ConstTensorView& from, int64_t from_offset, const Shape& from_strides,
                     const TensorView& to);
 
 /// For every axis of the output, the index in the input that each of its indices reads; -1 reads the fill.
 using AxisMaps = std::vector<std::vector<int64_t>>;
 
 /// to[i, j, ...] = from[maps[0][i], maps[1][j], ...], or the one element of `fill` where a map says -1.
-/// Empty outputs have empty maps; no fill is needed if no map has -1.
-Status copy_mapped(const TensorView& from, const AxisMaps& maps, const TensorView* fill,
+/// Empty outputs have empty maps; no fill is needed where no map has -1.
+Status copy_mapped(const ConstTensorView& from, const AxisMaps& maps, const Tensor* fill,
                    const TensorView& to);
 
 /// 0 ... size - 1.

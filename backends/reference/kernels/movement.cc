@@ -91,7 +91,7 @@ Status unsqueeze(KernelContext& context) {
 
 Status transpose(KernelContext& context) {
   TRY(require_inputs(context, 1));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   const size_t rank = x.shape.size();
   std::vector<int64_t> perm = context.attributes().get_ints("perm");
   if (!context.attributes().has("perm")) {
@@ -112,7 +112,7 @@ Status transpose(KernelContext& context) {
 Result<Shape> concat_shape(const KernelContext& context, int64_t axis) {
   Shape shape = context.input(0).shape;
   for (size_t i = 1; i < context.input_count(); ++i) {
-    const TensorView& x = context.input(i);
+    const ConstTensorView& x = context.input(i);
     bool fits = x.dtype == context.input(0).dtype && x.shape.size() == shape.size();
     for (size_t k = 0; fits && k < shape.size(); ++k) {
       if (static_cast<int64_t>(k) == axis) {
@@ -133,7 +133,7 @@ Result<Shape> concat_shape(const KernelContext& context, int64_t axis) {
 Status concat(KernelContext& context) {
   if (context.input_count() == 0) return fail("no inputs");
   TRY(require_inputs(context, context.input_count()));
-  const TensorView& first = context.input(0);
+  const ConstTensorView& first = context.input(0);
   const int64_t axis = TRY(resolve_axis(context.attributes().get_int("axis", 1), first.shape.size()));
   const TensorView y = TRY(context.output(0, first.dtype, TRY(concat_shape(context, axis))));
   const AxisSplit whole = split_at_axis(y.shape, axis);
@@ -178,7 +178,7 @@ Result<std::vector<int64_t>> split_sizes(const KernelContext& context, int64_t s
 
 Status split(KernelContext& context) {
   TRY(require_inputs(context, 1));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   const int64_t axis = TRY(resolve_axis(context.attributes().get_int("axis", 0), x.shape.size()));
   const std::vector<int64_t> sizes = TRY(split_sizes(context, x.shape[static_cast<size_t>(axis)]));
   const Shape strides = row_major_strides(x.shape);
@@ -197,7 +197,7 @@ Status split(KernelContext& context) {
 
 Status expand(KernelContext& context) {
   TRY(require_inputs(context, 2));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   const Shape wanted = TRY(context.input_ints(1));
   TRY(checked_elements(wanted));
   const Shape shape = TRY(broadcast_shapes(x.shape, wanted));
@@ -207,7 +207,7 @@ Status expand(KernelContext& context) {
 
 Status tile(KernelContext& context) {
   TRY(require_inputs(context, 2));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   const std::vector<int64_t> repeats = TRY(context.input_ints(1));
   if (repeats.size() != x.shape.size()) {
     return fail("{} repeats for the rank {}", repeats.size(), x.shape.size());
@@ -232,7 +232,7 @@ Status tile(KernelContext& context) {
 /// A transpose of `x` seen with other sizes, written as `shape`.
 Status permute_as(KernelContext& context, const Shape& seen, const std::array<size_t, 6>& perm,
                   const Shape& shape) {
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   TRY(checked_elements(shape));
   TensorView y = TRY(context.output(0, x.dtype, shape));
   const Shape strides = row_major_strides(seen);

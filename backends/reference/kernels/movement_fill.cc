@@ -82,7 +82,7 @@ Status range(KernelContext& context) {
   TRY(require_inputs(context, 3));
   const DType dtype = context.input(0).dtype;
   for (size_t i = 0; i < 3; ++i) {
-    const TensorView& x = context.input(i);
+    const ConstTensorView& x = context.input(i);
     if (x.dtype != dtype || element_count(x.shape) != 1) {
       return fail("input {} is {} {}, want a scalar {}", i, dtype_name(x.dtype), print_shape(x.shape),
                   dtype_name(dtype));
@@ -110,7 +110,7 @@ Status range(KernelContext& context) {
 Status eye_like(KernelContext& context) {
   TRY(require_inputs(context, 1));
   TRY(require_rank(context, 0, 2));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   const int64_t number = context.attributes().get_int("dtype", static_cast<int64_t>(x.dtype));
   if (number < 1 || number >= dtype_count) return fail("dtype {} is none", number);
   const int64_t diagonal = context.attributes().get_int("k", 0);
@@ -130,7 +130,7 @@ Status eye_like(KernelContext& context) {
 
 Status trilu(KernelContext& context) {
   TRY(require_inputs(context, 1));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   const size_t rank = x.shape.size();
   if (rank < 2) return fail("input 0 has shape {}, want rank 2 or more", print_shape(x.shape));
   const bool upper = context.attributes().get_int("upper", 1) != 0;

@@ -92,7 +92,7 @@ Result<std::vector<int64_t>> pad_map(int64_t size, int64_t before, int64_t after
 /// The element to fill with: input 2, attribute `value` (before opset 11), else zero.
 Result<Tensor> pad_fill(const KernelContext& context, DType dtype) {
   if (context.has_input(2)) {
-    const TensorView& value = context.input(2);
+    const ConstTensorView& value = context.input(2);
     if (value.dtype != dtype || element_count(value.shape) != 1) {
       return fail("constant_value is {} {}, want one {}", dtype_name(value.dtype), print_shape(value.shape),
                   dtype_name(dtype));
@@ -109,7 +109,7 @@ Result<Tensor> pad_fill(const KernelContext& context, DType dtype) {
 
 Status slice(KernelContext& context) {
   TRY(require_inputs(context, 1));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   const SliceArguments arguments = TRY(slice_arguments(context, x.shape.size()));
   Shape shape = x.shape;
   AxisMaps maps(shape.size());
@@ -132,7 +132,7 @@ Status slice(KernelContext& context) {
 
 Status pad(KernelContext& context) {
   TRY(require_inputs(context, 1));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   const size_t rank = x.shape.size();
   const std::vector<int64_t> amounts = TRY(pad_amounts(context, rank));
   const std::string mode = context.attributes().get_string("mode", "constant");
@@ -158,12 +158,12 @@ Status pad(KernelContext& context) {
                         : TRY(pad_map(x.shape[i], amounts[i], amounts[rank + i], mode)));
   }
   const Tensor fill = TRY(pad_fill(context, x.dtype));
-  return copy_mapped(x, maps, &fill.view(), y);
+  return copy_mapped(x, maps, &fill, y);
 }
 
 Status center_crop_pad(KernelContext& context) {
   TRY(require_inputs(context, 2));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   const std::vector<int64_t> sizes = TRY(context.input_ints(1));
   std::vector<int64_t> axes = identity_map(static_cast<int64_t>(x.shape.size()));
   if (context.attributes().has("axes")) {
@@ -184,12 +184,12 @@ Status center_crop_pad(KernelContext& context) {
     for (int64_t& at : maps.back()) at = at + first >= 0 && at + first < x.shape[i] ? at + first : -1;
   }
   const Tensor zero(x.dtype, {});
-  return copy_mapped(x, maps, &zero.view(), y);
+  return copy_mapped(x, maps, &zero, y);
 }
 
 Status reverse_sequence(KernelContext& context) {
   TRY(require_inputs(context, 2));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   if (x.shape.size() < 2) return fail("input 0 has shape {}, want rank 2 or more", print_shape(x.shape));
   const int64_t time_axis = context.attributes().get_int("time_axis", 0);
   const int64_t batch_axis = context.attributes().get_int("batch_axis", 1);

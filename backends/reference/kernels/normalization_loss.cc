@@ -104,7 +104,7 @@ Status run_softmax_cross_entropy_loss(KernelContext& context) {
   const LossInputs inputs = TRY(read_loss_inputs(context));
   const std::vector<double> log_probabilities = log_softmax(ReadAs<double>(context.input(0)), inputs.split);
   if (context.wants_output(1)) {
-    const TensorView& scores = context.input(0);
+    const ConstTensorView& scores = context.input(0);
     write_numbers(log_probabilities.data(), TRY(context.output(1, scores.dtype, scores.shape)));
   }
   return write_loss(context, inputs, log_probabilities.data());

@@ -34,7 +34,7 @@ struct ChannelShape {
   int64_t inner;
 };
 
-Result<ChannelShape> channel_shape(const TensorView& x, size_t min_rank) {
+Result<ChannelShape> channel_shape(const ConstTensorView& x, size_t min_rank) {
   if (x.shape.size() < min_rank)
     return fail("input has shape {}, want rank {} or more", print_shape(x.shape), min_rank);
   if (x.shape.size() == 1) return ChannelShape{x.shape[0], 1, 1};
@@ -72,7 +72,7 @@ BatchStatistics batch_statistics(const In& x, const ChannelShape& shape) {
 Status write_running(KernelContext& context, size_t output, size_t input, const std::vector<double>& current,
                      double momentum) {
   if (!context.wants_output(output)) return {};
-  const TensorView& before = context.input(input);
+  const ConstTensorView& before = context.input(input);
   TensorView after = TRY(context.output(output, before.dtype, before.shape));
   ReadAs<double> in(before);
   WriteAs<double> out(after);
@@ -82,7 +82,7 @@ Status write_running(KernelContext& context, size_t output, size_t input, const 
 }
 
 Status normalize_batch(KernelContext& context, const ChannelShape& shape, const BatchStatistics& statistics) {
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   const double epsilon = context.attributes().get_float("epsilon", 1e-5f);
   TensorView y = TRY(context.output(0, x.dtype, x.shape));
   ReadAs<double> scale(context.input(1));
@@ -103,7 +103,7 @@ Status normalize_batch(KernelContext& context, const ChannelShape& shape, const 
 // Training: since version 14 an attribute, before that the presence of further outputs.
 Status run_batch_normalization(KernelContext& context) {
   TRY(require_float_inputs(context, 5));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   const ChannelShape shape = TRY(channel_shape(x, 1));
   for (size_t i = 1; i < 5; ++i) TRY(require_shape(context, i, {shape.channels}));
   if (context.version() < 9 && context.attributes().get_int("spatial", 1) == 0) {
@@ -127,7 +127,7 @@ Status run_batch_normalization(KernelContext& context) {
 
 // Groups of channels of one image; scale and bias by channel or, in GroupNormalization-18, by group.
 Status normalize_groups(KernelContext& context, int64_t groups, bool scale_by_group) {
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   const ChannelShape shape = TRY(channel_shape(x, 2));
   if (groups <= 0 || shape.channels % groups != 0)
     return fail("{} groups do not divide {} channels", groups, shape.channels);
@@ -169,7 +169,7 @@ Status run_group_normalization(KernelContext& context) {
 }
 
 // Offsets of a tensor that broadcasts to `shape`, for its element under each element of `shape`.
-Result<std::vector<int64_t>> broadcast_offsets(const TensorView& from, const Shape& shape) {
+Result<std::vector<int64_t>> broadcast_offsets(const ConstTensorView& from, const Shape& shape) {
   if (TRY(broadcast_shapes(from.shape, shape)) != shape) {
     return fail("shape {} does not broadcast to {}", print_shape(from.shape), print_shape(shape));
   }
@@ -181,7 +181,7 @@ Result<std::vector<int64_t>> broadcast_offsets(const TensorView& from, const Sha
 
 // y = normalize(x) * scale + bias over the axes from `axis` on; without a mean for RMSNormalization.
 Status normalize_layer(KernelContext& context, bool subtract_mean) {
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   const int64_t axis = TRY(resolve_axis(context.attributes().get_int("axis", -1), x.shape.size()));
   const double epsilon = context.attributes().get_float("epsilon", 1e-5f);
   const std::vector<int64_t> scale_at = TRY(broadcast_offsets(context.input(1), x.shape));
@@ -236,7 +236,7 @@ Status run_rms_normalization(KernelContext& context) {
 
 Status run_lrn(KernelContext& context) {
   TRY(require_float_inputs(context, 1));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   const ChannelShape shape = TRY(channel_shape(x, 2));
   const int64_t size = context.attributes().get_int("size", 0);
   if (size <= 0) return fail("attribute size is {}, want 1 or more", size);
@@ -265,7 +265,7 @@ Status run_lrn(KernelContext& context) {
 
 Status run_lp_normalization(KernelContext& context) {
   TRY(require_float_inputs(context, 1));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   const AxisSplit split =
       split_at_axis(x.shape, TRY(resolve_axis(context.attributes().get_int("axis", -1), x.shape.size())));
   const int64_t p = context.attributes().get_int("p", 2);
@@ -295,7 +295,7 @@ Status run_lp_normalization(KernelContext& context) {
 // (x - mean) / (deviation + 1e-9), the small number as in the function body of the ONNX standard.
 Status run_mean_variance_normalization(KernelContext& context) {
   TRY(require_float_inputs(context, 1));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   const std::vector<int64_t> axes =
       TRY(resolve_axes(context.attributes().get_ints("axes", {0, 2, 3}), x.shape.size()));
   Shape kept = x.shape;

@@ -23,7 +23,7 @@ Result<AxisSplit> softmax_split(const KernelContext& context) {
 template <typename F>
 Status map_rows(KernelContext& context, F f) {
   TRY(require_number(context, 0));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   const AxisSplit split = TRY(softmax_split(context));
   TensorView y = TRY(context.output(0, x.dtype, x.shape));
   return dispatch_float(x.dtype, [&]<typename T>() -> Status {

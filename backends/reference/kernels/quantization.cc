@@ -87,7 +87,7 @@ double divide_in(DType precision, double x, double scale) {
 Status run_quantize_linear(KernelContext& context) {
   TRY(require_number(context, 0));
   TRY(require_number(context, 1));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   const DType dtype = TRY(quantized_dtype(context));
   TRY(require_quantized(dtype));
   const Granularity granularity = TRY(read_granularity(context));
@@ -110,7 +110,7 @@ Status run_quantize_linear(KernelContext& context) {
 Status run_dequantize_linear(KernelContext& context) {
   TRY(require_number(context, 0));
   TRY(require_number(context, 1));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   TRY(require_dtype(context, 2, 3, x.dtype));
   const Granularity granularity = TRY(read_granularity(context));
   const int64_t given = context.attributes().get_int("output_dtype", 0);
@@ -134,7 +134,7 @@ Status run_dequantize_linear(KernelContext& context) {
 Status run_dynamic_quantize_linear(KernelContext& context) {
   TRY(require_inputs(context, 1));
   TRY(require_dtype(context, 0, 1, DType::f32));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   ReadAs<float> in(x);
   float least = 0;
   float most = 0;

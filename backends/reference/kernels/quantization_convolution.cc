@@ -105,8 +105,8 @@ void convolve(const ReadAs<double>& x, const ReadAs<double>& w, const Convolutio
 Status run_conv_integer(KernelContext& context) {
   TRY(require_number(context, 0));
   TRY(require_number(context, 1));
-  const TensorView& x = context.input(0);
-  const TensorView& w = context.input(1);
+  const ConstTensorView& x = context.input(0);
+  const ConstTensorView& w = context.input(1);
   const ConvolutionShape shape = TRY(convolution_shape(context, x.shape, w.shape));
   const ZeroPoints zero{TRY(read_single(context, 2, 0)),
                         TRY(read_by_channel(context, 3, shape.out_channels, 0))};
@@ -119,8 +119,8 @@ Status run_conv_integer(KernelContext& context) {
 
 Status run_qlinear_conv(KernelContext& context) {
   for (size_t i = 0; i < 8; ++i) TRY(require_number(context, i));
-  const TensorView& x = context.input(0);
-  const TensorView& w = context.input(3);
+  const ConstTensorView& x = context.input(0);
+  const ConstTensorView& w = context.input(3);
   const DType dtype = context.input(7).dtype;
   TRY(require_quantized(dtype));
   const ConvolutionShape shape = TRY(convolution_shape(context, x.shape, w.shape));

@@ -31,7 +31,7 @@ Result<ProductShape> product_shape(const Shape& a, const Shape& b) {
 
 // A scale or zero point of one factor: a scalar, a vector over the rows of a or the columns of b, or a tensor
 // that broadcasts to the product's shape. Gives its strides there.
-Result<Shape> parameter_strides(const TensorView& parameter, const ProductShape& shape, bool of_rows) {
+Result<Shape> parameter_strides(const ConstTensorView& parameter, const ProductShape& shape, bool of_rows) {
   Shape seen = parameter.shape;
   if (of_rows && seen.size() == 1) seen.push_back(1);
   if (TRY(broadcast_shapes(seen, shape.full)) != shape.full) {

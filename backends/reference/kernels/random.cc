@@ -63,13 +63,13 @@ Status run_with_shape(KernelContext& context) {
 template <Status (*fill_with)(KernelContext&, DType, const Shape&)>
 Status run_like(KernelContext& context) {
   TRY(require_inputs(context, 1));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   return fill_with(context, TRY(wanted_dtype(context, x.dtype)), x.shape);
 }
 
 Status run_bernoulli(KernelContext& context) {
   TRY(require_number(context, 0));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   Generator generator = make_generator(context.attributes());
   ReadAs<double> probability(x);
   std::uniform_real_distribution<double> uniform;
@@ -80,7 +80,7 @@ Status run_bernoulli(KernelContext& context) {
 // Rows of unnormalized log-probabilities; a class is drawn where the running sum passes a uniform number.
 Status run_multinomial(KernelContext& context) {
   TRY(require_number(context, 0));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   if (x.shape.size() != 2 || x.shape[1] < 1)
     return fail("input has shape {}, want batch x classes", print_shape(x.shape));
   const int64_t samples = context.attributes().get_int("sample_size", 1);
@@ -120,7 +120,7 @@ Result<double> dropout_ratio(const KernelContext& context) {
 
 Status run_dropout(KernelContext& context) {
   TRY(require_number(context, 0));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   const double ratio = TRY(dropout_ratio(context));
   Generator generator = make_generator(context.attributes());
   std::uniform_real_distribution<double> uniform;

@@ -52,7 +52,7 @@ using Accumulator = std::conditional_t<std::is_floating_point_v<T>, double,
 template <typename Dispatch, typename F>
 Status reduce(KernelContext& context, Dispatch dispatch, F f) {
   TRY(require_number(context, 0));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   const ReductionPlan plan = TRY(plan_reduction(context));
   TensorView y = TRY(context.output(0, x.dtype, plan.output_shape));
   return dispatch(x.dtype, [&]<typename T>() -> Status {
@@ -178,7 +178,7 @@ Status run_extreme(KernelContext& context) {
 template <bool maximum>
 Status run_arg_extreme(KernelContext& context) {
   TRY(require_number(context, 0));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   const int64_t axis = TRY(resolve_axis(context.attributes().get_int("axis", 0), x.shape.size()));
   const bool keepdims = context.attributes().get_int("keepdims", 1) != 0;
   const bool last = context.attributes().get_int("select_last_index", 0) != 0;
@@ -211,7 +211,7 @@ template <typename F>
 Status accumulate(KernelContext& context, double identity, F f) {
   TRY(require_number(context, 0));
   TRY(require_inputs(context, 2));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   const std::vector<int64_t> axes = TRY(context.input_ints(1));
   if (axes.size() != 1) return fail("axis has {} elements, want 1", axes.size());
   const int64_t axis = TRY(resolve_axis(axes[0], x.shape.size()));

@@ -61,7 +61,7 @@ Result<ResizeRule> read_rule(const KernelContext& context) {
 Result<std::vector<float>> read_scales(const KernelContext& context) {
   const size_t input = context.version() < 11 ? 1 : 2;
   if (!context.has_input(input)) return context.attributes().get_floats("scales");
-  const TensorView& view = context.input(input);
+  const ConstTensorView& view = context.input(input);
   if (!is_float(view.dtype)) return unsupported(view.dtype);
   const ReadAs<float> scales(view);
   return std::vector<float>(scales.begin(), scales.end());
@@ -248,7 +248,7 @@ std::vector<double> resize_axis(const ResizeRule& rule, const ResizeAxis& axis, 
 }
 
 /// N-linear and N-cubic interpolation are one axis after the other.
-Status interpolate(const ResizeRule& rule, const std::vector<ResizeAxis>& plan, const TensorView& x,
+Status interpolate(const ResizeRule& rule, const std::vector<ResizeAxis>& plan, const ConstTensorView& x,
                    const TensorView& y) {
   if (!is_number(x.dtype)) return unsupported(x.dtype);
   const ReadAs<double> in(x);
@@ -273,7 +273,7 @@ Status interpolate(const ResizeRule& rule, const std::vector<ResizeAxis>& plan, 
 
 Status resize(KernelContext& context) {
   TRY(require_inputs(context, 1));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   const ResizeRule rule = TRY(read_rule(context));
   const std::vector<ResizeAxis> plan = TRY(plan_axes(context, rule));
   Shape shape;
@@ -287,7 +287,7 @@ Status resize(KernelContext& context) {
   for (const ResizeAxis& axis : plan) maps.push_back(nearest_map(rule, axis));
   const Tensor fill(x.dtype, {});
   if (rule.extrapolation != 0 && is_number(x.dtype)) write_numbers(&rule.extrapolation, fill.view());
-  return copy_mapped(x, maps, &fill.view(), y);
+  return copy_mapped(x, maps, &fill, y);
 }
 
 }  // namespace intarsia::reference

@@ -77,7 +77,7 @@ T combine(Reduction reduction, T old, T update) {
 /// Input 0 with update i of input 2 put (or combined) at element places(i), for i in [0, count).
 template <typename Places>
 Status scatter(KernelContext& context, int64_t count, Places places) {
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   const Reduction reduction = TRY(reduction_of(context));
   const TensorView y = TRY(context.output(0, x.dtype, x.shape));
   if (reduction == Reduction::none) {
@@ -103,7 +103,7 @@ Status scatter(KernelContext& context, int64_t count, Places places) {
 Status scatter_elements(KernelContext& context) {
   TRY(require_inputs(context, 3));
   TRY(require_same_dtype(context, 0, 2));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   const Shape& shape = context.input(1).shape;
   const int64_t axis = TRY(resolve_axis(context.attributes().get_int("axis", 0), x.shape.size()));
   TRY(require_inside(x.shape, shape, axis));

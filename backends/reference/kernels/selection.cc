@@ -26,7 +26,7 @@ Result<int64_t> top_count(const KernelContext& context, int64_t size) {
 
 Status top_k(KernelContext& context) {
   TRY(require_inputs(context, 1));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   const int64_t axis = TRY(resolve_axis(context.attributes().get_int("axis", -1), x.shape.size()));
   const bool largest = context.attributes().get_int("largest", 1) != 0;
   const AxisSplit split = split_at_axis(x.shape, axis);
@@ -65,7 +65,7 @@ Status top_k(KernelContext& context) {
 
 Status non_zero(KernelContext& context) {
   TRY(require_inputs(context, 1));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   std::vector<int64_t> places;
   TRY(dispatch_number_or_bool(x.dtype, [&]<typename T>() -> Status {
     const ReadAs<T> in(x);
@@ -88,9 +88,9 @@ Status non_zero(KernelContext& context) {
   return {};
 }
 
-/// The tensor, as one axis if the attribute `axis` is absent.
-Result<std::pair<TensorView, int64_t>> along_axis(const KernelContext& context) {
-  TensorView x = context.input(0);
+/// The tensor, as one axis when the attribute `axis` is not there.
+Result<std::pair<ConstTensorView, int64_t>> along_axis(const KernelContext& context) {
+  ConstTensorView x = context.input(0);
   if (context.attributes().has("axis")) {
     const int64_t axis = TRY(resolve_axis(context.attributes().get_int("axis", 0), x.shape.size()));
     return std::pair(x, axis);
@@ -100,7 +100,7 @@ Result<std::pair<TensorView, int64_t>> along_axis(const KernelContext& context) 
 }
 
 /// Output 0 = the slices of `x` at these places of the axis.
-Status take_slices(KernelContext& context, const TensorView& x, int64_t axis,
+Status take_slices(KernelContext& context, const ConstTensorView& x, int64_t axis,
                    const std::vector<int64_t>& places) {
   Shape shape = x.shape;
   shape[static_cast<size_t>(axis)] = static_cast<int64_t>(places.size());
@@ -116,7 +116,7 @@ Status take_slices(KernelContext& context, const TensorView& x, int64_t axis,
 Status compress(KernelContext& context) {
   TRY(require_inputs(context, 2));
   const auto [x, axis] = TRY(along_axis(context));
-  const TensorView& condition = context.input(1);
+  const ConstTensorView& condition = context.input(1);
   if (condition.dtype != DType::boolean || condition.shape.size() != 1) {
     return fail("the condition is {} {}, want 1-D bool", dtype_name(condition.dtype),
                 print_shape(condition.shape));
@@ -185,7 +185,7 @@ Groups group_values(const In& in, const AxisSplit& split, bool sorted) {
 Status unique(KernelContext& context) {
   TRY(require_inputs(context, 1));
   const auto [view, axis] = TRY(along_axis(context));
-  const TensorView& x = view;
+  const ConstTensorView& x = view;
   const AxisSplit split = split_at_axis(x.shape, axis);
   if (split.size > 0 && split.outer * split.inner == 0)
     return fail("slices of shape {} are empty", print_shape(x.shape));

@@ -104,7 +104,7 @@ Signal inverse_transform(Signal spectrum, bool onesided) {
 
 Status run_dft(KernelContext& context) {
   const TransformShape shape = TRY(transform_shape(context));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   TensorView y = TRY(context.output(0, x.dtype, shape.output));
   ReadAs<double> in(x);
   WriteAs<double> out(y);
@@ -165,7 +165,7 @@ Result<FrameShape> frame_shape(const KernelContext& context) {
 
 Status run_stft(KernelContext& context) {
   const FrameShape shape = TRY(frame_shape(context));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   TensorView y = TRY(context.output(0, x.dtype, {x.shape[0], shape.frames, shape.bins, 2}));
   std::vector<double> window(static_cast<size_t>(shape.length), 1.0);
   if (context.has_input(2)) read_numbers(context.input(2), window.data());

@@ -19,8 +19,8 @@ namespace {
 Status string_concat(KernelContext& context) {
   TRY(require_strings(context, 0));
   TRY(require_strings(context, 1));
-  const TensorView& a = context.input(0);
-  const TensorView& b = context.input(1);
+  const ConstTensorView& a = context.input(0);
+  const ConstTensorView& b = context.input(1);
   const Shape shape = TRY(broadcast_shapes(a.shape, b.shape));
   TRY(checked_elements(shape));
   const TensorView y = TRY(context.output(0, DType::string, shape));
@@ -58,7 +58,7 @@ std::vector<std::string> split_text(std::string_view text, const std::string& de
 
 Status string_split(KernelContext& context) {
   TRY(require_strings(context, 0));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   const std::string delimiter = context.attributes().get_string("delimiter", "");
   const int64_t most = context.attributes().get_int("maxsplit", -1);
   std::vector<std::vector<std::string>> parts;
@@ -98,7 +98,7 @@ std::string change_case(std::string text, char action) {
 /// Case changes are ASCII only.
 Status string_normalizer(KernelContext& context) {
   TRY(require_strings(context, 0));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   const size_t rank = x.shape.size();
   if (rank < 1 || rank > 2 || (rank == 2 && x.shape[0] != 1)) {
     return fail("input 0 has shape {}, want C or 1xC", print_shape(x.shape));

@@ -20,7 +20,7 @@ struct Vocabulary {
 };
 
 /// Integers and strings alike as text.
-Result<Gram> words_of(const TensorView& view) {
+Result<Gram> words_of(const ConstTensorView& view) {
   if (view.dtype == DType::string) return Gram(view.as<std::string>().begin(), view.as<std::string>().end());
   if (view.dtype != DType::i32 && view.dtype != DType::i64) return unsupported(view.dtype);
   Gram words;
@@ -110,7 +110,7 @@ void count_grams(const Vocabulary& vocabulary, std::span<const std::string> word
 
 Status tfidf_vectorizer(KernelContext& context) {
   TRY(require_inputs(context, 1));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   if (x.shape.empty() || x.shape.size() > 2)
     return fail("input 0 has shape {}, want C or NxC", print_shape(x.shape));
   const Vocabulary vocabulary = TRY(read_vocabulary(context.attributes()));

@@ -182,7 +182,7 @@ Status transform_scores(std::vector<double>& scores, int64_t transform) {
 Status tree_ensemble(KernelContext& context) {
   TRY(require_inputs(context, 1));
   TRY(require_rank(context, 0, 2));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   const Attributes& attributes = context.attributes();
   const Ensemble ensemble = TRY(read_ensemble(attributes));
   for (const TreeNode& node : ensemble.nodes) {

@@ -97,7 +97,7 @@ int64_t column_major(int64_t offset, const WindowAxes& axes) {
 
 Status max_pool(KernelContext& context) {
   const Pool pool = TRY(read_pool(context));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   const bool columns = context.attributes().get_int("storage_order", 0) != 0;
   TensorView y, indices;
   if (context.wants_output(0)) y = TRY(pool_output(context, 0, x.dtype, pool));
@@ -128,7 +128,7 @@ Status max_pool(KernelContext& context) {
 
 Status average_pool(KernelContext& context) {
   const Pool pool = TRY(read_pool(context));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   const bool count_padding = context.attributes().get_int("count_include_pad", 0) != 0;
   const TensorView y = TRY(pool_output(context, 0, x.dtype, pool));
   return dispatch_float(x.dtype, [&]<typename T>() -> Status {
@@ -150,7 +150,7 @@ Status average_pool(KernelContext& context) {
 
 Status lp_pool(KernelContext& context) {
   const Pool pool = TRY(read_pool(context));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   const auto p = static_cast<double>(context.attributes().get_int("p", 2));
   if (p < 1) return fail("p is {}, want 1 or more", p);
   const TensorView y = TRY(pool_output(context, 0, x.dtype, pool));
@@ -172,7 +172,7 @@ Status lp_pool(KernelContext& context) {
 template <typename Reduce>
 Status global_pool(KernelContext& context, Reduce reduce) {
   TRY(require_inputs(context, 1));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   const Shape spatial = TRY(spatial_sizes(context, 0, 2));
   const int64_t plane = element_count(spatial);
   if (plane == 0) return fail("shape {} has empty planes", print_shape(x.shape));
@@ -225,8 +225,8 @@ Result<Shape> unpooled_shape(const KernelContext& context) {
 
 Status max_unpool(KernelContext& context) {
   TRY(require_inputs(context, 2));
-  const TensorView& x = context.input(0);
-  const TensorView& indices = context.input(1);
+  const ConstTensorView& x = context.input(0);
+  const ConstTensorView& indices = context.input(1);
   if (indices.dtype != DType::i64 || indices.shape != x.shape) {
     return fail("indices are {} {}, want i64 {}", dtype_name(indices.dtype), print_shape(indices.shape),
                 print_shape(x.shape));
@@ -314,7 +314,7 @@ Status max_roi_pool(KernelContext& context) {
   TRY(require_inputs(context, 2));
   TRY(require_rank(context, 0, 4));
   TRY(require_rank(context, 1, 2));
-  const TensorView& x = context.input(0);
+  const ConstTensorView& x = context.input(0);
   const Shape& rois = context.input(1).shape;
   const Shape grid = context.attributes().get_ints("pooled_shape");
   if (rois[1] != 5) return fail("regions have shape {}, want 5 numbers each", print_shape(rois));

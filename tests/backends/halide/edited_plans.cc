@@ -13,6 +13,7 @@
 
 #include "backends/halide/abi/region_plan_generated.h"
 #include "backends/halide/runtime/load.h"
+#include "base/flat_buffer.h"
 #include "compile/link_objects.h"
 #include "program/verify_machine.h"
 #include "runtime/session.h"
@@ -82,10 +83,8 @@ class EditedTest : public testing::TestWithParam<const char*> {
   /// Writes a program with this plan, loads, binds and runs it.
   Status use(const fbs::RegionPlanT& plan) const {
     const std::string path = folder_ / "edited.so";
-    flatbuffers::FlatBufferBuilder builder;
-    builder.Finish(fbs::RegionPlan::Pack(builder, &plan));
     ProgramMaker maker = maker_;
-    maker.blobs[0].assign(reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize());
+    maker.blobs[0] = pack_table<fbs::RegionPlan>(plan);
     TRY(maker.write(path));
     const std::vector<RunBackend> backends = {halide::run_backend()};
     const auto program = TRY(load_program(path, backends));
@@ -103,7 +102,7 @@ class EditedTest : public testing::TestWithParam<const char*> {
   Status run(const LoadedProgram& program) const {
     const size_t workspace_bytes = program.description().regions[0]->workspace_bytes;
     std::vector<std::shared_ptr<void>> memory;
-    std::vector<TensorView> constants;
+    std::vector<ConstTensorView> constants;
     for (const Tensor& constant : program.file().constants)
       constants.push_back(copy_between_guards(constant.view(), memory));
     LoadContext context;

@@ -4,8 +4,8 @@
 //
 // Covers: backends/halide/ compile_region.cc target.cc
 // backends/halide/build/ build_attention.cc build_contraction.cc build_depthwise.cc build_elementwise.cc
-// build_kernel.cc build_movement.cc build_pointwise.cc build_recurrence.cc build_reduction.cc build_scan.cc
-// build_window.cc build_winograd.cc compile_kernel.cc load_from_output.cc math.cc name_tasks.cc
+// build_kernel.cc build_movement.cc build_pointwise.cc build_recurrence.cc build_rows.cc build_scan.cc
+// build_window.cc build_winograd.cc check_abi.cc compile_kernel.cc load_from_output.cc math.cc name_tasks.cc
 // schedule_contraction.cc scratch_bytes.cc stage_input.cc writes_once.cc
 // backends/halide/canonicalize/ canonicalize.cc canonicalize_contraction.cc canonicalize_elementwise.cc
 // canonicalize_indexing.cc canonicalize_movement.cc canonicalize_recurrent.cc canonicalize_resize.cc
@@ -235,7 +235,7 @@ Result<std::unique_ptr<Executable>> load_blob(const std::string& blob, const std
                                               size_t workspace_bytes) {
   std::shared_ptr<void> memory = guarded_memory(blob.size(), true);
   std::memcpy(memory.get(), blob.data(), blob.size());
-  std::vector<TensorView> views;
+  std::vector<ConstTensorView> views;
   for (const Tensor& constant : constants) views.push_back(constant.view());
   LoadContext context;
   context.blob = {static_cast<const std::byte*>(memory.get()), blob.size()};

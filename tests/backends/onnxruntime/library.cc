@@ -1,7 +1,7 @@
 // Finding ONNX Runtime, and the error if it is not there.
 //
 // Covers: backends/onnxruntime/ ort_library.cc
-// src/base/ foreign_library.cc
+// src/base/ foreign_library.cc own_file.cc
 #include <gtest/gtest.h>
 
 #include "backends/onnxruntime/ort_session.h"

@@ -157,14 +157,16 @@ class Run {
     random_ = random_ || draws;
 
     bool constant = !draws;
-    std::vector<const TensorView*> inputs;
+    std::vector<ConstTensorView> views;
+    views.reserve(node.inputs.size());
+    std::vector<const ConstTensorView*> inputs;
     for (ValueId id : node.inputs) {
       if (id == no_value) {
         inputs.push_back(nullptr);
         continue;
       }
       if (!values_[index(id)]) return failed("an input was not computed");
-      inputs.push_back(&values_[index(id)]->view());
+      inputs.push_back(&views.emplace_back(values_[index(id)]->view()));
       constant = constant && graph_.value(id).constant;
     }
     std::vector<reference::OutputSlot> outputs(node.outputs.size());

@@ -6,12 +6,17 @@
 #include <gtest/gtest.h>
 
 #include "backends/reference/evaluate.h"
+#include "backends/reference/kernel.h"
 #include "backends/reference/load.h"
 #include "backends/reference/region_plan.h"
 #include "backends/reference/target.h"
 
 namespace intarsia {
 namespace {
+
+// What a kernel reads it cannot write: it may lie in a mapped file, or be the caller's.
+using InputElement = decltype(std::declval<const reference::KernelContext&>().input(0).as<float>()[0]);
+static_assert(!std::is_assignable_v<InputElement, float>);
 
 constexpr int opset = 21;
 
@@ -39,7 +44,7 @@ Graph add_relu(Dim size) {
 
 struct Loaded {
   CompiledRegion compiled;
-  std::vector<TensorView> constants;
+  std::vector<ConstTensorView> constants;
   std::unique_ptr<Executable> executable;
   std::shared_ptr<void> workspace;
 };

@@ -2,6 +2,10 @@
 //
 // Covers: backends/tensorflow/ infer_types.cc load.cc op_registry.cc region_session.cc target.cc
 // tf_library.cc tf_session.cc tf_tensor.cc write_graph_def.cc
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
 #include <random>
 #include <thread>
 
@@ -23,6 +27,37 @@ namespace {
 using namespace test;
 using tensorflow::data_type_of;
 using tensorflow::encode_type;
+
+/// "A=1", ...
+std::vector<std::string> environment() {
+  std::vector<std::string> entries;
+  for (char** entry = environ; *entry != nullptr; ++entry) entries.emplace_back(*entry);
+  return entries;
+}
+
+/// Which file, pipe or terminal it is.
+std::pair<dev_t, ino_t> standard_error() {
+  struct stat facts = {};
+  fstat(STDERR_FILENO, &facts);
+  return {facts.st_dev, facts.st_ino};
+}
+
+/// Both are those of somebody's server, whose other threads go on meanwhile. To be run in a process that has
+/// not opened it.
+TEST(TensorFlowLibrary, IsOpenedWithoutTouchingEnvironmentOrStandardError) {
+  const std::vector<std::string> entries = environment();
+  const auto where = standard_error();
+  std::atomic<bool> is_open = false, was_elsewhere = false;
+  std::thread other([&] {
+    while (!is_open) was_elsewhere = was_elsewhere || standard_error() != where;
+  });
+  const auto library = tf::Library::get();
+  is_open = true;
+  other.join();
+  EXPECT_TRUE(library);
+  EXPECT_EQ(environment(), entries);
+  EXPECT_FALSE(was_elsewhere);
+}
 
 struct Maker : GraphMaker {
   Maker() : GraphMaker{"tensorflow", 1} {}
@@ -407,8 +442,8 @@ TEST(InferTypes, RowsOfRaggedTensorsAreThoseOfTheirPartition) {
   }
 }
 
-/// Loads the bytes and, if they are a region, runs it: whatever happens, the process survives.
-void try_blob(const std::string& blob, const std::vector<TensorView>& constants,
+/// Loads the bytes and, if they make a region, runs it: whatever comes of it, the process lives on.
+void try_blob(const std::string& blob, const std::vector<ConstTensorView>& constants,
               const std::vector<Input>& inputs, size_t outputs) {
   const auto executable =
       tensorflow_run_backend().load({std::as_bytes(std::span(blob)), constants, nullptr, {}, 1});

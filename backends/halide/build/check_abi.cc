@@ -1,0 +1,45 @@
+// halide_abi.h says what Halide's own header says. Nothing here runs: what differs does not compile, the
+// functions because both headers declare them in C.
+#include <HalideRuntime.h>
+
+#include <cstddef>
+
+#include "backends/halide/abi/halide_abi.h"
+
+namespace intarsia::halide {
+namespace {
+
+#define SAME_FIELD(Ours, Theirs, field)                            \
+  static_assert(offsetof(Ours, field) == offsetof(Theirs, field)); \
+  static_assert(sizeof(Ours::field) == sizeof(Theirs::field))
+
+SAME_FIELD(HalideDimension, halide_dimension_t, min);
+SAME_FIELD(HalideDimension, halide_dimension_t, extent);
+SAME_FIELD(HalideDimension, halide_dimension_t, stride);
+SAME_FIELD(HalideDimension, halide_dimension_t, flags);
+static_assert(sizeof(HalideDimension) == sizeof(halide_dimension_t));
+
+SAME_FIELD(HalideType, halide_type_t, code);
+SAME_FIELD(HalideType, halide_type_t, bits);
+SAME_FIELD(HalideType, halide_type_t, lanes);
+static_assert(sizeof(HalideType) == sizeof(halide_type_t));
+static_assert(int{halide_signed} == int{halide_type_int});
+static_assert(int{halide_unsigned} == int{halide_type_uint});
+static_assert(int{halide_floating} == int{halide_type_float});
+
+SAME_FIELD(HalideBuffer, halide_buffer_t, device);
+SAME_FIELD(HalideBuffer, halide_buffer_t, device_interface);
+SAME_FIELD(HalideBuffer, halide_buffer_t, host);
+SAME_FIELD(HalideBuffer, halide_buffer_t, flags);
+SAME_FIELD(HalideBuffer, halide_buffer_t, type);
+SAME_FIELD(HalideBuffer, halide_buffer_t, dimensions);
+SAME_FIELD(HalideBuffer, halide_buffer_t, dim);
+SAME_FIELD(HalideBuffer, halide_buffer_t, padding);
+static_assert(sizeof(HalideBuffer) == sizeof(halide_buffer_t));
+
+static_assert(int{halide_out_of_memory} == int{halide_error_code_out_of_memory});
+
+#undef SAME_FIELD
+
+}  // namespace
+}  // namespace intarsia::halide
