@@ -1,11 +1,16 @@
 #include "backends/tensorflow/tf_library.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <unistd.h>
 
 #include <charconv>
 #include <filesystem>
+#include <thread>
 
 #include "base/bytes.h"
+#include "base/caught.h"
 #include "base/regular_file.h"
 
 namespace intarsia::tf {
@@ -98,11 +103,36 @@ void find_sessions(Finder& f, Api& api) {
   f.find("TF_SessionRun", api.run);
 }
 
+/// From here on what the calling thread, and it alone, writes to standard error is lost. Where the system
+/// refuses that to it, as some sandboxes do, nothing changes.
+void silence_this_thread() {
+  if (unshare(CLONE_FILES) != 0) return;  // file descriptors of its own, the same ones so far
+  const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+  if (nowhere >= 0) dup2(nowhere, STDERR_FILENO);
+}
+
+/// TensorFlow writes notes to standard error while it is opened, whatever its settings; an error of ours is
+/// one line.
+Result<OpenedLibrary> open_quietly() {
+  OpenedLibrary opened;
+  Status done;
+  std::thread opener([&] {
+    silence_this_thread();
+    done = caught([&]() -> Status {
+      opened = TRY(open_foreign_library(
+          tensorflow, search_for(tensorflow, "libtensorflow_cc.so.2", "tensorflow/libtensorflow_cc.so.2")));
+      return {};
+    });
+  });
+  opener.join();
+  TRY(std::move(done));
+  return opened;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Library>> Library::open() {
-  const OpenedLibrary opened = TRY(open_foreign_library(
-      tensorflow, search_for(tensorflow, "libtensorflow_cc.so.2", "tensorflow/libtensorflow_cc.so.2")));
+  const OpenedLibrary opened = TRY(open_quietly());
   auto library = std::make_unique<Library>();
   Finder finder(opened.handle);
   find_basics(finder, library->api_);

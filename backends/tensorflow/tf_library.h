@@ -20,8 +20,8 @@ inline constexpr int oldest_minor_version = 15;
 class Library {
  public:
   /// The process's library, opened on first use (or found, when Python imported it before). After a failure
-  /// the next call tries again. Thread-safe. The environment, in which TensorFlow finds some of its settings,
-  /// and standard error, to which it writes notes, are the process's own and left alone.
+  /// the next call tries again. Thread-safe. The process's environment, in which TensorFlow finds some of its
+  /// settings, and its standard error are left alone.
   static Result<const Library*> get();
 
   const Api& api() const { return api_; }

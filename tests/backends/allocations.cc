@@ -14,7 +14,8 @@ namespace intarsia::test {
 namespace {
 
 /// With kernels that need memory of their own while they run: the convolution pads a copy of its input.
-constexpr std::string_view text = R"(input %x : f32[1,8,14,14]
+constexpr std::string_view text = R"(graph "region" opsets {"": 21}
+input %x : f32[1,8,14,14]
 input %w_small : f32[16,8,3,3]
 %c = Conv(%x, %w_small) {pads=[1,1,1,1]}
 %r = Relu(%c)

@@ -216,7 +216,7 @@ template <typename T>
 void read_numbers(const ConstTensorView& from, T* to) {
   const int64_t count = element_count(from.shape);
   const bool native = with_native(from.dtype, [&](auto* pointer) {
-    const auto* data = static_cast<decltype(pointer)>(from.data);
+    const auto* data = static_cast<const std::remove_pointer_t<decltype(pointer)>*>(from.data);
     for (int64_t i = 0; i < count; ++i) to[i] = convert<T>(data[i]);
   });
   if (native) return;

@@ -46,6 +46,7 @@ std::pair<dev_t, ino_t> standard_error() {
 /// not opened it.
 TEST(TensorFlowLibrary, IsOpenedWithoutTouchingEnvironmentOrStandardError) {
   const std::vector<std::string> entries = environment();
+  testing::internal::CaptureStderr();
   const auto where = standard_error();
   std::atomic<bool> is_open = false, was_elsewhere = false;
   std::thread other([&] {
@@ -54,6 +55,7 @@ TEST(TensorFlowLibrary, IsOpenedWithoutTouchingEnvironmentOrStandardError) {
   const auto library = tf::Library::get();
   is_open = true;
   other.join();
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");  // TensorFlow's notes
   EXPECT_TRUE(library);
   EXPECT_EQ(environment(), entries);
   EXPECT_FALSE(was_elsewhere);
