@@ -151,7 +151,7 @@ NodeDef make_constant(const std::string& name, const Tensor& tensor) {
 
 Result<std::string> add_constant(Writing& state, const std::string& name, const Tensor& tensor) {
   const std::string unique = unique_name(state, name);
-  if (tensor.dtype() != DType::string && tensor.bytes() > most_inline_bytes) {
+  if (tensor.dtype() != DType::string && tensor.bytes() > max_inline_bytes) {
     state.result.constant_names.push_back(unique);
     state.result.constants.push_back(tensor);
   } else {

@@ -88,7 +88,7 @@ Result<ValueId> value_of(Flattened& state, NameScope& scope, const std::string& 
   if (auto at = scope.values.find(reference); at != scope.values.end()) return at->second;
   const TensorReference tensor = parse_reference(reference);
   const auto made = scope.made.find(tensor.node);
-  if (made == scope.made.end() || tensor.output < 0 || tensor.output > most_outputs_of_a_node)
+  if (made == scope.made.end() || tensor.output < 0 || tensor.output > max_outputs_of_a_node)
     return fail("reads '{}', which nothing makes", reference);
   std::vector<ValueId>& outputs = state.graph.node(made->second).outputs;
   const size_t number = static_cast<size_t>(tensor.output);
@@ -123,7 +123,7 @@ const FunctionDef* called_function(const Flattened& state, const NodeDef& node) 
 Status inline_call(Flattened& state, NameScope& caller, const NodeDef& call, const FunctionDef& function,
                    const std::vector<std::string>& inputs) {
   if (caller.depth >= deepest_call) return fail("functions call each other more than {} deep", deepest_call);
-  if (++state.calls > most_calls) return fail("the model calls functions more than {} times", most_calls);
+  if (++state.calls > max_calls) return fail("the model calls functions more than {} times", max_calls);
   if (inputs.size() != function.signature.inputs.size()) {
     return fail("it calls '{}' with {} inputs, want {}", function.signature.name, inputs.size(),
                 function.signature.inputs.size());
@@ -253,8 +253,8 @@ Status emit_read(Flattened& state, NameScope& scope, const NodeDef& node, std::v
 
 Status emit_node(Flattened& state, NameScope& scope, const NodeDef& node,
                  const std::vector<std::string>& references) {
-  if (state.graph.nodes.size() > most_nodes)
-    return fail("the model has over {} nodes after its functions are inlined", most_nodes);
+  if (state.graph.nodes.size() > max_nodes)
+    return fail("the model has over {} nodes after its functions are inlined", max_nodes);
   if (const FunctionDef* function = called_function(state, node))
     return inline_call(state, scope, node, *function, references);
   if (node.op == "Const") return emit_constant(state, scope, node);

@@ -340,8 +340,8 @@ Status add_named_node(Imported& state, const RawNode& raw, const Scope& scope, c
 }
 
 Status add_node(Imported& state, const RawNode& raw, const Scope& scope) {
-  if (state.graph.nodes.size() + state.calls > most_onnx_nodes)
-    return fail("has over {} nodes after its functions are inlined", most_onnx_nodes);
+  if (state.graph.nodes.size() + state.calls > max_onnx_nodes)
+    return fail("has over {} nodes after its functions are inlined", max_onnx_nodes);
   TRY(check_names(raw, state.graph.nodes.size()));
   const std::string name =
       scope.prefix + (!raw.name.empty() || raw.outputs.empty() ? raw.name : raw.outputs[0]);

@@ -30,7 +30,7 @@ Status verify_arenas(const Verification& state) {
     return fail("{} arenas for {} slots", state.function.arena_bytes.size(), state.program.slots.size());
   }
   for (uint64_t bytes : state.function.arena_bytes) {
-    if (bytes > most_arena_bytes) return fail("an arena of {} bytes", bytes);
+    if (bytes > max_arena_bytes) return fail("an arena of {} bytes", bytes);
   }
   return {};
 }

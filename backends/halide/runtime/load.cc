@@ -81,7 +81,7 @@ Status load_sizes(Loading& state) {
     return fail("halide: the region's plan uses {} bytes of workspace, it has {}", workspace,
                 state.context.workspace_bytes);
   bool fits =
-      state.region.workers <= most_workers && state.region.scratch_offset % 64 == 0 &&
+      state.region.workers <= max_workers && state.region.scratch_offset % 64 == 0 &&
       state.region.scratch_bytes % 64 == 0 && state.region.scratch_offset <= workspace &&
       (state.region.workers == 0 ||
        state.region.scratch_bytes <= (workspace - state.region.scratch_offset) / state.region.workers);
@@ -95,7 +95,7 @@ Status load_argument(Loading& state, const fbs::Argument& from, LoadedKernel& ke
   const std::optional<HalideType> type = from.dtype() < dtype_count ? halide_type(dtype) : std::nullopt;
   const auto *extents = from.extents(), *strides = from.strides();
   if (!type || !read(state, extents, sizeof(int32_t)) || !read(state, strides, sizeof(int32_t)) ||
-      extents->size() != strides->size() || extents->size() > most_dimensions)
+      extents->size() != strides->size() || extents->size() > max_dimensions)
     return damaged();
   BufferPlan& to = kernel.arguments.emplace_back();
   to.type = *type;
@@ -111,9 +111,9 @@ Status load_argument(Loading& state, const fbs::Argument& from, LoadedKernel& ke
 
 Status load_kernel(Loading& state, const fbs::Kernel& from) {
   const auto* arguments = from.arguments();
-  if (!from.symbol() || from.symbol()->size() > most_symbol_bytes ||
+  if (!from.symbol() || from.symbol()->size() > max_symbol_bytes ||
       !read(state, arguments, sizeof(flatbuffers::uoffset_t)) || arguments->size() == 0 ||
-      arguments->size() > most_arguments)
+      arguments->size() > max_arguments)
     return damaged();
   LoadedKernel kernel;
   std::vector<ArgumentForm> forms;

@@ -4,7 +4,7 @@
 //
 // Covers: backends/halide/ compile_region.cc target.cc
 // backends/halide/build/ build_attention.cc build_contraction.cc build_depthwise.cc build_elementwise.cc
-// build_kernel.cc build_movement.cc build_pointwise.cc build_recurrence.cc build_rows.cc build_scan.cc
+// build_kernel.cc build_movement.cc build_pointwise.cc build_recurrence.cc build_reduction.cc build_scan.cc
 // build_window.cc build_winograd.cc check_abi.cc compile_kernel.cc load_from_output.cc math.cc name_tasks.cc
 // schedule_contraction.cc scratch_bytes.cc stage_input.cc writes_once.cc
 // backends/halide/canonicalize/ canonicalize.cc canonicalize_contraction.cc canonicalize_elementwise.cc
