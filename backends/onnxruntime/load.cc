@@ -159,7 +159,7 @@ class SessionExecutable : public Executable {
 
 Result<std::unique_ptr<Executable>> load(const LoadContext& context) {
   const TableCopy<fbs::SessionBlob> blob(context.blob, fbs::SessionBlobIdentifier());
-  if (!blob) return fail("damaged ONNX Runtime region: the bytes are no session blob");
+  if (!blob) return fail("damaged ONNX Runtime region: the bytes are not a session blob");
   const std::string_view model = text_of(blob->model());
   const std::vector<std::string> names = to_strings(blob->constants());
   const SessionSettings settings{

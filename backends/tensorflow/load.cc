@@ -106,11 +106,11 @@ Result<RegionGraph> read_region(const fbs::RegionBlob& blob, const LoadContext& 
 
 Result<std::unique_ptr<Executable>> load(const LoadContext& context) {
   const TableCopy<fbs::RegionBlob> blob(context.blob, fbs::RegionBlobIdentifier());
-  if (!blob) return fail("damaged TensorFlow region: the bytes are no region blob");
+  if (!blob) return fail("damaged TensorFlow region: the bytes are not a region blob");
   const RegionGraph region = TRY(read_region(*blob, context));
   const Result<const Library*> library = Library::get();
   if (!library) {
-    return fail(library.error().kind, "its operators run in TensorFlow alone: {}; {}",
+    return fail(library.error().kind, "its operators run only in TensorFlow: {}; {}",
                 fmt::join(to_strings(blob->operators()), ", "), library.error().message);
   }
   for (const std::string& path : to_strings(blob->op_libraries()))

@@ -86,7 +86,7 @@ void collect_library(Writing& state, std::string_view bytes) {
   }
 }
 
-/// The loop with fewer values and behind it a node of its name, which has all that it had. False: it stays
+/// The loop with fewer values and after it a node of its name, which has all that it had. False: it stays
 /// as it is.
 Result<bool> put_lighter_loop(Writing& state, const NodeDef& node) {
   std::vector<const Tensor*> constants;
@@ -184,7 +184,7 @@ Result<std::string> fetched_tensor(Writing& state, ValueId id) {
   return node.name + ":0";
 }
 
-/// The table under a name of its own, and a node that fills it.
+/// The table under its own name, and a node that fills it.
 Status add_table(Writing& state, NodeDef table, const Attributes& attributes) {
   const Tensor* keys = attributes.get_tensor(keys_attribute);
   const Tensor* values = attributes.get_tensor(values_attribute);
@@ -233,7 +233,7 @@ Status add_composite(Writing& state, const Node& node, const Composite& composit
 }
 
 Status add_node(Writing& state, const Node& node) {
-  if (node.domain != "tensorflow") return fail("it is no operator of TensorFlow");
+  if (node.domain != "tensorflow") return fail("it is not an operator of TensorFlow");
   std::vector<std::string> inputs;
   for (ValueId input : node.inputs) inputs.push_back(input == no_value ? "" : TRY(tensor_of(state, input)));
   if (const std::optional<Composite> composite = TRY(get_composite(node.attributes)))

@@ -1,4 +1,4 @@
-// FlatBuffers data: the bytes of a table, and the table in bytes that nobody vouches for.
+// FlatBuffers data: the bytes of a table, and the table in untrusted bytes.
 #pragma once
 
 #include <flatbuffers/flatbuffers.h>

@@ -5,7 +5,7 @@
 
 namespace intarsia {
 
-/// The library, or the program, that this code is in: what was installed with it lies beside it. Empty when
+/// The library, or the program, that this code is in: what was installed with it is next to it. Empty when
 /// the system does not tell.
 std::filesystem::path own_file();
 

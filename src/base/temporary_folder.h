@@ -1,4 +1,4 @@
-// A folder that is gone, with all that is in it, when nobody needs it any more.
+// A folder that is removed, with all its contents, when its object goes away.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +9,7 @@
 
 namespace intarsia {
 
-/// An empty folder in the system's temporary folder (TMPDIR), which nobody else may enter; removed at the
+/// An empty folder in the system's temporary folder (TMPDIR), which no other user may enter; removed at the
 /// end. Move-only.
 class TemporaryFolder {
  public:

@@ -83,7 +83,7 @@ std::string unique_name(Flattened& state, const std::string& name, const std::st
   return longer;
 }
 
-/// A tensor of the scope; an output of a node that nobody asked for so far is added to it.
+/// A tensor of the scope; an output of a node that was not asked for so far is added to it.
 Result<ValueId> value_of(Flattened& state, NameScope& scope, const std::string& reference) {
   if (auto at = scope.values.find(reference); at != scope.values.end()) return at->second;
   const TensorReference tensor = parse_reference(reference);
@@ -258,7 +258,7 @@ Status emit_node(Flattened& state, NameScope& scope, const NodeDef& node,
   if (const FunctionDef* function = called_function(state, node))
     return inline_call(state, scope, node, *function, references);
   if (node.op == "Const") return emit_constant(state, scope, node);
-  if (node.op == "Placeholder") return fail("it is no input of the signature, but the outputs need it");
+  if (node.op == "Placeholder") return fail("it is not an input of the signature, but the outputs need it");
   if (is_variable(node.op)) return emit_variable(state, scope, node);
   std::vector<ValueId> inputs = TRY(values_of(state, scope, references));
   if (is_alias(node.op)) return emit_aliases(scope, node, inputs);

@@ -55,7 +55,7 @@ struct Imported {
 Status add_node(Imported& state, const RawNode& raw, const Scope& scope);
 
 Status check_model(const RawModel& model) {
-  if (!model.has_graph) return fail("is no ONNX model: it has no graph");
+  if (!model.has_graph) return fail("is not an ONNX model: it has no graph");
   if (model.ir_version > onnx::newest_ir_version) {
     return fail(ErrorKind::version, "has ONNX IR version {}, this Intarsia reads up to {}", model.ir_version,
                 onnx::newest_ir_version);

@@ -22,7 +22,7 @@ struct Verification {
   const fbs::ProgramT& program;
   const fbs::FunctionT& function;
   std::vector<bool> ready;           // values that some step before has written, inputs and constants
-  std::vector<uint64_t> arena_ends;  // one a slot: behind the last value or workspace
+  std::vector<uint64_t> arena_ends;  // one per slot: end of the last value or workspace
 };
 
 Status verify_arenas(const Verification& state) {

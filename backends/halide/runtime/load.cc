@@ -130,7 +130,7 @@ Status load_kernel(Loading& state, const fbs::Kernel& from) {
   return {};
 }
 
-/// Bytes of what an argument lies in, or nothing when there is no such tensor.
+/// Bytes of the tensor that an argument lies in, or nothing if there is no such tensor.
 std::optional<uint64_t> container_bytes(const Loading& state, const BufferPlan& buffer) {
   const size_t index = buffer.index;
   switch (buffer.where) {
@@ -150,7 +150,7 @@ std::optional<uint64_t> container_bytes(const Loading& state, const BufferPlan& 
   return std::nullopt;
 }
 
-/// From the first byte to behind the last. Sizes are below 2^31, so that the sum of 16 products stays below
+/// From the first byte to one past the last. Sizes are below 2^31, so that the sum of 16 products stays below
 /// 2^66.
 Bytes reach_bytes(const BufferPlan& buffer) {
   Bytes reach = 1;
