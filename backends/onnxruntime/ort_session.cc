@@ -66,7 +66,7 @@ Result<OwnedValue> copy_string_tensor(const Library& library, const ConstTensorV
 
 Result<OwnedValue> wrap_tensor(const Library& library, const ConstTensorView& tensor) {
   if (tensor.dtype == DType::string) return copy_string_tensor(library, tensor);
-  static char nothing;  // an empty tensor may have no memory, the library wants an address
+  static char nothing;  // an empty tensor may have no memory, but the library wants an address
   void* data =
       tensor.data != nullptr ? const_cast<void*>(tensor.data) : &nothing;  // its interface has no const
   Value* raw = nullptr;

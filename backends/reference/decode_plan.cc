@@ -185,7 +185,7 @@ Result<RegionPlan> decode_table(const fbs::RegionPlan& encoded) {
 Result<RegionPlan> decode_plan(std::span<const std::byte> blob) {
   const TableLimits limits{.tables = static_cast<flatbuffers::uoffset_t>(blob.size())};
   const TableCopy<fbs::RegionPlan> table(blob, fbs::RegionPlanIdentifier(), limits);
-  if (!table) return fail("damaged reference region: the bytes are no region plan");
+  if (!table) return fail("damaged reference region: the bytes are not a region plan");
   return with_context(decode_table(*table), "damaged reference region");
 }
 

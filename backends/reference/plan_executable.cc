@@ -117,7 +117,7 @@ class PlanExecutable : public Executable {
   }
 
   RegionPlan plan_;
-  std::vector<KernelFunction> kernels_;  // one a call
+  std::vector<KernelFunction> kernels_;  // one per call
   std::vector<ConstTensorView> constants_;
   std::vector<std::vector<uint32_t>>
       released_after_;  // by call: dynamically shaped values that nothing reads afterward

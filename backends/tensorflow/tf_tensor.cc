@@ -35,7 +35,7 @@ Result<OwnedTensor> wrap_tensor(const Library& library, const ConstTensorView& t
   if (tensor.dtype == DType::string) return copy_string_tensor(library, tensor);
   const int type = tensorflow::data_type_of(tensor.dtype);
   if (type == 0) return fail("TensorFlow has no type {}", dtype_name(tensor.dtype));
-  alignas(64) static char nothing;  // an empty tensor may have no memory, TensorFlow wants an address
+  alignas(64) static char nothing;  // an empty tensor may have no memory, but TensorFlow wants an address
   void* data =
       tensor.data != nullptr ? const_cast<void*>(tensor.data) : &nothing;  // its interface has no const
   TF_Tensor* made = library.api().new_tensor(type, tensor.shape.data(), static_cast<int>(tensor.shape.size()),

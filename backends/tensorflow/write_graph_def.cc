@@ -161,11 +161,11 @@ Result<std::string> add_constant(Writing& state, const std::string& name, const 
   return unique + ":0";
 }
 
-/// The tensor of a value that a node reads. A constant becomes a node when it is read first.
+/// The tensor of a value that a node reads. A constant becomes a node when first read.
 Result<std::string> tensor_of(Writing& state, ValueId id) {
   if (auto at = state.tensors.find(id); at != state.tensors.end()) return at->second;
   const Value& value = state.region.value(id);
-  if (!value.constant) return fail("it reads '{}', which nothing makes", value.name);
+  if (!value.constant) return fail("it reads '{}', which nothing produces", value.name);
   return state.tensors[id] =
              TRY(add_constant(state, value.name.substr(0, value.name.rfind(':')), *value.constant));
 }
@@ -217,7 +217,7 @@ Status add_composite(Writing& state, const Node& node, const Composite& composit
     }
     const TensorReference from = parse_reference(reference);
     const auto at = new_names.find(from.node);
-    if (at == new_names.end()) return fail("reads '{}', which nothing makes", reference);
+    if (at == new_names.end()) return fail("reads '{}', which nothing produces", reference);
     return from.output < 0 ? "^" + at->second : fmt::format("{}:{}", at->second, from.output);
   };
   for (NodeDef inner : composite.nodes) {

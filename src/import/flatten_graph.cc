@@ -43,7 +43,7 @@ struct Flattened {
 
 Status flatten(Flattened& state, NameScope& scope, const std::vector<std::string>& wanted);
 
-/// Of the variables and tables that are needed, all at once.
+/// Of the needed variables and tables, all at once.
 Status read_contents(Flattened& state, const NameScope& scope, const std::vector<bool>& needed) {
   std::vector<std::string> variables;
   std::vector<SavedTable> tables;
@@ -89,7 +89,7 @@ Result<ValueId> value_of(Flattened& state, NameScope& scope, const std::string& 
   const TensorReference tensor = parse_reference(reference);
   const auto made = scope.made.find(tensor.node);
   if (made == scope.made.end() || tensor.output < 0 || tensor.output > max_outputs_of_a_node)
-    return fail("reads '{}', which nothing makes", reference);
+    return fail("reads '{}', which nothing produces", reference);
   std::vector<ValueId>& outputs = state.graph.node(made->second).outputs;
   const size_t number = static_cast<size_t>(tensor.output);
   if (outputs.size() <= number) outputs.resize(number + 1, no_value);
@@ -108,7 +108,7 @@ Result<std::vector<ValueId>> values_of(Flattened& state, NameScope& scope,
   return values;
 }
 
-/// The function that the node calls once and for sure, or null.
+/// The function that the node calls exactly once, unconditionally, or null.
 const FunctionDef* called_function(const Flattened& state, const NodeDef& node) {
   std::string name = node.op;
   if (calls_function(node.op)) {
@@ -139,7 +139,7 @@ Status inline_call(Flattened& state, NameScope& caller, const NodeDef& call, con
   for (const ArgDef& result : function.signature.outputs) {
     const auto from = function.returns.find(result.name);
     if (from == function.returns.end())
-      return fail("function '{}' returns no '{}'", function.signature.name, result.name);
+      return fail("function '{}' does not return '{}'", function.signature.name, result.name);
     wanted.push_back(TRY(state.resolver.resolve(scope, from->second)));
   }
   TRY(flatten(state, scope, wanted));
@@ -151,7 +151,7 @@ Status inline_call(Flattened& state, NameScope& caller, const NodeDef& call, con
 Status add_table_contents(Flattened& state, const NodeDef& table, Attributes& attributes) {
   const auto contents = state.saved_tables.find(table.name);
   if (contents == state.saved_tables.end())
-    return fail("the table '{}' is made by a function; its contents are not saved", table.name);
+    return fail("the table '{}' is created by a function; its contents are not saved", table.name);
   attributes.set(keys_attribute, contents->second.keys);
   attributes.set(values_attribute, contents->second.values);
   return {};
@@ -191,11 +191,10 @@ Status emit_aliases(NameScope& scope, const NodeDef& node, const std::vector<Val
   return {};
 }
 
-/// A variable's handle is a value without a producer, known by its variable; nothing of it is left in the
-/// end.
+/// A variable's handle is a value without a producer, identified by its variable; none is left at the end.
 Status emit_variable(Flattened& state, NameScope& scope, const NodeDef& node) {
   if (!state.saved_variables.contains(node.name))
-    return fail("the variable '{}' is made by a function; its contents are not saved", node.name);
+    return fail("the variable '{}' is created by a function; its contents are not saved", node.name);
   const ValueId handle = state.graph.add_value(unique_name(state, node.name + ":0", scope.prefix),
                                                ValueType{DType::undefined, std::nullopt, true, {}});
   state.variables[handle] = {node.name, get_type(node.attributes, "dtype"), no_value};
@@ -212,7 +211,7 @@ VariableInputs variable_inputs(const Flattened& state, const std::vector<ValueId
   return found;
 }
 
-/// The constant that a variable is, read once.
+/// The constant for a variable, read once.
 Result<ValueId> variable_value(Flattened& state, ValueId handle) {
   VariableHandle& variable = state.variables.at(handle);
   if (variable.value == no_value) {
@@ -320,7 +319,7 @@ Status emit_group(Flattened& state, NameScope& scope, const std::vector<size_t>&
     }
     std::erase(node.inputs, std::string());
     if (changes_state(node.op)) return frozen_error(node);
-    node.attributes.erase("_class");  // would tie it to nodes that are elsewhere
+    node.attributes.erase("_class");  // would tie it to nodes in other places
     composite.nodes.push_back(std::move(node));
   }
   for (size_t i = 0; i < needed.inputs.size(); ++i) {
@@ -336,7 +335,7 @@ Status emit_group(Flattened& state, NameScope& scope, const std::vector<size_t>&
                    TRY(values_of(state, scope, outer)));
 }
 
-/// Makes all nodes of the scope that the wanted tensors need.
+/// Adds all nodes of the scope that the wanted tensors need.
 Status flatten(Flattened& state, NameScope& scope, const std::vector<std::string>& wanted) {
   const NeededNodes needed = TRY(find_needed_nodes(scope, wanted, state.resolver));
   if (!scope.in_function) TRY(read_contents(state, scope, needed.is_needed));
@@ -349,8 +348,8 @@ Status flatten(Flattened& state, NameScope& scope, const std::vector<std::string
   return {};
 }
 
-/// A node that changes state may be reached by control edges alone: it was not made, but the model means it
-/// to run.
+/// A node that changes state may be reachable only through control edges: it was not added, but the model
+/// means it to run.
 Status check_state_changes(const Flattened& state, const NameScope& scope) {
   std::set<std::string> seen;
   std::vector<std::string> open;
@@ -367,8 +366,8 @@ Status check_state_changes(const Flattened& state, const NameScope& scope) {
   return {};
 }
 
-/// The value gets the output's name. One that has another name to users, or none to give away, gets it by
-/// an Identity.
+/// The value gets the output's name. If it is an input, a constant or already an output, an Identity of it
+/// does.
 Status add_output(Flattened& state, const std::string& name, ValueId id) {
   if (state.variables.contains(id)) return fail("output '{}' is a variable's handle", name);
   const bool is_boundary = state.graph.value(id).producer == no_node ||

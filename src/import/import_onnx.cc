@@ -107,7 +107,7 @@ Status add_constants(Imported& state, const RawGraph& raw) {
   return {};
 }
 
-/// Before a text of the node is part of a message.
+/// Checked before any text of the node becomes part of a message.
 Status check_names(const RawNode& raw, size_t number) {
   const std::string node = fmt::format("node number {}", number);
   TRY(check_utf8(raw.name, node + ": its name"));
@@ -169,9 +169,9 @@ Status add_outputs(Imported& state, const RawGraph& raw) {
     onnx::NamedType output = onnx::read_value_info(bytes);
     TRY(check_names(output, "output"));
     auto at = state.ids.find(output.name);
-    if (at == state.ids.end()) return fail("output '{}' is made by no node", output.name);
+    if (at == state.ids.end()) return fail("no node produces output '{}'", output.name);
     if (std::ranges::find(state.graph.outputs, at->second) != state.graph.outputs.end())
-      return fail("output '{}' is listed twice; give each output a value of its own (an Identity of it)",
+      return fail("output '{}' is listed twice; give each output its own value (an Identity of it)",
                   output.name);
     state.graph.outputs.push_back(at->second);
     add_known_type(state, std::move(output));
@@ -185,13 +185,13 @@ Status check_all_defined(Imported& state) {
   for (const Node& node : state.graph.nodes) {
     for (ValueId read : values_read(node)) {
       if (!state.defined[index(read)])
-        return fail("node '{}' ({}) reads '{}', which nothing makes", node.name, node.op,
+        return fail("node '{}' ({}) reads '{}', which nothing produces", node.name, node.op,
                     state.graph.value(read).name);
     }
   }
   for (ValueId output : state.graph.outputs) {
     if (!state.defined[index(output)])
-      return fail("output '{}' is made by no node", state.graph.value(output).name);
+      return fail("no node produces output '{}'", state.graph.value(output).name);
   }
   return {};
 }
@@ -202,7 +202,7 @@ Status add_attribute(Imported& state, std::string_view bytes, const Scope& scope
   std::string changed;
   if (!attribute.refers_to.empty()) {
     auto at = scope.call_attributes.find(attribute.refers_to);
-    if (at == scope.call_attributes.end()) return {};  // the call leaves an optional attribute out
+    if (at == scope.call_attributes.end()) return {};  // the call omits an optional attribute
     changed = rename_attribute(at->second, attribute.name);
     attribute = TRY(read_onnx_attribute(changed, state.source));
   }
@@ -214,7 +214,7 @@ Status add_attribute(Imported& state, std::string_view bytes, const Scope& scope
       encoded->bytes = rewrite_subgraphs(encoded->bytes, changes);
     }
     for (const std::string& captured : find_captured_names(encoded->bytes)) {
-      TRY(check_utf8(captured, "its sub-graph's value"));
+      TRY(check_utf8(captured, "its subgraph's value"));
       const ValueId id = find_or_add(state, captured);
       if (std::ranges::find(node.captures, id) == node.captures.end()) node.captures.push_back(id);
     }
@@ -321,7 +321,7 @@ Status add_named_node(Imported& state, const RawNode& raw, const Scope& scope, c
   node.domain = raw.domain;
   auto opset = scope.opsets->find(raw.domain);
   if (opset == scope.opsets->end() && raw.domain.empty())
-    return fail("the model imports no version of the standard operators");
+    return fail("the model does not declare a version of the standard operators");
   node.version = opset == scope.opsets->end() ? 1 : opset->second;
   state.graph.opsets.try_emplace(raw.domain, node.version);
   for (std::string_view bytes : raw.attributes) TRY(add_attribute(state, bytes, scope, node));

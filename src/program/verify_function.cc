@@ -112,7 +112,7 @@ Status verify_boundary(const Verification& state, const std::vector<uint32_t>& b
       return fail("{} is value {} of {}", what, id, state.function.values.size());
     const fbs::ValueT& value = *state.function.values[id];
     if (value.name.empty() || !names.insert(value.name).second) {
-      return fail("{} name '{}' is empty or there twice", what, value.name);
+      return fail("{} name '{}' is empty or duplicated", what, value.name);
     }
     const bool legal = what == "input"
                            ? value.storage == Storage::input
@@ -123,7 +123,7 @@ Status verify_boundary(const Verification& state, const std::vector<uint32_t>& b
   return {};
 }
 
-/// A value in a caller's buffer must be one that callers know of.
+/// A value in a caller's buffer must be an input or output of the function.
 Status verify_callers_values(const Verification& state) {
   std::vector<bool> known(state.function.values.size(), false);
   for (uint32_t id : state.function.inputs) known[id] = true;
@@ -180,7 +180,7 @@ Status verify_step(Verification& state, size_t number) {
   for (uint32_t id : step.outputs) {
     if (id >= state.ready.size()) return fail("writes value {} of {}", id, state.ready.size());
     if (state.ready[id])
-      return fail("writes '{}', which is written already", state.function.values[id]->name);
+      return fail("writes '{}', which is already written", state.function.values[id]->name);
     state.ready[id] = true;
   }
   switch (step.kind) {
@@ -209,7 +209,7 @@ Status verify_function(const fbs::ProgramT& program, const fbs::FunctionT& funct
   }
   for (size_t i = 0; i < function.steps.size(); ++i) TRY(with_context(verify_step(state, i), "step {}", i));
   for (uint32_t output : function.outputs) {
-    if (!state.ready[output]) return fail("output '{}' is written by no step", function.values[output]->name);
+    if (!state.ready[output]) return fail("no step writes output '{}'", function.values[output]->name);
   }
   return verify_arenas_are_used(state);
 }

@@ -14,7 +14,7 @@
 namespace intarsia {
 namespace {
 
-/// Bytes of the tail in order, each piece followed by zeros up to 64.
+/// Bytes of the tail in order, each piece zero-padded to a multiple of 64.
 struct Pieces {
   std::vector<std::span<const std::byte>> spans;
   uint64_t bytes = 0;

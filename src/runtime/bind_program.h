@@ -25,7 +25,7 @@ struct BoundProgram {
   std::vector<std::vector<TensorView>>
       constants;  // [slot][constant], in the slot's memory; no data: not used there
   std::vector<std::vector<ConstTensorView>> region_constants;
-  std::vector<std::unique_ptr<Executable>> executables;  // one a region
+  std::vector<std::unique_ptr<Executable>> executables;  // one per region
   int threads = 1;
 
   const fbs::ProgramT& description() const { return program->description(); }

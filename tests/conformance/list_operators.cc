@@ -22,6 +22,7 @@
 #include "import/import_tensorflow.h"
 #include "import/operator_roles.h"
 #include "passes/bind_shapes.h"
+#include "passes/infer_types.h"
 #include "passes/remove_dead_nodes.h"
 #include "passes/translated.h"
 #include "translate/translate_node.h"

@@ -110,7 +110,7 @@ class CodegenWorker {
  private:
   CodegenWorker() = default;
 
-  /// A group of its own: what a terminal sends to the one who asks is for that one to act on.
+  /// In its own process group: signals from the terminal are for the parent to act on.
   int spawn(std::string path, int socket) {
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);

@@ -58,14 +58,13 @@ struct Loading {
 tl::unexpected<Error> damaged() { return fail("halide: the region's plan is damaged"); }
 
 /// False when it is missing or damaged. FlatBuffers data may refer to one part many times, which our writer
-/// does not do: parts that are more than the blob are damage. Nor does the FlatBuffers verifier look
-/// whether large elements are aligned.
+/// does not do: parts that exceed the blob are damage. Nor does the FlatBuffers verifier check whether
+/// large elements are aligned.
 template <typename Vector>
 bool read(Loading& state, const Vector* parts, size_t size) {
   const size_t alignment = size % 8 == 0 ? 8 : 4;
   if (parts == nullptr || parts->size() > state.unread / size) return false;
-  if (parts->size() > 0 && !is_aligned(parts->Data(), alignment))
-    return false;  // empty ones may lie anywhere
+  if (parts->size() > 0 && !is_aligned(parts->Data(), alignment)) return false;  // empty ones may be anywhere
   state.unread -= parts->size() * size;
   return true;
 }
@@ -121,7 +120,7 @@ Status load_kernel(Loading& state, const fbs::Kernel& from) {
     TRY(load_argument(state, *arguments->Get(i), kernel, forms));
   const std::string symbol = from.symbol()->str();
   if (!symbol.ends_with(symbol_ending(forms)))
-    return fail("halide: the kernel '{}' was made for other arguments than the region's plan gives it",
+    return fail("halide: the kernel '{}' was generated for other arguments than the region's plan passes",
                 symbol);
   void* address = state.context.symbol ? state.context.symbol(symbol) : nullptr;
   if (!address) return fail("halide: the program has no kernel '{}'", symbol);
@@ -159,8 +158,7 @@ Bytes reach_bytes(const BufferPlan& buffer) {
   return reach * (buffer.type.bits / 8);
 }
 
-/// An argument where it lies in a tensor, the first time and, since it moves by equal steps, each time up
-/// to the last.
+/// An argument's place in a tensor, checked for the first time and the last: it moves by equal steps.
 Result<BufferPlan> place(const Loading& state, BufferPlan buffer, const fbs::Place& at, int64_t step,
                          uint32_t times) {
   buffer.where = static_cast<BufferPlan::Where>(at.where());
@@ -189,7 +187,7 @@ Status check_output(const BufferPlan& buffer) {
 
 Status load_call(Loading& state, const fbs::Call& from) {
   if (from.kernel() >= state.kernels.size())
-    return fail("no kernel {}; there are {}", from.kernel(), state.kernels.size());
+    return fail("no kernel {}; the plan has {}", from.kernel(), state.kernels.size());
   const LoadedKernel& kernel = state.kernels[from.kernel()];
   const size_t count = kernel.arguments.size();
   const size_t places = from.places() ? from.places()->size() : 0,

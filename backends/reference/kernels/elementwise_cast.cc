@@ -37,7 +37,7 @@ void cast_to_small_float(const ConstTensorView& x, const TensorView& y, const Ca
   }
 }
 
-// double holds every float and every integer but the large ones of 64 bits.
+// double holds every float and every integer except large ones of 64 bits.
 void cast_numbers(const ConstTensorView& x, const TensorView& y, const CastOptions& options) {
   if (is_float(y.dtype) && dtype_bits(y.dtype) <= 8) {
     cast_to_small_float(x, y, options);

@@ -83,7 +83,7 @@ Result<Tensor> label_default(const Attributes& attributes, DType dtype) {
   return fallback;
 }
 
-/// Every element as text by which equal ones are found; all NaN are one key, as are 0 and -0.
+/// Every element as text for finding equal ones; all NaN are one key, as are 0 and -0.
 Result<std::vector<std::string>> label_keys(const ConstTensorView& view) {
   std::vector<std::string> keys;
   if (view.dtype == DType::string) {

@@ -19,7 +19,7 @@ Status copy_strided(const ConstTensorView& from, int64_t from_offset, const Shap
 using AxisMaps = std::vector<std::vector<int64_t>>;
 
 /// to[i, j, ...] = from[maps[0][i], maps[1][j], ...], or the one element of `fill` where a map says -1.
-/// Empty outputs have empty maps; no fill is needed where no map has -1.
+/// Empty outputs have empty maps; no fill is needed if no map has -1.
 Status copy_mapped(const ConstTensorView& from, const AxisMaps& maps, const Tensor* fill,
                    const TensorView& to);
 

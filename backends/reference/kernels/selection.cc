@@ -88,7 +88,7 @@ Status non_zero(KernelContext& context) {
   return {};
 }
 
-/// The tensor, as one axis when the attribute `axis` is not there.
+/// The tensor, as one axis if the attribute `axis` is absent.
 Result<std::pair<ConstTensorView, int64_t>> along_axis(const KernelContext& context) {
   ConstTensorView x = context.input(0);
   if (context.attributes().has("axis")) {

@@ -396,7 +396,7 @@ TEST(TensorFlowRegion, ErrorsName) {
   const Tensor x = floats({2, 2}, {1, 2, 3, 4}), wrong(DType::f32, {3, 2});
   std::vector<Output> outputs{into(wrong)};
   EXPECT_EQ(error_of(run_region(**region, {as_input(x)}, outputs)),
-            "output 0: TensorFlow made f32 2x2, want f32 3x2");
+            "output 0: TensorFlow returned f32 2x2, want f32 3x2");
   EXPECT_TRUE(error_of(run_late(**region, {as_input(ints({1, 2}))}))
                   .ends_with("Expects arg[0] to be float but int64 is provided"));
   EXPECT_EQ(error_of(run_late(**region, {})),
