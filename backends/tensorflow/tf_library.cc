@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include <charconv>
@@ -106,7 +105,8 @@ void find_sessions(Finder& f, Api& api) {
 /// From here on what the calling thread, and it alone, writes to standard error is lost. Where the system
 /// refuses that to it, as some sandboxes do, nothing changes.
 void silence_this_thread() {
-  if (unshare(CLONE_FILES) != 0) return;  // file descriptors of its own, the same ones so far
+  // It gets file descriptors of its own, and gives all but the standard ones up: what others close is closed.
+  if (close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_UNSHARE) != 0) return;
   const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
   if (nowhere >= 0) dup2(nowhere, STDERR_FILENO);
 }
