@@ -22,15 +22,20 @@ PassRunner PassRunner::quiet(const CompileRequest& request, const BackendRegistr
   return runner;
 }
 
-Status PassRunner::finish(const std::string& name, const Graph& graph, const std::string& text) {
+Status PassRunner::finish(const std::string& name, const Graph& graph) {
   TRY(with_kind(ErrorKind::internal, with_context(verify_graph(graph), "internal error: after {}", name)));
   progress_.did(name);
-  if (quiet_) return {};
-  if (tools_.print && std::ranges::find(request_.print_after, name) != request_.print_after.end()) {
-    tools_.print(fmt::format("# after {}\n{}\n", name, text));
-  }
-  stopped_ = request_.stop_after == name;
+  stopped_ = !quiet_ && request_.stop_after == name;
   return {};
+}
+
+bool PassRunner::is_printed(const std::string& name) const {
+  return !quiet_ && tools_.print &&
+         std::ranges::find(request_.print_after, name) != request_.print_after.end();
+}
+
+void PassRunner::print(const std::string& name, const std::string& text) const {
+  tools_.print(fmt::format("# after {}\n{}\n", name, text));
 }
 
 }  // namespace intarsia

@@ -23,13 +23,17 @@ class PassRunner {
     TRY(check_not_cancelled(tools_));
     progress_.begin(name);
     TRY(pass());
-    return finish(name, graph, describe());
+    TRY(finish(name, graph));
+    if (is_printed(name)) print(name, describe());
+    return {};
   }
 
   bool stopped() const { return stopped_; }
 
  private:
-  Status finish(const std::string& name, const Graph& graph, const std::string& text);
+  Status finish(const std::string& name, const Graph& graph);
+  bool is_printed(const std::string& name) const;
+  void print(const std::string& name, const std::string& text) const;
 
   const CompileRequest& request_;
   const BackendRegistry& tools_;
