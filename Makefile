@@ -1,5 +1,6 @@
 # make demo   everything a fresh Debian 12 machine needs, then: compile a real model, run it, check it, draw it
 # make test   the same setup, then every test
+# make soak   what can run for ever, for hours: docs/soak.md
 # make bench  the measurements of docs/performance.md and docs/gaps.md
 .PHONY: demo test soak bench tools setup configure build models program demo-models clean
 
@@ -33,7 +34,8 @@ demo:
 	@$(MAKE) --no-print-directory -j2 program demo-models
 	@scripts/demo.sh
 
-test: build models
+test:
+	@$(MAKE) --no-print-directory -j2 build models
 	@scripts/test.sh
 
 soak: build models

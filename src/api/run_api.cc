@@ -9,7 +9,6 @@
 #include "api/struct_sizes.h"
 
 namespace intarsia::api {
-namespace {
 
 static_assert(static_cast<int>(ErrorKind::invalid_argument) == INTARSIA_ERROR_INVALID_ARGUMENT);
 static_assert(static_cast<int>(ErrorKind::not_found) == INTARSIA_ERROR_NOT_FOUND);
@@ -25,41 +24,25 @@ static_assert(static_cast<int>(ErrorKind::io) == INTARSIA_ERROR_IO);
 
 /// The backend that packs or unpacks each opaque value on a function's boundary: the one that reads or
 /// produces it.
-struct Boundary {
+struct BoundaryValue {
   const fbs::ValueT* value = nullptr;
   const RunBackend* backend = nullptr;
 };
 
-std::vector<Boundary> find_boundary(const LoadedProgram& program, const fbs::FunctionT& function,
-                                    bool inputs) {
-  std::vector<Boundary> boundary;
-  for (uint32_t id : inputs ? function.inputs : function.outputs) {
-    Boundary entry{function.values[id].get(), nullptr};
-    for (const auto& step : function.steps) {
-      const std::vector<uint32_t>& ids = inputs ? step->inputs : step->outputs;
-      if (step->kind != fbs::StepKind::run || std::ranges::find(ids, id) == ids.end()) continue;
-      entry.backend = &program.backend(step->region);
-    }
-    boundary.push_back(entry);
-  }
-  return boundary;
-}
-
 struct FunctionBoundary {
   std::string name;
-  std::vector<Boundary> inputs;
-  std::vector<Boundary> outputs;
+  std::vector<BoundaryValue> inputs;
+  std::vector<BoundaryValue> outputs;
 
-  static const Boundary* find(const std::vector<Boundary>& boundary, const char* name) {
+  static const BoundaryValue* find(const std::vector<BoundaryValue>& boundary, const char* name) {
     if (name == nullptr) return nullptr;
-    for (const Boundary& entry : boundary) {
+    for (const BoundaryValue& entry : boundary) {
       if (entry.value->name == name) return &entry;
     }
     return nullptr;
   }
 };
 
-}  // namespace
 }  // namespace intarsia::api
 
 struct intarsia_session {
@@ -74,6 +57,21 @@ struct intarsia_session {
 
 namespace intarsia::api {
 namespace {
+
+std::vector<BoundaryValue> find_boundary_values(const LoadedProgram& program, const fbs::FunctionT& function,
+                                                bool inputs) {
+  std::vector<BoundaryValue> boundary;
+  for (uint32_t id : inputs ? function.inputs : function.outputs) {
+    BoundaryValue entry{function.values[id].get(), nullptr};
+    for (const auto& step : function.steps) {
+      const std::vector<uint32_t>& ids = inputs ? step->inputs : step->outputs;
+      if (step->kind != fbs::StepKind::run || std::ranges::find(ids, id) == ids.end()) continue;
+      entry.backend = &program.backend(step->region);
+    }
+    boundary.push_back(entry);
+  }
+  return boundary;
+}
 
 /// One call at a time: a call during another one gets an error and touches nothing.
 class SessionUse {
@@ -112,17 +110,18 @@ Status run(intarsia_session& session, std::string_view function, const intarsia_
   TRY(check_sizes("input", inputs, input_count));
   TRY(check_sizes("output", outputs, output_count));
   const FunctionBoundary* boundary = find_boundary(session, function);
-  const auto known = [&](bool input, const intarsia_tensor& tensor) -> Boundary {
+  const auto known = [&](bool input, const intarsia_tensor& tensor) -> BoundaryValue {
     if (boundary == nullptr) return {};
-    const Boundary* found = FunctionBoundary::find(input ? boundary->inputs : boundary->outputs, tensor.name);
-    return found == nullptr ? Boundary{} : *found;
+    const BoundaryValue* found =
+        FunctionBoundary::find(input ? boundary->inputs : boundary->outputs, tensor.name);
+    return found == nullptr ? BoundaryValue{} : *found;
   };
   if (session.inputs.size() < input_count) session.inputs.resize(input_count);
   if (session.strings.size() < input_count) session.strings.resize(input_count);
   if (session.outputs.size() < output_count) session.outputs.resize(output_count);
   for (size_t i = 0; i < input_count; ++i) {
     const intarsia_tensor& from = element(inputs, i);
-    const Boundary at = known(true, from);
+    const BoundaryValue at = known(true, from);
     TRY(read_input(from, at.backend, at.value, session.inputs[i], session.strings[i]));
   }
   for (size_t i = 0; i < output_count; ++i) TRY(read_output(element(outputs, i), session.outputs[i]));
@@ -130,7 +129,7 @@ Status run(intarsia_session& session, std::string_view function, const intarsia_
                           std::span(session.outputs).first(output_count)));
   for (size_t i = 0; i < output_count; ++i) {
     intarsia_tensor& to = element(outputs, i);
-    const Boundary at = known(false, to);
+    const BoundaryValue at = known(false, to);
     const Status written = caught([&] { return write_output(session.outputs[i], at.backend, at.value, to); });
     session.outputs[i].owner = nullptr;
     if (written) continue;
@@ -201,8 +200,8 @@ intarsia_error* intarsia_program_bind(const intarsia_program* program, const int
     Session bound = TRY(Session::create(TRY(bind_program(program->loaded, bind))));
     auto made = std::make_unique<intarsia_session>(std::move(bound));
     for (const auto& function : loaded.description().functions) {
-      made->functions.push_back(
-          {function->name, find_boundary(loaded, *function, true), find_boundary(loaded, *function, false)});
+      made->functions.push_back({function->name, find_boundary_values(loaded, *function, true),
+                                 find_boundary_values(loaded, *function, false)});
     }
     *session = made.release();
     return {};

@@ -10,8 +10,9 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <utility>
 #include <vector>
+
+#include "base/temporary_folder.h"
 
 extern char** environ;
 
@@ -28,29 +29,6 @@ struct Arch {
 constexpr Arch archs[] = {{"x86_64", "elf_x86_64", "4096"},
                           {"aarch64", "aarch64linux", "65536"},
                           {"riscv64", "elf64lriscv", "4096"}};
-
-/// Removed with everything in it.
-class TemporaryFolder {
- public:
-  static Result<TemporaryFolder> make() {
-    std::error_code ignored;
-    std::string name = (fs::temp_directory_path(ignored) / "intarsia-link-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr)
-      return fail(ErrorKind::io, "cannot make folder '{}' to link in: {}", name, std::strerror(errno));
-    return TemporaryFolder(name);
-  }
-  explicit TemporaryFolder(fs::path path) : path_(std::move(path)) {}
-  TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::exchange(other.path_, fs::path())) {}
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  fs::path operator/(const std::string& name) const { return path_ / name; }
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 Status write_file(const fs::path& path, std::string_view bytes) {
   std::ofstream file(path, std::ios::binary);
@@ -75,9 +53,8 @@ Result<std::string> read_file(const fs::path& path) {
   return bytes;
 }
 
-/// The line that tells of an error, where a linker that crashed also asks for bug reports and prints its
-/// stack.
-std::string telling_line(const std::string& log) {
+/// The first line with an error, since a linker that crashed also asks for bug reports and prints its stack.
+std::string find_error_line(const std::string& log) {
   std::istringstream lines(log);
   std::string first, line;
   while (std::getline(lines, line)) {
@@ -87,7 +64,7 @@ std::string telling_line(const std::string& log) {
   return first.empty() ? "nothing" : first;
 }
 
-/// Runs a program found on PATH, no shell between; its messages go to `log`. Gives its exit status, 127 when
+/// Runs a program found on PATH, without a shell; its messages go to `log`. Returns its exit status, 127 when
 /// it could not be started.
 Result<int> run_program(const std::vector<std::string>& arguments, const fs::path& log) {
   std::vector<char*> pointers;
@@ -116,9 +93,9 @@ Result<std::string> link_objects(std::span<const std::string> objects, const std
   const Arch* found = std::ranges::find(archs, arch, &Arch::name);
   if (found == std::end(archs))
     return fail(ErrorKind::unsupported, "cannot link for '{}'; want x86_64, aarch64 or riscv64", arch);
-  const TemporaryFolder folder = TRY(TemporaryFolder::make());
+  const TemporaryFolder folder = TRY(TemporaryFolder::make("intarsia-link"));
   TRY(write_file(folder / "exports", "{ global: intarsia_*; local: *; };\n"));
-  const std::string output = (folder / "program").string();
+  const std::string output = folder / "program";
   std::vector<std::string> arguments = {"ld.lld",
                                         "-m",
                                         found->emulation,
@@ -134,20 +111,19 @@ Result<std::string> link_objects(std::span<const std::string> objects, const std
                                         "noexecstack",
                                         "-z",
                                         std::string("max-page-size=") + found->page_bytes,
-                                        "--version-script=" + (folder / "exports").string(),
+                                        "--version-script=" + folder / "exports",
                                         "-o",
                                         output};
   for (size_t i = 0; i < objects.size(); ++i) {
-    const fs::path path = folder / fmt::format("{}.o", i);
-    TRY(write_file(path, objects[i]));
-    arguments.push_back(path.string());
+    arguments.push_back(folder / fmt::format("{}.o", i));
+    TRY(write_file(arguments.back(), objects[i]));
   }
   if (objects.empty()) {
     // The linker wants some input: a file of raw bytes serves for every architecture, and nothing refers to
     // it.
     TRY(write_file(folder / "empty", std::string_view("\0", 1)));
     // Its symbols carry the folder's name, so they must go.
-    arguments.insert(arguments.end(), {"--strip-all", "--format=binary", (folder / "empty").string()});
+    arguments.insert(arguments.end(), {"--strip-all", "--format=binary", folder / "empty"});
   }
   const int status = TRY(run_program(arguments, folder / "log"));
   if (status == 127)
@@ -155,7 +131,8 @@ Result<std::string> link_objects(std::span<const std::string> objects, const std
                 "ld.lld is not on PATH; it links the program: install the package lld (apt install lld)");
   if (status != 0) {
     return fail(ErrorKind::io, "ld.lld failed with status {} in '{}'; is there room on its disk? It said: {}",
-                status, folder.path().string(), telling_line(read_file(folder / "log").value_or("nothing")));
+                status, folder.path().string(),
+                find_error_line(read_file(folder / "log").value_or("nothing")));
   }
   return read_file(output);
 }

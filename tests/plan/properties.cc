@@ -367,9 +367,10 @@ TEST(CopyProperties, VerifierFindsWhatIsMissing) {
       broken.erase(broken.begin() + static_cast<ptrdiff_t>(i));
       const bool is_copy = steps[i].kind == Step::Kind::copy;
       const bool is_read = !is_copy && !partition.boundaries[steps[i].region].outputs.empty();
-      if (is_copy || is_read)
+      if (is_copy || is_read) {
         ASSERT_FALSE(verify_steps(graph, partition, memory, broken)) << "without step " << i << "\n"
                                                                      << print_graph(graph);
+      }
     }
   });
 }

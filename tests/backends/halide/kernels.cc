@@ -40,6 +40,9 @@ struct Case {
   const char* text;
 };
 
+/// What the list of tests shows as the parameter.
+void PrintTo(const Case& one, std::ostream* to) { *to << one.name; }
+
 #include "tests/backends/halide/cases.inc"
 
 class HalideKernels : public testing::TestWithParam<Case> {};
