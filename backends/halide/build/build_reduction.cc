@@ -147,14 +147,25 @@ class ReductionBuilder {
   }
 
   void reduce_serially(const Node& node, Func total, const Expr& identity) {
+    const Operand& from = b_.operand(node.inputs[0]);
+    if (std::ranges::all_of(reduced_axes_, [&](size_t axis) { return full_[axis] == 1; }))
+      return take_only_element(node, total, identity, from);
     RDom r(row_region(false), "r");
     total(kept_) = identity;
-    total(kept_) = combine(node, total(kept_), b_.operand(node.inputs[0]).at(row_index(r, 0, Expr())));
+    total(kept_) = combine(node, total(kept_), from.at(row_index(r, 0, Expr())));
     if (lanes_in_row_) return;
     std::vector<VarOrRVar> order{vars_[lane_axis_]};
     for (int i = 0; i < r.dimensions(); ++i) order.emplace_back(r[i]);
     total.update().reorder(order);
     vectorized_.push_back(total);
+  }
+
+  /// A row of one element. It may be another reduction's result, in which no loop over the row would appear.
+  void take_only_element(const Node& node, Func total, const Expr& identity, const Operand& from) {
+    Exprs at = to_exprs(vars_);
+    for (size_t axis : reduced_axes_) at[axis] = 0;
+    total(kept_) = combine(node, identity, from.at(at));
+    if (!lanes_in_row_) vectorized_.push_back(total);
   }
 
   /// `width` partial results side by side, the elements left over one after the other, then both together.
