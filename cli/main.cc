@@ -31,8 +31,8 @@ int status_of(const intarsia::Error& error) {
 /// the environment belongs to the program, not to a library in it.
 void set_environment() {
   constexpr int keep = 0;
-  setenv("TF_CPP_MIN_LOG_LEVEL", "3", keep);           // its notes on start-up are no business of our users
-  setenv("TF_OVERRIDE_GLOBAL_THREADPOOL", "1", keep);  // else its first session decides the threads of all
+  setenv("TF_CPP_MIN_LOG_LEVEL", "3", keep);           // its startup notes do not concern our users
+  setenv("TF_OVERRIDE_GLOBAL_THREADPOOL", "1", keep);  // else its first session sets the threads of all
 }
 
 void parse_and_run(CLI::App& app, int argc, char** argv) {

@@ -11,7 +11,7 @@ namespace intarsia::tf {
 namespace {
 
 /// The node with the producers of opaque values that it reads, directly or through others; ids ascend.
-std::vector<NodeId> with_opaque_makers(const Graph& graph, NodeId node) {
+std::vector<NodeId> with_opaque_producers(const Graph& graph, NodeId node) {
   std::set<NodeId> members{node};
   std::vector<NodeId> open{node};
   while (!open.empty()) {
@@ -85,7 +85,7 @@ void refine_rows(Graph& graph, const Node& node) {
 Status infer_types(Graph& graph, NodeId id) {
   const Result<const Library*> library = Library::get();
   if (!library || graph.node(id).domain != "tensorflow") return {};
-  const Result<WrittenGraph> written = write_graph_def(make_probe(graph, with_opaque_makers(graph, id)));
+  const Result<WrittenGraph> written = write_graph_def(make_probe(graph, with_opaque_producers(graph, id)));
   if (!written) return {};
   const std::string bytes = TRY(complete_graph(**library, as_region(*written)));
   SessionGraph probe(**library);

@@ -11,7 +11,7 @@ Result<TemporaryFolder> TemporaryFolder::make(const std::string& name) {
   std::string path = (fs::temp_directory_path(error) / (name + "-XXXXXX")).string();
   if (error || mkdtemp(path.data()) == nullptr)
     return fail(ErrorKind::io,
-                "cannot make a temporary folder '{}'; set TMPDIR to a folder that can be written", path);
+                "cannot create a temporary folder '{}'; set TMPDIR to a folder that can be written", path);
   return TemporaryFolder(fs::path(path));
 }
 

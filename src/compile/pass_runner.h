@@ -1,7 +1,6 @@
-// Every pass runs through here: timed, verified, printed on demand.
+// Every pass runs through here: reported as progress, verified, printed on demand.
 #pragma once
 
-#include <chrono>
 #include <string>
 
 #include "compile/compile_request.h"
