@@ -13,7 +13,7 @@ using Library = std::shared_ptr<const KernelLibrary>;
 
 std::vector<int64_t> sizes_of(const ValueType& type) {
   std::vector<int64_t> sizes;
-  for (const Dim& dim : *type.shape) sizes.push_back(dim.is_number() ? dim.value : -1);
+  for (const Dim& dim : *type.shape) sizes.push_back(dim.is_number() ? dim.number() : -1);
   return sizes;
 }
 
@@ -59,7 +59,7 @@ class KernelsTarget : public Target {
       if (node.outputs[i] == no_value) continue;
       SymbolicShape shape;
       for (int axis = 0; axis < outputs[i].rank; ++axis) {
-        shape.push_back(outputs[i].sizes[axis] < 0 ? Dim::unknown() : Dim::number(outputs[i].sizes[axis]));
+        shape.push_back(outputs[i].sizes[axis] < 0 ? Dim::unknown() : Dim(outputs[i].sizes[axis]));
       }
       graph.value(node.outputs[i]).type =
           ValueType{static_cast<DType>(outputs[i].dtype), std::move(shape), false, {}};

@@ -42,9 +42,7 @@ Result<ValueType> read_tensor_type(const Library& library, const TypeInfo* type)
   result.shape.emplace();
   for (size_t i = 0; i < rank; ++i) {
     const std::string name = names[i] ? names[i] : "";
-    result.shape->push_back(sizes[i] >= 0  ? Dim::number(sizes[i])
-                            : name.empty() ? Dim::unknown()
-                                           : Dim::named(name));
+    result.shape->push_back(sizes[i] >= 0 ? Dim(sizes[i]) : name.empty() ? Dim::unknown() : Dim::named(name));
   }
   return result;
 }

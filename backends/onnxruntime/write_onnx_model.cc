@@ -99,8 +99,8 @@ void write_node(pbf_writer message, const Graph& graph, const Node& node) {
 void write_shape(pbf_writer message, const SymbolicShape& shape) {
   for (const Dim& dim : shape) {
     pbf_writer entry(message, onnx::shape::dim);
-    if (dim.is_number()) entry.add_int64(onnx::dimension::value, dim.value);
-    if (dim.is_named()) entry.add_string(onnx::dimension::param, dim.symbol);
+    if (dim.is_number()) entry.add_int64(onnx::dimension::value, dim.number());
+    if (dim.symbol() != nullptr) entry.add_string(onnx::dimension::param, *dim.symbol());
   }
 }
 

@@ -53,7 +53,7 @@ Result<ValueType> read_type(const Library& library, SessionGraph& graph, TF_Outp
   api.output_sizes(graph, output, sizes.data(), rank, status);
   TRY(status.check());
   type.shape.emplace();
-  for (int64_t size : sizes) type.shape->push_back(size < 0 ? Dim::unknown() : Dim::number(size));
+  for (int64_t size : sizes) type.shape->push_back(size < 0 ? Dim::unknown() : Dim(size));
   return type;
 }
 
@@ -70,14 +70,14 @@ void refine_rows(Graph& graph, const Node& node) {
   const Value& partition = graph.value(node.inputs[first_partition]);
   const std::optional<Shape> sizes = partition.type.fixed_shape();
   if (kinds[0] == "ROW_SPLITS" && sizes && sizes->size() == 1 && sizes->front() > 0)
-    shape->front() = Dim::number(sizes->front() - 1);
+    shape->front() = Dim(sizes->front() - 1);
   if (kinds[0] != "FIRST_DIM_SIZE" || !partition.constant || element_count(partition.constant->shape()) != 1)
     return;
   const Tensor& count = *partition.constant;
   const int64_t rows = count.dtype() == DType::i64   ? count.as<int64_t>()[0]
                        : count.dtype() == DType::i32 ? count.as<int32_t>()[0]
                                                      : -1;
-  if (rows >= 0) shape->front() = Dim::number(rows);
+  if (rows >= 0) shape->front() = Dim(rows);
 }
 
 }  // namespace

@@ -74,22 +74,18 @@ std::string print_shape(const SymbolicShape& shape) {
   std::string text = "[";
   for (const Dim& dim : shape) {
     if (text.size() > 1) text += ',';
-    text += dim.is_number() ? std::to_string(dim.value) : dim.is_named() ? dim.symbol : "?";
+    text += dim.print(std::identity());
   }
   return text + "]";
 }
 
-SymbolicShape to_symbolic(const Shape& shape) {
-  SymbolicShape result;
-  for (int64_t size : shape) result.push_back(Dim::number(size));
-  return result;
-}
+SymbolicShape to_symbolic(const Shape& shape) { return {shape.begin(), shape.end()}; }
 
 std::optional<Shape> static_shape(const SymbolicShape& shape) {
   Shape result;
   for (const Dim& dim : shape) {
     if (!dim.is_number()) return std::nullopt;
-    result.push_back(dim.value);
+    result.push_back(dim.number());
   }
   return result;
 }

@@ -1,5 +1,5 @@
-// Shapes. `Shape` is a list of numbers (run time); `SymbolicShape` (compile time) may hold named symbols and,
-// for data-dependent sizes, unnamed unknowns.
+// Shapes. `Shape` is a list of numbers (run time); `SymbolicShape` (compile time) may hold expressions over
+// named sizes and, for data-dependent sizes, unknowns.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/dim.h"
 #include "base/result.h"
 
 namespace intarsia {
@@ -32,22 +33,9 @@ Result<Shape> parse_shape(std::string_view text);
 /// Shape of numpy-style broadcasting, or an error that shows both shapes.
 Result<Shape> broadcast_shapes(const Shape& a, const Shape& b);
 
-/// A size: a number, a named symbol ("batch"), or unknown until run time (number -1, no name).
-struct Dim {
-  int64_t value = -1;
-  std::string symbol;
-
-  static Dim number(int64_t value) { return {value, {}}; }
-  static Dim named(std::string symbol) { return {-1, std::move(symbol)}; }
-  static Dim unknown() { return {}; }
-  bool is_number() const { return value >= 0; }
-  bool is_named() const { return !symbol.empty(); }
-  bool operator==(const Dim&) const = default;
-};
-
 using SymbolicShape = std::vector<Dim>;
 
-std::string print_shape(const SymbolicShape& shape);  // "[batch,3,?,224]"
+std::string print_shape(const SymbolicShape& shape);  // "[batch,2*seq+1,?,224]"
 SymbolicShape to_symbolic(const Shape& shape);
 /// All sizes as numbers, or nothing when one of them is not a number.
 std::optional<Shape> static_shape(const SymbolicShape& shape);

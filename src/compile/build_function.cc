@@ -57,7 +57,7 @@ class FunctionBuilder {
     entry->encoded_type.assign(value.type.encoded.begin(), value.type.encoded.end());
     entry->rank_unknown = !value.type.shape;
     if (value.type.shape) {
-      for (const Dim& dim : *value.type.shape) entry->dims.push_back(dim.is_number() ? dim.value : -1);
+      for (const Dim& dim : *value.type.shape) entry->dims.push_back(dim.is_number() ? dim.number() : -1);
     }
     entry->slot = slot;
     entry->storage = storage;

@@ -17,7 +17,7 @@ ExplainedPort explain_port(const Value& value) {
       value.name, value.type.opaque ? "opaque" : std::string(dtype_name(value.type.dtype)), {}};
   if (!value.type.shape) return port;
   port.shape.emplace();
-  for (const Dim& dim : *value.type.shape) port.shape->push_back(dim.is_number() ? dim.value : -1);
+  for (const Dim& dim : *value.type.shape) port.shape->push_back(dim.is_number() ? dim.number() : -1);
   return port;
 }
 

@@ -6,11 +6,11 @@ namespace {
 
 // size / heads, unknown where it does not divide (the kernel reports that).
 Dim head_size(const Dim& size, int64_t heads) {
-  return size.is_number() && heads > 0 && size.value % heads == 0 ? Dim::number(size.value / heads)
-                                                                  : Dim::unknown();
+  const Dim result = heads > 0 ? floor_div(size, heads) : Dim::unknown();
+  return size.is_number() && result * heads != size ? Dim::unknown() : result;
 }
 
-Dim positive_dim(int64_t value) { return value > 0 ? Dim::number(value) : Dim::unknown(); }
+Dim positive_dim(int64_t value) { return value > 0 ? Dim(value) : Dim::unknown(); }
 
 // Axes of a tensor that is batch x heads x steps x size or batch x steps x (heads * size).
 struct Heads {
@@ -41,12 +41,11 @@ Status infer_attention(ShapeContext& context) {
   Dim total = key.steps;
   if (context.has_input(4)) {
     const SymbolicShape* past = context.shape(4);
-    total = past != nullptr && past->size() == 4 ? add_dims((*past)[2], key.steps) : Dim::unknown();
+    total = past != nullptr && past->size() == 4 ? (*past)[2] + key.steps : Dim::unknown();
   }
   context.set_output(0, context.dtype(0),
-                     q->size() == 4
-                         ? SymbolicShape{query.batch, query.heads, query.steps, value.size}
-                         : SymbolicShape{query.batch, query.steps, multiply_dims(query.heads, value.size)});
+                     q->size() == 4 ? SymbolicShape{query.batch, query.heads, query.steps, value.size}
+                                    : SymbolicShape{query.batch, query.steps, query.heads * value.size});
   context.set_output(1, context.dtype(1), SymbolicShape{key.batch, key.heads, total, key.size});
   context.set_output(2, context.dtype(2), SymbolicShape{value.batch, value.heads, total, value.size});
   context.set_output(3, context.dtype(0), SymbolicShape{query.batch, query.heads, query.steps, total});
@@ -60,8 +59,7 @@ Status infer_linear_attention(ShapeContext& context) {
   const SymbolicShape q = input_shape(context, 0).value_or(unknown_dims(3));
   const SymbolicShape v = input_shape(context, 2).value_or(unknown_dims(3));
   const Dim v_size = head_size(v[2], kv_heads);
-  context.set_output(0, context.dtype(0),
-                     SymbolicShape{q[0], q[1], multiply_dims(positive_dim(q_heads), v_size)});
+  context.set_output(0, context.dtype(0), SymbolicShape{q[0], q[1], positive_dim(q_heads) * v_size});
   context.set_output(1, context.has_input(3) ? context.dtype(3) : context.dtype(0),
                      SymbolicShape{q[0], positive_dim(kv_heads), head_size(q[2], q_heads), v_size});
   return {};

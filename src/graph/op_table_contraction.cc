@@ -69,7 +69,7 @@ Result<std::vector<int>> parse_term(std::string_view text, size_t rank) {
 }
 
 struct LabelUse {
-  Dim size = Dim::number(1);
+  Dim size = Dim(1);
   int count = 0;
 };
 

@@ -25,10 +25,14 @@ Status scale_dims(SymbolicShape& shape, const std::vector<int64_t>& axes, const 
     Dim& dim = shape[static_cast<size_t>(axes[i])];
     if (!(scales[i] > 0)) return fail("scale {}", scales[i]);
     if (scales[i] == 1) continue;
-    const float size = std::floor(static_cast<float>(dim.value) * scales[i]);
-    if (dim.is_number() && !(size < static_cast<float>(most)))
-      return fail("scale {} of {}", scales[i], dim.value);
-    dim = dim.is_number() ? Dim::number(static_cast<int64_t>(size)) : Dim::unknown();
+    if (!dim.is_number()) {
+      const bool whole = scales[i] < static_cast<float>(most) && scales[i] == std::floor(scales[i]);
+      dim = whole ? dim * static_cast<int64_t>(scales[i]) : Dim::unknown();
+      continue;
+    }
+    const float size = std::floor(static_cast<float>(dim.number()) * scales[i]);
+    if (!(size < static_cast<float>(most))) return fail("scale {} of {}", scales[i], dim.number());
+    dim = static_cast<int64_t>(size);
   }
   return {};
 }
@@ -39,17 +43,17 @@ void keep_aspect_ratio(SymbolicShape& shape, const std::vector<int64_t>& axes,
   double scale = 0;
   for (size_t i = 0; i < axes.size(); ++i) {
     const Dim& dim = shape[static_cast<size_t>(axes[i])];
-    if (dim.value <= 0) {
+    if (!dim.is_number() || dim == 0) {
       for (int64_t axis : axes) shape[static_cast<size_t>(axis)] = Dim::unknown();
       return;
     }
-    const double own = static_cast<double>(sizes[i]) / static_cast<double>(dim.value);
+    const double own = static_cast<double>(sizes[i]) / static_cast<double>(dim.number());
     scale = i == 0 ? own : smaller ? std::min(scale, own) : std::max(scale, own);
   }
   for (int64_t axis : axes) {
     Dim& dim = shape[static_cast<size_t>(axis)];
-    const double size = std::floor(scale * static_cast<double>(dim.value) + 0.5);
-    dim = size < most ? Dim::number(static_cast<int64_t>(size)) : Dim::unknown();
+    const double size = std::floor(scale * static_cast<double>(dim.number()) + 0.5);
+    dim = size < most ? Dim(static_cast<int64_t>(size)) : Dim::unknown();
   }
 }
 
@@ -77,7 +81,7 @@ Status resize_dims(ShapeContext& context, SymbolicShape& shape, const std::vecto
   }
   const std::string policy = context.attributes().get_string("keep_aspect_ratio_policy", "stretch");
   if (policy == "stretch") {
-    for (size_t i = 0; i < axes.size(); ++i) shape[static_cast<size_t>(axes[i])] = Dim::number((*sizes)[i]);
+    for (size_t i = 0; i < axes.size(); ++i) shape[static_cast<size_t>(axes[i])] = Dim((*sizes)[i]);
   } else {
     keep_aspect_ratio(shape, axes, *sizes, policy == "not_larger");
   }
@@ -126,7 +130,7 @@ Status affine_grid(ShapeContext& context) {
     if (size->size() != 4 && size->size() != 5) return fail("size has {} numbers, want 4 or 5", size->size());
     result = SymbolicShape{(*size)[0]};
     result->insert(result->end(), size->begin() + 2, size->end());
-    result->push_back(Dim::number(static_cast<int64_t>(size->size()) - 2));
+    result->push_back(Dim(static_cast<int64_t>(size->size()) - 2));
   }
   context.set_output(0, context.dtype(0), result);
   return {};
@@ -142,14 +146,14 @@ Status roi_align(ShapeContext& context) {
   const SymbolicShape* rois = context.shape(1);
   context.set_output(0, context.dtype(0),
                      SymbolicShape{rois ? (*rois)[0] : Dim::unknown(), x ? (*x)[1] : Dim::unknown(),
-                                   Dim::number(height), Dim::number(width)});
+                                   Dim(height), Dim(width)});
   return {};
 }
 
 Status non_max_suppression(ShapeContext& context) {
   TRY(require_rank(context, 0, 3, 3));
   TRY(require_rank(context, 1, 3, 3));
-  context.set_output(0, DType::i64, SymbolicShape{Dim::unknown(), Dim::number(3)});
+  context.set_output(0, DType::i64, SymbolicShape{Dim::unknown(), Dim(3)});
   return {};
 }
 

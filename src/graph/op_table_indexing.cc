@@ -41,11 +41,11 @@ Status gather_nd(ShapeContext& context) {
     const int64_t batch_dims = context.attributes().get_int("batch_dims", 0);
     const auto rank = static_cast<int64_t>(x->size());
     if (batch_dims < 0 || batch_dims >= static_cast<int64_t>(indices->size()) || batch_dims > rank ||
-        indices->back().value > rank - batch_dims) {
+        indices->back().number() > rank - batch_dims) {
       return fail("indices of shape {} for data of shape {}", print_shape(*indices), print_shape(*x));
     }
     result.emplace(indices->begin(), indices->end() - 1);
-    result->insert(result->end(), x->begin() + batch_dims + indices->back().value, x->end());
+    result->insert(result->end(), x->begin() + batch_dims + indices->back().number(), x->end());
   }
   context.set_output(0, context.dtype(0), result);
   return {};
@@ -64,7 +64,7 @@ Status one_hot(ShapeContext& context) {
     const auto axis = TRY(normalize_axis(context.attributes().get_int("axis", -1), result->size() + 1));
     const std::optional<int64_t> depth = constant_int(context, 1);
     if (depth && *depth < 0) return fail("depth is {}", *depth);
-    result->insert(result->begin() + axis, depth ? Dim::number(*depth) : Dim::unknown());
+    result->insert(result->begin() + axis, depth ? Dim(*depth) : Dim::unknown());
   }
   context.set_output(0, context.dtype(2), result);
   return {};

@@ -11,7 +11,7 @@ Status array_feature_extractor(ShapeContext& context) {
   OptionalShape result = input_shape(context, 0);
   if (result) {
     const SymbolicShape* indices = context.shape(1);
-    if (result->size() == 1) result->insert(result->begin(), Dim::number(1));
+    if (result->size() == 1) result->insert(result->begin(), Dim(1));
     result->back() = indices ? product_of_dims(*indices, 0, indices->size()) : Dim::unknown();
   }
   context.set_output(0, context.dtype(0), result);
@@ -39,7 +39,7 @@ Status tree_ensemble(ShapeContext& context) {
   const int64_t targets = context.attributes().get_int("n_targets", 1);
   if (targets < 1) return fail("n_targets is {}", targets);
   const SymbolicShape* x = context.shape(0);
-  context.set_output(0, context.dtype(0), SymbolicShape{x ? (*x)[0] : Dim::unknown(), Dim::number(targets)});
+  context.set_output(0, context.dtype(0), SymbolicShape{x ? (*x)[0] : Dim::unknown(), Dim(targets)});
   return {};
 }
 

@@ -7,42 +7,12 @@
 namespace intarsia {
 namespace {
 
-/// Product of the sizes: a number and the symbols, each as often as it occurs; nothing when a size is
-/// unknown.
-struct Product {
-  int64_t number = 1;
-  std::map<std::string, int> symbols;
-};
-
-std::optional<Product> product_of(const SymbolicShape& shape) {
-  Product product;
-  for (const Dim& dim : shape) {
-    if (dim.is_number()) {
-      if (__builtin_mul_overflow(product.number, dim.value, &product.number)) return std::nullopt;
-    } else if (dim.is_named()) {
-      ++product.symbols[dim.symbol];
-    } else {
-      return std::nullopt;
-    }
-  }
-  return product;
-}
-
-/// whole / part if that is a number or one symbol; fails if the division is impossible.
-Result<Dim> divide_products(const std::optional<Product>& whole, const std::optional<Product>& part) {
-  if (!whole || !part) return Dim::unknown();
-  std::map<std::string, int> left = whole->symbols;
-  for (const auto& [symbol, count] : part->symbols) {
-    if ((left[symbol] -= count) < 0) return Dim::unknown();
-  }
-  std::erase_if(left, [](const auto& entry) { return entry.second == 0; });
-  if (part->number == 0) return fail("a size of 0 next to -1");
-  if (left.empty()) {
-    if (whole->number % part->number == 0) return Dim::number(whole->number / part->number);
-    return fail("{} elements cannot be divided by {}", whole->number, part->number);
-  }
-  const bool one = left.size() == 1 && left.begin()->second == 1 && whole->number == part->number;
-  return one ? Dim::named(left.begin()->first) : Dim::unknown();
+/// whole / part; fails if the division is impossible.
+Result<Dim> divide_products(const Dim& whole, const Dim& part) {
+  if (part == 0) return fail("a size of 0 next to -1");
+  if (whole.is_number() && part.is_number() && whole.number() % part.number() != 0)
+    return fail("{} elements cannot be divided by {}", whole.number(), part.number());
+  return floor_div(whole, part);
 }
 
 /// The sizes that Reshape asks for; 0 copies the input's, -1 is what remains.
@@ -55,21 +25,21 @@ Result<SymbolicShape> reshape_to(const SymbolicShape* from, const std::vector<in
     if (wanted[i] == -1) {
       if (open) return fail("more than one size is -1 in {}", print_shape(wanted));
       open = i;
-      shape.push_back(Dim::number(1));
+      shape.push_back(Dim(1));
     } else if (wanted[i] == 0 && !allow_zero) {
       if (from != nullptr && i >= from->size()) {
         return fail("size {} is 0 (copied), but the input has rank {}", i, from->size());
       }
       shape.push_back(from != nullptr ? (*from)[i] : Dim::unknown());
     } else {
-      shape.push_back(Dim::number(wanted[i]));
+      shape.push_back(Dim(wanted[i]));
     }
   }
-  const std::optional<Product> whole = from != nullptr ? product_of(*from) : std::nullopt;
-  const std::optional<Product> part = product_of(shape);
+  const Dim whole = from != nullptr ? product_of_dims(*from, 0, from->size()) : Dim::unknown();
+  const Dim part = product_of_dims(shape, 0, shape.size());
   if (open) {
     shape[*open] = TRY(with_context(divide_products(whole, part), "shape {}", print_shape(wanted)));
-  } else if (whole && part && whole->symbols == part->symbols && whole->number != part->number) {
+  } else if ((whole - part).is_number() && whole != part) {
     return fail("shape {} does not hold the elements of {}", print_shape(wanted), print_shape(*from));
   }
   return shape;
@@ -100,7 +70,7 @@ Status flatten(ShapeContext& context) {
 OptionalShape squeeze_ones(const SymbolicShape& x) {
   if (!static_shape(x)) return std::nullopt;
   SymbolicShape result = x;
-  std::erase(result, Dim::number(1));
+  std::erase(result, Dim(1));
   return result;
 }
 
@@ -112,8 +82,8 @@ Status squeeze(ShapeContext& context) {
   std::vector<bool> drop(x->size());
   for (int64_t axis : TRY(normalize_axes(*axes.values, x->size()))) {
     const Dim& dim = (*x)[static_cast<size_t>(axis)];
-    if (dim.is_number() && dim.value != 1) {
-      return fail("axis {} of {} has size {}, want 1", axis, print_shape(*x), dim.value);
+    if (dim.is_number() && dim != 1) {
+      return fail("axis {} of {} has size {}, want 1", axis, print_shape(*x), dim.number());
     }
     drop[static_cast<size_t>(axis)] = true;
   }
@@ -134,7 +104,7 @@ Status unsqueeze(ShapeContext& context) {
   for (int64_t axis : TRY(normalize_axes(*axes.values, rank))) added[static_cast<size_t>(axis)] = true;
   SymbolicShape result;
   size_t next = 0;
-  for (size_t i = 0; i < rank; ++i) result.push_back(added[i] ? Dim::number(1) : (*x)[next++]);
+  for (size_t i = 0; i < rank; ++i) result.push_back(added[i] ? Dim(1) : (*x)[next++]);
   return set_shape(context, result);
 }
 
@@ -164,7 +134,7 @@ Status concat(ShapeContext& context) {
     for (size_t k = 0; k < x->size(); ++k) {
       Dim& dim = (*result)[k];
       dim = static_cast<int64_t>(k) == axis
-                ? add_dims(dim, (*x)[k])
+                ? dim + (*x)[k]
                 : TRY(with_context(merge_dim(dim, (*x)[k]), "input {}, axis {}", i, k));
     }
   }
@@ -183,8 +153,8 @@ Result<SymbolicShape> split_sizes(ShapeContext& context, const Dim& size) {
     for (int64_t part : *given.values) {
       if (part < 0 || __builtin_add_overflow(sum, part, &sum)) return fail("a part of size {}", part);
     }
-    if (size.is_number() && sum != size.value) {
-      return fail("the parts add up to {}, the axis has size {}", sum, size.value);
+    if (size.is_number() && size != sum) {
+      return fail("the parts add up to {}, the axis has size {}", sum, size.number());
     }
     return to_symbolic(*given.values);
   }
@@ -192,12 +162,9 @@ Result<SymbolicShape> split_sizes(ShapeContext& context, const Dim& size) {
   if (parts < 1 || static_cast<size_t>(parts) != count) {
     return fail("num_outputs is {}, the node has {} outputs", parts, count);
   }
-  if (!size.is_number()) return unknown_dims(count);
-  const int64_t chunk = (size.value + parts - 1) / parts;
+  const Dim chunk = ceil_div(size, parts);
   SymbolicShape sizes;
-  for (int64_t i = 0; i < parts; ++i) {
-    sizes.push_back(Dim::number(std::clamp<int64_t>(size.value - i * chunk, 0, chunk)));
-  }
+  for (int64_t i = 0; i < parts; ++i) sizes.push_back(smaller_of(larger_of(size - i * chunk, 0), chunk));
   return sizes;
 }
 
@@ -234,18 +201,27 @@ Status tile(ShapeContext& context) {
   SymbolicShape result;
   for (size_t i = 0; i < x->size(); ++i) {
     if ((*repeats)[i] < 0) return fail("repeat {} is negative", (*repeats)[i]);
-    result.push_back(multiply_dims((*x)[i], Dim::number((*repeats)[i])));
+    result.push_back((*x)[i] * (*repeats)[i]);
   }
   return set_shape(context, result);
+}
+
+/// Elements that start:end takes of an axis whose size is not a number.
+Dim open_slice(int64_t start, int64_t end, const Dim& dim) {
+  constexpr int64_t all = 0x7fffffff;  // the end of slices up to the end, or more
+  const auto position = [&](int64_t at) {
+    return at >= all ? dim : smaller_of(larger_of(at < 0 ? dim + at : at, 0), dim);
+  };
+  return larger_of(position(end) - position(start), 0);
 }
 
 /// Elements that start:end:step takes of an axis, clamped as in numpy.
 Dim slice_size(int64_t start, int64_t end, int64_t step, const Dim& dim) {
   constexpr int64_t far = int64_t{1} << 60;
   if (!dim.is_number()) {
-    return start == 0 && step == 1 && end >= int64_t{0x7fffffff} ? dim : Dim::unknown();
+    return step == 1 ? open_slice(start, end, dim) : Dim::unknown();
   }
-  const int64_t size = dim.value;
+  const int64_t size = dim.number();
   if (size == 0 || size > far) return size == 0 ? dim : Dim::unknown();
   step = std::clamp(step, -far, far);
   const int64_t low = step > 0 ? 0 : -1;
@@ -253,7 +229,7 @@ Dim slice_size(int64_t start, int64_t end, int64_t step, const Dim& dim) {
   start = std::clamp<int64_t>(start < 0 ? start + size : start, 0, high);
   end = std::clamp(end < 0 ? end + size : end, low, high);
   const int64_t length = step > 0 ? end - start : start - end;
-  return Dim::number(length <= 0 ? 0 : (length - 1) / std::abs(step) + 1);
+  return Dim(length <= 0 ? 0 : (length - 1) / std::abs(step) + 1);
 }
 
 struct SliceArguments {
@@ -325,12 +301,10 @@ Status pad(ShapeContext& context) {
     if (__builtin_add_overflow((*pads.values)[i], (*pads.values)[axes.size() + i], &added)) {
       return fail("pads of axis {} are absurd", axes[i]);
     }
-    if (added == 0) continue;
-    int64_t size = 0;
-    if (dim.is_number() && (__builtin_add_overflow(dim.value, added, &size) || size < 0)) {
-      return fail("pads {} for the axis {} of size {}", added, axes[i], dim.value);
-    }
-    dim = dim.is_number() ? Dim::number(size) : Dim::unknown();
+    const Dim size = dim + added;
+    if (dim.is_number() && (!size.is_number() || size.number() < 0))
+      return fail("pads {} for the axis {} of size {}", added, axes[i], dim.number());
+    dim = size;
   }
   return set_shape(context, result);
 }
@@ -360,26 +334,25 @@ Result<int64_t> block_size(const ShapeContext& context) {
 }
 
 Result<Dim> divide_dim(const Dim& dim, int64_t by) {
-  if (!dim.is_number()) return by == 1 ? dim : Dim::unknown();
-  if (dim.value % by != 0) return fail("size {} is not a multiple of {}", dim.value, by);
-  return Dim::number(dim.value / by);
+  if (dim.is_number() && dim.number() % by != 0)
+    return fail("size {} is not a multiple of {}", dim.number(), by);
+  return floor_div(dim, by);
 }
 
 Status depth_to_space(ShapeContext& context) {
   const int64_t block = TRY(block_size(context));
   const SymbolicShape* x = context.shape(0);
   if (x == nullptr) return set_shape(context, unknown_dims(4));
-  const Dim factor = Dim::number(block);
-  return set_shape(context, SymbolicShape{(*x)[0], TRY(divide_dim((*x)[1], block * block)),
-                                          multiply_dims((*x)[2], factor), multiply_dims((*x)[3], factor)});
+  return set_shape(context, SymbolicShape{(*x)[0], TRY(divide_dim((*x)[1], block * block)), (*x)[2] * block,
+                                          (*x)[3] * block});
 }
 
 Status space_to_depth(ShapeContext& context) {
   const int64_t block = TRY(block_size(context));
   const SymbolicShape* x = context.shape(0);
   if (x == nullptr) return set_shape(context, unknown_dims(4));
-  return set_shape(context, SymbolicShape{(*x)[0], multiply_dims((*x)[1], Dim::number(block * block)),
-                                          TRY(divide_dim((*x)[2], block)), TRY(divide_dim((*x)[3], block))});
+  return set_shape(context, SymbolicShape{(*x)[0], (*x)[1] * (block * block), TRY(divide_dim((*x)[2], block)),
+                                          TRY(divide_dim((*x)[3], block))});
 }
 
 Status shape_of(ShapeContext& context) {
@@ -394,7 +367,7 @@ Status shape_of(ShapeContext& context) {
   };
   const int64_t start = clamp(context.attributes().get_int("start", 0));
   const int64_t end = clamp(context.attributes().get_int("end", rank));
-  context.set_output(0, DType::i64, SymbolicShape{Dim::number(std::max<int64_t>(0, end - start))});
+  context.set_output(0, DType::i64, SymbolicShape{Dim(std::max<int64_t>(0, end - start))});
   return {};
 }
 
@@ -406,7 +379,7 @@ Status size_of(ShapeContext& context) {
 Status constant(ShapeContext& context) {
   const Attributes& attributes = context.attributes();
   const auto list = [&](DType dtype, size_t size) -> Status {
-    context.set_output(0, dtype, SymbolicShape{Dim::number(static_cast<int64_t>(size))});
+    context.set_output(0, dtype, SymbolicShape{Dim(static_cast<int64_t>(size))});
     return {};
   };
   if (const Tensor* value = attributes.get_tensor("value")) {
@@ -447,7 +420,7 @@ Status range(ShapeContext& context) {
     const __int128 step = *delta;
     const bool forward = (length > 0) == (step > 0) && length != 0;
     const __int128 count = forward ? (length + step + (step > 0 ? -1 : 1)) / step : 0;
-    if (count <= int64_t{1} << 48) size = Dim::number(static_cast<int64_t>(count));
+    if (count <= int64_t{1} << 48) size = Dim(static_cast<int64_t>(count));
   }
   return set_shape(context, SymbolicShape{size});
 }

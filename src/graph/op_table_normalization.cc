@@ -20,7 +20,7 @@ Status infer_layer_normalization(ShapeContext& context) {
   context.set_output(0, context.dtype(0), statistics);
   if (statistics) {
     const int64_t axis = TRY(normalize_axis(context.attributes().get_int("axis", -1), statistics->size()));
-    std::fill(statistics->begin() + axis, statistics->end(), Dim::number(1));
+    std::fill(statistics->begin() + axis, statistics->end(), Dim(1));
   }
   const DType stash = context.attributes().get_int("stash_type", 1) == 16 ? DType::bf16 : DType::f32;
   for (size_t i = 1; i < context.output_count(); ++i) context.set_output(i, stash, statistics);

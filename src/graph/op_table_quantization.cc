@@ -35,8 +35,8 @@ Result<OptionalShape> product_shape(const ShapeContext& context, size_t a_input,
   if (!a || !b) return OptionalShape();
   const bool a_vector = a->size() == 1;
   const bool b_vector = b->size() == 1;
-  if (a_vector) a->insert(a->begin(), Dim::number(1));
-  if (b_vector) b->push_back(Dim::number(1));
+  if (a_vector) a->insert(a->begin(), Dim(1));
+  if (b_vector) b->push_back(Dim(1));
   TRY(require_same_dim(a->back(), (*b)[b->size() - 2], "the axis of the sum"));
   SymbolicShape result = TRY(
       broadcast_symbolic(SymbolicShape(a->begin(), a->end() - 2), SymbolicShape(b->begin(), b->end() - 2)));
@@ -72,13 +72,14 @@ Result<std::vector<int64_t>> read_settings(const ShapeContext& context, std::str
 Dim convolved_size(const Dim& in, const Dim& kernel, int64_t stride, int64_t dilation, int64_t total,
                    bool same) {
   constexpr int64_t largest = int64_t{1} << 48;
-  if (!in.is_number() || in.value > largest) return stride == 1 && same ? in : Dim::unknown();
-  if (same) return Dim::number((in.value + stride - 1) / stride);
+  if (!in.is_number() || in.number() > largest) return stride == 1 && same ? in : Dim::unknown();
+  if (same) return Dim((in.number() + stride - 1) / stride);
   int64_t extent = 0;
-  if (!kernel.is_number() || kernel.value < 1) return Dim::unknown();
-  if (__builtin_mul_overflow(kernel.value - 1, dilation, &extent) || extent > largest) return Dim::unknown();
-  const int64_t room = in.value + total - extent - 1;
-  return Dim::number(room < 0 ? 0 : room / stride + 1);
+  if (!kernel.is_number() || kernel.number() < 1) return Dim::unknown();
+  if (__builtin_mul_overflow(kernel.number() - 1, dilation, &extent) || extent > largest)
+    return Dim::unknown();
+  const int64_t room = in.number() + total - extent - 1;
+  return Dim(room < 0 ? 0 : room / stride + 1);
 }
 
 Result<OptionalShape> convolution_shape(const ShapeContext& context, size_t x_input, size_t w_input) {

@@ -8,7 +8,7 @@ Status infer_with_shape(ShapeContext& context) {
   SymbolicShape shape;
   for (int64_t size : context.attributes().get_ints("shape")) {
     if (size < 0) return fail("attribute shape holds {}", size);
-    shape.push_back(Dim::number(size));
+    shape.push_back(Dim(size));
   }
   context.set_output(0, TRY(dtype_attribute(context, "dtype", DType::f32)), shape);
   return {};
@@ -25,7 +25,7 @@ Status infer_multinomial(ShapeContext& context) {
   const int64_t samples = context.attributes().get_int("sample_size", 1);
   if (samples < 0) return fail("attribute sample_size is {}", samples);
   context.set_output(0, TRY(dtype_attribute(context, "dtype", DType::i32)),
-                     SymbolicShape{x[0], Dim::number(samples)});
+                     SymbolicShape{x[0], Dim(samples)});
   return {};
 }
 

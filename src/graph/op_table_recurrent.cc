@@ -15,10 +15,10 @@ Status infer_recurrent(ShapeContext& context) {
   const Dim steps = x ? (*x)[batch_first ? 1 : 0] : Dim::unknown();
   const Dim batch = x ? (*x)[batch_first ? 0 : 1] : Dim::unknown();
   const bool both = context.attributes().get_string("direction", "forward") == "bidirectional";
-  const Dim directions = Dim::number(both ? 2 : 1);
+  const Dim directions = Dim(both ? 2 : 1);
   Dim hidden = r ? (*r)[2] : Dim::unknown();
   const int64_t given = context.attributes().get_int("hidden_size", -1);
-  if (!hidden.is_number() && given > 0) hidden = Dim::number(given);
+  if (!hidden.is_number() && given > 0) hidden = Dim(given);
   const DType dtype = context.dtype(0);
   context.set_output(0, dtype,
                      batch_first ? SymbolicShape{batch, steps, directions, hidden}

@@ -12,7 +12,7 @@ SymbolicShape reduce_axes(const SymbolicShape& shape, const std::vector<int64_t>
   for (size_t i = 0; i < shape.size(); ++i) {
     const bool reduced = std::ranges::find(axes, static_cast<int64_t>(i)) != axes.end();
     if (!reduced) result.push_back(shape[i]);
-    if (reduced && keepdims) result.push_back(Dim::number(1));
+    if (reduced && keepdims) result.push_back(Dim(1));
   }
   return result;
 }

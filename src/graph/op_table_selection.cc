@@ -13,8 +13,9 @@ Status top_k(ShapeContext& context) {
     const std::optional<int64_t> k = context.has_input(1)
                                          ? constant_int(context, 1)
                                          : std::optional(context.attributes().get_int("k", -1));
-    if (k && (*k < 0 || (dim.is_number() && *k > dim.value))) return fail("k is {} of {}", *k, dim.value);
-    dim = k ? Dim::number(*k) : Dim::unknown();
+    if (k && (*k < 0 || (dim.is_number() && *k > dim.number())))
+      return fail("k is {} of {}", *k, dim.number());
+    dim = k ? Dim(*k) : Dim::unknown();
   }
   context.set_output(0, context.dtype(0), result);
   context.set_output(1, DType::i64, result);
@@ -23,7 +24,7 @@ Status top_k(ShapeContext& context) {
 
 Status non_zero(ShapeContext& context) {
   const SymbolicShape* x = context.shape(0);
-  const Dim rank = x ? Dim::number(static_cast<int64_t>(x->size())) : Dim::unknown();
+  const Dim rank = x ? Dim(static_cast<int64_t>(x->size())) : Dim::unknown();
   context.set_output(0, DType::i64, SymbolicShape{rank, Dim::unknown()});
   return {};
 }

@@ -4,12 +4,10 @@
 namespace intarsia {
 namespace {
 
-Dim half_spectrum(const Dim& length) {
-  return length.is_number() ? Dim::number(length.value / 2 + 1) : Dim::unknown();
-}
+Dim half_spectrum(const Dim& length) { return floor_div(length, 2) + 1; }
 
 Dim number_or_unknown(std::optional<int64_t> value) {
-  return value && *value >= 0 ? Dim::number(*value) : Dim::unknown();
+  return value && *value >= 0 ? Dim(*value) : Dim::unknown();
 }
 
 Status infer_dft(ShapeContext& context) {
@@ -20,7 +18,7 @@ Status infer_dft(ShapeContext& context) {
   SymbolicShape result = *x;
   const bool inverse = context.attributes().get_int("inverse", 0) != 0;
   const bool onesided = context.attributes().get_int("onesided", 0) != 0;
-  result.back() = Dim::number(inverse && onesided ? 1 : 2);
+  result.back() = Dim(inverse && onesided ? 1 : 2);
   std::optional<int64_t> axis = context.version() < 20 ? context.attributes().get_int("axis", 1) : -2;
   if (context.has_input(2)) axis = constant_int(context, 2);
   if (!axis) {
@@ -30,7 +28,7 @@ Status infer_dft(ShapeContext& context) {
   }
   const auto at = static_cast<size_t>(TRY(normalize_axis(*axis, x->size())));
   Dim length = (*x)[at];
-  if (inverse && onesided) length = length.value > 0 ? Dim::number(2 * (length.value - 1)) : Dim::unknown();
+  if (inverse && onesided) length = length == 0 ? Dim::unknown() : 2 * (length - 1);
   if (context.has_input(1)) length = number_or_unknown(constant_int(context, 1));
   if (at + 1 < result.size()) result[at] = onesided && !inverse ? half_spectrum(length) : length;
   context.set_output(0, context.dtype(0), result);
@@ -48,12 +46,11 @@ Status infer_stft(ShapeContext& context) {
   if (context.has_input(3)) length = number_or_unknown(constant_int(context, 3));
   const Dim step = number_or_unknown(constant_int(context, 1));
   Dim frames = Dim::unknown();
-  if (x[1].is_number() && length.is_number() && step.value > 0 && length.value <= x[1].value) {
-    frames = Dim::number((x[1].value - length.value) / step.value + 1);
-  }
+  const Dim room = x[1] - length;
+  if (step != 0 && !(room.is_number() && room.number() < 0)) frames = floor_div(room, step) + 1;
   const bool onesided = context.attributes().get_int("onesided", 1) != 0;
   context.set_output(0, context.dtype(0),
-                     SymbolicShape{x[0], frames, onesided ? half_spectrum(length) : length, Dim::number(2)});
+                     SymbolicShape{x[0], frames, onesided ? half_spectrum(length) : length, Dim(2)});
   return {};
 }
 

@@ -34,7 +34,7 @@ Status tfidf_vectorizer(ShapeContext& context) {
   if (result && !columns.empty()) {
     const int64_t last = std::ranges::max(columns);
     if (last < 0 || last > (1 << 30)) return fail("ngram index {}", last);
-    result->back() = Dim::number(last + 1);
+    result->back() = Dim(last + 1);
   }
   context.set_output(0, DType::f32, columns.empty() ? std::nullopt : result);
   return {};

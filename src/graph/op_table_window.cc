@@ -44,26 +44,25 @@ Result<SymbolicShape> count_windows(const ShapeContext& context, const SymbolicS
   SymbolicShape result = unknown_dims(sizes.size());
   for (size_t i = 0; i < sizes.size(); ++i) {
     const int64_t stride = read.strides[i];
-    if (kernel[i].is_number() && (kernel[i].value < 1 || kernel[i].value > most)) {
-      return fail("kernel size {}", kernel[i].value);
+    if (kernel[i].is_number() && (kernel[i].number() < 1 || kernel[i].number() > most)) {
+      return fail("kernel size {}", kernel[i].number());
     }
     const bool same = read.auto_pad.starts_with("SAME");
-    if (same && stride == 1) result[i] = sizes[i];
-    if (!sizes[i].is_number() || sizes[i].value > most) continue;
+    if (sizes[i].is_number() && sizes[i].number() > most) continue;
     if (same) {
-      result[i] = Dim::number((sizes[i].value + stride - 1) / stride);
+      result[i] = ceil_div(sizes[i], stride);
       continue;
     }
     if (!kernel[i].is_number()) continue;
     const bool padded = read.auto_pad == "NOTSET";
-    const int64_t start = sizes[i].value + (padded ? read.pads[i] : 0);
-    const int64_t extent = (kernel[i].value - 1) * read.dilations[i] + 1;
-    const int64_t room = start + (padded ? read.pads[sizes.size() + i] : 0) - extent;
-    if (room < 0)
-      return fail("a window of {} does not fit into axis {} of size {}", extent, i, sizes[i].value);
-    int64_t count = (room + (ceil_mode ? stride - 1 : 0)) / stride + 1;
-    if (ceil_mode && (count - 1) * stride >= start) --count;
-    result[i] = Dim::number(count);
+    const Dim start = sizes[i] + (padded ? read.pads[i] : 0);
+    const int64_t extent = (kernel[i].number() - 1) * read.dilations[i] + 1;
+    const Dim room = start + (padded ? read.pads[sizes.size() + i] : 0) - extent;
+    if (room.is_number() && room.number() < 0)
+      return fail("a window of {} does not fit into axis {} of size {}", extent, i, sizes[i].number());
+    // With ceil_mode the last window may begin in what a stride adds, but not behind the axis.
+    result[i] = floor_div(room, stride) + 1;
+    if (ceil_mode) result[i] = smaller_of(ceil_div(room, stride) + 1, ceil_div(start, stride));
   }
   return result;
 }
@@ -79,15 +78,16 @@ Result<SymbolicShape> transposed_sizes(const ShapeContext& context, const Symbol
   }
   SymbolicShape result = unknown_dims(rank);
   for (size_t i = 0; i < rank; ++i) {
-    if (!windows[i].is_number() || windows[i].value > most) continue;
-    if (!kernel[i].is_number() || kernel[i].value > most) continue;
-    int64_t size =
-        read.strides[i] * (windows[i].value - 1) + extra[i] + (kernel[i].value - 1) * read.dilations[i] + 1;
-    if (read.auto_pad == "NOTSET") size -= read.pads[i] + read.pads[rank + i];
+    if (windows[i].is_number() && windows[i].number() > most) continue;
+    if (!kernel[i].is_number() || kernel[i].number() > most) continue;
+    Dim size =
+        (windows[i] - 1) * read.strides[i] + (extra[i] + (kernel[i].number() - 1) * read.dilations[i] + 1);
+    if (read.auto_pad == "NOTSET") size = size - (read.pads[i] + read.pads[rank + i]);
     // Padding removes what exceeds the stride, but adds nothing where a kernel is smaller than the stride.
-    if (read.auto_pad.starts_with("SAME")) size = std::min(size, windows[i].value * read.strides[i]);
-    if (size < 0) return fail("axis {} of the output would have size {}", i, size);
-    result[i] = Dim::number(size);
+    if (read.auto_pad.starts_with("SAME")) size = smaller_of(size, windows[i] * read.strides[i]);
+    if (size.is_number() && size.number() < 0)
+      return fail("axis {} of the output would have size {}", i, size.number());
+    result[i] = size;
   }
   return result;
 }
@@ -128,7 +128,7 @@ Status conv(ShapeContext& context) {
   const int64_t groups = context.attributes().get_int("group", 1);
   if (groups < 1 || groups > most) return fail("group is {}, want 1 or more", groups);
   if (w != nullptr) {
-    TRY(require_same_dim((*x)[1], multiply_dims((*w)[1], Dim::number(groups)), "input channels and weights"));
+    TRY(require_same_dim((*x)[1], (*w)[1] * groups, "input channels and weights"));
   }
   const SymbolicShape sizes = TRY(count_windows(context, spatial(*x), kernel));
   context.set_output(0, context.dtype(0), join((*x)[0], w ? (*w)[0] : Dim::unknown(), sizes));
@@ -149,7 +149,7 @@ Status conv_transpose(ShapeContext& context) {
   if (groups < 1 || groups > most) return fail("group is {}, want 1 or more", groups);
   if (w != nullptr) TRY(require_same_dim((*x)[1], (*w)[0], "input channels and weights"));
   const SymbolicShape sizes = TRY(transposed_sizes(context, spatial(*x), kernel));
-  const Dim channels = w ? multiply_dims((*w)[1], Dim::number(groups)) : Dim::unknown();
+  const Dim channels = w ? (*w)[1] * groups : Dim::unknown();
   context.set_output(0, context.dtype(0), join((*x)[0], channels, sizes));
   return {};
 }
@@ -162,7 +162,7 @@ Status causal_conv_with_state(ShapeContext& context) {
   context.set_output(0, context.dtype(0), input_shape(context, 0));
   SymbolicShape state = unknown_dims(3);
   if (x != nullptr) std::copy_n(x->begin(), 2, state.begin());
-  if (w != nullptr && (*w)[2].value > 0) state[2] = Dim::number((*w)[2].value - 1);
+  if (w != nullptr && (*w)[2] != 0) state[2] = (*w)[2] - 1;
   context.set_output(1, context.dtype(0), state);
   return {};
 }
@@ -178,9 +178,11 @@ Status col2im(ShapeContext& context) {
   }
   Dim channels = Dim::unknown();
   const Dim taps = block ? product_of_dims(*block, 0, block->size()) : Dim::unknown();
-  if (x != nullptr && (*x)[1].is_number() && taps.value > 0) {
-    if ((*x)[1].value % taps.value != 0) return fail("{} rows for blocks of {}", (*x)[1].value, taps.value);
-    channels = Dim::number((*x)[1].value / taps.value);
+  if (x != nullptr && taps != 0) {
+    const Dim& rows = (*x)[1];
+    if (rows.is_number() && taps.is_number() && rows.number() % taps.number() != 0)
+      return fail("{} rows for blocks of {}", rows.number(), taps.number());
+    channels = floor_div(rows, taps);
   }
   context.set_output(0, context.dtype(0), join(x ? (*x)[0] : Dim::unknown(), channels, *image));
   return {};
@@ -208,7 +210,7 @@ Status pool(ShapeContext& context) {
 Status global_pool(ShapeContext& context) {
   TRY(require_rank(context, 0, 2));
   OptionalShape result = input_shape(context, 0);
-  for (size_t i = 2; result && i < result->size(); ++i) (*result)[i] = Dim::number(1);
+  for (size_t i = 2; result && i < result->size(); ++i) (*result)[i] = Dim(1);
   context.set_output(0, context.dtype(0), result);
   return {};
 }

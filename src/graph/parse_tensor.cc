@@ -4,26 +4,10 @@
 #include <cstring>
 #include <limits>
 
+#include "graph/parse_dim.h"
+
 namespace intarsia {
 namespace {
-
-Result<Dim> parse_dim(TextScanner& scanner) {
-  if (scanner.accept("?")) return Dim::unknown();
-  if (scanner.at("\"")) {
-    std::string symbol = TRY(scanner.quoted());
-    if (symbol.empty()) return scanner.error("a size's symbol is empty; an unknown size is ?");
-    return Dim::named(std::move(symbol));
-  }
-  const size_t start = scanner.position();
-  const std::string_view text = scanner.plain("_-");
-  int64_t value = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc() && end == text.data() + text.size() && value >= 0) return Dim::number(value);
-  if (!text.empty() && !(text[0] >= '0' && text[0] <= '9') && text.find('-') == text.npos)
-    return Dim::named(std::string(text));
-  scanner.go_back(start);
-  return scanner.want("a size (3), a symbol (batch) or ?");
-}
 
 template <typename T>
 Result<T> parse_element(TextScanner& scanner) {

@@ -52,16 +52,16 @@ Status broadcast_inputs_to_bool(ShapeContext& context) {
 }
 
 Result<Dim> broadcast_dim(const Dim& a, const Dim& b) {
-  if (a.value == 1) return b;
-  if (b.value == 1 || (a == b && (a.is_number() || a.is_named()))) return a;
-  if (a.is_number() && b.is_number()) return fail("sizes {} and {} do not broadcast", a.value, b.value);
+  if (a == 1) return b;
+  if (b == 1 || provably_equal(a, b)) return a;
+  if (a.is_number() && b.is_number()) return fail("sizes {} and {} do not broadcast", a.number(), b.number());
   if (a.is_number()) return a;
   if (b.is_number()) return b;
   return Dim::unknown();
 }
 
 Result<SymbolicShape> broadcast_symbolic(const SymbolicShape& a, const SymbolicShape& b) {
-  const Dim one = Dim::number(1);
+  const Dim one = 1;
   SymbolicShape result(std::max(a.size(), b.size()));
   for (size_t i = 0; i < result.size(); ++i) {
     const Dim& x = i < a.size() ? a[a.size() - 1 - i] : one;
@@ -85,16 +85,15 @@ Result<OptionalShape> broadcast_shape_of(const ShapeContext& context, size_t fir
 }
 
 Result<Dim> merge_dim(const Dim& a, const Dim& b) {
-  if (a.is_number() && b.is_number() && a.value != b.value)
-    return fail("sizes {} and {} differ", a.value, b.value);
+  if (a.is_number() && b.is_number() && a != b) return fail("sizes {} and {} differ", a.number(), b.number());
   if (a.is_number()) return a;
   if (b.is_number()) return b;
-  return a.is_named() ? a : b;
+  return a.is_known() ? a : b;
 }
 
 Status require_same_dim(const Dim& a, const Dim& b, std::string_view what) {
-  if (a.is_number() && b.is_number() && a.value != b.value)
-    return fail("{}: sizes {} and {} differ", what, a.value, b.value);
+  if (a.is_number() && b.is_number() && a != b)
+    return fail("{}: sizes {} and {} differ", what, a.number(), b.number());
   return {};
 }
 
@@ -108,28 +107,9 @@ Status require_rank(const ShapeContext& context, size_t input, int64_t least, in
   return fail("input {} has shape {}, want rank {} to {}", input, print_shape(*shape), least, most);
 }
 
-Dim add_dims(const Dim& a, const Dim& b) {
-  if (a.value == 0) return b;
-  if (b.value == 0) return a;
-  int64_t sum = 0;
-  if (!a.is_number() || !b.is_number() || __builtin_add_overflow(a.value, b.value, &sum))
-    return Dim::unknown();
-  return Dim::number(sum);
-}
-
-Dim multiply_dims(const Dim& a, const Dim& b) {
-  if (a.value == 0 || b.value == 0) return Dim::number(0);
-  if (a.value == 1) return b;
-  if (b.value == 1) return a;
-  int64_t product = 0;
-  if (!a.is_number() || !b.is_number() || __builtin_mul_overflow(a.value, b.value, &product))
-    return Dim::unknown();
-  return Dim::number(product);
-}
-
 Dim product_of_dims(const SymbolicShape& shape, size_t first, size_t last) {
-  Dim product = Dim::number(1);
-  for (size_t i = first; i < std::min(last, shape.size()); ++i) product = multiply_dims(product, shape[i]);
+  Dim product = 1;
+  for (size_t i = first; i < std::min(last, shape.size()); ++i) product = product * shape[i];
   return product;
 }
 
@@ -168,15 +148,15 @@ Result<OptionalShape> shape_from_input(const ShapeContext& context, size_t input
     SymbolicShape shape;
     for (int64_t size : *sizes) {
       if (size < 0) return fail("input {} is a shape with the negative size {}", input, size);
-      shape.push_back(Dim::number(size));
+      shape.push_back(Dim(size));
     }
     return OptionalShape(std::move(shape));
   }
   const SymbolicShape* shape = context.shape(input);
   if (shape == nullptr || shape->size() != 1 || !shape->front().is_number()) return OptionalShape();
-  if (shape->front().value > largest_rank)
-    return fail("input {} is a shape of rank {}", input, shape->front().value);
-  return OptionalShape(unknown_dims(static_cast<size_t>(shape->front().value)));
+  if (shape->front().number() > largest_rank)
+    return fail("input {} is a shape of rank {}", input, shape->front().number());
+  return OptionalShape(unknown_dims(static_cast<size_t>(shape->front().number())));
 }
 
 Result<DType> dtype_attribute(const ShapeContext& context, std::string_view name, DType otherwise) {

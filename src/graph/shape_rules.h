@@ -21,23 +21,20 @@ Status broadcast_inputs(ShapeContext& context);
 /// The same with dtype bool, for comparisons.
 Status broadcast_inputs_to_bool(ShapeContext& context);
 
-/// Equal symbols stay; 1 gives the other size; a number above 1 wins over what is not a number.
+/// Equal expressions stay; 1 gives the other size; a number above 1 wins over what is not a number.
 Result<Dim> broadcast_dim(const Dim& a, const Dim& b);
 Result<SymbolicShape> broadcast_symbolic(const SymbolicShape& a, const SymbolicShape& b);
 /// The shape to which inputs `first` ... `last` - 1 broadcast (those that are there).
 Result<OptionalShape> broadcast_shape_of(const ShapeContext& context, size_t first, size_t last);
 
-/// What two sources tell about a size: a number wins over a symbol, a symbol over nothing; two different
-/// numbers fail.
+/// What two sources tell about a size: a number wins over an expression, an expression over nothing; two
+/// different numbers fail.
 Result<Dim> merge_dim(const Dim& a, const Dim& b);
 /// Fails when both are numbers and differ.
 Status require_same_dim(const Dim& a, const Dim& b, std::string_view what);
 /// Fails when the input's rank is known and below `least` or (unless -1) above `most`.
 Status require_rank(const ShapeContext& context, size_t input, int64_t least, int64_t most = -1);
 
-/// Sum, product; unknown when not computable. Results that do not fit 63 bits are unknown too.
-Dim add_dims(const Dim& a, const Dim& b);
-Dim multiply_dims(const Dim& a, const Dim& b);
 /// Product of the sizes of axes first ... last - 1.
 Dim product_of_dims(const SymbolicShape& shape, size_t first, size_t last);
 /// `rank` unknown sizes.

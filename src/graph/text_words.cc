@@ -96,7 +96,7 @@ std::string print_full_type(const ValueType& type) {
   for (size_t i = 0; i < type.shape->size(); ++i) {
     const Dim& dim = (*type.shape)[i];
     if (i > 0) text += ',';
-    text += dim.is_number() ? std::to_string(dim.value) : dim.is_named() ? print_word(dim.symbol) : "?";
+    text += dim.print([](const std::string& symbol) { return print_word(symbol); });
   }
   return text + "]";
 }

@@ -14,6 +14,7 @@
 #include "import/onnx_fields.h"
 #include "import/onnx_messages.h"
 #include "import/onnx_subgraph.h"
+#include "import/size_expressions.h"
 
 namespace intarsia {
 namespace {
@@ -122,7 +123,8 @@ Status check_names(const onnx::NamedType& port, const char* what) {
   TRY(check_utf8(port.name, what));
   if (!port.type.shape) return {};
   for (const Dim& dim : *port.type.shape)
-    TRY(check_utf8(dim.symbol, fmt::format("{} '{}': its size", what, port.name)));
+    for (const std::string& symbol : dim.symbols())
+      TRY(check_utf8(symbol, fmt::format("{} '{}': its size", what, port.name)));
   return {};
 }
 
@@ -130,7 +132,7 @@ void name_open_sizes(const std::string& name, ValueType& type) {
   if (!type.shape) return;
   for (size_t axis = 0; axis < type.shape->size(); ++axis) {
     Dim& dim = (*type.shape)[axis];
-    if (!dim.is_number() && !dim.is_named()) dim = Dim::named(fmt::format("{}_dim{}", name, axis));
+    if (!dim.is_known()) dim = Dim::named(fmt::format("{}_dim{}", name, axis));
   }
 }
 
@@ -369,6 +371,7 @@ Result<Graph> import_whole(std::string_view bytes, TensorSource source) {
   TRY(add_outputs(state, raw));
   for (std::string_view info : raw.value_infos) add_known_type(state, onnx::read_value_info(info));
   TRY(check_all_defined(state));
+  read_size_expressions(state.graph);
   TRY(sort_nodes(state.graph));
   return std::move(state.graph);
 }

@@ -31,20 +31,20 @@ std::string attribute_name(std::string_view bytes) {
 }
 
 Dim read_dimension(pbf_reader message, bool& has_negative_size) {
-  Dim dim;
+  int64_t number = -1;
+  std::string symbol;
   while (message.next()) {
     if (message.tag() == dimension::value) {
-      dim.value = message.get_int64();
-      has_negative_size |= dim.value < 0;
+      number = message.get_int64();
+      has_negative_size |= number < 0;
     } else if (message.tag() == dimension::param) {
-      dim.symbol = message.get_string();
+      symbol = message.get_string();
     } else {
       message.skip();
     }
   }
-  if (dim.value >= 0) dim.symbol.clear();
-  if (dim.value < 0) dim.value = -1;
-  return dim;
+  if (number >= 0) return number;
+  return symbol.empty() ? Dim::unknown() : Dim::named(std::move(symbol));
 }
 
 void read_tensor_type(pbf_reader message, NamedType& result) {

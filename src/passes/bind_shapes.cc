@@ -27,17 +27,18 @@ Status bind_input(Value& input, const Shape& given, Bindings& bindings) {
   }
   for (size_t axis = 0; axis < given.size(); ++axis) {
     Dim& dim = wanted[axis];
-    if (dim.is_number() && dim.value != given[axis]) {
+    if (dim.is_number() && dim != given[axis]) {
       return fail("--shape {}={}: the model fixes size {} to {}", input.name, print_shape(given), axis,
-                  dim.value);
+                  dim.number());
     }
-    if (!dim.is_named()) {
-      dim = Dim::number(given[axis]);
+    const std::string* symbol = dim.symbol();
+    if (symbol == nullptr) {
+      dim = given[axis];
       continue;
     }
-    auto [at, is_new] = bindings.try_emplace(dim.symbol, given[axis]);
+    auto [at, is_new] = bindings.try_emplace(*symbol, given[axis]);
     if (!is_new && at->second != given[axis]) {
-      return fail("--shape {}={}: '{}' is {} and {} at once", input.name, print_shape(given), dim.symbol,
+      return fail("--shape {}={}: '{}' is {} and {} at once", input.name, print_shape(given), *symbol,
                   at->second, given[axis]);
     }
   }
@@ -47,9 +48,8 @@ Status bind_input(Value& input, const Shape& given, Bindings& bindings) {
 void substitute(ValueType& type, const Bindings& bindings) {
   if (!type.shape) return;
   for (Dim& dim : *type.shape) {
-    if (!dim.is_named()) continue;
-    auto at = bindings.find(dim.symbol);
-    dim = at == bindings.end() ? Dim::unknown() : Dim::number(at->second);
+    dim = dim.substitute(bindings);
+    if (!dim.is_number()) dim = Dim::unknown();
   }
 }
 
@@ -72,8 +72,9 @@ Result<std::vector<SymbolBinding>> bind_shapes(Graph& graph, const std::map<std:
       return fail("input '{}': the model does not specify its rank; give --shape {}=...", input.name,
                   input.name);
     for (const Dim& dim : *input.type.shape) {
-      if (!dim.is_named() || !bindings.try_emplace(dim.symbol, 1).second) continue;
-      result.push_back({dim.symbol, 1, true});
+      for (const std::string& symbol : dim.symbols()) {
+        if (bindings.try_emplace(symbol, 1).second) result.push_back({symbol, 1, true});
+      }
     }
   }
   for (Value& value : graph.values) substitute(value.type, bindings);

@@ -11,7 +11,7 @@ Status check_sizes(const Graph& graph, const Node& node) {
     if (output == no_value || !graph.value(output).type.shape) continue;
     Shape known;
     for (const Dim& dim : *graph.value(output).type.shape) {
-      if (dim.is_number()) known.push_back(dim.value);
+      if (dim.is_number()) known.push_back(dim.number());
     }
     TRY(with_context(checked_elements(known), "output '{}'", graph.value(output).name));
   }

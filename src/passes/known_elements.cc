@@ -12,7 +12,7 @@ using Elements = std::vector<std::optional<int64_t>>;
 
 Elements sizes_of(const SymbolicShape& shape) {
   Elements sizes;
-  for (const Dim& dim : shape) sizes.push_back(dim.is_number() ? std::optional(dim.value) : std::nullopt);
+  for (const Dim& dim : shape) sizes.push_back(dim.is_number() ? std::optional(dim.number()) : std::nullopt);
   return sizes;
 }
 

@@ -204,7 +204,7 @@ std::optional<SymbolicShape> read_shape(std::string_view bytes) {
         else
           dim.skip();
       }
-      shape.push_back(size < 0 ? Dim::unknown() : Dim::number(size));
+      shape.push_back(size < 0 ? Dim::unknown() : Dim(size));
     } else {
       message.skip();
     }
@@ -218,7 +218,7 @@ std::string write_shape(const std::optional<SymbolicShape>& shape) {
   if (!shape) out.add_bool(tensor_shape::unknown_rank, true);
   for (const Dim& dim : shape.value_or(SymbolicShape{})) {
     pbf_writer entry(out, tensor_shape::dim);
-    entry.add_int64(shape_dim::size, dim.is_number() ? dim.value : -1);
+    entry.add_int64(shape_dim::size, dim.is_number() ? dim.number() : -1);
   }
   return bytes;
 }

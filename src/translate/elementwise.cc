@@ -43,7 +43,7 @@ Status ensure_shape(Translation& t) {
   if (wanted && *wanted) {
     bool fits = (*wanted)->size() == shape.size();
     for (size_t i = 0; fits && i < shape.size(); ++i)
-      fits = !(**wanted)[i].is_number() || (**wanted)[i].value == shape[i];
+      fits = !(**wanted)[i].is_number() || (**wanted)[i] == shape[i];
     if (!fits)
       return fail("its input has shape {}, it requires {}", print_shape(shape), print_shape(**wanted));
   }

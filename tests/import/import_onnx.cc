@@ -2,6 +2,7 @@
 // it.
 //
 // Covers: src/import/ import_onnx.cc onnx_attributes.cc onnx_messages.cc onnx_subgraph.cc onnx_tensor.cc
+// size_expressions.cc
 // src/base/ mapped_file.cc utf8.cc
 #include "import/import_onnx.h"
 
@@ -39,6 +40,21 @@ void expect_error(const std::string& model, const std::string& message) {
   ASSERT_FALSE(graph) << "want " << message << ", got\n" << print_graph(*graph);
   EXPECT_NE(graph.error().message.find(message), std::string::npos)
       << "want " << message << ", got " << graph.error().message;
+}
+
+TEST(ImportOnnx, NamesOfSizesMayBeExpressions) {
+  expect_import(model_message({.nodes = {node_message("Odd", {"past", "mask", "odd"}, {"y"}, {}, "local")},
+                               .inputs = {value_message("past", DType::f32, {"batch", "past"}),
+                                          value_message("mask", DType::f32, {"batch", "past + 1"}),
+                                          value_message("odd", DType::f32,
+                                                        {"past - other", "(2*past + 4)//2", "past/2"})},
+                               .outputs = {value_message("y", DType::f32, {"batch * past"})}}),
+                R"(input %past : f32[batch,past]
+input %mask : f32[batch,past+1]
+input %odd : f32["past - other",past+2,"past/2"]
+%y : f32[batch*past] = local::Odd(%past, %mask, %odd)
+output %y
+)");
 }
 
 TEST(ImportOnnx, NodesConstantsAndSymbols) {

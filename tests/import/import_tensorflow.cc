@@ -29,7 +29,7 @@ NodeDef node(const std::string& name, const std::string& op, std::vector<std::st
 }
 
 NodeDef placeholder(const std::string& name,
-                    std::optional<SymbolicShape> shape = SymbolicShape{Dim::unknown(), Dim::number(4)}) {
+                    std::optional<SymbolicShape> shape = SymbolicShape{Dim::unknown(), Dim(4)}) {
   return node(name, "Placeholder", {}, {{"dtype", encode_type(f32)}, {"shape", encode_shape(shape)}});
 }
 
@@ -211,7 +211,7 @@ TEST(ImportTensorFlow, ALoopsVariablesBecomeValues) {
     return SavedContents{{Tensor(DType::f32, {4})}, {}};
   };
   const Result<Graph> flat =
-      flatten_graph(graph, {{"x:0", "x", {DType::f32, SymbolicShape{Dim::number(4)}, false, {}}}},
+      flatten_graph(graph, {{"x:0", "x", {DType::f32, SymbolicShape{Dim(4)}, false, {}}}},
                     {{"loop:0", "y", {}}}, source(), read_saved);
   ASSERT_TRUE(flat) << flat.error().message;
   EXPECT_EQ(describe(*flat), Lines{"While(x, var) -> y"});

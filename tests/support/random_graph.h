@@ -26,7 +26,7 @@ inline Graph make_random_graph(std::mt19937& random, const RandomGraphOptions& o
   Graph graph;
   graph.name = "random";
   graph.opsets = {{"", 17}};
-  const ValueType type{DType::f32, SymbolicShape{Dim::number(2)}, false, {}};
+  const ValueType type{DType::f32, SymbolicShape{Dim(2)}, false, {}};
   std::vector<ValueId> readable;
   for (size_t i = 0, count = 1 + below(3); i < count; ++i) {
     graph.inputs.push_back(graph.add_value("x" + std::to_string(i), type));

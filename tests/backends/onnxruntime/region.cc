@@ -50,8 +50,8 @@ TEST(OnnxRuntimeRegion, TakesUnalignedBuffers) {
 TEST(OnnxRuntimeRegion, AdoptsDynamicOutputs) {
   GraphMaker g;
   const ValueId x = g.input("x", tensor_type(DType::f32, Shape{4}));
-  auto region = load_region(
-      g.finish({g.node("NonZero", {x}, tensor_type(DType::i64, {Dim::number(1), Dim::unknown()}))}));
+  auto region =
+      load_region(g.finish({g.node("NonZero", {x}, tensor_type(DType::i64, {Dim(1), Dim::unknown()}))}));
   ASSERT_TRUE(region) << error_of(region);
   std::vector<Output> outputs{dynamic_output()};
   const Status ran = run_region(**region, {as_input(floats({4}, {0, 5, 0, 7}))}, outputs);
@@ -332,7 +332,7 @@ TEST(OnnxRuntimeTarget, AsksWithTheProducersOfUnknownTypes) {
 
 TEST(InferTypes, AsksTheLibrary) {
   GraphMaker g;
-  const ValueId x = g.input("x", tensor_type(DType::f32, {Dim::named("n"), Dim::number(3)}));
+  const ValueId x = g.input("x", tensor_type(DType::f32, {Dim::named("n"), Dim(3)}));
   const ValueId t = g.node("Transpose", {x}, {});
   const ValueId s = g.node("SequenceConstruct", {t, t}, {});
   const ValueId f = g.node("Frobnicate", {x}, {});

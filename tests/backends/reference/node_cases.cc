@@ -89,7 +89,7 @@ std::string disagreement(const ValueType& inferred, const TensorView& computed) 
   bool agree = inferred.shape->size() == computed.shape.size();
   for (size_t i = 0; agree && i < computed.shape.size(); ++i) {
     const Dim& dim = (*inferred.shape)[i];
-    agree = !dim.is_number() || dim.value == computed.shape[i];
+    agree = !dim.is_number() || dim == computed.shape[i];
   }
   if (agree) return "";
   return fmt::format("inferred shape {}, computed {}", print_shape(*inferred.shape),

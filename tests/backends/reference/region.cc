@@ -68,7 +68,7 @@ Status run(const Loaded& loaded, std::vector<Input> inputs, std::vector<Output>&
 }
 
 TEST(ReferenceRegion, PlansWhatHasASizeAndWritesInPlace) {
-  const auto loaded = load(add_relu(Dim::number(3)));
+  const auto loaded = load(add_relu(Dim(3)));
   EXPECT_EQ(loaded->compiled.workspace_bytes, 64u);
   const Tensor x = floats({3}, {1, 2, 3}), z(DType::f32, {3});
   std::vector<Output> outputs{{z.view(), nullptr, false}};
@@ -92,7 +92,7 @@ TEST(ReferenceRegion, AllocatesWhatHasNoSize) {
 }
 
 TEST(ReferenceRegion, OutputsMayBeInputsConstantsOrListedTwice) {
-  Graph graph = add_relu(Dim::number(1));
+  Graph graph = add_relu(Dim(1));
   graph.outputs = {ValueId{0}, ValueId{1}, ValueId{3}, ValueId{3}};
   const auto loaded = load(graph);
   const Tensor x = floats({1}, {5}), a(DType::f32, {1}), b(DType::f32, {1}), c(DType::f32, {1});
@@ -106,7 +106,7 @@ TEST(ReferenceRegion, OutputsMayBeInputsConstantsOrListedTwice) {
 }
 
 TEST(ReferenceRegion, AWrongSizeNamesTheNode) {
-  const auto loaded = load(add_relu(Dim::number(3)));
+  const auto loaded = load(add_relu(Dim(3)));
   const Tensor x = floats({2}, {1, 2}), z(DType::f32, {3});
   std::vector<Output> outputs{{z.view(), nullptr, false}};
   const Status ran = run(*loaded, {{x.view(), nullptr}}, outputs);
@@ -148,7 +148,7 @@ TEST(ReferenceRegion, PlansSurviveTheirBlob) {
 }
 
 TEST(ReferenceRegion, DamagedBlobsAreErrorsOrPlans) {
-  const auto compiled = make_reference_target()->compile(add_relu(Dim::number(3)), {});
+  const auto compiled = make_reference_target()->compile(add_relu(Dim(3)), {});
   ASSERT_TRUE(compiled);
   for (size_t i = 0; i < compiled->blob.size(); ++i) {
     // The last bytes may be padding.
@@ -193,7 +193,7 @@ TEST(ReferenceRegion, PlansOutsideTheirBoundsAreErrors) {
 }
 
 TEST(ReferenceTarget, SaysWhyNot) {
-  Graph graph = add_relu(Dim::number(3));
+  Graph graph = add_relu(Dim(3));
   const auto target = make_reference_target();
   EXPECT_TRUE(target->supports(graph, NodeId{0}).yes);
   graph.nodes[0].op = "Frobnicate";
@@ -203,7 +203,7 @@ TEST(ReferenceTarget, SaysWhyNot) {
 }
 
 TEST(EvaluateNode, GivesTheOutputs) {
-  const Graph graph = add_relu(Dim::number(3));
+  const Graph graph = add_relu(Dim(3));
   const Tensor x = floats({3}, {1, 2, 3});
   const Tensor* inputs[] = {&x, &*graph.values[1].constant};
   const auto outputs = reference::evaluate_node(graph.nodes[0], inputs);

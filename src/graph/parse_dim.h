@@ -1,0 +1,11 @@
+// Reads a size in the text form: "3", "batch", "2*seq+1", "floor_div(h+1,2)" or "(h+1)//2", "?".
+#pragma once
+
+#include "base/dim.h"
+#include "graph/text_scanner.h"
+
+namespace intarsia {
+
+Result<Dim> parse_dim(TextScanner& scanner);
+
+}  // namespace intarsia
