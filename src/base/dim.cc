@@ -232,20 +232,19 @@ void collect_symbols(const Polynomial& polynomial, std::set<std::string>& symbol
   }
 }
 
-Dim substitute_in(const Polynomial& polynomial, const std::map<std::string, int64_t>& values) {
-  const auto value_of = [&](const Atom& atom) {
-    if (atom.kind == Atom::Kind::symbol) {
-      const auto at = values.find(atom.symbol);
-      return at == values.end() ? Dim::named(atom.symbol) : Dim(at->second);
-    }
-    const Dim a = substitute_in(atom.operands[0], values), b = substitute_in(atom.operands[1], values);
+using SymbolValue = std::function<Dim(const std::string& symbol)>;
+
+Dim substitute_in(const Polynomial& polynomial, const SymbolValue& value_of) {
+  const auto value_of_atom = [&](const Atom& atom) {
+    if (atom.kind == Atom::Kind::symbol) return value_of(atom.symbol);
+    const Dim a = substitute_in(atom.operands[0], value_of), b = substitute_in(atom.operands[1], value_of);
     if (atom.kind == Atom::Kind::floor_div) return floor_div(a, b);
     return atom.kind == Atom::Kind::min ? smaller_of(a, b) : larger_of(a, b);
   };
   Dim result = 0;
   for (const Term& term : polynomial.terms) {
     Dim product = term.coefficient;
-    for (const Atom& atom : term.atoms) product = product * value_of(atom);
+    for (const Atom& atom : term.atoms) product = product * value_of_atom(atom);
     result = result + product;
   }
   return result;
@@ -292,7 +291,11 @@ std::set<std::string> Dim::symbols() const {
 }
 
 Dim Dim::substitute(const std::map<std::string, int64_t>& values) const {
-  return kind_ == Kind::expression ? substitute_in(*expression_, values) : *this;
+  if (kind_ != Kind::expression) return *this;
+  return substitute_in(*expression_, [&](const std::string& symbol) {
+    const auto at = values.find(symbol);
+    return at == values.end() ? named(symbol) : Dim(at->second);
+  });
 }
 
 std::string Dim::print(const std::function<std::string(const std::string&)>& print_symbol) const {
@@ -344,6 +347,15 @@ Dim Dim::extreme(const Dim& a, const Dim& b, bool largest) {
   if (is_at_least(y, x)) return largest ? b : a;
   if (y < x) std::swap(x, y);
   return from(function(largest ? Atom::Kind::max : Atom::Kind::min, std::move(x), std::move(y)));
+}
+
+bool provably_greater(const Dim& a, const Dim& b) {
+  if (a.is_number() && b.is_number()) return a.number_ > b.number_;
+  const Dim difference = a - b;
+  if (difference.kind_ != Dim::Kind::expression) return difference.is_number() && difference.number_ > 0;
+  const Dim above_one = substitute_in(*difference.expression_,
+                                      [](const std::string& symbol) { return Dim::named(symbol) + 1; });
+  return above_one.is_known() && is_at_least(above_one.polynomial(), constant(0));
 }
 
 Dim smaller_of(const Dim& a, const Dim& b) { return Dim::extreme(a, b, false); }

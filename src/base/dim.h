@@ -48,6 +48,7 @@ class Dim {
   friend Dim floor_div(const Dim& a, const Dim& b);
   friend Dim smaller_of(const Dim& a, const Dim& b);
   friend Dim larger_of(const Dim& a, const Dim& b);
+  friend bool provably_greater(const Dim& a, const Dim& b);
 
   /// "6", "2*seq+1", "floor_div(h+1,2)", "max(seq-1,0)", "?"; symbols as `print_symbol` gives them.
   std::string print(const std::function<std::string(const std::string&)>& print_symbol) const;
@@ -70,6 +71,9 @@ Dim larger_of(const Dim& a, const Dim& b);
 
 /// Are the two the same size whatever the symbols are? False if that is not known.
 inline bool provably_equal(const Dim& a, const Dim& b) { return a.is_known() && a == b; }
+
+/// Is a >= b for all sizes of 1 and more, and not a == b for all? False if that is not known.
+bool provably_greater(const Dim& a, const Dim& b);
 
 /// a / b rounded up, where b is positive.
 inline Dim ceil_div(const Dim& a, const Dim& b) { return floor_div(a + b - 1, b); }

@@ -81,6 +81,18 @@ std::string print_shape(const SymbolicShape& shape) {
 
 SymbolicShape to_symbolic(const Shape& shape) { return {shape.begin(), shape.end()}; }
 
+SymbolicShape row_major_strides(const SymbolicShape& shape) {
+  SymbolicShape strides(shape.size(), 1);
+  for (size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * shape[i];
+  return strides;
+}
+
+Dim product_of_dims(const SymbolicShape& shape, size_t first, size_t last) {
+  Dim product = 1;
+  for (size_t i = first; i < std::min(last, shape.size()); ++i) product = product * shape[i];
+  return product;
+}
+
 std::optional<Shape> static_shape(const SymbolicShape& shape) {
   Shape result;
   for (const Dim& dim : shape) {

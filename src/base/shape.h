@@ -39,5 +39,9 @@ std::string print_shape(const SymbolicShape& shape);  // "[batch,2*seq+1,?,224]"
 SymbolicShape to_symbolic(const Shape& shape);
 /// All sizes as numbers, or nothing when one of them is not a number.
 std::optional<Shape> static_shape(const SymbolicShape& shape);
+/// Elements between neighbors along each axis of a dense row-major tensor.
+SymbolicShape row_major_strides(const SymbolicShape& shape);
+/// Product of the sizes of axes first ... last - 1.
+Dim product_of_dims(const SymbolicShape& shape, size_t first, size_t last);
 
 }  // namespace intarsia

@@ -107,12 +107,6 @@ Status require_rank(const ShapeContext& context, size_t input, int64_t least, in
   return fail("input {} has shape {}, want rank {} to {}", input, print_shape(*shape), least, most);
 }
 
-Dim product_of_dims(const SymbolicShape& shape, size_t first, size_t last) {
-  Dim product = 1;
-  for (size_t i = first; i < std::min(last, shape.size()); ++i) product = product * shape[i];
-  return product;
-}
-
 SymbolicShape unknown_dims(size_t rank) { return SymbolicShape(rank, Dim::unknown()); }
 
 Result<int64_t> normalize_axis(int64_t axis, size_t rank) {

@@ -35,8 +35,6 @@ Status require_same_dim(const Dim& a, const Dim& b, std::string_view what);
 /// Fails when the input's rank is known and below `least` or (unless -1) above `most`.
 Status require_rank(const ShapeContext& context, size_t input, int64_t least, int64_t most = -1);
 
-/// Product of the sizes of axes first ... last - 1.
-Dim product_of_dims(const SymbolicShape& shape, size_t first, size_t last);
 /// `rank` unknown sizes.
 SymbolicShape unknown_dims(size_t rank);
 

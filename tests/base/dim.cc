@@ -65,6 +65,19 @@ TEST(Dim, GrowthEnds) {
   EXPECT_FALSE(high.is_known());
 }
 
+TEST(Dim, OrderOfSizesFromOne) {
+  const Dim b = Dim::named("b"), s = Dim::named("s");
+  EXPECT_TRUE(provably_greater(3, 2));
+  EXPECT_FALSE(provably_greater(3, 3));
+  EXPECT_TRUE(provably_greater(b * s, s));
+  EXPECT_FALSE(provably_greater(s, b * s));
+  EXPECT_TRUE(provably_greater(b + 1, b));
+  EXPECT_FALSE(provably_greater(b, b));
+  EXPECT_FALSE(provably_greater(b, s));
+  EXPECT_FALSE(provably_greater(b, 2));
+  EXPECT_FALSE(provably_greater(Dim::unknown(), 0));
+}
+
 TEST(Dim, SymbolsAreReplaced) {
   const Dim size = floor_div(Dim::named("h") + 1, 2) * Dim::named("w");
   EXPECT_EQ(size.symbols(), (std::set<std::string>{"h", "w"}));

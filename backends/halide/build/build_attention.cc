@@ -41,7 +41,7 @@ class AttentionBuilder {
     schedule_scores();
     schedule_rows();
     parallelize();
-    return b_.finish(out_, b_.kernel().output);
+    return b_.finish(out_, b_.output());
   }
 
  private:

@@ -134,7 +134,7 @@ class ContractionBuilder {
   /// Of the second matrix, along its last axis (0) or the one before (1).
   int64_t matrix_stride(size_t axis_from_end) const {
     for (size_t i = 0; i < b_.body().inputs.size(); ++i) {
-      const Shape& strides = b_.kernel().inputs[i].strides;
+      const Shape& strides = b_.input(i).strides;
       if (b_.body().inputs[i] == node_.inputs[1]) return strides[strides.size() - 1 - axis_from_end];
     }
     return 0;
@@ -176,11 +176,11 @@ class ContractionBuilder {
     return b_.finish(p.out, seen_argument());
   }
 
-  Argument seen_argument() const {
-    const Argument& from = b_.kernel().output;
+  FixedArgument seen_argument() const {
+    const FixedArgument& from = b_.output();
     const ContractionParts& p = parts_;
     size_t rank = from.shape.size(), channel = conv_ ? 1 : rank - 1;
-    Argument to{from.dtype, {}, {}};
+    FixedArgument to{from.dtype, {}, {}};
     auto push = [&](int64_t size, int64_t stride) { to.shape.push_back(size), to.strides.push_back(stride); };
     for (size_t i = 0; i < p.batch.size(); ++i) push(from.shape[i], from.strides[i]);
     int64_t step = from.strides[channel];

@@ -104,7 +104,7 @@ BuiltKernel build_depthwise(KernelBuilder& b) {
   d.out = Func("out");
   d.out(d.vars) = stored(b.result_at(to_exprs(d.vars), d.acc(to_exprs(index))));
   schedule(b, d, shape, element_count(kernel));
-  return b.finish(d.out, b.kernel().output);
+  return b.finish(d.out, b.output());
 }
 
 }  // namespace intarsia::halide

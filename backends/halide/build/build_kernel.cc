@@ -6,7 +6,7 @@
 namespace intarsia::halide {
 namespace {
 
-void set_dims(Halide::OutputImageParam param, const Argument& argument) {
+void set_dims(Halide::OutputImageParam param, const FixedArgument& argument) {
   for (size_t i = 0; i < argument.shape.size(); ++i)
     param.dim(static_cast<int>(i))
         .set_bounds(0, static_cast<int>(argument.shape[i]))
@@ -101,9 +101,13 @@ int vector_factor(int64_t extent, int lanes) {
   return factor;
 }
 
-KernelBuilder::KernelBuilder(const Kernel& kernel) : kernel_(kernel), operands_(kernel.body.values.size()) {
+KernelBuilder::KernelBuilder(const Kernel& kernel)
+    : kernel_(kernel),
+      inputs_(kernel.inputs.begin(), kernel.inputs.end()),
+      output_(kernel.output),
+      operands_(kernel.body.values.size()) {
   for (size_t i = 0; i < kernel.inputs.size(); ++i) {
-    const Argument& argument = kernel.inputs[i];
+    const FixedArgument& argument = inputs_[i];
     Halide::ImageParam param(storage_type(argument.dtype), static_cast<int>(argument.shape.size()),
                              fmt::format("v{}", i));
     set_dims(param, argument);
@@ -180,7 +184,7 @@ Expr KernelBuilder::matrix_at(ValueId value, const Exprs& at) {
   return from.at(used);
 }
 
-BuiltKernel KernelBuilder::finish(Func output, Argument argument) {
+BuiltKernel KernelBuilder::finish(Func output, FixedArgument argument) {
   set_dims(output.output_buffer(), argument);
   BuiltKernel built{output, {}, std::move(argument)};
   built.arguments.assign(params_.begin(), params_.end());

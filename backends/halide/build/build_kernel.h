@@ -22,7 +22,7 @@ using Exprs = std::vector<Expr>;
 struct BuiltKernel {
   Func output;
   std::vector<Halide::Argument> arguments;
-  Argument output_argument;
+  FixedArgument output_argument;
 };
 
 /// Element of a tensor at an index with one expression per axis.
@@ -38,6 +38,8 @@ class KernelBuilder {
 
   const Kernel& kernel() const { return kernel_; }
   const Isa& isa() const { return kernel_.isa; }
+  const FixedArgument& input(size_t i) const { return inputs_[i]; }
+  const FixedArgument& output() const { return output_; }
   const Graph& body() const { return kernel_.body; }
   const Node& anchor() const { return kernel_.body.node(kernel_.anchor); }
   Shape shape(ValueId value) const { return *kernel_.body.value(value).type.fixed_shape(); }
@@ -58,13 +60,15 @@ class KernelBuilder {
 
   /// Finishes the pipeline: `output` computes the result as the buffer stores it (see `stored`), over
   /// `argument`.
-  BuiltKernel finish(Func output, Argument argument);
+  BuiltKernel finish(Func output, FixedArgument argument);
 
  private:
   /// The prologue of a contraction, elementwise nodes before it, is computed where the contraction reads it.
   void compute_prologue();
 
   const Kernel& kernel_;
+  std::vector<FixedArgument> inputs_;
+  FixedArgument output_;
   std::vector<Operand> operands_;  // of the body's values
   std::vector<Halide::ImageParam> params_;
 };

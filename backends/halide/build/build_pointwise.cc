@@ -7,8 +7,8 @@ namespace {
 /// Below this a parallel loop costs more than it saves (elements per task).
 constexpr int64_t min_task = 8192;
 
-void schedule(Func out, const std::vector<Var>& vars, const Argument& argument, int lanes, int threads) {
-  std::vector<size_t> order = storage_order(argument.strides);
+void schedule(Func out, const std::vector<Var>& vars, const FixedArgument& argument, int lanes, int threads) {
+  std::vector<size_t> order = storage_order(to_symbolic(argument.strides));
   if (order.empty()) return;
   std::vector<Halide::VarOrRVar> inner_first;
   for (size_t i = order.size(); i-- > 0;) inner_first.push_back(vars[order[i]]);
@@ -40,7 +40,7 @@ void schedule(Func out, const std::vector<Var>& vars, const Argument& argument, 
 }  // namespace
 
 BuiltKernel build_pointwise(KernelBuilder& b) {
-  const Argument& argument = b.kernel().output;
+  const FixedArgument& argument = b.output();
   std::vector<Var> vars = make_vars(argument.shape.size(), "i");
   Exprs index = to_exprs(vars);
   Expr anchor = b.kernel().anchor == no_node ? Expr() : build_movement(b, b.anchor(), index);

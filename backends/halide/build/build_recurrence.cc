@@ -167,8 +167,8 @@ class RecurrenceBuilder {
   }
 
   /// The axis of units is seen as (block, lane).
-  Argument seen_argument() const {
-    Argument seen = b_.kernel().output;
+  FixedArgument seen_argument() const {
+    FixedArgument seen = b_.output();
     const int64_t step = seen.strides.back();
     seen.shape.back() = sizes_.blocks, seen.strides.back() = step * sizes_.lanes;
     seen.shape.push_back(sizes_.lanes), seen.strides.push_back(step);

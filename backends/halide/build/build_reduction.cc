@@ -37,7 +37,7 @@ class ReductionBuilder {
     Exprs index = to_exprs(vars_);
     out_(vars_) = stored(b_.broadcast_at(b_.body().outputs[0], index));
     schedule();
-    return b_.finish(out_, b_.kernel().output);
+    return b_.finish(out_, b_.output());
   }
 
  private:
@@ -47,7 +47,7 @@ class ReductionBuilder {
   size_t choose_lane_axis() const {
     const Argument* largest = &b_.kernel().output;
     for (const Argument& input : b_.kernel().inputs)
-      if (input.shape == full_) {
+      if (input.shape == to_symbolic(full_)) {
         largest = &input;
         break;
       }
@@ -244,10 +244,10 @@ class ReductionBuilder {
   }
 
   void schedule() {
-    const Argument& argument = b_.kernel().output;
+    const FixedArgument& argument = b_.output();
     int lanes = b_.lanes();
     bool full_output = argument.shape == full_;
-    std::vector<size_t> order = storage_order(argument.strides);
+    std::vector<size_t> order = storage_order(b_.kernel().output.strides);
     std::vector<VarOrRVar> loops;
     std::vector<Var> outer;
     Var lane = vars_[lane_axis_], lane_outer("lo"), lane_inner("li");

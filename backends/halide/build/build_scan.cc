@@ -5,7 +5,7 @@ namespace intarsia::halide {
 
 BuiltKernel build_scan(KernelBuilder& b) {
   const Node& node = b.anchor();
-  const Argument& argument = b.kernel().output;
+  const FixedArgument& argument = b.output();
   const auto [scanned, exclusive, reverse] = attributes_of<CumSumAttributes>(node);
   const auto axis = static_cast<size_t>(scanned);
   std::vector<Var> vars = make_vars(argument.shape.size(), "i");

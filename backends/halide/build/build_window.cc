@@ -57,8 +57,8 @@ Expr local_response(KernelBuilder& b, const Node& node, const Exprs& index) {
 
 void schedule(KernelBuilder& b, Func out, Func pool, const RDom& r, const std::vector<Var>& vars,
               int64_t taps) {
-  const Argument& argument = b.kernel().output;
-  std::vector<size_t> order = storage_order(argument.strides);
+  const FixedArgument& argument = b.output();
+  std::vector<size_t> order = storage_order(b.kernel().output.strides);
   size_t at = order.size() - 1;
   while (at > 0 && argument.shape[order[at]] == 1) --at;
   Var inner = vars[order[at]], io("io"), ii("ii");
@@ -93,7 +93,7 @@ BuiltKernel build_window(KernelBuilder& b) {
   if (op_of(node) == CoreOp::lrn) {
     out(vars) = stored(b.result_at(index, local_response(b, node, index)));
     schedule(b, out, pool, RDom(), vars, attributes_of<LrnAttributes>(node).size);
-    return b.finish(out, b.kernel().output);
+    return b.finish(out, b.output());
   }
   const PoolAttributes pooling = attributes_of<PoolAttributes>(node);
   std::vector<PoolAxis> axes = pool_axes(b, node);
@@ -125,7 +125,7 @@ BuiltKernel build_window(KernelBuilder& b) {
   out(vars) =
       stored(b.result_at(index, average ? pooled / Halide::cast(type, Halide::max(count, 1)) : pooled));
   schedule(b, out, pool, r, vars, taps);
-  return b.finish(out, b.kernel().output);
+  return b.finish(out, b.output());
 }
 
 }  // namespace intarsia::halide

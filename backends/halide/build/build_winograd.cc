@@ -158,8 +158,8 @@ class WinogradBuilder {
   }
 
   /// The channel axis in panels, as the kernel's index space has it.
-  Argument panel_argument() const {
-    const Argument& from = b_.kernel().output;
+  FixedArgument panel_argument() const {
+    const FixedArgument& from = b_.output();
     const int64_t panel = tile_.panel, step = from.strides[1];
     return {from.dtype,
             {from.shape[0], from.shape[1] / panel, from.shape[2], from.shape[3], panel},

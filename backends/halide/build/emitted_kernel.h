@@ -14,20 +14,20 @@ namespace intarsia::halide {
 struct EmittedKernel {
   std::string symbol;        // with the _argv at its end
   std::string object_file;   // ELF, relocatable
-  Argument output;           // the output buffer as the code sees it
+  FixedArgument output;      // the output buffer as the code sees it
   size_t scratch_bytes = 0;  // most bytes that one task of it holds from halide_malloc at a time
   bool in_place = false;     // the output is written over the input that the kernel names
 };
 
 /// Of the inputs, then of the output as the code sees it.
-inline std::vector<ArgumentForm> argument_forms(const Kernel& kernel, const Argument& output) {
+inline std::vector<ArgumentForm> argument_forms(const Kernel& kernel, const FixedArgument& output) {
   std::vector<ArgumentForm> forms;
-  const auto add = [&](const Argument& argument) {
+  const auto add = [&](const FixedArgument& argument) {
     forms.push_back({argument.dtype,
                      {argument.shape.begin(), argument.shape.end()},
                      {argument.strides.begin(), argument.strides.end()}});
   };
-  for (const Argument& input : kernel.inputs) add(input);
+  for (const Argument& input : kernel.inputs) add(FixedArgument(input));
   add(output);
   return forms;
 }

@@ -139,8 +139,13 @@ CoreOp op_of(const Node& node);
 Form form_of(CoreOp op);
 inline Form form_of(const Node& node) { return form_of(op_of(node)); }
 
-/// Of a value in a canonical graph, where every size is a number.
-inline Shape shape_of(const Graph& graph, ValueId value) { return *graph.value(value).type.fixed_shape(); }
+/// Of a value in a canonical graph.
+inline const SymbolicShape& sizes_of(const Graph& graph, ValueId value) {
+  return *graph.value(value).type.shape;
+}
+/// The sizes that code is generated for, which are numbers.
+inline Shape fixed_sizes(const SymbolicShape& sizes) { return static_shape(sizes).value(); }
+inline Shape shape_of(const Graph& graph, ValueId value) { return fixed_sizes(sizes_of(graph, value)); }
 
 /// The number in a tensor of one element, where its dtype is bool, an integer, f32 or f64.
 std::optional<double> read_scalar(const Tensor& tensor);

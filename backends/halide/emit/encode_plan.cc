@@ -21,7 +21,7 @@ class Encoder {
       const uint32_t kernel = add_kernel(calls[c].kernel, kernels[c]);
       calls_.push_back(fbs::CreateCall(builder_, kernel, add_places(memory.places[c]),
                                        builder_.CreateString(label(calls[c], options.keep_names)),
-                                       static_cast<uint32_t>(calls[c].times), steps(calls[c])));
+                                       static_cast<uint32_t>(calls[c].times.number()), steps(calls[c])));
     }
     size_t scratch = 0;
     for (const EmittedKernel& kernel : kernels)
@@ -50,7 +50,7 @@ class Encoder {
     std::vector<int64_t> bytes;
     for (size_t i = 0; i <= call.kernel.inputs.size(); ++i) {
       const Argument& argument = i < call.kernel.inputs.size() ? call.kernel.inputs[i] : call.kernel.output;
-      bytes.push_back(call.walk(i).step * static_cast<int64_t>(dtype_bytes(argument.dtype, 1)));
+      bytes.push_back(call.walk(i).step.number() * static_cast<int64_t>(dtype_bytes(argument.dtype, 1)));
     }
     return builder_.CreateVector(bytes);
   }

@@ -110,7 +110,7 @@ void decode(const msg::NodeT& from, Graph& body) {
   body.add_node(std::move(node));
 }
 
-msg::ArgumentT encode(const Argument& argument) {
+msg::ArgumentT encode(const FixedArgument& argument) {
   msg::ArgumentT to;
   to.dtype = static_cast<uint8_t>(argument.dtype);
   to.shape = argument.shape;
@@ -118,8 +118,12 @@ msg::ArgumentT encode(const Argument& argument) {
   return to;
 }
 
-Argument decode(const msg::ArgumentT& from) {
+FixedArgument decode(const msg::ArgumentT& from) {
   return {static_cast<DType>(from.dtype), from.shape, from.strides};
+}
+
+Argument to_argument(const FixedArgument& from) {
+  return {from.dtype, to_symbolic(from.shape), to_symbolic(from.strides)};
 }
 
 // A new field breaks the bindings below: it belongs in the message.
@@ -196,8 +200,8 @@ msg::KernelT encode(const Kernel& kernel) {
   to.inputs = to_numbers(body.inputs);
   to.output = static_cast<uint32_t>(body.outputs[0]);
   to.anchor = static_cast<uint32_t>(anchor);
-  for (const Argument& input : inputs) to.arguments.push_back(to_unique(encode(input)));
-  to.arguments.push_back(to_unique(encode(output)));
+  for (const Argument& input : inputs) to.arguments.push_back(to_unique(encode(FixedArgument(input))));
+  to.arguments.push_back(to_unique(encode(FixedArgument(output))));
   to.in_place = to_number(in_place);
   to.threads = threads;
   std::visit(DetailsEncoder{to}, details);
@@ -214,7 +218,7 @@ Result<Kernel> decode(const msg::KernelT& from) {
   kernel.body.inputs = to_ids(from.inputs);
   kernel.body.outputs = {ValueId(from.output)};
   kernel.anchor = NodeId(from.anchor);
-  for (const auto& argument : from.arguments) kernel.inputs.push_back(decode(*argument));
+  for (const auto& argument : from.arguments) kernel.inputs.push_back(to_argument(decode(*argument)));
   kernel.output = std::move(kernel.inputs.back());
   kernel.inputs.pop_back();
   kernel.in_place = to_place(from.in_place);

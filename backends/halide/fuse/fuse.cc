@@ -31,11 +31,11 @@ class Fuser {
   }
 
  private:
-  Shape shape(ValueId id) const { return shape_of(graph_, id); }
+  const SymbolicShape& shape(ValueId id) const { return sizes_of(graph_, id); }
 
   /// A reduction that joins the reductions of a group: same input sizes, same axes.
   struct Reduction {
-    Shape full, reduced;
+    SymbolicShape full, reduced;
     std::vector<int64_t> axes;
   };
 
@@ -87,7 +87,7 @@ class Fuser {
 
   /// May this node be computed inside the group, whose output so far has the sizes of `tail`?
   bool fits(const Node& node, ValueId tail, const Group& group, std::optional<Reduction>& reduction) const {
-    Shape out = shape(node.outputs[0]);
+    const SymbolicShape& out = shape(node.outputs[0]);
     if (form_of(node) == Form::elementwise)
       return reduction ? out == reduction->full || out == reduction->reduced : out == shape(tail);
     if (group.form != Form::elementwise && group.form != Form::reduction) return false;

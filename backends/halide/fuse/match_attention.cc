@@ -19,7 +19,7 @@ class Matcher {
     AttentionNodes found{};
     found.scores = scores;
     ValueId value = output(scores);
-    const Shape full = shape(value);
+    const SymbolicShape& full = shape(value);
     if (op_of(graph_.node(scores)) != CoreOp::matmul || !is_f32(value)) return {};
     for (std::optional<NodeId> next = only_reader(value); next; next = only_reader(value)) {
       const Node& node = graph_.node(*next);
@@ -34,7 +34,7 @@ class Matcher {
 
  private:
   ValueId output(NodeId node) const { return graph_.node(node).outputs[0]; }
-  Shape shape(ValueId value) const { return shape_of(graph_, value); }
+  const SymbolicShape& shape(ValueId value) const { return sizes_of(graph_, value); }
   bool is_f32(ValueId value) const { return graph_.value(value).type.dtype == DType::f32; }
   bool is_inside(ValueId value) const {
     return std::ranges::find(graph_.outputs, value) == graph_.outputs.end();
@@ -70,7 +70,7 @@ class Matcher {
     if (!product) return false;
     const Node& node = graph_.node(*product);
     found.product = *product;
-    const Shape from = shape(probabilities), to = shape(output(*product));
+    const SymbolicShape &from = shape(probabilities), &to = shape(output(*product));
     if (!std::equal(from.begin(), from.end() - 1, to.begin(), to.end() - 1)) return false;
     return op_of(node) == CoreOp::matmul && node.inputs[0] == probabilities &&
            node.inputs[1] != probabilities;

@@ -23,17 +23,17 @@ Order channels_last(size_t rank) {
   return order;
 }
 
-Shape dense_strides(const Shape& shape, const Order& order) {
-  Shape strides(shape.size());
-  int64_t next = 1;
-  for (size_t i = order.size(); i-- > 0; next *= shape[order[i]]) strides[order[i]] = next;
+SymbolicShape dense_strides(const SymbolicShape& shape, const Order& order) {
+  SymbolicShape strides(shape.size());
+  Dim next = 1;
+  for (size_t i = order.size(); i-- > 0; next = next * shape[order[i]]) strides[order[i]] = next;
   return strides;
 }
 
 /// Storage of a view node's output, or nothing when its elements must move.
 std::optional<Storage> view_storage(const Graph& graph, const Node& node, const Storage& in) {
-  Shape from = shape_of(graph, node.inputs[0]), to = shape_of(graph, node.outputs[0]);
-  Storage out{in.root, in.offset, Shape(to.size())};
+  const SymbolicShape &from = sizes_of(graph, node.inputs[0]), &to = sizes_of(graph, node.outputs[0]);
+  Storage out{in.root, in.offset, SymbolicShape(to.size())};
   if (op_of(node) == CoreOp::transpose) {
     const std::vector<int64_t> perm = attributes_of<TransposeAttributes>(node).perm;
     for (size_t i = 0; i < to.size(); ++i) out.strides[i] = in.strides[static_cast<size_t>(perm[i])];
@@ -43,16 +43,17 @@ std::optional<Storage> view_storage(const Graph& graph, const Node& node, const 
     const auto [starts, steps] = attributes_of<SliceAttributes>(node);
     for (size_t i = 0; i < to.size(); ++i) {
       if (steps[i] < 0) return std::nullopt;
-      out.strides[i] = in.strides[i] * (to[i] > 1 ? steps[i] : 1);
-      out.offset += starts[i] * in.strides[i];
+      out.strides[i] = to[i] == 1 || to[i] == 0 ? in.strides[i] : in.strides[i] * steps[i];
+      out.offset = out.offset + in.strides[i] * starts[i];
     }
     return out;
   }
   if (op_of(node) == CoreOp::expand) {
-    for (size_t i = 0; i < to.size(); ++i) out.strides[i] = from[i] == to[i] ? in.strides[i] : 0;
+    for (size_t i = 0; i < to.size(); ++i)
+      out.strides[i] = provably_equal(from[i], to[i]) ? in.strides[i] : 0;
     return out;
   }
-  std::optional<Shape> strides = reshape_strides(from, in.strides, to);
+  std::optional<SymbolicShape> strides = reshape_strides(from, in.strides, to);
   if (!strides) return std::nullopt;
   out.strides = *strides;
   return out;
@@ -87,16 +88,19 @@ std::vector<Order> wanted_orders(const Graph& graph) {
 /// contraction or window.
 ValueId leading_input(const Graph& graph, const Node& node) {
   size_t rank = graph.value(node.outputs[0]).type.shape->size();
-  int64_t best = -1;
+  Dim most = 0;
+  bool most_from_contraction = false;
   ValueId leader = no_value;
   for (ValueId input : node.inputs) {
     if (input == no_value || graph.value(input).constant || graph.value(input).type.shape->size() != rank)
       continue;
     NodeId producer = graph.value(input).producer;
     Form form = producer == no_node ? Form::movement : form_of(graph.node(producer));
-    int64_t score =
-        element_count(shape_of(graph, input)) * 2 + (form == Form::contraction || form == Form::window);
-    if (score > best) best = score, leader = input;
+    const Dim elements = product_of_dims(sizes_of(graph, input), 0, rank);
+    const bool from_contraction = form == Form::contraction || form == Form::window;
+    const bool is_better = leader == no_value || provably_greater(elements, most) ||
+                           (elements == most && from_contraction && !most_from_contraction);
+    if (is_better) most = elements, most_from_contraction = from_contraction, leader = input;
     if (form_of(node) != Form::elementwise && form_of(node) != Form::concat) break;
   }
   return leader;
@@ -118,7 +122,7 @@ Order own_order(const Graph& graph, const Node& node, const std::vector<Storage>
 struct Claim {
   ValueId concat = no_value;
   size_t axis = 0;
-  int64_t start = 0;
+  Dim start = 0;
 };
 
 /// Gives every input of a concat a producer that can write into the concat's output: a Copy if there is
@@ -160,10 +164,10 @@ std::vector<Claim> find_claims(const Graph& graph) {
   for (const Node& node : graph.nodes) {
     if (op_of(node) != CoreOp::concat) continue;
     auto axis = static_cast<size_t>(attributes_of<AxisAttributes>(node).axis);
-    int64_t start = 0;
+    Dim start = 0;
     for (ValueId input : node.inputs) {
       claims[index(input)] = {node.outputs[0], axis, start};
-      start += shape_of(graph, input)[axis];
+      start = start + sizes_of(graph, input)[axis];
     }
   }
   return claims;
@@ -190,9 +194,9 @@ class ChannelCopies {
   /// Are there vectors of channels, and pixels that lie between their elements?
   bool are_channels_apart(ValueId value) const {
     constexpr int64_t min_channels = 8;
-    const Shape shape = shape_of(graph_, value);
-    return shape.size() >= 3 && shape[1] >= min_channels && layouts_.storage[index(value)].strides[1] != 1 &&
-           element_count(shape) > shape[0] * shape[1];
+    const SymbolicShape& shape = sizes_of(graph_, value);
+    return shape.size() >= 3 && !provably_greater(min_channels, shape[1]) &&
+           layouts_.storage[index(value)].strides[1] != 1 && product_of_dims(shape, 2, shape.size()) != 1;
   }
 
   /// Is it computed by a convolution or window, in vectors of channels?
@@ -270,7 +274,7 @@ class LayoutChooser {
     layouts_.is_view.assign(graph.nodes.size(), false);
     for (size_t v = 0; v < graph.values.size(); ++v)
       if (graph.values[v].producer == no_node)
-        layouts_.storage[v] = {ValueId(v), 0, row_major_strides(shape_of(graph, ValueId(v)))};
+        layouts_.storage[v] = {ValueId(v), 0, row_major_strides(sizes_of(graph, ValueId(v)))};
     for (size_t n = 0; n < graph.nodes.size(); ++n) place(n);
   }
 
@@ -293,9 +297,9 @@ class LayoutChooser {
   Storage own_storage(ValueId value) const {
     const Claim& claim = claims_[index(value)];
     if (claim.concat == no_value)
-      return {value, 0, dense_strides(shape_of(layouts_.graph, value), orders_[index(value)])};
+      return {value, 0, dense_strides(sizes_of(layouts_.graph, value), orders_[index(value)])};
     Storage storage = own_storage(claim.concat);
-    storage.offset += claim.start * storage.strides[claim.axis];
+    storage.offset = storage.offset + storage.strides[claim.axis] * claim.start;
     return storage;
   }
 
@@ -306,17 +310,22 @@ class LayoutChooser {
 
 }  // namespace
 
-std::vector<size_t> storage_order(const Shape& strides) {
-  Order order = identity_order(strides.size());
-  std::ranges::stable_sort(order, [&](size_t a, size_t b) { return strides[a] > strides[b]; });
+std::vector<size_t> storage_order(const SymbolicShape& strides) {
+  Order order;
+  for (size_t axis = 0; axis < strides.size(); ++axis) {
+    size_t at = order.size();
+    while (at > 0 && provably_greater(strides[axis], strides[order[at - 1]])) --at;
+    order.insert(order.begin() + static_cast<std::ptrdiff_t>(at), axis);
+  }
   return order;
 }
 
-std::optional<Shape> reshape_strides(const Shape& from, const Shape& strides, const Shape& to) {
-  Shape sizes, steps;
+std::optional<SymbolicShape> reshape_strides(const SymbolicShape& from, const SymbolicShape& strides,
+                                             const SymbolicShape& to) {
+  SymbolicShape sizes, steps;
   for (size_t i = 0; i < from.size(); ++i)
     if (from[i] != 1) sizes.push_back(from[i]), steps.push_back(strides[i]);
-  Shape result(to.size(), 0);
+  SymbolicShape result(to.size(), 0);
   size_t begin = 0;
   for (size_t i = 0; i < to.size();) {
     if (to[i] == 1) {
@@ -325,19 +334,19 @@ std::optional<Shape> reshape_strides(const Shape& from, const Shape& strides, co
     }
     // The smallest groups of axes on both sides with the same number of elements.
     size_t end = begin, last = i;
-    int64_t old_count = 1, new_count = 1;
+    Dim old_count = 1, new_count = 1;
     do {
-      if (old_count <= new_count && end < sizes.size())
-        old_count *= sizes[end++];
+      if (!provably_greater(old_count, new_count) && end < sizes.size())
+        old_count = old_count * sizes[end++];
       else if (last < to.size())
-        new_count *= to[last++];
+        new_count = new_count * to[last++];
       else
         return std::nullopt;
-    } while (old_count != new_count || new_count == 1);
+    } while (!provably_equal(old_count, new_count) || new_count == 1);
     for (size_t k = begin; k + 1 < end; ++k)
-      if (steps[k] != steps[k + 1] * sizes[k + 1]) return std::nullopt;
-    int64_t step = steps[end - 1];
-    for (size_t k = last; k-- > i; step *= to[k]) result[k] = step;
+      if (!provably_equal(steps[k], steps[k + 1] * sizes[k + 1])) return std::nullopt;
+    Dim step = steps[end - 1];
+    for (size_t k = last; k-- > i; step = step * to[k]) result[k] = step;
     begin = end, i = last;
   }
   return result;
@@ -354,8 +363,8 @@ std::string print_layouts(const Layouts& layouts) {
     const Node& node = layouts.graph.nodes[n];
     const Value& out = layouts.graph.value(node.outputs[0]);
     const Storage& storage = layouts.storage[index(node.outputs[0])];
-    text += fmt::format("%{} = {} {} strides [{}] at {} of %{}{}\n", out.name, node.op, print_type(out.type),
-                        fmt::join(storage.strides, ","), storage.offset,
+    text += fmt::format("%{} = {} {} strides {} at {} of %{}{}\n", out.name, node.op, print_type(out.type),
+                        print_shape(storage.strides), storage.offset.print(std::identity()),
                         layouts.graph.value(storage.root).name, layouts.is_view[n] ? " (view)" : "");
   }
   return text;

@@ -16,8 +16,8 @@ namespace intarsia::halide {
 /// elements).
 struct Storage {
   ValueId root = no_value;
-  int64_t offset = 0;
-  Shape strides;
+  Dim offset = 0;
+  SymbolicShape strides;
 };
 
 struct Layouts {
@@ -29,10 +29,11 @@ struct Layouts {
 Layouts choose_layouts(const Graph& graph);
 
 /// Strides of the same elements seen with other sizes, or nothing if no strides can express it.
-std::optional<Shape> reshape_strides(const Shape& from, const Shape& strides, const Shape& to);
+std::optional<SymbolicShape> reshape_strides(const SymbolicShape& from, const SymbolicShape& strides,
+                                             const SymbolicShape& to);
 
-/// Axes from the outermost to the innermost one in memory.
-std::vector<size_t> storage_order(const Shape& strides);
+/// Axes from the outermost to the innermost one in memory; axes whose order is not known stay in theirs.
+std::vector<size_t> storage_order(const SymbolicShape& strides);
 
 std::string print_layouts(const Layouts& layouts);
 

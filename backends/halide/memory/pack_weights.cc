@@ -32,16 +32,17 @@ template <typename T>
 void pack_as(const Tensor& tensor, const Storage& storage, const Shape& shape, const Node& node,
              Tensor& out) {
   const Shape& packed = out.shape();
-  const T* from = static_cast<const T*>(tensor.data()) + storage.offset;
+  const T* from = static_cast<const T*>(tensor.data()) + storage.offset.number();
   Packer<T> packer{from, {}, static_cast<T*>(out.data()), packed[1], packed.back(), 0};
+  const Shape strides = fixed_sizes(storage.strides);
   if (op_of(node) == CoreOp::matmul) {
     size_t rank = shape.size();
-    packer.strides = {storage.strides[rank - 1], storage.strides[rank - 2]};
+    packer.strides = {strides[rank - 1], strides[rank - 2]};
     packer.channels = shape[rank - 1];
     packer.pack({}, 0, packed[2]);
     return;
   }
-  packer.strides = storage.strides;
+  packer.strides = strides;
   packer.channels = shape[0] / packed[0];
   for (int64_t g = 0; g < packed[0]; ++g) packer.pack(Shape(shape.begin() + 2, shape.end()), g, shape[1]);
 }
@@ -49,14 +50,14 @@ void pack_as(const Tensor& tensor, const Storage& storage, const Shape& shape, c
 /// The elements that `storage` refers to, one after the other.
 Tensor gather_dense(const Tensor& tensor, const Storage& storage, const Shape& shape) {
   Tensor dense(DType::f32, shape);
-  const float* from = static_cast<const float*>(tensor.data()) + storage.offset;
+  const float* from = static_cast<const float*>(tensor.data()) + storage.offset.number();
   std::span<float> to = dense.as<float>();
-  const Shape strides = row_major_strides(shape);
+  const Shape strides = row_major_strides(shape), from_strides = fixed_sizes(storage.strides);
   for (size_t i = 0; i < to.size(); ++i) {
     int64_t offset = 0;
     auto rest = static_cast<int64_t>(i);
     for (size_t axis = 0; axis < shape.size(); rest %= strides[axis], ++axis)
-      offset += rest / strides[axis] * storage.strides[axis];
+      offset += rest / strides[axis] * from_strides[axis];
     to[i] = from[offset];
   }
   return dense;
@@ -69,7 +70,7 @@ Tensor pack_weights(const Tensor& tensor, const Storage& storage, const Shape& s
   Tensor out(tensor.dtype(), packed);
   if (is_winograd(algorithm)) {
     const Tensor transformed = winograd_weights(gather_dense(tensor, storage, shape), winograd_of(algorithm));
-    const Storage dense{storage.root, 0, row_major_strides(transformed.shape())};
+    const Storage dense{storage.root, 0, to_symbolic(row_major_strides(transformed.shape()))};
     pack_as<float>(transformed, dense, transformed.shape(), node, out);
     return out;
   }

@@ -63,13 +63,14 @@ class Planner {
 
   Place place(ValueId value) const {
     Place place = fixed_.at(root(value));
-    place.offset += static_cast<uint64_t>(layouts_.storage[index(value)].offset) * element_bytes(value);
+    place.offset +=
+        static_cast<uint64_t>(layouts_.storage[index(value)].offset.number()) * element_bytes(value);
     return place;
   }
 
   /// Where an argument of a repeated call is the first time.
   Place walked(Place place, const Call& call, size_t argument, ValueId value) const {
-    place.offset += static_cast<uint64_t>(call.walk(argument).start) * element_bytes(value);
+    place.offset += static_cast<uint64_t>(call.walk(argument).start.number()) * element_bytes(value);
     return place;
   }
 
@@ -85,13 +86,14 @@ class Planner {
       auto [at, made] = packed_.try_emplace(key, plan_.constants.size());
       if (made)
         plan_.constants.push_back(pack_weights(*constant, storage, *graph_.value(value).type.fixed_shape(),
-                                               kernel.body.node(kernel.anchor), kernel.inputs[i].shape,
-                                               algorithm));
+                                               kernel.body.node(kernel.anchor),
+                                               fixed_sizes(kernel.inputs[i].shape), algorithm));
       return {Where::constant, at->second, 0};
     }
     auto [at, made] = constants_.try_emplace(root(value), plan_.constants.size());
     if (made) plan_.constants.push_back(*constant);
-    return {Where::constant, at->second, static_cast<uint64_t>(storage.offset) * element_bytes(value)};
+    return {Where::constant, at->second,
+            static_cast<uint64_t>(storage.offset.number()) * element_bytes(value)};
   }
 
   const Layouts& layouts_;

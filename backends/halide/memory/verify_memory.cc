@@ -116,9 +116,9 @@ class Verifier {
     for (size_t i = 0; i <= call.inputs.size(); ++i) {
       const bool is_output = i == call.inputs.size();
       const ValueId value = is_output ? call.output : call.inputs[i];
-      const Argument& argument = is_output ? call.kernel.output : call.kernel.inputs[i];
-      const int64_t first = layouts_.storage[index(value)].offset + call.walk(i).start,
-                    last = first + call.walk(i).step * (call.times - 1);
+      const FixedArgument argument(is_output ? call.kernel.output : call.kernel.inputs[i]);
+      const Dim start = layouts_.storage[index(value)].offset + call.walk(i).start;
+      const int64_t first = start.number(), last = (start + call.walk(i).step * (call.times - 1)).number();
       int64_t reach = 1;
       for (size_t axis = 0; axis < argument.shape.size(); ++axis)
         reach += (argument.shape[axis] - 1) * argument.strides[axis];
@@ -131,9 +131,9 @@ class Verifier {
   }
 
   /// Of the value's whole root, from the value's offset in it.
-  std::pair<uint64_t, uint64_t> range_of(ValueId value, const Place& place, Walk walk) const {
+  std::pair<uint64_t, uint64_t> range_of(ValueId value, const Place& place, const Walk& walk) const {
     const ValueType& type = layouts_.graph.value(root_of(value)).type;
-    const auto offset = static_cast<size_t>(layouts_.storage[index(value)].offset + walk.start);
+    const auto offset = static_cast<size_t>((layouts_.storage[index(value)].offset + walk.start).number());
     const uint64_t begin = place.offset - dtype_bytes(type.dtype, offset);
     return {begin, begin + dtype_bytes(type.dtype, static_cast<size_t>(element_count(*type.fixed_shape())))};
   }

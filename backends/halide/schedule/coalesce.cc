@@ -24,19 +24,19 @@ bool can_merge(const Argument& argument, size_t outer, size_t inner, const Argum
   bool spans_outer = argument.shape[outer] != 1, spans_inner = argument.shape[inner] != 1;
   if (!spans_outer && !spans_inner) return true;
   return spans_outer && spans_inner &&
-         argument.strides[outer] == argument.strides[inner] * argument.shape[inner];
+         provably_equal(argument.strides[outer], argument.strides[inner] * argument.shape[inner]);
 }
 
 /// The merged axis is at `inner`; `outer` remains with size 1.
 void merge(Argument& argument, size_t outer, size_t inner) {
   if (argument.shape[inner] == 1) argument.strides[inner] = argument.strides[outer];
-  argument.shape[inner] *= argument.shape[outer];
+  argument.shape[inner] = argument.shape[inner] * argument.shape[outer];
   argument.shape[outer] = 1;
   if (argument.shape[inner] == 1) argument.strides[inner] = 0;
 }
 
 void drop_ones(Argument& argument, const std::vector<bool>& keep) {
-  Shape shape, strides;
+  SymbolicShape shape, strides;
   for (size_t i = 0; i < keep.size(); ++i)
     if (keep[i]) shape.push_back(argument.shape[i]), strides.push_back(argument.strides[i]);
   argument.shape = shape, argument.strides = strides;
@@ -44,7 +44,7 @@ void drop_ones(Argument& argument, const std::vector<bool>& keep) {
 
 void set_shapes(Kernel& kernel) {
   for (size_t i = 0; i < kernel.inputs.size(); ++i)
-    kernel.body.value(kernel.body.inputs[i]).type.shape = to_symbolic(kernel.inputs[i].shape);
+    kernel.body.value(kernel.body.inputs[i]).type.shape = kernel.inputs[i].shape;
 }
 
 void coalesce_elementwise(Kernel& kernel) {
@@ -69,7 +69,7 @@ void coalesce_elementwise(Kernel& kernel) {
   for (Argument* argument : all) drop_ones(*argument, keep);
   set_shapes(kernel);
   for (const Node& node : kernel.body.nodes)
-    kernel.body.value(node.outputs[0]).type.shape = to_symbolic(kernel.output.shape);
+    kernel.body.value(node.outputs[0]).type.shape = kernel.output.shape;
 }
 
 /// A convolution of single pixels.
@@ -82,9 +82,7 @@ bool is_pointwise(const Node& node, const Shape& weights) {
 void coalesce_pointwise(Kernel& kernel) {
   const Node& node = kernel.body.node(kernel.anchor);
   size_t rank = kernel.output.shape.size();
-  if (op_of(node) != CoreOp::conv ||
-      !is_pointwise(node, *kernel.body.value(node.inputs[1]).type.fixed_shape()))
-    return;
+  if (op_of(node) != CoreOp::conv || !is_pointwise(node, shape_of(kernel.body, node.inputs[1]))) return;
   std::vector<Argument*> all{&kernel.output};
   for (size_t i = 0; i < kernel.inputs.size(); ++i)
     if (kernel.body.inputs[i] != node.inputs[1]) all.push_back(&kernel.inputs[i]);
@@ -95,11 +93,11 @@ void coalesce_pointwise(Kernel& kernel) {
     for (Argument* argument : all) merge(*argument, outer, rank - 1);
   }
   set_shapes(kernel);
-  Shape shape = kernel.output.shape;
-  shape[1] = (*kernel.body.value(node.inputs[0]).type.fixed_shape())[1];
+  SymbolicShape shape = kernel.output.shape;
+  shape[1] = sizes_of(kernel.body, node.inputs[0])[1];
   for (size_t n = 0; n < kernel.body.nodes.size(); ++n) {
     if (NodeId(n) == kernel.anchor) shape = kernel.output.shape;
-    kernel.body.value(kernel.body.nodes[n].outputs[0]).type.shape = to_symbolic(shape);
+    kernel.body.value(kernel.body.nodes[n].outputs[0]).type.shape = shape;
   }
 }
 

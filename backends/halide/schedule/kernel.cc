@@ -35,7 +35,7 @@ class Maker {
 
  private:
   Argument argument(ValueId id) const {
-    return {graph_.value(id).type.dtype, shape_of(graph_, id), layouts_.storage[index(id)].strides};
+    return {graph_.value(id).type.dtype, sizes_of(graph_, id), layouts_.storage[index(id)].strides};
   }
 
   /// The body has the group's nodes in their order.
@@ -109,7 +109,7 @@ std::string attribute_text(const AttributeValue& value) {
 
 std::string argument_text(const Argument& argument) {
   const auto& [dtype, shape, strides] = argument;
-  return fmt::format("{}[{}]:[{}]", dtype_name(dtype), fmt::join(shape, ","), fmt::join(strides, ","));
+  return fmt::format("{}{}:{}", dtype_name(dtype), print_shape(shape), print_shape(strides));
 }
 
 /// Its bits, and the number for people.
@@ -191,7 +191,7 @@ std::string print_calls(const Layouts& layouts, const std::vector<Call>& calls) 
   for (const Call& call : calls) {
     text += fmt::format("%{} ({}) = kernel of", layouts.graph.value(call.output).name, call.source);
     for (ValueId input : call.inputs) text += fmt::format(" %{}", layouts.graph.value(input).name);
-    text += call.times > 1 ? fmt::format(", {} times\n", call.times) : "\n";
+    text += call.times == 1 ? "\n" : fmt::format(", {} times\n", call.times.print(std::identity()));
     text += call.kernel.text() + "\n";
   }
   return text;

@@ -44,8 +44,19 @@ using KernelDetails = std::variant<std::monostate, ContractionDetails, Recurrenc
 /// address.
 struct Argument {
   DType dtype = DType::undefined;
-  Shape shape, strides;
+  SymbolicShape shape, strides;
   bool operator==(const Argument&) const = default;
+};
+
+/// An argument of code that is generated for sizes that are numbers.
+struct FixedArgument {
+  DType dtype = DType::undefined;
+  Shape shape, strides;
+  FixedArgument() = default;
+  explicit FixedArgument(const Argument& argument)
+      : dtype(argument.dtype), shape(fixed_sizes(argument.shape)), strides(fixed_sizes(argument.strides)) {}
+  FixedArgument(DType dtype, Shape shape, Shape strides)
+      : dtype(dtype), shape(std::move(shape)), strides(std::move(strides)) {}
 };
 
 struct Kernel {
@@ -80,8 +91,8 @@ struct Kernel {
 
 /// The offset of an argument in its value while a call repeats its kernel, in elements.
 struct Walk {
-  int64_t start = 0;  // the first time
-  int64_t step = 0;   // from each time to the next; may be negative
+  Dim start = 0;  // the first time
+  Dim step = 0;   // from each time to the next; may be negative
 };
 
 /// A kernel and the region's values that it runs on.
@@ -95,7 +106,7 @@ struct Call {
   /// Other ways to compute it, in order of preference, in case code for the kernel is too expensive to
   /// generate.
   std::vector<Kernel> alternatives = {};
-  int64_t times = 1;
+  Dim times = 1;
   /// Of the inputs, then of the output; none if every argument is its whole value.
   std::vector<Walk> walks = {};
 

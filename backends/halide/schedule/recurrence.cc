@@ -37,7 +37,7 @@ std::vector<int64_t> panel_widths(const RecurrenceSizes& s, int64_t lanes) {
 
 /// An argument of one step: no time axis.
 Argument step_argument(const Layouts& layouts, ValueId value, bool over_time) {
-  Argument argument{layouts.graph.value(value).type.dtype, shape_of(layouts.graph, value),
+  Argument argument{layouts.graph.value(value).type.dtype, sizes_of(layouts.graph, value),
                     layouts.storage[index(value)].strides};
   if (over_time)
     argument.shape.erase(argument.shape.begin()), argument.strides.erase(argument.strides.begin());
@@ -55,11 +55,11 @@ Kernel make_step(const Node& node, const std::vector<Argument>& inputs, const Ar
   attributes.reverse = false;  // the walks have the direction
   Node step = make_node("n0", op_of(node), {}, {}, attributes);
   for (const Argument& input : inputs) {
-    step.inputs.push_back(kernel.body.add_value(fmt::format("v{}", step.inputs.size()),
-                                                {input.dtype, to_symbolic(input.shape)}));
+    step.inputs.push_back(
+        kernel.body.add_value(fmt::format("v{}", step.inputs.size()), {input.dtype, input.shape}));
     kernel.body.inputs.push_back(step.inputs.back());
   }
-  step.outputs = {kernel.body.add_value("t0", {output.dtype, to_symbolic(output.shape)})};
+  step.outputs = {kernel.body.add_value("t0", {output.dtype, output.shape})};
   kernel.body.outputs = step.outputs;
   kernel.anchor = kernel.body.add_node(std::move(step));
   return kernel;
@@ -105,13 +105,13 @@ std::vector<ContractionTile> recurrence_tiles(const Graph& body, const Node& ste
 
 std::vector<Call> make_recurrence(const Layouts& layouts, const Node& node, int threads) {
   const ValueId x = node.inputs[recurrent_x], states = node.outputs[0];
-  const int64_t steps = shape_of(layouts.graph, states)[0];
+  const Dim steps = sizes_of(layouts.graph, states)[0];
   const bool reverse = attributes_of<RecurrenceAttributes>(node).reverse;
-  const int64_t first = reverse ? steps - 1 : 0, next = reverse ? -1 : 1;
-  const int64_t x_stride = layouts.storage[index(x)].strides[0],
-                state_stride = layouts.storage[index(states)].strides[0];
+  const Dim first = reverse ? steps - 1 : 0, next = reverse ? -1 : 1;
+  const Dim x_stride = layouts.storage[index(x)].strides[0],
+            state_stride = layouts.storage[index(states)].strides[0];
 
-  auto call_from = [&](ValueId before, Walk before_walk, int64_t start, int64_t times) {
+  auto call_from = [&](ValueId before, Walk before_walk, Dim start, Dim times) {
     Call call;
     call.source = node.name;
     call.inputs = node.inputs;
@@ -130,7 +130,7 @@ std::vector<Call> make_recurrence(const Layouts& layouts, const Node& node, int 
     return call;
   };
   std::vector<Call> calls{call_from(node.inputs[recurrent_before], {}, first, 1)};
-  if (steps > 1)
+  if (steps != 1)
     calls.push_back(call_from(states, {first * state_stride, next * state_stride}, first + next, steps - 1));
   return calls;
 }

@@ -42,9 +42,9 @@ Kernel with_schedule(Kernel kernel, const ContractionSchedule& schedule) {
     packed.insert(packed.end(), sizes.kernel.begin(), sizes.kernel.end());
   packed.insert(packed.end(), {sizes.depth, packing.panel});
   Argument& weights = kernel.inputs[*weights_input];
-  weights.shape = packed;
-  weights.strides = row_major_strides(packed);
-  kernel.body.value(kernel.body.inputs[*weights_input]).type.shape = to_symbolic(packed);
+  weights.shape = to_symbolic(packed);
+  weights.strides = row_major_strides(weights.shape);
+  kernel.body.value(kernel.body.inputs[*weights_input]).type.shape = weights.shape;
   return kernel;
 }
 

@@ -19,7 +19,7 @@ constexpr size_t batch_bytes = size_t{512} << 20;
 /// Steps of a recurrence that are timed together.
 constexpr int64_t timed_steps = 16;
 
-size_t bytes_of(const Argument& argument) {
+size_t bytes_of(const FixedArgument& argument) {
   int64_t last = 0;
   for (size_t i = 0; i < argument.shape.size(); ++i) last += (argument.shape[i] - 1) * argument.strides[i];
   return dtype_bytes(argument.dtype, static_cast<size_t>(last + 1));
@@ -40,7 +40,7 @@ class Batch {
     size_t inputs = 0;
     std::vector<ByteRange>& read = uses_.emplace_back().read;
     for (size_t i = 0; i < kernel.inputs.size(); ++i) {
-      const Argument& input = kernel.inputs[i];
+      const FixedArgument input(kernel.inputs[i]);
       if (kernel.weights() == i) {
         places.push_back({Where::constant, constant(input), 0});
       } else {
@@ -52,7 +52,7 @@ class Batch {
     places.push_back({Where::workspace, 0, 0});
     memory_.places.push_back(std::move(places));
     input_bytes_ = std::max(input_bytes_, inputs);
-    output_bytes_ = std::max(output_bytes_, rounded(bytes_of(kernel.output)));
+    output_bytes_ = std::max(output_bytes_, rounded(bytes_of(FixedArgument(kernel.output))));
   }
 
   bool is_full() const { return constant_bytes_ > batch_bytes; }
@@ -62,7 +62,7 @@ class Batch {
   Result<std::vector<int64_t>> time(const CompileOptions& options) {
     for (size_t i = 0; i < calls_.size(); ++i) {
       memory_.places[i].back().offset = input_bytes_;
-      uses_[i].written = {input_bytes_, input_bytes_ + bytes_of(calls_[i].kernel.output)};
+      uses_[i].written = {input_bytes_, input_bytes_ + bytes_of(FixedArgument(calls_[i].kernel.output))};
     }
     memory_.workspace_bytes = input_bytes_ + output_bytes_;
     CompileOptions nameless = options;
@@ -77,7 +77,7 @@ class Batch {
   /// Kernels may read up to a vector past the end.
   static size_t rounded(size_t bytes) { return (bytes + 127) / 64 * 64; }
 
-  size_t constant(const Argument& argument) {
+  size_t constant(const FixedArgument& argument) {
     auto [at, is_new] = constants_.try_emplace(argument.shape, memory_.constants.size());
     if (is_new) {
       memory_.constants.emplace_back(argument.dtype, argument.shape);

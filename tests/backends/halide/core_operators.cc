@@ -141,8 +141,8 @@ class Changes {
     const auto& [dtype, shape, strides] = argument(kernel_);  // all are changed below
     (void)dtype, (void)shape, (void)strides;
     add(name + ".dtype", [&](Kernel& k) { argument(k).dtype = DType::i8; });
-    add(name + ".shape", [&](Kernel& k) { argument(k).shape[0] += 1; });
-    add(name + ".strides", [&](Kernel& k) { argument(k).strides[0] += 1; });
+    add(name + ".shape", [&](Kernel& k) { argument(k).shape[0] = argument(k).shape[0] + 1; });
+    add(name + ".strides", [&](Kernel& k) { argument(k).strides[0] = argument(k).strides[0] + 1; });
   }
 
  private:

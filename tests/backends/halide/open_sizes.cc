@@ -1,0 +1,100 @@
+// From a canonical graph to kernels with sizes that are not numbers yet: layouts, fusion and the arguments of
+// kernels are expressions over the symbols. Code is generated for numbers.
+//
+// Covers: backends/halide/layout/ choose_layouts.cc
+// backends/halide/fuse/ fuse.cc
+// backends/halide/schedule/ coalesce.cc kernel.cc
+#include <gtest/gtest.h>
+
+#include "backends/halide/schedule/coalesce.h"
+#include "graph/parse_graph.h"
+#include "tests/support/halide_support.h"
+
+namespace intarsia::test {
+namespace {
+
+const Dim b = Dim::named("b"), s = Dim::named("s");
+
+/// The arguments of each kernel: "inputs -> output".
+std::vector<std::string> arguments_of(const std::string& text) {
+  const Result<Graph> graph = parse_graph("graph \"g\" opsets {\"\": 0}\n" + text);
+  INTARSIA_CHECK(graph.has_value());
+  const halide::Layouts layouts = halide::choose_layouts(*graph);
+  std::vector<std::string> lines;
+  for (const halide::Call& call :
+       halide::make_kernels(layouts, halide::fuse(layouts), *halide::make_isa("x86-64-v3"), 1)) {
+    const auto print = [](const halide::Argument& argument) {
+      return print_shape(argument.shape) + ":" + print_shape(argument.strides);
+    };
+    std::string line;
+    for (const halide::Argument& input : call.kernel.inputs) line += print(input) + " ";
+    lines.push_back(line + "-> " + print(call.kernel.output));
+  }
+  return lines;
+}
+
+TEST(HalideOpenSizes, DenseAxesMergeToTheirProduct) {
+  EXPECT_EQ(arguments_of(R"(
+input %x : f32[b,s,768]
+input %bias : f32[768]
+%t : f32[b,s,768] = Add(%x, %bias)
+%u : f32[b,s,768] = Relu(%t)
+%v : f32[b,s,768] = Mul(%x, %u)
+output %v
+)"),
+            std::vector<std::string>{"[b*s,768]:[768,1] [1,768]:[0,1] -> [b*s,768]:[768,1]"});
+  EXPECT_EQ(arguments_of(R"(
+input %x : f32[b,2*s+1]
+%y : f32[b,2*s+1] = Relu(%x)
+output %y
+)"),
+            std::vector<std::string>{"[2*b*s+b]:[1] -> [2*b*s+b]:[1]"});
+}
+
+TEST(HalideOpenSizes, ViewsNeedNoKernel) {
+  EXPECT_EQ(arguments_of(R"(
+input %q : f32[b,s,768]
+input %k : f32[b,s,768]
+%heads : f32[b,s,12,64] = Reshape(%q)
+%rows : f32[b,12,s,64] = Transpose(%heads) {perm=[0,2,1,3]}
+%others : f32[b,s,12,64] = Reshape(%k)
+%columns : f32[b,12,64,s] = Transpose(%others) {perm=[0,2,3,1]}
+%y : f32[b,12,s,s] = MatMul(%rows, %columns)
+output %y
+)"),
+            std::vector<std::string>{"[b,12,s,64]:[768*s,64,768,1] [b,12,64,s]:[768*s,64,1,768] -> "
+                                     "[b,12,s,s]:[12*s*s,s*s,s,1]"});
+}
+
+TEST(HalideOpenSizes, PartsOfAConcatLieWhereThePartsBeforeEnd) {
+  const Result<Graph> graph = parse_graph(R"(graph "g" opsets {"": 0}
+input %x : f32[s,4]
+input %y : f32[b,4]
+%t : f32[s,4] = Relu(%x)
+%u : f32[b,4] = Relu(%y)
+%z : f32[s+b,4] = Concat(%t, %u) {axis=0}
+output %z
+)");
+  ASSERT_TRUE(graph) << graph.error().message;
+  const halide::Layouts layouts = halide::choose_layouts(*graph);
+  EXPECT_EQ(layouts.storage[index(graph->node(NodeId{1}).outputs[0])].offset, 4 * s);
+}
+
+TEST(HalideOpenSizes, ReshapesThatMayMoveElementsAreNotViews) {
+  const SymbolicShape dense{s * 768, 768, 1}, swapped{1, b};
+  EXPECT_EQ(halide::reshape_strides({b, s, 768}, dense, {b * s, 768}), (SymbolicShape{768, 1}));
+  EXPECT_EQ(halide::reshape_strides({b, s, 768}, dense, {b, s, 12, 64}),
+            (SymbolicShape{s * 768, 768, 64, 1}));
+  EXPECT_EQ(halide::reshape_strides({b, s}, swapped, {b * s}), std::nullopt);
+  EXPECT_EQ(halide::reshape_strides({b, s}, {s, 1}, {s, b}), (SymbolicShape{b, 1}));
+  EXPECT_EQ(halide::reshape_strides({b, s}, {s, 1}, {s + 1, b}), std::nullopt);
+}
+
+TEST(HalideOpenSizes, StridesAreInTheOrderOfAllSizesFromOne) {
+  EXPECT_EQ(halide::storage_order({768, 1, 768 * s}), (std::vector<size_t>{2, 0, 1}));
+  EXPECT_EQ(halide::storage_order({1, s, b * s}), (std::vector<size_t>{2, 1, 0}));
+  EXPECT_EQ(halide::storage_order({b, s}), (std::vector<size_t>{0, 1}));  // not known
+}
+
+}  // namespace
+}  // namespace intarsia::test
