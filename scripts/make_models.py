@@ -238,6 +238,9 @@ def write_model(name, folder):
     log = folder / f"{name}.log"
     with open(log, "wb") as file:  # TensorFlow and tf2onnx print a lot on stderr
         os.dup2(file.fileno(), sys.stderr.fileno())
+    # tf2onnx copies the graph with all weights before each of its optimizers, in order to go on after one that fails. The
+    # presence of this variable, with any value, says that a failure should end it.
+    os.environ["TF2ONNX_CATCH_ERRORS"] = "false"
     import keras
     import tf2onnx
 

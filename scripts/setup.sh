@@ -90,7 +90,9 @@ install_wheels() {
     rm -f "$wanted_stamp"
     make_venv
     echo "setup: installing $label"
-    quietly "$venv/bin/python" -m pip install --disable-pip-version-check --no-input "$@" -c "$root/constraints.txt"
+    # Python compiles what it imports, which is a small part of all wheels.
+    quietly "$venv/bin/python" -m pip install --no-compile --disable-pip-version-check --no-input "$@" \
+        -c "$root/constraints.txt"
     fingerprint >"$wanted_stamp"
 }
 
