@@ -36,7 +36,7 @@ struct Term {
 /// A sum of terms with different atoms in falling order of degree; no coefficient is 0.
 struct Polynomial {
   std::vector<Term> terms;
-  bool overflow = false;  // a coefficient was too large: the rest means nothing
+  bool overflow = false;  // it was too large: the rest means nothing
 
   std::strong_ordering operator<=>(const Polynomial& other) const { return terms <=> other.terms; }
   bool operator==(const Polynomial& other) const { return terms == other.terms; }
@@ -56,8 +56,8 @@ using expression::Term;
 
 // Sizes in models are small expressions; what an edited file may hold has to end.
 constexpr size_t max_parts = 128;
-constexpr int64_t max_coefficient = int64_t{1}
-                                    << 62;  // so that it has a negative and a greatest common divisor
+// Smaller than the least number, so that each has a negative and a greatest common divisor.
+constexpr int64_t max_coefficient = int64_t{1} << 62;
 
 bool is_large(int64_t coefficient) { return coefficient > max_coefficient || coefficient < -max_coefficient; }
 
@@ -116,6 +116,8 @@ Polynomial product(const Polynomial& a, const Polynomial& b) {
       result.overflow |= __builtin_mul_overflow(x.coefficient, y.coefficient, &term.coefficient);
       add_term(result, std::move(term));
     }
+    result.overflow |= result.terms.size() > max_parts;
+    if (result.overflow) break;
   }
   return result;
 }
@@ -188,9 +190,11 @@ Polynomial divide_terms(const Polynomial& a, const Term& divisor) {
   return result;
 }
 
-/// What divides every term of both, with a positive coefficient.
+/// What divides every term of both and is not negative.
 Term common_factor(const Polynomial& a, const Polynomial& b) {
-  Term common{b.terms.front().atoms, 0};
+  Term common;
+  std::ranges::copy_if(b.terms.front().atoms, std::back_inserter(common.atoms),
+                       [](const Atom& atom) { return is_nonnegative(atom); });
   for (const Polynomial* polynomial : {&a, &b}) {
     for (const Term& term : polynomial->terms) {
       std::vector<Atom> shared;

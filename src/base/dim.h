@@ -17,7 +17,7 @@ struct Polynomial;
 
 /// Symbols stand for sizes: numbers of 0 or more. Expressions are kept in one canonical form, a polynomial
 /// with integer coefficients over symbols, floor divisions, minima and maxima; expressions of equal form have
-/// equal values, the others may or may not. What has an unknown operand, does not fit 63 bits or grows beyond
+/// equal values, the others may or may not. What has an unknown operand, does not fit 62 bits or grows beyond
 /// all use is unknown.
 class Dim {
  public:

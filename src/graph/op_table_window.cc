@@ -60,9 +60,9 @@ Result<SymbolicShape> count_windows(const ShapeContext& context, const SymbolicS
     const Dim room = start + (padded ? read.pads[sizes.size() + i] : 0) - extent;
     if (room.is_number() && room.number() < 0)
       return fail("a window of {} does not fit into axis {} of size {}", extent, i, sizes[i].number());
-    // With ceil_mode the last window may begin in what a stride adds, but not behind the axis.
-    result[i] = floor_div(room, stride) + 1;
-    if (ceil_mode) result[i] = smaller_of(ceil_div(room, stride) + 1, ceil_div(start, stride));
+    result[i] = (ceil_mode ? ceil_div(room, stride) : floor_div(room, stride)) + 1;
+    // A last window that begins after the input and the padding before it is dropped.
+    if (ceil_mode) result[i] = larger_of(result[i] - 1, smaller_of(result[i], ceil_div(start, stride)));
   }
   return result;
 }

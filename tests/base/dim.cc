@@ -65,6 +65,13 @@ TEST(Dim, GrowthEnds) {
   EXPECT_FALSE(high.is_known());
 }
 
+TEST(Dim, ProductsOfManyTermsEndSoon) {
+  Dim wide = 0;
+  for (int i = 0; i < 60; ++i) wide = wide + Dim::named(std::to_string(i));
+  ASSERT_TRUE(wide.is_known());
+  EXPECT_FALSE((wide * wide).is_known());
+}
+
 TEST(Dim, OrderOfSizesFromOne) {
   const Dim b = Dim::named("b"), s = Dim::named("s");
   EXPECT_TRUE(provably_greater(3, 2));
