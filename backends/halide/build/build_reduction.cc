@@ -45,13 +45,13 @@ class ReductionBuilder {
 
   /// Vectors run along the innermost axis of the largest input.
   size_t choose_lane_axis() const {
-    const Argument* largest = &b_.kernel().output;
-    for (const Argument& input : b_.kernel().inputs)
-      if (input.shape == to_symbolic(full_)) {
-        largest = &input;
+    const FixedArgument* largest = &b_.output();
+    for (size_t i = 0; i < b_.kernel().inputs.size(); ++i)
+      if (b_.input(i).shape == full_) {
+        largest = &b_.input(i);
         break;
       }
-    std::vector<size_t> order = storage_order(largest->strides);
+    std::vector<size_t> order = storage_order(to_symbolic(largest->strides));
     size_t at = order.size();
     while (at > 1 && largest->shape[order[at - 1]] == 1) --at;
     return order[at - 1];

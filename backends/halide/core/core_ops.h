@@ -144,7 +144,11 @@ inline const SymbolicShape& sizes_of(const Graph& graph, ValueId value) {
   return *graph.value(value).type.shape;
 }
 /// The sizes that code is generated for, which are numbers.
-inline Shape fixed_sizes(const SymbolicShape& sizes) { return static_shape(sizes).value(); }
+inline Shape fixed_sizes(const SymbolicShape& sizes) {
+  std::optional<Shape> fixed = static_shape(sizes);
+  INTARSIA_CHECK(fixed.has_value());
+  return *std::move(fixed);
+}
 inline Shape shape_of(const Graph& graph, ValueId value) { return fixed_sizes(sizes_of(graph, value)); }
 
 /// The number in a tensor of one element, where its dtype is bool, an integer, f32 or f64.
