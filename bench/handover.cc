@@ -36,14 +36,19 @@ int main(int count, char** arguments) {
     return 2;
   }
   constexpr int batches = 2000, loops = 100;
-  intarsia::ThreadPool pool(threads);
+  intarsia::ThreadTeam team(intarsia::ThreadPool::of(intarsia::CoreSet::of_this_thread()), threads);
+  if (team.size() < threads) {
+    std::fprintf(stderr, "error: %d threads: this process may use %d cores\n", threads, team.size());
+    return 2;
+  }
+  const intarsia::ThreadTeam::Busy busy(&team);
   Meeting meeting;
   std::vector<double> nanoseconds;
   for (int batch = 0; batch < batches; ++batch) {
     const Clock::time_point begin = Clock::now();
     for (int i = 0; i < loops; ++i) {
       meeting.awaited += threads;
-      pool.parallel_for(threads, meet, &meeting);
+      team.parallel_for(threads, meet, &meeting);
     }
     nanoseconds.push_back(std::chrono::duration<double, std::nano>(Clock::now() - begin).count() / loops);
   }

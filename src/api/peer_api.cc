@@ -83,8 +83,9 @@ int32_t intarsia_has_free_cores(int32_t threads) {
   if (threads > static_cast<int32_t>(std::thread::hardware_concurrency())) return 0;
   bool are_free = false;
   const Status asked = caught([&]() -> Status {
-    intarsia::ThreadPool pool(threads);
-    are_free = intarsia::has_free_cores(pool);
+    intarsia::ThreadTeam team(intarsia::ThreadPool::of(intarsia::CoreSet::of_this_thread()), threads);
+    const intarsia::ThreadTeam::Busy busy(&team);
+    are_free = intarsia::has_free_cores(team);
     return {};
   });
   return asked && are_free ? 1 : 0;

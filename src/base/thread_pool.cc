@@ -1,213 +1,295 @@
 #include "base/thread_pool.h"
 
-#include <algorithm>
-#include <chrono>
-#include <condition_variable>
-#include <mutex>
+#include <pthread.h>
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "base/clock.h"
 
 namespace intarsia {
 namespace {
 
 /// Longer than the single-threaded kernels between two parallel ones take; no longer than that, as spinning
 /// burns a core.
-constexpr std::chrono::microseconds spin_time{100};
+constexpr int64_t worker_spin_nanoseconds = 100'000;
 
-void relax() {
-#if defined(__x86_64__)
-  _mm_pause();
-#else
-  std::this_thread::yield();
-#endif
-}
+/// The pools of the process. A child of fork() has none of its parent's threads, and starts with no pools.
+struct Registry {
+  std::mutex mutex;
+  std::map<CoreSet, std::weak_ptr<ThreadPool>> pools;
+  std::atomic<uint32_t> forks{0};  // between the first process and this one
 
-// The worker that this thread is while it runs a task, else -1.
-thread_local int current_worker = -1;
+  Registry() {
+    pthread_atfork([] { get().mutex.lock(); }, [] { get().mutex.unlock(); },
+                   [] {
+                     get().pools.clear();
+                     get().forks.fetch_add(1);
+                     get().mutex.unlock();
+                   });
+  }
+  /// Never destroyed: sessions in static objects may outlive it.
+  static Registry& get() {
+    static Registry& registry = *new Registry;
+    return registry;
+  }
+};
 
 }  // namespace
 
-/// Tasks that nobody has taken yet: their owner takes them from the front, others from the back.
-class alignas(64) TaskRange {
+/// Who is busy now: callers, and how many workers these could use.
+class Demand {
  public:
-  void set(int begin, int end) { ends_.store(pack(begin, end), std::memory_order_relaxed); }
-
-  /// A task, or -1 when none is left.
-  int take_first() {
-    return take([](int begin, int end) { return pack(begin + 1, end); },
-                [](int begin, int) { return begin; });
+  void add(int workers) { packed_.fetch_add(one_caller + workers, std::memory_order_relaxed); }
+  void remove(int workers) { packed_.fetch_sub(one_caller + workers, std::memory_order_relaxed); }
+  /// Threads that callers leave to workers, of so many.
+  int room(int threads) const {
+    return threads - static_cast<int>(packed_.load(std::memory_order_relaxed) / one_caller);
   }
-  int take_last() {
-    return take([](int begin, int end) { return pack(begin, end - 1); },
-                [](int, int end) { return end - 1; });
+  /// How many workers are to be awake.
+  int workers(int threads) const {
+    const int64_t now = packed_.load(std::memory_order_relaxed);
+    return static_cast<int>(std::min(threads - now / one_caller, now % one_caller));
   }
 
  private:
-  static uint64_t pack(int begin, int end) {
-    return static_cast<uint64_t>(begin) << 32 | static_cast<uint32_t>(end);
-  }
-
-  template <typename Rest, typename Taken>
-  int take(Rest rest, Taken taken) {
-    uint64_t now = ends_.load(std::memory_order_relaxed);
-    while (true) {
-      const int begin = static_cast<int>(now >> 32), end = static_cast<int>(static_cast<uint32_t>(now));
-      if (begin >= end) return -1;
-      if (ends_.compare_exchange_weak(now, rest(begin, end), std::memory_order_relaxed))
-        return taken(begin, end);
-    }
-  }
-
-  std::atomic<uint64_t> ends_{0};
+  static constexpr int64_t one_caller = int64_t{1} << 32;
+  std::atomic<int64_t> packed_{0};
 };
 
-// A job is published by raising the generation in `state`; workers that see it while it is open join, take
-// tasks, and leave. Each has its own share of the tasks, the same one in every job: consecutive kernels
-// write and read the same part of a tensor from one core, whose caches hold it. A worker with no task left
-// steals the last ones of others. The caller takes tasks, too, and when there are none it closes the job and
-// waits only for those that joined: a worker that still sleeps costs nothing. Lock order: `mutex` alone, for
-// sleeping and waking.
-struct ThreadPool::Shared {
-  explicit Shared(int threads) : ranges(static_cast<size_t>(threads)) {}
+/// Workers look at the loops of all teams whenever one begins a loop, which raises `epoch_`. The first ones
+/// are woken, as many as are in demand; those for whom busy callers leave no room sleep. Lock order: `mutex_`
+/// alone.
+class ThreadPool::Impl {
+ public:
+  Impl(CoreSet cores, int threads);
+  ~Impl();
 
-  // The generation times `one_generation`, plus `open`, plus the number of workers inside.
-  static constexpr uint64_t open = uint64_t{1} << 31, one_generation = uint64_t{1} << 32;
-  static uint64_t generation_of(uint64_t state) { return state / one_generation; }
-  static uint64_t inside(uint64_t state) { return state % open; }
+  const CoreSet& cores() const { return cores_; }
+  int threads() const { return threads_; }
+  int workers() const { return worker_count_.load(); }
+  bool is_of_parent() const { return forks_ != Registry::get().forks.load(std::memory_order_relaxed); }
 
-  std::atomic<uint64_t> state{0};
-  std::atomic<int> result{0};
-  std::atomic<bool> stop{false};
-  std::atomic<bool> parked{false};
-  std::atomic<int> sleeping{0};
-  std::vector<TaskRange> ranges;  // of the caller and the workers
-  Body body = nullptr;
-  void* data = nullptr;
-  std::mutex mutex;
-  std::condition_variable wake;
+  ParallelLoop* add_team(int size);
+  void remove_team(ParallelLoop* loop, int size);
+  Demand& demand() { return demand_; }
+  int run(ParallelLoop& loop, int tasks, ParallelLoop::Body body, void* data);
+  void park() { parked_.store(true, std::memory_order_relaxed); }
 
-  void share_out(int tasks) {
-    const auto threads = static_cast<int64_t>(ranges.size());
-    for (int64_t i = 0; i < threads; ++i)
-      ranges[static_cast<size_t>(i)].set(static_cast<int>(i * tasks / threads),
-                                         static_cast<int>((i + 1) * tasks / threads));
-  }
+ private:
+  bool may_help(const Worker& worker) const { return worker.number <= demand_.room(threads_); }
+  void start_workers(int count);
+  void work(Worker& worker);
+  void help(Worker& worker);
+  uint32_t wait_for_loop(Worker& worker, uint32_t seen);
+  void sleep_until_loop(Worker& worker, uint32_t seen);
+  void stay_away(const Worker& worker);
+  void wake(int workers);
 
-  void take_tasks(int worker) {
-    current_worker = worker;
-    const auto own = static_cast<size_t>(worker);
-    for (int task = ranges[own].take_first(); task >= 0; task = ranges[own].take_first())
-      run_task(task, worker);
-    for (size_t i = 1; i < ranges.size(); ++i) {
-      TaskRange& other = ranges[(own + i) % ranges.size()];
-      for (int task = other.take_last(); task >= 0; task = other.take_last()) run_task(task, worker);
-    }
-    current_worker = -1;
-  }
-
-  void run_task(int task, int worker) {
-    const int failed = body(data, task, worker);
-    int none = 0;
-    if (failed != 0) result.compare_exchange_strong(none, failed);
-  }
-
-  /// Waits until the generation differs from `seen`: spins, then sleeps. Returns the new generation.
-  uint64_t wait_for_job(uint64_t seen) {
-    const auto until = std::chrono::steady_clock::now() + spin_time;
-    for (int i = 0; !parked.load(std::memory_order_relaxed); ++i) {
-      const uint64_t now = generation_of(state.load(std::memory_order_acquire));
-      if (now != seen) return now;
-      relax();
-      if (i % 64 == 63 && std::chrono::steady_clock::now() > until) break;
-    }
-    std::unique_lock lock(mutex);
-    sleeping.fetch_add(1);
-    wake.wait(lock, [&] { return generation_of(state.load()) != seen; });
-    sleeping.fetch_sub(1);
-    return generation_of(state.load(std::memory_order_acquire));
-  }
-
-  /// False: the job of this generation is already closed.
-  bool join(uint64_t generation) {
-    uint64_t now = state.load(std::memory_order_acquire);
-    while (generation_of(now) == generation && (now & open) != 0) {
-      if (state.compare_exchange_weak(now, now + 1, std::memory_order_acq_rel)) return true;
-    }
-    return false;
-  }
-
-  void leave() { state.fetch_sub(1, std::memory_order_release); }
-
-  void publish() {
-    parked.store(false, std::memory_order_relaxed);
-    state.fetch_add(one_generation + open);
-    wake_sleepers();
-  }
-
-  void wake_sleepers() {
-    if (sleeping.load() == 0) return;
-    std::lock_guard lock(mutex);
-    wake.notify_all();
-  }
-
-  void close() {
-    state.fetch_sub(open, std::memory_order_acq_rel);
-    while (inside(state.load(std::memory_order_acquire)) != 0) relax();
-  }
+  const CoreSet cores_;
+  const int threads_;
+  const uint32_t forks_;  // of the registry when it was made
+  std::atomic<uint32_t> epoch_{0};
+  Demand demand_;
+  std::atomic<bool> parked_{false}, stop_{false};
+  std::atomic<ParallelLoop*> first_loop_{nullptr};
+  std::unique_ptr<Worker[]> workers_;  // one less than threads
+  std::atomic<int> worker_count_{0};   // that have started
+  std::mutex mutex_;
+  std::condition_variable stopping_;
+  // Under the mutex:
+  std::deque<ParallelLoop> loops_;  // never fewer, as workers may look at any
+  std::vector<ParallelLoop*> free_loops_;
+  int wanted_workers_ = 0;  // by all teams
+  std::vector<std::thread> worker_threads_;
 };
 
-ThreadPool::ThreadPool(std::unique_ptr<Shared> shared) : shared_(std::move(shared)) {}
+ThreadPool::Impl::Impl(CoreSet cores, int threads)
+    : cores_(std::move(cores)),
+      threads_(std::max(threads, 1)),
+      forks_(Registry::get().forks.load()),
+      workers_(std::make_unique<Worker[]>(static_cast<size_t>(threads_ - 1))) {}
 
-// Delegates to a constructor that is done before the first thread starts: if a later thread cannot start, the
-// destructor ends the others.
-ThreadPool::ThreadPool(int threads) : ThreadPool(std::make_unique<Shared>(std::max(threads, 1))) {
-  for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { work(i); });
-}
-
-ThreadPool::~ThreadPool() {
-  shared_->stop.store(true);
+ThreadPool::Impl::~Impl() {
+  if (is_of_parent()) {
+    // Threads that this process does not have can be neither joined nor destroyed.
+    static_cast<void>(new std::vector<std::thread>(std::move(worker_threads_)));
+    return;
+  }
   {
-    std::lock_guard lock(shared_->mutex);
-    shared_->state.fetch_add(Shared::one_generation);
-    shared_->wake.notify_all();
+    std::lock_guard lock(mutex_);
+    stop_.store(true);
+    stopping_.notify_all();
   }
-  for (std::thread& worker : workers_) worker.join();
+  epoch_.fetch_add(1);
+  wake(workers());
+  for (std::thread& thread : worker_threads_) thread.join();
 }
 
-void ThreadPool::work(int worker) {
-  uint64_t seen = 0;
-  while (true) {
-    seen = shared_->wait_for_job(seen);
-    if (shared_->stop.load()) return;
-    if (!shared_->join(seen)) continue;
-    shared_->take_tasks(worker);
-    shared_->leave();
+ParallelLoop* ThreadPool::Impl::add_team(int size) {
+  std::lock_guard lock(mutex_);
+  start_workers(std::min(wanted_workers_ + size - 1, threads_ - 1));
+  wanted_workers_ += size - 1;
+  if (free_loops_.empty()) {
+    ParallelLoop& loop = loops_.emplace_back(threads_);
+    loop.next = first_loop_.load();
+    free_loops_.push_back(&loop);
+    first_loop_.store(&loop, std::memory_order_release);
+  }
+  ParallelLoop* loop = free_loops_.back();
+  free_loops_.pop_back();
+  loop->set_size(size);
+  return loop;
+}
+
+void ThreadPool::Impl::remove_team(ParallelLoop* loop, int size) {
+  std::lock_guard lock(mutex_);
+  wanted_workers_ -= size - 1;
+  free_loops_.push_back(loop);
+}
+
+/// Until there are `count`.
+void ThreadPool::Impl::start_workers(int count) {
+  for (int started = workers(); started < count; ++started) {
+    Worker& worker = workers_[static_cast<size_t>(started)];
+    worker.number = started + 1;
+    worker_threads_.emplace_back([this, &worker] { work(worker); });
+    worker_count_.store(started + 1);
   }
 }
 
-int ThreadPool::parallel_for(int tasks, Body body, void* data) {
-  if (workers_.empty() || tasks <= 1 || current_worker >= 0) {
-    const int worker = std::max(current_worker, 0);
+void ThreadPool::Impl::work(Worker& worker) {
+  // If the system refuses, the worker runs where the pool's maker may.
+  static_cast<void>(cores_.bind_this_thread());
+  worker.thread = pthread_self();
+  uint32_t seen = 0;
+  while (!stop_.load()) {
+    seen = wait_for_loop(worker, seen);
+    help(worker);
+    stay_away(worker);
+  }
+}
+
+/// Takes part in whatever loops are open.
+void ThreadPool::Impl::help(Worker& worker) {
+  ParallelLoop* loop = first_loop_.load(std::memory_order_acquire);
+  for (; loop != nullptr && may_help(worker); loop = loop->next) loop->help(worker);
+}
+
+/// Until the epoch differs from `seen`: spins, then sleeps. Returns the new epoch.
+uint32_t ThreadPool::Impl::wait_for_loop(Worker& worker, uint32_t seen) {
+  const int64_t until = clock_nanoseconds() + worker_spin_nanoseconds;
+  for (int i = 0; !parked_.load(std::memory_order_relaxed) && may_help(worker); ++i) {
+    const uint32_t now = epoch_.load(std::memory_order_acquire);
+    if (now != seen) return now;
+    relax();
+    if (i % 64 == 63 && clock_nanoseconds() > until) break;
+  }
+  sleep_until_loop(worker, seen);
+  return epoch_.load();
+}
+
+/// Each side writes its own flag before it reads the other's, so that no beginning loop is missed.
+void ThreadPool::Impl::sleep_until_loop(Worker& worker, uint32_t seen) {
+  worker.asleep.store(1);
+  if (epoch_.load() == seen && !stop_.load()) worker.asleep.wait(1);
+  worker.asleep.store(0);
+}
+
+void ThreadPool::Impl::stay_away(const Worker& worker) {
+  const int64_t until = worker.away_until.load(std::memory_order_relaxed);
+  if (until == 0) return;
+  const int64_t now = clock_nanoseconds();
+  if (until <= now) return;
+  std::unique_lock lock(mutex_);
+  stopping_.wait_for(lock, std::chrono::nanoseconds(until - now), [&] { return stop_.load(); });
+}
+
+/// The first `workers` of those that have started.
+void ThreadPool::Impl::wake(int workers) {
+  const int count = std::min(workers, worker_count_.load(std::memory_order_relaxed));
+  for (int i = 0; i < count; ++i) {
+    Worker& worker = workers_[static_cast<size_t>(i)];
+    if (worker.asleep.load() == 1 && worker.asleep.exchange(0) == 1) worker.asleep.notify_one();
+  }
+}
+
+int ThreadPool::Impl::run(ParallelLoop& loop, int tasks, ParallelLoop::Body body, void* data) {
+  if (parked_.load(std::memory_order_relaxed)) parked_.store(false, std::memory_order_relaxed);
+  loop.begin(tasks, body, data);
+  epoch_.fetch_add(1);
+  wake(demand_.workers(threads_));
+  return loop.finish();
+}
+
+std::shared_ptr<ThreadPool> ThreadPool::of(const CoreSet& cores) {
+  Registry& registry = Registry::get();
+  std::lock_guard lock(registry.mutex);
+  std::erase_if(registry.pools, [](const auto& entry) { return entry.second.expired(); });
+  std::weak_ptr<ThreadPool>& known = registry.pools[cores];
+  if (std::shared_ptr<ThreadPool> pool = known.lock()) return pool;
+  auto pool = std::make_shared<ThreadPool>(cores, cores.size());
+  known = pool;
+  return pool;
+}
+
+ThreadPool::ThreadPool(CoreSet cores, int threads)
+    : impl_(std::make_unique<Impl>(std::move(cores), threads)) {}
+ThreadPool::~ThreadPool() = default;
+const CoreSet& ThreadPool::cores() const { return impl_->cores(); }
+int ThreadPool::threads() const { return impl_->threads(); }
+int ThreadPool::workers() const { return impl_->workers(); }
+
+ThreadTeam::ThreadTeam(std::shared_ptr<ThreadPool> pool, int threads)
+    : pool_(std::move(pool)), size_(std::clamp(threads, 1, pool_->threads())) {
+  join_pool();
+}
+
+ThreadTeam::~ThreadTeam() {
+  if (loop_ != nullptr) pool_->impl_->remove_team(loop_, size_);
+}
+
+void ThreadTeam::join_pool() {
+  if (size_ > 1) loop_ = pool_->impl_->add_team(size_);
+}
+
+void ThreadTeam::rejoin_after_fork() {
+  pool_ = ThreadPool::of(pool_->cores());
+  join_pool();
+}
+
+int ThreadTeam::parallel_for(int tasks, Body body, void* data) {
+  if (loop_ == nullptr || tasks <= 1 || ParallelLoop::current_seat() >= 0) {
+    const int seat = std::max(ParallelLoop::current_seat(), 0);
     int result = 0;
     for (int task = 0; task < tasks; ++task) {
-      const int failed = body(data, task, worker);
+      const int failed = body(data, task, seat);
       if (result == 0) result = failed;
     }
     return result;
   }
-  Shared& shared = *shared_;
-  shared.body = body;
-  shared.data = data;
-  shared.result.store(0, std::memory_order_relaxed);
-  shared.share_out(tasks);
-  shared.publish();
-  shared.take_tasks(0);
-  shared.close();
-  return shared.result.load(std::memory_order_relaxed);
+  const Busy busy(this);
+  return pool_->impl_->run(*loop_, tasks, body, data);
 }
 
-void ThreadPool::park() { shared_->parked.store(true, std::memory_order_relaxed); }
+void ThreadTeam::park() { pool_->impl_->park(); }
+
+ThreadTeam::Busy::Busy(ThreadTeam* team)
+    : team_(team == nullptr || team->loop_ == nullptr || team->is_busy_ ? nullptr : team) {
+  if (team_ == nullptr) return;
+  if (team_->pool_->impl_->is_of_parent()) team_->rejoin_after_fork();
+  team_->is_busy_ = true;
+  team_->pool_->impl_->demand().add(team_->size_ - 1);
+}
+
+ThreadTeam::Busy::~Busy() {
+  if (team_ == nullptr) return;
+  team_->pool_->impl_->demand().remove(team_->size_ - 1);
+  team_->is_busy_ = false;
+}
 
 }  // namespace intarsia

@@ -1,7 +1,6 @@
 // The run-time contract of a backend: a blob becomes an Executable, which runs on the caller's buffers.
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <span>
@@ -9,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "base/tensor_view.h"
 #include "base/thread_pool.h"
@@ -33,19 +33,13 @@ struct Input {
 /// Called after a piece of work within a run, from the thread that did it. Times by clock_nanoseconds().
 using TraceHook = std::function<void(std::string_view name, int64_t begin_ns, int64_t end_ns)>;
 
-/// Of a steady clock.
-inline int64_t clock_nanoseconds() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
 struct RunContext {
   std::span<const Input> inputs;
   std::span<Output> outputs;
   std::byte* workspace = nullptr;    // as many bytes as the region requested, 64-byte aligned
-  ThreadPool* threads = nullptr;     // the session's core set; null: run in the calling thread
+  ThreadTeam* threads = nullptr;     // on the executor's cores; null: run in the calling thread
   const TraceHook* trace = nullptr;  // set: an executable of several kernels reports each
+  std::byte* scratch = nullptr;      // Executable::scratch_bytes(), 64-byte aligned; null: none
 };
 
 /// Immutable: N threads may run one executable at once, each with its own context.
@@ -62,6 +56,12 @@ class Executable {
   /// that are written to be read (reference), those of users, and frameworks may take some in every run; what
   /// our kernels took they have given back when it returns, all but the memory of dynamic outputs.
   virtual Status run(const RunContext& context) const = 0;
+
+  /// What a run in so many threads needs besides the workspace, which is for as many as it was compiled for.
+  virtual size_t scratch_bytes(int threads) const {
+    static_cast<void>(threads);
+    return 0;
+  }
 };
 
 /// What a backend's run half gets to make an executable. Everything outlives the executable.

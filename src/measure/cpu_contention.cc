@@ -18,19 +18,19 @@ int multiply(void*, int task, int) {
   return 0;
 }
 
-std::chrono::nanoseconds time_of(ThreadPool& pool, int tasks) {
+std::chrono::nanoseconds time_of(ThreadTeam& team, int tasks) {
   const auto begin = std::chrono::steady_clock::now();
-  pool.parallel_for(tasks, multiply, nullptr);
+  team.parallel_for(tasks, multiply, nullptr);
   return std::chrono::steady_clock::now() - begin;
 }
 
 }  // namespace
 
-bool has_free_cores(ThreadPool& pool) {
-  if (pool.size() < 2) return true;
+bool has_free_cores(ThreadTeam& team) {
+  if (team.size() < 2) return true;
   constexpr int attempts = 8;  // the workers may have to wake up first
   for (int i = 0; i < attempts; ++i)
-    if (2 * time_of(pool, pool.size()) < 3 * time_of(pool, 1)) return true;
+    if (2 * time_of(team, team.size()) < 3 * time_of(team, 1)) return true;
   return false;
 }
 

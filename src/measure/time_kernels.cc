@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <thread>
 
 #include "base/loaded_code.h"
 #include "compile/link_objects.h"
@@ -19,7 +20,7 @@ constexpr std::chrono::milliseconds pause{50};
 /// Plays the kernels before and after: each thread has its part of every tensor in its caches.
 class Neighbors {
  public:
-  Neighbors(ThreadPool& pool, std::byte* workspace) : pool_(pool), workspace_(workspace) {}
+  Neighbors(ThreadTeam& team, std::byte* workspace) : team_(team), workspace_(workspace) {}
 
   void write(const ByteRange& range) {
     share(range, [](volatile std::byte& byte) { byte = byte; });
@@ -36,9 +37,9 @@ class Neighbors {
     struct Job {
       std::byte* begin;
       size_t bytes, parts;
-    } job{workspace_ + range.begin, range.end - range.begin, static_cast<size_t>(pool_.size())};
-    pool_.parallel_for(
-        pool_.size(),
+    } job{workspace_ + range.begin, range.end - range.begin, static_cast<size_t>(team_.size())};
+    team_.parallel_for(
+        team_.size(),
         [](void* data, int task, int) {
           const Job& job = *static_cast<Job*>(data);
           const auto part = static_cast<size_t>(task);
@@ -49,7 +50,7 @@ class Neighbors {
         &job);
   }
 
-  ThreadPool& pool_;
+  ThreadTeam& team_;
   std::byte* workspace_;
 };
 
@@ -75,8 +76,9 @@ Result<std::vector<int64_t>> time_kernels(const KernelBatch& batch, const RunBac
     return fail(ErrorKind::out_of_memory, "cannot allocate {} bytes to time kernels in",
                 region.workspace_bytes);
 
-  ThreadPool pool(threads);
-  Neighbors neighbors(pool, static_cast<std::byte*>(workspace.get()));
+  ThreadTeam team(ThreadPool::of(CoreSet::of_this_thread()), threads);
+  const ThreadTeam::Busy busy(&team);
+  Neighbors neighbors(team, static_cast<std::byte*>(workspace.get()));
   std::vector<int64_t> times(batch.uses.size());
   size_t next = 0;
   const auto write_inputs = [&] {
@@ -93,13 +95,13 @@ Result<std::vector<int64_t>> time_kernels(const KernelBatch& batch, const RunBac
     write_inputs();
   };
   RunContext context{
-      .inputs = {}, .outputs = {}, .workspace = static_cast<std::byte*>(workspace.get()), .threads = &pool};
+      .inputs = {}, .outputs = {}, .workspace = static_cast<std::byte*>(workspace.get()), .threads = &team};
   TRY(executable->run(context));
   context.trace = &trace;
   std::vector<int64_t> least(times.size(), std::numeric_limits<int64_t>::max());
   int repeats = 0;
   for (int round = 0; round < rounds;) {
-    for (; repeats < max_repeats && !has_free_cores(pool); ++repeats) {
+    for (; repeats < max_repeats && !has_free_cores(team); ++repeats) {
       if (is_cancelled && is_cancelled()) break;
       std::this_thread::sleep_for(pause);
     }
@@ -108,7 +110,7 @@ Result<std::vector<int64_t>> time_kernels(const KernelBatch& batch, const RunBac
     write_inputs();
     TRY(executable->run(context));
     for (size_t i = 0; i < times.size(); ++i) least[i] = std::min(least[i], times[i]);
-    if (repeats == max_repeats || has_free_cores(pool))
+    if (repeats == max_repeats || has_free_cores(team))
       ++round;
     else
       ++repeats;

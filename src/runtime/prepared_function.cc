@@ -1,6 +1,7 @@
 #include "runtime/prepared_function.h"
 
 #include <algorithm>
+#include <map>
 
 #include "base/caught.h"
 #include "runtime/bind_arguments.h"
@@ -24,8 +25,12 @@ void ValueState::set(const TensorView& tensor, std::shared_ptr<void> new_owner) 
 }
 
 PreparedFunction::PreparedFunction(const BoundProgram& program, const fbs::FunctionT& function,
-                                   std::span<std::byte* const> arenas, ThreadPool* threads)
-    : program_(program), function_(function), values_(function.values.size()), steps_(function.steps.size()) {
+                                   std::span<std::byte* const> arenas, ThreadTeam& threads)
+    : program_(program),
+      function_(function),
+      values_(function.values.size()),
+      steps_(function.steps.size()),
+      threads_(threads) {
   for (size_t i = 0; i < values_.size(); ++i) {
     values_[i].about = function.values[i].get();
     prepare_value(values_[i], arenas);
@@ -44,19 +49,44 @@ PreparedFunction::PreparedFunction(const BoundProgram& program, const fbs::Funct
   for (size_t i = 0; i < steps_.size(); ++i) prepare_step(i, arenas);
   binder_ = std::make_unique<ArgumentBinder>(function, values_);
   const StepSchedule schedule = schedule_steps(program, function);
-  share_threads(schedule, threads);
+  share_threads(schedule);
   if (schedule.overlaps) {
-    lanes_ = std::make_unique<Lanes>(schedule, [this](uint32_t step) { return run_step(step); });
+    lanes_ = std::make_unique<Lanes>(schedule, [this](uint32_t step) {
+      const ThreadTeam::Busy busy(steps_[step].context.threads);
+      return run_step(step);
+    });
   }
 }
 
-/// A pool serves one caller at a time: of lanes that run at once, only the caller's uses it.
-void PreparedFunction::share_threads(const StepSchedule& schedule, ThreadPool* threads) {
-  if (!schedule.overlaps) {
-    for (PreparedStep& step : steps_) step.context.threads = threads;
-  } else {
-    for (uint32_t step : schedule.lanes[0]) steps_[step].context.threads = threads;
+/// A team has one caller at a time, so each lane that runs beside the caller's has its own.
+void PreparedFunction::share_threads(const StepSchedule& schedule) {
+  for (PreparedStep& step : steps_) step.context.threads = &threads_;
+  if (!schedule.overlaps) return;
+  for (size_t lane = 1; lane < schedule.lanes.size(); ++lane) {
+    lane_threads_.push_back(std::make_unique<ThreadTeam>(threads_.pool(), threads_.size()));
+    for (uint32_t step : schedule.lanes[lane]) steps_[step].context.threads = lane_threads_.back().get();
   }
+}
+
+/// The steps of a team run one after the other, and share the memory.
+Status PreparedFunction::allocate_scratch() {
+  std::map<const ThreadTeam*, size_t> bytes;
+  for (const PreparedStep& step : steps_) {
+    if (step.executable == nullptr) continue;
+    size_t& most = bytes[step.context.threads];
+    most = std::max(most, step.executable->scratch_bytes(step.context.threads->size()));
+  }
+  for (const auto& [team, needed] : bytes) {
+    if (needed == 0) continue;
+    scratch_.push_back(allocate_aligned(needed));
+    if (scratch_.back() == nullptr)
+      return fail(ErrorKind::out_of_memory, "cannot allocate {} bytes for {} threads; bind fewer", needed,
+                  team->size());
+    for (PreparedStep& step : steps_) {
+      if (step.context.threads == team) step.context.scratch = static_cast<std::byte*>(scratch_.back().get());
+    }
+  }
+  return {};
 }
 
 PreparedFunction::~PreparedFunction() = default;
@@ -246,6 +276,7 @@ void PreparedFunction::drop_dynamic_values() {
 Status PreparedFunction::run(std::span<const NamedTensor> inputs, std::span<NamedTensor> outputs) {
   const Status status = caught([&]() -> Status {
     TRY(binder_->bind(inputs, outputs));
+    const ThreadTeam::Busy busy(&threads_);
     TRY(run_steps());
     return binder_->hand_over(outputs);
   });

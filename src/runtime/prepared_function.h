@@ -46,10 +46,13 @@ class PreparedFunction {
  public:
   /// Everything given outlives this. `arenas`: one per slot, in the slot's memory.
   PreparedFunction(const BoundProgram& program, const fbs::FunctionT& function,
-                   std::span<std::byte* const> arenas, ThreadPool* threads);
+                   std::span<std::byte* const> arenas, ThreadTeam& threads);
   ~PreparedFunction();
   PreparedFunction(const PreparedFunction&) = delete;
   PreparedFunction& operator=(const PreparedFunction&) = delete;
+
+  /// Once, before the first run. Fails when there is not enough memory.
+  Status allocate_scratch();
 
   std::string_view name() const { return function_.name; }
   Status run(std::span<const NamedTensor> inputs, std::span<NamedTensor> outputs);
@@ -59,7 +62,7 @@ class PreparedFunction {
  private:
   void prepare_value(ValueState& state, std::span<std::byte* const> arenas) const;
   void prepare_step(size_t number, std::span<std::byte* const> arenas);
-  void share_threads(const StepSchedule& schedule, ThreadPool* threads);
+  void share_threads(const StepSchedule& schedule);
   Status run_steps();
   Status run_step(size_t number);  // throws nothing
   Status do_step(size_t number);
@@ -80,6 +83,9 @@ class PreparedFunction {
   /// Staging memory by destination slot, for sources outside the host's memory too. One lane uses each.
   std::vector<std::vector<std::byte>> staging_;
   std::unique_ptr<class ArgumentBinder> binder_;
+  ThreadTeam& threads_;                                    // the caller's
+  std::vector<std::unique_ptr<ThreadTeam>> lane_threads_;  // of lanes besides the caller's
+  std::vector<std::shared_ptr<void>> scratch_;             // one for each team
   bool has_dynamic_ = false;
   DumpHook dump_;
   TraceCallback trace_;

@@ -30,7 +30,8 @@ Result<Session> Session::prepare(std::shared_ptr<const BoundProgram> program) {
   Session session;
   session.program_ = std::move(program);
   const fbs::ProgramT& description = session.program_->description();
-  session.threads_ = std::make_unique<ThreadPool>(session.program_->threads);
+  session.threads_ =
+      std::make_unique<ThreadTeam>(ThreadPool::of(CoreSet::of_this_thread()), session.program_->threads);
   std::vector<std::byte*> arenas;
   for (size_t slot = 0; slot < description.slots.size(); ++slot) {
     uint64_t bytes = 0;
@@ -40,7 +41,8 @@ Result<Session> Session::prepare(std::shared_ptr<const BoundProgram> program) {
   }
   for (const auto& function : description.functions) {
     session.functions_.push_back(
-        std::make_unique<PreparedFunction>(*session.program_, *function, arenas, session.threads_.get()));
+        std::make_unique<PreparedFunction>(*session.program_, *function, arenas, *session.threads_));
+    TRY(session.functions_.back()->allocate_scratch());
   }
   return session;
 }

@@ -59,7 +59,7 @@ class Session {
   Session();
   static Result<Session> prepare(std::shared_ptr<const BoundProgram> program);
   std::shared_ptr<const BoundProgram> program_;
-  std::unique_ptr<ThreadPool> threads_;
+  std::unique_ptr<ThreadTeam> threads_;
   std::vector<Buffer> arenas_;  // one per slot, shared by all functions
   std::vector<std::unique_ptr<PreparedFunction>> functions_;
 };

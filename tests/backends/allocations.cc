@@ -9,6 +9,7 @@
 #include "backends/reference/target.h"
 #include "tests/support/count_allocations.h"
 #include "tests/support/halide_support.h"
+#include "tests/support/test_team.h"
 
 namespace intarsia::test {
 namespace {
@@ -27,7 +28,7 @@ class Call {
  public:
   explicit Call(size_t workspace_bytes) : workspace_(allocate_aligned(workspace_bytes)) {}
 
-  RunContext context(ThreadPool* threads = nullptr) {
+  RunContext context(ThreadTeam* threads = nullptr) {
     return {inputs_, outputs_, static_cast<std::byte*>(workspace_.get()), threads};
   }
 
@@ -46,7 +47,7 @@ TEST(Allocations, NoneInARunOfHalide) {
     options.threads = count;
     const auto region = LoadedRegion::make(*graph, options, {});
     ASSERT_TRUE(region) << region.error().message;
-    ThreadPool threads(count);
+    TestTeam threads(count);
     Call call((*region)->workspace_bytes());
     const uint64_t before = allocation_count();
     for (int i = 0; i < 10; ++i) ASSERT_TRUE((*region)->run_in(call.context(&threads)));

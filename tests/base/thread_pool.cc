@@ -1,18 +1,24 @@
-// Every task runs once, whichever workers come in time.
+// Every task runs once, whichever workers come in time; teams share the workers of their cores.
 //
-// Covers: src/base/ thread_pool.cc
+// Covers: src/base/ parallel_loop.cc thread_pool.cc
 #include "base/thread_pool.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
+#include <filesystem>
+#include <thread>
 
-namespace intarsia {
+#include "tests/support/test_team.h"
+
+namespace intarsia::test {
 namespace {
 
 struct Counts {
   std::array<std::atomic<int>, 64> of_task{};
-  ThreadPool* nested = nullptr;
+  ThreadTeam* nested = nullptr;
 };
 
 int count(void* data, int task, int) {
@@ -20,47 +26,111 @@ int count(void* data, int task, int) {
   return 0;
 }
 
+void run_loops(ThreadTeam& team, int loops) {
+  for (int loop = 0; loop < loops; ++loop) {
+    Counts counts;
+    const int tasks = loop % 65;
+    EXPECT_EQ(team.parallel_for(tasks, count, &counts), 0);
+    for (int task = 0; task < 64; ++task)
+      ASSERT_EQ(counts.of_task[static_cast<size_t>(task)], task < tasks ? 1 : 0);
+  }
+}
+
+int threads_of_this_process() {
+  return static_cast<int>(std::distance(std::filesystem::directory_iterator("/proc/self/task"), {}));
+}
+
 TEST(ThreadPool, RunsEveryTaskOnce) {
   for (int threads : {1, 2, 4}) {
-    ThreadPool pool(threads);
-    for (int job = 0; job < 2000; ++job) {
-      Counts counts;
-      const int tasks = job % 65;
-      EXPECT_EQ(pool.parallel_for(tasks, count, &counts), 0);
-      for (int task = 0; task < 64; ++task)
-        ASSERT_EQ(counts.of_task[static_cast<size_t>(task)], task < tasks ? 1 : 0);
-    }
+    TestTeam team(threads);
+    run_loops(team, 2000);
   }
 }
 
 TEST(ThreadPool, WakesWorkersThatSleep) {
-  ThreadPool pool(3);
-  for (int job = 0; job < 20; ++job) {
-    Counts counts;
-    pool.parallel_for(64, count, &counts);
-    for (const std::atomic<int>& times : counts.of_task) EXPECT_EQ(times, 1);
-    if (job % 2 == 0) pool.park();
+  TestTeam team(3);
+  for (int loop = 0; loop < 20; ++loop) {
+    run_loops(team, 65);
+    if (loop % 2 == 0) team.park();
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }
 
 TEST(ThreadPool, GivesAFailure) {
-  ThreadPool pool(2);
+  TestTeam team(2);
   auto fail_at_seven = [](void*, int task, int) { return task == 7 ? 42 : 0; };
-  EXPECT_EQ(pool.parallel_for(64, fail_at_seven, nullptr), 42);
-  EXPECT_EQ(pool.parallel_for(7, fail_at_seven, nullptr), 0);
+  EXPECT_EQ(team.parallel_for(64, fail_at_seven, nullptr), 42);
+  EXPECT_EQ(team.parallel_for(7, fail_at_seven, nullptr), 0);
 }
 
-TEST(ThreadPool, NestedCallsRunSerially) {
-  ThreadPool pool(2);
-  Counts counts;
-  counts.nested = &pool;
-  auto outer = [](void* data, int, int) {
-    return static_cast<Counts*>(data)->nested->parallel_for(64, count, data);
+TEST(ThreadPool, NestedCallsRunSeriallyInTheirSeat) {
+  TestTeam team(2);
+  auto outer = [](void* data, int, int seat) {
+    struct Inner {
+      int seat;
+      bool same = true;
+    } inner{seat};
+    auto check = [](void* to, int, int inner_seat) {
+      static_cast<Inner*>(to)->same &= inner_seat == static_cast<Inner*>(to)->seat;
+      return 0;
+    };
+    static_cast<ThreadTeam*>(data)->parallel_for(64, check, &inner);
+    return inner.same ? 0 : 1;
   };
-  EXPECT_EQ(pool.parallel_for(5, outer, &counts), 0);
-  for (const std::atomic<int>& times : counts.of_task) EXPECT_EQ(times, 5);
+  EXPECT_EQ(team.parallel_for(50, outer, &static_cast<ThreadTeam&>(team)), 0);
+}
+
+/// Loops of many callers mix in one pool, whose workers are as many as its cores without a caller.
+TEST(ThreadPool, TeamsOfOneCoreSetShareItsWorkers) {
+  const auto pool = std::make_shared<ThreadPool>(CoreSet::of_this_thread(), 4);
+  const int before = threads_of_this_process();
+  std::vector<std::unique_ptr<ThreadTeam>> teams;
+  for (int i = 0; i < 8; ++i) teams.push_back(std::make_unique<ThreadTeam>(pool, i % 4 + 1));
+  EXPECT_EQ(pool->workers(), 3);
+  EXPECT_EQ(threads_of_this_process(), before + 3);
+  std::vector<std::thread> callers;
+  for (const auto& team : teams) {
+    callers.emplace_back([&] {
+      for (int run = 0; run < 30; ++run) {
+        const ThreadTeam::Busy busy(team.get());
+        run_loops(*team, 65);
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  teams.clear();
+  for (int i = 0; i < 100; ++i) {  // others take the places of those that are gone
+    ThreadTeam team(pool, 2 + i % 3);
+    run_loops(team, 65);
+  }
+}
+
+TEST(ThreadPool, OneForACoreSet) {
+  const CoreSet cores = CoreSet::of_this_thread();
+  const std::shared_ptr<ThreadPool> pool = ThreadPool::of(cores);
+  EXPECT_EQ(pool, ThreadPool::of(cores));
+  EXPECT_EQ(pool->threads(), cores.size());
+  EXPECT_EQ(ThreadTeam(pool, 1000).size(), cores.size());
+  const CoreSet zero = CoreSet::parse(cores.text().substr(0, cores.text().find_first_of("-+"))).value();
+  if (cores.size() > 1) EXPECT_NE(pool, ThreadPool::of(zero));
+}
+
+/// A child of fork() has no workers of its parent's: its runs get new ones, and nothing hangs at its end.
+TEST(ThreadPool, WorksInAForkedChild) {
+  const CoreSet cores = CoreSet::of_this_thread();
+  if (cores.size() < 2) GTEST_SKIP() << "one core, no workers";
+  ThreadTeam team(ThreadPool::of(cores), 2);
+  run_loops(team, 65);
+  const pid_t child = fork();
+  if (child == 0) {
+    run_loops(team, 1000);
+    _exit(!testing::Test::HasFailure() && threads_of_this_process() == 2 ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  run_loops(team, 65);
 }
 
 }  // namespace
-}  // namespace intarsia
+}  // namespace intarsia::test

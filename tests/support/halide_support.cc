@@ -171,7 +171,7 @@ LoadedRegion::~LoadedRegion() {
   if (code_) dlclose(code_);
 }
 
-Result<std::vector<Tensor>> LoadedRegion::run(const std::vector<Tensor>& inputs, ThreadPool* threads) const {
+Result<std::vector<Tensor>> LoadedRegion::run(const std::vector<Tensor>& inputs, ThreadTeam* threads) const {
   std::vector<Input> from;
   std::vector<Output> to;
   std::vector<Tensor> outputs;

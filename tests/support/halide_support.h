@@ -38,7 +38,7 @@ class LoadedRegion {
   static Result<std::unique_ptr<LoadedRegion>> make(const Graph& graph, const CompileOptions& options,
                                                     const halide::EmitOptions& emit);
   ~LoadedRegion();
-  Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs, ThreadPool* threads) const;
+  Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs, ThreadTeam* threads) const;
   /// The same with inputs and outputs between guard pages.
   Result<std::vector<Tensor>> run_guarded(const std::vector<Tensor>& inputs, bool at_end) const;
   int kernels() const { return region_.kernels; }

@@ -4,15 +4,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
-#include <utility>
 
 namespace intarsia::halide {
-namespace {
-
-/// The worker that this thread is while it runs a task of a parallel loop; the caller of a run is worker 0.
-thread_local size_t current_worker = 0;
-
-}  // namespace
 
 struct KernelRuntime::Loop {
   KernelRuntime* runtime;
@@ -24,16 +17,16 @@ struct KernelRuntime::Loop {
 /// Before each block of a slice. Kernels free blocks as soon as they can, so not always in reverse order.
 struct alignas(64) KernelRuntime::Block {
   Block* before;
-  size_t begin;  // of this one in its slice, bytes
+  size_t seat;   // whose slice it is in
+  size_t begin;  // of this one in the slice, bytes
   bool is_free;
 };
 
-KernelRuntime::KernelRuntime(ThreadPool* threads, std::byte* scratch, size_t slice_bytes, size_t workers)
+KernelRuntime::KernelRuntime(ThreadTeam* threads, size_t slice_bytes, Scratch workspace, Scratch more)
     : HalideKernelRuntime{parallel_for, allocate, release, error},
       threads_(threads),
-      scratch_(scratch),
       slice_bytes_(slice_bytes),
-      workers_(std::min(workers, slices_.size())) {}
+      scratch_{workspace, more} {}
 
 KernelRuntime& KernelRuntime::self(HalideKernelRuntime* table) { return static_cast<KernelRuntime&>(*table); }
 
@@ -46,25 +39,30 @@ int KernelRuntime::parallel_for(HalideKernelRuntime* table, HalideTask task, int
     return 0;
   }
   Loop loop{&runtime, task, min, closure};
-  auto body = [](void* data, int index, int worker) {
+  auto body = [](void* data, int index, int) {
     Loop& loop = *static_cast<Loop*>(data);
-    size_t before = std::exchange(current_worker, static_cast<size_t>(worker));
-    int status = loop.task(loop.runtime->table(), loop.min + index, loop.closure);
-    current_worker = before;
-    return status;
+    return loop.task(loop.runtime->table(), loop.min + index, loop.closure);
   };
   return runtime.threads_->parallel_for(size, body, &loop);
 }
 
+std::byte* KernelRuntime::slice_of(size_t seat) const {
+  if (seat >= slices_.size()) return nullptr;
+  for (const Scratch& scratch : scratch_) {
+    if (seat >= scratch.first && seat < scratch.first + scratch.count)
+      return scratch.begin + (seat - scratch.first) * slice_bytes_;
+  }
+  return nullptr;
+}
+
 void* KernelRuntime::allocate(HalideKernelRuntime* table, size_t bytes) {
   KernelRuntime& runtime = self(table);
-  size_t rounded = (bytes + 127) / 64 * 64;  // kernels may read a vector past the end
-  size_t worker = current_worker;
-  if (worker < runtime.workers_ &&
-      rounded + sizeof(Block) <= runtime.slice_bytes_ - runtime.slices_[worker].used) {
-    Slice& slice = runtime.slices_[worker];
-    auto* block = new (runtime.scratch_ + worker * runtime.slice_bytes_ + slice.used)
-        Block{slice.last, slice.used, false};
+  const size_t rounded = (bytes + 127) / 64 * 64;  // kernels may read a vector past the end
+  const auto seat = static_cast<size_t>(std::max(ParallelLoop::current_seat(), 0));
+  std::byte* const memory = runtime.slice_of(seat);
+  if (memory != nullptr && rounded + sizeof(Block) <= runtime.slice_bytes_ - runtime.slices_[seat].used) {
+    Slice& slice = runtime.slices_[seat];
+    auto* block = new (memory + slice.used) Block{slice.last, seat, slice.used, false};
     slice = {slice.used + sizeof(Block) + rounded, block};
     return block + 1;
   }
@@ -73,14 +71,17 @@ void* KernelRuntime::allocate(HalideKernelRuntime* table, size_t bytes) {
 
 void KernelRuntime::release(HalideKernelRuntime* table, void* memory) {
   KernelRuntime& runtime = self(table);
-  auto* at = static_cast<std::byte*>(memory);
-  if (at < runtime.scratch_ || at >= runtime.scratch_ + runtime.workers_ * runtime.slice_bytes_) {
+  const auto* at = static_cast<std::byte*>(memory);
+  const bool is_scratch = std::ranges::any_of(runtime.scratch_, [&](const Scratch& scratch) {
+    return at >= scratch.begin && at < scratch.begin + scratch.count * runtime.slice_bytes_;
+  });
+  if (!is_scratch) {
     std::free(memory);
     return;
   }
-  (static_cast<Block*>(memory) - 1)->is_free = true;
-  const size_t worker = static_cast<size_t>(at - runtime.scratch_) / runtime.slice_bytes_;
-  Slice& slice = runtime.slices_[worker];
+  Block* const block = static_cast<Block*>(memory) - 1;
+  block->is_free = true;
+  Slice& slice = runtime.slices_[block->seat];
   for (; slice.last != nullptr && slice.last->is_free; slice.last = slice.last->before)
     slice.used = slice.last->begin;
 }

@@ -11,11 +11,18 @@
 
 namespace intarsia::halide {
 
+/// Slices of memory for what kernels allocate, one after the other: the first for the task in seat `first`.
+struct Scratch {
+  std::byte* begin = nullptr;
+  size_t first = 0, count = 0;
+};
+
 /// Lives on the stack of one run.
 class KernelRuntime : HalideKernelRuntime {
  public:
-  /// `scratch` holds `workers` slices of `slice_bytes`; what does not fit comes from the C library's heap.
-  KernelRuntime(ThreadPool* threads, std::byte* scratch, size_t slice_bytes, size_t workers);
+  /// The seats have slices of `slice_bytes` in the workspace, and those beyond in `more`; what does not fit
+  /// comes from the C library's heap.
+  KernelRuntime(ThreadTeam* threads, size_t slice_bytes, Scratch workspace, Scratch more = {});
   KernelRuntime(const KernelRuntime&) = delete;
   KernelRuntime& operator=(const KernelRuntime&) = delete;
 
@@ -27,7 +34,7 @@ class KernelRuntime : HalideKernelRuntime {
  private:
   struct Loop;
   struct Block;
-  /// What a worker has allocated of its scratch: blocks one after the other.
+  /// What a seat has allocated of its scratch: blocks one after the other.
   struct Slice {
     size_t used = 0;  // bytes
     Block* last = nullptr;
@@ -38,10 +45,13 @@ class KernelRuntime : HalideKernelRuntime {
   static void release(HalideKernelRuntime* table, void* memory);
   static void error(HalideKernelRuntime* table, const char* message);
 
-  ThreadPool* threads_;
-  std::byte* scratch_;
-  size_t slice_bytes_, workers_;
-  std::array<Slice, 128> slices_{};  // workers past the last have none
+  /// Of a seat; null: it has none.
+  std::byte* slice_of(size_t seat) const;
+
+  ThreadTeam* threads_;
+  size_t slice_bytes_;
+  std::array<Scratch, 2> scratch_;
+  std::array<Slice, 128> slices_{};  // seats past the last have none
   std::atomic_flag has_message_;     // several workers may fail at once
   std::array<char, 256> message_{};
 };

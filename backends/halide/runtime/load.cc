@@ -82,8 +82,9 @@ Status load_sizes(Loading& state) {
   bool fits =
       state.region.workers <= max_workers && state.region.scratch_offset % 64 == 0 &&
       state.region.scratch_bytes % 64 == 0 && state.region.scratch_offset <= workspace &&
-      (state.region.workers == 0 ||
-       state.region.scratch_bytes <= (workspace - state.region.scratch_offset) / state.region.workers);
+      (state.region.workers == 0
+           ? state.region.scratch_bytes == 0
+           : state.region.scratch_bytes <= (workspace - state.region.scratch_offset) / state.region.workers);
   if (!fits) return fail("halide: the region's scratch does not fit its workspace of {} bytes", workspace);
   return {};
 }

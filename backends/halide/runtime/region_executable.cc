@@ -45,10 +45,22 @@ int repeat(const CallPlan& call, HalideBuffer* buffers, void** arguments) {
 
 }  // namespace
 
+/// Seats beyond those that the workspace has scratch for.
+size_t RegionExecutable::more_workers(int threads) const {
+  const auto all = static_cast<size_t>(threads);
+  return all > code_.workers ? all - code_.workers : 0;
+}
+
+size_t RegionExecutable::scratch_bytes(int threads) const {
+  return more_workers(threads) * code_.scratch_bytes;
+}
+
 Status RegionExecutable::run(const RunContext& context) const {
   if (Status sizes = check(context); !sizes) return sizes;
-  KernelRuntime runtime(context.threads, context.workspace + code_.scratch_offset, code_.scratch_bytes,
-                        code_.workers);
+  const int threads = context.threads != nullptr ? context.threads->size() : 1;
+  KernelRuntime runtime(context.threads, code_.scratch_bytes,
+                        {context.workspace + code_.scratch_offset, 0, code_.workers},
+                        {context.scratch, code_.workers, context.scratch ? more_workers(threads) : 0});
   HalideBuffer buffers[max_arguments];
   void* arguments[max_arguments + 1];
   void* user_context = runtime.table();

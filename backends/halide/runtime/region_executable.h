@@ -44,8 +44,10 @@ class RegionExecutable : public Executable {
  public:
   explicit RegionExecutable(RegionCode code) : code_(std::move(code)) {}
   Status run(const RunContext& context) const override;
+  size_t scratch_bytes(int threads) const override;
 
  private:
+  size_t more_workers(int threads) const;
   Status check(const RunContext& context) const;
   uint8_t* address(const BufferPlan& buffer, const RunContext& context) const;
 

@@ -8,6 +8,7 @@
 #include "backends/halide/emit/kernel_costs.h"
 #include "backends/halide/tune/choose_schedules.h"
 #include "tests/support/halide_support.h"
+#include "tests/support/test_team.h"
 
 namespace intarsia::test {
 namespace {
@@ -159,7 +160,7 @@ output %y)",
     EXPECT_EQ(report.given_up, std::vector<std::string>());
     EXPECT_EQ((*region)->kernels(), 3);
     const Tensor x = random_tensor(DType::f32, {1, 64, 64, 64}, 1);
-    ThreadPool pool(2);
+    test::TestTeam pool(2);
     const auto got = (*region)->run({x}, &pool), want = run_reference(*graph, {x});
     ASSERT_TRUE(got && want);
     EXPECT_EQ(compare((*got)[0].view(), (*want)[0].view(), 1e-3, 1e-4), "");

@@ -14,6 +14,7 @@
 #include "backends/halide/tune/choose_schedules.h"
 #include "tests/support/halide_support.h"
 #include "tests/support/rounds.h"
+#include "tests/support/test_team.h"
 
 namespace intarsia::test {
 namespace {
@@ -127,7 +128,7 @@ TEST(HalideInPlace, RandomNetsAgreeWithReference) {
     CostDatabase costs("");
     Tuner tuner = random_tuner(costs, seed);
     for (int number = 1; number <= 2; ++number) {
-      ThreadPool threads(number);
+      test::TestTeam threads(number);
       CompileOptions compile{number, seed % 3 == 0 ? "x86-64-v3" : "native"};
       if (seed % 2 == 0) compile.tuner = &tuner;
       compile.print_step = count;

@@ -31,6 +31,7 @@
 #include "backends/halide/target.h"
 #include "backends/halide/tune/choose_schedules.h"
 #include "tests/support/halide_support.h"
+#include "tests/support/test_team.h"
 
 namespace intarsia::test {
 namespace {
@@ -89,11 +90,11 @@ TEST_P(HalideKernels, AgreesWithReference) {
     ASSERT_TRUE(loaded) << loaded.error().message;
     expect_equal((*loaded)->run_guarded(inputs, true), *want, "variants, guard page after");
     expect_equal((*loaded)->run_guarded(inputs, false), *want, "variants, guard page before");
-    ThreadPool threads(static_cast<int>(seed));
+    test::TestTeam threads(static_cast<int>(seed));
     expect_equal((*loaded)->run(inputs, &threads), *want, "variants, threads");
   }
 
-  ThreadPool threads(2);
+  test::TestTeam threads(2);
   loaded = LoadedRegion::make(*graph, {2, "native", {}}, {});
   ASSERT_TRUE(loaded) << loaded.error().message;
   expect_equal((*loaded)->run(inputs, &threads), *want, "two threads");

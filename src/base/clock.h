@@ -1,0 +1,16 @@
+// The clock of everything that is timed.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace intarsia {
+
+/// Of a steady clock.
+inline int64_t clock_nanoseconds() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+}  // namespace intarsia

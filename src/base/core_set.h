@@ -1,0 +1,47 @@
+// Which CPUs a thread may run on.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace intarsia {
+
+/// CPUs by their numbers in the system.
+class CoreSet {
+ public:
+  /// "0", "2-5", "0-1+4". Error: another text, no CPU, or a number beyond what the system can have.
+  static Result<CoreSet> parse(std::string_view text);
+  /// The CPUs that the calling thread may use.
+  static CoreSet of_this_thread();
+
+  int size() const { return static_cast<int>(cores_.size()); }
+  bool contains(const CoreSet& other) const;
+  /// As parse() reads it: "0-1+4".
+  std::string text() const;
+  auto operator<=>(const CoreSet&) const = default;
+
+  /// From now on the calling thread runs on these CPUs only. Error: the system refuses.
+  Status bind_this_thread() const;
+
+ private:
+  std::vector<int> cores_;  // ascending
+};
+
+/// Binds the calling thread to a core set for as long as this lives, unless it is bound to a part of it
+/// already.
+class BoundThread {
+ public:
+  explicit BoundThread(const CoreSet& cores);
+  ~BoundThread();
+  BoundThread(const BoundThread&) = delete;
+  BoundThread& operator=(const BoundThread&) = delete;
+
+ private:
+  CoreSet before_;
+  bool is_changed_ = false;
+};
+
+}  // namespace intarsia

@@ -1,0 +1,13 @@
+// A team with workers of its own, more than the machine has cores if need be.
+#pragma once
+
+#include "base/thread_pool.h"
+
+namespace intarsia::test {
+
+struct TestTeam : ThreadTeam {
+  explicit TestTeam(int threads)
+      : ThreadTeam(std::make_shared<ThreadPool>(CoreSet::of_this_thread(), threads), threads) {}
+};
+
+}  // namespace intarsia::test
