@@ -90,7 +90,7 @@ void measure(size_t nodes, size_t width, const Pattern& pattern, bool opaque, bo
   Placement placement;
   for (size_t i = 0; i < nodes; ++i) placement.target.push_back(pattern.target(i, random));
   if (opaque) make_opaque(graph, placement);
-  const std::vector<uint32_t> memory = {host_slot, 0, 1, 2};
+  const std::vector<uint32_t> memory = {host_memory, 1, 2, 3};
   const auto start = std::chrono::steady_clock::now();
   const Status kept = group_opaque_values(graph, four_targets(), placement);
   const double opaque_seconds = seconds_since(start);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -21,11 +22,16 @@ struct ArenaPlan {
   size_t bytes = 0;
 };
 
+/// Whether two buffers, by number, are alive at some same time.
+using AliveAtOnce = std::function<bool(size_t one, size_t other)>;
+
 /// Greedy by size, largest first, each at the lowest offset free over its whole lifetime (Pisarchyk and Lee,
 /// "Efficient Memory Management for Deep Neural Net Inference", 2020).
 ArenaPlan plan_arena(const std::vector<Lifetime>& buffers);
+ArenaPlan plan_arena(const std::vector<size_t>& bytes, const AliveAtOnce& at_once);
 
 /// Independent check: no two buffers that are live at the same time overlap, all are inside and aligned.
 Status verify_arena(const std::vector<Lifetime>& buffers, const ArenaPlan& plan);
+Status verify_arena(const std::vector<size_t>& bytes, const AliveAtOnce& at_once, const ArenaPlan& plan);
 
 }  // namespace intarsia

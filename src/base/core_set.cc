@@ -26,6 +26,12 @@ class Mask {
   std::array<cpu_set_t, max_cores / CPU_SETSIZE> bits_{};
 };
 
+Mask mask_of(const std::vector<int>& cores) {
+  Mask mask;
+  for (int core : cores) mask.add(core);
+  return mask;
+}
+
 Result<int> parse_core(std::string_view text) {
   int core = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), core);
@@ -81,19 +87,24 @@ std::string CoreSet::text() const {
 }
 
 Status CoreSet::bind_this_thread() const {
-  Mask mask;
-  for (int core : cores_) mask.add(core);
+  Mask mask = mask_of(cores_);
   if (sched_setaffinity(0, Mask::bytes(), mask.get()) == 0) return {};
   return fail(ErrorKind::io, "cannot run on the CPUs {}: {}; this thread may use {}", text(),
               std::strerror(errno), of_this_thread().text());
 }
 
-BoundThread::BoundThread(const CoreSet& cores) : before_(CoreSet::of_this_thread()) {
-  if (!cores.contains(before_)) is_changed_ = cores.bind_this_thread().has_value();
+BoundThread::BoundThread(const CoreSet& cores) {
+  static_assert(sizeof before_ == Mask::bytes());
+  auto* before = reinterpret_cast<cpu_set_t*>(before_.data());
+  if (sched_getaffinity(0, Mask::bytes(), before) != 0) return;
+  Mask wanted = mask_of(cores.cores_), both;
+  CPU_AND_S(Mask::bytes(), both.get(), before, wanted.get());
+  if (CPU_EQUAL_S(Mask::bytes(), both.get(), before)) return;
+  is_changed_ = sched_setaffinity(0, Mask::bytes(), wanted.get()) == 0;
 }
 
 BoundThread::~BoundThread() {
-  if (is_changed_) static_cast<void>(before_.bind_this_thread());
+  if (is_changed_) sched_setaffinity(0, Mask::bytes(), reinterpret_cast<cpu_set_t*>(before_.data()));
 }
 
 }  // namespace intarsia

@@ -1,6 +1,8 @@
 // Which CPUs a thread may run on.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,11 +29,12 @@ class CoreSet {
   Status bind_this_thread() const;
 
  private:
+  friend class BoundThread;
   std::vector<int> cores_;  // ascending
 };
 
 /// Binds the calling thread to a core set for as long as this lives, unless it is bound to a part of it
-/// already.
+/// already. Allocates nothing.
 class BoundThread {
  public:
   explicit BoundThread(const CoreSet& cores);
@@ -40,7 +43,7 @@ class BoundThread {
   BoundThread& operator=(const BoundThread&) = delete;
 
  private:
-  CoreSet before_;
+  alignas(64) std::array<std::byte, 512> before_{};  // the system's form
   bool is_changed_ = false;
 };
 

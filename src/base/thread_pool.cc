@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "base/fork_count.h"
 
 namespace intarsia {
 namespace {
@@ -22,13 +23,11 @@ constexpr int64_t worker_spin_nanoseconds = 100'000;
 struct Registry {
   std::mutex mutex;
   std::map<CoreSet, std::weak_ptr<ThreadPool>> pools;
-  std::atomic<uint32_t> forks{0};  // between the first process and this one
 
   Registry() {
     pthread_atfork([] { get().mutex.lock(); }, [] { get().mutex.unlock(); },
                    [] {
                      get().pools.clear();
-                     get().forks.fetch_add(1);
                      get().mutex.unlock();
                    });
   }
@@ -72,7 +71,7 @@ class ThreadPool::Impl {
   const CoreSet& cores() const { return cores_; }
   int threads() const { return threads_; }
   int workers() const { return worker_count_.load(); }
-  bool is_of_parent() const { return forks_ != Registry::get().forks.load(std::memory_order_relaxed); }
+  bool is_of_parent() const { return forks_ != fork_count(); }
 
   ParallelLoop* add_team(int size);
   void remove_team(ParallelLoop* loop, int size);
@@ -92,7 +91,7 @@ class ThreadPool::Impl {
 
   const CoreSet cores_;
   const int threads_;
-  const uint32_t forks_;  // of the registry when it was made
+  const uint32_t forks_;  // fork_count() when it was made
   std::atomic<uint32_t> epoch_{0};
   Demand demand_;
   std::atomic<bool> parked_{false}, stop_{false};
@@ -111,7 +110,7 @@ class ThreadPool::Impl {
 ThreadPool::Impl::Impl(CoreSet cores, int threads)
     : cores_(std::move(cores)),
       threads_(std::max(threads, 1)),
-      forks_(Registry::get().forks.load()),
+      forks_(fork_count()),
       workers_(std::make_unique<Worker[]>(static_cast<size_t>(threads_ - 1))) {}
 
 ThreadPool::Impl::~Impl() {

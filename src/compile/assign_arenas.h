@@ -6,8 +6,8 @@
 namespace intarsia {
 
 /// Gives every value in an arena, and the workspace of every step, its offset, so that what is alive at the
-/// same time does not overlap; an arena a slot. `first_region` is the number of the function's first region
-/// in the program.
+/// same time, in the order and the overlap in which steps will run, does not share memory; an arena a space.
+/// `first_region` is the number of the function's first region in the program.
 Status assign_arenas(const FunctionParts& parts, uint32_t first_region, fbs::FunctionT& function);
 
 }  // namespace intarsia

@@ -20,13 +20,12 @@ class FunctionBuilder {
       : parts_(parts),
         graph_(parts.problem.graph),
         first_region_(first_region),
-        first_constant_(first_constant),
-        cpu_slot_(parts.problem.cpu_slot) {}
+        first_constant_(first_constant) {}
 
   BuiltFunction build() {
     function_.name = parts_.name;
     for (ValueId input : graph_.inputs) {
-      function_.inputs.push_back(add_value({input, host_slot}, fbs::Storage::input));
+      function_.inputs.push_back(add_value({input, host_memory}, fbs::Storage::input));
     }
     mark_outputs();
     for (const Step& step : parts_.plan.steps) add_step(step);
@@ -36,8 +35,6 @@ class FunctionBuilder {
   }
 
  private:
-  uint32_t slot_number(uint32_t memory) const { return memory == host_slot ? cpu_slot_ : memory; }
-
   /// A constant or an input that is itself an output reaches it by a copy step at the end.
   bool needs_own_output(ValueId output) const {
     const Value& value = graph_.value(output);
@@ -50,7 +47,7 @@ class FunctionBuilder {
     }
   }
 
-  uint32_t append(const Value& value, uint32_t slot, fbs::Storage storage) {
+  uint32_t append(const Value& value, uint32_t space, fbs::Storage storage) {
     auto entry = std::make_unique<fbs::ValueT>();
     entry->name = value.name;
     entry->dtype = value.type.opaque ? 0 : static_cast<uint8_t>(value.type.dtype);
@@ -59,14 +56,14 @@ class FunctionBuilder {
     if (value.type.shape) {
       for (const Dim& dim : *value.type.shape) entry->dims.push_back(dim.is_number() ? dim.number() : -1);
     }
-    entry->slot = slot;
+    entry->space = space;
     entry->storage = storage;
     function_.values.push_back(std::move(entry));
     return static_cast<uint32_t>(function_.values.size() - 1);
   }
 
   uint32_t add_value(const PlacedValue& placed, fbs::Storage storage) {
-    const uint32_t number = append(graph_.value(placed.value), slot_number(placed.slot), storage);
+    const uint32_t number = append(graph_.value(placed.value), placed.space, storage);
     numbers_[placed] = number;
     return number;
   }
@@ -75,7 +72,7 @@ class FunctionBuilder {
   uint32_t make(const PlacedValue& placed, bool is_adopted) {
     const Value& value = graph_.value(placed.value);
     if (is_adopted || !is_plain(value.type)) return add_value(placed, fbs::Storage::dynamic);
-    const bool to_caller = placed.slot == host_slot && is_output_.contains(placed.value);
+    const bool to_caller = placed.space == host_memory && is_output_.contains(placed.value);
     return add_value(placed, to_caller ? fbs::Storage::output : fbs::Storage::arena);
   }
 
@@ -89,8 +86,8 @@ class FunctionBuilder {
       entry->region = first_region_ + step.region;
       const PlanningProblem& problem = parts_.problem;
       const uint32_t target = parts_.plan.partition.regions[step.region].target;
-      const uint32_t memory = problem.memory_of_target[target];
-      const bool is_adopted = memory == host_slot && problem.targets[target].backend->makes_outputs();
+      const uint32_t memory = problem.space_of_target[target];
+      const bool is_adopted = memory == host_memory && problem.targets[target].backend->makes_outputs();
       const Boundary& boundary = parts_.plan.partition.boundaries[step.region];
       for (ValueId input : boundary.inputs) entry->inputs.push_back(numbers_.at({input, memory}));
       for (ValueId output : boundary.outputs) entry->outputs.push_back(make({output, memory}, is_adopted));
@@ -100,21 +97,21 @@ class FunctionBuilder {
 
   void add_output(ValueId output) {
     if (!needs_own_output(output)) {
-      function_.outputs.push_back(numbers_.at({output, host_slot}));
+      function_.outputs.push_back(numbers_.at({output, host_memory}));
       return;
     }
     const Value& value = graph_.value(output);
     auto step = std::make_unique<fbs::StepT>();
     step->kind = fbs::StepKind::copy;
-    step->inputs = {value.constant ? add_constant(output) : numbers_.at({output, host_slot})};
+    step->inputs = {value.constant ? add_constant(output) : numbers_.at({output, host_memory})};
     step->outputs = {
-        append(value, cpu_slot_, is_plain(value.type) ? fbs::Storage::output : fbs::Storage::dynamic)};
+        append(value, host_memory, is_plain(value.type) ? fbs::Storage::output : fbs::Storage::dynamic)};
     function_.outputs.push_back(step->outputs[0]);
     function_.steps.push_back(std::move(step));
   }
 
   uint32_t add_constant(ValueId id) {
-    const uint32_t number = append(graph_.value(id), cpu_slot_, fbs::Storage::constant);
+    const uint32_t number = append(graph_.value(id), host_memory, fbs::Storage::constant);
     function_.values[number]->constant = first_constant_ + static_cast<uint32_t>(constants_.size());
     constants_.push_back(id);
     return number;
@@ -136,7 +133,7 @@ class FunctionBuilder {
 
   const FunctionParts& parts_;
   const Graph& graph_;
-  const uint32_t first_region_, first_constant_, cpu_slot_;
+  const uint32_t first_region_, first_constant_;
   fbs::FunctionT function_;
   std::vector<ValueId> constants_;
   std::map<PlacedValue, uint32_t> numbers_;

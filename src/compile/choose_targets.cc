@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/core_set.h"
 #include "program/program.h"
 
 namespace intarsia {
@@ -33,6 +34,19 @@ Result<std::vector<const Target*>> choose_backends(const CompileRequest& request
   return chosen;
 }
 
+bool is_on_host(const DeviceSlot& slot) { return space_kind(slot.kind) == host_space_kind; }
+
+/// All slots on the host share its memory; every other has a memory of its own.
+void number_spaces(PlanningProblem& problem) {
+  static_assert(host_memory == host_space);
+  problem.spaces = {std::ranges::find_if(problem.slots, is_on_host)->name};
+  for (DeviceSlot& slot : problem.slots) {
+    if (is_on_host(slot)) continue;
+    slot.space = static_cast<uint32_t>(problem.spaces.size());
+    problem.spaces.push_back(slot.name);
+  }
+}
+
 }  // namespace
 
 Result<std::vector<DeviceSlot>> parse_slots(const std::vector<std::string>& devices) {
@@ -49,28 +63,29 @@ Result<std::vector<DeviceSlot>> parse_slots(const std::vector<std::string>& devi
       return fail("--devices {}: want DEVICE or SLOT=DEVICE, as in cpu,accel=sim:0", text);
     if (std::ranges::find(slots, slot.name, &DeviceSlot::name) != slots.end())
       return fail("--devices: two slots are named '{}'", slot.name);
+    if (const size_t colon = slot.device.find(':'); is_on_host(slot) && colon != std::string::npos)
+      slot.cores =
+          TRY(with_context(CoreSet::parse(slot.device.substr(colon + 1)), "--devices {}", text)).size();
     slots.push_back(std::move(slot));
   }
-  const auto is_host = [](const DeviceSlot& slot) { return is_host_kind(slot.kind); };
-  if (std::ranges::count_if(slots, is_host) > 1) return fail("--devices: more than one slot on the CPU");
-  if (std::ranges::none_of(slots, is_host)) slots.push_back({"cpu", "cpu", "cpu"});
+  if (std::ranges::none_of(slots, is_on_host)) slots.push_back({"cpu", "cpu", "cpu"});
   return slots;
 }
 
 Status choose_targets(const CompileRequest& request, const BackendRegistry& tools, PlanningProblem& problem) {
   const std::vector<const Target*> backends = TRY(choose_backends(request, tools));
   problem.slots = TRY(parse_slots(request.devices));
+  number_spaces(problem);
   for (const Target* backend : backends) {
     for (uint32_t slot = 0; slot < problem.slots.size(); ++slot) {
       const DeviceSlot& device = problem.slots[slot];
       if (!backend->supports_device(device.kind)) continue;
       problem.targets.push_back({backend, slot, backend->name() + "@" + device.name});
-      problem.memory_of_target.push_back(is_host_kind(device.kind) ? host_slot : slot);
+      problem.space_of_target.push_back(device.space);
     }
   }
   for (uint32_t slot = 0; slot < problem.slots.size(); ++slot) {
     const DeviceSlot& device = problem.slots[slot];
-    if (is_host_kind(device.kind)) problem.cpu_slot = slot;
     if (std::ranges::find(problem.targets, slot, &PlacementTarget::slot) == problem.targets.end())
       return fail("--devices: no backend can drive '{}' (kind '{}'); `intarsia devices` lists what there is",
                   device.device, device.kind);

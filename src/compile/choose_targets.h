@@ -5,8 +5,8 @@
 
 namespace intarsia {
 
-/// "accel=sim:0" -> {accel, sim, sim:0}; "cpu" -> {cpu, cpu, cpu}. A host slot is added when none is named:
-/// inputs and outputs live there. Errors: a name twice, an unknown kind of device, two host slots.
+/// "accel=sim:0" -> {accel, sim, sim:0}; "cpu" -> {cpu, cpu, cpu}; "a=cpu:0-1" -> {a, cpu, cpu:0-1}, of two
+/// cores. A slot on the host is added when none is named. Errors: a name twice, a core set that is none.
 Result<std::vector<DeviceSlot>> parse_slots(const std::vector<std::string>& devices);
 
 /// Fills all of the problem but the graph: the request's slots, and as targets the backends in order of

@@ -168,7 +168,7 @@ Result<Plan> make_plan(PassRunner& passes, const PlanningProblem& problem, Place
   TRY(passes.run(
       "insert_copies", graph,
       [&]() -> Status {
-        plan.steps = insert_copies(graph, plan.partition, problem.memory_of_target);
+        plan.steps = insert_copies(graph, plan.partition, problem.space_of_target);
         return {};
       },
       print_steps));
@@ -176,7 +176,7 @@ Result<Plan> make_plan(PassRunner& passes, const PlanningProblem& problem, Place
       "elide_copies", graph,
       [&]() -> Status {
         plan.steps = elide_copies(plan.steps);
-        return verify_steps(graph, plan.partition, problem.memory_of_target, plan.steps);
+        return verify_steps(graph, plan.partition, problem.space_of_target, plan.steps);
       },
       print_steps));
   // From here every value is where it is read, once.

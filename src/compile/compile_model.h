@@ -16,7 +16,7 @@ struct CompiledFunction {
   PlanningProblem problem;  // the graph as it was placed
   ChosenPlan chosen;
   CompiledRegions regions;
-  uint64_t arena_bytes = 0;  // of all slots
+  uint64_t arena_bytes = 0;  // in all spaces
 };
 
 struct CompileResult {

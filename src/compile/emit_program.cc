@@ -20,11 +20,19 @@ namespace {
 uint32_t region_count(const fbs::ProgramT& program) { return static_cast<uint32_t>(program.regions.size()); }
 
 void describe_slots(const PlanningProblem& problem, fbs::ProgramT& program) {
+  for (size_t i = 0; i < problem.spaces.size(); ++i) {
+    auto space = std::make_unique<fbs::SpaceT>();
+    space->name = problem.spaces[i];
+    space->kind = host_space_kind;
+    program.spaces.push_back(std::move(space));
+  }
   for (const DeviceSlot& slot : problem.slots) {
+    program.spaces[slot.space]->kind = space_kind(slot.kind);
     auto entry = std::make_unique<fbs::SlotT>();
     entry->name = slot.name;
     entry->kind = slot.kind;
     entry->device = slot.device;
+    entry->space = slot.space;
     program.slots.push_back(std::move(entry));
   }
 }

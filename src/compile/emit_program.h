@@ -7,7 +7,7 @@ namespace intarsia {
 
 struct ProgramSizes {
   uint64_t constants_bytes = 0;       // of the whole program: equal constants are stored once
-  std::vector<uint64_t> arena_bytes;  // of each function, in all slots
+  std::vector<uint64_t> arena_bytes;  // of each function, in all spaces
 };
 
 /// Lays out values in arenas, describes functions, regions and reasons, links the code and writes

@@ -43,9 +43,9 @@ ExplainedNode explain_node(const CompiledFunction& function, size_t number) {
 
 /// The memory that a region works in; the host's for -1.
 uint32_t memory_of_region(const CompiledFunction& function, int region) {
-  if (region < 0) return host_slot;
+  if (region < 0) return host_memory;
   return function.problem
-      .memory_of_target[function.chosen.plan.partition.regions[static_cast<size_t>(region)].target];
+      .space_of_target[function.chosen.plan.partition.regions[static_cast<size_t>(region)].target];
 }
 
 void add_flow(const CompiledFunction& function, const Value& value, int to_node,
@@ -104,8 +104,8 @@ Explanation explain_function(const CompiledFunction& function) {
   for (const Step& step : plan.steps) {
     if (step.kind != Step::Kind::copy) continue;
     const Value& value = graph.value(step.from.value);
-    explanation.copies.push_back({value.name, problem.memory_name(step.from.slot),
-                                  problem.memory_name(step.to.slot), value_bytes(value)});
+    explanation.copies.push_back(
+        {value.name, problem.spaces[step.from.space], problem.spaces[step.to.space], value_bytes(value)});
   }
   explanation.flows = explain_flows(function);
   return explanation;

@@ -52,10 +52,10 @@ class FlowFinder {
   void follow_copy(uint32_t from, uint32_t to) {
     source_[to] = source_[from];
     const fbs::ValueT& value = *function_.values[from];
-    const uint32_t to_slot = function_.values[to]->slot;
-    if (value.slot == to_slot) return;  // an input or constant that is an output, in the host's memory
-    explanation_.copies.push_back(
-        {value.name, program_.slots[value.slot]->name, program_.slots[to_slot]->name, value_bytes(value)});
+    const uint32_t to_space = function_.values[to]->space;
+    if (value.space == to_space) return;  // an input or constant that is an output, in the host's memory
+    explanation_.copies.push_back({value.name, program_.spaces[value.space]->name,
+                                   program_.spaces[to_space]->name, value_bytes(value)});
   }
 
   void add_flow(uint32_t id, int to_region) {
@@ -65,7 +65,7 @@ class FlowFinder {
     flow.value = made.name;
     flow.from_region = source_[id].region;
     flow.to_region = to_region;
-    flow.copied = made.slot != function_.values[id]->slot;
+    flow.copied = made.space != function_.values[id]->space;
     flow.bytes = value_bytes(made);
     explanation_.flows.push_back(std::move(flow));
   }

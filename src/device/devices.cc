@@ -5,14 +5,24 @@
 #include <mutex>
 #include <thread>
 
-#include "device/cpu_device.h"
-#include "device/sim_device.h"
+#include "device/sim_executor.h"
 
 namespace intarsia {
 namespace {
 
-Result<std::shared_ptr<Device>> make_new(const std::string& name) {
-  if (name == "cpu") return make_cpu_device(name);
+/// The host's cores, or those after "cpu:".
+Result<std::shared_ptr<Executor>> make_cpu_executor(const std::string& name) {
+  if (name == "cpu") return std::make_shared<Executor>(name, "cpu", host_memory_space());
+  const CoreSet cores = TRY(with_context(CoreSet::parse(name.substr(4)), "device '{}'", name));
+  const CoreSet allowed = CoreSet::of_this_thread();
+  if (!allowed.contains(cores))
+    return fail(ErrorKind::not_found, "device '{}': this process may use the CPUs {}; bind to some of these",
+                name, allowed.text());
+  return std::make_shared<Executor>(name, "cpu", host_memory_space(), cores);
+}
+
+Result<std::shared_ptr<Executor>> make_new(const std::string& name) {
+  if (name == "cpu" || name.starts_with("cpu:")) return make_cpu_executor(name);
   if (name.starts_with("sim:")) {
     const size_t mark = std::min(name.find('?'), name.size());
     const std::string number = name.substr(4, mark - 4);
@@ -21,23 +31,24 @@ Result<std::shared_ptr<Device>> make_new(const std::string& name) {
       return fail("device '{}': want sim:N with a number, as in sim:0", name);
     }
     const auto settings = parse_sim_settings(std::string_view(name).substr(std::min(mark + 1, name.size())));
-    return make_sim_device(name, TRY(with_context(settings, "device '{}'", name)));
+    return make_sim_executor(name, TRY(with_context(settings, "device '{}'", name)));
   }
   return fail(ErrorKind::not_found,
-              "no device '{}'; there are: cpu, sim:N (N any number, with ?slowdown=X&latency_us=X&gbps=X)",
+              "no device '{}'; there are: cpu, cpu:CORES (as in cpu:0-1+4), sim:N (N any number, with "
+              "?slowdown=X&latency_us=X&gbps=X)",
               name);
 }
 
 }  // namespace
 
-Result<std::shared_ptr<Device>> make_device(const std::string& name) {
+Result<std::shared_ptr<Executor>> make_device(const std::string& name) {
   static std::mutex mutex;
-  static std::map<std::string, std::weak_ptr<Device>> devices;
+  static std::map<std::string, std::weak_ptr<Executor>> devices;
   std::lock_guard lock(mutex);
   std::erase_if(devices, [](const auto& entry) { return entry.second.expired(); });
-  std::weak_ptr<Device>& known = devices[name];
-  if (std::shared_ptr<Device> device = known.lock()) return device;
-  const Result<std::shared_ptr<Device>> device = make_new(name);
+  std::weak_ptr<Executor>& known = devices[name];
+  if (std::shared_ptr<Executor> device = known.lock()) return device;
+  const Result<std::shared_ptr<Executor>> device = make_new(name);
   if (device) {
     known = *device;
   } else {

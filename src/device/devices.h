@@ -6,13 +6,14 @@
 #include <vector>
 
 #include "base/result.h"
-#include "device/device.h"
+#include "device/executor.h"
 
 namespace intarsia {
 
-/// "cpu", or "sim:N" with settings: "sim:0?slowdown=2&latency_us=10&gbps=5". As long as a device
-/// is in use, the same name gives the same one. Thread-safe.
-Result<std::shared_ptr<Device>> make_device(const std::string& name);
+/// "cpu"; "cpu:0-1+4", the cores of these numbers; or "sim:N" with settings:
+/// "sim:0?slowdown=2&latency_us=10&gbps=5". As long as a device is in use, the same name gives the same one.
+/// Error: no such device, or cores that the calling thread may not use. Thread-safe.
+Result<std::shared_ptr<Executor>> make_device(const std::string& name);
 
 struct DeviceInfo {
   std::string name;

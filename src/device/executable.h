@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "base/tensor_view.h"
 #include "base/thread_pool.h"
+#include "device/memory_space.h"
 
 namespace intarsia {
 
@@ -20,14 +21,16 @@ namespace intarsia {
 /// its memory alive. An opaque value (sequence, optional) has only an owner, which no other backend
 /// understands.
 struct Output {
-  TensorView tensor;
+  TensorView tensor;  // without data where the space has no addresses
   std::shared_ptr<void> owner;
   bool dynamic = false;
+  Place place;  // outside the host's memory
 };
 
 struct Input {
-  ConstTensorView tensor;
+  ConstTensorView tensor;       // without data where the space has no addresses
   std::shared_ptr<void> owner;  // set for opaque and dynamically shaped values
+  Place place;                  // outside the host's memory
 };
 
 /// Called after a piece of work within a run, from the thread that did it. Times by clock_nanoseconds().
@@ -39,6 +42,7 @@ struct RunContext {
   std::byte* workspace = nullptr;    // as many bytes as the region requested, 64-byte aligned
   ThreadTeam* threads = nullptr;     // on the executor's cores; null: run in the calling thread
   const TraceHook* trace = nullptr;  // set: an executable of several kernels reports each
+  Place workspace_place{};           // outside the host's memory
   std::byte* scratch = nullptr;      // Executable::scratch_bytes(), 64-byte aligned; null: none
 };
 
@@ -71,7 +75,8 @@ struct LoadContext {
   std::function<void*(const std::string& name)> symbol;  // address of a symbol in the program's code, or null
   std::string program_folder;  // folder of the program file: companion libraries are searched for there
   int threads = 1;
-  size_t workspace_bytes = 0;  // of RunContext::workspace
+  size_t workspace_bytes = 0;      // of RunContext::workspace
+  const CoreSet* cores = nullptr;  // that its executor is held to; null: none
 };
 
 /// An opaque value taken apart, as callers see it: an ONNX sequence, optional or map.

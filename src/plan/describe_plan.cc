@@ -38,7 +38,7 @@ std::string describe_steps(const PlanningProblem& problem, const Partition& part
                           problem.targets[partition.regions[step.region].target].name);
     } else {
       text += fmt::format("copy {} {} -> {}\n", problem.graph.value(step.from.value).name,
-                          problem.memory_name(step.from.slot), problem.memory_name(step.to.slot));
+                          problem.spaces[step.from.space], problem.spaces[step.to.space]);
     }
   }
   return text;

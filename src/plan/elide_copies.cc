@@ -17,9 +17,9 @@ StepList elide_copies(const StepList& steps) {
 }
 
 Status verify_steps(const Graph& graph, const Partition& partition,
-                    const std::vector<uint32_t>& memory_of_target, const StepList& steps) {
+                    const std::vector<uint32_t>& space_of_target, const StepList& steps) {
   std::set<PlacedValue> present;
-  for (ValueId input : graph.inputs) present.insert({input, host_slot});
+  for (ValueId input : graph.inputs) present.insert({input, host_memory});
   for (const Step& step : steps) {
     if (step.kind == Step::Kind::copy) {
       const std::string& name = graph.value(step.from.value).name;
@@ -28,7 +28,7 @@ Status verify_steps(const Graph& graph, const Partition& partition,
       if (!present.insert(step.to).second) return fail("'{}' is copied to one memory twice", name);
       continue;
     }
-    const uint32_t memory = memory_of_target[partition.regions[step.region].target];
+    const uint32_t memory = space_of_target[partition.regions[step.region].target];
     for (ValueId input : partition.boundaries[step.region].inputs) {
       if (!present.contains({input, memory}))
         return fail("region {} reads '{}', which is not in its memory", step.region, graph.value(input).name);
@@ -37,7 +37,7 @@ Status verify_steps(const Graph& graph, const Partition& partition,
   }
   for (ValueId output : graph.outputs) {
     const Value& value = graph.value(output);
-    if (!value.constant && !present.contains({output, host_slot}))
+    if (!value.constant && !present.contains({output, host_memory}))
       return fail("output '{}' does not reach the host", value.name);
   }
   return {};

@@ -12,6 +12,6 @@ StepList elide_copies(const StepList& steps);
 /// Independent check: every value is where a region reads it, no value comes twice to one memory, no copy is
 /// of a constant, and outputs end on the host.
 Status verify_steps(const Graph& graph, const Partition& partition,
-                    const std::vector<uint32_t>& memory_of_target, const StepList& steps);
+                    const std::vector<uint32_t>& space_of_target, const StepList& steps);
 
 }  // namespace intarsia

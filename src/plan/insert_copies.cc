@@ -3,21 +3,21 @@
 namespace intarsia {
 
 StepList insert_copies(const Graph& graph, const Partition& partition,
-                       const std::vector<uint32_t>& memory_of_target) {
-  std::vector<uint32_t> home(graph.values.size(), host_slot);
+                       const std::vector<uint32_t>& space_of_target) {
+  std::vector<uint32_t> home(graph.values.size(), host_memory);
   StepList steps;
-  const auto copy_to = [&](ValueId value, uint32_t slot) {
-    if (home[index(value)] == slot) return;
-    steps.push_back({Step::Kind::copy, 0, {value, home[index(value)]}, {value, slot}});
+  const auto copy_to = [&](ValueId value, uint32_t space) {
+    if (home[index(value)] == space) return;
+    steps.push_back({Step::Kind::copy, 0, {value, home[index(value)]}, {value, space}});
   };
   for (uint32_t r = 0; r < partition.regions.size(); ++r) {
-    const uint32_t memory = memory_of_target[partition.regions[r].target];
+    const uint32_t memory = space_of_target[partition.regions[r].target];
     for (ValueId input : partition.boundaries[r].inputs) copy_to(input, memory);
     steps.push_back({Step::Kind::run, r, {}, {}});
     for (ValueId output : partition.boundaries[r].outputs) home[index(output)] = memory;
   }
   for (ValueId output : graph.outputs) {
-    if (!graph.value(output).constant) copy_to(output, host_slot);
+    if (!graph.value(output).constant) copy_to(output, host_memory);
   }
   return steps;
 }

@@ -7,10 +7,9 @@ namespace intarsia {
 
 /// One run step a region, and before it a copy for every value that it reads and that was made in another
 /// memory; at the end a copy to the host for every output made elsewhere. Naive and complete: a value read
-/// twice is copied twice. `memory_of_target[t]` is the slot in whose memory target t works; host_slot where
-/// that is the host's memory.
+/// twice is copied twice. `space_of_target[t]` is the memory that target t works in.
 ///   x -> a@sim -> b@cpu   =>   copy x host->sim; run a; copy a sim->host; run b
 StepList insert_copies(const Graph& graph, const Partition& partition,
-                       const std::vector<uint32_t>& memory_of_target);
+                       const std::vector<uint32_t>& space_of_target);
 
 }  // namespace intarsia

@@ -5,27 +5,24 @@
 
 namespace intarsia {
 
-/// A device's name inside the program.
+/// An executor's name inside the program.
 struct DeviceSlot {
   std::string name;    // "accel"
   std::string kind;    // "sim"
   std::string device;  // "sim:0"
+  uint32_t space = 0;  // number of the memory that it works in
+  int cores = 0;       // of a core set: the most threads that it runs; 0: any number
 };
 
 /// The number of the host's memory: inputs come from it and outputs go to it.
-inline constexpr uint32_t host_slot = 0xffffffff;
+inline constexpr uint32_t host_memory = 0;
 
 struct PlanningProblem {
   Graph graph;
   std::vector<DeviceSlot> slots;
-  uint32_t cpu_slot = 0;  // the slot on the CPU
+  std::vector<std::string> spaces;  // names of memories, each its first slot's; the first is the host's
   std::vector<PlacementTarget> targets;
-  std::vector<uint32_t> memory_of_target;  // a slot, or host_slot
-
-  /// "accel"; the slot on the CPU for host_slot.
-  const std::string& memory_name(uint32_t memory) const {
-    return slots[memory == host_slot ? cpu_slot : memory].name;
-  }
+  std::vector<uint32_t> space_of_target;
 };
 
 }  // namespace intarsia

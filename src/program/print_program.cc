@@ -18,14 +18,14 @@ std::string print_type(const fbs::ValueT& value) {
 }
 
 std::string print_place(const fbs::ProgramT& program, const fbs::ValueT& value) {
-  const std::string& slot = program.slots[value.slot]->name;
+  const std::string& space = program.spaces[value.space]->name;
   switch (value.storage) {
     case fbs::Storage::arena:
-      return fmt::format("{} arena + {}", slot, value.offset);
+      return fmt::format("{} arena + {}", space, value.offset);
     case fbs::Storage::constant:
-      return fmt::format("{} constant {}", slot, value.constant);
+      return fmt::format("{} constant {}", space, value.constant);
     default:
-      return fmt::format("{} {}", slot, fbs::EnumNameStorage(value.storage));
+      return fmt::format("{} {}", space, fbs::EnumNameStorage(value.storage));
   }
 }
 
@@ -49,7 +49,7 @@ std::string print_step(const fbs::ProgramT& program, const fbs::FunctionT& funct
   } else {
     const auto place = [&](uint32_t id) {
       const fbs::ValueT& value = *function.values[id];
-      return fmt::format("{} ({})", value.name, program.slots[value.slot]->name);
+      return fmt::format("{} ({})", value.name, program.spaces[value.space]->name);
     };
     text += fmt::format("copy {} -> {}", place(step.inputs[0]), place(step.outputs[0]));
   }
@@ -61,8 +61,8 @@ std::string print_function(const fbs::ProgramT& program, const fbs::FunctionT& f
   std::string text =
       fmt::format("function {}({}) -> ({})\n", function.name, print_values(function, function.inputs, true),
                   print_values(function, function.outputs, true));
-  for (size_t slot = 0; slot < function.arena_bytes.size(); ++slot) {
-    text += fmt::format("  arena {}: {} bytes\n", program.slots[slot]->name, function.arena_bytes[slot]);
+  for (size_t space = 0; space < function.arena_bytes.size(); ++space) {
+    text += fmt::format("  arena {}: {} bytes\n", program.spaces[space]->name, function.arena_bytes[space]);
   }
   for (const auto& value : function.values) {
     text +=
@@ -80,8 +80,12 @@ std::string print_program(const fbs::ProgramT& program) {
   if (!program.cpu_features.empty())
     text += fmt::format("needs CPU features {}\n", fmt::join(program.cpu_features, ", "));
   if (!program.requirements.empty()) text += fmt::format("needs {}\n", fmt::join(program.requirements, ", "));
+  if (!program.needs.empty()) text += fmt::format("uses {}\n", fmt::join(program.needs, ", "));
+  for (const auto& space : program.spaces)
+    text += fmt::format("space {}: memory of kind {}\n", space->name, space->kind);
   for (const auto& slot : program.slots) {
-    text += fmt::format("slot {}: a {}, {} unless bound\n", slot->name, slot->kind, slot->device);
+    text += fmt::format("slot {}: a {}, {} unless bound, in space {}\n", slot->name, slot->kind, slot->device,
+                        program.spaces[slot->space]->name);
   }
   for (size_t i = 0; i < program.constants.size(); ++i) {
     const fbs::ConstantT& constant = *program.constants[i];

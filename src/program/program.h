@@ -13,7 +13,7 @@
 namespace intarsia {
 
 /// Raised when the meaning of something in the file changes; new optional fields do not raise it.
-inline constexpr uint32_t program_format_version = 1;
+inline constexpr uint32_t program_format_version = 2;
 inline constexpr char program_magic[8] = {'I', 'N', 'T', 'A', 'R', 'S', 'I', 'A'};
 inline constexpr uint64_t program_page = 4096;
 /// Of constants and blobs in the tail and of values in an arena, so that kernels may use aligned vector
@@ -39,7 +39,13 @@ constexpr uint64_t round_up(uint64_t value, uint64_t multiple) {
 }
 constexpr uint64_t tail_offset(const Footer& footer) { return round_up(footer.elf_bytes, program_page); }
 
-/// Devices of this kind work in the host's memory: callers' buffers and constants are used in place on them.
-constexpr bool is_host_kind(std::string_view kind) { return kind == "cpu"; }
+/// The number of the host's space in every program: callers' buffers and mapped constants are in it.
+inline constexpr uint32_t host_space = 0;
+inline constexpr std::string_view host_space_kind = "host";
+
+/// The kind of the space that devices of a kind work in.
+constexpr std::string_view space_kind(std::string_view device_kind) {
+  return device_kind == "cpu" ? host_space_kind : device_kind;
+}
 
 }  // namespace intarsia

@@ -35,6 +35,11 @@ Result<Footer> read_footer(std::span<const std::byte> end) {
   if (std::memcmp(footer.magic, program_magic, sizeof(program_magic)) != 0) {
     return fail("not an Intarsia program, or truncated: its last 8 bytes are not INTARSIA");
   }
+  if (footer.format_version > 0 && footer.format_version < program_format_version) {
+    return fail(ErrorKind::version,
+                "made by an older Intarsia (format {}, this one reads {}): compile the model again",
+                footer.format_version, program_format_version);
+  }
   if (footer.format_version > program_format_version) {
     return fail(
         ErrorKind::version,

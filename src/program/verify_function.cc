@@ -22,12 +22,12 @@ struct Verification {
   const fbs::ProgramT& program;
   const fbs::FunctionT& function;
   std::vector<bool> ready;           // values that some step before has written, inputs and constants
-  std::vector<uint64_t> arena_ends;  // one per slot: end of the last value or workspace
+  std::vector<uint64_t> arena_ends;  // one per space: end of the last value or workspace
 };
 
 Status verify_arenas(const Verification& state) {
-  if (state.function.arena_bytes.size() != state.program.slots.size()) {
-    return fail("{} arenas for {} slots", state.function.arena_bytes.size(), state.program.slots.size());
+  if (state.function.arena_bytes.size() != state.program.spaces.size()) {
+    return fail("{} arenas for {} spaces", state.function.arena_bytes.size(), state.program.spaces.size());
   }
   for (uint64_t bytes : state.function.arena_bytes) {
     if (bytes > max_arena_bytes) return fail("an arena of {} bytes", bytes);
@@ -37,27 +37,25 @@ Status verify_arenas(const Verification& state) {
 
 /// No session takes more memory than its steps can use.
 Status verify_arenas_are_used(const Verification& state) {
-  for (size_t slot = 0; slot < state.arena_ends.size(); ++slot) {
-    const uint64_t arena = state.function.arena_bytes[slot];
-    if (arena <= round_up(state.arena_ends[slot], tail_alignment)) continue;
-    return fail("an arena of {} bytes on slot '{}', of which {} are used", arena,
-                state.program.slots[slot]->name, state.arena_ends[slot]);
+  for (size_t space = 0; space < state.arena_ends.size(); ++space) {
+    const uint64_t arena = state.function.arena_bytes[space];
+    if (arena <= round_up(state.arena_ends[space], tail_alignment)) continue;
+    return fail("an arena of {} bytes in space '{}', of which {} are used", arena,
+                state.program.spaces[space]->name, state.arena_ends[space]);
   }
   return {};
 }
 
-bool on_host(const Verification& state, const fbs::ValueT& value) {
-  return is_host_kind(state.program.slots[value.slot]->kind);
-}
+bool on_host(const fbs::ValueT& value) { return value.space == host_space; }
 
-Status verify_in_arena(Verification& state, uint32_t slot, uint64_t offset, uint64_t bytes) {
-  const uint64_t arena = state.function.arena_bytes[slot];
+Status verify_in_arena(Verification& state, uint32_t space, uint64_t offset, uint64_t bytes) {
+  const uint64_t arena = state.function.arena_bytes[space];
   if (offset % tail_alignment != 0) return fail("offset {} is not a multiple of 64", offset);
   if (offset > arena || bytes > arena - offset) {
-    return fail("{} bytes at {} do not fit in slot '{}''s arena of {} bytes", bytes, offset,
-                state.program.slots[slot]->name, arena);
+    return fail("{} bytes at {} do not fit in space '{}''s arena of {} bytes", bytes, offset,
+                state.program.spaces[space]->name, arena);
   }
-  state.arena_ends[slot] = std::max(state.arena_ends[slot], offset + bytes);
+  state.arena_ends[space] = std::max(state.arena_ends[space], offset + bytes);
   return {};
 }
 
@@ -69,7 +67,7 @@ Status verify_constant(const Verification& state, const fbs::ValueT& value) {
   if (value.rank_unknown || value.dtype != constant.dtype || value.dims != constant.dims) {
     return fail("its type is not that of constant {}", value.constant);
   }
-  if (!on_host(state, value) && static_cast<DType>(value.dtype) == DType::string)
+  if (!on_host(value) && static_cast<DType>(value.dtype) == DType::string)
     return fail("strings outside the host");
   return {};
 }
@@ -77,8 +75,8 @@ Status verify_constant(const Verification& state, const fbs::ValueT& value) {
 Status verify_value(Verification& state, const fbs::ValueT& value) {
   const DType dtype = static_cast<DType>(value.dtype);
   if (value.dtype >= dtype_count) return fail("unknown dtype {}", value.dtype);
-  if (value.slot >= state.program.slots.size())
-    return fail("slot {} of {}", value.slot, state.program.slots.size());
+  if (value.space >= state.program.spaces.size())
+    return fail("space {} of {}", value.space, state.program.spaces.size());
   if (value.dims.size() > max_rank) return fail("rank {}", value.dims.size());
   if (std::ranges::any_of(value.dims, [](int64_t size) { return size < -1; })) return fail("a size below -1");
   if (value.rank_unknown && !value.dims.empty()) return fail("sizes, though its rank is unknown");
@@ -88,14 +86,14 @@ Status verify_value(Verification& state, const fbs::ValueT& value) {
       fixed ? dtype_bytes(dtype, static_cast<size_t>(TRY(checked_elements(value.dims)))) : 0;
   switch (value.storage) {
     case Storage::input:
-      return on_host(state, value) ? Status() : fail("an input that is not on a host slot");
+      return on_host(value) ? Status() : fail("an input that is not in the host's memory");
     case Storage::output:
       if (!fixed) return fail("an output of unknown size; want storage dynamic");
-      return on_host(state, value) ? Status() : fail("an output that is not on a host slot");
+      return on_host(value) ? Status() : fail("an output that is not in the host's memory");
     case Storage::arena:
       if (!fixed || dtype == DType::string)
         return fail("in the arena, though its size in bytes is not known");
-      return verify_in_arena(state, value.slot, value.offset, bytes);
+      return verify_in_arena(state, value.space, value.offset, bytes);
     case Storage::dynamic:
       return {};
     case Storage::constant:
@@ -118,7 +116,7 @@ Status verify_boundary(const Verification& state, const std::vector<uint32_t>& b
                            ? value.storage == Storage::input
                            : value.storage == Storage::output || value.storage == Storage::dynamic;
     if (!legal) return fail("{} '{}' has storage {}", what, value.name, fbs::EnumNameStorage(value.storage));
-    if (!on_host(state, value)) return fail("{} '{}' is not on a host slot", what, value.name);
+    if (!on_host(value)) return fail("{} '{}' is not in the host's memory", what, value.name);
   }
   return {};
 }
@@ -142,14 +140,15 @@ Status verify_run(Verification& state, const fbs::StepT& step) {
   if (step.region >= state.program.regions.size())
     return fail("region {} of {}", step.region, state.program.regions.size());
   const fbs::RegionT& region = *state.program.regions[step.region];
+  const uint32_t space = state.program.slots[region.slot]->space;
   for (const std::vector<uint32_t>* ids : {&step.inputs, &step.outputs}) {
     for (uint32_t id : *ids) {
       const fbs::ValueT& value = *state.function.values[id];
-      if (value.slot != region.slot)
-        return fail("value '{}' is not on the slot of region {}", value.name, step.region);
+      if (value.space != space)
+        return fail("value '{}' is not in the space of region {}", value.name, step.region);
     }
   }
-  return verify_in_arena(state, region.slot, step.workspace_offset, region.workspace_bytes);
+  return verify_in_arena(state, space, step.workspace_offset, region.workspace_bytes);
 }
 
 Status verify_copy(const Verification& state, const fbs::StepT& step) {
@@ -162,8 +161,8 @@ Status verify_copy(const Verification& state, const fbs::StepT& step) {
   }
   const DType dtype = static_cast<DType>(from.dtype);
   const bool host_only = dtype == DType::string || dtype == DType::undefined;
-  if (host_only && !(on_host(state, from) && on_host(state, to))) {
-    return fail("a copy of '{}', which only a host slot can hold, between devices", from.name);
+  if (host_only && !(on_host(from) && on_host(to))) {
+    return fail("a copy of '{}', which only the host's memory can hold, between spaces", from.name);
   }
   return {};
 }
@@ -196,7 +195,7 @@ Status verify_step(Verification& state, size_t number) {
 
 Status verify_function(const fbs::ProgramT& program, const fbs::FunctionT& function) {
   Verification state{program, function, std::vector<bool>(function.values.size(), false),
-                     std::vector<uint64_t>(program.slots.size(), 0)};
+                     std::vector<uint64_t>(program.spaces.size(), 0)};
   TRY(verify_arenas(state));
   for (const auto& value : function.values)
     TRY(with_context(verify_value(state, *value), "value '{}'", value->name));

@@ -1,5 +1,7 @@
 #include "program/verify_program.h"
 
+#include <algorithm>
+#include <array>
 #include <set>
 #include <string_view>
 #include <vector>
@@ -15,11 +17,41 @@ bool fits(uint64_t offset, uint64_t bytes, uint64_t begin, uint64_t end) {
   return offset >= begin && offset <= end && bytes <= end - offset;
 }
 
+/// What a reader of this version knows beyond the format itself.
+constexpr std::array<std::string_view, 0> known_features{};
+
+Status verify_needs(const fbs::ProgramT& program) {
+  for (const std::string& feature : program.needs) {
+    if (std::ranges::find(known_features, feature) != known_features.end()) continue;
+    return fail(
+        ErrorKind::version,
+        "it uses the feature '{}', which this Intarsia does not know: update Intarsia, or compile the "
+        "model with this one",
+        feature);
+  }
+  return {};
+}
+
+Status verify_spaces(const fbs::ProgramT& program) {
+  for (size_t i = 0; i < program.spaces.size(); ++i) {
+    const fbs::SpaceT& space = *program.spaces[i];
+    if (space.name.empty()) return fail("a space has no name");
+    if ((space.kind == host_space_kind) != (i == host_space))
+      return fail("space {} is of kind '{}'; only the first is the host's", i, space.kind);
+  }
+  return program.spaces.empty() ? fail("no space of the host") : Status();
+}
+
 Status verify_slots(const fbs::ProgramT& program) {
   std::set<std::string_view> names;
   for (const auto& slot : program.slots) {
     if (slot->name.empty() || slot->kind.empty()) return fail("a slot has no name or no kind");
     if (!names.insert(slot->name).second) return fail("two slots are named '{}'", slot->name);
+    if (slot->space >= program.spaces.size())
+      return fail("slot '{}': space {} of {}", slot->name, slot->space, program.spaces.size());
+    if (program.spaces[slot->space]->kind != space_kind(slot->kind))
+      return fail("slot '{}' of kind '{}' is in a space of kind '{}'", slot->name, slot->kind,
+                  program.spaces[slot->space]->kind);
   }
   return {};
 }
@@ -64,6 +96,8 @@ Status verify_region(const fbs::ProgramT& program, const fbs::RegionT& region, u
 }  // namespace
 
 Status verify_program(const fbs::ProgramT& program, uint64_t constants_bytes, uint64_t data_bytes) {
+  TRY(verify_needs(program));
+  TRY(verify_spaces(program));
   TRY(verify_slots(program));
   for (size_t i = 0; i < program.constants.size(); ++i) {
     TRY(with_context(verify_constant(*program.constants[i], constants_bytes), "constant {}", i));

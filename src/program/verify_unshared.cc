@@ -68,8 +68,12 @@ Status verify_unshared(const fbs::Program& program, size_t bytes) {
        {program.producer(), program.arch(), program.cpu(), program.model_path()}) {
     budget.text(text);
   }
-  for (const auto* texts : {program.cpu_features(), program.shapes(), program.requirements()})
+  for (const auto* texts :
+       {program.cpu_features(), program.shapes(), program.requirements(), program.needs()})
     budget.texts(texts);
+  budget.each(program.spaces(), [&](const fbs::Space& space) {
+    for (const flatbuffers::String* text : {space.name(), space.kind()}) budget.text(text);
+  });
   budget.each(program.slots(), [&](const fbs::Slot& slot) {
     for (const flatbuffers::String* text : {slot.name(), slot.kind(), slot.device()}) budget.text(text);
   });

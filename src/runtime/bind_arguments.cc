@@ -105,7 +105,7 @@ Status ArgumentBinder::bind_input(const NamedTensor& input, uint32_t id) {
   range = {};
   if (value.is_opaque()) {
     if (input.owner == nullptr) return fail("input '{}' has no value", input.name);
-    value.set(TensorView{}, input.owner);
+    value.set(TensorView{}, {}, input.owner);
     return {};
   }
   TRY(check_tensor(inputs_, input, value));

@@ -31,62 +31,80 @@ Result<std::vector<std::string>> choose_devices(const fbs::ProgramT& program, co
   return names;
 }
 
-Status open_devices(BoundProgram& bound, const std::vector<std::string>& names) {
+Result<std::shared_ptr<Executor>> open_executor(const fbs::SlotT& slot, const std::string& name) {
+  std::shared_ptr<Executor> executor = TRY(with_context(make_device(name), "slot '{}'", slot.name));
+  if (executor->kind() == slot.kind) return executor;
+  return fail(
+      "slot '{}' was compiled for a device of kind {}, but '{}' is a {}: bind another device or compile "
+      "again",
+      slot.name, slot.kind, name, executor->kind());
+}
+
+Status open_executors(BoundProgram& bound, const std::vector<std::string>& names) {
+  bound.spaces.resize(bound.description().spaces.size());
+  bound.spaces[host_space] = host_memory_space();
   for (size_t i = 0; i < names.size(); ++i) {
     const fbs::SlotT& slot = *bound.description().slots[i];
-    std::shared_ptr<Device> device = TRY(with_context(make_device(names[i]), "slot '{}'", slot.name));
-    if (device->kind() != slot.kind) {
-      return fail(
-          "slot '{}' was compiled for a device of kind {}, but '{}' is a {}: bind another device or compile "
-          "again",
-          slot.name, slot.kind, names[i], device->kind());
-    }
-    bound.devices.push_back(std::move(device));
+    const auto& executor = bound.executors.emplace_back(TRY(open_executor(slot, names[i])));
+    std::shared_ptr<MemorySpace>& space = bound.spaces[slot.space];
+    if (space == nullptr) space = executor->space();
+    if (space != executor->space())
+      return fail("slot '{}' shares memory with another slot, but '{}' has not the memory '{}'", slot.name,
+                  names[i], space->name());
+  }
+  for (size_t i = 0; i < bound.spaces.size(); ++i) {
+    if (bound.spaces[i] == nullptr)
+      return fail(ErrorKind::corrupt, "no slot is in space '{}'", bound.description().spaces[i]->name);
   }
   return {};
 }
 
-/// [slot][constant]: whether some region or value there uses it.
+/// [space][constant]: whether some region or value there uses it.
 std::vector<std::vector<bool>> find_uses(const fbs::ProgramT& program) {
-  std::vector<std::vector<bool>> used(program.slots.size(),
+  std::vector<std::vector<bool>> used(program.spaces.size(),
                                       std::vector<bool>(program.constants.size(), false));
   for (const auto& region : program.regions) {
-    for (uint32_t constant : region->constants) used[region->slot][constant] = true;
+    for (uint32_t constant : region->constants) used[program.slots[region->slot]->space][constant] = true;
   }
   for (const auto& function : program.functions) {
     for (const auto& value : function->values) {
-      if (value->storage == fbs::Storage::constant) used[value->slot][value->constant] = true;
+      if (value->storage == fbs::Storage::constant) used[value->space][value->constant] = true;
     }
   }
   return used;
 }
 
-/// On a host slot a constant stays in the mapped file; to any other memory its bytes are copied once.
+/// In the host's memory a constant stays in the mapped file; to any other its bytes are copied once.
 Status place_constants(BoundProgram& bound) {
   const MappedProgram& file = bound.program->file();
   const auto used = find_uses(bound.description());
-  for (size_t slot = 0; slot < bound.devices.size(); ++slot) {
-    Device& device = *bound.devices[slot];
-    std::vector<TensorView> views(file.constants.size());
-    std::map<std::pair<void*, size_t>, std::byte*>
-        uploaded;  // by offset in the file: equal bytes are stored once
-    for (size_t i = 0; i < views.size(); ++i) {
-      if (!used[slot][i]) continue;
-      views[i] = file.constants[i].view();
-      if (device.in_host_memory()) continue;
-      if (views[i].dtype == DType::string)
-        return fail("a constant of strings is used on '{}'", device.name());
-      std::byte*& there = uploaded[{views[i].data, views[i].bytes()}];
-      if (there == nullptr) {
-        const Buffer& buffer = bound.memory.emplace_back(TRY(device.allocate(views[i].bytes())));
-        TRY(device.upload(buffer.data(), views[i].data, views[i].bytes()));
-        there = buffer.data();
+  for (size_t number = 0; number < bound.spaces.size(); ++number) {
+    MemorySpace& space = *bound.spaces[number];
+    std::vector<PlacedConstant> placed(file.constants.size());
+    std::map<std::pair<void*, size_t>, Place> uploaded;  // by bytes of the file: equal ones are stored once
+    for (size_t i = 0; i < placed.size(); ++i) {
+      if (!used[number][i]) continue;
+      TensorView& tensor = placed[i].tensor;
+      tensor = file.constants[i].view();
+      placed[i].place = {tensor.data, 0};
+      if (space.is_host()) continue;
+      if (tensor.dtype == DType::string) return fail("a constant of strings is used on '{}'", space.name());
+      Place& there = uploaded[{tensor.data, tensor.bytes()}];
+      if (there.memory == nullptr) {
+        there.memory = bound.memory.emplace_back(TRY(space.allocate(tensor.bytes()))).handle();
+        TRY(space.upload(there, tensor.data, tensor.bytes()));
       }
-      views[i].data = there;
+      placed[i].place = there;
+      tensor.data = space.address(there);
     }
-    bound.constants.push_back(std::move(views));
+    bound.constants.push_back(std::move(placed));
   }
   return {};
+}
+
+int threads_on(const BoundProgram& bound, size_t slot) {
+  const CoreSet* cores = bound.executors[slot]->cores();
+  return cores == nullptr ? bound.threads : std::min(bound.threads, cores->size());
 }
 
 Status load_regions(BoundProgram& bound) {
@@ -96,14 +114,16 @@ Status load_regions(BoundProgram& bound) {
   for (size_t i = 0; i < bound.description().regions.size(); ++i) {
     const fbs::RegionT& region = *bound.description().regions[i];
     for (uint32_t constant : region.constants) {
-      bound.region_constants[i].push_back(bound.constants[region.slot][constant]);
+      bound.region_constants[i].push_back(
+          bound.constants[bound.description().slots[region.slot]->space][constant].tensor);
     }
     const LoadContext context{.blob = program.file().blobs[i],
                               .constants = bound.region_constants[i],
                               .symbol = [&program](const std::string& name) { return program.symbol(name); },
                               .program_folder = path.parent_path().string(),
-                              .threads = bound.threads,
-                              .workspace_bytes = region.workspace_bytes};
+                              .threads = threads_on(bound, region.slot),
+                              .workspace_bytes = region.workspace_bytes,
+                              .cores = bound.executors[region.slot]->cores()};
     bound.executables.push_back(TRY(with_kind(
         ErrorKind::corrupt, with_context(program.backend(i).load(context), "program '{}': {}",
                                          program.file().path, region_text(program.description(), i)))));
@@ -131,7 +151,7 @@ Result<std::shared_ptr<const BoundProgram>> bind_program(const std::shared_ptr<c
   auto bound = std::make_shared<BoundProgram>();
   bound->program = program;
   bound->threads = threads;
-  TRY(open_devices(*bound, names));
+  TRY(open_executors(*bound, names));
   TRY(place_constants(*bound));
   TRY(load_regions(*bound));
   known = bound;

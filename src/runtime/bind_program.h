@@ -17,13 +17,19 @@ struct BindOptions {
   int threads = 0;  // of each session; 0: what the program was compiled for, at most the machine's cores
 };
 
+/// A constant as executables in a space find it, and where it is for copies; neither where it is not used.
+struct PlacedConstant {
+  TensorView tensor;
+  Place place;
+};
+
 /// Immutable: any number of sessions run it at once.
 struct BoundProgram {
   std::shared_ptr<const LoadedProgram> program;
-  std::vector<std::shared_ptr<Device>> devices;  // one per slot
-  std::vector<Buffer> memory;                    // of the constants on devices with a memory of their own
-  std::vector<std::vector<TensorView>>
-      constants;  // [slot][constant], in the slot's memory; no data: not used there
+  std::vector<std::shared_ptr<Executor>> executors;    // one per slot
+  std::vector<std::shared_ptr<MemorySpace>> spaces;    // as in the description
+  std::vector<Memory> memory;                          // of the constants outside the host's memory
+  std::vector<std::vector<PlacedConstant>> constants;  // [space][constant]
   std::vector<std::vector<ConstTensorView>> region_constants;
   std::vector<std::unique_ptr<Executable>> executables;  // one per region
   int threads = 1;
@@ -33,7 +39,8 @@ struct BoundProgram {
 
 /// Bindings to the same devices with the same number of threads share one BoundProgram. Fails, naming slot,
 /// device or region, if a slot is unknown or named twice, a device is missing or of another kind than the
-/// slot, a backend cannot load its part, or the program's file was changed in place.
+/// slot, slots that share memory are bound to devices that do not, a backend cannot load its part, or the
+/// program's file was changed in place.
 Result<std::shared_ptr<const BoundProgram>> bind_program(const std::shared_ptr<const LoadedProgram>& program,
                                                          const BindOptions& options);
 

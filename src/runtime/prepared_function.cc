@@ -1,7 +1,7 @@
 #include "runtime/prepared_function.h"
 
 #include <algorithm>
-#include <map>
+#include <optional>
 
 #include "base/caught.h"
 #include "runtime/bind_arguments.h"
@@ -15,127 +15,11 @@ void ValueState::set_data(void* data) {
   if (writer != nullptr) writer->tensor.data = data;
 }
 
-void ValueState::set(const TensorView& tensor, std::shared_ptr<void> new_owner) {
+void ValueState::set(const TensorView& tensor, const Place& there, std::shared_ptr<void> new_owner) {
   view = tensor;
-  for (Input* reader : readers) {
-    reader->tensor = tensor;
-    reader->owner = new_owner;
-  }
+  place = there;
+  for (Input* reader : readers) *reader = {tensor, new_owner, there};
   owner = std::move(new_owner);
-}
-
-PreparedFunction::PreparedFunction(const BoundProgram& program, const fbs::FunctionT& function,
-                                   std::span<std::byte* const> arenas, ThreadTeam& threads)
-    : program_(program),
-      function_(function),
-      values_(function.values.size()),
-      steps_(function.steps.size()),
-      threads_(threads) {
-  for (size_t i = 0; i < values_.size(); ++i) {
-    values_[i].about = function.values[i].get();
-    prepare_value(values_[i], arenas);
-    has_dynamic_ |= values_[i].is_dynamic();
-  }
-  // Reserved up front: steps and values keep pointers into these two.
-  size_t inputs = 0, outputs = 0;
-  for (const auto& step : function.steps) {
-    if (step->kind != fbs::StepKind::run) continue;
-    inputs += step->inputs.size();
-    outputs += step->outputs.size();
-  }
-  inputs_.reserve(inputs);
-  outputs_.reserve(outputs);
-  staging_.resize(arenas.size());
-  for (size_t i = 0; i < steps_.size(); ++i) prepare_step(i, arenas);
-  binder_ = std::make_unique<ArgumentBinder>(function, values_);
-  const StepSchedule schedule = schedule_steps(program, function);
-  share_threads(schedule);
-  if (schedule.overlaps) {
-    lanes_ = std::make_unique<Lanes>(schedule, [this](uint32_t step) {
-      const ThreadTeam::Busy busy(steps_[step].context.threads);
-      return run_step(step);
-    });
-  }
-}
-
-/// A team has one caller at a time, so each lane that runs beside the caller's has its own.
-void PreparedFunction::share_threads(const StepSchedule& schedule) {
-  for (PreparedStep& step : steps_) step.context.threads = &threads_;
-  if (!schedule.overlaps) return;
-  for (size_t lane = 1; lane < schedule.lanes.size(); ++lane) {
-    lane_threads_.push_back(std::make_unique<ThreadTeam>(threads_.pool(), threads_.size()));
-    for (uint32_t step : schedule.lanes[lane]) steps_[step].context.threads = lane_threads_.back().get();
-  }
-}
-
-/// The steps of a team run one after the other, and share the memory.
-Status PreparedFunction::allocate_scratch() {
-  std::map<const ThreadTeam*, size_t> bytes;
-  for (const PreparedStep& step : steps_) {
-    if (step.executable == nullptr) continue;
-    size_t& most = bytes[step.context.threads];
-    most = std::max(most, step.executable->scratch_bytes(step.context.threads->size()));
-  }
-  for (const auto& [team, needed] : bytes) {
-    if (needed == 0) continue;
-    scratch_.push_back(allocate_aligned(needed));
-    if (scratch_.back() == nullptr)
-      return fail(ErrorKind::out_of_memory, "cannot allocate {} bytes for {} threads; bind fewer", needed,
-                  team->size());
-    for (PreparedStep& step : steps_) {
-      if (step.context.threads == team) step.context.scratch = static_cast<std::byte*>(scratch_.back().get());
-    }
-  }
-  return {};
-}
-
-PreparedFunction::~PreparedFunction() = default;
-
-void PreparedFunction::prepare_value(ValueState& state, std::span<std::byte* const> arenas) const {
-  const fbs::ValueT& about = *state.about;
-  if (about.storage == fbs::Storage::constant) {
-    state.view = program_.constants[about.slot][about.constant];
-    return;
-  }
-  state.view = TensorView{nullptr, static_cast<DType>(about.dtype), about.dims};
-  if (about.storage == fbs::Storage::arena) state.view.data = arenas[about.slot] + about.offset;
-}
-
-void PreparedFunction::prepare_step(size_t number, std::span<std::byte* const> arenas) {
-  const fbs::StepT& about = *function_.steps[number];
-  PreparedStep& step = steps_[number];
-  step.kind = about.kind;
-  step.inputs = about.inputs;
-  step.outputs = about.outputs;
-  step.writes_dynamic =
-      std::ranges::any_of(about.outputs, [&](uint32_t id) { return values_[id].is_dynamic(); });
-  if (about.kind == fbs::StepKind::copy) {
-    const ValueState& from = values_[about.inputs[0]];
-    step.device = program_.devices[from.about->slot].get();
-    step.target = program_.devices[values_[about.outputs[0]].about->slot].get();
-    if (!step.device->in_host_memory() && !step.target->in_host_memory() && !from.is_dynamic()) {
-      std::vector<std::byte>& staging = staging_[values_[about.outputs[0]].about->slot];
-      staging.resize(std::max(staging.size(), from.view.bytes()));
-    }
-    return;
-  }
-  const fbs::RegionT& region = *program_.description().regions[about.region];
-  step.region = about.region;
-  step.device = program_.devices[region.slot].get();
-  step.executable = program_.executables[about.region].get();
-  Input* const first_input = inputs_.data() + inputs_.size();
-  Output* const first_output = outputs_.data() + outputs_.size();
-  for (uint32_t id : about.inputs) {
-    inputs_.push_back({values_[id].view, nullptr});
-    values_[id].readers.push_back(&inputs_.back());
-  }
-  for (uint32_t id : about.outputs) {
-    outputs_.push_back({values_[id].view, nullptr, values_[id].is_dynamic()});
-    values_[id].writer = &outputs_.back();
-  }
-  step.context = RunContext{.inputs = {first_input, about.inputs.size()},
-                            .outputs = {first_output, about.outputs.size()},
-                            .workspace = arenas[region.slot] + about.workspace_offset};
 }
 
 /// What a backend handed over must be what the description promised its readers.
@@ -150,18 +34,19 @@ Status PreparedFunction::take_dynamic(uint32_t id) {
     bool fits = tensor.dtype == static_cast<DType>(value.about->dtype) && checked_elements(tensor.shape) &&
                 (value.about->rank_unknown || tensor.shape.size() == dims.size());
     for (size_t i = 0; fits && i < dims.size(); ++i) fits = dims[i] < 0 || dims[i] == tensor.shape[i];
-    fits = fits && (tensor.data != nullptr || tensor.bytes() == 0);
+    const bool exists = tensor.data != nullptr || made.place.memory != nullptr;
+    fits = fits && (exists || tensor.bytes() == 0);
     if (!fits) {
       return fail("it produced {} {} for '{}', which is declared differently", dtype_name(tensor.dtype),
                   print_shape(tensor.shape), value.about->name);
     }
   }
-  value.set(made.tensor, std::move(made.owner));
+  value.set(made.tensor, made.place, std::move(made.owner));
   return {};
 }
 
 Status PreparedFunction::run_region(PreparedStep& step) {
-  TRY(step.device->run(*step.executable, step.context));
+  TRY(step.executor->run(*step.executable, step.context));
   if (step.writes_dynamic) {
     for (uint32_t id : step.outputs) {
       if (values_[id].is_dynamic()) TRY(take_dynamic(id));
@@ -170,45 +55,53 @@ Status PreparedFunction::run_region(PreparedStep& step) {
   return {};
 }
 
+/// Memory for a copy whose size was not known before, as much as its source has.
+Status PreparedFunction::make_target(PreparedStep& step, const ValueState& from, ValueState& to) {
+  if (from.view.dtype == DType::string) {
+    const Tensor made(from.view.dtype, from.view.shape);
+    to.set(made.view(), {}, made.owner());
+    return {};
+  }
+  const Memory made = TRY(step.to->allocate(from.view.bytes()));
+  const Place place{made.handle(), 0};
+  to.set(TensorView{step.to->address(place), from.view.dtype, from.view.shape}, place, made.owner());
+  return {};
+}
+
 Status PreparedFunction::run_copy(PreparedStep& step) {
   const ValueState& from = values_[step.inputs[0]];
   ValueState& to = values_[step.outputs[0]];
   if (from.is_opaque()) {
-    to.set(from.view, from.owner);
+    to.set(from.view, from.place, from.owner);
     return {};
   }
-  const bool text = from.view.dtype == DType::string;
-  const size_t bytes = from.view.bytes();
-  if (to.is_dynamic() && text) {
-    const Tensor made(from.view.dtype, from.view.shape);
-    to.set(made.view(), made.owner());
-  } else if (to.is_dynamic()) {
-    const Buffer made = TRY(step.target->allocate(bytes));
-    to.set(TensorView{made.data(), from.view.dtype, from.view.shape}, made.memory());
-  } else if (from.view.shape != to.view.shape) {
+  if (to.is_dynamic())
+    TRY(make_target(step, from, to));
+  else if (from.view.shape != to.view.shape)
     return fail("it has shape {}, planned as {}", print_shape(from.view.shape), print_shape(to.view.shape));
-  }
-  if (text) {
+  if (from.view.dtype == DType::string) {
     copy_elements(from.view, to.view);
     return {};
   }
-  const bool staged =
-      !step.device->in_host_memory() && !step.target->in_host_memory() && step.device != step.target;
-  std::vector<std::byte>& staging = staging_[to.about->slot];
-  if (staged && staging.size() < bytes) staging.resize(bytes);
-  return copy_between(*step.device, from.view.data, *step.target, to.view.data, bytes, staging);
+  const size_t bytes = from.view.bytes();
+  void* staging = nullptr;
+  if (needs_staging(*step.from, *step.to)) {
+    Memory& memory = staging_.at(step.to);
+    if (memory.bytes() < bytes) memory = Memory(TRY(step.to->allocate_staging(bytes)), bytes);
+    staging = memory.handle();
+  }
+  return copy_between(*step.from, from.source(), *step.to, to.source(), bytes, staging);
 }
 
 void PreparedFunction::dump_outputs(const PreparedStep& step) {
   for (uint32_t id : step.outputs) {
     const ValueState& value = values_[id];
     if (value.is_opaque()) continue;
-    Device& device = *program_.devices[value.about->slot];
     TensorView view = value.view;
     std::vector<std::byte> copy;
-    if (!device.in_host_memory()) {
+    if (!value.is_on_host()) {
       copy.resize(view.bytes());
-      if (!device.download(copy.data(), view.data, copy.size())) continue;
+      if (!program_.spaces[value.about->space]->download(copy.data(), value.place, copy.size())) continue;
       view.data = copy.data();
     }
     dump_(value.about->name, view);
@@ -217,8 +110,8 @@ void PreparedFunction::dump_outputs(const PreparedStep& step) {
 
 std::string PreparedFunction::step_text(const PreparedStep& step) const {
   if (step.kind == fbs::StepKind::run) return region_text(program_.description(), step.region);
-  return fmt::format("copying '{}' from {} to {}", values_[step.inputs[0]].about->name, step.device->name(),
-                     step.target->name());
+  return fmt::format("copying '{}' from {} to {}", values_[step.inputs[0]].about->name, step.from->name(),
+                     step.to->name());
 }
 
 void PreparedFunction::set_trace(const TraceCallback& trace) {
@@ -227,7 +120,7 @@ void PreparedFunction::set_trace(const TraceCallback& trace) {
     step.trace_kernel = nullptr;
     if (trace) {
       step.trace_kernel = [this, &step](std::string_view name, int64_t begin, int64_t end) {
-        trace_({name, "kernel", step.device->name(), begin, end});
+        trace_({name, "kernel", step.executor->name(), begin, end});
       };
     }
     step.context.trace = trace ? &step.trace_kernel : nullptr;
@@ -239,18 +132,18 @@ Status PreparedFunction::run_traced(PreparedStep& step) {
   const int64_t begin = clock_nanoseconds();
   Status status = run ? run_region(step) : run_copy(step);
   const int64_t end = clock_nanoseconds();
-  trace_({step_text(step), run ? "region" : "copy", step.device->name(), begin, end,
+  trace_({step_text(step), run ? "region" : "copy", step.executor->name(), begin, end,
           run ? static_cast<int>(step.region) : -1});
   return status;
 }
 
-Status PreparedFunction::run_step(size_t number) {
-  return caught([&] { return do_step(number); });
+Status PreparedFunction::run_step(PreparedStep& step) {
+  return caught([&] { return do_step(step); });
 }
 
-Status PreparedFunction::do_step(size_t number) {
-  PreparedStep& step = steps_[number];
+Status PreparedFunction::do_step(PreparedStep& step) {
   Status status = caught([&] {
+    if (step.cores != nullptr) return run_on_its_cores(step);
     if (trace_) return run_traced(step);
     return step.kind == fbs::StepKind::run ? run_region(step) : run_copy(step);
   });
@@ -259,24 +152,70 @@ Status PreparedFunction::do_step(size_t number) {
   return {};
 }
 
-Status PreparedFunction::run_steps() {
-  if (lanes_ != nullptr && !dump_) return lanes_->run();
-  for (size_t i = 0; i < steps_.size(); ++i) TRY(run_step(i));
+Status PreparedFunction::run_on_its_cores(PreparedStep& step) {
+  const BoundThread bound(*step.cores);
+  return trace_ ? run_traced(step) : run_region(step);
+}
+
+void PreparedFunction::run_task(size_t number) {
+  Status& status = beside_[number].status;
+  status = {};
+  if (has_failed_.load(std::memory_order_relaxed)) return;
+  const ThreadTeam::Busy busy(steps_[number].context.threads);
+  status = run_step(steps_[number]);
+  if (!status) has_failed_.store(true, std::memory_order_relaxed);
+}
+
+/// Steps of the caller in their order, the others enqueued as soon as that is possible. When one fails, those
+/// that have not begun are skipped, and those that have are waited for: they use the callers' buffers.
+Status PreparedFunction::run_beside() {
+  has_failed_.store(false, std::memory_order_relaxed);
+  const Status begun = caught([&]() -> Status {
+    for (uint32_t number : sequence_) begin_step(number);
+    return {};
+  });
+  if (!begun) has_failed_.store(true, std::memory_order_relaxed);
+  for (const BesideStep& step : beside_) {
+    if (step.task != nullptr) step.task->wait();
+  }
+  TRY(begun);
+  for (const BesideStep& step : beside_) TRY(step.status);
   return {};
+}
+
+void PreparedFunction::begin_step(size_t number) {
+  BesideStep& step = beside_[number];
+  if (step.queue != nullptr) {
+    step.queue->enqueue(*step.task, steps_[number].executor->cores());
+    return;
+  }
+  for (const Task* task : step.waits) task->wait();
+  run_task(number);
+}
+
+Status PreparedFunction::run_in_sequence() {
+  const ThreadTeam::Busy busy(callers_team_);
+  for (PreparedStep& step : steps_) TRY(run_step(step));
+  return {};
+}
+
+Status PreparedFunction::run_steps() {
+  std::optional<BoundThread> bound;
+  if (callers_cores_ != nullptr) bound.emplace(*callers_cores_);
+  return beside_.empty() || dump_ ? run_in_sequence() : run_beside();
 }
 
 void PreparedFunction::drop_dynamic_values() {
   for (ValueState& value : values_) {
     if (!value.is_dynamic()) continue;
-    value.set(TensorView{nullptr, static_cast<DType>(value.about->dtype), {}}, nullptr);
-    if (value.writer != nullptr) *value.writer = Output{value.view, nullptr, true};
+    value.set(TensorView{nullptr, static_cast<DType>(value.about->dtype), {}}, {}, nullptr);
+    if (value.writer != nullptr) *value.writer = Output{value.view, nullptr, true, {}};
   }
 }
 
 Status PreparedFunction::run(std::span<const NamedTensor> inputs, std::span<NamedTensor> outputs) {
   const Status status = caught([&]() -> Status {
     TRY(binder_->bind(inputs, outputs));
-    const ThreadTeam::Busy busy(&threads_);
     TRY(run_steps());
     return binder_->hand_over(outputs);
   });

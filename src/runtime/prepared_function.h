@@ -1,14 +1,15 @@
-// A function ready to run: every pointer that is known before a run is filled in once, so that a run only
+// A function ready to run: everything that is known before a run is filled in once, so that a run only
 // patches the callers' buffers and walks the steps.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "runtime/bind_program.h"
-#include "runtime/lanes.h"
+#include "runtime/schedule_steps.h"
 #include "runtime/session.h"
 
 namespace intarsia {
@@ -16,16 +17,21 @@ namespace intarsia {
 /// A value during a run: where it is now, and the step arguments that repeat it.
 struct ValueState {
   const fbs::ValueT* about = nullptr;
-  TensorView view;  // on the value's slot; data is null while a dynamically shaped value does not exist
+  /// As executables in its space find it; without data while a dynamically shaped value does not exist.
+  TensorView view;
+  Place place;                  // outside the host's memory
   std::shared_ptr<void> owner;  // of a dynamically shaped value's memory
   std::vector<Input*> readers;
   Output* writer = nullptr;
 
   bool is_dynamic() const { return about->storage == fbs::Storage::dynamic; }
   bool is_opaque() const { return about->dtype == 0; }
+  bool is_on_host() const { return about->space == host_space; }
+  /// For copies.
+  Place source() const { return is_on_host() ? Place{view.data, 0} : place; }
   void set_data(void* data);
-  /// Also the shape, dtype and owner.
-  void set(const TensorView& tensor, std::shared_ptr<void> new_owner);
+  /// Also the shape, dtype, place and owner.
+  void set(const TensorView& tensor, const Place& there, std::shared_ptr<void> new_owner);
 };
 
 /// A step, ready to run.
@@ -34,25 +40,34 @@ struct PreparedStep {
   uint32_t region = 0;                     // run
   const Executable* executable = nullptr;  // run
   RunContext context;                      // run
-  Device* device = nullptr;                // run: where; copy: of the source
-  Device* target = nullptr;                // copy
+  Executor* executor = nullptr;            // run: where; copy: of the end outside the host's memory
+  MemorySpace* from = nullptr;             // copy
+  MemorySpace* to = nullptr;               // copy
   std::span<const uint32_t> inputs;        // values
   std::span<const uint32_t> outputs;
   bool writes_dynamic = false;
-  TraceHook trace_kernel;  // set while the session is traced
+  TraceHook trace_kernel;          // set while the session is traced
+  const CoreSet* cores = nullptr;  // that the caller goes to for it; null: it stays
+};
+
+/// A step where several run at the same time.
+struct BesideStep {
+  Queue* queue = nullptr;          // null: the caller runs it
+  std::unique_ptr<Task> task;      // of those on a queue
+  std::vector<const Task*> waits;  // of the caller's: tasks that must be done before
+  Status status;                   // of the last run
 };
 
 class PreparedFunction {
  public:
-  /// Everything given outlives this. `arenas`: one per slot, in the slot's memory.
-  PreparedFunction(const BoundProgram& program, const fbs::FunctionT& function,
-                   std::span<std::byte* const> arenas, ThreadTeam& threads);
+  /// Everything given outlives it. `arenas`: one per space. Fails when there is not enough memory; throws
+  /// std::system_error when threads cannot start.
+  static Result<std::unique_ptr<PreparedFunction>> make(const BoundProgram& program,
+                                                        const fbs::FunctionT& function,
+                                                        std::span<const Memory> arenas);
   ~PreparedFunction();
   PreparedFunction(const PreparedFunction&) = delete;
   PreparedFunction& operator=(const PreparedFunction&) = delete;
-
-  /// Once, before the first run. Fails when there is not enough memory.
-  Status allocate_scratch();
 
   std::string_view name() const { return function_.name; }
   Status run(std::span<const NamedTensor> inputs, std::span<NamedTensor> outputs);
@@ -60,14 +75,28 @@ class PreparedFunction {
   void set_trace(const TraceCallback& trace);
 
  private:
-  void prepare_value(ValueState& state, std::span<std::byte* const> arenas) const;
-  void prepare_step(size_t number, std::span<std::byte* const> arenas);
-  void share_threads(const StepSchedule& schedule);
+  PreparedFunction(const BoundProgram& program, const fbs::FunctionT& function,
+                   std::span<const Memory> arenas);
+  void prepare_value(ValueState& state) const;
+  void prepare_step(size_t number);
+  void prepare_copy(PreparedStep& step);
+  void prepare_run(PreparedStep& step, const fbs::StepT& about);
+  void prepare_tasks(const StepSchedule& schedule);
+  void share_threads();
+  Status allocate_scratch();
+  Status allocate_staging();
+
   Status run_steps();
-  Status run_step(size_t number);  // throws nothing
-  Status do_step(size_t number);
+  Status run_in_sequence();
+  Status run_beside();
+  void begin_step(size_t number);
+  void run_task(size_t number);
+  Status run_step(PreparedStep& step);  // throws nothing
+  Status do_step(PreparedStep& step);
+  Status run_on_its_cores(PreparedStep& step);
   Status run_region(PreparedStep& step);
   Status run_copy(PreparedStep& step);
+  Status make_target(PreparedStep& step, const ValueState& from, ValueState& to);
   Status take_dynamic(uint32_t value);
   std::string step_text(const PreparedStep& step) const;
   Status run_traced(PreparedStep& step);
@@ -76,21 +105,25 @@ class PreparedFunction {
 
   const BoundProgram& program_;
   const fbs::FunctionT& function_;
+  std::span<const Memory> arenas_;
   std::vector<ValueState> values_;
   std::vector<Input> inputs_;  // of all run steps, one after the other
   std::vector<Output> outputs_;
   std::vector<PreparedStep> steps_;
-  /// Staging memory by destination slot, for sources outside the host's memory too. One lane uses each.
-  std::vector<std::vector<std::byte>> staging_;
+  std::vector<BesideStep> beside_;       // as the steps; empty: the caller runs all, in their order
+  std::vector<uint32_t> sequence_;       // in which those are begun
+  std::atomic<bool> has_failed_{false};  // in this run
+  /// Threads for parallel loops, by who calls them (null: the caller) and on which cores.
+  std::map<std::pair<const Queue*, const CoreSet*>, std::unique_ptr<ThreadTeam>> teams_;
+  ThreadTeam* callers_team_ = nullptr;
+  std::map<const ThreadTeam*, std::shared_ptr<void>> scratch_;
+  /// Memory for copies by way of the host, by space that they go to.
+  std::map<const MemorySpace*, Memory> staging_;
+  const CoreSet* callers_cores_ = nullptr;  // null: where the caller runs anyway
   std::unique_ptr<class ArgumentBinder> binder_;
-  ThreadTeam& threads_;                                    // the caller's
-  std::vector<std::unique_ptr<ThreadTeam>> lane_threads_;  // of lanes besides the caller's
-  std::vector<std::shared_ptr<void>> scratch_;             // one for each team
   bool has_dynamic_ = false;
   DumpHook dump_;
   TraceCallback trace_;
-  std::unique_ptr<Lanes>
-      lanes_;  // null: steps run one after the other; declared last, so that its threads end first
 };
 
 }  // namespace intarsia

@@ -30,19 +30,13 @@ Result<Session> Session::prepare(std::shared_ptr<const BoundProgram> program) {
   Session session;
   session.program_ = std::move(program);
   const fbs::ProgramT& description = session.program_->description();
-  session.threads_ =
-      std::make_unique<ThreadTeam>(ThreadPool::of(CoreSet::of_this_thread()), session.program_->threads);
-  std::vector<std::byte*> arenas;
-  for (size_t slot = 0; slot < description.slots.size(); ++slot) {
+  for (size_t space = 0; space < description.spaces.size(); ++space) {
     uint64_t bytes = 0;
-    for (const auto& function : description.functions) bytes = std::max(bytes, function->arena_bytes[slot]);
-    session.arenas_.push_back(TRY(session.device(slot).allocate(bytes)));
-    arenas.push_back(session.arenas_.back().data());
+    for (const auto& function : description.functions) bytes = std::max(bytes, function->arena_bytes[space]);
+    session.arenas_.push_back(TRY(session.program_->spaces[space]->allocate(bytes)));
   }
   for (const auto& function : description.functions) {
-    session.functions_.push_back(
-        std::make_unique<PreparedFunction>(*session.program_, *function, arenas, *session.threads_));
-    TRY(session.functions_.back()->allocate_scratch());
+    session.functions_.push_back(TRY(PreparedFunction::make(*session.program_, *function, session.arenas_)));
   }
   return session;
 }

@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/thread_pool.h"
 #include "runtime/bind_program.h"
 #include "runtime/named_tensor.h"
 
@@ -41,7 +40,7 @@ class Session {
   /// Runs `function` (empty: the only one). Every input must be there; outputs that are not requested are
   /// computed and dropped. Inputs and outputs must not overlap. Allocates nothing and takes no lock when no
   /// value is dynamic, the outputs have memory, buffers are aligned to their element size, and all steps run
-  /// on one device. Errors name the argument, or the region and its source nodes; the outputs' contents are
+  /// on one executor. Errors name the argument, or the region and its source nodes; the outputs' contents are
   /// then undefined.
   Status run(std::string_view function, std::span<const NamedTensor> inputs, std::span<NamedTensor> outputs);
 
@@ -52,15 +51,14 @@ class Session {
   void set_trace(const TraceCallback& trace);
 
   const BoundProgram& program() const { return *program_; }
-  /// Device of a slot by number.
-  Device& device(size_t slot) const { return *program_->devices[slot]; }
+  /// What a slot is bound to, by number.
+  Executor& executor(size_t slot) const { return *program_->executors[slot]; }
 
  private:
   Session();
   static Result<Session> prepare(std::shared_ptr<const BoundProgram> program);
   std::shared_ptr<const BoundProgram> program_;
-  std::unique_ptr<ThreadTeam> threads_;
-  std::vector<Buffer> arenas_;  // one per slot, shared by all functions
+  std::vector<Memory> arenas_;  // one per space, shared by all functions
   std::vector<std::unique_ptr<PreparedFunction>> functions_;
 };
 

@@ -1,6 +1,6 @@
 // Every task runs once, whichever workers come in time; teams share the workers of their cores.
 //
-// Covers: src/base/ parallel_loop.cc thread_pool.cc
+// Covers: src/base/ fork_count.cc parallel_loop.cc thread_pool.cc
 #include "base/thread_pool.h"
 
 #include <gtest/gtest.h>

@@ -5,7 +5,7 @@ Each graph comes from its seed alone; a failure names it: pytest tests/compile/r
 Covers: src/compile/ build_function.cc choose_targets.cc compile_model.cc compile_regions.cc emit_program.cc
 pass_runner.cc
 src/plan/ insert_copies.cc partition_graph.cc place_nodes.cc
-src/device/ sim_device.cc
+src/device/ sim_executor.cc
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
 // The simulated device: its name, its speed, its counts.
 //
-// Covers: src/device/ cpu_device.cc device.cc devices.cc sim_device.cc
+// Covers: src/device/ devices.cc memory_space.cc sim_executor.cc
 #include <gtest/gtest.h>
 #include <malloc.h>
 
@@ -8,7 +8,7 @@
 #include <functional>
 
 #include "device/devices.h"
-#include "device/sim_device.h"
+#include "device/sim_executor.h"
 
 namespace intarsia::test {
 namespace {
@@ -66,13 +66,15 @@ TEST(Devices, CopiesTakeTheirTimeAndAreCounted) {
   const auto device = make_device("sim:5?latency_us=2000&gbps=1");
   ASSERT_TRUE(device);
   const size_t bytes = 3'000'000;  // 3 ms at 1 GB/s, and 2 ms of latency
-  const auto buffer = (*device)->allocate(bytes);
+  MemorySpace& space = *(*device)->space();
+  const auto buffer = space.allocate(bytes);
   ASSERT_TRUE(buffer);
+  const Place place{buffer->handle(), 0};
   std::vector<std::byte> host(bytes, std::byte{7}), back(bytes);
-  EXPECT_GE(seconds([&] { EXPECT_TRUE((*device)->upload(buffer->data(), host.data(), bytes)); }), 0.005);
-  EXPECT_TRUE((*device)->download(back.data(), buffer->data(), bytes));
+  EXPECT_GE(seconds([&] { EXPECT_TRUE(space.upload(place, host.data(), bytes)); }), 0.005);
+  EXPECT_TRUE(space.download(back.data(), place, bytes));
   EXPECT_EQ(host, back);
-  EXPECT_EQ((*device)->copy_counts(), (CopyCounts{1, bytes, 1, bytes}));
+  EXPECT_EQ(space.copy_counts(), (CopyCounts{1, bytes, 1, bytes}));
 }
 
 TEST(Devices, SlowdownStretchesRuns) {
@@ -81,18 +83,40 @@ TEST(Devices, SlowdownStretchesRuns) {
   EXPECT_GE(seconds([&] { EXPECT_TRUE((*device)->run(Busy(), {})); }), 0.020);
 }
 
+/// host -> a -> a -> b -> host, four bytes from the fifth on.
+void copy_around(const std::string& settings, const CopyCounts& want_a, const CopyCounts& want_b) {
+  const auto a = *make_device("sim:8?latency_us=0" + settings),
+             b = *make_device("sim:9?latency_us=0" + settings);
+  MemorySpace &host = *host_memory_space(), &on_a = *a->space(), &on_b = *b->space();
+  std::vector<std::byte> bytes(4, std::byte{9}), back(4), staging(4);
+  const Memory first = *on_a.allocate(8), second = *on_a.allocate(8), third = *on_b.allocate(8);
+  const auto copy = [&](MemorySpace& from, void* source, MemorySpace& to, void* target) {
+    const size_t from_offset = from.is_host() ? 0 : 4, to_offset = to.is_host() ? 0 : 4;
+    EXPECT_TRUE(copy_between(from, {source, from_offset}, to, {target, to_offset}, 4, staging.data()));
+  };
+  copy(host, bytes.data(), on_a, first.handle());
+  copy(on_a, first.handle(), on_a, second.handle());
+  copy(on_a, second.handle(), on_b, third.handle());
+  copy(on_b, third.handle(), host, back.data());
+  EXPECT_EQ(bytes, back);
+  EXPECT_EQ(on_a.copy_counts(), want_a);
+  EXPECT_EQ(on_b.copy_counts(), want_b);
+}
+
 TEST(Devices, CopyBetweenAnyTwo) {
-  std::vector<std::byte> staging(4), host(4, std::byte{9}), back(4);
-  auto cpu = *make_device("cpu"), a = *make_device("sim:8?latency_us=0"),
-       b = *make_device("sim:9?latency_us=0");
-  const Buffer on_a = *a->allocate(4), also_a = *a->allocate(4), on_b = *b->allocate(4);
-  EXPECT_TRUE(copy_between(*cpu, host.data(), *a, on_a.data(), 4, staging));
-  EXPECT_TRUE(copy_between(*a, on_a.data(), *a, also_a.data(), 4, staging));
-  EXPECT_TRUE(copy_between(*a, also_a.data(), *b, on_b.data(), 4, staging));
-  EXPECT_TRUE(copy_between(*b, on_b.data(), *cpu, back.data(), 4, staging));
-  EXPECT_EQ(host, back);
-  EXPECT_EQ(a->copy_counts(), (CopyCounts{1, 4, 1, 4}));
-  EXPECT_EQ(b->copy_counts(), (CopyCounts{1, 4, 1, 4}));
+  copy_around("", {1, 4, 1, 4}, {1, 4, 1, 4});
+  copy_around("&direct=1", {1, 4, 0, 0}, {0, 0, 1, 4, 1, 4});
+}
+
+TEST(Devices, CoreSets) {
+  const std::string all = CoreSet::of_this_thread().text();
+  const auto device = make_device("cpu:" + all);
+  ASSERT_TRUE(device) << device.error().message;
+  EXPECT_EQ((*device)->space(), (*make_device("cpu"))->space());
+  EXPECT_EQ((*device)->cores()->text(), all);
+  const auto error = [](const char* name) { return make_device(name).error().message; };
+  EXPECT_NE(error("cpu:4000").find("this process may use the CPUs " + all), std::string::npos);
+  EXPECT_NE(error("cpu:x").find("'x' is not the number of a CPU"), std::string::npos);
 }
 
 }  // namespace

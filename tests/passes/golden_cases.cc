@@ -133,7 +133,7 @@ Result<std::string> run_place_nodes(Graph& graph, CaseFile& file, bool keep_insi
 /// "0 1 0": the target of each node, in order. "memory host sim": the memory that each target works in.
 struct Given {
   Placement placement;
-  std::vector<uint32_t> memory_of_target;
+  std::vector<uint32_t> space_of_target;
 };
 
 Given read_placement(CaseFile& file) {
@@ -141,8 +141,8 @@ Given read_placement(CaseFile& file) {
   for (const auto& words : given_lines(file)) {
     if (words.at(0) == "memory") {
       for (size_t i = 1; i < words.size(); ++i)
-        given.memory_of_target.push_back(words[i] == "host" ? host_slot
-                                                            : static_cast<uint32_t>(std::stoi(words[i])));
+        given.space_of_target.push_back(words[i] == "host" ? host_memory
+                                                           : static_cast<uint32_t>(std::stoi(words[i])) + 1);
     } else {
       for (const std::string& word : words)
         given.placement.target.push_back(static_cast<uint32_t>(std::stoi(word)));
@@ -159,12 +159,14 @@ Result<std::string> run_partition_graph(Graph& graph, CaseFile& file) {
 }
 
 std::string print_steps(const Graph& graph, const Partition& partition, const StepList& steps) {
-  const auto slot_name = [](uint32_t slot) { return slot == host_slot ? "host" : std::to_string(slot); };
+  const auto space_name = [](uint32_t space) {
+    return space == host_memory ? "host" : std::to_string(space - 1);
+  };
   std::string text;
   for (const Step& step : steps) {
     if (step.kind == Step::Kind::copy) {
-      text += fmt::format("copy {} {} -> {}\n", graph.value(step.from.value).name, slot_name(step.from.slot),
-                          slot_name(step.to.slot));
+      text += fmt::format("copy {} {} -> {}\n", graph.value(step.from.value).name,
+                          space_name(step.from.space), space_name(step.to.space));
       continue;
     }
     text += fmt::format("run {}:", step.region);
@@ -177,10 +179,10 @@ std::string print_steps(const Graph& graph, const Partition& partition, const St
 Result<std::string> run_copies(Graph& graph, CaseFile& file, bool elide) {
   const Given given = read_placement(file);
   const Partition partition = partition_graph(graph, given.placement);
-  const StepList steps = insert_copies(graph, partition, given.memory_of_target);
+  const StepList steps = insert_copies(graph, partition, given.space_of_target);
   if (!elide) return print_steps(graph, partition, steps);
   const StepList kept = elide_copies(steps);
-  TRY(verify_steps(graph, partition, given.memory_of_target, kept));
+  TRY(verify_steps(graph, partition, given.space_of_target, kept));
   return print_steps(graph, partition, kept);
 }
 

@@ -294,18 +294,18 @@ TEST(OpaqueProperties, PinsStay) {
 
 /// Copies that no plan can do without: one for each value and memory in which it is read but not produced.
 size_t needed_copies(const Graph& graph, const Placement& placement,
-                     const std::vector<uint32_t>& memory_of_target) {
-  const auto memory_of = [&](size_t node) { return memory_of_target[placement.target[node]]; };
+                     const std::vector<uint32_t>& space_of_target) {
+  const auto memory_of = [&](size_t node) { return space_of_target[placement.target[node]]; };
   std::set<PlacedValue> needed;
   const auto need = [&](ValueId id, uint32_t memory) {
     const Value& value = graph.value(id);
-    const uint32_t home = value.producer == no_node ? host_slot : memory_of(index(value.producer));
+    const uint32_t home = value.producer == no_node ? host_memory : memory_of(index(value.producer));
     if (!value.constant && home != memory) needed.insert({id, memory});
   };
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     for (ValueId read : values_read(graph.nodes[i])) need(read, memory_of(i));
   }
-  for (ValueId output : graph.outputs) need(output, host_slot);
+  for (ValueId output : graph.outputs) need(output, host_memory);
   return needed.size();
 }
 
@@ -334,7 +334,7 @@ TEST(CopyProperties, OncePerValueAndMemory) {
   for_each_seed(10000, [](std::mt19937& random) {
     const Graph graph = make_random_graph(random, random_options(random, 30));
     const Placement placement = random_placement(graph, 4, random);
-    const std::vector<uint32_t> memory = {host_slot, 0, 1, random() % 2 ? host_slot : 0};
+    const std::vector<uint32_t> memory = {host_memory, 1, 2, random() % 2 ? host_memory : 1};
     const Partition partition = partition_graph(graph, placement);
     const StepList naive = insert_copies(graph, partition, memory);
     const StepList steps = elide_copies(naive);
@@ -359,7 +359,7 @@ TEST(CopyProperties, VerifierFindsWhatIsMissing) {
   for_each_seed(1000, [](std::mt19937& random) {
     const Graph graph = make_random_graph(random, random_options(random, 20));
     const Placement placement = random_placement(graph, 3, random);
-    const std::vector<uint32_t> memory = {host_slot, 0, 1};
+    const std::vector<uint32_t> memory = {host_memory, 1, 2};
     const Partition partition = partition_graph(graph, placement);
     const StepList steps = elide_copies(insert_copies(graph, partition, memory));
     for (size_t i = 0; i < steps.size(); ++i) {

@@ -80,7 +80,7 @@ TEST(ProgramFile, FailedWritesLeaveNothing) {
   EXPECT_NE(status.error().message.find("folder.so"), std::string::npos);
   EXPECT_EQ(files_in(folder), 1u);
   ProgramMaker broken = small_program();
-  broken.program.functions[0]->values[0]->slot = 9;
+  broken.program.functions[0]->values[0]->space = 9;
   EXPECT_FALSE(broken.write(folder / "p.so"));
   EXPECT_EQ(files_in(folder), 1u);
 }
@@ -133,9 +133,21 @@ TEST(ProgramFile, NewerFormat) {
   const TestFolder folder;
   ASSERT_TRUE(small_program().write(folder / "p.so"));
   std::string bytes = read_bytes(folder / "p.so");
-  bytes[bytes.size() - 16] = 2;
+  bytes[bytes.size() - 16] = 3;
   write_bytes(folder / "p.so", bytes);
-  EXPECT_NE(error_of(folder / "p.so").find("made by a newer Intarsia (format 2, this one reads 1)"),
+  EXPECT_NE(error_of(folder / "p.so").find("made by a newer Intarsia (format 3, this one reads 2)"),
+            std::string::npos)
+      << error_of(folder / "p.so");
+}
+
+TEST(ProgramFile, OlderFormat) {
+  const TestFolder folder;
+  ASSERT_TRUE(small_program().write(folder / "p.so"));
+  std::string bytes = read_bytes(folder / "p.so");
+  bytes[bytes.size() - 16] = 1;
+  write_bytes(folder / "p.so", bytes);
+  EXPECT_NE(error_of(folder / "p.so")
+                .find("made by an older Intarsia (format 1, this one reads 2): compile the model again"),
             std::string::npos)
       << error_of(folder / "p.so");
 }

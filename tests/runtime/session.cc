@@ -191,23 +191,23 @@ ProgramMaker two_devices() {
 TEST_F(SessionTest, TwoDevicesOfOneKind) {
   auto session = bind(two_devices());
   ASSERT_TRUE(session) << session.error().message;
-  EXPECT_EQ(session->device(1).copy_counts(), (CopyCounts{1, 8, 0, 0}));  // the constant
+  EXPECT_EQ(session->executor(1).space()->copy_counts(), (CopyCounts{1, 8}));  // the constant
   Floats x = {1, 2}, y(2);
   NamedTensor outputs[] = {floats("y", y)};
   for (uint64_t run = 1; run <= 3; ++run) {
     ASSERT_TRUE(session->run("", std::vector{floats("x", x)}, outputs));
     EXPECT_EQ(y, (Floats{4, 6}));
-    EXPECT_EQ(session->device(1).copy_counts(), (CopyCounts{1 + run, 8 + 8 * run, run, 8 * run}));
-    EXPECT_EQ(session->device(2).copy_counts(), (CopyCounts{1 + run, 8 + 8 * run, run, 8 * run}));
+    EXPECT_EQ(session->executor(1).space()->copy_counts(), (CopyCounts{1 + run, 8 + 8 * run, run, 8 * run}));
+    EXPECT_EQ(session->executor(2).space()->copy_counts(), (CopyCounts{1 + run, 8 + 8 * run, run, 8 * run}));
   }
   // The same binding shares constants: nothing is uploaded again. Another device is another memory.
   const auto again = bind_program(session->program().program, {});
   ASSERT_TRUE(again);
-  EXPECT_EQ(session->device(1).copy_counts().uploads, 4u);
+  EXPECT_EQ(session->executor(1).space()->copy_counts().uploads, 4u);
   EXPECT_EQ(again->get(), &session->program());
   auto other = bind(two_devices(), {{{"a", "sim:7"}}});
   ASSERT_TRUE(other);
-  EXPECT_EQ(other->device(1).name(), "sim:7");
+  EXPECT_EQ(other->executor(1).name(), "sim:7");
   ASSERT_TRUE(other->run("", std::vector{floats("x", x)}, outputs));
   EXPECT_EQ(y, (Floats{4, 6}));
 }
@@ -281,7 +281,7 @@ TEST_F(SessionTest, BindErrors) {
   EXPECT_HAS(bind_error(two_devices(), {{{"a", "cpu"}}}),
              "slot 'a' was compiled for a device of kind sim, but 'cpu' is a cpu");
   EXPECT_HAS(bind_error(two_devices(), {{{"a", "cuda:0"}}}),
-             "slot 'a': no device 'cuda:0'; there are: cpu, sim:N");
+             "slot 'a': no device 'cuda:0'; there are: cpu, cpu:CORES (as in cpu:0-1+4), sim:N");
   EXPECT_HAS(bind_error(small_program(), {{}, -1}), "-1 threads");
   ProgramMaker maker = small_program();
   maker.blobs[1] = "refuse";

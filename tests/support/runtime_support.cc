@@ -120,8 +120,15 @@ uint32_t ProgramMaker::slot(const std::string& name, const std::string& kind, co
   made->name = name;
   made->kind = kind;
   made->device = device;
+  if (program.spaces.empty() || space_kind(kind) != host_space_kind) {
+    auto space = std::make_unique<fbs::SpaceT>();
+    space->name = name;
+    space->kind = space_kind(kind);
+    made->space = static_cast<uint32_t>(program.spaces.size());
+    program.spaces.push_back(std::move(space));
+    function().arena_bytes.push_back(0);
+  }
   program.slots.push_back(std::move(made));
-  function().arena_bytes.push_back(0);
   return static_cast<uint32_t>(program.slots.size() - 1);
 }
 
@@ -131,7 +138,7 @@ uint32_t ProgramMaker::value(const std::string& name, fbs::Storage storage, std:
   made->name = name;
   made->dtype = static_cast<uint8_t>(dtype);
   made->dims = std::move(dims);
-  made->slot = slot;
+  made->space = program.slots[slot]->space;
   made->storage = storage;
   function().values.push_back(std::move(made));
   return static_cast<uint32_t>(function().values.size() - 1);
@@ -155,7 +162,7 @@ uint32_t ProgramMaker::dynamic_output(const std::string& name, std::vector<int64
 uint32_t ProgramMaker::arena(const std::string& name, std::vector<int64_t> dims, uint32_t slot) {
   const uint64_t bytes = static_cast<uint64_t>(element_count(dims)) * sizeof(float);
   const uint32_t id = value(name, fbs::Storage::arena, std::move(dims), slot);
-  uint64_t& end = function().arena_bytes[slot];
+  uint64_t& end = function().arena_bytes[program.slots[slot]->space];
   function().values[id]->offset = end;
   end += round_up(bytes, tail_alignment);
   return id;

@@ -40,7 +40,7 @@ struct ProgramMaker {
                  DType dtype = DType::f32);
   uint32_t input(const std::string& name, std::vector<int64_t> dims, DType dtype = DType::f32);
   uint32_t output(const std::string& name, std::vector<int64_t> dims, DType dtype = DType::f32);
-  /// At the end of the slot's arena, which grows.
+  /// At the end of the arena of the slot's space, which grows.
   uint32_t arena(const std::string& name, std::vector<int64_t> dims, uint32_t slot = 0);
   /// An output whose shape depends on the data.
   uint32_t dynamic_output(const std::string& name, std::vector<int64_t> dims, DType dtype = DType::f32);

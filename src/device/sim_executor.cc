@@ -1,0 +1,159 @@
+#include "device/sim_executor.h"
+
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <thread>
+
+#include "base/tensor_view.h"
+
+namespace intarsia {
+namespace {
+
+/// By default the kernel may wake a sleeper 50 us late, more than a copy takes: ask for 1 ns of slack, then
+/// for the default.
+void sleep_until(int64_t time_ns) {
+  if (clock_nanoseconds() >= time_ns) return;
+  prctl(PR_SET_TIMERSLACK, 1UL, 0, 0, 0);
+  std::this_thread::sleep_until(std::chrono::steady_clock::time_point(std::chrono::nanoseconds(time_ns)));
+  prctl(PR_SET_TIMERSLACK, 0UL, 0, 0, 0);
+}
+
+/// Its handles are no addresses, as those of a real device: whoever uses one as such finds no values there.
+struct SimMemory {
+  std::shared_ptr<void> bytes;
+};
+
+class SimMemorySpace : public MemorySpace {
+ public:
+  SimMemorySpace(const std::string& name, const SimSettings& settings)
+      : MemorySpace(name), settings_(settings) {}
+
+  Result<Memory> allocate(size_t bytes) override {
+    std::shared_ptr<void> memory = allocate_aligned(bytes);
+    if (memory == nullptr)
+      return fail(ErrorKind::out_of_memory, "device '{}': cannot allocate {} bytes", name(), bytes);
+    return Memory(std::make_shared<SimMemory>(std::move(memory)), bytes);
+  }
+
+  void* address(const Place& place) const override {
+    if (place.memory == nullptr) return nullptr;
+    return static_cast<std::byte*>(static_cast<SimMemory*>(place.memory)->bytes.get()) + place.offset;
+  }
+
+  Status upload(const Place& to, const void* from, size_t bytes) override {
+    count_upload(bytes);
+    return transfer(address(to), from, bytes);
+  }
+
+  Status download(void* to, const Place& from, size_t bytes) override {
+    count_download(bytes);
+    return transfer(to, address(from), bytes);
+  }
+
+  Status move(const Place& to, const Place& from, size_t bytes) override {
+    if (bytes > 0) std::memmove(address(to), address(from), bytes);
+    return {};
+  }
+
+  bool can_copy_from(const MemorySpace& other) const override {
+    const auto* sim = dynamic_cast<const SimMemorySpace*>(&other);
+    return settings_.direct > 0 && sim != nullptr && sim->settings_.direct > 0;
+  }
+
+  Status copy_from(MemorySpace& other, const Place& to, const Place& from, size_t bytes) override {
+    count_direct(bytes);
+    return transfer(address(to), other.address(from), bytes);
+  }
+
+ private:
+  Status transfer(void* target, const void* source, size_t bytes) {
+    const int64_t done = reserve_link(bytes);
+    if (bytes > 0) std::memcpy(target, source, bytes);
+    sleep_until(done);
+    return {};
+  }
+
+  /// When a copy that is requested now will be done.
+  int64_t reserve_link(size_t bytes) {
+    const auto takes =
+        static_cast<int64_t>(settings_.latency_us * 1e3 + static_cast<double>(bytes) / settings_.gbps);
+    int64_t free_at = link_free_at_ns_.load(std::memory_order_relaxed);
+    int64_t done = 0;
+    do {
+      done = std::max(free_at, clock_nanoseconds()) + takes;
+    } while (!link_free_at_ns_.compare_exchange_weak(free_at, done, std::memory_order_relaxed));
+    return done;
+  }
+
+  SimSettings settings_;
+  std::atomic<int64_t> link_free_at_ns_{0};
+};
+
+/// What the executable allocated becomes memory of the space.
+void adopt(Output& output) {
+  if (!output.dynamic || output.tensor.data == nullptr) return;
+  auto memory =
+      std::make_shared<SimMemory>(std::shared_ptr<void>(std::move(output.owner), output.tensor.data));
+  output.place = {memory.get(), 0};
+  output.owner = std::move(memory);
+}
+
+class SimExecutor : public Executor {
+ public:
+  SimExecutor(const std::string& name, const SimSettings& settings)
+      : Executor(name, "sim", std::make_shared<SimMemorySpace>(name, settings)), settings_(settings) {}
+
+  Status run(const Executable& executable, const RunContext& context) override {
+    const int64_t begin = clock_nanoseconds();
+    TRY(executable.run(context));
+    for (Output& output : context.outputs) adopt(output);
+    const int64_t end = clock_nanoseconds();
+    sleep_until(end + static_cast<int64_t>(static_cast<double>(end - begin) * (settings_.slowdown - 1)));
+    return {};
+  }
+
+ private:
+  SimSettings settings_;
+};
+
+}  // namespace
+
+Result<SimSettings> parse_sim_settings(std::string_view text) {
+  SimSettings settings;
+  const struct {
+    std::string_view name;
+    double& value;
+    double least;
+  } known[] = {{"slowdown", settings.slowdown, 1},
+               {"latency_us", settings.latency_us, 0},
+               {"gbps", settings.gbps, 1e-6},
+               {"direct", settings.direct, 0}};
+  while (!text.empty()) {
+    const std::string_view pair = text.substr(0, text.find('&'));
+    text.remove_prefix(std::min(text.size(), pair.size() + 1));
+    const size_t equals = std::min(pair.find('='), pair.size());
+    const auto* setting =
+        std::ranges::find(known, pair.substr(0, equals), [](const auto& one) { return one.name; });
+    if (setting == std::end(known)) {
+      return fail("unknown setting '{}'; want slowdown=, latency_us=, gbps= or direct=", pair);
+    }
+    const std::string_view number = pair.substr(std::min(equals + 1, pair.size()));
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), setting->value);
+    const bool whole = error == std::errc() && end == number.data() + number.size();
+    if (!whole || !std::isfinite(setting->value) || setting->value < setting->least) {
+      return fail("setting '{}': want a number of at least {}", pair, setting->least);
+    }
+  }
+  return settings;
+}
+
+std::shared_ptr<Executor> make_sim_executor(const std::string& name, const SimSettings& settings) {
+  return std::make_shared<SimExecutor>(name, settings);
+}
+
+}  // namespace intarsia

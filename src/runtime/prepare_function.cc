@@ -1,0 +1,185 @@
+// Fills in a prepared function before its first run.
+#include <algorithm>
+#include <utility>
+
+#include "runtime/bind_arguments.h"
+#include "runtime/prepared_function.h"
+
+namespace intarsia {
+
+Result<std::unique_ptr<PreparedFunction>> PreparedFunction::make(const BoundProgram& program,
+                                                                 const fbs::FunctionT& function,
+                                                                 std::span<const Memory> arenas) {
+  std::unique_ptr<PreparedFunction> made(new PreparedFunction(program, function, arenas));
+  TRY(made->allocate_scratch());
+  TRY(made->allocate_staging());
+  return made;
+}
+
+PreparedFunction::PreparedFunction(const BoundProgram& program, const fbs::FunctionT& function,
+                                   std::span<const Memory> arenas)
+    : program_(program),
+      function_(function),
+      arenas_(arenas),
+      values_(function.values.size()),
+      steps_(function.steps.size()) {
+  for (size_t i = 0; i < values_.size(); ++i) {
+    values_[i].about = function.values[i].get();
+    prepare_value(values_[i]);
+    has_dynamic_ |= values_[i].is_dynamic();
+  }
+  // Reserved up front: steps and values keep pointers into these two.
+  size_t inputs = 0, outputs = 0;
+  for (const auto& step : function.steps) {
+    if (step->kind != fbs::StepKind::run) continue;
+    inputs += step->inputs.size();
+    outputs += step->outputs.size();
+  }
+  inputs_.reserve(inputs);
+  outputs_.reserve(outputs);
+  for (size_t i = 0; i < steps_.size(); ++i) prepare_step(i);
+  binder_ = std::make_unique<ArgumentBinder>(function, values_);
+  prepare_tasks(schedule_steps(program, function));
+  share_threads();
+}
+
+PreparedFunction::~PreparedFunction() = default;
+
+void PreparedFunction::prepare_value(ValueState& state) const {
+  const fbs::ValueT& about = *state.about;
+  if (about.storage == fbs::Storage::constant) {
+    const PlacedConstant& constant = program_.constants[about.space][about.constant];
+    state.view = constant.tensor;
+    state.place = constant.place;
+    return;
+  }
+  state.view = TensorView{nullptr, static_cast<DType>(about.dtype), about.dims};
+  if (about.storage != fbs::Storage::arena) return;
+  state.place = {arenas_[about.space].handle(), about.offset};
+  state.view.data = program_.spaces[about.space]->address(state.place);
+}
+
+void PreparedFunction::prepare_step(size_t number) {
+  const fbs::StepT& about = *function_.steps[number];
+  PreparedStep& step = steps_[number];
+  step.kind = about.kind;
+  step.inputs = about.inputs;
+  step.outputs = about.outputs;
+  step.writes_dynamic =
+      std::ranges::any_of(about.outputs, [&](uint32_t id) { return values_[id].is_dynamic(); });
+  if (about.kind == fbs::StepKind::copy)
+    prepare_copy(step);
+  else
+    prepare_run(step, about);
+}
+
+void PreparedFunction::prepare_copy(PreparedStep& step) {
+  const uint32_t from = values_[step.inputs[0]].about->space, to = values_[step.outputs[0]].about->space;
+  step.from = program_.spaces[from].get();
+  step.to = program_.spaces[to].get();
+  const auto slot =
+      std::ranges::find(program_.description().slots, to == host_space ? from : to, &fbs::SlotT::space);
+  step.executor = program_.executors[static_cast<size_t>(slot - program_.description().slots.begin())].get();
+}
+
+void PreparedFunction::prepare_run(PreparedStep& step, const fbs::StepT& about) {
+  const fbs::RegionT& region = *program_.description().regions[about.region];
+  const uint32_t space = program_.description().slots[region.slot]->space;
+  step.region = about.region;
+  step.executor = program_.executors[region.slot].get();
+  step.executable = program_.executables[about.region].get();
+  Input* const first_input = inputs_.data() + inputs_.size();
+  Output* const first_output = outputs_.data() + outputs_.size();
+  for (uint32_t id : about.inputs) {
+    inputs_.push_back({values_[id].view, nullptr, values_[id].place});
+    values_[id].readers.push_back(&inputs_.back());
+  }
+  for (uint32_t id : about.outputs) {
+    outputs_.push_back({values_[id].view, nullptr, values_[id].is_dynamic(), values_[id].place});
+    values_[id].writer = &outputs_.back();
+  }
+  const Place workspace{arenas_[space].handle(), about.workspace_offset};
+  step.context = RunContext{.inputs = {first_input, about.inputs.size()},
+                            .outputs = {first_output, about.outputs.size()},
+                            .workspace = static_cast<std::byte*>(program_.spaces[space]->address(workspace)),
+                            .workspace_place = workspace};
+}
+
+/// Steps on queues become tasks.
+void PreparedFunction::prepare_tasks(const StepSchedule& schedule) {
+  sequence_ = schedule.order.sequence;
+  beside_.resize(sequence_.size());
+  for (uint32_t number : sequence_) {
+    BesideStep& step = beside_[number];
+    std::vector<const Task*> tasks;
+    for (uint32_t other : schedule.order.waits[number]) {
+      if (beside_[other].task != nullptr) tasks.push_back(beside_[other].task.get());
+    }
+    step.queue = schedule.queues[number];
+    if (step.queue == nullptr) {
+      step.waits = std::move(tasks);
+      continue;
+    }
+    step.queue->start(steps_[number].executor->cores());
+    step.task = std::make_unique<Task>([this, number] { run_task(number); }, std::move(tasks));
+  }
+}
+
+/// A team has one caller at a time, so the caller and each queue have their own for each core set.
+void PreparedFunction::share_threads() {
+  const CoreSet here = CoreSet::of_this_thread();
+  const auto queue_of = [&](size_t number) { return beside_.empty() ? nullptr : beside_[number].queue; };
+  bool is_first = true;
+  for (size_t number = 0; number < steps_.size(); ++number) {
+    PreparedStep& step = steps_[number];
+    if (step.executable == nullptr) continue;
+    const CoreSet* cores = step.executor->cores();
+    const Queue* queue = queue_of(number);
+    std::unique_ptr<ThreadTeam>& team = teams_[{queue, cores}];
+    if (team == nullptr)
+      team = std::make_unique<ThreadTeam>(ThreadPool::of(cores == nullptr ? here : *cores), program_.threads);
+    step.context.threads = team.get();
+    if (queue != nullptr || !step.executor->space()->is_host()) continue;
+    if (std::exchange(is_first, false)) {
+      callers_cores_ = cores;
+      callers_team_ = team.get();
+    }
+    if (cores != callers_cores_) step.cores = cores;
+  }
+}
+
+/// The steps of a team run one after the other, and share the memory.
+Status PreparedFunction::allocate_scratch() {
+  std::map<ThreadTeam*, size_t> needed;
+  for (const PreparedStep& step : steps_) {
+    if (step.executable == nullptr) continue;
+    size_t& most = needed[step.context.threads];
+    most = std::max(most, step.executable->scratch_bytes(step.context.threads->size()));
+  }
+  for (PreparedStep& step : steps_) {
+    const size_t bytes = step.executable == nullptr ? 0 : needed[step.context.threads];
+    if (bytes == 0) continue;
+    std::shared_ptr<void>& memory = scratch_[step.context.threads];
+    if (memory == nullptr)
+      memory = TRY(with_context(host_memory_space()->allocate_staging(bytes), "scratch of {} threads",
+                                step.context.threads->size()));
+    step.context.scratch = static_cast<std::byte*>(memory.get());
+  }
+  return {};
+}
+
+/// For copies of known size by way of the host.
+Status PreparedFunction::allocate_staging() {
+  std::map<MemorySpace*, size_t> needed;
+  for (const PreparedStep& step : steps_) {
+    if (step.kind != fbs::StepKind::copy || !needs_staging(*step.from, *step.to)) continue;
+    const ValueState& from = values_[step.inputs[0]];
+    size_t& most = needed[step.to];
+    if (!from.is_dynamic()) most = std::max(most, from.view.bytes());
+  }
+  for (const auto& [space, bytes] : needed)
+    staging_[space] = Memory(TRY(space->allocate_staging(bytes)), bytes);
+  return {};
+}
+
+}  // namespace intarsia
