@@ -162,8 +162,10 @@ Result<std::unique_ptr<Executable>> load(const LoadContext& context) {
   if (!blob) return fail("damaged ONNX Runtime region: the bytes are not a session blob");
   const std::string_view model = text_of(blob->model());
   const std::vector<std::string> names = to_strings(blob->constants());
-  const SessionSettings settings{
-      .threads = context.threads, .constant_names = names, .constants = context.constants};
+  const SessionSettings settings{.threads = context.threads,
+                                 .cores = context.cores,
+                                 .constant_names = names,
+                                 .constants = context.constants};
   return std::make_unique<SessionExecutable>(
       TRY(with_context(ModelSession::from_bytes(model, settings), "ONNX Runtime region")));
 }

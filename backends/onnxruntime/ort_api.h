@@ -15,6 +15,7 @@ namespace intarsia::ort {
 struct OrtStatus;
 struct Env;
 struct SessionOptions;
+struct ThreadingOptions;
 struct Session;
 struct RunOptions;
 struct Value;
@@ -64,7 +65,17 @@ struct Api {
 
   Slot<3, OrtStatus*(int log_level, const char* name, Env** out)> create_env{table};
 
+  Slot<92, void(Env*)> release_env{table};
+  Slot<119, OrtStatus*(int log_level, const char* name, const ThreadingOptions*, Env** out)>
+      create_env_with_pool{table};
+  Slot<121, OrtStatus*(ThreadingOptions** out)> create_threading_options{table};
+  Slot<122, void(ThreadingOptions*)> release_threading_options{table};
+  Slot<147, OrtStatus*(ThreadingOptions*, int threads)> set_pool_intra_op_threads{table};
+  Slot<148, OrtStatus*(ThreadingOptions*, int threads)> set_pool_inter_op_threads{table};
+  Slot<149, OrtStatus*(ThreadingOptions*, int spin)> set_pool_spinning{table};
+
   Slot<10, OrtStatus*(SessionOptions** out)> create_session_options{table};
+  Slot<120, OrtStatus*(SessionOptions*)> use_pool_of_env{table};
   Slot<23, OrtStatus*(SessionOptions*, int level)> set_optimization_level{table};
   Slot<24, OrtStatus*(SessionOptions*, int threads)> set_intra_op_threads{table};
   Slot<25, OrtStatus*(SessionOptions*, int threads)> set_inter_op_threads{table};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "backends/onnxruntime/ort_api.h"
@@ -18,7 +19,19 @@ inline constexpr int oldest_minor_version = 16;
 /// INTARSIA_ONNXRUNTIME, "libonnxruntime.so.1", the Python environments around our own library.
 LibrarySearch default_search();
 
-/// One opened library with its only environment (log level: errors). Lives until the process ends.
+/// What sessions have in common; they keep it alive.
+struct Environment {
+  Environment(const Api& of, Env* made, int threads) : api(of), env(made), pool_threads(threads) {}
+  ~Environment() { api.release_env(env); }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+
+  const Api& api;
+  Env* env;
+  int pool_threads;  // of the pool that sessions of as many threads share, their callers included; 1: none
+};
+
+/// One opened library (log level: errors). Lives until the process ends.
 class Library {
  public:
   /// The process's library, opened on first use. After a failure the next call tries again. Thread-safe.
@@ -30,7 +43,9 @@ class Library {
   const Api& api() const { return api_; }
   const std::string& version() const { return version_; }  // "1.31.1"
   const std::string& path() const { return path_; }
-  const Env* env() const { return env_; }
+  /// The process's only one. The first session of several threads determines those of its pool, once no
+  /// session is left of those before. Thread-safe.
+  Result<std::shared_ptr<const Environment>> environment(int threads) const;
   Allocator* allocator() const { return allocator_; }           // CPU, the library's own heap
   const MemoryInfo* cpu_memory() const { return cpu_memory_; }  // of buffers in host memory
 
@@ -41,11 +56,13 @@ class Library {
   Library(void* const* table, std::string version, std::string path)
       : api_(table), version_(std::move(version)), path_(std::move(path)) {}
   Status start();
+  Result<std::shared_ptr<const Environment>> make_environment(int threads) const;
 
   Api api_;
   std::string version_;
   std::string path_;
-  Env* env_ = nullptr;
+  mutable std::mutex mutex_;                                // for what follows
+  mutable std::shared_ptr<const Environment> environment_;  // null: not made yet
   Allocator* allocator_ = nullptr;
   MemoryInfo* cpu_memory_ = nullptr;
 };

@@ -1,5 +1,7 @@
 #include "backends/onnxruntime/ort_session.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 namespace intarsia::ort {
@@ -13,17 +15,36 @@ struct ReleaseOptions {
 };
 using OwnedOptions = std::unique_ptr<SessionOptions, ReleaseOptions>;
 
-Result<OwnedOptions> make_options(const Library& library, const SessionSettings& settings) {
+/// The library's workers, each on the whole core set; its CPUs count from 1.
+std::string affinities(const CoreSet& cores, int workers) {
+  std::string text;
+  for (int core : cores.numbers()) text += fmt::format("{}{}", text.empty() ? "" : ",", core + 1);
+  return fmt::format("{}", fmt::join(std::vector<std::string>(static_cast<size_t>(workers), text), ";"));
+}
+
+Status set_threads(const Library& library, SessionOptions* options, const SessionSettings& settings,
+                   int pool_threads) {
+  const Api& api = library.api();
+  if (settings.threads > 1 && settings.threads == pool_threads && !settings.spin && settings.cores == nullptr)
+    return library.check(api.use_pool_of_env(options));
+  TRY(library.check(api.set_intra_op_threads(options, settings.threads)));
+  TRY(library.check(api.set_inter_op_threads(options, 1)));
+  TRY(library.check(
+      api.add_config_entry(options, "session.intra_op.allow_spinning", settings.spin ? "1" : "0")));
+  if (settings.cores == nullptr || settings.threads < 2) return {};
+  return library.check(api.add_config_entry(options, "session.intra_op_thread_affinities",
+                                            affinities(*settings.cores, settings.threads - 1).c_str()));
+}
+
+Result<OwnedOptions> make_options(const Library& library, const SessionSettings& settings, int pool_threads) {
   const Api& api = library.api();
   SessionOptions* raw = nullptr;
   TRY(library.check(api.create_session_options(&raw)));
   OwnedOptions options(raw, {&api});
-  TRY(library.check(api.set_intra_op_threads(raw, settings.threads)));
-  TRY(library.check(api.set_inter_op_threads(raw, 1)));
+  TRY(set_threads(library, raw, settings, pool_threads));
   TRY(library.check(api.set_log_level(raw, log_level_error)));
   TRY(library.check(
       api.set_optimization_level(raw, settings.optimize ? all_optimizations : no_optimizations)));
-  TRY(library.check(api.add_config_entry(raw, "session.intra_op.allow_spinning", settings.spin ? "1" : "0")));
   if (!settings.optimize) TRY(library.check(api.add_config_entry(raw, "session.disable_prepacking", "1")));
   return options;
 }
@@ -164,10 +185,13 @@ Result<std::shared_ptr<const ModelSession>> ModelSession::make(const SessionSett
                                                                Create create) {
   const Library& library = *TRY(Library::get());
   std::shared_ptr<ModelSession> session(new ModelSession(library));
-  const OwnedOptions options = TRY(make_options(library, settings));
+  const bool has_own_threads = settings.spin || settings.cores != nullptr;
+  session->environment_ = TRY(library.environment(has_own_threads ? 1 : settings.threads));
+  const Environment& environment = *session->environment_;
+  const OwnedOptions options = TRY(make_options(library, settings, environment.pool_threads));
   TRY(session->add_constants(options.get(), settings));
   Session* raw = nullptr;
-  TRY(library.check(create(library, options.get(), &raw)));
+  TRY(library.check(create(library, environment.env, options.get(), &raw)));
   session->session_.reset(raw);
   TRY(session->read_ports());
   return session;
@@ -175,16 +199,18 @@ Result<std::shared_ptr<const ModelSession>> ModelSession::make(const SessionSett
 
 Result<std::shared_ptr<const ModelSession>> ModelSession::from_bytes(std::string_view model,
                                                                      const SessionSettings& settings) {
-  return make(settings, [&](const Library& library, const SessionOptions* options, Session** out) {
-    return library.api().create_session_from_array(library.env(), model.data(), model.size(), options, out);
-  });
+  return make(settings,
+              [&](const Library& library, const Env* env, const SessionOptions* options, Session** out) {
+                return library.api().create_session_from_array(env, model.data(), model.size(), options, out);
+              });
 }
 
 Result<std::shared_ptr<const ModelSession>> ModelSession::from_file(const std::string& path,
                                                                     const SessionSettings& settings) {
-  return make(settings, [&](const Library& library, const SessionOptions* options, Session** out) {
-    return library.api().create_session(library.env(), path.c_str(), options, out);
-  });
+  return make(settings,
+              [&](const Library& library, const Env* env, const SessionOptions* options, Session** out) {
+                return library.api().create_session(env, path.c_str(), options, out);
+              });
 }
 
 Status ModelSession::run(std::span<const Value* const> inputs, std::span<Value*> outputs) const {

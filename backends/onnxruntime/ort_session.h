@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backends/onnxruntime/ort_library.h"
+#include "base/core_set.h"
 
 namespace intarsia::ort {
 
@@ -31,7 +32,8 @@ Result<Tensor> view_tensor(const Library& library, const std::shared_ptr<void>& 
 Status copy_strings(const Library& library, const Value* value, const TensorView& to);
 
 struct SessionSettings {
-  int threads = 1;       // for one run, including the caller's
+  int threads = 1;                 // for one run, including the caller's
+  const CoreSet* cores = nullptr;  // where its threads run; null: where the caller's may
   bool spin = false;     // workers wait for work without sleeping, as by the library's default: faster alone,
                          // but they take the cores from others
   bool optimize = true;  // false: for sessions that only test whether the model is accepted
@@ -78,6 +80,7 @@ class ModelSession {
   Status read_ports();
 
   const Library& library_;
+  std::shared_ptr<const Environment> environment_;
   std::vector<OwnedValue> constants_;  // outlive the session
   std::unique_ptr<Session, ReleaseSession> session_;
   std::vector<Port> inputs_, outputs_;

@@ -20,6 +20,7 @@ class CoreSet {
   static CoreSet of_this_thread();
 
   int size() const { return static_cast<int>(cores_.size()); }
+  const std::vector<int>& numbers() const { return cores_; }  // ascending
   bool contains(const CoreSet& other) const;
   /// As parse() reads it: "0-1+4".
   std::string text() const;

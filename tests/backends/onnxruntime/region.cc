@@ -2,6 +2,8 @@
 //
 // Covers: backends/onnxruntime/ infer_types.cc load.cc ort_session.cc probe_node.cc target.cc
 // write_onnx_model.cc
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "backends/onnxruntime/infer_types.h"
@@ -288,6 +290,55 @@ TEST(OnnxRuntimeRegion, ErrorsName) {
   outputs = {};
   EXPECT_EQ(error_of(run_region(**region, {as_input(x)}, outputs)),
             "the ONNX Runtime region has 1 inputs and 1 outputs, got 1 and 0");
+}
+
+int threads_of_this_process() {
+  return static_cast<int>(std::distance(std::filesystem::directory_iterator("/proc/self/task"), {}));
+}
+
+TEST(OnnxRuntimeRegion, RegionsOfAsManyThreadsShareOnePool) {
+  const auto target = make_onnxruntime_target();
+  const auto load = [&] {
+    auto region = load_region(*target, onnxruntime_run_backend(), add_one(DType::f32, floats({1}, {1})), 2);
+    EXPECT_TRUE(region) << error_of(region);
+    return std::move(*region);
+  };
+  const auto first = load();
+  const int threads = threads_of_this_process();
+  std::vector<std::unique_ptr<LoadedRegion>> more;
+  for (int i = 0; i < 8; ++i) more.push_back(load());
+  EXPECT_EQ(threads_of_this_process(), threads);
+  const Tensor x = floats({2, 2}, {1, 2, 3, 4}), y(DType::f32, {2, 2});
+  std::vector<Output> outputs{into(y)};
+  ASSERT_TRUE(run_region(*more.back(), {as_input(x)}, outputs));
+  EXPECT_EQ(y, floats({2, 2}, {2, 3, 4, 5}));
+}
+
+TEST(OnnxRuntimeRegion, ThreadsStayOnTheirCores) {
+  const CoreSet all = CoreSet::of_this_thread();
+  const CoreSet first = CoreSet::parse(all.text().substr(0, all.text().find_first_of("-+"))).value();
+  const auto compiled = make_onnxruntime_target()->compile(add_one(DType::f32, floats({1}, {1})), {});
+  ASSERT_TRUE(compiled) << error_of(compiled);
+  std::vector<ConstTensorView> constants;
+  for (const Tensor& constant : compiled->constants) constants.push_back(constant.view());
+  const auto held = [] {
+    int count = 0;
+    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+      std::ifstream status(task.path() / "status");
+      for (std::string line; std::getline(status, line);) count += line == "Cpus_allowed_list:\t0";
+    }
+    return count;
+  };
+  const int before = held();
+  LoadContext context{.blob = std::as_bytes(std::span(compiled->blob)), .constants = constants};
+  context.threads = 2;
+  context.cores = &first;
+  const auto region = onnxruntime_run_backend().load(context);
+  ASSERT_TRUE(region) << error_of(region);
+  if (first.text() != "0" || all.size() < 2) GTEST_SKIP() << "wants CPU 0 and another";
+  for (int i = 0; i < 200 && held() == before; ++i)  // a thread binds itself when it has started
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_EQ(held(), before + 1);
 }
 
 TEST(OnnxRuntimeRegion, DamagedBlobsAreErrors) {
