@@ -184,6 +184,9 @@ TEST(Overlap, ADeviceCopiesWhileItComputes) {
 
 /// A child of fork() has no thread of its parent's queues: its runs start new ones.
 TEST(Overlap, InAForkedChild) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "ThreadSanitizer has no threads in a forked child";
+#endif
   const TestFolder folder;
   auto session = bind(folder, three_branches("add"));
   ASSERT_TRUE(session);
