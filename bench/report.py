@@ -185,6 +185,7 @@ def measure_overheads() -> dict:
     return {
         "dispatch": json_of(BIN / "bench_dispatch"),
         "parallel_loop": json_of(BIN / "bench_handover"),
+        "sessions_on_shared_cores": json_of(BIN / "bench_threads", OUT / "resnet50.so"),
         "partition_worst_seconds_by_nodes": worst,
         "onnxruntime_call": json_of(BIN / "bench_onnxruntime_call"),
         "resnet50_load_to_first_result_ms": round(first_result_ms(OUT / "resnet50.so"), 1),

@@ -208,19 +208,21 @@ INTARSIA_EXPORT const char* intarsia_program_text(intarsia_program* program);
 
 typedef struct intarsia_binding {
   const char* slot;   /* "accel" */
-  const char* device; /* "sim:1" */
+  const char* device; /* "sim:1", "cpu:0-1" */
 } intarsia_binding;
 
 typedef struct intarsia_bind_options {
   size_t struct_size;
   const intarsia_binding* bindings; /* binding_count of them; slots not named keep their device */
   size_t binding_count;
-  /* Of a run, at most the machine's cores; 0: as compiled, or all cores where there are fewer. */
+  /* Of a run, at most the machine's cores; 0: as compiled. A slot's core set, and the cores that the thread
+   * that makes the session may use, bound it. */
   int32_t threads;
 } intarsia_bind_options;
 
-/* Makes a session: its buffers and threads. options may be NULL. Sessions with equal options share constants
- * and code. Give it back with intarsia_session_release. */
+/* Makes a session: its buffers, and its share in the threads of its cores, which all sessions of the process
+ * share. options may be NULL. Sessions with equal options share constants and code. In a child of fork() a
+ * session of the parent's may run; it gets new threads there. Give it back with intarsia_session_release. */
 INTARSIA_EXPORT intarsia_error* intarsia_program_bind(const intarsia_program* program,
                                                       const intarsia_bind_options* options,
                                                       intarsia_session** session);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <numeric>
 
 #include "base/arena_plan.h"
@@ -54,8 +55,23 @@ std::vector<Tenant> find_workspaces(const FunctionParts& parts, uint32_t first_r
   return tenants;
 }
 
+/// Puts the steps into this sequence.
+void reorder(fbs::FunctionT& function, const std::vector<uint32_t>& sequence) {
+  std::vector<uint32_t> number(sequence.size());
+  for (uint32_t i = 0; i < sequence.size(); ++i) number[sequence[i]] = i;
+  std::vector<std::unique_ptr<fbs::StepT>> steps;
+  for (uint32_t old : sequence) {
+    steps.push_back(std::move(function.steps[old]));
+    for (uint32_t& before : steps.back()->after) before = number[before];
+    std::ranges::sort(steps.back()->after);
+  }
+  function.steps = std::move(steps);
+}
+
 /// The order in which steps will run when every slot is bound to a device of its own; without overlap, none.
-StepOrder plan_order(const FunctionParts& parts, uint32_t first_region, const fbs::FunctionT& function) {
+/// The steps get the sequence in which they will begin: what shares memory is then used in this order by
+/// whoever runs them, however slots are bound.
+StepOrder plan_order(const FunctionParts& parts, uint32_t first_region, fbs::FunctionT& function) {
   // Regions and slots as far as assign_queues looks at them.
   fbs::ProgramT program;
   for (const DeviceSlot& slot : parts.problem.slots) {
@@ -70,7 +86,13 @@ StepOrder plan_order(const FunctionParts& parts, uint32_t first_region, const fb
   std::vector<uint32_t> executors(parts.problem.slots.size());
   std::iota(executors.begin(), executors.end(), 0u);
   if (executors.size() < 2 || function.steps.size() > max_overlapping_steps) return {};
-  return order_steps(assign_queues(program, function, executors), data_dependencies(function));
+  const auto order = [&] {
+    return order_steps(assign_queues(program, function, executors), data_dependencies(function));
+  };
+  const StepOrder first = order();
+  if (!first.overlaps) return {};
+  reorder(function, first.sequence);
+  return order();
 }
 
 /// Whether all steps of one tenant are done before the other is made.

@@ -30,7 +30,7 @@ class FunctionBuilder {
     mark_outputs();
     for (const Step& step : parts_.plan.steps) add_step(step);
     for (ValueId output : graph_.outputs) add_output(output);
-    order_steps();
+    list_predecessors();
     return BuiltFunction{std::move(function_), std::move(constants_)};
   }
 
@@ -118,7 +118,7 @@ class FunctionBuilder {
   }
 
   /// A step comes after the steps that make what it reads.
-  void order_steps() {
+  void list_predecessors() {
     std::vector<int> producer(function_.values.size(), -1);
     for (size_t s = 0; s < function_.steps.size(); ++s) {
       fbs::StepT& step = *function_.steps[s];

@@ -91,7 +91,12 @@ class Sequencer {
 
 std::vector<uint32_t> assign_queues(const fbs::ProgramT& program, const fbs::FunctionT& function,
                                     std::span<const uint32_t> executor_of_slot) {
-  std::optional<uint32_t> callers;  // executor
+  std::optional<uint32_t> callers;  // slot
+  for (const auto& step : function.steps) {
+    if (step->kind != fbs::StepKind::run) continue;
+    const uint32_t slot = program.regions[step->region]->slot;
+    if (program.slots[slot]->space == host_space) callers = std::min(callers.value_or(slot), slot);
+  }
   std::vector<uint32_t> queues;
   for (const auto& step : function.steps) {
     const bool is_run = step->kind == fbs::StepKind::run;
@@ -102,8 +107,8 @@ std::vector<uint32_t> assign_queues(const fbs::ProgramT& program, const fbs::Fun
       continue;
     }
     const uint32_t executor = executor_of_slot[*slot];
-    if (program.slots[*slot]->space == host_space && !callers) callers = executor;
-    queues.push_back(callers == executor ? callers_queue : 1 + 2 * executor + (is_run ? 0 : 1));
+    const bool is_callers = callers && executor == executor_of_slot[*callers];
+    queues.push_back(is_callers ? callers_queue : 1 + 2 * executor + (is_run ? 0 : 1));
   }
   return queues;
 }

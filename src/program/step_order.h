@@ -9,7 +9,8 @@
 
 namespace intarsia {
 
-/// The caller's own thread, as a queue. It runs whatever is on the first executor of the host that has steps.
+/// The caller's own thread, as a queue. It runs whatever is on the first slot of the host's that
+/// has regions.
 inline constexpr uint32_t callers_queue = 0;
 
 /// The queue of each step: the caller's, or 1 + 2 x executor for what the executor computes, and one more for

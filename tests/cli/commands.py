@@ -174,6 +174,31 @@ def test_progress_is_not_output(tmp_path, cache):
     assert "excludes" in call("compile", model, "-q", "-v", status=2).stderr
 
 
+def test_core_sets_share_memory_and_keep_to_their_cores(tmp_path):
+    program = tmp_path / "cores.so"
+    first, last = min(os.sched_getaffinity(0)), max(os.sched_getaffinity(0))
+    report = call_json(
+        "compile",
+        save_small(tmp_path / "small.onnx"),
+        "-o",
+        program,
+        "-d",
+        f"a=cpu:{first},b=cpu:{last}",
+        "--pin",
+        "relu1=reference@b",
+        "--threads",
+        "2",
+    )
+    assert [slot["device"] for slot in report["slots"]] == [f"cpu:{first}", f"cpu:{last}"]
+    assert report["copies"] == [] and len(report["regions"]) > 1
+    assert call_json("check", program)["ok"]
+    assert call_json("check", program, "--bind", f"a=cpu,b=cpu:{first}")["ok"]
+    error = call("run", program, "--bind", "a=cpu:4000", status=1).stderr
+    assert "device 'cpu:4000': this process may use the CPUs" in error
+    error = call("compile", tmp_path / "small.onnx", "-o", program, "-d", "cpu:1-0", status=2).stderr
+    assert "--devices cpu:1-0: '1-0': the range ends before it begins" in error
+
+
 def test_copies_between_devices(tmp_path):
     program = tmp_path / "two.so"
     report = call_json(

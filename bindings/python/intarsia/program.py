@@ -107,7 +107,8 @@ class Program:
         return self.signature()[2]
 
     def bind(self, devices: Mapping[str, str] | None = None, threads: int = 0) -> Session:
-        """A session with slots bound to devices (`{"accel": "sim:1"}`; the rest as compiled). threads 0: as compiled."""
+        """A session with slots bound to devices (`{"accel": "sim:1"}`; the rest as compiled). threads 0: as
+        compiled. Sessions on the same cores share their threads; one that exists before os.fork() may run in the child."""
         return Session(self._program.bind(list((devices or {}).items()), threads), self._signatures)
 
     def __call__(self, **inputs: object):
