@@ -35,7 +35,7 @@ Result<std::shared_ptr<Executor>> make_new(const std::string& name) {
   }
   return fail(ErrorKind::not_found,
               "no device '{}'; there are: cpu, cpu:CORES (as in cpu:0-1+4), sim:N (N any number, with "
-              "?slowdown=X&latency_us=X&gbps=X)",
+              "?slowdown=X&latency_us=X&gbps=X&direct=1&times=FILE.json)",
               name);
 }
 

@@ -29,6 +29,13 @@ class Executor {
   /// Null: not held to any.
   const CoreSet* cores() const { return cores_ ? &*cores_ : nullptr; }
 
+  /// What a loaded region is run as. `source_nodes`: names, none in a program without them.
+  virtual Result<std::unique_ptr<Executable>> adapt(std::unique_ptr<Executable> region,
+                                                    std::span<const std::string> source_nodes) {
+    static_cast<void>(source_nodes);
+    return region;
+  }
+
   /// Runs it to its end in the calling thread. Every value of the context is in this executor's space.
   virtual Status run(const Executable& executable, const RunContext& context) {
     return executable.run(context);

@@ -7,9 +7,13 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <mutex>
+#include <optional>
 #include <thread>
 
+#include "base/digest.h"
 #include "base/tensor_view.h"
+#include "device/declared_times.h"
 
 namespace intarsia {
 namespace {
@@ -103,10 +107,83 @@ void adopt(Output& output) {
   output.owner = std::move(memory);
 }
 
+/// Takes a declared time. A run whose inputs are those of the last one gives its results again.
+class TimedExecutable : public Executable {
+ public:
+  TimedExecutable(std::unique_ptr<Executable> region, int64_t nanoseconds)
+      : region_(std::move(region)), nanoseconds_(nanoseconds) {}
+
+  Status run(const RunContext& context) const override {
+    const int64_t begin = clock_nanoseconds();
+    if (!give_again(context)) {
+      TRY(region_->run(context));
+      keep(context);
+    }
+    sleep_until(begin + nanoseconds_);
+    return {};
+  }
+
+  size_t scratch_bytes(int threads) const override { return region_->scratch_bytes(threads); }
+
+ private:
+  static bool is_plain(const ConstTensorView& tensor) {
+    return tensor.data != nullptr && tensor.dtype != DType::string && tensor.dtype != DType::undefined;
+  }
+
+  /// Nothing when there are values whose bytes say nothing, or whose size is not known before.
+  static std::optional<uint64_t> digest_of(const RunContext& context) {
+    Digest digest;
+    for (const Input& input : context.inputs) {
+      if (!is_plain(input.tensor)) return std::nullopt;
+      digest.add({static_cast<const std::byte*>(input.tensor.data), input.tensor.bytes()});
+    }
+    for (const Output& output : context.outputs) {
+      if (output.dynamic || !is_plain(output.tensor)) return std::nullopt;
+    }
+    return digest.value();
+  }
+
+  bool give_again(const RunContext& context) const {
+    const std::optional<uint64_t> digest = digest_of(context);
+    const std::lock_guard lock(mutex_);
+    if (!digest || digest != digest_ || kept_.size() != context.outputs.size()) return false;
+    for (size_t i = 0; i < kept_.size(); ++i)
+      std::ranges::copy(kept_[i], static_cast<std::byte*>(context.outputs[i].tensor.data));
+    return true;
+  }
+
+  void keep(const RunContext& context) const {
+    const std::optional<uint64_t> digest = digest_of(context);
+    const std::lock_guard lock(mutex_);
+    digest_ = digest;
+    kept_.clear();
+    if (!digest) return;
+    for (const Output& output : context.outputs) {
+      const auto* data = static_cast<const std::byte*>(output.tensor.data);
+      kept_.emplace_back(data, data + output.tensor.bytes());
+    }
+  }
+
+  std::unique_ptr<Executable> region_;
+  int64_t nanoseconds_;
+  mutable std::mutex mutex_;                          // for what follows
+  mutable std::optional<uint64_t> digest_;            // of the inputs of the last run
+  mutable std::vector<std::vector<std::byte>> kept_;  // its outputs
+};
+
 class SimExecutor : public Executor {
  public:
-  SimExecutor(const std::string& name, const SimSettings& settings)
-      : Executor(name, "sim", std::make_shared<SimMemorySpace>(name, settings)), settings_(settings) {}
+  SimExecutor(const std::string& name, const SimSettings& settings, std::optional<DeclaredTimes> times)
+      : Executor(name, "sim", std::make_shared<SimMemorySpace>(name, settings)),
+        settings_(settings),
+        times_(std::move(times)) {}
+
+  Result<std::unique_ptr<Executable>> adapt(std::unique_ptr<Executable> region,
+                                            std::span<const std::string> source_nodes) override {
+    if (!times_) return region;
+    const int64_t nanoseconds = TRY(with_context(times_->of_region(source_nodes), "device '{}'", name()));
+    return std::make_unique<TimedExecutable>(std::move(region), nanoseconds);
+  }
 
   Status run(const Executable& executable, const RunContext& context) override {
     const int64_t begin = clock_nanoseconds();
@@ -119,6 +196,7 @@ class SimExecutor : public Executor {
 
  private:
   SimSettings settings_;
+  std::optional<DeclaredTimes> times_;
 };
 
 }  // namespace
@@ -137,10 +215,14 @@ Result<SimSettings> parse_sim_settings(std::string_view text) {
     const std::string_view pair = text.substr(0, text.find('&'));
     text.remove_prefix(std::min(text.size(), pair.size() + 1));
     const size_t equals = std::min(pair.find('='), pair.size());
+    if (pair.starts_with("times=")) {
+      settings.times = pair.substr(equals + 1);
+      continue;
+    }
     const auto* setting =
         std::ranges::find(known, pair.substr(0, equals), [](const auto& one) { return one.name; });
     if (setting == std::end(known)) {
-      return fail("unknown setting '{}'; want slowdown=, latency_us=, gbps= or direct=", pair);
+      return fail("unknown setting '{}'; want slowdown=, latency_us=, gbps=, direct= or times=", pair);
     }
     const std::string_view number = pair.substr(std::min(equals + 1, pair.size()));
     const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), setting->value);
@@ -152,8 +234,14 @@ Result<SimSettings> parse_sim_settings(std::string_view text) {
   return settings;
 }
 
-std::shared_ptr<Executor> make_sim_executor(const std::string& name, const SimSettings& settings) {
-  return std::make_shared<SimExecutor>(name, settings);
+Result<std::shared_ptr<Executor>> make_sim_executor(const std::string& name, SimSettings settings) {
+  std::optional<DeclaredTimes> times;
+  if (!settings.times.empty()) {
+    times = TRY(with_context(read_declared_times(settings.times), "device '{}'", name));
+    settings.latency_us = times->latency_us.value_or(settings.latency_us);
+    settings.gbps = times->gbps.value_or(settings.gbps);
+  }
+  return std::make_shared<SimExecutor>(name, settings, std::move(times));
 }
 
 }  // namespace intarsia

@@ -107,9 +107,19 @@ int threads_on(const BoundProgram& bound, size_t slot) {
   return cores == nullptr ? bound.threads : std::min(bound.threads, cores->size());
 }
 
+/// Names, by region.
+std::vector<std::vector<std::string>> source_nodes(const fbs::ProgramT& program) {
+  std::vector<std::vector<std::string>> names(program.regions.size());
+  for (const auto& node : program.nodes) {
+    if (node->region < names.size() && !node->name.empty()) names[node->region].push_back(node->name);
+  }
+  return names;
+}
+
 Status load_regions(BoundProgram& bound) {
   const LoadedProgram& program = *bound.program;
   const std::filesystem::path path = std::filesystem::absolute(program.file().path);
+  const std::vector<std::vector<std::string>> nodes = source_nodes(bound.description());
   bound.region_constants.resize(bound.description().regions.size());
   for (size_t i = 0; i < bound.description().regions.size(); ++i) {
     const fbs::RegionT& region = *bound.description().regions[i];
@@ -124,9 +134,10 @@ Status load_regions(BoundProgram& bound) {
                               .threads = threads_on(bound, region.slot),
                               .workspace_bytes = region.workspace_bytes,
                               .cores = bound.executors[region.slot]->cores()};
-    bound.executables.push_back(TRY(with_kind(
+    std::unique_ptr<Executable> loaded = TRY(with_kind(
         ErrorKind::corrupt, with_context(program.backend(i).load(context), "program '{}': {}",
-                                         program.file().path, region_text(program.description(), i)))));
+                                         program.file().path, region_text(program.description(), i))));
+    bound.executables.push_back(TRY(bound.executors[region.slot]->adapt(std::move(loaded), nodes[i])));
   }
   return {};
 }

@@ -1,14 +1,16 @@
 // The simulated device: its name, its speed, its counts.
 //
-// Covers: src/device/ devices.cc memory_space.cc sim_executor.cc
+// Covers: src/device/ declared_times.cc devices.cc memory_space.cc sim_executor.cc
 #include <gtest/gtest.h>
 #include <malloc.h>
 
 #include <chrono>
 #include <functional>
+#include <thread>
 
 #include "device/devices.h"
 #include "device/sim_executor.h"
+#include "tests/support/runtime_support.h"
 
 namespace intarsia::test {
 namespace {
@@ -81,6 +83,64 @@ TEST(Devices, SlowdownStretchesRuns) {
   const auto device = make_device("sim:6?slowdown=4");
   ASSERT_TRUE(device);
   EXPECT_GE(seconds([&] { EXPECT_TRUE((*device)->run(Busy(), {})); }), 0.020);
+}
+
+/// Five milliseconds of computing, and a sum that depends on the input.
+class AddOne : public Executable {
+ public:
+  Status run(const RunContext& context) const override {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    context.outputs[0].tensor.as<float>()[0] = context.inputs[0].tensor.as<float>()[0] + 1;
+    return {};
+  }
+};
+
+TEST(Devices, DeclaredTimesHoldWhateverComputingTakes) {
+  const TestFolder folder;
+  write_bytes(folder / "times.json", R"({"nodes": {"a": 900, "b": 100}, "regions": {"long": 30000}})");
+  const auto device = make_device("sim:10?times=" + (folder / "times.json"));
+  ASSERT_TRUE(device) << device.error().message;
+  const std::string ab[] = {"a", "b"}, other[] = {"long", "x"}, unknown[] = {"a", "x"};
+  const auto quick = (*device)->adapt(std::make_unique<AddOne>(), ab);
+  const auto slow = (*device)->adapt(std::make_unique<AddOne>(), other);
+  ASSERT_TRUE(quick && slow);
+  EXPECT_NE(
+      (*device)->adapt(std::make_unique<AddOne>(), unknown).error().message.find("no time for node 'x'"),
+      std::string::npos);
+  float x = 1, y = 0;
+  const Input input{{&x, DType::f32, {1}}, nullptr, {}};
+  Output output{{&y, DType::f32, {1}}, nullptr, false, {}};
+  const RunContext context{.inputs = {&input, 1}, .outputs = {&output, 1}};
+  EXPECT_TRUE((*quick)->run(context));  // computes
+  double best = 1;
+  for (int i = 0; i < 5; ++i) {
+    y = 0;
+    best = std::min(best, seconds([&] { EXPECT_TRUE((*quick)->run(context)); }));
+    EXPECT_EQ(y, 2);
+  }
+  EXPECT_GE(best, 0.001);
+  EXPECT_LT(best, 0.004);
+  x = 5;  // other inputs, other results
+  EXPECT_TRUE((*quick)->run(context));
+  EXPECT_EQ(y, 6);
+  EXPECT_GE(seconds([&] { EXPECT_TRUE((*slow)->run(context)); }), 0.030);
+}
+
+TEST(Devices, BadDeclaredTimesAreErrors) {
+  const TestFolder folder;
+  const auto error = [&](const char* text) {
+    write_bytes(folder / "times.json", text);
+    return make_device("sim:11?times=" + (folder / "times.json")).error().message;
+  };
+  EXPECT_NE(error("{").find("not JSON"), std::string::npos);
+  EXPECT_NE(error("[]").find("want a JSON object"), std::string::npos);
+  EXPECT_NE(error(R"({"node": {}})").find("unknown key \"node\""), std::string::npos);
+  EXPECT_NE(error(R"({"nodes": {"a": -1}})").find("\"nodes\", 'a': got -1, want a number from 0"),
+            std::string::npos);
+  EXPECT_NE(error(R"({"nodes": {"a": "b"}})").find("got \"b\""), std::string::npos);
+  EXPECT_NE(error(R"({"link": {"speed": 1}})").find("unknown key \"speed\""), std::string::npos);
+  EXPECT_NE(make_device("sim:11?times=/no/such").error().message.find("cannot read the times in '/no/such'"),
+            std::string::npos);
 }
 
 /// host -> a -> a -> b -> host, four bytes from the fifth on.

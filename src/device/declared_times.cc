@@ -1,0 +1,89 @@
+#include "device/declared_times.h"
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+namespace intarsia {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr double most_us = 3.6e9;  // an hour
+
+Result<double> read_number(const Json& json, const std::string& what, double least) {
+  const double number = json.is_number() ? json.get<double>() : std::nan("");
+  if (number >= least && number <= most_us) return number;
+  return fail("{}: got {}, want a number from {} to {}", what, json.dump(), least, most_us);
+}
+
+Status read_times(const Json& json, const std::string& what,
+                  std::map<std::string, double, std::less<>>& times) {
+  if (!json.is_object()) return fail("\"{}\": want an object of names and microseconds", what);
+  for (const auto& [name, time] : json.items())
+    times[name] = TRY(read_number(time, fmt::format("\"{}\", '{}'", what, name), 0));
+  return {};
+}
+
+Status read_link(const Json& json, DeclaredTimes& times) {
+  if (!json.is_object()) return fail("\"link\": want an object with \"latency_us\" and \"gbps\"");
+  for (const auto& [name, number] : json.items()) {
+    if (name == "latency_us")
+      times.latency_us = TRY(read_number(number, "\"latency_us\"", 0));
+    else if (name == "gbps")
+      times.gbps = TRY(read_number(number, "\"gbps\"", 1e-6));
+    else
+      return fail("\"link\": unknown key \"{}\"; want \"latency_us\" or \"gbps\"", name);
+  }
+  return {};
+}
+
+Result<DeclaredTimes> read(const Json& json) {
+  DeclaredTimes times;
+  if (!json.is_object()) return fail("want a JSON object");
+  for (const auto& [name, part] : json.items()) {
+    if (name == "nodes")
+      TRY(read_times(part, name, times.nodes));
+    else if (name == "regions")
+      TRY(read_times(part, name, times.regions));
+    else if (name == "default")
+      times.default_us = TRY(read_number(part, "\"default\"", 0));
+    else if (name == "link")
+      TRY(read_link(part, times));
+    else
+      return fail("unknown key \"{}\"; want \"nodes\", \"regions\", \"default\" or \"link\"", name);
+  }
+  return times;
+}
+
+int64_t nanoseconds(double microseconds) { return std::llround(microseconds * 1e3); }
+
+}  // namespace
+
+Result<int64_t> DeclaredTimes::of_region(std::span<const std::string> source_nodes) const {
+  if (source_nodes.empty()) return nanoseconds(default_us.value_or(0));
+  if (const auto whole = regions.find(source_nodes[0]); whole != regions.end())
+    return nanoseconds(whole->second);
+  double sum = 0;
+  for (const std::string& name : source_nodes) {
+    const auto declared = nodes.find(name);
+    if (declared == nodes.end() && !default_us)
+      return fail("'{}' has no time for node '{}' of the region from '{}'; name it, or give a \"default\"",
+                  path, name, source_nodes[0]);
+    sum += declared == nodes.end() ? *default_us : declared->second;
+  }
+  return nanoseconds(sum);
+}
+
+Result<DeclaredTimes> read_declared_times(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return fail(ErrorKind::not_found, "cannot read the times in '{}'", path);
+  constexpr bool no_exceptions = false;
+  const Json json = Json::parse(file, nullptr, no_exceptions);
+  if (json.is_discarded()) return fail("times in '{}': not JSON", path);
+  DeclaredTimes times = TRY(with_context(read(json), "times in '{}'", path));
+  times.path = path;
+  return times;
+}
+
+}  // namespace intarsia

@@ -1,0 +1,31 @@
+// What a simulated device says that its work takes.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/result.h"
+
+namespace intarsia {
+
+/// A JSON file, in microseconds:
+///   {"nodes": {"conv1": 120, "relu1": 5}, "regions": {"pool": 80}, "default": 1,
+///    "link": {"latency_us": 10, "gbps": 5}}
+/// All parts are optional. `regions` are named by their first source node and take precedence; `default` is
+/// of nodes that are not named.
+struct DeclaredTimes {
+  std::string path;  // of the file
+  std::map<std::string, double, std::less<>> nodes, regions;
+  std::optional<double> default_us;
+  std::optional<double> latency_us, gbps;  // of the link
+
+  /// Nanoseconds of a region with these source nodes. Error: one of them has no time.
+  Result<int64_t> of_region(std::span<const std::string> source_nodes) const;
+};
+
+/// Errors: no such file, no JSON, an unknown key, a time that is no number of at least 0.
+Result<DeclaredTimes> read_declared_times(const std::string& path);
+
+}  // namespace intarsia
