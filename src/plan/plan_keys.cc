@@ -35,6 +35,7 @@ std::vector<CostKey> region_keys(const PlanningProblem& problem, const Partition
     key.version = target.backend->version();
     key.code = code_of(std::to_string(target.backend->code_generation()), conditions);
     key.device = problem.slots[target.slot].kind;
+    key.threads = problem.slots[target.slot].threads(conditions.threads);
     keys.push_back(std::move(key));
   }
   return keys;

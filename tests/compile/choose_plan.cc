@@ -8,6 +8,7 @@
 
 #include <fstream>
 #include <set>
+#include <thread>
 
 #include "compile/compile_model.h"
 #include "program/read_program.h"
@@ -299,6 +300,17 @@ TEST_F(PlanChoice, TimesOfAFasterMachineAreMeasuredAgain) {
   probe = 1020;
   request.pins = {{"Relu4", "framework@cpu"}};
   EXPECT_GT(compile().report->regions_remembered, 0) << "within 5%";
+}
+
+TEST_F(PlanChoice, RegionsOnACoreSetHaveItsThreads) {
+  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "two threads are not measured on one core";
+  request.devices = {"cpu:0"};
+  write_chain({"Exp", "Relu", "Exp", "Sqrt"});
+  EXPECT_EQ(compile().report->regions_measured, 5);
+  request.threads = 2;
+  EXPECT_EQ(compile().report->regions_measured, 0) << "there is one core for them";
+  request.devices = {"cpu"};
+  EXPECT_EQ(compile().report->regions_measured, 5);
 }
 
 TEST_F(PlanChoice, RivalPlansAreTimedTogether) {
