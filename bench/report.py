@@ -187,6 +187,7 @@ def measure_overheads() -> dict:
         "parallel_loop": json_of(BIN / "bench_handover"),
         "sessions_on_shared_cores": json_of(BIN / "bench_threads", OUT / "resnet50.so"),
         "partition_worst_seconds_by_nodes": worst,
+        "cost_table": json_of(BIN / "bench_cost_table", "10000"),
         "onnxruntime_call": json_of(BIN / "bench_onnxruntime_call"),
         "resnet50_load_to_first_result_ms": round(first_result_ms(OUT / "resnet50.so"), 1),
     }

@@ -18,6 +18,7 @@
 #include "include/intarsia/intarsia_compile.h"
 #include "measure/bisect_model.h"
 #include "measure/check_model.h"
+#include "measure/probe.h"
 #include "measure/time_kernels.h"
 #include "measure/time_programs.h"
 #include "program/read_program.h"
@@ -33,12 +34,13 @@ Result<BackendRegistry> make_tools(const ReadRequest& read) {
   tools.is_cancelled = read.is_cancelled;
   tools.time_kernels = [is_cancelled = read.is_cancelled](const std::string& backend,
                                                           const KernelBatch& batch,
-                                                          int threads) -> Result<std::vector<int64_t>> {
+                                                          int threads) -> Result<std::vector<Timing>> {
     for (const RunBackend& one : run_backends()) {
       if (one.name == backend) return time_kernels(batch, one, threads, is_cancelled);
     }
     return fail("no usable backend '{}'", backend);
   };
+  tools.probe = measure_probe;
   tools.time_programs = [](std::vector<TemporaryFile> programs, int threads,
                            const std::function<bool()>& may_go_on) {
     return time_programs(std::move(programs), run_backends(), threads, may_go_on);

@@ -1,5 +1,6 @@
 #include "base/digest.h"
 
+#include <fmt/format.h>
 #define XXH_INLINE_ALL  // no library to link, no symbol that could clash with another copy in the process
 #include <xxhash.h>
 
@@ -7,6 +8,11 @@ namespace intarsia {
 
 uint64_t digest_bytes(std::span<const std::byte> bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
 uint64_t digest_bytes(std::string_view bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
+
+std::string content_digest(std::string_view text) {
+  const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
+  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+}
 
 struct Digest::State {
   XXH3_state_t xxh;

@@ -203,7 +203,7 @@ ChosenPlan choose_measured_plan(const PlanningProblem& problem, Plan placed, Reg
   if (plan_tools.disabled_reason.empty()) {
     timer.emplace(
         problem, [&](const auto& plans) { return measure_plans(problem, plans, compiler, request, tools); },
-        *compiler.tuning().costs(), plan_conditions(request));
+        [&] { return compiler.tuning().probe(); }, *compiler.tuning().costs(), plan_conditions(request));
     plan_tools.timer = &*timer;
   }
   plan_tools.replan = [&](Placement placement) {

@@ -31,7 +31,7 @@ Result<const CompiledRegion*> RegionCompiler::compile_region(const Partition& pa
   }
   options_.progress = progress_.part(static_cast<double>(region.nodes.size()));
   options_.progress.begin("compile_regions");
-  options_.threads = threads_on(problem_.slots[target.slot]);
+  options_.threads = problem_.slots[target.slot].threads(request_.threads);
   options_.tuner = tuning_.tuner_for(target.backend->name());
   set_step_printer(*target.backend, part);
   CompiledRegion one =
@@ -39,11 +39,6 @@ Result<const CompiledRegion*> RegionCompiler::compile_region(const Partition& pa
                     with_context(target.backend->compile(part, options_), "region {} on {} (from node '{}')",
                                  number, target.name, problem_.graph.node(region.nodes[0]).name)));
   return &compiled_.emplace(key, std::move(one)).first->second;
-}
-
-/// A core set bounds the threads.
-int RegionCompiler::threads_on(const DeviceSlot& slot) const {
-  return slot.cores == 0 ? request_.threads : std::min(request_.threads, slot.cores);
 }
 
 /// A region is named by its first node.

@@ -33,7 +33,6 @@ class RegionCompiler {
  private:
   using Key = std::pair<uint32_t, std::vector<NodeId>>;  // target and nodes
   Result<const CompiledRegion*> compile_region(const Partition& partition, size_t region);
-  int threads_on(const DeviceSlot& slot) const;
   void set_step_printer(const Target& backend, const Graph& region);
 
   const PlanningProblem& problem_;

@@ -59,9 +59,11 @@ struct BackendRegistry {
   Progress progress;                                   // a compile is one unit of it
   std::function<bool()> is_cancelled;                  // asked several times a second; empty: never
   /// Times kernels (Tuner::time_kernels) that the named backend compiled; empty: nothing can be measured.
-  std::function<Result<std::vector<int64_t>>(const std::string& backend, const KernelBatch& batch,
-                                             int threads)>
+  std::function<Result<std::vector<Timing>>(const std::string& backend, const KernelBatch& batch,
+                                            int threads)>
       time_kernels;
+  /// Nanoseconds that a fixed computation takes now (measure/probe.h); there if anything can be measured.
+  std::function<int64_t()> probe;
   /// Times runs of program files on filled inputs, in turns; they are removed as soon as they are open. One
   /// result a program. Rounds end when `may_go_on` says no. Empty: nothing can be measured.
   std::function<std::vector<Result<PlanTimes>>(std::vector<TemporaryFile> programs, int threads,

@@ -74,11 +74,14 @@ std::string why_plans_are_not_measured(RegionCompiler& compiler, const CompileRe
   return tools.time_programs ? "" : "nothing here can measure";
 }
 
-std::string plan_conditions(const CompileRequest& request) {
+CostKey plan_conditions(const CompileRequest& request) {
   const Result<std::string> cpu = resolve_cpu_level(request.cpu);
-  return fmt::format("intarsia {}, {}, {} threads, {} math, tune {}", INTARSIA_VERSION,
-                     cpu ? *cpu : request.cpu, request.threads, request.exact_math ? "exact" : "fast",
-                     static_cast<int>(request.tune));
+  CostKey conditions;
+  conditions.code = fmt::format("{}, tune {}, intarsia {}", cpu ? *cpu : request.cpu,
+                                request.tune == Tune::full ? "full" : "fast", INTARSIA_VERSION);
+  conditions.threads = request.threads;
+  conditions.precision = request.exact_math ? "exact" : "fast";
+  return conditions;
 }
 
 }  // namespace intarsia

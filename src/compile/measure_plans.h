@@ -17,7 +17,7 @@ Result<std::vector<Result<PlanTimes>>> measure_plans(const PlanningProblem& prob
 std::string why_plans_are_not_measured(RegionCompiler& compiler, const CompileRequest& request,
                                        const BackendRegistry& tools);
 
-/// The text of what the times of plans depend on besides plan and graph.
-std::string plan_conditions(const CompileRequest& request);
+/// What the times of plans and regions depend on besides their content: `code`, `threads` and `precision`.
+CostKey plan_conditions(const CompileRequest& request);
 
 }  // namespace intarsia

@@ -32,6 +32,7 @@ Tuning::Tuning(const CompileRequest& request, const BackendRegistry& tools)
   costs_.emplace(request.cache_folder.empty() ? user_cache_folder() : request.cache_folder);
   tuner_.effort = request.tune;
   tuner_.costs = &*costs_;
+  tuner_.probe = [this] { return probe(); };
   tuner_.may_go_on = [this] {
     if (tools_.is_cancelled && tools_.is_cancelled()) return false;
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start_;
@@ -45,6 +46,11 @@ Tuner* Tuning::tuner_for(const std::string& backend) {
     return tools_.time_kernels(backend, batch, threads);
   };
   return &tuner_;
+}
+
+int64_t Tuning::probe() {
+  if (!probe_) probe_ = tools_.probe();
+  return *probe_;
 }
 
 TuningReport Tuning::report() const {

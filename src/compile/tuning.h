@@ -19,7 +19,9 @@ class Tuning {
   /// Why nothing is measured; empty: it is.
   const std::string& disabled_reason() const { return disabled_reason_; }
   /// Null where nothing is measured.
-  CostDatabase* costs() { return costs_ ? &*costs_ : nullptr; }
+  CostTable* costs() { return costs_ ? &*costs_ : nullptr; }
+  /// Nanoseconds of the probe, which is measured when it is first needed.
+  int64_t probe();
   /// Is there time left to measure?
   bool may_go_on() const { return disabled_reason_.empty() && tuner_.may_go_on(); }
   /// For the report.
@@ -30,7 +32,8 @@ class Tuning {
   const BackendRegistry& tools_;
   std::chrono::steady_clock::time_point start_;
   std::string disabled_reason_;
-  std::optional<CostDatabase> costs_;
+  std::optional<CostTable> costs_;
+  std::optional<int64_t> probe_;
   Tuner tuner_;
 };
 

@@ -1,7 +1,5 @@
 #include "measure/time_kernels.h"
 
-#include <algorithm>
-#include <limits>
 #include <thread>
 
 #include "base/loaded_code.h"
@@ -56,8 +54,8 @@ class Neighbors {
 
 }  // namespace
 
-Result<std::vector<int64_t>> time_kernels(const KernelBatch& batch, const RunBackend& backend, int threads,
-                                          const std::function<bool()>& is_cancelled) {
+Result<std::vector<Timing>> time_kernels(const KernelBatch& batch, const RunBackend& backend, int threads,
+                                         const std::function<bool()>& is_cancelled) {
   const CompiledRegion& region = batch.region;
   const std::string library = TRY(link_objects(region.object_files, "x86_64"));
   const LoadedCode code = TRY(with_context(
@@ -98,7 +96,7 @@ Result<std::vector<int64_t>> time_kernels(const KernelBatch& batch, const RunBac
       .inputs = {}, .outputs = {}, .workspace = static_cast<std::byte*>(workspace.get()), .threads = &team};
   TRY(executable->run(context));
   context.trace = &trace;
-  std::vector<int64_t> least(times.size(), std::numeric_limits<int64_t>::max());
+  std::vector<std::vector<int64_t>> all_rounds(times.size());
   int repeats = 0;
   for (int round = 0; round < rounds;) {
     for (; repeats < max_repeats && !has_free_cores(team); ++repeats) {
@@ -109,13 +107,16 @@ Result<std::vector<int64_t>> time_kernels(const KernelBatch& batch, const RunBac
     next = 0;
     write_inputs();
     TRY(executable->run(context));
-    for (size_t i = 0; i < times.size(); ++i) least[i] = std::min(least[i], times[i]);
+    for (size_t i = 0; i < times.size(); ++i) all_rounds[i].push_back(times[i]);
     if (repeats == max_repeats || has_free_cores(team))
       ++round;
     else
       ++repeats;
   }
-  return least;
+  std::vector<Timing> timings;
+  for (std::vector<int64_t>& of_kernel : all_rounds)
+    timings.push_back(summarize_rounds(std::move(of_kernel)));
+  return timings;
 }
 
 }  // namespace intarsia

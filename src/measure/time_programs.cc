@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
 #include <string>
 
 #include "base/fill_tensor.h"
@@ -45,8 +44,7 @@ class Contestant {
     Contestant one(TRY(Session::create(TRY(bind_program(program, {.devices = {}, .threads = threads})))));
     TRY(one.make_inputs());
     one.make_outputs();
-    one.times_.regions.assign(program->description().regions.size(), std::numeric_limits<int64_t>::max());
-    one.times_.whole = std::numeric_limits<int64_t>::max();
+    one.regions_.resize(program->description().regions.size());
     return one;
   }
 
@@ -64,7 +62,7 @@ class Contestant {
   Status take_turn() {
     for (int64_t i = 0; i < runs_a_turn_; ++i) {
       if (i == runs_a_turn_ / 2) TRY(run_traced());
-      times_.whole = std::min(times_.whole, TRY(run()));
+      whole_.push_back(TRY(run()));
     }
     return {};
   }
@@ -77,7 +75,11 @@ class Contestant {
     return (runs_a_turn_ + 1) * once;
   }
 
-  const PlanTimes& times() const { return times_; }
+  PlanTimes times() const {
+    PlanTimes times{summarize_rounds(whole_), {}};
+    for (const std::vector<int64_t>& region : regions_) times.regions.push_back(summarize_rounds(region));
+    return times;
+  }
 
  private:
   explicit Contestant(Session session) : session_(std::move(session)) {}
@@ -113,8 +115,7 @@ class Contestant {
   Status run_traced() {
     session_.set_trace([this](const TraceEvent& event) {
       if (event.region < 0) return;
-      int64_t& least = times_.regions[static_cast<size_t>(event.region)];
-      least = std::min(least, event.end_ns - event.begin_ns);
+      regions_[static_cast<size_t>(event.region)].push_back(event.end_ns - event.begin_ns);
     });
     const Result<int64_t> status = run();
     session_.set_trace({});
@@ -127,7 +128,8 @@ class Contestant {
   std::vector<std::optional<Tensor>> output_memory_;
   std::vector<NamedTensor> inputs_, outputs_;
   int64_t runs_a_turn_ = 1;
-  PlanTimes times_;
+  std::vector<int64_t> whole_;                 // nanoseconds of each run
+  std::vector<std::vector<int64_t>> regions_;  // the same of each region, in a traced run
 };
 
 /// Calls `step` on each contestant that is still in; a failure takes it out.

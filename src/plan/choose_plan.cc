@@ -23,7 +23,7 @@ struct Candidate {
   uint32_t framework = 0;  // that runs all, of single_backend and with moves_all
   int dissolved = 0;       // regions
   bool moves_all = false;  // that may move
-  int64_t nanoseconds = PlanTimer::never;
+  int64_t nanoseconds = never;
 };
 
 /// What there is to choose from: in order of preference, the plan as placed first.
@@ -68,7 +68,7 @@ Status add_dissolved(Choice& choice) {
   Placement placement = placed.placement;
   for (const Island& island : islands) {
     const int64_t ours = times[0][island.region], theirs = times[1][island.region];
-    if (ours + boundary_nanoseconds <= theirs) continue;
+    if (ours <= theirs - boundary_nanoseconds) continue;
     ++candidate.dissolved;
     for (NodeId node : placed.partition.regions[island.region].nodes) {
       placement.target[index(node)] = island.framework;
@@ -120,7 +120,7 @@ PlanReport report_choice(const Choice& choice, const Candidate& chosen) {
   if (chosen.kind != Shipped::as_placed) report.dissolved = chosen.dissolved;
   if (chosen.kind == Shipped::single_backend) report.single = choice.name_of(chosen.framework);
   for (const Candidate& candidate : choice.candidates) {
-    if (candidate.nanoseconds != PlanTimer::never && candidate.kind == Shipped::single_backend)
+    if (candidate.nanoseconds != never && candidate.kind == Shipped::single_backend)
       report.single_backend[choice.name_of(candidate.framework)] = candidate.nanoseconds;
   }
   return report;
@@ -159,9 +159,13 @@ ChosenPlan choose_plan(const PlanningProblem& problem, Plan placed, const PlanTo
     return {std::move(placed), PlanReport{.disabled_reason = tools.disabled_reason}};
   Choice choice{problem, tools, {}};
   choice.candidates.push_back({.plan = std::move(placed)});
-  Result<ChosenPlan> chosen = choose(choice);
-  if (chosen) return std::move(*chosen);
-  return {std::move(choice.candidates[0].plan), PlanReport{.disabled_reason = chosen.error().message}};
+  Result<ChosenPlan> result = choose(choice);
+  ChosenPlan chosen = result ? std::move(*result)
+                             : ChosenPlan{std::move(choice.candidates[0].plan),
+                                          PlanReport{.disabled_reason = result.error().message}};
+  chosen.report->regions_measured = tools.timer->regions_measured();
+  chosen.report->regions_remembered = tools.timer->regions_remembered();
+  return chosen;
 }
 
 }  // namespace intarsia

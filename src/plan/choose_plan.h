@@ -17,6 +17,8 @@ struct PlanReport {
   std::optional<int64_t> measured;   // nanoseconds of the plan that ships
   std::optional<int64_t> as_placed;  // of the plan as placed
   std::map<std::string, int64_t> single_backend;  // of everything in one framework, by its name
+  int regions_measured = 0;                       // regions of the compared plans that were timed for this
+  int regions_remembered = 0;                     // whose times were known
 };
 
 /// What plans are made and timed with.

@@ -3,6 +3,7 @@
 
 #include "plan/planning_problem.h"
 #include "plan/step_list.h"
+#include "target/timing.h"
 
 namespace intarsia {
 
@@ -12,10 +13,9 @@ struct Plan {
   StepList steps;       // regions run in this order, with the copies between
 };
 
-/// Nanoseconds of a run: the least of several rounds.
 struct PlanTimes {
-  int64_t whole = 0;
-  std::vector<int64_t> regions;  // one a region
+  Timing whole;
+  std::vector<Timing> regions;  // one a region
 };
 
 }  // namespace intarsia

@@ -2,72 +2,111 @@
 
 #include <algorithm>
 
-#include "base/digest.h"
-#include "graph/print_graph.h"
-#include "plan/describe_plan.h"
+#include "plan/plan_keys.h"
 
 namespace intarsia {
+namespace {
 
-std::string PlanTimer::key(const Plan& plan) {
-  if (graph_.empty()) graph_ = fmt::format("{:016x}", digest_bytes(print_graph(problem_.graph)));
-  return fmt::format("plan {:016x} of graph {}, {}: ", digest_bytes(identify_plan(problem_, plan.partition)),
-                     graph_, conditions_);
+bool never_runs(const CostKey& plan, const std::map<CostKey, Cost>& known) {
+  const auto row = known.find(plan);
+  return row != known.end() && row->second.timing.nanoseconds == never;
 }
 
-PlanTimer::Rows PlanTimer::region_rows(const Plan& plan) {
-  const std::string text = key(plan);
-  Rows rows;
-  for (size_t r = 0; r < plan.partition.regions.size(); ++r)
-    rows.push_back(fmt::format("{}region {}", text, r));
-  return rows;
+int count_regions(const std::map<CostKey, Cost>& rows) {
+  return static_cast<int>(
+      std::ranges::count(rows, CostKind::region, [](const auto& row) { return row.first.kind; }));
 }
 
-std::optional<std::vector<std::vector<int64_t>>> PlanTimer::recall(const std::vector<Rows>& rows) {
-  std::vector<std::vector<int64_t>> times;
-  for (const Rows& of_plan : rows) {
-    times.emplace_back();
-    for (const std::string& row : of_plan) {
-      const std::optional<int64_t> known = costs_.find(row);
-      if (!known) return std::nullopt;
-      times.back().push_back(*known);
-    }
+}  // namespace
+
+/// Those, in order, that have a missing region which none before has.
+std::vector<const PlanTimer::ComparedPlan*> PlanTimer::choose_runs(const std::vector<ComparedPlan>& plans,
+                                                                   std::set<CostKey> missing) {
+  std::vector<const ComparedPlan*> runs;
+  for (const ComparedPlan& plan : plans) {
+    size_t found = 0;
+    for (const CostKey& region : plan.regions) found += plan.can_run ? missing.erase(region) : 0;
+    if (found > 0) runs.push_back(&plan);
   }
-  return times;
+  return runs;
 }
 
-void PlanTimer::keep(const Rows& rows, const std::vector<int64_t>& times) {
-  std::vector<std::pair<std::string, int64_t>> entries;
-  for (size_t i = 0; i < rows.size(); ++i) entries.emplace_back(rows[i], std::max(times[i], int64_t{1}));
-  costs_.add(entries);
+CostKey PlanTimer::key_of(const Plan& plan) {
+  if (graph_.empty()) graph_ = digest_graph(problem_.graph);
+  return plan_key(problem_, plan.partition, graph_, conditions_);
+}
+
+void PlanTimer::keep(const Rows& rows) {
+  const std::vector<std::pair<CostKey, Cost>> list(rows.begin(), rows.end());
+  costs_.add(list);
 }
 
 Result<std::vector<int64_t>> PlanTimer::time_runs(const std::vector<const Plan*>& plans) {
-  std::vector<Rows> rows;
-  for (const Plan* plan : plans) rows.push_back(run_row(*plan));
+  std::vector<CostKey> keys;
+  for (const Plan* plan : plans) keys.push_back(key_of(*plan));
+  Rows rows = costs_.find(keys);
+  if (!were_timed_together(keys, rows)) {
+    const Cost now = cost_measured_now(probe_());
+    const std::vector<Result<PlanTimes>> measured = TRY(measure_(plans));
+    if (!measured[0]) return tl::unexpected(measured[0].error());
+    rows.clear();
+    for (size_t i = 0; i < plans.size(); ++i)
+      (rows[keys[i]] = now).timing = measured[i] ? measured[i]->whole : Timing{};
+    keep(rows);
+  }
   std::vector<int64_t> times;
-  if (const auto known = recall(rows)) {
-    for (const std::vector<int64_t>& of_plan : *known) times.push_back(of_plan[0]);
-    return times;
-  }
-  const std::vector<Result<PlanTimes>> measured = TRY(measure_(plans));
-  if (!measured[0]) return tl::unexpected(measured[0].error());
-  for (size_t i = 0; i < plans.size(); ++i) {
-    times.push_back(measured[i] ? measured[i]->whole : never);
-    keep(rows[i], {times.back()});
-  }
+  for (const CostKey& key : keys) times.push_back(rows.at(key).timing.nanoseconds);
   return times;
 }
 
-Result<std::vector<std::vector<int64_t>>> PlanTimer::time_regions(const std::vector<const Plan*>& plans) {
-  std::vector<Rows> rows;
-  for (const Plan* plan : plans) rows.push_back(region_rows(*plan));
-  if (auto known = recall(rows)) return std::move(*known);
+Result<PlanTimer::Rows> PlanTimer::measure_regions(const std::vector<const ComparedPlan*>& runs,
+                                                   const std::set<CostKey>& missing) {
+  if (runs.empty()) return Rows();
+  std::vector<const Plan*> plans;
+  for (const ComparedPlan* run : runs) plans.push_back(&run->plan);
+  const Cost now = cost_measured_now(probe_());
   const std::vector<Result<PlanTimes>> measured = TRY(measure_(plans));
-  if (!measured[0]) return tl::unexpected(measured[0].error());
+  Rows rows;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    if (!measured[i] && runs[i]->number == 0) return tl::unexpected(measured[i].error());
+    if (!measured[i]) rows[runs[i]->key] = now;
+    for (size_t r = 0; measured[i] && r < runs[i]->regions.size(); ++r) {
+      if (!missing.contains(runs[i]->regions[r])) continue;
+      Timing& least = rows.try_emplace(runs[i]->regions[r], now).first->second.timing;
+      least = std::ranges::min(least, measured[i]->regions[r], {}, &Timing::nanoseconds);
+    }
+  }
+  keep(rows);
+  return rows;
+}
+
+Result<std::vector<std::vector<int64_t>>> PlanTimer::time_regions(const std::vector<const Plan*>& plans) {
+  std::vector<ComparedPlan> compared;
+  std::vector<CostKey> keys;
+  for (const Plan* plan : plans) {
+    compared.push_back(
+        {*plan, compared.size(), key_of(*plan), region_keys(problem_, plan->partition, conditions_)});
+    keys.push_back(compared.back().key);
+    keys.insert(keys.end(), compared.back().regions.begin(), compared.back().regions.end());
+  }
+  Rows known = costs_.find(keys);
+  std::vector<CostKey> rivals;
+  for (ComparedPlan& plan : compared) {
+    plan.can_run = plan.number == 0 || !never_runs(plan.key, known);
+    for (const CostKey& region : plan.regions)
+      if (plan.can_run || known.contains(region)) rivals.push_back(region);
+  }
+  const std::vector<CostKey> list = find_incomparable(rivals, known, probe_);
+  const std::set<CostKey> missing(list.begin(), list.end());
+  const Rows measured = TRY(measure_regions(choose_runs(compared, missing), missing));
+  for (const CostKey& region : missing) known.erase(region);
+  regions_measured_ += count_regions(measured);
+  regions_remembered_ += count_regions(known);
+  known.insert(measured.begin(), measured.end());
   std::vector<std::vector<int64_t>> times;
-  for (size_t i = 0; i < plans.size(); ++i) {
-    times.push_back(measured[i] ? measured[i]->regions : std::vector<int64_t>(rows[i].size(), never));
-    keep(rows[i], times.back());
+  for (const ComparedPlan& plan : compared) {
+    times.emplace_back();
+    for (const CostKey& region : plan.regions) times.back().push_back(known[region].timing.nanoseconds);
   }
   return times;
 }

@@ -1,11 +1,11 @@
-// Times of plans: known from the database, or measured now.
+// Times of plans and of their regions: known from the table of what was measured, or measured now.
 #pragma once
 
 #include <functional>
-#include <optional>
+#include <set>
 
 #include "plan/plan.h"
-#include "target/cost_database.h"
+#include "target/comparable_costs.h"
 
 namespace intarsia {
 
@@ -15,35 +15,53 @@ using MeasurePlans =
 
 class PlanTimer {
  public:
-  /// `conditions`: what times depend on besides the plan: processor level, threads. `problem` and `costs`
-  /// outlive this.
-  PlanTimer(const PlanningProblem& problem, MeasurePlans measure, CostDatabase& costs, std::string conditions)
-      : problem_(problem), measure_(std::move(measure)), costs_(costs), conditions_(std::move(conditions)) {}
+  /// `conditions`: what times depend on besides the plan: threads, precision and `code`. `problem` and
+  /// `costs` outlive this.
+  PlanTimer(const PlanningProblem& problem, MeasurePlans measure, Probe probe, CostTable& costs,
+            CostKey conditions)
+      : problem_(problem),
+        measure_(std::move(measure)),
+        probe_(std::move(probe)),
+        costs_(costs),
+        conditions_(std::move(conditions)) {}
 
-  /// One entry a plan. What does not compile or run takes `never`, which is also kept. When the time of
-  /// one of the plans is not known all are measured: times of different days do not compare. Error: nothing
-  /// can be measured, or the first plan does not run; then nothing is kept.
+  /// Nanoseconds of a run, one entry a plan. What does not compile or run takes `never`, which is also kept.
+  /// Unless all are known from one measurement, all are measured together. Error: nothing can be measured, or
+  /// the first plan does not run; then nothing is kept.
   Result<std::vector<int64_t>> time_runs(const std::vector<const Plan*>& plans);
-  /// The same of each region of each plan.
+
+  /// The same of each region of each plan. A region is known from any plan, of any model, that had the same
+  /// one. Only what find_incomparable names is measured, and only plans that have such regions run. What a
+  /// plan that does not run has alone takes `never`; that the plan does not is kept. Error: as above.
   Result<std::vector<std::vector<int64_t>>> time_regions(const std::vector<const Plan*>& plans);
 
-  static constexpr int64_t never = INT64_MAX;
+  int regions_measured() const { return regions_measured_; }      // by time_regions
+  int regions_remembered() const { return regions_remembered_; }  // their times were known
 
  private:
-  /// Names of the rows of a plan: one for its runs, or one for each of its regions.
-  using Rows = std::vector<std::string>;
-  std::string key(const Plan& plan);
-  Rows run_row(const Plan& plan) { return {key(plan) + "run"}; }
-  Rows region_rows(const Plan& plan);
-  /// The rows of all plans, or nothing when one is missing.
-  std::optional<std::vector<std::vector<int64_t>>> recall(const std::vector<Rows>& rows);
-  void keep(const Rows& rows, const std::vector<int64_t>& times);
+  using Rows = std::map<CostKey, Cost>;
+  struct ComparedPlan {
+    const Plan& plan;
+    size_t number;  // 0: the first
+    CostKey key;
+    std::vector<CostKey> regions;
+    bool can_run = true;  // as far as is known
+  };
+  CostKey key_of(const Plan& plan);
+  static std::vector<const ComparedPlan*> choose_runs(const std::vector<ComparedPlan>& plans,
+                                                      std::set<CostKey> missing);
+  /// Keeps and returns the rows of the missing regions that the plans have.
+  Result<Rows> measure_regions(const std::vector<const ComparedPlan*>& runs,
+                               const std::set<CostKey>& missing);
+  void keep(const Rows& rows);
 
   const PlanningProblem& problem_;
   MeasurePlans measure_;
-  CostDatabase& costs_;
-  const std::string conditions_;
+  Probe probe_;
+  CostTable& costs_;
+  const CostKey conditions_;
   std::string graph_;  // digest of the graph that all plans are of; empty until it is needed
+  int regions_measured_ = 0, regions_remembered_ = 0;
 };
 
 }  // namespace intarsia

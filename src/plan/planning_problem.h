@@ -1,6 +1,8 @@
 // What all plans of one function are made from: the graph, the devices, and the backends on them.
 #pragma once
 
+#include <algorithm>
+
 #include "plan/place_nodes.h"
 
 namespace intarsia {
@@ -12,6 +14,9 @@ struct DeviceSlot {
   std::string device;  // "sim:0"
   uint32_t space = 0;  // number of the memory that it works in
   int cores = 0;       // of a core set: the most threads that it runs; 0: any number
+
+  /// How many of the wanted threads it runs.
+  int threads(int wanted) const { return cores == 0 ? wanted : std::min(wanted, cores); }
 };
 
 /// The number of the host's memory: inputs come from it and outputs go to it.

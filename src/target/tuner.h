@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "target/cost_database.h"
+#include "target/comparable_costs.h"
 
 namespace intarsia {
 
@@ -34,12 +34,13 @@ struct KernelBatch {
 /// Of one compile. Backends count what they did.
 struct Tuner {
   Tune effort = Tune::fast;
-  CostDatabase* costs = nullptr;
-  /// Loads the batch's region and returns the nanoseconds of each kernel, in the order of calls: the minimum
-  /// over several rounds, so that all other kernels run between two runs of one. With threads, each of them
-  /// has written its part of what the kernel reads, and the clock stops when each has read its part of what
-  /// was written, as the kernels before and after would do.
-  std::function<Result<std::vector<int64_t>>(const KernelBatch& batch, int threads)> time_kernels;
+  CostTable* costs = nullptr;
+  Probe probe;
+  /// Loads the batch's region and times each kernel, in the order of calls, over several rounds, so that all
+  /// other kernels run between two runs of one. With threads, each of them has written its part of what the
+  /// kernel reads, and the clock stops when each has read its part of what was written, as the kernels before
+  /// and after would do.
+  std::function<Result<std::vector<Timing>>(const KernelBatch& batch, int threads)> time_kernels;
   /// Is there time left for another batch?
   std::function<bool()> may_go_on;
 

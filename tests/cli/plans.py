@@ -1,10 +1,12 @@
 """Plans with a framework: what stays inside it, and which plan ships, measured for real.
 
-Covers: src/plan/ choose_plan.cc describe_plan.cc group_opaque_values.cc plan_candidates.cc plan_timer.cc
+Covers: src/plan/ choose_plan.cc describe_plan.cc group_opaque_values.cc plan_candidates.cc plan_keys.cc plan_timer.cc
 src/compile/ measure_plans.cc
 """
 
+import contextlib
 import os
+import sqlite3
 
 import numpy as np
 import pytest
@@ -72,13 +74,59 @@ def test_slow_islands_are_dissolved(chain, tmp_path):
     shipped_ms, placed_ms = times_in_turn(first, placed)
     assert shipped_ms < placed_ms / 1.5
     second, again = compile_chain(chain, "second.so", tmp_path / "cache", *slow)
-    assert again["measured_ms"] == report["measured_ms"] and again["plan"] == plan
+    regions = plan["regions_measured"]
+    assert regions > 0 and plan["regions_remembered"] == 0
+    assert again["measured_ms"] == report["measured_ms"]
+    assert again["plan"] == {**plan, "regions_measured": 0, "regions_remembered": regions}
     assert first.read_bytes() == second.read_bytes()
     text = call("compile", chain, "-o", first, "--cache", tmp_path / "cache", *slow).stdout
     assert (
         f"all in onnxruntime: {report['measured_ms']:.3g} ms (as placed {plan['as_placed_ms']:.3g} ms)"
         in text
     )
+
+
+@pytest.fixture
+def varied(tmp_path):
+    """Pairs of activations, each pair of another size, between operators that only ONNX Runtime has."""
+    nodes, value = [], "x"
+    for i in range(5):
+        nodes += [
+            helper.make_node("QuickGelu", [value], [f"g{i}"], f"gelu{i}", domain=MICROSOFT),
+            helper.make_node("Relu", [f"g{i}"], [f"r{i}"], f"relu{i}"),
+            helper.make_node("Concat", [f"r{i}", f"r{i}"], [f"c{i}"], f"twice{i}", axis=0),
+        ]
+        value = f"c{i}"
+    nodes.append(helper.make_node("QuickGelu", [value], ["y"], "last", domain=MICROSOFT))
+    return save(
+        tmp_path / "varied.onnx", nodes, [("x", FLOAT, [64])], [("y", FLOAT, [64 * 2**5])], [], OPSETS
+    )
+
+
+def compile_and_count(model, cache, *options):
+    """Regions that were measured, those whose times were known, and the probe that was measured beside each row of the
+    table of regions."""
+    plan = call_json("compile", model, "--dry-run", "--cache", cache, *options)["plan"]
+    assert plan["disabled_reason"] is None
+    with contextlib.closing(sqlite3.connect(cache / "costs.sqlite")) as table:
+        rows = table.execute("SELECT digest || backend, probe_ns FROM costs WHERE kind = 'region'").fetchall()
+    return plan["regions_measured"], plan["regions_remembered"], dict(rows)
+
+
+def test_only_regions_that_a_pin_changes_are_measured(varied, tmp_path):
+    cache = tmp_path / "cache"
+    measured, remembered, first = compile_and_count(varied, cache)
+    assert (measured, remembered) == (6 + 2 * 5, 0), "gelus, and islands in both backends"
+    assert len(first) == measured
+    measured, remembered, second = compile_and_count(varied, cache, "--pin", "relu2=onnxruntime@cpu")
+    new = {row: probe for row, probe in second.items() if row not in first}
+    assert len(new) == 3, "gelu2 with relu2 in ONNX Runtime; twice2 in both"
+    probes = [*first.values(), *new.values()]
+    if max(probes) <= 1.05 * min(probes):
+        assert (measured, remembered) == (3, 13)
+    else:  # the machine was slower for a moment, so that no time compares
+        assert (measured, remembered) == (16, 0)
+    assert compile_and_count(varied, cache, "--pin", "relu2=onnxruntime@cpu")[:2] == (0, 16)
 
 
 def test_the_plan_that_ships_is_not_slower_than_the_framework(chain, tmp_path):
@@ -140,7 +188,11 @@ def test_an_interrupted_compile_loses_nothing(chain, tmp_path):
     options = ("--cache", tmp_path / "cache", "--threads", 2, *slow)
     kill_soon("compile", chain, "-o", tmp_path / "cut.so", *options)
     assert not (tmp_path / "cut.so").exists()
-    assert compile_chain(chain, "again.so", tmp_path / "cache", *slow)[1]["plan"] == report["plan"]
+    _, again = compile_chain(chain, "again.so", tmp_path / "cache", *slow)
+    assert (
+        again["plan"]["regions_measured"] == 0
+        and again["plan"]["as_placed_ms"] == report["plan"]["as_placed_ms"]
+    )
 
 
 @pytest.fixture

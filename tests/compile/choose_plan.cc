@@ -1,13 +1,14 @@
 // Which plan ships, with a clock that follows a price list: nothing here depends on how fast the machine is.
 //
 // Covers: src/compile/ choose_targets.cc compile_model.cc compile_regions.cc measure_plans.cc
-// src/plan/ choose_plan.cc plan_candidates.cc plan_timer.cc
+// src/plan/ choose_plan.cc plan_candidates.cc plan_keys.cc plan_timer.cc
 #include "plan/choose_plan.h"
 
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <set>
+#include <thread>
 
 #include "compile/compile_model.h"
 #include "program/read_program.h"
@@ -59,7 +60,8 @@ class PlanChoice : public testing::Test {
     request.cache_folder = folder_;
     add_target("own", {"Exp"});
     framework = add_target("framework", {}, true);
-    tools.time_kernels = [](const std::string&, const KernelBatch&, int) { return std::vector<int64_t>(); };
+    tools.time_kernels = [](const std::string&, const KernelBatch&, int) { return std::vector<Timing>(); };
+    tools.probe = [this] { return ++probed, probe; };
     tools.time_programs = [this](std::vector<TemporaryFile> programs, int, const std::function<bool()>&) {
       return time(programs);
     };
@@ -90,6 +92,7 @@ class PlanChoice : public testing::Test {
 
   std::vector<Result<PlanTimes>> time(const std::vector<TemporaryFile>& programs) {
     ++timed;
+    programs_run += programs.size();
     std::vector<Result<PlanTimes>> times;
     for (const TemporaryFile& file : programs) times.push_back(time_one(file.path()));
     return times;
@@ -97,14 +100,20 @@ class PlanChoice : public testing::Test {
 
   Result<PlanTimes> time_one(const std::string& path) {
     const fbs::ProgramT program = TRY(read_program(path)).description;
-    PlanTimes times{0, std::vector<int64_t>(program.regions.size(), 0)};
+    std::vector<int64_t> regions(program.regions.size(), 0);
     for (const auto& node : program.nodes) {
       const std::string& backend = program.regions[node->region]->backend;
-      times.regions[node->region] += prices.at({backend, node->op});
+      regions[node->region] += prices.at({backend, node->op});
     }
-    for (int64_t region : times.regions) times.whole += region + region_ns;
-    if (stretch) times.whole = stretch(program, times.whole);
-    if (times.whole < 0) return fail("it does not run");
+    int64_t whole = 0;
+    PlanTimes times;
+    for (int64_t region : regions) {
+      whole += region + region_ns;
+      times.regions.push_back(summarize_rounds({region}));
+    }
+    if (stretch) whole = stretch(program, whole);
+    if (whole < 0) return fail("it does not run");
+    times.whole = summarize_rounds({whole});
     return times;
   }
 
@@ -142,7 +151,10 @@ class PlanChoice : public testing::Test {
       {{"own", "Sqrt"}, 100'000},     {{"framework", "Sqrt"}, 900'000}, {{"users", "Relu"}, 120'000}};
   /// What a whole run takes in truth; below 0 it fails.
   std::function<int64_t(const fbs::ProgramT&, int64_t)> stretch;
-  int timed = 0;  // calls of the clock
+  int timed = 0;            // calls of the clock
+  size_t programs_run = 0;  // in all of them
+  int64_t probe = 1000;     // how fast the machine is today
+  int probed = 0;           // how often that was measured
 
  private:
   const test::TestFolder temporary_;
@@ -243,6 +255,92 @@ TEST_F(PlanChoice, TimesAreKept) {
   request.threads = 1;
   request.exact_math = true;
   EXPECT_GT(*first.report->measured, *compile().report->measured) << "other code, other times";
+}
+
+TEST_F(PlanChoice, ARegionIsKnownFromAnotherPlan) {
+  write_chain({"Exp", "Relu", "Sqrt", "Exp", "Relu", "Exp"});
+  const auto first = compile();
+  EXPECT_EQ(first.report->regions_measured, 5) << "equal regions are one: Exp; Relu Sqrt and Relu in both";
+  EXPECT_EQ(first.report->regions_remembered, 0);
+  EXPECT_EQ(programs_run, 2 + 3u) << "for regions, then whole";
+  request.pins = {{"Relu1", "framework@cpu"}};
+  const auto second = compile();
+  EXPECT_EQ(second.report->regions_measured, 3) << "Exp Relu in the framework; Sqrt in both";
+  EXPECT_EQ(second.report->regions_remembered, 3);
+  const auto third = compile();
+  EXPECT_EQ(third.report->regions_measured, 0);
+  EXPECT_EQ(third.report->regions_remembered, 6);
+  EXPECT_EQ(probed, 2) << "once in each compile that measured";
+}
+
+TEST_F(PlanChoice, OnlyPlansWithUnknownRegionsRun) {
+  write_chain({"Exp", "Relu", "Exp", "Sqrt", "Exp"});
+  compile();
+  timed = programs_run = 0;
+  request.pins = {{"Relu1", "own@cpu"}};
+  EXPECT_EQ(compile().report->regions_measured, 0);
+  EXPECT_EQ(timed, 1) << "whole plans only";
+  timed = programs_run = 0;
+  request.pins = {{"Sqrt3", "framework@cpu"}};
+  EXPECT_EQ(compile().report->regions_measured, 1) << "Exp Sqrt Exp";
+  EXPECT_EQ(timed, 2);
+  EXPECT_EQ(programs_run, 1 + 2u) << "the plan as placed has all that is new";
+}
+
+TEST_F(PlanChoice, TimesOfAFasterMachineAreMeasuredAgain) {
+  write_chain({"Exp", "Relu", "Sqrt", "Exp", "Relu", "Exp"});
+  compile();
+  probe = 1060;
+  EXPECT_EQ(compile().report->regions_measured, 0) << "what is known agrees with itself";
+  EXPECT_EQ(probed, 1);
+  request.pins = {{"Relu1", "framework@cpu"}};
+  const auto slower = compile();
+  EXPECT_EQ(slower.report->regions_measured, 6);
+  EXPECT_EQ(slower.report->regions_remembered, 0);
+  probe = 1020;
+  request.pins = {{"Relu4", "framework@cpu"}};
+  EXPECT_GT(compile().report->regions_remembered, 0) << "within 5%";
+}
+
+TEST_F(PlanChoice, RegionsOnACoreSetHaveItsThreads) {
+  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "two threads are not measured on one core";
+  request.devices = {"cpu:0"};
+  write_chain({"Exp", "Relu", "Exp", "Sqrt"});
+  EXPECT_EQ(compile().report->regions_measured, 5);
+  request.threads = 2;
+  EXPECT_EQ(compile().report->regions_measured, 0) << "there is one core for them";
+  request.devices = {"cpu"};
+  EXPECT_EQ(compile().report->regions_measured, 5);
+}
+
+TEST_F(PlanChoice, RivalPlansAreTimedTogether) {
+  write_chain({"Exp", "Relu", "Exp", "Sqrt"});
+  compile();
+  request.pins = {{"Sqrt3", "framework@cpu"}};  // the framework alone is a rival again
+  compile();
+  timed = 0;
+  compile();
+  EXPECT_EQ(timed, 0);
+  request.pins.clear();
+  compile();
+  EXPECT_EQ(timed, 1) << "no regions; whole plans, as one of them is from another measurement";
+}
+
+TEST_F(PlanChoice, AnExtraProgramThatDoesNotRunIsNotTriedAgain) {
+  stretch = [](const fbs::ProgramT& program, int64_t time) {
+    const bool only_framework = std::ranges::all_of(
+        program.regions, [](const auto& region) { return region->backend == "framework"; });
+    return only_framework && program.regions.size() > 1 ? -1 : time;
+  };
+  write_chain({"Exp", "Relu", "Exp", "Sqrt"});
+  const auto first = compile();
+  EXPECT_EQ(first.report->dissolved, 0);
+  EXPECT_EQ(first.report->regions_measured, 3);
+  timed = 0;
+  const auto second = compile();
+  EXPECT_EQ(timed, 0);
+  EXPECT_EQ(second.report->regions_measured, 0);
+  EXPECT_EQ(second.regions, first.regions);
 }
 
 TEST_F(PlanChoice, PinsStay) {

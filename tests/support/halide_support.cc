@@ -230,15 +230,16 @@ Status load_uncalled(const CompiledRegion& region) {
   return {};
 }
 
-Tuner random_tuner(CostDatabase& costs, uint32_t seed) {
+Tuner random_tuner(CostTable& costs, uint32_t seed) {
   Tuner tuner;
   tuner.costs = &costs;
+  tuner.probe = [] { return 1000; };
   tuner.may_go_on = [] { return true; };
   tuner.time_kernels = [random = std::mt19937(seed)](const KernelBatch& batch,
-                                                     int) mutable -> Result<std::vector<int64_t>> {
+                                                     int) mutable -> Result<std::vector<Timing>> {
     TRY(load_uncalled(batch.region));
-    std::vector<int64_t> times(batch.uses.size());
-    for (int64_t& time : times) time = 1 + static_cast<int64_t>(random() % 1000);
+    std::vector<Timing> times(batch.uses.size());
+    for (Timing& time : times) time.nanoseconds = 1 + static_cast<int64_t>(random() % 1000);
     return times;
   };
   return tuner;

@@ -21,7 +21,7 @@ Result<Graph> make_graph(std::string_view text);
 Tensor random_tensor(DType dtype, const Shape& shape, uint64_t seed);
 
 /// Chooses variants at random, by fake times.
-Tuner random_tuner(CostDatabase& costs, uint32_t seed);
+Tuner random_tuner(CostTable& costs, uint32_t seed);
 
 /// The outputs of a graph by the reference kernels, node by node.
 Result<std::vector<Tensor>> run_reference(const Graph& graph, const std::vector<Tensor>& inputs);

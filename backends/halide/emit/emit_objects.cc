@@ -26,15 +26,24 @@ void report(const Kernel& kernel, const CodegenOutcome& outcome, CodegenReport* 
   to->slowest = describe(kernel);
 }
 
+/// What is known of the kernels, if anything is remembered at all.
+std::map<CostKey, Cost> recall(std::span<const Kernel* const> kernels, const CompileOptions& options) {
+  if (options.tuner == nullptr) return {};
+  std::vector<CostKey> keys;
+  for (const Kernel* kernel : kernels) keys.push_back(cost_key(*kernel, options));
+  return options.tuner->costs->find(keys);
+}
+
 /// Code that took too long once is not tried again, so that the next compile gives the same program.
-bool was_given_up(const Kernel& kernel, const CompileOptions& options) {
-  return options.tuner != nullptr && options.tuner->costs->find(cost_key(kernel, options)) == never;
+bool was_given_up(const Kernel& kernel, const std::map<CostKey, Cost>& known, const CompileOptions& options) {
+  const auto row = known.find(cost_key(kernel, options));
+  return row != known.end() && row->second.timing.nanoseconds == never;
 }
 
 void remember_given_up(const Kernel& kernel, const CompileOptions& options) {
   if (options.tuner == nullptr) return;
-  const std::pair<std::string, int64_t> entry(cost_key(kernel, options), never);
-  options.tuner->costs->add(std::span(&entry, 1));
+  const std::pair<CostKey, Cost> row(cost_key(kernel, options), cost_measured_now(0));
+  options.tuner->costs->add(std::span(&row, 1));
 }
 
 /// The last alternative has more time, because nothing could take its place.
@@ -63,11 +72,12 @@ Result<std::vector<const CodegenOutcome*>> Emitter::emit(std::span<const Kernel*
                                                          const CompileOptions& options) {
   std::vector<std::string> names, missing;
   std::vector<CodegenRequest> requests;
+  const std::map<CostKey, Cost> known = recall(kernels, options);
   for (const Kernel* kernel : kernels) {
     names.push_back(name_of(*kernel, emit.checks));
     const auto [at, is_new] = made_.try_emplace(names.back());
     if (!is_new) continue;
-    if (was_given_up(*kernel, options)) {
+    if (was_given_up(*kernel, known, options)) {
       at->second.why = "generating its code took too long before";
       continue;
     }

@@ -1,10 +1,18 @@
 #include "backends/halide/emit/kernel_costs.h"
 
+#include "base/digest.h"
+
 namespace intarsia::halide {
 
-std::string cost_key(const Kernel& kernel, const CompileOptions& options) {
-  return fmt::format("halide {} {} threads {} {}", INTARSIA_HALIDE_VERSION, code_generation, options.threads,
-                     kernel.text());
+CostKey cost_key(const Kernel& kernel, const CompileOptions& options) {
+  return {.kind = CostKind::kernel,
+          .digest = content_digest(kernel.text()),
+          .backend = "halide",
+          .version = INTARSIA_HALIDE_VERSION,
+          .code = std::to_string(code_generation),
+          .device = "cpu",
+          .threads = options.threads,
+          .precision = std::string(dtype_name(kernel.output.dtype))};
 }
 
 }  // namespace intarsia::halide

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "backends/halide/emit/kernel_costs.h"
 #include "backends/halide/emit/make_region.h"
@@ -58,8 +59,8 @@ class Batch {
   bool is_full() const { return constant_bytes_ > batch_bytes; }
   bool is_empty() const { return calls_.empty(); }
 
-  /// Nanoseconds of each kernel.
-  Result<std::vector<int64_t>> time(const CompileOptions& options) {
+  /// What each kernel takes.
+  Result<std::vector<Timing>> time(const CompileOptions& options) {
     for (size_t i = 0; i < calls_.size(); ++i) {
       memory_.places[i].back().offset = input_bytes_;
       uses_[i].written = {input_bytes_, input_bytes_ + bytes_of(FixedArgument(calls_[i].kernel.output))};
@@ -68,7 +69,7 @@ class Batch {
     CompileOptions nameless = options;
     nameless.keep_names = false;
     const CompiledRegion region = make_region({}, calls_, emitted_, std::move(memory_), nameless, {});
-    std::vector<int64_t> times = TRY(options.tuner->time_kernels({region, uses_}, options.threads));
+    std::vector<Timing> times = TRY(options.tuner->time_kernels({region, uses_}, options.threads));
     INTARSIA_CHECK(times.size() == calls_.size());
     return times;
   }
@@ -94,19 +95,19 @@ class Batch {
   size_t constant_bytes_ = 0, input_bytes_ = 0, output_bytes_ = 0;
 };
 
+std::vector<CostKey> joined(const std::vector<std::vector<CostKey>>& lists) {
+  std::vector<CostKey> all;
+  for (const std::vector<CostKey>& list : lists) all.insert(all.end(), list.begin(), list.end());
+  return all;
+}
+
 class Times {
  public:
   Times(Emitter& emitter, const EmitOptions& emit, const CompileOptions& options)
       : emitter_(emitter), emit_(emit), options_(options), tuner_(*options.tuner) {}
 
-  /// First variants first, then the second ones, so that those of one kernel are far apart.
   Status measure(const std::vector<std::vector<Kernel>>& variants) {
-    std::vector<const Kernel*> missing;
-    size_t most = 0;
-    for (const std::vector<Kernel>& kernel : variants) most = std::max(most, kernel.size());
-    for (size_t v = 0; v < most; ++v)
-      for (const std::vector<Kernel>& kernel : variants)
-        if (kernel.size() > 1 && v < kernel.size() && !recall(kernel[v])) missing.push_back(&kernel[v]);
+    const std::vector<const Kernel*> missing = recall(variants);
     options_.progress.expect(static_cast<double>(missing.size()));
     for (size_t done = 0; done < missing.size() && tuner_.may_go_on();) {
       const size_t count = std::min(batch_variants, missing.size() - done);
@@ -116,17 +117,36 @@ class Times {
     return {};
   }
 
+  /// Nanoseconds.
   std::optional<int64_t> of(const Kernel& kernel) const {
     const auto at = times_.find(cost_key(kernel, options_));
-    return at == times_.end() ? std::nullopt : std::optional(at->second);
+    return at == times_.end() ? std::nullopt : std::optional(at->second.timing.nanoseconds);
   }
 
  private:
-  bool recall(const Kernel& kernel) {
-    const std::string key = cost_key(kernel, options_);
-    const std::optional<int64_t> known = tuner_.costs->find(key);
-    if (known) times_[key] = *known, ++tuner_.remembered;
-    return known.has_value();
+  std::vector<CostKey> keys_of(const std::vector<Kernel>& variants) const {
+    std::vector<CostKey> keys;
+    for (const Kernel& variant : variants) keys.push_back(cost_key(variant, options_));
+    return keys;
+  }
+
+  /// Takes the times that are known. What is left must be measured: first variants first, then the second
+  /// ones, so that those of one kernel are far apart.
+  std::vector<const Kernel*> recall(const std::vector<std::vector<Kernel>>& variants) {
+    std::vector<std::vector<CostKey>> rivals;
+    for (const std::vector<Kernel>& kernel : variants)
+      rivals.push_back(kernel.size() > 1 ? keys_of(kernel) : std::vector<CostKey>());
+    times_ = tuner_.costs->find(joined(rivals));
+    std::set<CostKey> missing;
+    for (const std::vector<CostKey>& of_kernel : rivals)
+      for (CostKey& key : find_incomparable(of_kernel, times_, tuner_.probe)) missing.insert(std::move(key));
+    for (const CostKey& key : missing) times_.erase(key);
+    tuner_.remembered += static_cast<int>(times_.size());
+    std::vector<const Kernel*> kernels;
+    for (size_t v = 0; !missing.empty(); ++v)
+      for (size_t k = 0; k < variants.size(); ++k)
+        if (v < rivals[k].size() && missing.erase(rivals[k][v]) > 0) kernels.push_back(&variants[k][v]);
+    return kernels;
   }
 
   Status measure_some(std::span<const Kernel* const> kernels) {
@@ -140,7 +160,7 @@ class Times {
         batch.add(*kernels[i], outcomes[i]->kernel);
         timed.push_back(kernels[i]);
       } else {
-        times_[cost_key(*kernels[i], options_)] = never;
+        times_[cost_key(*kernels[i], options_)] = {};  // never
       }
       if (batch.is_empty() || (!batch.is_full() && i + 1 < kernels.size())) continue;
       TRY(remember(timed, TRY(batch.time(options_))));
@@ -151,13 +171,16 @@ class Times {
     return {};
   }
 
-  Status remember(const std::vector<const Kernel*>& kernels, const std::vector<int64_t>& times) {
-    std::vector<std::pair<std::string, int64_t>> entries;
-    for (size_t i = 0; i < kernels.size(); ++i)
-      entries.emplace_back(cost_key(*kernels[i], options_), std::max<int64_t>(times[i], 1));
-    tuner_.costs->add(entries);
-    tuner_.measured += static_cast<int>(entries.size());
-    times_.insert(entries.begin(), entries.end());
+  Status remember(const std::vector<const Kernel*>& kernels, const std::vector<Timing>& timings) {
+    const Cost now = cost_measured_now(tuner_.probe());
+    std::vector<std::pair<CostKey, Cost>> rows;
+    for (size_t i = 0; i < kernels.size(); ++i) {
+      rows.emplace_back(cost_key(*kernels[i], options_), now);
+      rows.back().second.timing = timings[i];
+    }
+    tuner_.costs->add(rows);
+    tuner_.measured += static_cast<int>(rows.size());
+    times_.insert(rows.begin(), rows.end());
     return {};
   }
 
@@ -165,7 +188,7 @@ class Times {
   const EmitOptions& emit_;
   const CompileOptions& options_;
   Tuner& tuner_;
-  std::map<std::string, int64_t> times_;
+  std::map<CostKey, Cost> times_;
 };
 
 /// The key by which variants are compared: the analytic choice, which is the first, leads by the noise; a

@@ -84,7 +84,7 @@ TEST(HalideCodegen, CodeThatWritesTwiceIsOutOfPlace) {
 }
 
 TEST(HalideCodegen, WhatWasGivenUpBeforeIsNotTriedAgain) {
-  CostDatabase costs("");
+  CostTable costs("");
   Tuner tuner = random_tuner(costs, 1);
   CodegenReport report;
   CompileOptions options{1, "native", false, &tuner};
@@ -93,7 +93,7 @@ TEST(HalideCodegen, WhatWasGivenUpBeforeIsNotTriedAgain) {
   ASSERT_TRUE(calls) << calls.error().message;
   halide::Call& call = calls->front();
   ASSERT_FALSE(call.alternatives.empty());
-  const std::pair<std::string, int64_t> given_up(halide::cost_key(call.kernel, options), halide::never);
+  const std::pair<CostKey, Cost> given_up(halide::cost_key(call.kernel, options), Cost{});
   costs.add(std::span(&given_up, 1));
   const std::string second = call.alternatives[0].text();
   halide::Emitter fresh;

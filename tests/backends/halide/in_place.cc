@@ -125,7 +125,7 @@ TEST(HalideInPlace, RandomNetsAgreeWithReference) {
         random_tensor(DType::f32, *graph->value(graph->inputs[0]).type.fixed_shape(), seed)};
     auto want = run_reference(*graph, inputs);
     ASSERT_TRUE(want) << want.error().message;
-    CostDatabase costs("");
+    CostTable costs("");
     Tuner tuner = random_tuner(costs, seed);
     for (int number = 1; number <= 2; ++number) {
       test::TestTeam threads(number);

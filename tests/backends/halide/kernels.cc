@@ -82,7 +82,7 @@ TEST_P(HalideKernels, AgreesWithReference) {
 
   // Variants that the formula would not choose: fake times choose at random.
   for (uint32_t seed : {1u, 2u}) {
-    CostDatabase costs("");
+    CostTable costs("");
     Tuner tuner = random_tuner(costs, seed);
     CompileOptions tuned{static_cast<int>(seed), "native"};
     tuned.tuner = &tuner;

@@ -1,0 +1,67 @@
+#include "plan/plan_keys.h"
+
+#include <map>
+#include <set>
+
+#include "base/digest.h"
+#include "graph/graph_content.h"
+#include "plan/describe_plan.h"
+
+namespace intarsia {
+namespace {
+
+/// "halide" and "onnxruntime": "halide+onnxruntime".
+void append(std::string& names, const std::string& name) { names += names.empty() ? name : "+" + name; }
+
+/// "10, native, tune fast"
+std::string code_of(const std::string& generation, const CostKey& conditions) {
+  return fmt::format("{}, {}", generation, conditions.code);
+}
+
+}  // namespace
+
+std::string digest_graph(const Graph& graph) { return content_digest(print_content(graph)); }
+
+std::vector<CostKey> region_keys(const PlanningProblem& problem, const Partition& partition,
+                                 const CostKey& conditions) {
+  std::vector<CostKey> keys;
+  for (size_t r = 0; r < partition.regions.size(); ++r) {
+    const Region& region = partition.regions[r];
+    const PlacementTarget& target = problem.targets[region.target];
+    CostKey key = conditions;
+    key.kind = CostKind::region;
+    key.digest = digest_graph(extract_subgraph(problem.graph, region.nodes, partition.boundaries[r]));
+    key.backend = target.backend->name();
+    key.version = target.backend->version();
+    key.code = code_of(std::to_string(target.backend->code_generation()), conditions);
+    key.device = problem.slots[target.slot].kind;
+    key.threads = problem.slots[target.slot].threads(conditions.threads);
+    keys.push_back(std::move(key));
+  }
+  return keys;
+}
+
+CostKey plan_key(const PlanningProblem& problem, const Partition& partition, const std::string& graph_digest,
+                 const CostKey& conditions) {
+  std::map<std::string, const Target*> backends;
+  std::set<std::string> devices;
+  for (const Region& region : partition.regions) {
+    const PlacementTarget& target = problem.targets[region.target];
+    backends[target.backend->name()] = target.backend;
+    devices.insert(problem.slots[target.slot].kind);
+  }
+  CostKey key = conditions;
+  key.kind = CostKind::plan;
+  key.digest = content_digest(graph_digest + identify_plan(problem, partition));
+  std::string generations;
+  for (const auto& [name, backend] : backends) {
+    append(key.backend, name);
+    append(key.version, backend->version());
+    append(generations, std::to_string(backend->code_generation()));
+  }
+  key.code = code_of(generations, conditions);
+  for (const std::string& device : devices) append(key.device, device);
+  return key;
+}
+
+}  // namespace intarsia
