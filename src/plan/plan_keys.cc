@@ -18,6 +18,9 @@ std::string code_of(const std::string& generation, const CostKey& conditions) {
   return fmt::format("{}, {}", generation, conditions.code);
 }
 
+/// Core sets of a machine are its CPU, with fewer threads; of anything else the settings count, too.
+std::string device_model(const DeviceSlot& slot) { return slot.kind == "cpu" ? slot.kind : slot.device; }
+
 }  // namespace
 
 std::string digest_graph(const Graph& graph) { return content_digest(print_content(graph)); }
@@ -34,7 +37,7 @@ std::vector<CostKey> region_keys(const PlanningProblem& problem, const Partition
     key.backend = target.backend->name();
     key.version = target.backend->version();
     key.code = code_of(std::to_string(target.backend->code_generation()), conditions);
-    key.device = problem.slots[target.slot].kind;
+    key.device = device_model(problem.slots[target.slot]);
     key.threads = problem.slots[target.slot].threads(conditions.threads);
     keys.push_back(std::move(key));
   }
@@ -48,7 +51,7 @@ CostKey plan_key(const PlanningProblem& problem, const Partition& partition, con
   for (const Region& region : partition.regions) {
     const PlacementTarget& target = problem.targets[region.target];
     backends[target.backend->name()] = target.backend;
-    devices.insert(problem.slots[target.slot].kind);
+    devices.insert(device_model(problem.slots[target.slot]));
   }
   CostKey key = conditions;
   key.kind = CostKind::plan;
