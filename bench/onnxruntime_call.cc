@@ -41,7 +41,7 @@ Graph make_graph() {
 Status measure() {
   const Graph graph = make_graph();
   const OnnxModel model = TRY(write_onnx_model(graph));
-  const CompiledRegion compiled = TRY(make_onnxruntime_target()->compile(graph, {}));
+  const CompiledRegion compiled = TRY(make_onnxruntime_target()->compile(graph, {}, {}));
   const auto region = TRY(onnxruntime_run_backend().load({std::as_bytes(std::span(compiled.blob))}));
   const auto session = TRY(ort::ModelSession::from_bytes(model.bytes, {}));
 

@@ -69,7 +69,7 @@ class BareCall {
 Status measure() {
   const Graph graph = make_graph();
   const tf::WrittenGraph written = TRY(tf::write_graph_def(graph));
-  const CompiledRegion compiled = TRY(TRY(make_tensorflow_target({}))->compile(graph, {}));
+  const CompiledRegion compiled = TRY(TRY(make_tensorflow_target({}))->compile(graph, {}, {}));
   const auto region = TRY(tensorflow_run_backend().load({std::as_bytes(std::span(compiled.blob))}));
   const tf::Library& library = *TRY(tf::Library::get());
   const tf::RegionSession session = TRY(tf::open_region(library, tf::as_region(written), 1));

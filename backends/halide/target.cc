@@ -38,24 +38,22 @@ Graph node_alone(const Graph& graph, NodeId id) {
 
 class HalideTarget : public Target {
  public:
-  std::string name() const override { return "halide"; }
+  HalideTarget()
+      : Target({.name = "halide",
+                .code_generation = halide::code_generation,
+                .step_names = {halide::step_names().begin(), halide::step_names().end()}}) {}
   std::string version() const override { return INTARSIA_HALIDE_VERSION; }
-  int code_generation() const override { return halide::code_generation; }
-  bool supports_device(const std::string& kind) const override { return kind == "cpu" || kind == "sim"; }
 
   /// A node is supported if the first step can rewrite it: the same code decides and rewrites.
-  Support supports(const Graph& graph, NodeId node) const override {
+  Support supports(const Graph& graph, NodeId node, const TargetDevice&) const override {
     if (find_op(graph.node(node)) == nullptr)
       return Support::refused(fmt::format("no kernel for {}", graph.node(node).op));
     Result<Graph> canonical = canonicalize(node_alone(graph, node));
     return canonical ? Support::supported() : Support::refused(canonical.error().message);
   }
 
-  std::vector<std::string> step_names() const override {
-    return {halide::step_names().begin(), halide::step_names().end()};
-  }
-
-  Result<CompiledRegion> compile(const Graph& region, const CompileOptions& options) const override {
+  Result<CompiledRegion> compile(const Graph& region, const TargetDevice&,
+                                 const CompileOptions& options) const override {
     return compile_region(region, emitter_, options, {});
   }
 

@@ -37,13 +37,10 @@ Result<std::vector<intarsia_kernel_tensor>> describe_inputs(const Graph& graph, 
 
 class KernelsTarget : public Target {
  public:
-  explicit KernelsTarget(std::vector<Library> libraries) : libraries_(std::move(libraries)) {}
+  explicit KernelsTarget(std::vector<Library> libraries)
+      : Target({.name = "kernels", .is_users_own = true}), libraries_(std::move(libraries)) {}
 
-  std::string name() const override { return "kernels"; }
-  bool is_users_own() const override { return true; }
-  bool supports_device(const std::string& kind) const override { return kind == "cpu" || kind == "sim"; }
-
-  Support supports(const Graph& graph, NodeId id) const override {
+  Support supports(const Graph& graph, NodeId id, const TargetDevice&) const override {
     const Node& node = graph.node(id);
     if (find(node).first == nullptr)
       return Support::refused(fmt::format("the given libraries have no {}", node.op));
@@ -67,7 +64,8 @@ class KernelsTarget : public Target {
     return {};
   }
 
-  Result<CompiledRegion> compile(const Graph& region, const CompileOptions&) const override {
+  Result<CompiledRegion> compile(const Graph& region, const TargetDevice&,
+                                 const CompileOptions&) const override {
     reference::PlannedRegion planned = TRY(reference::plan_region(region));
     for (reference::PlannedCall& call : planned.plan.calls) {
       for (const Library& library : libraries_) {

@@ -2,9 +2,7 @@
 
 namespace intarsia {
 
-bool NullTarget::supports_device(const std::string&) const { return true; }
-
-Support NullTarget::supports(const Graph& graph, NodeId node) const {
+Support NullTarget::supports(const Graph& graph, NodeId node, const TargetDevice&) const {
   for (ValueId output : graph.node(node).outputs) {
     if (output == no_value) continue;
     const Value& value = graph.value(output);
@@ -16,7 +14,8 @@ Support NullTarget::supports(const Graph& graph, NodeId node) const {
   return Support::supported();
 }
 
-Result<CompiledRegion> NullTarget::compile(const Graph& region, const CompileOptions&) const {
+Result<CompiledRegion> NullTarget::compile(const Graph& region, const TargetDevice&,
+                                           const CompileOptions&) const {
   CompiledRegion compiled;
   compiled.blob = fmt::format("{} {}", region.inputs.size(), region.outputs.size());
   return compiled;

@@ -8,11 +8,11 @@ namespace intarsia {
 /// Supports every node whose outputs have fixed shapes, on any device; compiles a region into nothing.
 class NullTarget : public Target {
  public:
-  std::string name() const override { return "null"; }
+  NullTarget() : Target({.name = "null", .device_kinds = {}}) {}
   std::string version() const override { return "1"; }
-  bool supports_device(const std::string& kind) const override;
-  Support supports(const Graph& graph, NodeId node) const override;
-  Result<CompiledRegion> compile(const Graph& region, const CompileOptions& options) const override;
+  Support supports(const Graph& graph, NodeId node, const TargetDevice& device) const override;
+  Result<CompiledRegion> compile(const Graph& region, const TargetDevice& device,
+                                 const CompileOptions& options) const override;
 };
 
 }  // namespace intarsia

@@ -33,18 +33,16 @@ std::string encode_blob(const OnnxModel& model) {
 
 class OnnxRuntimeTarget : public Target {
  public:
-  std::string name() const override { return "onnxruntime"; }
+  OnnxRuntimeTarget() : Target({.name = "onnxruntime", .needs_framework = true}) {}
 
   std::string version() const override {
     const auto library = Library::get();
     return library ? (*library)->version() : std::string();
   }
 
-  bool needs_framework() const override { return true; }
   bool hands_over(const ValueType&) const override { return true; }
-  bool supports_device(const std::string& kind) const override { return kind == "cpu" || kind == "sim"; }
 
-  Support supports(const Graph& graph, NodeId node) const override {
+  Support supports(const Graph& graph, NodeId node, const TargetDevice&) const override {
     if (Result<const Library*> library = Library::get(); !library)
       return Support::refused(library.error().message);
     const Support support = ask(make_probe(graph, node));
@@ -55,7 +53,8 @@ class OnnxRuntimeTarget : public Target {
     return infer_types_with_onnxruntime(graph, node);
   }
 
-  Result<CompiledRegion> compile(const Graph& region, const CompileOptions&) const override {
+  Result<CompiledRegion> compile(const Graph& region, const TargetDevice&,
+                                 const CompileOptions&) const override {
     OnnxModel model = TRY(write_onnx_model(region));
     TRY(with_context(try_session(model), "ONNX Runtime {} refuses the region '{}'", version(), region.name));
     CompiledRegion compiled;

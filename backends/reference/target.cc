@@ -10,10 +10,9 @@ namespace {
 
 class ReferenceTarget : public Target {
  public:
-  std::string name() const override { return "reference"; }
-  bool supports_device(const std::string& kind) const override { return kind == "cpu" || kind == "sim"; }
+  ReferenceTarget() : Target({.name = "reference"}) {}
 
-  Support supports(const Graph& graph, NodeId id) const override {
+  Support supports(const Graph& graph, NodeId id, const TargetDevice&) const override {
     const Node& node = graph.node(id);
     if (find_kernel(node.domain, node.op) == nullptr) {
       return Support::refused(fmt::format("no reference kernel for {}{}{}", node.domain,
@@ -39,7 +38,8 @@ class ReferenceTarget : public Target {
     return Support::supported();
   }
 
-  Result<CompiledRegion> compile(const Graph& region, const CompileOptions&) const override {
+  Result<CompiledRegion> compile(const Graph& region, const TargetDevice&,
+                                 const CompileOptions&) const override {
     PlannedRegion planned = TRY(plan_region(region));
     CompiledRegion compiled;
     compiled.blob = encode_plan(planned.plan);

@@ -53,15 +53,14 @@ std::string encode_blob(const WrittenGraph& graph, const std::vector<std::string
 class TensorFlowTarget : public Target {
  public:
   TensorFlowTarget(const Library& library, const OpRegistry& registry, std::vector<std::string> op_libraries)
-      : library_(library), registry_(registry), op_libraries_(std::move(op_libraries)) {}
+      : Target({.name = "tensorflow", .needs_framework = true, .makes_outputs = true}),
+        library_(library),
+        registry_(registry),
+        op_libraries_(std::move(op_libraries)) {}
 
-  std::string name() const override { return "tensorflow"; }
   std::string version() const override { return library_.version(); }
-  bool needs_framework() const override { return true; }
-  bool makes_outputs() const override { return true; }
-  bool supports_device(const std::string& kind) const override { return kind == "cpu" || kind == "sim"; }
 
-  Support supports(const Graph& graph, NodeId id) const override {
+  Support supports(const Graph& graph, NodeId id, const TargetDevice&) const override {
     const Node& node = graph.node(id);
     if (node.domain != "tensorflow") return Support::refused("it is not a TensorFlow operator");
     const Result<std::optional<tensorflow::Composite>> composite = tensorflow::get_composite(node.attributes);
@@ -75,7 +74,8 @@ class TensorFlowTarget : public Target {
 
   Status infer_types(Graph& graph, NodeId node) const override { return tf::infer_types(graph, node); }
 
-  Result<CompiledRegion> compile(const Graph& region, const CompileOptions& options) const override {
+  Result<CompiledRegion> compile(const Graph& region, const TargetDevice&,
+                                 const CompileOptions& options) const override {
     WrittenGraph written = TRY(write_graph_def(region));
     CompiledRegion compiled;
     compiled.blob = encode_blob(written, op_libraries_, region);

@@ -87,7 +87,7 @@ class FunctionBuilder {
       const PlanningProblem& problem = parts_.problem;
       const uint32_t target = parts_.plan.partition.regions[step.region].target;
       const uint32_t memory = problem.space_of_target[target];
-      const bool is_adopted = memory == host_memory && problem.targets[target].backend->makes_outputs();
+      const bool is_adopted = memory == host_memory && problem.targets[target].backend->info().makes_outputs;
       const Boundary& boundary = parts_.plan.partition.boundaries[step.region];
       for (ValueId input : boundary.inputs) entry->inputs.push_back(numbers_.at({input, memory}));
       for (ValueId output : boundary.outputs) entry->outputs.push_back(make({output, memory}, is_adopted));

@@ -19,14 +19,14 @@ Result<std::vector<const Target*>> choose_backends(const CompileRequest& request
                                                    const BackendRegistry& tools) {
   std::vector<const Target*> chosen;
   for (const auto& target : tools.targets) {
-    if (request.backends.empty() && (request.allow_fallback || !target->needs_framework()))
+    if (request.backends.empty() && (request.allow_fallback || !target->info().needs_framework))
       chosen.push_back(target.get());
   }
   for (const std::string& name : request.backends) {
     auto at = std::ranges::find_if(tools.targets, [&](const auto& target) { return target->name() == name; });
     if (at == tools.targets.end())
       return fail("--backends {}: no such backend; there are {}", name, backend_names(tools));
-    if (!request.allow_fallback && (*at)->needs_framework()) {
+    if (!request.allow_fallback && (*at)->info().needs_framework) {
       return fail("--backends {} contradicts --fallback none: {} is a framework", name, name);
     }
     chosen.push_back(at->get());
@@ -79,8 +79,9 @@ Status choose_targets(const CompileRequest& request, const BackendRegistry& tool
   for (const Target* backend : backends) {
     for (uint32_t slot = 0; slot < problem.slots.size(); ++slot) {
       const DeviceSlot& device = problem.slots[slot];
-      if (!backend->supports_device(device.kind)) continue;
-      problem.targets.push_back({backend, slot, backend->name() + "@" + device.name});
+      if (!drives(*backend, device.kind)) continue;
+      problem.targets.push_back(
+          {backend, slot, backend->name() + "@" + device.name, {device.kind, device.device}});
       problem.space_of_target.push_back(device.space);
     }
   }

@@ -187,7 +187,7 @@ Result<Plan> make_plan(PassRunner& passes, const PlanningProblem& problem, Place
 Status check_steps_printed(const CompileRequest& request, const BackendRegistry& tools) {
   std::vector<std::string> known;
   for (const auto& target : tools.targets)
-    for (const std::string& step : target->step_names())
+    for (const std::string& step : target->info().step_names)
       known.push_back(fmt::format("{}.{}", target->name(), step));
   for (const std::string& name : request.print_after)
     if (name.contains('.') && std::ranges::find(known, name) == known.end())

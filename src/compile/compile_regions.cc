@@ -34,10 +34,10 @@ Result<const CompiledRegion*> RegionCompiler::compile_region(const Partition& pa
   options_.threads = problem_.slots[target.slot].threads(request_.threads);
   options_.tuner = tuning_.tuner_for(target.backend->name());
   set_step_printer(*target.backend, part);
-  CompiledRegion one =
-      TRY(with_kind(ErrorKind::unsupported,
-                    with_context(target.backend->compile(part, options_), "region {} on {} (from node '{}')",
-                                 number, target.name, problem_.graph.node(region.nodes[0]).name)));
+  CompiledRegion one = TRY(with_kind(
+      ErrorKind::unsupported,
+      with_context(target.backend->compile(part, target.device, options_), "region {} on {} (from node '{}')",
+                   number, target.name, problem_.graph.node(region.nodes[0]).name)));
   return &compiled_.emplace(key, std::move(one)).first->second;
 }
 

@@ -66,7 +66,7 @@ void describe_regions(const FunctionParts& parts, fbs::ProgramT& program,
       entry->constants.push_back(static_cast<uint32_t>(constants.size()));
       constants.push_back(constant.view());
     }
-    if (target.backend->needs_framework()) requirements.insert(target.backend->name());
+    if (target.backend->info().needs_framework) requirements.insert(target.backend->name());
     program.regions.push_back(std::move(entry));
   }
   program.requirements.assign(requirements.begin(), requirements.end());

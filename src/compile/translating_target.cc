@@ -12,35 +12,29 @@ namespace {
 class TranslatingTarget : public Target {
  public:
   TranslatingTarget(std::unique_ptr<Target> target, Evaluate evaluate)
-      : target_(std::move(target)), evaluate_(std::move(evaluate)) {}
+      : Target(target->info()), target_(std::move(target)), evaluate_(std::move(evaluate)) {}
 
-  std::string name() const override { return target_->name(); }
   std::string version() const override { return target_->version(); }
-  int code_generation() const override { return target_->code_generation(); }
-  bool needs_framework() const override { return target_->needs_framework(); }
-  bool makes_outputs() const override { return target_->makes_outputs(); }
-  bool is_users_own() const override { return target_->is_users_own(); }
   bool hands_over(const ValueType& type) const override { return target_->hands_over(type); }
-  bool supports_device(const std::string& kind) const override { return target_->supports_device(kind); }
 
-  Support supports(const Graph& graph, NodeId id) const override {
-    if (!is_tensorflow(graph.node(id))) return target_->supports(graph, id);
+  Support supports(const Graph& graph, NodeId id, const TargetDevice& device) const override {
+    if (!is_tensorflow(graph.node(id))) return target_->supports(graph, id, device);
     const Result<Graph> translated = simplify(translated_node(graph, id, evaluate_, Weights::kept));
     if (!translated) return Support::refused(translated.error().message);
     for (uint32_t i = 0; i < translated->nodes.size(); ++i) {
-      if (const Support answer = target_->supports(*translated, NodeId{i}); !answer.yes) return answer;
+      if (const Support answer = target_->supports(*translated, NodeId{i}, device); !answer.yes)
+        return answer;
     }
     return Support::supported();
   }
 
-  std::vector<std::string> step_names() const override { return target_->step_names(); }
-
   Status infer_types(Graph& graph, NodeId node) const override { return target_->infer_types(graph, node); }
 
-  Result<CompiledRegion> compile(const Graph& region, const CompileOptions& options) const override {
+  Result<CompiledRegion> compile(const Graph& region, const TargetDevice& device,
+                                 const CompileOptions& options) const override {
     const bool translate = std::ranges::any_of(region.nodes, is_tensorflow);
-    return translate ? target_->compile(TRY(simplify(translated_region(region, evaluate_))), options)
-                     : target_->compile(region, options);
+    return translate ? target_->compile(TRY(simplify(translated_region(region, evaluate_))), device, options)
+                     : target_->compile(region, device, options);
   }
 
  private:

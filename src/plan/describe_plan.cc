@@ -56,8 +56,8 @@ std::string identify_plan(const PlanningProblem& problem, const Partition& parti
   }
   for (uint32_t target : used) {
     const Target& backend = *problem.targets[target].backend;
-    text +=
-        fmt::format("{} {} {}\n", problem.targets[target].name, backend.version(), backend.code_generation());
+    text += fmt::format("{} {} {}\n", problem.targets[target].name, backend.version(),
+                        backend.info().code_generation);
   }
   return text;
 }

@@ -93,7 +93,7 @@ class OpaqueGrouper {
   std::vector<OpaqueEdge> find_edges() const {
     std::vector<OpaqueEdge> edges;
     for (uint32_t i = 0; i < graph_.nodes.size(); ++i) {
-      if (!targets_[placement_.target[i]].backend->needs_framework()) continue;
+      if (!targets_[placement_.target[i]].backend->info().needs_framework) continue;
       for (ValueId read : values_read(graph_.nodes[i])) {
         const Value& value = graph_.value(read);
         if (value.producer == no_node || !is_opaque(value.type) || opened_.contains({read, i})) continue;
@@ -112,7 +112,8 @@ class OpaqueGrouper {
       if (!placement_.pinned.empty() && placement_.pinned[node])
         return impossible(opaque, node, target,
                           fmt::format("is pinned to {}", targets_[placement_.target[node]].name));
-      if (!targets_[target].backend->supports(graph_, NodeId{node}).yes) refused.push_back(node);
+      if (!targets_[target].backend->supports(graph_, NodeId{node}, targets_[target].device).yes)
+        refused.push_back(node);
     }
     return refused;
   }
@@ -146,7 +147,7 @@ class OpaqueGrouper {
     for (const OpaqueEdge& edge : opaque.edges) {
       if (backend.hands_over(graph_.value(edge.value).type)) handed.push_back(edge);
     }
-    const std::string because = backend.supports(graph_, NodeId{refused[0]}).because;
+    const std::string because = backend.supports(graph_, NodeId{refused[0]}, targets_[target].device).because;
     if (handed.empty()) {
       return impossible(
           opaque, refused[0], target,

@@ -49,7 +49,7 @@ class SupportTable {
     if (node != node_) answers_.clear();
     node_ = node;
     auto [at, is_new] = answers_.try_emplace(targets_[target].backend);
-    if (is_new) at->second = targets_[target].backend->supports(graph_, node);
+    if (is_new) at->second = targets_[target].backend->supports(graph_, node, targets_[target].device);
     return at->second;
   }
 

@@ -13,7 +13,8 @@ namespace intarsia {
 struct PlacementTarget {
   const Target* backend = nullptr;
   uint32_t slot = 0;
-  std::string name;  // "halide@cpu"
+  std::string name;       // "halide@cpu"
+  TargetDevice device{};  // of the slot
 };
 
 /// A user's demand: nodes whose name matches the shell pattern run on the target. A later pin wins.

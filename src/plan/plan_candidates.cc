@@ -7,21 +7,24 @@ namespace intarsia {
 namespace {
 
 bool is_framework(const PlanningProblem& problem, uint32_t target) {
-  return problem.targets[target].backend->needs_framework();
+  return problem.targets[target].backend->info().needs_framework;
 }
 
 bool may_move(const PlanningProblem& problem, const Placement& placement, NodeId node) {
   const bool pinned = !placement.pinned.empty() && placement.pinned[index(node)];
-  return !pinned && !problem.targets[placement.target[index(node)]].backend->is_users_own();
+  return !pinned && !problem.targets[placement.target[index(node)]].backend->info().is_users_own;
+}
+
+bool takes(const PlacementTarget& target, const Graph& graph, NodeId node) {
+  return target.backend->supports(graph, node, target.device).yes;
 }
 
 bool could_run(const PlanningProblem& problem, const Plan& plan, uint32_t framework, const Region& region) {
   if (is_framework(problem, region.target) ||
       problem.targets[region.target].slot != problem.targets[framework].slot)
     return false;
-  const Target& backend = *problem.targets[framework].backend;
   return std::ranges::all_of(region.nodes, [&](NodeId node) {
-    return may_move(problem, plan.placement, node) && backend.supports(problem.graph, node).yes;
+    return may_move(problem, plan.placement, node) && takes(problem.targets[framework], problem.graph, node);
   });
 }
 
@@ -77,7 +80,7 @@ std::optional<Placement> place_all_on(const PlanningProblem& problem, const Plac
   Placement placement = placed;
   for (uint32_t i = 0; i < placement.target.size(); ++i) {
     if (placement.target[i] == framework || !may_move(problem, placed, NodeId{i})) continue;
-    if (!problem.targets[framework].backend->supports(problem.graph, NodeId{i}).yes) return std::nullopt;
+    if (!takes(problem.targets[framework], problem.graph, NodeId{i})) return std::nullopt;
     placement.target[i] = framework;
   }
   if (placement.target == placed.target) return std::nullopt;

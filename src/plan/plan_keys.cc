@@ -36,7 +36,7 @@ std::vector<CostKey> region_keys(const PlanningProblem& problem, const Partition
     key.digest = digest_graph(extract_subgraph(problem.graph, region.nodes, partition.boundaries[r]));
     key.backend = target.backend->name();
     key.version = target.backend->version();
-    key.code = code_of(std::to_string(target.backend->code_generation()), conditions);
+    key.code = code_of(std::to_string(target.backend->info().code_generation), conditions);
     key.device = device_model(problem.slots[target.slot]);
     key.threads = problem.slots[target.slot].threads(conditions.threads);
     keys.push_back(std::move(key));
@@ -60,7 +60,7 @@ CostKey plan_key(const PlanningProblem& problem, const Partition& partition, con
   for (const auto& [name, backend] : backends) {
     append(key.backend, name);
     append(key.version, backend->version());
-    append(generations, std::to_string(backend->code_generation()));
+    append(generations, std::to_string(backend->info().code_generation));
   }
   key.code = code_of(generations, conditions);
   for (const std::string& device : devices) append(key.device, device);

@@ -6,26 +6,24 @@ namespace {
 class AbsentTarget : public Target {
  public:
   AbsentTarget(std::string name, std::string reason, bool is_framework)
-      : name_(std::move(name)), reason_(std::move(reason)), is_framework_(is_framework) {}
-  std::string name() const override { return name_; }
-  bool needs_framework() const override { return is_framework_; }
-  bool supports_device(const std::string& kind) const override { return kind == "cpu"; }
-  Support supports(const Graph&, NodeId) const override { return Support::refused(reason_); }
-  Result<CompiledRegion> compile(const Graph&, const CompileOptions&) const override {
-    return fail("{}: {}", name_, reason_);
+      : Target({.name = std::move(name), .device_kinds = {"cpu"}, .needs_framework = is_framework}),
+        reason_(std::move(reason)) {}
+  Support supports(const Graph&, NodeId, const TargetDevice&) const override {
+    return Support::refused(reason_);
+  }
+  Result<CompiledRegion> compile(const Graph&, const TargetDevice&, const CompileOptions&) const override {
+    return fail("{}: {}", name(), reason_);
   }
 
  private:
-  std::string name_, reason_;
-  bool is_framework_;
+  std::string reason_;
 };
 
 class NobodyTarget : public Target {
  public:
-  std::string name() const override { return "nobody"; }
-  bool supports_device(const std::string& kind) const override { return kind == "cpu"; }
-  Support supports(const Graph&, NodeId) const override { return Support::supported(); }
-  Result<CompiledRegion> compile(const Graph&, const CompileOptions&) const override {
+  NobodyTarget() : Target({.name = "nobody", .device_kinds = {"cpu"}}) {}
+  Support supports(const Graph&, NodeId, const TargetDevice&) const override { return Support::supported(); }
+  Result<CompiledRegion> compile(const Graph&, const TargetDevice&, const CompileOptions&) const override {
     return fail("internal error: a region without a backend is compiled");
   }
 };

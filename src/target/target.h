@@ -41,7 +41,7 @@ struct CompileOptions {
   std::function<bool()> is_cancelled;  // polled several times a second during code generation; empty: never
   Progress progress;                   // of compiling this region
   bool keep_names = true;              // false: nothing that the run half gets reveals names of the source
-  /// Receives the text of the result of each of the backend's steps (Target::step_names); empty: not
+  /// Receives the text of the result of each of the backend's steps (TargetInfo::step_names); empty: not
   /// requested.
   std::function<void(std::string_view step, const std::string& text)> print_step = {};
 };
@@ -56,40 +56,58 @@ struct CompiledRegion {
   int kernels = 0;                        // for the report
 };
 
+/// Where a region is to run.
+struct TargetDevice {
+  std::string kind = "cpu";
+  std::string name = "cpu";  // "cpu:0-1", "sim:0"
+};
+
+/// What a backend is and what it can do, whatever the model.
+struct TargetInfo {
+  std::string name;
+  std::vector<std::string> device_kinds = {"cpu", "sim"};  // that it can compile for; none: any
+  /// Version of the code that it generates with one version of its library; a new number invalidates measured
+  /// times of its code.
+  int code_generation = 0;
+  bool needs_framework = false;  // programs with regions of it need a framework of this name where they run
+  /// Its run half allocates the memory of all its results itself, so they are adopted, not written in place.
+  bool makes_outputs = false;
+  /// The user brought its kernels, so nodes stay with it even where another backend is faster.
+  bool is_users_own = false;
+  std::vector<std::string> step_names = {};  // of compile, in order, whose results can be printed
+};
+
 /// A backend's compile half. Immutable after construction; one object serves all devices the backend can
 /// drive.
 class Target {
  public:
+  explicit Target(TargetInfo info) : info_(std::move(info)) {}
   virtual ~Target() = default;
-  virtual std::string name() const = 0;
-  /// Version of the underlying library, for reports and cost keys.
+
+  const TargetInfo& info() const { return info_; }
+  const std::string& name() const { return info_.name; }
+  /// Version of the underlying library, for reports and cost keys. May open it.
   virtual std::string version() const { return {}; }
-  /// Version of the code that it generates with one version of that library; a new number invalidates
-  /// measured times of its code.
-  virtual int code_generation() const { return 0; }
-  /// True: programs with regions of it need a framework of this name where they run.
-  virtual bool needs_framework() const { return false; }
-  /// True: its run half allocates the memory of all its results itself, so they are adopted, not written in
-  /// place.
-  virtual bool makes_outputs() const { return false; }
-  /// True: the user brought its kernels, so nodes stay with it even where another backend is faster.
-  virtual bool is_users_own() const { return false; }
   /// Can a value of this type, produced by one of its regions, be read by another one?
   virtual bool hands_over(const ValueType& type) const { return !type.opaque; }
-  /// Device kinds ("cpu", "sim") that it can compile for.
-  virtual bool supports_device(const std::string& kind) const = 0;
-  virtual Support supports(const Graph& graph, NodeId node) const = 0;
+  /// `device` is of one of its kinds.
+  virtual Support supports(const Graph& graph, NodeId node, const TargetDevice& device) const = 0;
   /// (optional) Sets the output types of an operator that the op table lacks; leaves them as they are if it
   /// cannot.
   virtual Status infer_types(Graph& graph, NodeId node) const {
     (void)graph, (void)node;
     return {};
   }
-  /// (optional) The steps of compile, in order, whose results can be printed.
-  virtual std::vector<std::string> step_names() const { return {}; }
   /// `region` is a complete graph whose inputs and outputs are the boundary, in the order in which the run
   /// half gets them. Every node in it is supported.
-  virtual Result<CompiledRegion> compile(const Graph& region, const CompileOptions& options) const = 0;
+  virtual Result<CompiledRegion> compile(const Graph& region, const TargetDevice& device,
+                                         const CompileOptions& options) const = 0;
+
+ protected:
+  TargetInfo info_;
 };
+
+/// Whether the backend can compile for devices of the kind.
+bool drives(const Target& target, const std::string& device_kind);
 
 }  // namespace intarsia

@@ -58,7 +58,7 @@ TEST(Allocations, NoneInARunOfHalide) {
 TEST(Allocations, OfTheReferenceAreGivenBack) {
   const auto graph = make_graph(text);
   ASSERT_TRUE(graph) << graph.error().message;
-  const CompiledRegion region = make_reference_target()->compile(*graph, {}).value();
+  const CompiledRegion region = make_reference_target()->compile(*graph, {}, {}).value();
   std::vector<ConstTensorView> constants;
   for (const Tensor& constant : region.constants) constants.push_back(constant.view());
   LoadContext load;

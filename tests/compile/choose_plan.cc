@@ -22,18 +22,19 @@ namespace {
 class PricedTarget : public Target {
  public:
   PricedTarget(std::string name, std::set<std::string> refused, bool framework = false, bool users = false)
-      : name_(std::move(name)), refused_(std::move(refused)), framework_(framework), users_(users) {}
-  std::string name() const override { return name_; }
+      : Target({.name = std::move(name),
+                .device_kinds = {},
+                .code_generation = 1,
+                .needs_framework = framework,
+                .is_users_own = users}),
+        refused_(std::move(refused)) {}
   std::string version() const override { return "1"; }
-  int code_generation() const override { return generation; }
-  bool needs_framework() const override { return framework_; }
-  bool is_users_own() const override { return users_; }
-  bool supports_device(const std::string&) const override { return true; }
-  Support supports(const Graph& graph, NodeId node) const override {
+  Support supports(const Graph& graph, NodeId node, const TargetDevice&) const override {
     const std::string& op = graph.node(node).op;
     return refused_.contains(op) ? Support::refused("no " + op) : Support::supported();
   }
-  Result<CompiledRegion> compile(const Graph& region, const CompileOptions&) const override {
+  Result<CompiledRegion> compile(const Graph& region, const TargetDevice&,
+                                 const CompileOptions&) const override {
     if (region.nodes.size() >= breaks_at) return fail("{} nodes are too many", region.nodes.size());
     CompiledRegion compiled;
     compiled.blob = "a blob";
@@ -41,7 +42,7 @@ class PricedTarget : public Target {
   }
 
   size_t breaks_at = 1000;
-  int generation = 1;
+  void set_code_generation(int number) { info_.code_generation = number; }
 
  private:
   std::string name_;
@@ -237,7 +238,7 @@ TEST_F(PlanChoice, TimesOfOtherCodeAreNotUsed) {
   write_chain({"Exp", "Relu", "Exp", "Sqrt"});
   compile();
   EXPECT_EQ(timed, 2);
-  framework->generation = 2;
+  framework->set_code_generation(2);
   compile();
   EXPECT_EQ(timed, 4);
 }

@@ -98,8 +98,8 @@ class Cases {
     if (!translate_node(graph, id)) return;
     Seen& seen = seen_[graph.node(id).op];
     ++seen.nodes;
-    seen.by_halide += halide_->supports(graph, id).yes;
-    seen.by_reference += reference_->supports(graph, id).yes;
+    seen.by_halide += halide_->supports(graph, id, {}).yes;
+    seen.by_reference += reference_->supports(graph, id, {}).yes;
   }
 
   std::unique_ptr<Target> halide_, reference_, tensorflow_;

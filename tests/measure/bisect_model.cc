@@ -20,17 +20,18 @@ namespace {
 /// again.
 class WrongTarget : public Target {
  public:
-  explicit WrongTarget(bool only_fused) : only_fused_(only_fused) {}
-  std::string name() const override { return right_->name(); }
-  bool supports_device(const std::string& kind) const override { return right_->supports_device(kind); }
-  Support supports(const Graph& graph, NodeId node) const override { return right_->supports(graph, node); }
-  Result<CompiledRegion> compile(const Graph& region, const CompileOptions& options) const override {
+  explicit WrongTarget(bool only_fused) : Target({.name = "reference"}), only_fused_(only_fused) {}
+  Support supports(const Graph& graph, NodeId node, const TargetDevice& device) const override {
+    return right_->supports(graph, node, device);
+  }
+  Result<CompiledRegion> compile(const Graph& region, const TargetDevice& device,
+                                 const CompileOptions& options) const override {
     Graph wrong = region;
     for (Node& node : wrong.nodes) {
       const bool is_output = std::ranges::find(wrong.outputs, node.outputs[0]) != wrong.outputs.end();
       if (node.op == "Softsign" && !(only_fused_ && is_output)) node.op = "Tanh";
     }
-    return right_->compile(wrong, options);
+    return right_->compile(wrong, device, options);
   }
 
  private:

@@ -82,7 +82,7 @@ struct LoadedRegion {
 inline Result<std::unique_ptr<LoadedRegion>> load_region(const Target& target, const RunBackend& backend,
                                                          const Graph& graph, int threads = 1) {
   auto region = std::make_unique<LoadedRegion>();
-  region->compiled = TRY(target.compile(graph, {}));
+  region->compiled = TRY(target.compile(graph, {}, {}));
   for (const Tensor& constant : region->compiled.constants) region->constants.push_back(constant.view());
   LoadContext context{
       std::as_bytes(std::span(region->compiled.blob)), region->constants, nullptr, {}, threads};

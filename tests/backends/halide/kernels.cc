@@ -59,7 +59,8 @@ TEST_P(HalideKernels, AgreesWithReference) {
   Result<Graph> graph = make_graph(std::string("graph \"case\" opsets {\"\": 18}\n") + GetParam().text);
   ASSERT_TRUE(graph) << graph.error().message;
   auto target = halide::make_target();
-  for (size_t n = 0; n < graph->nodes.size(); ++n) EXPECT_EQ(target->supports(*graph, NodeId(n)).because, "");
+  for (size_t n = 0; n < graph->nodes.size(); ++n)
+    EXPECT_EQ(target->supports(*graph, NodeId(n), {}).because, "");
   std::vector<Tensor> inputs;
   for (size_t i = 0; i < graph->inputs.size(); ++i) {
     const ValueType& type = graph->value(graph->inputs[i]).type;
@@ -330,7 +331,7 @@ const %short : i32[2] = {{7,6}}
 output %y)",
                                                        refusal.node));
     ASSERT_TRUE(graph) << graph.error().message;
-    const std::string because = halide::make_target()->supports(*graph, NodeId(0)).because;
+    const std::string because = halide::make_target()->supports(*graph, NodeId(0), {}).because;
     EXPECT_NE(because.find(refusal.because), std::string::npos) << refusal.node << ": " << because;
   }
 }

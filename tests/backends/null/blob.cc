@@ -2,6 +2,7 @@
 // bytes.
 //
 // Covers: backends/null/ load.cc target.cc
+// src/target/ target.cc
 #include <gtest/gtest.h>
 
 #include "backends/null/load.h"
@@ -26,9 +27,9 @@ Result<std::unique_ptr<Executable>> load_blob(std::string_view blob) {
 TEST(NullBackend, RunsWhatItCompiled) {
   const NullTarget target;
   const Graph graph = relu("2,3");
-  EXPECT_TRUE(target.supports_device("any"));
-  EXPECT_TRUE(target.supports(graph, NodeId{0}).yes);
-  const auto compiled = target.compile(graph, {});
+  EXPECT_TRUE(drives(target, "any"));
+  EXPECT_TRUE(target.supports(graph, NodeId{0}, {}).yes);
+  const auto compiled = target.compile(graph, {}, {});
   ASSERT_TRUE(compiled) << compiled.error().message;
   const auto loaded = load_blob(compiled->blob);
   ASSERT_TRUE(loaded) << loaded.error().message;
@@ -38,7 +39,7 @@ TEST(NullBackend, RunsWhatItCompiled) {
 }
 
 TEST(NullBackend, RefusesWhatHasNoFixedShape) {
-  EXPECT_EQ(NullTarget().supports(relu("batch,3"), NodeId{0}).because,
+  EXPECT_EQ(NullTarget().supports(relu("batch,3"), NodeId{0}, {}).because,
             "output 'y' is f32[batch,3], which has no fixed shape");
 }
 

@@ -243,7 +243,7 @@ TEST(OnnxRuntimeRegion, SubgraphsReadOuterValuesByName) {
     const ValueId y = g.node("If", {condition}, tensor_type(DType::f32, Shape{2}), branches);
     g.graph.nodes[0].captures = {k};
     const Graph graph = g.finish({y});
-    const Support support = make_onnxruntime_target()->supports(graph, NodeId{0});
+    const Support support = make_onnxruntime_target()->supports(graph, NodeId{0}, {});
     EXPECT_TRUE(support.yes) << support.because;
     auto region = load_region(graph);
     ASSERT_TRUE(region) << error_of(region);
@@ -317,7 +317,7 @@ TEST(OnnxRuntimeRegion, RegionsOfAsManyThreadsShareOnePool) {
 TEST(OnnxRuntimeRegion, ThreadsStayOnTheirCores) {
   const CoreSet all = CoreSet::of_this_thread();
   const CoreSet first = CoreSet::parse(all.text().substr(0, all.text().find_first_of("-+"))).value();
-  const auto compiled = make_onnxruntime_target()->compile(add_one(DType::f32, floats({1}, {1})), {});
+  const auto compiled = make_onnxruntime_target()->compile(add_one(DType::f32, floats({1}, {1})), {}, {});
   ASSERT_TRUE(compiled) << error_of(compiled);
   std::vector<ConstTensorView> constants;
   for (const Tensor& constant : compiled->constants) constants.push_back(constant.view());
@@ -342,7 +342,7 @@ TEST(OnnxRuntimeRegion, ThreadsStayOnTheirCores) {
 }
 
 TEST(OnnxRuntimeRegion, DamagedBlobsAreErrors) {
-  const auto compiled = make_onnxruntime_target()->compile(add_one(DType::f32, floats({1}, {1})), {});
+  const auto compiled = make_onnxruntime_target()->compile(add_one(DType::f32, floats({1}, {1})), {}, {});
   ASSERT_TRUE(compiled);
   for (size_t bytes = 0; bytes + 16 < compiled->blob.size(); bytes += 7) {
     LoadContext context{std::as_bytes(std::span(compiled->blob)).first(bytes)};
@@ -357,17 +357,18 @@ TEST(OnnxRuntimeTarget, RefusesWhatTheLibraryLacks) {
   const ValueId z = g.node("Relu", {y}, {});
   const Graph graph = g.finish({z});
   const auto target = make_onnxruntime_target();
-  const Support foreign = target->supports(graph, NodeId{0});
+  const Support foreign = target->supports(graph, NodeId{0}, {});
   EXPECT_FALSE(foreign.yes);
   EXPECT_NE(foreign.because.find("Frobnicate"), std::string::npos) << foreign.because;
-  const auto compiled = target->compile(graph, {});
+  const auto compiled = target->compile(graph, {}, {});
   EXPECT_NE(error_of(compiled).find("Frobnicate"), std::string::npos) << error_of(compiled);
 }
 
 TEST(OnnxRuntimeTarget, RefusesDTypesWithoutAKernel) {
   GraphMaker g;
   const ValueId x = g.input("x", tensor_type(DType::c64, Shape{2}));
-  const Support support = make_onnxruntime_target()->supports(g.finish({g.node("Sin", {x}, {})}), NodeId{0});
+  const Support support =
+      make_onnxruntime_target()->supports(g.finish({g.node("Sin", {x}, {})}), NodeId{0}, {});
   EXPECT_FALSE(support.yes);
   EXPECT_NE(support.because, "");
 }
@@ -377,7 +378,7 @@ TEST(OnnxRuntimeTarget, AsksWithTheProducersOfUnknownTypes) {
   const ValueId x = g.input("x", tensor_type(DType::f32, Shape{2}));
   const ValueId y = g.node("Relu", {x}, {});  // its type was not inferred
   const ValueId z = g.node("Neg", {y}, {});
-  const Support support = make_onnxruntime_target()->supports(g.finish({z}), NodeId{1});
+  const Support support = make_onnxruntime_target()->supports(g.finish({z}), NodeId{1}, {});
   EXPECT_TRUE(support.yes) << support.because;
 }
 

@@ -51,7 +51,7 @@ struct Loaded {
 
 std::unique_ptr<Loaded> load(const Graph& graph) {
   auto loaded = std::make_unique<Loaded>();
-  auto compiled = make_reference_target()->compile(graph, {});
+  auto compiled = make_reference_target()->compile(graph, {}, {});
   EXPECT_TRUE(compiled) << compiled.error().message;
   loaded->compiled = std::move(*compiled);
   for (const Tensor& constant : loaded->compiled.constants) loaded->constants.push_back(constant.view());
@@ -148,7 +148,7 @@ TEST(ReferenceRegion, PlansSurviveTheirBlob) {
 }
 
 TEST(ReferenceRegion, DamagedBlobsAreErrorsOrPlans) {
-  const auto compiled = make_reference_target()->compile(add_relu(Dim(3)), {});
+  const auto compiled = make_reference_target()->compile(add_relu(Dim(3)), {}, {});
   ASSERT_TRUE(compiled);
   for (size_t i = 0; i < compiled->blob.size(); ++i) {
     // The last bytes may be padding.
@@ -195,11 +195,11 @@ TEST(ReferenceRegion, PlansOutsideTheirBoundsAreErrors) {
 TEST(ReferenceTarget, SaysWhyNot) {
   Graph graph = add_relu(Dim(3));
   const auto target = make_reference_target();
-  EXPECT_TRUE(target->supports(graph, NodeId{0}).yes);
+  EXPECT_TRUE(target->supports(graph, NodeId{0}, {}).yes);
   graph.nodes[0].op = "Frobnicate";
-  EXPECT_EQ(target->supports(graph, NodeId{0}).because, "no reference kernel for Frobnicate");
+  EXPECT_EQ(target->supports(graph, NodeId{0}, {}).because, "no reference kernel for Frobnicate");
   graph.values[3].type.opaque = true;
-  EXPECT_EQ(target->supports(graph, NodeId{1}).because, "value 'z' is not a tensor");
+  EXPECT_EQ(target->supports(graph, NodeId{1}, {}).because, "value 'z' is not a tensor");
 }
 
 TEST(EvaluateNode, GivesTheOutputs) {

@@ -412,10 +412,10 @@ TEST(TensorFlowTarget, RefusesWhatTensorFlowLacks) {
   const Graph graph = g.finish({g.node("Frobnicate", {x}, tensor_type(DType::f32, Shape{2}))});
   const auto target = make_tensorflow_target({});
   ASSERT_TRUE(target) << error_of(target);
-  EXPECT_EQ((*target)->supports(graph, NodeId{0}).because,
+  EXPECT_EQ((*target)->supports(graph, NodeId{0}, {}).because,
             "TensorFlow has no operator Frobnicate; if it is a custom operator, give its library with "
             "--op-library");
-  EXPECT_NE(error_of((*target)->compile(graph, {})).find("Frobnicate"), std::string::npos);
+  EXPECT_NE(error_of((*target)->compile(graph, {}, {})).find("Frobnicate"), std::string::npos);
   EXPECT_NE(error_of(make_tensorflow_target({"/nowhere/ops.so"})).find("/nowhere/ops.so"), std::string::npos);
 }
 
@@ -461,7 +461,7 @@ void try_blob(const std::string& blob, const std::vector<ConstTensorView>& const
 }
 
 TEST(TensorFlowRegion, TruncatedBlobsAreErrors) {
-  const CompiledRegion compiled = *(*make_tensorflow_target({}))->compile(add_one(), {});
+  const CompiledRegion compiled = *(*make_tensorflow_target({}))->compile(add_one(), {}, {});
   for (size_t bytes = 0; bytes + 16 < compiled.blob.size(); bytes += 5) {
     const LoadContext context{std::as_bytes(std::span(compiled.blob)).first(bytes)};
     EXPECT_FALSE(tensorflow_run_backend().load(context)) << bytes;
@@ -474,7 +474,7 @@ TEST(TensorFlowRegion, DamagedBlobsDoNotCrash) {
   const Tensor x = floats({2, 2}, {1, 2, 3, 4}), words = strings({"a", "b"});
   for (const bool table : {false, true}) {
     const CompiledRegion compiled =
-        *(*target)->compile(table ? look_up({"a", "b"}, {10, 20}) : add_one(), {});
+        *(*target)->compile(table ? look_up({"a", "b"}, {10, 20}) : add_one(), {}, {});
     for (int i = 0; i < 600; ++i) {
       std::string blob = compiled.blob;
       const int changes = 1 + static_cast<int>(random() % 3);
