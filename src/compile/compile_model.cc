@@ -18,6 +18,7 @@
 #include "plan/elide_copies.h"
 #include "plan/group_opaque_values.h"
 #include "plan/insert_copies.h"
+#include "plan/split_branches.h"
 
 namespace intarsia {
 namespace {
@@ -163,6 +164,13 @@ Result<Plan> make_plan(PassRunner& passes, const PlanningProblem& problem, Place
         return verify_partition(graph, plan.placement, plan.partition);
       },
       [&] { return describe_partition(problem, plan.partition); }));
+  TRY(passes.run(
+      "split_branches", graph,
+      [&]() -> Status {
+        split_branches(problem, plan.placement, plan.partition);
+        return verify_partition(graph, plan.placement, plan.partition);
+      },
+      [&] { return describe_partition(problem, plan.partition); }));
   // From here regions are fixed: each reads only from earlier ones.
 
   TRY(passes.run(
@@ -263,9 +271,9 @@ Status write_functions(CompileResult& result, const CompileRequest& request) {
 }  // namespace
 
 std::vector<std::string> pass_names() {
-  return {"import",      "bind_shapes",         "infer_types",     "remove_dead_nodes",
-          "place_nodes", "group_opaque_values", "partition_graph", "insert_copies",
-          "elide_copies"};
+  return {"import",        "bind_shapes",         "infer_types",     "remove_dead_nodes",
+          "place_nodes",   "group_opaque_values", "partition_graph", "split_branches",
+          "insert_copies", "elide_copies"};
 }
 
 Result<CompileResult> compile_model(const CompileRequest& request, const BackendRegistry& tools) {

@@ -212,9 +212,13 @@ Partition partition_graph(const Graph& graph, const Placement& placement) {
   join_regions(waves, reverse_edges(contract(dependencies, waves)));
   sort_regions(waves, dependencies);
   expand_atoms(waves, atoms);
-  std::vector<uint32_t> region_of = number_nodes(waves, graph.nodes.size());
-  std::vector<Boundary> boundaries = find_boundaries(graph, waves);
-  return {std::move(waves), std::move(region_of), std::move(boundaries)};
+  return number_regions(graph, std::move(waves));
+}
+
+Partition number_regions(const Graph& graph, std::vector<Region> regions) {
+  std::vector<uint32_t> region_of = number_nodes(regions, graph.nodes.size());
+  std::vector<Boundary> boundaries = find_boundaries(graph, regions);
+  return {std::move(regions), std::move(region_of), std::move(boundaries)};
 }
 
 Status verify_partition(const Graph& graph, const Placement& placement, const Partition& partition) {

@@ -31,6 +31,9 @@ struct Partition {
 ///   A -> B -> C -> D -> E, A -> E, with B and D elsewhere:  {A} {B} {C} {D} {E}
 Partition partition_graph(const Graph& graph, const Placement& placement);
 
+/// The partition of these regions, which hold each node once.
+Partition number_regions(const Graph& graph, std::vector<Region> regions);
+
 /// Independent check: every node is in one region of its target, with its whole group, the contracted
 /// graph has no cycle, and boundaries have what crosses between regions.
 Status verify_partition(const Graph& graph, const Placement& placement, const Partition& partition);

@@ -51,6 +51,9 @@ Status open_executors(BoundProgram& bound, const std::vector<std::string>& names
     if (space != executor->space())
       return fail("slot '{}' shares memory with another slot, but '{}' has not the memory '{}'", slot.name,
                   names[i], space->name());
+    if (space->alignment() > tail_alignment)
+      return fail("slot '{}': '{}' wants values at multiples of {} bytes, the program has them at {}",
+                  slot.name, names[i], space->alignment(), tail_alignment);
   }
   for (size_t i = 0; i < bound.spaces.size(); ++i) {
     if (bound.spaces[i] == nullptr)
