@@ -25,7 +25,7 @@ struct DeclaredTimes {
   Result<int64_t> of_region(std::span<const std::string> source_nodes) const;
 };
 
-/// Errors: no such file, no JSON, an unknown key, a time that is no number of at least 0.
+/// Errors: the file is not there or not JSON, an unknown key, a time that is not a number of at least 0.
 Result<DeclaredTimes> read_declared_times(const std::string& path);
 
 }  // namespace intarsia

@@ -19,7 +19,6 @@ class Task {
   Task(const Task&) = delete;
   Task& operator=(const Task&) = delete;
 
-  bool is_done() const { return !is_pending_.load(std::memory_order_acquire); }
   /// Sleeps until it is done; returns at once when it was never enqueued.
   void wait() const;
 

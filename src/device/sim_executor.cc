@@ -27,7 +27,7 @@ void sleep_until(int64_t time_ns) {
   prctl(PR_SET_TIMERSLACK, 0UL, 0, 0, 0);
 }
 
-/// Its handles are no addresses, as those of a real device: whoever uses one as such finds no values there.
+/// Its handles are not addresses, like those of a real device: used as an address, one leads to no values.
 struct SimMemory {
   std::shared_ptr<void> bytes;
 };
@@ -115,9 +115,10 @@ class TimedExecutable : public Executable {
 
   Status run(const RunContext& context) const override {
     const int64_t begin = clock_nanoseconds();
-    if (!give_again(context)) {
+    const std::optional<uint64_t> digest = digest_of(context);
+    if (!give_again(context, digest)) {
       TRY(region_->run(context));
-      keep(context);
+      keep(context, digest);
     }
     sleep_until(begin + nanoseconds_);
     return {};
@@ -143,8 +144,7 @@ class TimedExecutable : public Executable {
     return digest.value();
   }
 
-  bool give_again(const RunContext& context) const {
-    const std::optional<uint64_t> digest = digest_of(context);
+  bool give_again(const RunContext& context, std::optional<uint64_t> digest) const {
     const std::lock_guard lock(mutex_);
     if (!digest || digest != digest_ || kept_.size() != context.outputs.size()) return false;
     for (size_t i = 0; i < kept_.size(); ++i)
@@ -152,8 +152,7 @@ class TimedExecutable : public Executable {
     return true;
   }
 
-  void keep(const RunContext& context) const {
-    const std::optional<uint64_t> digest = digest_of(context);
+  void keep(const RunContext& context, std::optional<uint64_t> digest) const {
     const std::lock_guard lock(mutex_);
     digest_ = digest;
     kept_.clear();

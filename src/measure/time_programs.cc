@@ -1,9 +1,9 @@
 #include "measure/time_programs.h"
 
 #include <algorithm>
-#include <chrono>
 #include <string>
 
+#include "base/clock.h"
 #include "base/fill_tensor.h"
 #include "runtime/session.h"
 
@@ -15,11 +15,6 @@ constexpr int64_t max_runs_per_turn = 500;
 constexpr int64_t all_turns_nanoseconds =
     3'000'000'000;  // of all programs together, as far as fewest_rounds allows
 constexpr int64_t fewest_rounds = 4, max_rounds = 15;
-
-int64_t now() {
-  const auto time = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(time).count();
-}
 
 void fill_words(const TensorView& tensor) {
   static const char* const words[] = {"the", "quick", "fox", "jumps", "over"};
@@ -52,9 +47,9 @@ class Contestant {
   Result<int64_t> run() {
     for (size_t i = 0; i < outputs_.size(); ++i)
       outputs_[i] = {function().values[function().outputs[i]]->name, made(i), nullptr};
-    const int64_t begin = now();
+    const int64_t begin = clock_nanoseconds();
     TRY(session_.run({}, inputs_, outputs_));
-    return now() - begin;
+    return clock_nanoseconds() - begin;
   }
 
   /// The first run finds the caches as the others left them; if there is only one run, the traced run goes

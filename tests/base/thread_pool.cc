@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include <array>
-#include <filesystem>
 #include <thread>
 
+#include "tests/support/count_threads.h"
 #include "tests/support/test_team.h"
 
 namespace intarsia::test {
@@ -34,10 +34,6 @@ void run_loops(ThreadTeam& team, int loops) {
     for (int task = 0; task < 64; ++task)
       ASSERT_EQ(counts.of_task[static_cast<size_t>(task)], task < tasks ? 1 : 0);
   }
-}
-
-int threads_of_this_process() {
-  return static_cast<int>(std::distance(std::filesystem::directory_iterator("/proc/self/task"), {}));
 }
 
 TEST(ThreadPool, RunsEveryTaskOnce) {

@@ -10,6 +10,7 @@
 #include "backends/onnxruntime/write_onnx_model.h"
 #include "base/protobuf.h"
 #include "tests/backends/onnxruntime/graphs.h"
+#include "tests/support/count_threads.h"
 
 namespace intarsia {
 namespace {
@@ -290,10 +291,6 @@ TEST(OnnxRuntimeRegion, ErrorsName) {
   outputs = {};
   EXPECT_EQ(error_of(run_region(**region, {as_input(x)}, outputs)),
             "the ONNX Runtime region has 1 inputs and 1 outputs, got 1 and 0");
-}
-
-int threads_of_this_process() {
-  return static_cast<int>(std::distance(std::filesystem::directory_iterator("/proc/self/task"), {}));
 }
 
 TEST(OnnxRuntimeRegion, RegionsOfAsManyThreadsShareOnePool) {

@@ -1,0 +1,13 @@
+// How many threads this process has now.
+#pragma once
+
+#include <filesystem>
+#include <iterator>
+
+namespace intarsia::test {
+
+inline int threads_of_this_process() {
+  return static_cast<int>(std::distance(std::filesystem::directory_iterator("/proc/self/task"), {}));
+}
+
+}  // namespace intarsia::test
