@@ -62,6 +62,12 @@ std::string print_function(const Json& report) {
   }
   if (!report["plan"].is_null() && !report["kernels"].is_null())
     text += fmt::format("  plan      {}\n", print_plan(report));
+  for (const Json& other : report["alternatives"]) {
+    const Json& time = other["measured_ms"];
+    text += fmt::format("  otherwise {}{}, where a library or device of the plan is missing\n",
+                        other["targets"].get<std::string>(),
+                        time.is_null() ? "" : fmt::format(": {:.3g} ms", time.get<double>()));
+  }
   return text;
 }
 

@@ -33,6 +33,23 @@ Json describe_tensor(const intarsia_tensor& tensor) {
           {"shape", std::vector<int64_t>(tensor.shape, tensor.shape + tensor.rank)}};
 }
 
+Json describe_alternative(const intarsia::Alternative& alternative) {
+  const Json milliseconds =
+      alternative.measured_ns == 0 ? Json(nullptr) : Json(static_cast<double>(alternative.measured_ns) / 1e6);
+  return {{"number", alternative.number},
+          {"targets", alternative.targets},
+          {"measured_ms", milliseconds},
+          {"reason", alternative.number == 0 ? Json(nullptr) : Json(alternative.reason)}};
+}
+
+std::string print_alternative(const Json& alternative) {
+  if (alternative["number"] == 0) return {};
+  const Json& time = alternative["measured_ms"];
+  return fmt::format("note   runs on {}{}: {}\n", alternative["targets"].get<std::string>(),
+                     time.is_null() ? "" : fmt::format(" ({:.3g} ms when compiled)", time.get<double>()),
+                     alternative["reason"].get<std::string>());
+}
+
 std::string print_bytes(double bytes) {
   const char* units[] = {"bytes", "KB", "MB", "GB", "TB"};
   size_t unit = 0;

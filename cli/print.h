@@ -16,6 +16,10 @@ std::string print_type(const std::string& dtype, const std::vector<int64_t>& sha
 std::string print_type(const Json& port);
 /// {"dtype","shape"} of a tensor; nulls for anything else.
 Json describe_tensor(const intarsia_tensor& tensor);
+/// {"number","targets","measured_ms","reason"}
+Json describe_alternative(const intarsia::Alternative& alternative);
+/// The same as a line; empty for the chosen way to run.
+std::string print_alternative(const Json& alternative);
 /// "4.7 MB"
 std::string print_bytes(double bytes);
 /// "3 regions", "1 region"

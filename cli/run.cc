@@ -115,6 +115,12 @@ class Run {
   }
 
   const intarsia::Function& function() const { return function_; }
+  intarsia::Alternative alternative() const {
+    const std::vector<intarsia::Function> all = program_.functions();
+    size_t number = 0;
+    while (all.at(number).name != function_.name) ++number;
+    return session_.alternative(number);
+  }
   intarsia::Session& session() { return session_; }
   const std::vector<intarsia_tensor>& outputs() const { return outputs_; }
   const Json& input_notes() const { return inputs_.notes(); }
@@ -196,6 +202,7 @@ void print_run(const RunOptions& options, const Json& report, const std::vector<
                         preview(outputs[i]));
     if (!output["file"].is_null()) text += fmt::format("       in {}\n", output["file"].get<std::string>());
   }
+  text += print_alternative(report["alternative"]);
   for (const Json& value : report["dumped"])
     text += fmt::format("dumped {}\n", value["file"].get<std::string>());
   if (!options.trace.empty()) text += fmt::format("trace  {}\n", options.trace);
@@ -231,6 +238,7 @@ void run(const RunOptions& options) {
   for (const intarsia_tensor& output : run.outputs())
     report["outputs"].push_back(dump.writer.write(output.name, output));
   report["dumped"] = dump.written;
+  report["alternative"] = describe_alternative(run.alternative());
   report["milliseconds"] = median(milliseconds);
   report["trace"] = trace ? Json(options.trace) : Json(nullptr);
   if (options.json) {

@@ -10,7 +10,7 @@ namespace {
 
 class ReferenceTarget : public Target {
  public:
-  ReferenceTarget() : Target({.name = "reference"}) {}
+  ReferenceTarget() : Target({.name = "reference", .is_unoptimized = true}) {}
 
   Support supports(const Graph& graph, NodeId id, const TargetDevice&) const override {
     const Node& node = graph.node(id);

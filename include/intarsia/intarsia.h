@@ -228,6 +228,21 @@ INTARSIA_EXPORT intarsia_error* intarsia_program_bind(const intarsia_program* pr
                                                       intarsia_session** session);
 INTARSIA_EXPORT void intarsia_session_release(intarsia_session* session);
 
+/* A function may have several ways to run: the one that was chosen when the model was compiled, and others
+ * that do without a library or a device. A session runs the first that it could load. */
+typedef struct intarsia_alternative {
+  size_t struct_size;
+  size_t number;        /* 0: the chosen one; else one that needs less */
+  const char* targets;  /* backends and slots: "halide@cpu + reference@cpu" */
+  uint64_t measured_ns; /* of a run, measured on the compiling machine; 0: not measured */
+  const char* reason;   /* why those before it cannot run here; "" for number 0 */
+} intarsia_alternative;
+
+/* What the session runs as a function, which counts from 0 as in intarsia_program_function. Fills in a struct
+ * whose struct_size the caller has set; its strings live as long as the session. */
+INTARSIA_EXPORT intarsia_error* intarsia_session_alternative(const intarsia_session* session, size_t function,
+                                                             intarsia_alternative* info);
+
 /* Runs a function (NULL: the only one). Every input must be given, in any order; outputs not requested are
  * dropped. Outputs must not overlap inputs. After an error the outputs' data is undefined, and none has an
  * owner. */

@@ -174,6 +174,14 @@ struct Function {
   std::vector<Argument> outputs;
 };
 
+/// A way to run a function (intarsia_alternative).
+struct Alternative {
+  size_t number = 0;         // 0: the one that was chosen when the model was compiled
+  std::string targets;       // "halide@cpu + reference@cpu"
+  uint64_t measured_ns = 0;  // on the compiling machine; 0: not measured
+  std::string reason;        // why those before it cannot run here; empty for number 0
+};
+
 /// Buffers and threads for runs, one at a time: a call while another thread is in one throws. Move-only;
 /// outlives its Program if need be.
 class Session {
@@ -219,6 +227,15 @@ class Session {
     };
     detail::check(intarsia_session_set_trace(session_.get(), kept ? forward : nullptr, kept.get()));
     trace_ = std::move(kept);
+  }
+
+  /// What it runs as a function, which counts from 0: the chosen way, or one that does without what is
+  /// missing here.
+  Alternative alternative(size_t function = 0) const {
+    intarsia_alternative info{};
+    info.struct_size = sizeof(info);
+    detail::check(intarsia_session_alternative(session_.get(), function, &info));
+    return {info.number, info.targets, info.measured_ns, info.reason};
   }
 
   /// For what the C API has and this class does not.

@@ -58,19 +58,24 @@ struct intarsia_session {
 namespace intarsia::api {
 namespace {
 
-std::vector<BoundaryValue> find_boundary_values(const LoadedProgram& program, const fbs::FunctionT& function,
-                                                bool inputs) {
+Result<std::vector<BoundaryValue>> find_boundary_values(const LoadedProgram& program,
+                                                        const fbs::FunctionT& function, bool inputs) {
   std::vector<BoundaryValue> boundary;
   for (uint32_t id : inputs ? function.inputs : function.outputs) {
     BoundaryValue entry{function.values[id].get(), nullptr};
     for (const auto& step : function.steps) {
       const std::vector<uint32_t>& ids = inputs ? step->inputs : step->outputs;
       if (step->kind != fbs::StepKind::run || std::ranges::find(ids, id) == ids.end()) continue;
-      entry.backend = &program.backend(step->region);
+      entry.backend = TRY(program.backend(step->region));
     }
     boundary.push_back(entry);
   }
   return boundary;
+}
+
+Result<FunctionBoundary> find_boundary(const LoadedProgram& program, const fbs::FunctionT& function) {
+  return FunctionBoundary{function.name, TRY(find_boundary_values(program, function, true)),
+                          TRY(find_boundary_values(program, function, false))};
 }
 
 /// One call at a time: a call during another one gets an error and touches nothing.
@@ -196,15 +201,28 @@ intarsia_error* intarsia_program_bind(const intarsia_program* program, const int
       if (given.threads > cores) return fail("--threads {}: this machine has {} cores", given.threads, cores);
       bind.threads = given.threads;
     }
-    const LoadedProgram& loaded = *program->loaded;
-    Session bound = TRY(Session::create(TRY(bind_program(program->loaded, bind))));
-    auto made = std::make_unique<intarsia_session>(std::move(bound));
-    for (const auto& function : loaded.description().functions) {
-      made->functions.push_back({function->name, find_boundary_values(loaded, *function, true),
-                                 find_boundary_values(loaded, *function, false)});
-    }
+    auto made =
+        std::make_unique<intarsia_session>(TRY(Session::create(TRY(bind_program(program->loaded, bind)))));
+    for (const BoundFunction& bound : made->session.program().functions)
+      made->functions.push_back(TRY(find_boundary(*program->loaded, *bound.function)));
     *session = made.release();
     return {};
+  });
+}
+
+intarsia_error* intarsia_session_alternative(const intarsia_session* session, size_t function,
+                                             intarsia_alternative* info) {
+  return guarded([&]() -> Status {
+    if (session == nullptr) return fail("the session is a null pointer");
+    const auto& functions = session->session.program().functions;
+    if (function >= functions.size())
+      return fail("no function {}; the program has {}", function, functions.size());
+    const BoundFunction& bound = functions[function];
+    return fill_struct(info, {.struct_size = sizeof(*info),
+                              .number = bound.alternative,
+                              .targets = bound.targets.c_str(),
+                              .measured_ns = bound.function->measured_ns,
+                              .reason = bound.reason.c_str()});
   });
 }
 

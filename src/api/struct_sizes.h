@@ -29,6 +29,8 @@ inline constexpr size_t first_size<intarsia_bind_options> = 32;
 template <>
 inline constexpr size_t first_size<intarsia_trace_event> = 48;
 template <>
+inline constexpr size_t first_size<intarsia_alternative> = 40;
+template <>
 inline constexpr size_t first_size<intarsia_device> = 24;
 template <>
 inline constexpr size_t first_size<intarsia_compile_request> = 256;

@@ -13,6 +13,8 @@ struct FunctionParts {
   const PlanningProblem& problem;
   const Plan& plan;
   const CompiledRegions& regions;
+  std::optional<int64_t> measured;               // nanoseconds of a run
+  std::vector<FunctionParts> alternatives = {};  // of the same problem, in order of preference
 };
 
 struct BuiltFunction {

@@ -221,6 +221,21 @@ ChosenPlan choose_measured_plan(const PlanningProblem& problem, Plan placed, Reg
   return choose_plan(problem, std::move(placed), plan_tools);
 }
 
+/// One that does not compile is left out.
+Status compile_alternatives(RegionCompiler& compiler, const BackendRegistry& tools,
+                            CompiledFunction& function) {
+  std::vector<AlternativePlan> compiled;
+  for (AlternativePlan& alternative : function.chosen.alternatives) {
+    Result<CompiledRegions> regions = compiler.compile(alternative.plan);
+    TRY(check_not_cancelled(tools));
+    if (!regions) continue;
+    compiled.push_back(std::move(alternative));
+    function.alternatives.push_back(std::move(*regions));
+  }
+  function.chosen.alternatives = std::move(compiled);
+  return {};
+}
+
 /// Parts of a compile's time, by and large.
 constexpr double passes_take = 1, regions_take = 15, emitting_takes = 0.5;
 
@@ -255,13 +270,25 @@ Result<CompiledFunction> compile_function(const std::string& name, const Compile
   function.chosen = choose_measured_plan(problem, std::move(function.chosen.plan), compiler, request, tools);
   // From here the plan is what ships.
   function.regions = TRY(compiler.compile(function.chosen.plan));
+  TRY(compile_alternatives(compiler, tools, function));
   return function;
+}
+
+FunctionParts parts_of(const CompiledFunction& function) {
+  const ChosenPlan& chosen = function.chosen;
+  const auto measured = chosen.report ? chosen.report->measured : std::nullopt;
+  FunctionParts parts{function.name, function.problem, chosen.plan, function.regions, measured};
+  for (size_t i = 0; i < function.alternatives.size(); ++i) {
+    const AlternativePlan& other = chosen.alternatives[i];
+    parts.alternatives.push_back(
+        {function.name, function.problem, other.plan, function.alternatives[i], other.measured});
+  }
+  return parts;
 }
 
 Status write_functions(CompileResult& result, const CompileRequest& request) {
   std::vector<FunctionParts> parts;
-  for (const CompiledFunction& function : result.functions)
-    parts.push_back({function.name, function.problem, function.chosen.plan, function.regions});
+  for (const CompiledFunction& function : result.functions) parts.push_back(parts_of(function));
   const ProgramSizes sizes = TRY(emit_program(parts, request));
   result.constants_bytes = sizes.constants_bytes;
   for (size_t i = 0; i < parts.size(); ++i) result.functions[i].arena_bytes = sizes.arena_bytes[i];

@@ -16,7 +16,8 @@ struct CompiledFunction {
   PlanningProblem problem;  // the graph as it was placed
   ChosenPlan chosen;
   CompiledRegions regions;
-  uint64_t arena_bytes = 0;  // in all spaces
+  std::vector<CompiledRegions> alternatives;  // of chosen.alternatives
+  uint64_t arena_bytes = 0;                   // in all spaces
 };
 
 struct CompileResult {

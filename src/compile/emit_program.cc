@@ -16,9 +16,6 @@
 namespace intarsia {
 namespace {
 
-/// Numbers in a program count over all its functions.
-uint32_t region_count(const fbs::ProgramT& program) { return static_cast<uint32_t>(program.regions.size()); }
-
 void describe_slots(const PlanningProblem& problem, fbs::ProgramT& program) {
   for (size_t i = 0; i < problem.spaces.size(); ++i) {
     auto space = std::make_unique<fbs::SpaceT>();
@@ -35,41 +32,6 @@ void describe_slots(const PlanningProblem& problem, fbs::ProgramT& program) {
     entry->space = slot.space;
     program.slots.push_back(std::move(entry));
   }
-}
-
-void describe_nodes(const FunctionParts& parts, bool strip_names, uint32_t first_region,
-                    fbs::ProgramT& program) {
-  const Graph& graph = parts.problem.graph;
-  for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
-    auto note = std::make_unique<fbs::NodeNoteT>();
-    note->name = strip_names ? "" : graph.nodes[i].name;
-    note->op = graph.nodes[i].op;
-    note->region = first_region + parts.plan.partition.region_of[i];
-    note->reason = parts.plan.placement.reason[i];
-    note->refusals = parts.plan.placement.refusals[i];
-    program.nodes.push_back(std::move(note));
-  }
-}
-
-/// Regions with their constants, which are appended to `constants`.
-void describe_regions(const FunctionParts& parts, fbs::ProgramT& program,
-                      std::vector<TensorView>& constants) {
-  std::set<std::string> requirements(program.requirements.begin(), program.requirements.end());
-  for (size_t r = 0; r < parts.regions.regions.size(); ++r) {
-    const CompiledRegion& region = parts.regions.regions[r];
-    const PlacementTarget& target = parts.problem.targets[parts.plan.partition.regions[r].target];
-    auto entry = std::make_unique<fbs::RegionT>();
-    entry->backend = target.backend->name();
-    entry->slot = target.slot;
-    entry->workspace_bytes = region.workspace_bytes;
-    for (const Tensor& constant : region.constants) {
-      entry->constants.push_back(static_cast<uint32_t>(constants.size()));
-      constants.push_back(constant.view());
-    }
-    if (target.backend->info().needs_framework) requirements.insert(target.backend->name());
-    program.regions.push_back(std::move(entry));
-  }
-  program.requirements.assign(requirements.begin(), requirements.end());
 }
 
 Status describe_source(const std::vector<FunctionParts>& functions, const CompileRequest& request,
@@ -99,40 +61,113 @@ uint64_t total_bytes(const std::vector<TensorView>& constants) {
   return bytes;
 }
 
+/// Everything of a program that grows with its functions. Numbers count over all of them.
+class ProgramEmitter {
+ public:
+  explicit ProgramEmitter(const CompileRequest& request) : request_(request) {}
+
+  /// Appends the parts of one plan, without its alternatives.
+  Result<std::unique_ptr<fbs::FunctionT>> add(const FunctionParts& parts) {
+    const auto first_region = static_cast<uint32_t>(program.regions.size());
+    describe_nodes(parts, first_region);
+    describe_regions(parts);
+    BuiltFunction built = TRY(build_function(parts, first_region, static_cast<uint32_t>(constants.size())));
+    for (ValueId id : built.constants) constants.push_back(parts.problem.graph.value(id).constant->view());
+    for (const CompiledRegion& region : parts.regions.regions) blobs.push_back(region.blob);
+    objects.insert(parts.regions.object_files.begin(), parts.regions.object_files.end());
+    built.function.measured_ns = static_cast<uint64_t>(parts.measured.value_or(0));
+    return std::make_unique<fbs::FunctionT>(std::move(built.function));
+  }
+
+  /// The regions of what is preferred come before those of all alternatives.
+  Status add_functions(const std::vector<FunctionParts>& functions) {
+    describe_slots(functions[0].problem, program);
+    for (const FunctionParts& parts : functions) program.functions.push_back(TRY(add(parts)));
+    for (size_t i = 0; i < functions.size(); ++i) {
+      std::set<std::string> required = frameworks_of(functions[i]);
+      for (const FunctionParts& alternative : functions[i].alternatives) {
+        program.functions[i]->alternatives.push_back(TRY(add(alternative)));
+        program.needs = {std::string(alternatives_feature)};
+        const std::set<std::string> others = frameworks_of(alternative);
+        std::erase_if(required, [&](const std::string& name) { return !others.contains(name); });
+      }
+      requirements_.insert(required.begin(), required.end());
+    }
+    program.requirements.assign(requirements_.begin(), requirements_.end());
+    return {};
+  }
+
+  fbs::ProgramT program;
+  std::vector<TensorView> constants;
+  std::vector<std::string> blobs;  // by region
+  std::set<std::string> objects;   // ELF files
+
+ private:
+  void describe_nodes(const FunctionParts& parts, uint32_t first_region) {
+    const Graph& graph = parts.problem.graph;
+    for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
+      auto note = std::make_unique<fbs::NodeNoteT>();
+      note->name = request_.strip_names ? "" : graph.nodes[i].name;
+      note->op = graph.nodes[i].op;
+      note->region = first_region + parts.plan.partition.region_of[i];
+      note->reason = parts.plan.placement.reason[i];
+      note->refusals = parts.plan.placement.refusals[i];
+      program.nodes.push_back(std::move(note));
+    }
+  }
+
+  /// Regions with their constants.
+  void describe_regions(const FunctionParts& parts) {
+    for (size_t r = 0; r < parts.regions.regions.size(); ++r) {
+      const CompiledRegion& region = parts.regions.regions[r];
+      const PlacementTarget& target = parts.problem.targets[parts.plan.partition.regions[r].target];
+      auto entry = std::make_unique<fbs::RegionT>();
+      entry->backend = target.backend->name();
+      entry->slot = target.slot;
+      entry->workspace_bytes = region.workspace_bytes;
+      for (const Tensor& constant : region.constants) {
+        entry->constants.push_back(static_cast<uint32_t>(constants.size()));
+        constants.push_back(constant.view());
+      }
+      program.regions.push_back(std::move(entry));
+    }
+  }
+
+  static std::set<std::string> frameworks_of(const FunctionParts& parts) {
+    std::set<std::string> names;
+    for (const Region& region : parts.plan.partition.regions) {
+      const TargetInfo& info = parts.problem.targets[region.target].backend->info();
+      if (info.needs_framework) names.insert(info.name);
+    }
+    return names;
+  }
+
+  const CompileRequest& request_;
+  std::set<std::string> requirements_;
+};
+
 }  // namespace
 
 Result<ProgramSizes> emit_program(const std::vector<FunctionParts>& functions,
                                   const CompileRequest& request) {
+  ProgramEmitter emitter(request);
+  TRY(emitter.add_functions(functions));
+  fbs::ProgramT& program = emitter.program;
   ProgramSizes sizes;
-  fbs::ProgramT program;
-  std::vector<TensorView> constants;
-  std::vector<std::string> blobs;
-  std::set<std::string> objects;
-  describe_slots(functions[0].problem, program);
-  for (const FunctionParts& parts : functions) {
-    const uint32_t first_region = region_count(program);
-    describe_nodes(parts, request.strip_names, first_region, program);
-    describe_regions(parts, program, constants);
-    BuiltFunction built = TRY(build_function(parts, first_region, static_cast<uint32_t>(constants.size())));
-    for (ValueId id : built.constants) constants.push_back(parts.problem.graph.value(id).constant->view());
-    sizes.arena_bytes.push_back(
-        std::reduce(built.function.arena_bytes.begin(), built.function.arena_bytes.end()));
-    program.functions.push_back(std::make_unique<fbs::FunctionT>(std::move(built.function)));
-    for (const CompiledRegion& region : parts.regions.regions) blobs.push_back(region.blob);
-    objects.insert(parts.regions.object_files.begin(), parts.regions.object_files.end());
-  }
+  for (const auto& function : program.functions)
+    sizes.arena_bytes.push_back(std::reduce(function->arena_bytes.begin(), function->arena_bytes.end()));
   TRY(describe_source(functions, request, program));
   program.threads = static_cast<uint32_t>(request.threads);
-  if (!objects.empty()) {
+  if (!emitter.objects.empty()) {
     program.arch = machine_arch();
     program.cpu = TRY(resolve_cpu_level(request.cpu));
     program.cpu_features = features_of_cpu_level(program.cpu);
   }
-  sizes.constants_bytes = total_bytes(constants);
+  sizes.constants_bytes = total_bytes(emitter.constants);
   if (request.dry_run) return sizes;
-  const std::string elf =
-      TRY(link_objects(std::vector<std::string>(objects.begin(), objects.end()), machine_arch()));
-  TRY(write_program(request.program_path, elf, std::move(program), constants, blobs));
+  const std::string elf = TRY(
+      link_objects(std::vector<std::string>(emitter.objects.begin(), emitter.objects.end()), machine_arch()));
+  TRY(write_program(request.program_path, elf, std::move(program), emitter.constants, emitter.blobs));
   return sizes;
 }
 

@@ -1,5 +1,8 @@
 // The explanation of a model that was placed.
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <set>
 
 #include "compile/explanation.h"
 
@@ -39,6 +42,13 @@ ExplainedNode explain_node(const CompiledFunction& function, size_t number) {
     }
   }
   return explained;
+}
+
+/// "halide@cpu + reference@cpu"
+std::string targets_of(const PlanningProblem& problem, const Plan& plan) {
+  std::set<std::string> targets;
+  for (const Region& region : plan.partition.regions) targets.insert(problem.targets[region.target].name);
+  return fmt::format("{}", fmt::join(targets, " + "));
 }
 
 /// The memory that a region works in; the host's for -1.
@@ -108,6 +118,8 @@ Explanation explain_function(const CompiledFunction& function) {
         {value.name, problem.spaces[step.from.space], problem.spaces[step.to.space], value_bytes(value)});
   }
   explanation.flows = explain_flows(function);
+  for (const AlternativePlan& alternative : function.chosen.alternatives)
+    explanation.alternatives.push_back({targets_of(problem, alternative.plan), alternative.measured});
   return explanation;
 }
 

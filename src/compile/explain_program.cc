@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "compile/explanation.h"
+#include "program/print_program.h"
 
 namespace intarsia {
 namespace {
@@ -19,6 +20,11 @@ ExplainedPort explain_port(const fbs::ValueT& value) {
       value.name, value.dtype == 0 ? "opaque" : std::string(dtype_name(static_cast<DType>(value.dtype))), {}};
   if (!value.rank_unknown) port.shape = value.dims;
   return port;
+}
+
+std::optional<int64_t> nanoseconds_of(const fbs::FunctionT& function) {
+  if (function.measured_ns == 0) return std::nullopt;
+  return static_cast<int64_t>(function.measured_ns);
 }
 
 /// Follows values through the steps of one function.
@@ -78,14 +84,31 @@ class FlowFinder {
 
 }  // namespace
 
+namespace {
+
+/// Regions of the functions themselves come before those of their alternatives.
+size_t count_preferred_regions(const fbs::ProgramT& program) {
+  uint32_t first_of_alternatives = static_cast<uint32_t>(program.regions.size());
+  for (const auto& function : program.functions) {
+    for (const auto& alternative : function->alternatives) {
+      for (const auto& step : alternative->steps) {
+        if (step->kind == fbs::StepKind::run)
+          first_of_alternatives = std::min(first_of_alternatives, step->region);
+      }
+    }
+  }
+  return first_of_alternatives;
+}
+
+}  // namespace
+
 Explanation explain_program(const fbs::ProgramT& program) {
   Explanation explanation;
   for (const auto& slot : program.slots) explanation.slots.push_back({slot->name, slot->kind, slot->device});
-  for (const auto& region : program.regions) {
-    explanation.regions.push_back({region->backend + "@" + program.slots[region->slot]->name, {}, {}});
-  }
+  for (size_t r = 0; r < count_preferred_regions(program); ++r)
+    explanation.regions.push_back({target_of(program, *program.regions[r]), {}, {}});
   for (const auto& note : program.nodes) {
-    if (note->region >= program.regions.size()) continue;  // a note of a node that no region runs
+    if (note->region >= explanation.regions.size()) continue;  // of an alternative, or no region runs it
     explanation.regions[note->region].nodes.push_back(explanation.nodes.size());
     explanation.nodes.push_back({note->name, note->op, note->reason, note->refusals, note->region, {}});
   }
@@ -93,6 +116,8 @@ Explanation explain_program(const fbs::ProgramT& program) {
     for (uint32_t id : function->inputs) explanation.inputs.push_back(explain_port(*function->values[id]));
     for (uint32_t id : function->outputs) explanation.outputs.push_back(explain_port(*function->values[id]));
     FlowFinder(program, *function, explanation).find();
+    for (const auto& alternative : function->alternatives)
+      explanation.alternatives.push_back({targets_of(program, *alternative), nanoseconds_of(*alternative)});
   }
   return explanation;
 }

@@ -84,6 +84,12 @@ std::string explain_text(const Explanation& explanation, const std::string& subj
     text += fmt::format("  {} {}: {} ({})\n", r, region.target, plural(region.nodes.size(), "node"),
                         sum_up_ops(explanation, r));
   }
+  if (!explanation.alternatives.empty()) text += "\nWhere a library or device of these is missing:\n";
+  for (const ExplainedAlternative& other : explanation.alternatives) {
+    const double milliseconds = static_cast<double>(other.measured.value_or(0)) / 1e6;
+    text += fmt::format("  {}{}\n", other.targets,
+                        other.measured ? fmt::format(", {:.3g} ms", milliseconds) : "");
+  }
   if (!explanation.copies.empty()) text += "\nCopies:\n";
   for (const ExplainedCopy& copy : explanation.copies) {
     text += fmt::format("  {}: {} -> {}, {}\n", copy.value, copy.from, copy.to, print_bytes(copy.bytes));

@@ -60,6 +60,12 @@ struct RefusedOp {
   std::vector<std::string> targets;   // where they run instead
 };
 
+/// What runs a function where a library or a device that it prefers is missing.
+struct ExplainedAlternative {
+  std::string targets;              // "halide@cpu + reference@cpu"
+  std::optional<int64_t> measured;  // nanoseconds of a run, where it was compiled
+};
+
 struct Explanation {
   std::vector<ExplainedPort> inputs, outputs;
   std::vector<ExplainedSlot> slots;
@@ -68,6 +74,7 @@ struct Explanation {
   std::vector<ExplainedRegion> regions;
   std::vector<ExplainedCopy> copies;
   std::vector<ExplainedFlow> flows;
+  std::vector<ExplainedAlternative> alternatives;
 };
 
 /// Of a function of a model, as far as its compile went: nodes and regions only if it got to regions.

@@ -67,6 +67,18 @@ Json copies_json(const Explanation& explanation) {
   return list;
 }
 
+Json milliseconds_or_null(std::optional<int64_t> nanoseconds) {
+  return nanoseconds ? Json(static_cast<double>(*nanoseconds) / 1e6) : Json(nullptr);
+}
+
+Json alternatives_json(const Explanation& explanation) {
+  Json list = Json::array();
+  for (const ExplainedAlternative& alternative : explanation.alternatives)
+    list.push_back(
+        {{"targets", alternative.targets}, {"measured_ms", milliseconds_or_null(alternative.measured)}});
+  return list;
+}
+
 Json nodes_json(const Explanation& explanation) {
   Json list = Json::array();
   for (const ExplainedNode& node : explanation.nodes) {
@@ -94,10 +106,6 @@ Json codegen_json(const CodegenReport& codegen) {
                           ? Json(nullptr)
                           : Json{{"kernel", codegen.slowest}, {"cpu_seconds", codegen.slowest_seconds}}},
           {"given_up", codegen.given_up}};
-}
-
-Json milliseconds_or_null(std::optional<int64_t> nanoseconds) {
-  return nanoseconds ? Json(static_cast<double>(*nanoseconds) / 1e6) : Json(nullptr);
 }
 
 Json plan_json(const PlanReport& plan) {
@@ -141,6 +149,7 @@ Json function_json(const CompiledFunction& function, bool stopped) {
   json["slots"] = slots_json(explanation);
   json["regions"] = regions_json(explanation);
   json["copies"] = copies_json(explanation);
+  json["alternatives"] = alternatives_json(explanation);
   json["kernels"] = stopped ? Json(nullptr) : Json(0);
   for (const CompiledRegion& region : function.regions.regions)
     json["kernels"] = json["kernels"].get<int>() + region.kernels;
@@ -182,6 +191,7 @@ std::string explain_json(const Explanation& explanation, const std::string& subj
   json["slots"] = slots_json(explanation);
   json["regions"] = regions_json(explanation);
   json["copies"] = copies_json(explanation);
+  json["alternatives"] = alternatives_json(explanation);
   json["unsupported_ops"] = refused_json(explanation);
   json["nodes"] = nodes_json(explanation);
   return to_text(json);

@@ -47,11 +47,11 @@ Result<std::string> find_model(const CheckRequest& request, const LoadedProgram&
   return description.model_path;
 }
 
-Result<const fbs::FunctionT*> only_function(const LoadedProgram& program) {
-  const auto& functions = program.description().functions;
-  if (functions.size() != 1)
-    return fail("has {} functions; check compares programs with one", functions.size());
-  return functions[0].get();
+/// As it runs here.
+Result<const fbs::FunctionT*> only_function(const BoundProgram& program) {
+  if (program.functions.size() != 1)
+    return fail("has {} functions; check compares programs with one", program.functions.size());
+  return program.functions[0].function;
 }
 
 Result<Tensor> fill_input(const fbs::ValueT& value, uint64_t seed) {
@@ -99,18 +99,19 @@ Result<std::vector<NamedValue>> vary_inputs(const std::vector<NamedValue>& input
 }
 
 /// The elements of a value that is not a tensor, from the backend whose region produces it.
-Status append_parts(const LoadedProgram& program, uint32_t id, const NamedTensor& output,
+Status append_parts(const BoundProgram& program, uint32_t id, const NamedTensor& output,
                     std::vector<NamedValue>& values) {
-  const fbs::FunctionT& function = *program.description().functions[0];
+  const fbs::FunctionT& function = *program.functions[0].function;
   const auto makes_it = [&](const auto& step) {
     return step->kind == fbs::StepKind::run && std::ranges::find(step->outputs, id) != step->outputs.end();
   };
   const auto step = std::ranges::find_if(function.steps, makes_it);
-  if (step == function.steps.end() || program.backend((*step)->region).unpack == nullptr) {
+  const RunBackend* backend =
+      step == function.steps.end() ? nullptr : TRY(program.program->backend((*step)->region));
+  if (backend == nullptr || backend->unpack == nullptr)
     return fail("output '{}' is not a tensor and cannot be compared", output.name);
-  }
   const std::string_view encoded = as_text(std::span(function.values[id]->encoded_type));
-  const OpaqueParts parts = TRY(program.backend((*step)->region).unpack(output.owner, encoded));
+  const OpaqueParts parts = TRY(backend->unpack(output.owner, encoded));
   for (size_t i = 0; i < parts.tensors.size(); ++i)
     values.push_back({fmt::format("{}[{}]", output.name, i), parts.tensors[i]});
   return {};
@@ -126,7 +127,7 @@ Result<std::vector<NamedValue>> run_program(Session& session, const fbs::Functio
   std::vector<NamedValue> outputs;
   for (size_t i = 0; i < to.size(); ++i) {
     if (function.values[function.outputs[i]]->dtype == 0) {
-      TRY(append_parts(*session.program().program, function.outputs[i], to[i], outputs));
+      TRY(append_parts(session.program(), function.outputs[i], to[i], outputs));
     } else {
       outputs.push_back({std::string(to[i].name), Tensor(to[i].tensor)});
     }
@@ -218,11 +219,12 @@ Result<CheckResult> check_model(const CheckRequest& request, const CheckTools& t
   result.against = tools.oracle.name;
   result.model_path = is_program ? TRY(find_model(request, *program)) : request.path;
   if (is_program) TRY(with_context(verify_constants(program->file()), "{}", request.path));
-  const fbs::FunctionT& function = *TRY(with_context(only_function(*program), "{}", request.path));
+  const auto bound = TRY(bind_program(program, request.bind));
+  const fbs::FunctionT& function = *TRY(with_context(only_function(*bound), "{}", request.path));
   result.function = function.name;
   const std::vector<NamedValue> inputs =
       TRY(with_context(gather_inputs(function, request, result.inputs), "{}", request.path));
-  Session session = TRY(Session::create(TRY(bind_program(program, request.bind))));
+  Session session = TRY(Session::create(bound));
   const std::vector<NamedValue> outputs =
       TRY(with_context(run_program(session, function, inputs), "{}", request.path));
   const std::vector<NamedValue> reference = TRY(with_context(

@@ -14,13 +14,13 @@ using Shipped = PlanReport::Shipped;
 /// its step.
 constexpr int64_t boundary_nanoseconds = 3000;
 /// Differences of whole runs below this are noise.
-constexpr double tie = 0.02;
+constexpr double tie = 0.005;
 
 /// A plan that may ship.
 struct Candidate {
   Plan plan;
   Shipped kind = Shipped::as_placed;
-  uint32_t framework = 0;  // that runs all, of single_backend and with moves_all
+  uint32_t single = 0;     // target that runs all, of single_backend and with moves_all
   int dissolved = 0;       // regions
   bool moves_all = false;  // that may move
   int64_t nanoseconds = never;
@@ -53,7 +53,7 @@ void add_candidate(Choice& choice, Candidate candidate, Placement placement) {
     choice.candidates.push_back(std::move(candidate));
   } else if (same != choice.candidates.begin()) {
     same->kind = candidate.kind;  // the reasons of the other say more
-    same->framework = candidate.framework;
+    same->single = candidate.single;
   }
 }
 
@@ -80,19 +80,18 @@ Status add_dissolved(Choice& choice) {
   return {};
 }
 
-/// Everything in the framework, or, where pins hold some elsewhere, everything else.
-void add_single(Choice& choice, uint32_t framework) {
+/// Everything on the target, or, where pins hold some elsewhere, everything else.
+void add_single(Choice& choice, uint32_t single) {
   const Plan& placed = choice.placed();
-  std::optional<Placement> placement = place_all_on(choice.problem, placed.placement, framework);
+  std::optional<Placement> placement = place_all_on(choice.problem, placed.placement, single);
   if (!placement) return;
   const bool alone =
-      std::ranges::all_of(placement->target, [&](uint32_t target) { return target == framework; });
-  Candidate candidate{.kind = alone ? Shipped::single_backend : Shipped::dissolved,
-                      .framework = framework,
-                      .moves_all = true};
+      std::ranges::all_of(placement->target, [&](uint32_t target) { return target == single; });
+  Candidate candidate{
+      .kind = alone ? Shipped::single_backend : Shipped::dissolved, .single = single, .moves_all = true};
   for (const Region& region : placed.partition.regions) {
     const uint32_t now = placement->target[index(region.nodes[0])];
-    candidate.dissolved += region.target != now && now == framework;
+    candidate.dissolved += region.target != now && now == single;
   }
   add_candidate(choice, std::move(candidate), std::move(*placement));
 }
@@ -118,10 +117,11 @@ PlanReport report_choice(const Choice& choice, const Candidate& chosen) {
   PlanReport report{
       .shipped = chosen.kind, .measured = chosen.nanoseconds, .as_placed = choice.candidates[0].nanoseconds};
   if (chosen.kind != Shipped::as_placed) report.dissolved = chosen.dissolved;
-  if (chosen.kind == Shipped::single_backend) report.single = choice.name_of(chosen.framework);
+  if (chosen.kind == Shipped::single_backend) report.single = choice.name_of(chosen.single);
   for (const Candidate& candidate : choice.candidates) {
-    if (candidate.nanoseconds != never && candidate.kind == Shipped::single_backend)
-      report.single_backend[choice.name_of(candidate.framework)] = candidate.nanoseconds;
+    const std::set<std::string> backends = backends_of(choice.problem, candidate.plan.partition);
+    if (candidate.nanoseconds != never && backends.size() == 1)
+      report.single_backend[*backends.begin()] = candidate.nanoseconds;
   }
   return report;
 }
@@ -132,39 +132,63 @@ void explain_all(const Choice& choice, const Candidate& chosen, Placement& place
   for (size_t i = 0; i < placement.target.size(); ++i) {
     if (placement.target[i] == choice.placed().placement.target[i]) continue;
     placement.reason[i] =
-        fmt::format("{} in {}: {}, as placed {}", what, choice.name_of(chosen.framework),
+        fmt::format("{} in {}: {}, as placed {}", what, choice.name_of(chosen.single),
                     milliseconds(chosen.nanoseconds), milliseconds(choice.candidates[0].nanoseconds));
   }
 }
 
-/// Errors: nothing could be measured.
-Result<ChosenPlan> choose(Choice& choice) {
+/// Absent: there is nothing to choose from. Errors: nothing could be measured.
+Result<std::optional<PlanReport>> compare(Choice& choice, Plan& shipped) {
   TRY(add_dissolved(choice));
-  for (uint32_t framework : frameworks_of(choice.problem, choice.placed().partition))
-    add_single(choice, framework);
-  if (choice.candidates.size() == 1)
-    return ChosenPlan{choice.placed(), PlanReport{.disabled_reason = "no node can move to a framework"}};
+  for (uint32_t target : rivals_of(choice.problem, choice.placed().partition)) add_single(choice, target);
+  if (choice.candidates.size() == 1) {
+    if (backends_of(choice.problem, choice.placed().partition).size() == 1) return std::nullopt;
+    return PlanReport{.disabled_reason = "no backend takes nodes of another"};
+  }
   TRY(time_candidates(choice));
   const Candidate& fastest = find_fastest(choice);
-  ChosenPlan chosen{fastest.plan, report_choice(choice, fastest)};
-  if (fastest.moves_all) explain_all(choice, fastest, chosen.plan.placement);
-  return chosen;
+  shipped = fastest.plan;
+  if (fastest.moves_all) explain_all(choice, fastest, shipped.placement);
+  return report_choice(choice, fastest);
+}
+
+std::optional<PlanReport> report_comparison(Choice& choice, Plan& shipped) {
+  const PlanTools& tools = choice.tools;
+  if (!tools.disabled_reason.empty()) {
+    if (backends_of(choice.problem, shipped.partition).size() <= 1) return std::nullopt;
+    return PlanReport{.disabled_reason = tools.disabled_reason};
+  }
+  Result<std::optional<PlanReport>> report = compare(choice, shipped);
+  if (!report) report = PlanReport{.disabled_reason = report.error().message};
+  if (!*report) return std::nullopt;
+  (*report)->regions_measured = tools.timer->regions_measured();
+  (*report)->regions_remembered = tools.timer->regions_remembered();
+  return *report;
+}
+
+/// The plan without frameworks, with its time if it was a candidate.
+std::vector<AlternativePlan> find_alternatives(const Choice& choice, const Plan& shipped) {
+  std::optional<Placement> placement = place_without_frameworks(choice.problem, shipped.placement);
+  if (!placement) return {};
+  Result<Plan> plan = choice.tools.replan(std::move(*placement));
+  if (!plan) return {};
+  AlternativePlan alternative{std::move(*plan), std::nullopt};
+  const std::string identity = identify_plan(choice.problem, alternative.plan.partition);
+  for (const Candidate& candidate : choice.candidates) {
+    if (candidate.nanoseconds != never && identify_plan(choice.problem, candidate.plan.partition) == identity)
+      alternative.measured = candidate.nanoseconds;
+  }
+  return {std::move(alternative)};
 }
 
 }  // namespace
 
 ChosenPlan choose_plan(const PlanningProblem& problem, Plan placed, const PlanTools& tools) {
-  if (!is_mixed(problem, placed.partition)) return {std::move(placed), std::nullopt};
-  if (!tools.disabled_reason.empty())
-    return {std::move(placed), PlanReport{.disabled_reason = tools.disabled_reason}};
   Choice choice{problem, tools, {}};
+  ChosenPlan chosen{.plan = placed, .report = std::nullopt};
   choice.candidates.push_back({.plan = std::move(placed)});
-  Result<ChosenPlan> result = choose(choice);
-  ChosenPlan chosen = result ? std::move(*result)
-                             : ChosenPlan{std::move(choice.candidates[0].plan),
-                                          PlanReport{.disabled_reason = result.error().message}};
-  chosen.report->regions_measured = tools.timer->regions_measured();
-  chosen.report->regions_remembered = tools.timer->regions_remembered();
+  chosen.report = report_comparison(choice, chosen.plan);
+  chosen.alternatives = find_alternatives(choice, chosen.plan);
   return chosen;
 }
 

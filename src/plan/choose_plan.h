@@ -1,4 +1,4 @@
-// Which regions pay: the plan as placed against plans with less, or nothing, outside of a framework.
+// Which plan ships: the plan as placed against those of each backend alone, and against mixtures.
 #pragma once
 
 #include <map>
@@ -12,11 +12,11 @@ struct PlanReport {
   enum class Shipped { as_placed, dissolved, single_backend };
   Shipped shipped = Shipped::as_placed;
   std::string disabled_reason;       // why plans were not compared; empty: they were
-  int dissolved = 0;                 // regions of the plan as placed that a framework runs instead
-  std::string single;                // the framework that runs all, when it does
+  int dissolved = 0;                 // regions of the plan as placed that another backend runs instead
+  std::string single;                // the backend that runs all, when not all was placed there
   std::optional<int64_t> measured;   // nanoseconds of the plan that ships
   std::optional<int64_t> as_placed;  // of the plan as placed
-  std::map<std::string, int64_t> single_backend;  // of everything in one framework, by its name
+  std::map<std::string, int64_t> single_backend;  // of everything in one backend, by its name
   int regions_measured = 0;                       // regions of the compared plans that were timed for this
   int regions_remembered = 0;                     // whose times were known
 };
@@ -29,19 +29,26 @@ struct PlanTools {
   std::function<Result<Plan>(Placement)> replan;
 };
 
+/// What runs where the plan that ships cannot, because a library or device is missing.
+struct AlternativePlan {
+  Plan plan;
+  std::optional<int64_t> measured;  // nanoseconds of a run
+};
+
 struct ChosenPlan {
   Plan plan;
-  std::optional<PlanReport>
-      report;  // absent when all that runs is of one backend: there is nothing to choose
+  std::optional<PlanReport> report;  // absent when no other backend could run anything: there was no choice
+  std::vector<AlternativePlan> alternatives = {};
 };
 
 /// The fastest of: the plan as placed; the same without the regions of ours ("islands") that take longer,
 /// with the calls at their boundary, than the framework takes for their nodes as a region alone; everything
-/// in the framework. Compared are times of whole runs; within 2% the plan with more of ours ships. The moved
-/// nodes' reasons say the times. Pins and kernels of the user's stay. What cannot be measured ships as
-/// placed, and the report says why.
+/// in one backend, for each that can. Compared are times of whole runs; below 0.5% the plan with more of ours
+/// ships. The moved nodes' reasons say the times. Pins and kernels of the user's stay. What cannot be
+/// measured ships as placed, and the report says why.
 ///   ort 0.30 | halide 0.12 | ort 0.30, the middle takes ort 0.05:  the middle goes to ort when that run is
 ///   faster
+/// A plan with regions of frameworks has the plan without any as an alternative, where there is one.
 ChosenPlan choose_plan(const PlanningProblem& problem, Plan placed, const PlanTools& tools);
 
 }  // namespace intarsia

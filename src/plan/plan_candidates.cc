@@ -47,10 +47,10 @@ std::vector<std::map<uint32_t, size_t>> count_exchanged(const PlanningProblem& p
 
 }  // namespace
 
-bool is_mixed(const PlanningProblem& problem, const Partition& partition) {
-  const auto framework = [&](const Region& region) { return is_framework(problem, region.target); };
-  return std::ranges::any_of(partition.regions, framework) &&
-         !std::ranges::all_of(partition.regions, framework);
+std::set<std::string> backends_of(const PlanningProblem& problem, const Partition& partition) {
+  std::set<std::string> names;
+  for (const Region& region : partition.regions) names.insert(problem.targets[region.target].backend->name());
+  return names;
 }
 
 std::vector<Island> find_islands(const PlanningProblem& problem, const Plan& plan) {
@@ -76,27 +76,45 @@ Plan hand_over_islands(const Plan& plan, const std::vector<Island>& islands) {
 }
 
 std::optional<Placement> place_all_on(const PlanningProblem& problem, const Placement& placed,
-                                      uint32_t framework) {
+                                      uint32_t target) {
   Placement placement = placed;
   for (uint32_t i = 0; i < placement.target.size(); ++i) {
-    if (placement.target[i] == framework || !may_move(problem, placed, NodeId{i})) continue;
-    if (!takes(problem.targets[framework], problem.graph, NodeId{i})) return std::nullopt;
-    placement.target[i] = framework;
+    if (placement.target[i] == target || !may_move(problem, placed, NodeId{i})) continue;
+    if (!takes(problem.targets[target], problem.graph, NodeId{i})) return std::nullopt;
+    placement.target[i] = target;
   }
   if (placement.target == placed.target) return std::nullopt;
   return placement;
 }
 
-std::vector<uint32_t> frameworks_of(const PlanningProblem& problem, const Partition& partition) {
-  std::vector<uint32_t> frameworks;
-  std::set<const Target*> seen;
-  std::set<uint32_t> used;
-  for (const Region& region : partition.regions) used.insert(region.target);
-  for (uint32_t target : used) {
-    if (is_framework(problem, target) && seen.insert(problem.targets[target].backend).second)
-      frameworks.push_back(target);
+std::optional<Placement> place_without_frameworks(const PlanningProblem& problem, const Placement& placed) {
+  Placement placement = placed;
+  for (uint32_t i = 0; i < placement.target.size(); ++i) {
+    if (!is_framework(problem, placement.target[i])) continue;
+    const auto other = std::ranges::find_if(problem.targets, [&](const PlacementTarget& target) {
+      return !target.backend->info().needs_framework && takes(target, problem.graph, NodeId{i});
+    });
+    if (other == problem.targets.end() || !may_move(problem, placed, NodeId{i})) return std::nullopt;
+    placement.target[i] = static_cast<uint32_t>(other - problem.targets.begin());
+    placement.reason[i] = fmt::format("without {}", problem.targets[placed.target[i]].backend->name());
   }
-  return frameworks;
+  if (placement.target == placed.target) return std::nullopt;
+  return placement;
+}
+
+std::set<uint32_t> rivals_of(const PlanningProblem& problem, const Partition& partition) {
+  std::set<uint32_t> rivals;
+  std::set<const Target*> backends;
+  const auto add = [&](uint32_t target) {
+    const TargetInfo& info = problem.targets[target].backend->info();
+    backends.insert(problem.targets[target].backend);
+    if (!info.is_unoptimized && !info.is_users_own) rivals.insert(target);
+  };
+  for (const Region& region : partition.regions) add(region.target);
+  for (uint32_t target = 0; target < problem.targets.size(); ++target) {
+    if (!backends.contains(problem.targets[target].backend)) add(target);
+  }
+  return rivals;
 }
 
 }  // namespace intarsia

@@ -1,6 +1,8 @@
 // Plans that could be faster than the one that placing made.
 #pragma once
 
+#include <set>
+
 #include "plan/plan.h"
 
 namespace intarsia {
@@ -11,8 +13,8 @@ struct Island {
   uint32_t framework = 0;  // target
 };
 
-/// Frameworks and other backends both run regions: there is something to choose.
-bool is_mixed(const PlanningProblem& problem, const Partition& partition);
+/// The names of those that run regions.
+std::set<std::string> backends_of(const PlanningProblem& problem, const Partition& partition);
 
 /// Regions that exchange values with a framework's region, hold no pinned node and do not run a kernel that
 /// the user brought; with several frameworks, the one that a region exchanges most with. A framework that
@@ -23,12 +25,16 @@ std::vector<Island> find_islands(const PlanningProblem& problem, const Plan& pla
 /// them.
 Plan hand_over_islands(const Plan& plan, const std::vector<Island>& islands);
 
-/// Everything on `framework` but what is pinned elsewhere or is a kernel of the user's; nothing when it
-/// refuses a node, or has all of them already.
+/// Everything on `target` but what is pinned elsewhere or is a kernel of the user's; nothing when it refuses
+/// a node, or has all of them already.
 std::optional<Placement> place_all_on(const PlanningProblem& problem, const Placement& placement,
-                                      uint32_t framework);
+                                      uint32_t target);
 
-/// The first target of each framework that runs regions of the plan.
-std::vector<uint32_t> frameworks_of(const PlanningProblem& problem, const Partition& partition);
+/// What is in frameworks goes to the first other target that takes it. Nothing when none is in a framework, a
+/// pin holds it there, or no other takes it.
+std::optional<Placement> place_without_frameworks(const PlanningProblem& problem, const Placement& placement);
+
+/// Targets that could be the fastest for everything: those that run regions, and each other backend's first.
+std::set<uint32_t> rivals_of(const PlanningProblem& problem, const Partition& partition);
 
 }  // namespace intarsia

@@ -2,6 +2,8 @@
 
 #include <fmt/ranges.h>
 
+#include <set>
+
 #include "base/dtype.h"
 #include "base/shape.h"
 
@@ -42,10 +44,9 @@ std::string print_step(const fbs::ProgramT& program, const fbs::FunctionT& funct
   const fbs::StepT& step = *function.steps[number];
   std::string text = fmt::format("  step {}: ", number);
   if (step.kind == fbs::StepKind::run) {
-    const fbs::RegionT& region = *program.regions[step.region];
-    text += fmt::format("run region {} ({}@{}) {} -> {}", step.region, region.backend,
-                        program.slots[region.slot]->name, print_values(function, step.inputs, false),
-                        print_values(function, step.outputs, false));
+    text += fmt::format(
+        "run region {} ({}) {} -> {}", step.region, target_of(program, *program.regions[step.region]),
+        print_values(function, step.inputs, false), print_values(function, step.outputs, false));
   } else {
     const auto place = [&](uint32_t id) {
       const fbs::ValueT& value = *function.values[id];
@@ -69,10 +70,25 @@ std::string print_function(const fbs::ProgramT& program, const fbs::FunctionT& f
         fmt::format("  value {}: {}, {}\n", value->name, print_type(*value), print_place(program, *value));
   }
   for (size_t i = 0; i < function.steps.size(); ++i) text += print_step(program, function, i);
+  if (function.measured_ns > 0) text += fmt::format("  measured {} ns\n", function.measured_ns);
+  for (const auto& alternative : function.alternatives)
+    text += "alternative " + print_function(program, *alternative);
   return text;
 }
 
 }  // namespace
+
+std::string target_of(const fbs::ProgramT& program, const fbs::RegionT& region) {
+  return region.backend + "@" + program.slots[region.slot]->name;
+}
+
+std::string targets_of(const fbs::ProgramT& program, const fbs::FunctionT& function) {
+  std::set<std::string> targets;
+  for (const auto& step : function.steps) {
+    if (step->kind == fbs::StepKind::run) targets.insert(target_of(program, *program.regions[step->region]));
+  }
+  return fmt::format("{}", fmt::join(targets, " + "));
+}
 
 std::string print_program(const fbs::ProgramT& program) {
   std::string text = fmt::format("program by {} for {} {}, {} threads\n", program.producer, program.arch,
@@ -95,9 +111,9 @@ std::string print_program(const fbs::ProgramT& program) {
   }
   for (size_t i = 0; i < program.regions.size(); ++i) {
     const fbs::RegionT& region = *program.regions[i];
-    text += fmt::format("region {}: {}@{}, blob {} bytes, workspace {} bytes, constants [{}]\n", i,
-                        region.backend, program.slots[region.slot]->name, region.blob_bytes,
-                        region.workspace_bytes, fmt::join(region.constants, ", "));
+    text += fmt::format("region {}: {}, blob {} bytes, workspace {} bytes, constants [{}]\n", i,
+                        target_of(program, region), region.blob_bytes, region.workspace_bytes,
+                        fmt::join(region.constants, ", "));
   }
   for (const auto& function : program.functions) text += print_function(program, *function);
   for (const auto& node : program.nodes) {

@@ -13,4 +13,9 @@ namespace intarsia {
 ///     step 1: copy t1 (cpu) -> t1.accel (accel)
 std::string print_program(const fbs::ProgramT& program);
 
+/// "halide@cpu": backend and slot.
+std::string target_of(const fbs::ProgramT& program, const fbs::RegionT& region);
+/// Of all its regions, each once, in alphabetical order: "halide@cpu + reference@cpu".
+std::string targets_of(const fbs::ProgramT& program, const fbs::FunctionT& function);
+
 }  // namespace intarsia

@@ -43,6 +43,9 @@ constexpr uint64_t tail_offset(const Footer& footer) { return round_up(footer.el
 inline constexpr uint32_t host_space = 0;
 inline constexpr std::string_view host_space_kind = "host";
 
+/// Features that a program may need (`needs`).
+inline constexpr std::string_view alternatives_feature = "alternatives";
+
 /// The kind of the space that devices of a kind work in.
 constexpr std::string_view space_kind(std::string_view device_kind) {
   return device_kind == "cpu" ? host_space_kind : device_kind;

@@ -18,7 +18,7 @@ bool fits(uint64_t offset, uint64_t bytes, uint64_t begin, uint64_t end) {
 }
 
 /// What a reader of this version knows beyond the format itself.
-constexpr std::array<std::string_view, 0> known_features{};
+constexpr std::array known_features{alternatives_feature};
 
 Status verify_needs(const fbs::ProgramT& program) {
   for (const std::string& feature : program.needs) {
@@ -93,6 +93,34 @@ Status verify_region(const fbs::ProgramT& program, const fbs::RegionT& region, u
   return {};
 }
 
+/// Text that is equal for boundaries at which callers give and get the same.
+std::string print_boundary(const fbs::FunctionT& function) {
+  std::string text;
+  for (const std::vector<uint32_t>& side : {function.inputs, function.outputs}) {
+    for (uint32_t id : side) {
+      const fbs::ValueT& value = *function.values[id];
+      text +=
+          fmt::format("{} {} {} {};", value.name, value.dtype, value.rank_unknown, print_shape(value.dims));
+    }
+    text += "->";
+  }
+  return text;
+}
+
+Status verify_alternatives(const fbs::ProgramT& program, const fbs::FunctionT& function) {
+  for (size_t i = 0; i < function.alternatives.size(); ++i) {
+    const fbs::FunctionT& alternative = *function.alternatives[i];
+    TRY(with_context(verify_function(program, alternative), "alternative {}", i));
+    if (!alternative.alternatives.empty()) return fail("alternative {} has alternatives", i);
+    if (alternative.name != function.name || print_boundary(alternative) != print_boundary(function))
+      return fail("alternative {} has another name, other inputs or other outputs", i);
+  }
+  const bool is_needed = std::ranges::find(program.needs, alternatives_feature) != program.needs.end();
+  if (!function.alternatives.empty() && !is_needed)
+    return fail("it has alternatives, but the program does not need '{}'", alternatives_feature);
+  return {};
+}
+
 }  // namespace
 
 Status verify_program(const fbs::ProgramT& program, uint64_t constants_bytes, uint64_t data_bytes) {
@@ -110,6 +138,7 @@ Status verify_program(const fbs::ProgramT& program, uint64_t constants_bytes, ui
   for (const auto& function : program.functions) {
     if (!names.insert(function->name).second) return fail("two functions are named '{}'", function->name);
     TRY(with_context(verify_function(program, *function), "function '{}'", function->name));
+    TRY(with_context(verify_alternatives(program, *function), "function '{}'", function->name));
   }
   return {};
 }

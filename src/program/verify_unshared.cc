@@ -58,6 +58,7 @@ void visit_function(Budget& budget, const fbs::Function& function) {
     budget.numbers(step.after());
   });
   budget.numbers(function.arena_bytes());
+  budget.each(function.alternatives(), [&](const fbs::Function& one) { visit_function(budget, one); });
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <set>
 #include <thread>
 
+#include "program/print_program.h"
 #include "runtime/region_text.h"
 
 namespace intarsia {
@@ -40,74 +41,10 @@ Result<std::shared_ptr<Executor>> open_executor(const fbs::SlotT& slot, const st
       slot.name, slot.kind, name, executor->kind());
 }
 
-Status open_executors(BoundProgram& bound, const std::vector<std::string>& names) {
-  bound.spaces.resize(bound.description().spaces.size());
-  bound.spaces[host_space] = host_memory_space();
-  for (size_t i = 0; i < names.size(); ++i) {
-    const fbs::SlotT& slot = *bound.description().slots[i];
-    const auto& executor = bound.executors.emplace_back(TRY(open_executor(slot, names[i])));
-    std::shared_ptr<MemorySpace>& space = bound.spaces[slot.space];
-    if (space == nullptr) space = executor->space();
-    if (space != executor->space())
-      return fail("slot '{}' shares memory with another slot, but '{}' has not the memory '{}'", slot.name,
-                  names[i], space->name());
-    if (space->alignment() > tail_alignment)
-      return fail("slot '{}': '{}' wants values at multiples of {} bytes, the program has them at {}",
-                  slot.name, names[i], space->alignment(), tail_alignment);
-  }
-  for (size_t i = 0; i < bound.spaces.size(); ++i) {
-    if (bound.spaces[i] == nullptr)
-      return fail(ErrorKind::corrupt, "no slot is in space '{}'", bound.description().spaces[i]->name);
-  }
-  return {};
-}
-
-/// [space][constant]: whether some region or value there uses it.
-std::vector<std::vector<bool>> find_uses(const fbs::ProgramT& program) {
-  std::vector<std::vector<bool>> used(program.spaces.size(),
-                                      std::vector<bool>(program.constants.size(), false));
-  for (const auto& region : program.regions) {
-    for (uint32_t constant : region->constants) used[program.slots[region->slot]->space][constant] = true;
-  }
-  for (const auto& function : program.functions) {
-    for (const auto& value : function->values) {
-      if (value->storage == fbs::Storage::constant) used[value->space][value->constant] = true;
-    }
-  }
-  return used;
-}
-
-/// In the host's memory a constant stays in the mapped file; to any other its bytes are copied once.
-Status place_constants(BoundProgram& bound) {
-  const MappedProgram& file = bound.program->file();
-  const auto used = find_uses(bound.description());
-  for (size_t number = 0; number < bound.spaces.size(); ++number) {
-    MemorySpace& space = *bound.spaces[number];
-    std::vector<PlacedConstant> placed(file.constants.size());
-    std::map<std::pair<void*, size_t>, Place> uploaded;  // by bytes of the file: equal ones are stored once
-    for (size_t i = 0; i < placed.size(); ++i) {
-      if (!used[number][i]) continue;
-      TensorView& tensor = placed[i].tensor;
-      tensor = file.constants[i].view();
-      placed[i].place = {tensor.data, 0};
-      if (space.is_host()) continue;
-      if (tensor.dtype == DType::string) return fail("a constant of strings is used on '{}'", space.name());
-      Place& there = uploaded[{tensor.data, tensor.bytes()}];
-      if (there.memory == nullptr) {
-        there.memory = bound.memory.emplace_back(TRY(space.allocate(tensor.bytes()))).handle();
-        TRY(space.upload(there, tensor.data, tensor.bytes()));
-      }
-      placed[i].place = there;
-      tensor.data = space.address(there);
-    }
-    bound.constants.push_back(std::move(placed));
-  }
-  return {};
-}
-
-int threads_on(const BoundProgram& bound, size_t slot) {
-  const CoreSet* cores = bound.executors[slot]->cores();
-  return cores == nullptr ? bound.threads : std::min(bound.threads, cores->size());
+/// What is not there is not used as long as an alternative does without it.
+bool is_absence(const Error& error) {
+  return error.kind == ErrorKind::not_found || error.kind == ErrorKind::unsupported ||
+         error.kind == ErrorKind::version || error.kind == ErrorKind::device_lost;
 }
 
 /// Names, by region.
@@ -119,31 +56,165 @@ std::vector<std::vector<std::string>> source_nodes(const fbs::ProgramT& program)
   return names;
 }
 
-Status load_regions(BoundProgram& bound) {
-  const LoadedProgram& program = *bound.program;
-  const std::filesystem::path path = std::filesystem::absolute(program.file().path);
-  const std::vector<std::vector<std::string>> nodes = source_nodes(bound.description());
-  bound.region_constants.resize(bound.description().regions.size());
-  for (size_t i = 0; i < bound.description().regions.size(); ++i) {
-    const fbs::RegionT& region = *bound.description().regions[i];
-    for (uint32_t constant : region.constants) {
-      bound.region_constants[i].push_back(
-          bound.constants[bound.description().slots[region.slot]->space][constant].tensor);
-    }
-    const LoadContext context{.blob = program.file().blobs[i],
-                              .constants = bound.region_constants[i],
-                              .symbol = [&program](const std::string& name) { return program.symbol(name); },
-                              .program_folder = path.parent_path().string(),
-                              .threads = threads_on(bound, region.slot),
-                              .workspace_bytes = region.workspace_bytes,
-                              .cores = bound.executors[region.slot]->cores()};
-    std::unique_ptr<Executable> loaded = TRY(with_kind(
-        ErrorKind::corrupt, with_context(program.backend(i).load(context), "program '{}': {}",
-                                         program.file().path, region_text(program.description(), i))));
-    bound.executables.push_back(TRY(bound.executors[region.slot]->adapt(std::move(loaded), nodes[i])));
+class ProgramBinder {
+ public:
+  explicit ProgramBinder(BoundProgram& bound)
+      : bound_(bound), file_(bound.program->file()), nodes_(source_nodes(file_.description)) {
+    bound.spaces.resize(description().spaces.size());
+    bound.spaces[host_space] = host_memory_space();
+    bound.constants.assign(bound.spaces.size(), std::vector<PlacedConstant>(file_.constants.size()));
+    bound.region_constants.resize(description().regions.size());
+    bound.executables.resize(description().regions.size());
+    uploaded_.resize(bound.spaces.size());
   }
-  return {};
-}
+
+  /// A device that is missing is an error only where the caller named it, or when a function needs it.
+  Status open_executors(const std::vector<std::string>& devices, const BindOptions& options) {
+    for (size_t i = 0; i < devices.size(); ++i) {
+      const fbs::SlotT& slot = *description().slots[i];
+      Result<std::shared_ptr<Executor>> executor = open_executor(slot, devices[i]);
+      const bool is_named =
+          std::ranges::any_of(options.devices, [&](const auto& entry) { return entry.first == slot.name; });
+      if (!executor && (is_named || !is_absence(executor.error()))) return tl::unexpected(executor.error());
+      missing_.push_back(executor ? Status() : tl::unexpected(executor.error()));
+      bound_.executors.push_back(executor ? *executor : nullptr);
+      if (executor) TRY(add_space(slot, devices[i], (*executor)->space()));
+    }
+    for (uint32_t i = 0; i < bound_.spaces.size(); ++i) {
+      if (bound_.spaces[i] == nullptr && slots_in(i).empty())
+        return fail(ErrorKind::corrupt, "no slot is in space '{}'", description().spaces[i]->name);
+    }
+    return {};
+  }
+
+  Status bind(const fbs::FunctionT& function) {
+    BoundFunction& bound = bound_.functions.emplace_back(BoundFunction{.function = &function});
+    Status loaded = load(function);
+    for (const auto& alternative : function.alternatives) {
+      if (loaded || !is_absence(loaded.error())) break;
+      bound.reason += (bound.reason.empty() ? "" : "; ") + loaded.error().message;
+      ++bound.alternative;
+      bound.function = alternative.get();
+      loaded = load(*alternative);
+    }
+    bound.targets = targets_of(description(), *bound.function);
+    if (loaded || bound.reason.empty()) return loaded;
+    return fail(loaded.error().kind, "{}; {}", bound.reason, loaded.error().message);
+  }
+
+ private:
+  const fbs::ProgramT& description() const { return file_.description; }
+
+  std::vector<uint32_t> slots_in(uint32_t space) const {
+    std::vector<uint32_t> slots;
+    for (uint32_t i = 0; i < description().slots.size(); ++i) {
+      if (description().slots[i]->space == space) slots.push_back(i);
+    }
+    return slots;
+  }
+
+  /// The devices of the space are there; of those on the host, one.
+  Status find_executor(uint32_t space) const {
+    Status found;
+    for (uint32_t slot : slots_in(space)) {
+      found = missing_[slot];
+      if (found.has_value() == (space == host_space)) break;
+    }
+    return found;
+  }
+
+  Status add_space(const fbs::SlotT& slot, const std::string& device,
+                   const std::shared_ptr<MemorySpace>& space) {
+    std::shared_ptr<MemorySpace>& shared = bound_.spaces[slot.space];
+    if (shared == nullptr) shared = space;
+    if (shared != space)
+      return fail("slot '{}' shares memory with another slot, but '{}' has not the memory '{}'", slot.name,
+                  device, shared->name());
+    if (space->alignment() > tail_alignment)
+      return fail("slot '{}': '{}' wants values at multiples of {} bytes, the program has them at {}",
+                  slot.name, device, space->alignment(), tail_alignment);
+    return {};
+  }
+
+  /// Everything that the function uses.
+  Status load(const fbs::FunctionT& function) {
+    for (const auto& value : function.values) {
+      TRY(find_executor(value->space));
+      if (value->storage == fbs::Storage::constant) TRY(place_constant(value->space, value->constant));
+    }
+    for (const auto& step : function.steps) {
+      if (step->kind == fbs::StepKind::run && bound_.executables[step->region] == nullptr)
+        TRY(load_region(step->region));
+    }
+    return {};
+  }
+
+  /// In the host's memory a constant stays in the mapped file; to any other its bytes are copied once.
+  Status place_constant(uint32_t number, uint32_t constant) {
+    PlacedConstant& placed = bound_.constants[number][constant];
+    if (placed.place.memory != nullptr) return {};
+    MemorySpace& space = *bound_.spaces[number];
+    const TensorView in_file = file_.constants[constant].view();
+    Place there{in_file.data, 0};
+    if (!space.is_host()) {
+      if (in_file.dtype == DType::string) return fail("a constant of strings is used on '{}'", space.name());
+      there = TRY(upload(number, in_file));
+    }
+    placed = {in_file, there};
+    if (!space.is_host()) placed.tensor.data = space.address(there);
+    return {};
+  }
+
+  Result<Place> upload(uint32_t number, const TensorView& tensor) {
+    Place& there = uploaded_[number][{tensor.data, tensor.bytes()}];
+    if (there.memory != nullptr) return there;
+    MemorySpace& space = *bound_.spaces[number];
+    Memory memory = TRY(space.allocate(tensor.bytes()));
+    const Place place{memory.handle(), 0};
+    TRY(space.upload(place, tensor.data, tensor.bytes()));
+    bound_.memory.push_back(std::move(memory));
+    return there = place;
+  }
+
+  int threads_on(uint32_t slot) const {
+    const CoreSet* cores = bound_.executors[slot]->cores();
+    return cores == nullptr ? bound_.threads : std::min(bound_.threads, cores->size());
+  }
+
+  Status load_region(uint32_t number) {
+    const fbs::RegionT& region = *description().regions[number];
+    TRY(missing_[region.slot]);
+    const RunBackend& backend = *TRY(bound_.program->backend(number));
+    std::vector<ConstTensorView>& constants = bound_.region_constants[number];
+    constants.clear();
+    for (uint32_t constant : region.constants) {
+      const uint32_t space = description().slots[region.slot]->space;
+      TRY(place_constant(space, constant));
+      constants.push_back(bound_.constants[space][constant].tensor);
+    }
+    const std::filesystem::path path = std::filesystem::absolute(file_.path);
+    const LoadContext context{
+        .blob = file_.blobs[number],
+        .constants = constants,
+        .symbol = [program = bound_.program.get()](const std::string& name) { return program->symbol(name); },
+        .program_folder = path.parent_path().string(),
+        .threads = threads_on(region.slot),
+        .workspace_bytes = region.workspace_bytes,
+        .cores = bound_.executors[region.slot]->cores()};
+    std::unique_ptr<Executable> loaded =
+        TRY(with_kind(ErrorKind::corrupt, with_context(backend.load(context), "program '{}': {}", file_.path,
+                                                       region_text(description(), number))));
+    bound_.executables[number] = TRY(bound_.executors[region.slot]->adapt(std::move(loaded), nodes_[number]));
+    return {};
+  }
+
+  BoundProgram& bound_;
+  const MappedProgram& file_;
+  const std::vector<std::vector<std::string>> nodes_;  // names, by region
+  std::vector<Status> missing_;                        // by slot: why its device is not there
+  /// [space], by bytes of the file: equal ones are stored once.
+  std::vector<std::map<std::pair<void*, size_t>, Place>> uploaded_;
+};
 
 }  // namespace
 
@@ -165,9 +236,9 @@ Result<std::shared_ptr<const BoundProgram>> bind_program(const std::shared_ptr<c
   auto bound = std::make_shared<BoundProgram>();
   bound->program = program;
   bound->threads = threads;
-  TRY(open_executors(*bound, names));
-  TRY(place_constants(*bound));
-  TRY(load_regions(*bound));
+  ProgramBinder binder(*bound);
+  TRY(binder.open_executors(names, options));
+  for (const auto& function : program->description().functions) TRY(binder.bind(*function));
   known = bound;
   return bound;
 }

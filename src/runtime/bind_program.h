@@ -23,23 +23,35 @@ struct PlacedConstant {
   Place place;
 };
 
+/// A function as this machine runs it: the first of its alternatives that could be loaded.
+struct BoundFunction {
+  const fbs::FunctionT* function = nullptr;
+  uint32_t alternative = 0;  // 0: the function itself; else alternatives[alternative - 1]
+  std::string targets;       // that it runs on: "halide@cpu + reference@cpu"
+  std::string reason;        // why those before it cannot run here; empty: there are none before it
+};
+
 /// Immutable: any number of sessions run it at once.
 struct BoundProgram {
   std::shared_ptr<const LoadedProgram> program;
-  std::vector<std::shared_ptr<Executor>> executors;    // one per slot
-  std::vector<std::shared_ptr<MemorySpace>> spaces;    // as in the description
+  std::vector<BoundFunction> functions;                // as in the description
+  std::vector<std::shared_ptr<Executor>> executors;    // one per slot; null where it is missing and not used
+  std::vector<std::shared_ptr<MemorySpace>> spaces;    // as in the description; null as above
   std::vector<Memory> memory;                          // of the constants outside the host's memory
   std::vector<std::vector<PlacedConstant>> constants;  // [space][constant]
   std::vector<std::vector<ConstTensorView>> region_constants;
-  std::vector<std::unique_ptr<Executable>> executables;  // one per region
+  std::vector<std::unique_ptr<Executable>> executables;  // one per region; null: it belongs to an alternative
+                                                         // that does not run
   int threads = 1;
 
   const fbs::ProgramT& description() const { return program->description(); }
 };
 
-/// Bindings to the same devices with the same number of threads share one BoundProgram. Fails, naming slot,
-/// device or region, if a slot is unknown or named twice, a device is missing or of another kind than the
-/// slot, slots that share memory are bound to devices that do not, a backend cannot load its part, or the
+/// Bindings to the same devices with the same number of threads share one BoundProgram. Where a library or a
+/// device that a function uses is missing or of an unfit version, the function's next alternative runs.
+/// Fails, naming slot, device or region, if a slot is unknown or named twice, a device that `options` names
+/// is missing or of another kind than the slot, slots that share memory are bound to devices that do not, a
+/// function has no alternative that can be loaded, a backend cannot load its part for another reason, or the
 /// program's file was changed in place.
 Result<std::shared_ptr<const BoundProgram>> bind_program(const std::shared_ptr<const LoadedProgram>& program,
                                                          const BindOptions& options);

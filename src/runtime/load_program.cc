@@ -12,28 +12,41 @@ namespace intarsia {
 
 void* LoadedProgram::symbol(const std::string& name) const { return code_ ? code_->symbol(name) : nullptr; }
 
-Status LoadedProgram::find_backends(std::span<const RunBackend> known) {
-  backends_.assign(known.begin(), known.end());
-  const auto find = [&](const std::string& name) {
-    return static_cast<size_t>(std::ranges::find(backends_, name, &RunBackend::name) - backends_.begin());
-  };
-  std::vector<std::string> wanted = description().requirements;
-  for (const auto& region : description().regions) {
-    backend_of_region_.push_back(find(region->backend));
-    wanted.push_back(region->backend);
-  }
-  for (const std::string& name : wanted) {
-    if (find(name) < backends_.size()) continue;
-    std::vector<std::string> names;
-    for (const RunBackend& backend : backends_) names.push_back(backend.name);
-    const std::string ops = backend_ops(description(), name);
-    return fail(ErrorKind::not_found,
-                "it needs the backend '{}'{}, which this Intarsia was built without (it has: {}); install an "
-                "Intarsia with '{}', or compile the model with other --backends",
-                name, ops.empty() ? "" : " to run " + ops, fmt::join(names, ", "), name);
+Result<const RunBackend*> LoadedProgram::backend(size_t region) const {
+  return find_backend(description().regions[region]->backend);
+}
+
+Result<const RunBackend*> LoadedProgram::find_backend(const std::string& name) const {
+  const auto found = std::ranges::find(backends_, name, &RunBackend::name);
+  if (found != backends_.end()) return &*found;
+  std::vector<std::string> names;
+  for (const RunBackend& backend : backends_) names.push_back(backend.name);
+  const std::string ops = backend_ops(description(), name);
+  return fail(ErrorKind::not_found,
+              "it needs the backend '{}'{}, which this Intarsia was built without (it has: {}); install an "
+              "Intarsia with '{}', or compile the model with other --backends",
+              name, ops.empty() ? "" : " to run " + ops, fmt::join(names, ", "), name);
+}
+
+namespace {
+
+Status find_backends(const LoadedProgram& program, const fbs::FunctionT& function) {
+  for (const auto& step : function.steps) {
+    if (step->kind == fbs::StepKind::run) TRY(program.backend(step->region));
   }
   return {};
 }
+
+/// There is a way to run it, as far as can be known without devices.
+Status find_any_backends(const LoadedProgram& program, const fbs::FunctionT& function) {
+  const Status found = find_backends(program, function);
+  const bool has_other = std::ranges::any_of(function.alternatives, [&](const auto& alternative) {
+    return find_backends(program, *alternative).has_value();
+  });
+  return has_other ? Status() : found;
+}
+
+}  // namespace
 
 Status LoadedProgram::load_code() {
   code_ = TRY(LoadedCode::load(file_.elf, std::filesystem::path(file_.path).filename().string()));
@@ -48,7 +61,9 @@ Result<std::shared_ptr<const LoadedProgram>> load_program(const std::string& pat
   program->file_ = TRY(read_program(path));
   const auto load = [&]() -> Status {
     TRY(verify_machine(program->description()));
-    TRY(program->find_backends(backends));
+    program->backends_.assign(backends.begin(), backends.end());
+    for (const std::string& name : program->description().requirements) TRY(program->find_backend(name));
+    for (const auto& function : program->description().functions) TRY(find_any_backends(*program, *function));
     return program->load_code();
   };
   TRY(with_context(load(), "program '{}'", path));

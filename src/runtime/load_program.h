@@ -26,8 +26,8 @@ class LoadedProgram {
 
   const MappedProgram& file() const { return file_; }
   const fbs::ProgramT& description() const { return file_.description; }
-  /// The backend that runs a region.
-  const RunBackend& backend(size_t region) const { return backends_[backend_of_region_[region]]; }
+  /// The backend that runs a region. Error: this Intarsia was built without it.
+  Result<const RunBackend*> backend(size_t region) const;
   /// Address of an exported symbol of the program's code, or null.
   void* symbol(const std::string& name) const;
 
@@ -37,20 +37,20 @@ class LoadedProgram {
                                                                    std::span<const RunBackend>);
   friend Result<std::shared_ptr<const BoundProgram>> bind_program(const std::shared_ptr<const LoadedProgram>&,
                                                                   const struct BindOptions&);
-  Status find_backends(std::span<const RunBackend> known);
+  Result<const RunBackend*> find_backend(const std::string& name) const;
   Status load_code();
 
   MappedProgram file_;
   std::optional<LoadedCode> code_;
   std::vector<RunBackend> backends_;
-  std::vector<size_t> backend_of_region_;
   // Sessions with the same binding share devices' constants and executables.
   mutable std::mutex bound_mutex_;
   mutable std::map<std::string, std::weak_ptr<const BoundProgram>> bound_;
 };
 
-/// Fails, naming the file, when it is damaged, was made for another machine, or has regions of a backend that
-/// is not among `backends`; the error then names the operators in question and what to install.
+/// Fails, naming the file, when it is damaged, was made for another machine, or has a function whose every
+/// alternative has regions of a backend that is not among `backends`; the error then names the operators in
+/// question and what to install.
 Result<std::shared_ptr<const LoadedProgram>> load_program(const std::string& path,
                                                           std::span<const RunBackend> backends);
 

@@ -77,9 +77,10 @@ void PreparedFunction::prepare_copy(PreparedStep& step) {
   const uint32_t from = values_[step.inputs[0]].about->space, to = values_[step.outputs[0]].about->space;
   step.from = program_.spaces[from].get();
   step.to = program_.spaces[to].get();
-  const auto slot =
-      std::ranges::find(program_.description().slots, to == host_space ? from : to, &fbs::SlotT::space);
-  step.executor = program_.executors[static_cast<size_t>(slot - program_.description().slots.begin())].get();
+  const auto& slots = program_.description().slots;
+  for (size_t i = 0; i < slots.size() && step.executor == nullptr; ++i) {
+    if (slots[i]->space == (to == host_space ? from : to)) step.executor = program_.executors[i].get();
+  }
 }
 
 void PreparedFunction::prepare_run(PreparedStep& step, const fbs::StepT& about) {

@@ -32,11 +32,14 @@ Result<Session> Session::prepare(std::shared_ptr<const BoundProgram> program) {
   const fbs::ProgramT& description = session.program_->description();
   for (size_t space = 0; space < description.spaces.size(); ++space) {
     uint64_t bytes = 0;
-    for (const auto& function : description.functions) bytes = std::max(bytes, function->arena_bytes[space]);
-    session.arenas_.push_back(TRY(session.program_->spaces[space]->allocate(bytes)));
+    for (const BoundFunction& bound : session.program_->functions)
+      bytes = std::max(bytes, bound.function->arena_bytes[space]);
+    const auto& memory = session.program_->spaces[space];
+    session.arenas_.push_back(memory == nullptr ? Memory() : TRY(memory->allocate(bytes)));
   }
-  for (const auto& function : description.functions) {
-    session.functions_.push_back(TRY(PreparedFunction::make(*session.program_, *function, session.arenas_)));
+  for (const BoundFunction& bound : session.program_->functions) {
+    session.functions_.push_back(
+        TRY(PreparedFunction::make(*session.program_, *bound.function, session.arenas_)));
   }
   return session;
 }

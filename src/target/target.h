@@ -74,6 +74,9 @@ struct TargetInfo {
   bool makes_outputs = false;
   /// The user brought its kernels, so nodes stay with it even where another backend is faster.
   bool is_users_own = false;
+  /// Written to be read, not to be fast: it runs what no other backend takes, and nothing else is given to
+  /// it.
+  bool is_unoptimized = false;
   std::vector<std::string> step_names = {};  // of compile, in order, whose results can be printed
 };
 

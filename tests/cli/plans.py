@@ -86,6 +86,36 @@ def test_slow_islands_are_dissolved(chain, tmp_path):
     )
 
 
+def test_a_program_runs_without_the_framework_that_it_prefers(tmp_path):
+    """The reference kernels take the whole model, but ONNX Runtime is faster; without it they run."""
+    weights = [("w", np.random.default_rng(1).standard_normal((16, 16, 3, 3)).astype(np.float32) / 12)]
+    shape = [1, 16, 32, 32]
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["c"], "conv1", pads=[1, 1, 1, 1]),
+        helper.make_node("Conv", ["c", "w"], ["y"], "conv2", pads=[1, 1, 1, 1]),
+    ]
+    model = save(tmp_path / "model.onnx", nodes, [("x", FLOAT, shape)], [("y", FLOAT, shape)], weights)
+    backends = ("--backends", "reference,onnxruntime")
+    program, report = compile_chain(model, "model.so", tmp_path / "cache", *backends)
+    assert [region["target"] for region in report["regions"]] == ["onnxruntime@cpu"]
+    (alternative,) = report["alternatives"]
+    assert alternative["targets"] == "reference@cpu" and alternative["measured_ms"] > report["measured_ms"]
+    assert call_json("explain", program)["alternatives"] == [alternative]
+    first = call_json("run", program, "-o", tmp_path / "first")
+    assert first["alternative"]["number"] == 0 and first["alternative"]["reason"] is None
+    missing = {"INTARSIA_ONNXRUNTIME": str(tmp_path / "nothing.so")}
+    second = call_json("run", program, "-o", tmp_path / "second", env=missing)
+    assert second["alternative"]["number"] == 1 and "nothing.so" in second["alternative"]["reason"]
+    assert "note   runs on reference@cpu" in call("run", program, env=missing).stdout
+    outputs = [np.load(run["outputs"][0]["file"]) for run in (first, second)]
+    np.testing.assert_allclose(*outputs, rtol=1e-4, atol=1e-5)
+    pinned, report = compile_chain(
+        model, "pinned.so", tmp_path / "cache", *backends, "--pin", "conv1=onnxruntime@cpu"
+    )
+    assert report["alternatives"] == []
+    assert "nothing.so" in error_of("run", pinned, env=missing)
+
+
 @pytest.fixture
 def varied(tmp_path):
     """Pairs of activations, each pair of another size, between operators that only ONNX Runtime has."""

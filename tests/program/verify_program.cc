@@ -24,6 +24,27 @@ const Case cases[] = {
      [](auto& m) { m.program.functions.push_back(std::make_unique<fbs::FunctionT>(m.function())); }},
     {"it uses the feature 'loops', which this Intarsia does not know",
      [](auto& m) { m.program.needs = {"loops"}; }},
+    {"function 'main': it has alternatives, but the program does not need 'alternatives'",
+     [](auto& m) {
+       m.alternative();
+       m.program.needs.clear();
+     }},
+    {"function 'main': alternative 0 has another name, other inputs or other outputs",
+     [](auto& m) {
+       m.alternative();
+       m.function().alternatives[0]->values[0]->name = "z";
+     }},
+    {"function 'main': alternative 0 has alternatives",
+     [](auto& m) {
+       m.alternative();
+       auto& first = *m.function().alternatives[0];
+       first.alternatives.push_back(std::make_unique<fbs::FunctionT>(first));
+     }},
+    {"function 'main': alternative 0: step 1: region 9 of 4",
+     [](auto& m) {
+       m.alternative();
+       m.function().alternatives[0]->steps[1]->region = 9;
+     }},
     {"no space of the host", [](auto& m) { m.program.spaces.clear(); }},
     {"a space has no name", [](auto& m) { m.program.spaces[0]->name.clear(); }},
     {"space 0 is of kind 'sim'; only the first is the host's",

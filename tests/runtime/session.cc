@@ -300,6 +300,51 @@ TEST_F(SessionTest, MissingBackendNamesTheOperators) {
   EXPECT_HAS(bind_error(requires_more), "it needs the backend 'openvino'");
 }
 
+TEST_F(SessionTest, AnAlternativeRunsWhereABackendIsMissing) {
+  ProgramMaker maker = small_program();
+  maker.alternative();
+  const auto chosen = bind(maker);
+  ASSERT_TRUE(chosen) << chosen.error().message;
+  EXPECT_EQ(chosen->program().functions[0].alternative, 0u);
+  EXPECT_EQ(chosen->program().executables[2], nullptr);
+  maker.program.regions[1]->backend = "tensorflow";
+  auto session = bind(maker);
+  ASSERT_TRUE(session) << session.error().message;
+  const BoundFunction& bound = session->program().functions[0];
+  EXPECT_EQ(bound.alternative, 1u);
+  EXPECT_EQ(bound.targets, "toy@cpu");
+  EXPECT_HAS(bound.reason, "it needs the backend 'tensorflow'");
+  Floats x = {1, 2, 3, 4}, y(4);
+  const NamedTensor inputs[] = {floats("x", x)};
+  NamedTensor outputs[] = {floats("y", y)};
+  ASSERT_TRUE(session->run("", inputs, outputs));
+  EXPECT_EQ(y, (Floats{3, 5, 7, 9}));
+}
+
+TEST_F(SessionTest, AnAlternativeRunsWhereADeviceIsMissing) {
+  ProgramMaker maker = small_program();
+  maker.alternative();
+  const uint32_t slot = maker.slot("far", "cpu", "cpu:1023");
+  for (uint32_t region : {0, 1}) maker.program.regions[region]->slot = slot;
+  const auto session = bind(maker);
+  ASSERT_TRUE(session) << session.error().message;
+  EXPECT_EQ(session->program().functions[0].alternative, 1u);
+  EXPECT_HAS(session->program().functions[0].reason, "slot 'far': device 'cpu:1023'");
+  EXPECT_HAS(bind_error(maker, {{{"far", "cpu:1022"}}}), "slot 'far': device 'cpu:1022'");
+  EXPECT_EQ(bind_error(maker, {{{"far", "cpu"}}}), "none");
+}
+
+TEST_F(SessionTest, NoAlternativeHidesDamage) {
+  ProgramMaker maker = small_program();
+  maker.alternative();
+  maker.blobs[1] = "refuse";
+  EXPECT_HAS(bind_error(maker), "region 1 (toy@cpu: sum (Add)): no such framework");
+  maker.program.regions[0]->backend = "tensorflow";
+  maker.program.regions[3]->backend = "openvino";
+  EXPECT_HAS(bind_error(maker), "it needs the backend 'tensorflow'")
+      << "the first choice's is the one to get";
+}
+
 TEST_F(SessionTest, WrongMachine) {
   ProgramMaker maker = small_program();
   maker.program.cpu_features = {"quantum"};

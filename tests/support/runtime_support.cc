@@ -198,6 +198,21 @@ void ProgramMaker::copy(uint32_t from, uint32_t to) {
   function().steps.push_back(std::move(step));
 }
 
+uint32_t ProgramMaker::alternative() {
+  const auto first = static_cast<uint32_t>(program.regions.size());
+  auto other = std::make_unique<fbs::FunctionT>(function());
+  for (uint32_t i = 0; i < first; ++i) {
+    program.regions.push_back(std::make_unique<fbs::RegionT>(*program.regions[i]));
+    blobs.push_back(blobs[i]);
+  }
+  for (const auto& step : other->steps) {
+    if (step->kind == fbs::StepKind::run) step->region += first;
+  }
+  function().alternatives.push_back(std::move(other));
+  program.needs = {std::string(alternatives_feature)};
+  return first;
+}
+
 void ProgramMaker::note(const std::string& node, const std::string& op, uint32_t region) {
   auto made = std::make_unique<fbs::NodeNoteT>();
   made->name = node;

@@ -49,6 +49,9 @@ struct ProgramMaker {
            uint32_t slot = 0, std::vector<uint32_t> constants = {});
   void copy(uint32_t from, uint32_t to);
   void note(const std::string& node, const std::string& op, uint32_t region);
+  /// The function as it is becomes its own alternative, with regions of its own. Gives the first one's
+  /// number.
+  uint32_t alternative();
 
   Status write(const std::string& path) const;
 };
