@@ -4,7 +4,7 @@
 #include <atomic>
 
 #include "backends/onnxruntime/opaque_values.h"
-#include "backends/onnxruntime/ort_session.h"
+#include "backends/onnxruntime/profile_model.h"
 #include "backends/onnxruntime/session_blob_generated.h"
 #include "base/flat_buffer.h"
 
@@ -25,11 +25,26 @@ struct Call {
   std::vector<Value*> outputs;
 };
 
+/// What a session is made from. The views are of the program and outlive the executable.
+struct RegionModel {
+  std::string bytes;
+  std::vector<std::string> constant_names;
+  std::span<const ConstTensorView> constants;
+  int threads = 1;
+  const CoreSet* cores = nullptr;
+
+  SessionSettings settings() const {
+    return {.threads = threads, .cores = cores, .constant_names = constant_names, .constants = constants};
+  }
+};
+
 /// Immutable except for one spare Call, which a run takes and returns.
 class SessionExecutable : public Executable {
  public:
-  explicit SessionExecutable(std::shared_ptr<const ModelSession> session)
-      : session_(std::move(session)), passed_through_(session_->outputs().size(), -1) {
+  SessionExecutable(std::shared_ptr<const ModelSession> session, RegionModel model)
+      : session_(std::move(session)),
+        model_(std::move(model)),
+        passed_through_(session_->outputs().size(), -1) {
     const std::vector<Port>& inputs = session_->inputs();
     for (size_t i = 0; i < passed_through_.size(); ++i) {
       const auto at = std::ranges::find(inputs, session_->outputs()[i].name, &Port::name);
@@ -48,6 +63,7 @@ class SessionExecutable : public Executable {
     std::unique_ptr<Call> call(spare_.exchange(nullptr));
     if (call == nullptr) call = make_call();
     TRY(run_call(context, *call));
+    if (context.is_profile && context.trace != nullptr) report_operators(*context.trace, *call);
     delete spare_.exchange(call.release());
     return {};
   }
@@ -84,6 +100,13 @@ class SessionExecutable : public Executable {
     }
     TRY(with_context(session_->run(call.inputs, call.outputs), "ONNX Runtime {}", library().version()));
     return take_outputs(context, call);
+  }
+
+  /// A profile that fails is none: what was asked for is the run.
+  void report_operators(const TraceHook& trace, const Call& call) const {
+    const auto times = profile_model(model_.bytes, model_.settings(), call.inputs);
+    for (const OperatorTime& time : times.value_or(std::vector<OperatorTime>()))
+      trace(time.label, 0, time.nanoseconds);
   }
 
   /// `View` is that of an input or of an output.
@@ -152,6 +175,7 @@ class SessionExecutable : public Executable {
   }
 
   std::shared_ptr<const ModelSession> session_;
+  const RegionModel model_;
   std::vector<int> passed_through_;  // by output: the input that it passes through, which the library does
                                      // not copy; else -1
   mutable std::atomic<Call*> spare_ = nullptr;  // owned
@@ -160,14 +184,11 @@ class SessionExecutable : public Executable {
 Result<std::unique_ptr<Executable>> load(const LoadContext& context) {
   const TableCopy<fbs::SessionBlob> blob(context.blob, fbs::SessionBlobIdentifier());
   if (!blob) return fail("damaged ONNX Runtime region: the bytes are not a session blob");
-  const std::string_view model = text_of(blob->model());
-  const std::vector<std::string> names = to_strings(blob->constants());
-  const SessionSettings settings{.threads = context.threads,
-                                 .cores = context.cores,
-                                 .constant_names = names,
-                                 .constants = context.constants};
-  return std::make_unique<SessionExecutable>(
-      TRY(with_context(ModelSession::from_bytes(model, settings), "ONNX Runtime region")));
+  RegionModel model{std::string(text_of(blob->model())), to_strings(blob->constants()), context.constants,
+                    context.threads, context.cores};
+  auto session =
+      TRY(with_context(ModelSession::from_bytes(model.bytes, model.settings()), "ONNX Runtime region"));
+  return std::make_unique<SessionExecutable>(std::move(session), std::move(model));
 }
 
 }  // namespace

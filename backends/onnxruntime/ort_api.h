@@ -84,6 +84,7 @@ struct Api {
   Slot<210, OrtStatus*(SessionOptions*, const char* const* names, const Value* const* values, size_t count)>
       add_external_initializers{table};
   Slot<150, OrtStatus*(SessionOptions*, const char* name, const Value*)> add_initializer{table};
+  Slot<14, OrtStatus*(SessionOptions*, const char* file_prefix)> enable_profiling{table};
   Slot<100, void(SessionOptions*)> release_session_options{table};
 
   Slot<7, OrtStatus*(const Env*, const char* path, const SessionOptions*, Session** out)> create_session{
@@ -94,6 +95,7 @@ struct Api {
        OrtStatus*(Session*, const RunOptions*, const char* const* input_names, const Value* const* inputs,
                   size_t input_count, const char* const* output_names, size_t output_count, Value** outputs)>
       run{table};
+  Slot<110, OrtStatus*(Session*, Allocator*, char** file)> end_profiling{table};
   Slot<30, OrtStatus*(const Session*, size_t* out)> input_count{table};
   Slot<31, OrtStatus*(const Session*, size_t* out)> output_count{table};
   Slot<33, OrtStatus*(const Session*, size_t i, TypeInfo** out)> input_type{table};

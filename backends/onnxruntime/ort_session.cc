@@ -46,6 +46,7 @@ Result<OwnedOptions> make_options(const Library& library, const SessionSettings&
   TRY(library.check(
       api.set_optimization_level(raw, settings.optimize ? all_optimizations : no_optimizations)));
   if (!settings.optimize) TRY(library.check(api.add_config_entry(raw, "session.disable_prepacking", "1")));
+  if (!settings.profile.empty()) TRY(library.check(api.enable_profiling(raw, settings.profile.c_str())));
   return options;
 }
 
@@ -228,6 +229,14 @@ Status ModelSession::run(std::span<const Value* const> inputs, std::span<Value*>
   }
   return library_.check(library_.api().run(session_.get(), nullptr, names, inputs.data(), inputs.size(),
                                            output_names_.data(), outputs.size(), outputs.data()));
+}
+
+Result<std::string> ModelSession::end_profiling() const {
+  char* file = nullptr;
+  TRY(library_.check(library_.api().end_profiling(session_.get(), library_.allocator(), &file)));
+  const std::string path = file;
+  TRY(library_.check(library_.api().allocator_free(library_.allocator(), file)));
+  return path;
 }
 
 Result<TypeInfo*> ModelSession::output_type(size_t i) const {

@@ -37,6 +37,7 @@ struct SessionSettings {
   bool spin = false;     // workers wait for work without sleeping, as by the library's default: faster alone,
                          // but they take the cores from others
   bool optimize = true;  // false: for sessions that only test whether the model is accepted
+  std::string profile = {};  // path, to which a time is appended, of the file of end_profiling; empty: none
   /// Initializers that the model declares as external data. Their memory must outlive the session.
   std::span<const std::string> constant_names = {};
   std::span<const ConstTensorView> constants = {};
@@ -64,6 +65,9 @@ class ModelSession {
   /// One value for every input, null for an optional without a value; the library allocates an output that is
   /// null, which the caller then owns.
   Status run(std::span<const Value* const> inputs, std::span<Value*> outputs) const;
+
+  /// Writes what runs of a session with a `profile` did. The path of the file.
+  Result<std::string> end_profiling() const;
 
   /// Type of input or output `i`; the caller releases it.
   Result<TypeInfo*> output_type(size_t i) const;

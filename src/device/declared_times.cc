@@ -60,19 +60,21 @@ int64_t nanoseconds(double microseconds) { return std::llround(microseconds * 1e
 
 }  // namespace
 
-Result<int64_t> DeclaredTimes::of_region(std::span<const std::string> source_nodes) const {
-  if (source_nodes.empty()) return nanoseconds(default_us.value_or(0));
-  if (const auto whole = regions.find(source_nodes[0]); whole != regions.end())
-    return nanoseconds(whole->second);
-  double sum = 0;
-  for (const std::string& name : source_nodes) {
-    const auto declared = nodes.find(name);
+Result<std::vector<int64_t>> DeclaredTimes::of_nodes(std::span<const std::string> source_nodes) const {
+  if (source_nodes.empty()) return std::vector{nanoseconds(default_us.value_or(0))};
+  std::vector<int64_t> times(source_nodes.size(), 0);
+  if (const auto whole = regions.find(source_nodes[0]); whole != regions.end()) {
+    times[0] = nanoseconds(whole->second);
+    return times;
+  }
+  for (size_t i = 0; i < times.size(); ++i) {
+    const auto declared = nodes.find(source_nodes[i]);
     if (declared == nodes.end() && !default_us)
       return fail("'{}' has no time for node '{}' of the region from '{}'; name it, or give a \"default\"",
-                  path, name, source_nodes[0]);
-    sum += declared == nodes.end() ? *default_us : declared->second;
+                  path, source_nodes[i], source_nodes[0]);
+    times[i] = nanoseconds(declared == nodes.end() ? *default_us : declared->second);
   }
-  return nanoseconds(sum);
+  return times;
 }
 
 Result<DeclaredTimes> read_declared_times(const std::string& path) {

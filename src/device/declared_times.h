@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 
@@ -21,8 +22,9 @@ struct DeclaredTimes {
   std::optional<double> default_us;
   std::optional<double> latency_us, gbps;  // of the link
 
-  /// Nanoseconds of a region with these source nodes. Error: one of them has no time.
-  Result<int64_t> of_region(std::span<const std::string> source_nodes) const;
+  /// Nanoseconds of each of a region's source nodes; of a region that is named, all at the first. Error: one
+  /// of them has no time.
+  Result<std::vector<int64_t>> of_nodes(std::span<const std::string> source_nodes) const;
 };
 
 /// Errors: the file is not there or not JSON, an unknown key, a time that is not a number of at least 0.

@@ -44,6 +44,8 @@ struct RunContext {
   const TraceHook* trace = nullptr;  // set: an executable of several kernels reports each
   Place workspace_place{};           // outside the host's memory
   std::byte* scratch = nullptr;      // Executable::scratch_bytes(), 64-byte aligned; null: none
+  bool is_profile =
+      false;  // with trace: a framework reports its operators, too, which takes it runs of its own
 };
 
 /// Immutable: N threads may run one executable at once, each with its own context.

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <thread>
 
@@ -110,17 +111,25 @@ void adopt(Output& output) {
 /// Takes a declared time. A run whose inputs are those of the last one gives its results again.
 class TimedExecutable : public Executable {
  public:
-  TimedExecutable(std::unique_ptr<Executable> region, int64_t nanoseconds)
-      : region_(std::move(region)), nanoseconds_(nanoseconds) {}
+  /// `times`: nanoseconds of each source node.
+  TimedExecutable(std::unique_ptr<Executable> region, std::span<const std::string> source_nodes,
+                  std::vector<int64_t> times)
+      : region_(std::move(region)),
+        source_nodes_(source_nodes.begin(), source_nodes.end()),
+        times_(std::move(times)),
+        nanoseconds_(std::reduce(times_.begin(), times_.end())) {}
 
   Status run(const RunContext& context) const override {
     const int64_t begin = clock_nanoseconds();
     const std::optional<uint64_t> digest = digest_of(context);
     if (!give_again(context, digest)) {
-      TRY(region_->run(context));
+      RunContext untraced = context;
+      untraced.trace = nullptr;
+      TRY(region_->run(untraced));
       keep(context, digest);
     }
     sleep_until(begin + nanoseconds_);
+    if (context.trace != nullptr) report_nodes(*context.trace, begin);
     return {};
   }
 
@@ -163,7 +172,16 @@ class TimedExecutable : public Executable {
     }
   }
 
+  void report_nodes(const TraceHook& trace, int64_t begin) const {
+    for (size_t i = 0; i < source_nodes_.size(); ++i) {
+      trace(source_nodes_[i], begin, begin + times_[i]);
+      begin += times_[i];
+    }
+  }
+
   std::unique_ptr<Executable> region_;
+  std::vector<std::string> source_nodes_;
+  std::vector<int64_t> times_;
   int64_t nanoseconds_;
   mutable std::mutex mutex_;                          // for what follows
   mutable std::optional<uint64_t> digest_;            // of the inputs of the last run
@@ -180,8 +198,8 @@ class SimExecutor : public Executor {
   Result<std::unique_ptr<Executable>> adapt(std::unique_ptr<Executable> region,
                                             std::span<const std::string> source_nodes) override {
     if (!times_) return region;
-    const int64_t nanoseconds = TRY(with_context(times_->of_region(source_nodes), "device '{}'", name()));
-    return std::make_unique<TimedExecutable>(std::move(region), nanoseconds);
+    std::vector<int64_t> times = TRY(with_context(times_->of_nodes(source_nodes), "device '{}'", name()));
+    return std::make_unique<TimedExecutable>(std::move(region), source_nodes, std::move(times));
   }
 
   Status run(const Executable& executable, const RunContext& context) override {

@@ -1,6 +1,7 @@
 #include "measure/time_programs.h"
 
 #include <algorithm>
+#include <mutex>
 #include <string>
 
 #include "base/clock.h"
@@ -62,6 +63,23 @@ class Contestant {
     return {};
   }
 
+  /// Times of regions are from other runs: frameworks run apart for their profile.
+  Status profile() {
+    std::mutex mutex;
+    session_.set_trace(
+        [&](const TraceEvent& event) {
+          if (event.kind != "kernel") return;
+          const std::lock_guard lock(mutex);
+          kernels_.push_back({static_cast<uint32_t>(event.region), std::string(event.name),
+                              std::max(event.end_ns - event.begin_ns, int64_t{1})});
+        },
+        true);
+    const Result<int64_t> status = run();
+    session_.set_trace({});
+    TRY(status);
+    return {};
+  }
+
   /// The first runs: what fails, fails here. Returns how long a turn will take.
   Result<int64_t> warm_up() {
     TRY(run());
@@ -71,7 +89,7 @@ class Contestant {
   }
 
   PlanTimes times() const {
-    PlanTimes times{summarize_rounds(whole_), {}};
+    PlanTimes times{summarize_rounds(whole_), {}, kernels_};
     for (const std::vector<int64_t>& region : regions_) times.regions.push_back(summarize_rounds(region));
     return times;
   }
@@ -109,7 +127,7 @@ class Contestant {
   /// Regions on different devices run at once, but each has its own entry.
   Status run_traced() {
     session_.set_trace([this](const TraceEvent& event) {
-      if (event.region < 0) return;
+      if (event.kind != "region") return;
       regions_[static_cast<size_t>(event.region)].push_back(event.end_ns - event.begin_ns);
     });
     const Result<int64_t> status = run();
@@ -125,6 +143,7 @@ class Contestant {
   int64_t runs_a_turn_ = 1;
   std::vector<int64_t> whole_;                 // nanoseconds of each run
   std::vector<std::vector<int64_t>> regions_;  // the same of each region, in a traced run
+  std::vector<KernelTime> kernels_;            // of the profiled run
 };
 
 /// Calls `step` on each contestant that is still in; a failure takes it out.
@@ -156,6 +175,7 @@ std::vector<Result<PlanTimes>> time_programs(std::vector<TemporaryFile> programs
     if (round > 0 && !may_go_on()) break;
     for_each_running(contestants, [](Contestant& one) { return one.take_turn(); });
   }
+  for_each_running(contestants, [](Contestant& one) { return one.profile(); });
   std::vector<Result<PlanTimes>> times;
   for (const Result<Contestant>& one : contestants)
     times.push_back(one ? Result<PlanTimes>(one->times()) : Result<PlanTimes>(tl::unexpected(one.error())));

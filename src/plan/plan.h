@@ -13,9 +13,17 @@ struct Plan {
   StepList steps;       // regions run in this order, with the copies between
 };
 
+/// A kernel, or an operator of a framework.
+struct KernelTime {
+  uint32_t region = 0;
+  std::string label;  // "conv1: Conv Relu": the name of one of its nodes, and what it computes
+  int64_t nanoseconds = never;
+};
+
 struct PlanTimes {
   Timing whole;
-  std::vector<Timing> regions;  // one a region
+  std::vector<Timing> regions;      // one a region
+  std::vector<KernelTime> kernels;  // as far as backends report them
 };
 
 }  // namespace intarsia

@@ -114,16 +114,17 @@ std::string PreparedFunction::step_text(const PreparedStep& step) const {
                      step.to->name());
 }
 
-void PreparedFunction::set_trace(const TraceCallback& trace) {
+void PreparedFunction::set_trace(const TraceCallback& trace, bool is_profile) {
   trace_ = trace;
   for (PreparedStep& step : steps_) {
     step.trace_kernel = nullptr;
     if (trace) {
       step.trace_kernel = [this, &step](std::string_view name, int64_t begin, int64_t end) {
-        trace_({name, "kernel", step.executor->name(), begin, end});
+        trace_({name, "kernel", step.executor->name(), begin, end, static_cast<int>(step.region)});
       };
     }
     step.context.trace = trace ? &step.trace_kernel : nullptr;
+    step.context.is_profile = is_profile;
   }
 }
 

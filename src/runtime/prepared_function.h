@@ -72,7 +72,7 @@ class PreparedFunction {
   std::string_view name() const { return function_.name; }
   Status run(std::span<const NamedTensor> inputs, std::span<NamedTensor> outputs);
   void set_dump(DumpHook dump) { dump_ = std::move(dump); }
-  void set_trace(const TraceCallback& trace);
+  void set_trace(const TraceCallback& trace, bool is_profile);
 
  private:
   PreparedFunction(const BoundProgram& program, const fbs::FunctionT& function,

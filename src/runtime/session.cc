@@ -59,8 +59,8 @@ void Session::set_dump(DumpHook dump) {
   for (const std::unique_ptr<PreparedFunction>& function : functions_) function->set_dump(dump);
 }
 
-void Session::set_trace(const TraceCallback& trace) {
-  for (const std::unique_ptr<PreparedFunction>& function : functions_) function->set_trace(trace);
+void Session::set_trace(const TraceCallback& trace, bool is_profile) {
+  for (const std::unique_ptr<PreparedFunction>& function : functions_) function->set_trace(trace, is_profile);
 }
 
 }  // namespace intarsia

@@ -23,7 +23,7 @@ using DumpHook = std::function<void(const std::string& value, const TensorView& 
 struct TraceEvent {
   std::string_view name, kind, device;
   int64_t begin_ns, end_ns;  // of a steady clock
-  int region = -1;           // its number, of kind "region"
+  int region = -1;           // its number, of kinds "region" and "kernel"
 };
 using TraceCallback = std::function<void(const TraceEvent&)>;
 
@@ -47,8 +47,9 @@ class Session {
   /// For --dump: an empty function turns it off. With it, steps run one after the other.
   void set_dump(DumpHook dump);
 
-  /// For --trace: an empty function turns it off.
-  void set_trace(const TraceCallback& trace);
+  /// For --trace: an empty function turns it off. With `is_profile` regions of a framework report their
+  /// operators, too: the framework runs them apart for that, and events of kind "kernel" have only a length.
+  void set_trace(const TraceCallback& trace, bool is_profile = false);
 
   const BoundProgram& program() const { return *program_; }
   /// What a slot is bound to, by number.
