@@ -8,14 +8,12 @@
 #include "plan/canonical_order.h"
 #include "plan/choose_between.h"
 #include "plan/refine_placement.h"
+#include "plan/search_placements.h"
 
 namespace intarsia {
 namespace {
 
 using Targets = std::vector<uint32_t>;  // by atom
-
-/// How many atoms are looked at, all in all, by cuts, and by trials of local search.
-constexpr size_t cut_effort = 1'000'000, trial_effort = 4'000'000;
 
 /// Entries into another target cost this part of a launch: none, half of it (a region that is entered has
 /// often two entries), and all (in a chain it has one).
@@ -23,19 +21,25 @@ constexpr std::array launch_shares = {1.0, 0.0, 0.5};
 
 class CostPlacer {
  public:
-  explicit CostPlacer(const PlacementCosts& costs)
+  CostPlacer(const PlacementCosts& costs, const PlacementEffort& effort)
       : costs_(costs),
         tools_{costs},
-        cuts_left_(2 + cut_effort / (1 + costs.times.size())),
-        trials_(16 + trial_effort / (1 + costs.times.size())) {}
+        search_(effort.search),
+        cuts_left_(2 + effort.atoms_cut / (1 + costs.times.size())),
+        trials_left_(
+            static_cast<int64_t>(effort.atoms_partitioned / (1 + costs.times.size() + costs.values.size()))) {
+  }
 
   Targets run() {
     for (uint32_t t = 0; t < costs_.targets.size(); ++t) consider(everything_on(t));
     for (double share : launch_shares) {
       if (cuts_left_ > 0) start_with_share(share);
     }
-    for (size_t i = 0; i < starts_.size(); ++i) consider(refine_placement(tools_, starts_[i], trials_));
-    return best_;
+    std::ranges::stable_sort(starts_, {},
+                             [&](const Targets& start) { return cost_of(costs_, start).total(); });
+    for (const Targets& start : starts_) consider(refine_placement(tools_, start, false, trials_left_));
+    best_ = refine_placement(tools_, best_, true, trials_left_);
+    return search_ ? search_placements(tools_, best_) : best_;
   }
 
  private:
@@ -100,25 +104,31 @@ class CostPlacer {
 
   /// Expansions of every target (atoms stay or go there), then swaps of every two, until none helps.
   Targets improve_by_cuts(Targets placement) {
-    const uint32_t targets = static_cast<uint32_t>(costs_.targets.size());
     CostSum cost = cut_cost(placement);
-    for (bool is_better = true; is_better;) {
-      is_better = false;
-      const auto take = [&](const Targets& first, const Targets& second) {
-        if (cuts_left_ == 0) return;
-        Targets chosen = choose(first, second);
-        const CostSum now = cut_cost(chosen);
-        if (!(now < cost)) return;
-        placement = std::move(chosen);
-        cost = now;
-        is_better = true;
-      };
-      for (uint32_t t = 0; t < targets; ++t) take(expand(placement, t), placement);
-      for (uint32_t a = 0; a < targets; ++a) {
-        for (uint32_t b = a + 1; b < targets; ++b) take(replace(placement, a, b), replace(placement, b, a));
-      }
+    const std::vector<std::pair<uint32_t, uint32_t>> moves = list_cut_moves();
+    size_t vain = 0;  // moves since the last that helped
+    for (size_t i = 0; vain < moves.size() && cuts_left_ > 0; i = (i + 1) % moves.size(), ++vain) {
+      const auto [a, b] = moves[i];
+      Targets chosen = a == b ? choose(expand(placement, a), placement)
+                              : choose(replace(placement, a, b), replace(placement, b, a));
+      const CostSum now = cut_cost(chosen);
+      if (!(now < cost)) continue;
+      placement = std::move(chosen);
+      cost = now;
+      vain = 0;
     }
     return placement;
+  }
+
+  /// Pairs of targets; a target with itself stands for its expansion.
+  std::vector<std::pair<uint32_t, uint32_t>> list_cut_moves() const {
+    std::vector<std::pair<uint32_t, uint32_t>> moves;
+    const uint32_t targets = static_cast<uint32_t>(costs_.targets.size());
+    for (uint32_t t = 0; t < targets; ++t) moves.emplace_back(t, t);
+    for (uint32_t a = 0; a < targets; ++a) {
+      for (uint32_t b = a + 1; b < targets; ++b) moves.emplace_back(a, b);
+    }
+    return moves;
   }
 
   Targets expand(Targets placement, uint32_t target) const {
@@ -138,8 +148,9 @@ class CostPlacer {
 
   const PlacementCosts& costs_;
   const RefinementTools tools_;
+  const bool search_;
   size_t cuts_left_;
-  const size_t trials_;
+  int64_t trials_left_;
   std::vector<int64_t> crossing_;             // by target, what cuts count for an entry
   std::set<std::vector<int64_t>> crossings_;  // all so far
   std::vector<Targets> starts_;
@@ -149,10 +160,10 @@ class CostPlacer {
 
 }  // namespace
 
-CheapestPlacement place_by_cost(const PlacementCosts& costs) {
+CheapestPlacement place_by_cost(const PlacementCosts& costs, const PlacementEffort& effort) {
   const std::vector<uint32_t> order = canonical_order(costs);
   const PlacementCosts renumbered = renumber_atoms(costs, order);
-  const Targets chosen = CostPlacer(renumbered).run();
+  const Targets chosen = CostPlacer(renumbered, effort).run();
   CheapestPlacement result{Targets(order.size()), {}};
   for (size_t i = 0; i < order.size(); ++i) result.target[order[i]] = chosen[i];
   result.cost = cost_of(costs, result.target);
