@@ -10,7 +10,7 @@ struct MeasuredCosts {
   std::vector<std::vector<int64_t>> times;  // [node][target] in nanoseconds; `never`: it cannot, or is pinned
   std::vector<CostedTarget> targets;
   std::vector<std::vector<Link>> links;  // [from][to] by space
-  int64_t unknown_size = 1;              // elements that a dimension of unknown size counts for
+  int64_t unknown_size = 1;  // of a dimension that is not a number, and elements of a value of unknown rank
 };
 
 struct GraphCosts {
@@ -18,9 +18,10 @@ struct GraphCosts {
   std::vector<uint32_t> atom_of;  // by node
 };
 
-/// Nodes of one group (as Placement::group; empty: each is alone) are an atom, whose time is the sum of theirs.
-/// Constants are not copied, so they are not among the values; nor is what nothing outside of its atom reads.
-/// Values without a known size or of a framework's own form count as no bytes but for `unknown_size`.
+/// Nodes of one group (as Placement::group; empty: each is alone) are an atom, whose time is the sum of
+/// theirs. Constants are not copied, so they are not among the values; nor is what nothing outside of its
+/// atom reads. Values in a framework's own form count as no bytes: their
+/// size is not known.
 GraphCosts cost_graph(const Graph& graph, const std::vector<uint32_t>& group, const MeasuredCosts& measured);
 
 }  // namespace intarsia

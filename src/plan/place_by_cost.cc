@@ -15,8 +15,8 @@ namespace {
 
 using Targets = std::vector<uint32_t>;  // by atom
 
-/// Entries into another target cost this part of a launch: none, half of it (a region that is entered has
-/// often two entries), and all (in a chain it has one).
+/// What part of a launch an entry into another target costs in cuts: all (in a chain a region has one entry),
+/// none, and half (a region has often several).
 constexpr std::array launch_shares = {1.0, 0.0, 0.5};
 
 class CostPlacer {
