@@ -20,8 +20,7 @@ struct GraphCosts {
 
 /// Nodes of one group (as Placement::group; empty: each is alone) are an atom, whose time is the sum of
 /// theirs. Constants are not copied, so they are not among the values; nor is what nothing outside of its
-/// atom reads. Values in a framework's own form count as no bytes: their
-/// size is not known.
+/// atom reads. Values in a framework's own form count as no bytes: their size is not known.
 GraphCosts cost_graph(const Graph& graph, const std::vector<uint32_t>& group, const MeasuredCosts& measured);
 
 }  // namespace intarsia

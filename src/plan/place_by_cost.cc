@@ -7,6 +7,7 @@
 
 #include "plan/canonical_order.h"
 #include "plan/choose_between.h"
+#include "plan/place_chain.h"
 #include "plan/refine_placement.h"
 #include "plan/search_placements.h"
 
@@ -163,9 +164,10 @@ class CostPlacer {
 CheapestPlacement place_by_cost(const PlacementCosts& costs, const PlacementEffort& effort) {
   const std::vector<uint32_t> order = canonical_order(costs);
   const PlacementCosts renumbered = renumber_atoms(costs, order);
-  const Targets chosen = CostPlacer(renumbered, effort).run();
+  std::optional<Targets> chosen = place_chain(renumbered);
+  if (!chosen) chosen = CostPlacer(renumbered, effort).run();
   CheapestPlacement result{Targets(order.size()), {}};
-  for (size_t i = 0; i < order.size(); ++i) result.target[order[i]] = chosen[i];
+  for (size_t i = 0; i < order.size(); ++i) result.target[order[i]] = (*chosen)[i];
   result.cost = cost_of(costs, result.target);
   return result;
 }

@@ -36,7 +36,7 @@ void expect_counts(const Graph& graph, const MeasuredCosts& measured, const Plac
 }
 
 TEST(CostGraph, CountsTheRegionsAndCopiesThatAreMade) {
-  for_each_seed(2000, [](std::mt19937& random) {
+  for_each_seed(1000, [](std::mt19937& random) {
     const Graph graph = make_random_graph(random, random_options(random, 20));
     const MeasuredCosts measured = counting_costs(random, graph.nodes.size());
     const PlacementCosts costs = cost_graph(graph, {}, measured).costs;
@@ -44,7 +44,7 @@ TEST(CostGraph, CountsTheRegionsAndCopiesThatAreMade) {
     for (size_t i = 0; i < graph.nodes.size(); ++i) placement.target.push_back(random() % 3);
     expect_counts(graph, measured, placement, cost_of(costs, placement.target));
     const CheapestPlacement placed =
-        place_by_cost(costs, {.atoms_cut = 1'000, .atoms_partitioned = 5'000, .search = false});
+        place_by_cost(costs, {.atoms_cut = 300, .atoms_partitioned = 2'000, .search = false});
     placement.target = placed.target;
     expect_counts(graph, measured, placement, placed.cost);
   });

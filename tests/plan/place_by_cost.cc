@@ -1,13 +1,14 @@
 // Placing by cost: where hand-made problems flip, and random ones against every possible placement.
 //
-// Covers: src/plan/ canonical_order.cc choose_between.cc minimum_cut.cc place_by_cost.cc placement_costs.cc
-// placement_state.cc refine_placement.cc region_moves.cc search_placements.cc
+// Covers: src/plan/ canonical_order.cc choose_between.cc minimum_cut.cc place_by_cost.cc place_chain.cc
+// placement_costs.cc placement_state.cc refine_placement.cc region_moves.cc search_placements.cc
 #include "plan/place_by_cost.h"
 
 #include <gtest/gtest.h>
 
 #include "plan/choose_between.h"
 #include "plan/minimum_cut.h"
+#include "plan/place_chain.h"
 #include "tests/support/random_costs.h"
 
 namespace intarsia {
@@ -241,13 +242,38 @@ TEST(PlaceByCostProperties, SwapsOfTwoTargetsAreExact) {
   });
 }
 
+/// x -> a0 -> a1 -> ..., of which some values are outputs of the graph and some atoms are on one target only.
+PlacementCosts make_random_chain(std::mt19937& random, const RandomCostsOptions& options) {
+  PlacementCosts costs;
+  add_random_devices(random, options, costs);
+  costs.values.push_back({no_atom, {0}, 8});
+  for (uint32_t atom = 0; atom < options.max_atoms; ++atom) {
+    std::vector<int64_t>& times = costs.times.emplace_back();
+    for (uint32_t t = 0; t < options.targets; ++t) times.push_back(1 + random() % 50);
+    if (random() % 6 == 0) times[random() % options.targets] = never;
+    costs.values.push_back({atom, {}, static_cast<int64_t>(random() % 40), random() % 8 == 0});
+    if (atom + 1 < options.max_atoms) costs.values.back().readers.push_back(atom + 1);
+  }
+  return costs;
+}
+
+TEST(PlaceByCostProperties, ChainsAreAtTheirShortestPath) {
+  for_each_seed(200, [](std::mt19937& random) {
+    const PlacementCosts costs = make_random_chain(random, {.max_atoms = 9, .targets = 3, .max_launch = 60});
+    const std::optional<Targets> placed = place_chain(costs);
+    ASSERT_TRUE(placed);
+    const int64_t total = cost_of(costs, *placed).total();
+    ASSERT_EQ(EveryPlacement(costs).cheapest(never), total);
+  });
+}
+
 /// So little that ten thousand problems do not take long.
-constexpr PlacementEffort little{.atoms_cut = 1'000, .atoms_partitioned = 5'000, .search = false};
+constexpr PlacementEffort little{.atoms_cut = 300, .atoms_partitioned = 2'000, .search = false};
 
 TEST(PlaceByCostProperties, OrderOfAtomsDoesNotMatter) {
   for_each_seed(10000, [](std::mt19937& random) {
     const PlacementCosts costs = make_random_costs(
-        random, {.max_atoms = 20, .targets = 2 + static_cast<uint32_t>(random() % 2), .max_launch = 60});
+        random, {.max_atoms = 16, .targets = 2 + static_cast<uint32_t>(random() % 2), .max_launch = 60});
     const CheapestPlacement placed = place_by_cost(costs, little);
     ASSERT_EQ(place_by_cost(shuffle_atoms(costs, random), little).cost, placed.cost);
     ASSERT_EQ(cost_of(costs, placed.target), placed.cost);
@@ -257,7 +283,7 @@ TEST(PlaceByCostProperties, OrderOfAtomsDoesNotMatter) {
 TEST(PlaceByCostProperties, PinsHoldAndNoSingleTargetIsCheaper) {
   for_each_seed(10000, [](std::mt19937& random) {
     const PlacementCosts costs = make_random_costs(
-        random, {.max_atoms = 30, .targets = 1 + static_cast<uint32_t>(random() % 4), .max_launch = 60});
+        random, {.max_atoms = 16, .targets = 1 + static_cast<uint32_t>(random() % 4), .max_launch = 60});
     const CheapestPlacement placed = place_by_cost(costs, little);
     ASSERT_LT(placed.cost.total(), never);
     for (size_t atom = 0; atom < placed.target.size(); ++atom)

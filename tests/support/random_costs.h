@@ -39,12 +39,13 @@ inline PlacementCosts make_random_costs(std::mt19937& random, const RandomCostsO
   };
   for (uint32_t i = 0, inputs = 1 + random() % 3; i < inputs; ++i) add_value(no_atom);
   const uint32_t reach = random() % 2 ? 3 : 1000;  // a small number makes long chains
+  const uint32_t most = random() % 4 ? 50 : 3;     // with few different times much is equal
   for (uint32_t atom = 0, count = 1 + random() % options.max_atoms; atom < count; ++atom) {
     const uint32_t only = random() % options.targets;
     const bool is_foreign = random() % 6 == 0;
     std::vector<int64_t>& times = costs.times.emplace_back();
     for (uint32_t t = 0; t < options.targets; ++t)
-      times.push_back(is_foreign && t != only ? never : 1 + random() % 50);
+      times.push_back(is_foreign && t != only ? never : 1 + random() % most);
     for (uint32_t reads = random() % 4; reads > 0; --reads) {
       const uint32_t values = static_cast<uint32_t>(costs.values.size());
       std::vector<uint32_t>& readers = costs.values[values - 1 - random() % std::min(values, reach)].readers;
