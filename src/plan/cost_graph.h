@@ -1,0 +1,26 @@
+// The problem of placing a graph's nodes by cost.
+#pragma once
+
+#include "plan/placement_costs.h"
+
+namespace intarsia {
+
+/// What was measured.
+struct MeasuredCosts {
+  std::vector<std::vector<int64_t>> times;  // [node][target] in nanoseconds; `never`: it cannot, or is pinned
+  std::vector<CostedTarget> targets;
+  std::vector<std::vector<Link>> links;  // [from][to] by space
+  int64_t unknown_size = 1;  // of a dimension that is not a number, and elements of a value of unknown rank
+};
+
+struct GraphCosts {
+  PlacementCosts costs;
+  std::vector<uint32_t> atom_of;  // by node
+};
+
+/// Nodes of one group (as Placement::group; empty: each is alone) are an atom, whose time is the sum of
+/// theirs. Constants are not copied, so they are not among the values; nor is what nothing outside of its
+/// atom reads. Values in a framework's own form count as no bytes: their size is not known.
+GraphCosts cost_graph(const Graph& graph, const std::vector<uint32_t>& group, const MeasuredCosts& measured);
+
+}  // namespace intarsia
