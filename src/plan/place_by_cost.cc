@@ -36,9 +36,7 @@ class CostPlacer {
     for (double share : launch_shares) {
       if (cuts_left_ > 0) start_with_share(share);
     }
-    std::ranges::stable_sort(starts_, {},
-                             [&](const Targets& start) { return cost_of(costs_, start).total(); });
-    for (const Targets& start : starts_) consider(refine_placement(tools_, start, false, trials_left_));
+    for (const auto& [total, start] : starts_) consider(refine_placement(tools_, start, false, trials_left_));
     best_ = refine_placement(tools_, best_, true, trials_left_);
     return search_ ? search_placements(tools_, best_) : best_;
   }
@@ -68,7 +66,8 @@ class CostPlacer {
   }
 
   void add_start(Targets start) {
-    if (std::ranges::find(starts_, start) == starts_.end()) starts_.push_back(std::move(start));
+    const int64_t total = cost_of(costs_, start).total();
+    starts_.emplace(total, std::move(start));
   }
 
   void start_with_share(double share) {
@@ -152,9 +151,9 @@ class CostPlacer {
   const bool search_;
   size_t cuts_left_;
   int64_t trials_left_;
-  std::vector<int64_t> crossing_;             // by target, what cuts count for an entry
-  std::set<std::vector<int64_t>> crossings_;  // all so far
-  std::vector<Targets> starts_;
+  std::vector<int64_t> crossing_;                 // by target, what cuts count for an entry
+  std::set<std::vector<int64_t>> crossings_;      // all so far
+  std::set<std::pair<int64_t, Targets>> starts_;  // by their totals
   Targets best_;
   int64_t best_total_ = never;
 };

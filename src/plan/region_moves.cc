@@ -1,5 +1,7 @@
 #include "plan/region_moves.h"
 
+#include <tuple>
+
 #include "plan/grow_regions.h"
 
 namespace intarsia {
@@ -27,7 +29,9 @@ class MoveFinder {
         if (target != regions_[piece.region].target) add_move(piece, target, adjacent);
       }
     }
-    std::ranges::stable_sort(moves_, std::ranges::greater(), &RegionMove::gain);
+    std::ranges::sort(moves_, {}, [](const RegionMove& move) {
+      return std::tuple(-move.gain, move.region, move.atoms[0], move.atoms.size(), move.target);
+    });
     return std::move(moves_);
   }
 

@@ -202,20 +202,20 @@ Gaps compare_with_all(uint32_t seeds, const RandomCostsOptions& options, const P
 }
 
 TEST(PlaceByCostProperties, CheapestOfAllPlacements) {
-  EXPECT_EQ(compare_with_all(500, {.max_atoms = 14, .targets = 2}).missed, 0);
-  EXPECT_EQ(compare_with_all(500, {.max_atoms = 14, .targets = 2, .max_launch = 60}).missed, 0);
-  EXPECT_EQ(compare_with_all(50, {.max_atoms = 12, .targets = 3}).missed, 0);
-  EXPECT_EQ(compare_with_all(50, {.max_atoms = 12, .targets = 3, .max_launch = 60}).missed, 0);
+  EXPECT_EQ(compare_with_all(200, {.max_atoms = 14, .targets = 2}).missed, 0);
+  EXPECT_EQ(compare_with_all(200, {.max_atoms = 14, .targets = 2, .max_launch = 60}).missed, 0);
+  EXPECT_EQ(compare_with_all(30, {.max_atoms = 12, .targets = 3}).missed, 0);
+  EXPECT_EQ(compare_with_all(30, {.max_atoms = 12, .targets = 3, .max_launch = 60}).missed, 0);
 }
 
 TEST(PlaceByCostProperties, CloseToTheCheapestWithoutSearchingAll) {
   const PlacementEffort effort{.search = false};
-  EXPECT_EQ(compare_with_all(500, {.max_atoms = 14, .targets = 2}, effort).missed, 0) << "one exact cut";
+  EXPECT_EQ(compare_with_all(200, {.max_atoms = 14, .targets = 2}, effort).missed, 0) << "one exact cut";
   for (const RandomCostsOptions& options :
        {RandomCostsOptions{.max_atoms = 14, .targets = 2, .max_launch = 60},
-        RandomCostsOptions{.max_atoms = 10, .targets = 3},
-        RandomCostsOptions{.max_atoms = 10, .targets = 3, .max_launch = 60}}) {
-    const Gaps gaps = compare_with_all(300, options, effort);
+        RandomCostsOptions{.max_atoms = 9, .targets = 3},
+        RandomCostsOptions{.max_atoms = 9, .targets = 3, .max_launch = 60}}) {
+    const Gaps gaps = compare_with_all(150, options, effort);
     EXPECT_LE(gaps.missed * 20, gaps.problems);
     EXPECT_LT(gaps.worst, 0.25);
   }
@@ -238,7 +238,7 @@ TEST(PlaceByCostProperties, SwapsOfTwoTargetsAreExact) {
     }
     const Targets chosen = choose_between(costs, first, second, {0, 0, 0});
     const int64_t cost = cost_of(costs, chosen).total();
-    ASSERT_EQ(EveryPlacement(costs).cheapest(never), cost);
+    ASSERT_EQ(EveryPlacement(costs).cheapest(cost), cost);
   });
 }
 
@@ -259,11 +259,11 @@ PlacementCosts make_random_chain(std::mt19937& random, const RandomCostsOptions&
 
 TEST(PlaceByCostProperties, ChainsAreAtTheirShortestPath) {
   for_each_seed(200, [](std::mt19937& random) {
-    const PlacementCosts costs = make_random_chain(random, {.max_atoms = 9, .targets = 3, .max_launch = 60});
+    const PlacementCosts costs = make_random_chain(random, {.max_atoms = 8, .targets = 3, .max_launch = 60});
     const std::optional<Targets> placed = place_chain(costs);
     ASSERT_TRUE(placed);
     const int64_t total = cost_of(costs, *placed).total();
-    ASSERT_EQ(EveryPlacement(costs).cheapest(never), total);
+    ASSERT_EQ(EveryPlacement(costs).cheapest(total), total);
   });
 }
 
