@@ -27,6 +27,7 @@ std::string print_plan(const Json& report) {
     return fmt::format("as placed, not compared with others: {}", plan["disabled_reason"].get<std::string>());
   const std::string shipped = plan["shipped"];
   std::string text = shipped == "as_placed"   ? "as placed"
+                     : shipped == "mixed"     ? "mixed"
                      : shipped == "dissolved" ? count_of(plan["dissolved_regions"], "region") + " dissolved"
                                               : "all in " + plan["backend"].get<std::string>();
   std::string others =

@@ -20,6 +20,14 @@ Status run_once(const ModelSession& session, std::span<const Value* const> input
   return {};
 }
 
+/// A convolution in the library's own layout is named for the value that it makes.
+std::string_view source_name(std::string_view name) {
+  for (std::string_view ending : {"_kernel_time", "_nchwc"}) {
+    if (name.ends_with(ending)) name.remove_suffix(ending.size());
+  }
+  return name;
+}
+
 /// The file is a list of events; each run of an operator has one, which ends the name of its node so.
 Result<std::vector<OperatorTime>> read_profile(const std::string& path) {
   constexpr std::string_view ending = "_kernel_time";
@@ -31,8 +39,7 @@ Result<std::vector<OperatorTime>> read_profile(const std::string& path) {
     const std::string name = event.value("name", "");
     if (event.value("cat", "") != "Node" || !name.ends_with(ending)) continue;
     const Json arguments = event.value("args", Json::object());
-    const std::string label =
-        fmt::format("{}: {}", name.substr(0, name.size() - ending.size()), arguments.value("op_name", "?"));
+    const std::string label = fmt::format("{}: {}", source_name(name), arguments.value("op_name", "?"));
     const int64_t nanoseconds = 1000 * event.value("dur", int64_t{0});
     const auto known = std::ranges::find(times, label, &OperatorTime::label);
     if (known == times.end())

@@ -20,6 +20,7 @@
 #include "measure/check_model.h"
 #include "measure/probe.h"
 #include "measure/time_kernels.h"
+#include "measure/time_link.h"
 #include "measure/time_programs.h"
 #include "program/read_program.h"
 #include "target/absent_target.h"
@@ -41,6 +42,7 @@ Result<BackendRegistry> make_tools(const ReadRequest& read) {
     return fail("no usable backend '{}'", backend);
   };
   tools.probe = measure_probe;
+  tools.time_link = time_link;
   tools.time_programs = [](std::vector<TemporaryFile> programs, int threads,
                            const std::function<bool()>& may_go_on) {
     return time_programs(std::move(programs), run_backends(), threads, may_go_on);

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/core_set.h"
+#include "base/digest.h"
+#include "base/mapped_file.h"
 #include "program/program.h"
 
 namespace intarsia {
@@ -36,6 +38,15 @@ Result<std::vector<const Target*>> choose_backends(const CompileRequest& request
 
 bool is_on_host(const DeviceSlot& slot) { return space_kind(slot.kind) == host_space_kind; }
 
+/// Of the file of sim:N?times=FILE; empty for any other device.
+Result<std::string> digest_declared_times(const std::string& device) {
+  constexpr std::string_view setting = "times=";
+  const size_t at = device.find(setting);
+  if (at == std::string::npos) return std::string();
+  const std::string file = device.substr(at + setting.size(), device.find('&', at) - at - setting.size());
+  return fmt::format("{:016x}", digest_bytes(TRY(map_file(file)).bytes));
+}
+
 /// All slots on the host share its memory; every other has a memory of its own.
 void number_spaces(PlanningProblem& problem) {
   static_assert(host_memory == host_space);
@@ -66,6 +77,7 @@ Result<std::vector<DeviceSlot>> parse_slots(const std::vector<std::string>& devi
     if (const size_t colon = slot.device.find(':'); is_on_host(slot) && colon != std::string::npos)
       slot.cores =
           TRY(with_context(CoreSet::parse(slot.device.substr(colon + 1)), "--devices {}", text)).size();
+    slot.declared_times = TRY(with_context(digest_declared_times(slot.device), "--devices {}", text));
     slots.push_back(std::move(slot));
   }
   if (std::ranges::none_of(slots, is_on_host)) slots.push_back({"cpu", "cpu", "cpu"});

@@ -213,6 +213,9 @@ ChosenPlan choose_measured_plan(const PlanningProblem& problem, Plan placed, Reg
         problem, [&](const auto& plans) { return measure_plans(problem, plans, compiler, request, tools); },
         [&] { return compiler.tuning().probe(); }, *compiler.tuning().costs(), plan_conditions(request));
     plan_tools.timer = &*timer;
+    plan_tools.time_link = [&](const DeviceSlot& from, const DeviceSlot& to) {
+      return measure_link(from, to, compiler, tools);
+    };
   }
   plan_tools.replan = [&](Placement placement) {
     PassRunner quiet = PassRunner::quiet(request, tools);

@@ -64,6 +64,9 @@ struct BackendRegistry {
       time_kernels;
   /// Nanoseconds that a fixed computation takes now (measure/probe.h); there if anything can be measured.
   std::function<int64_t()> probe;
+  /// What a copy takes between the memories of two devices, by their names; there if anything can be
+  /// measured.
+  std::function<Result<LinkCost>(const std::string& from, const std::string& to)> time_link;
   /// Times runs of program files on filled inputs, in turns; they are removed as soon as they are open. One
   /// result a program. Rounds end when `may_go_on` says no. Empty: nothing can be measured.
   std::function<std::vector<Result<PlanTimes>>(std::vector<TemporaryFile> programs, int threads,

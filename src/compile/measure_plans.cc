@@ -83,6 +83,15 @@ Result<std::vector<Result<PlanTimes>>> measure_plans(const PlanningProblem& prob
   return results;
 }
 
+Result<LinkCost> measure_link(const DeviceSlot& from, const DeviceSlot& to, RegionCompiler& compiler,
+                              const BackendRegistry& tools) {
+  CostTable& costs = *compiler.tuning().costs();
+  if (const auto known = costs.find_link(from.device, to.device)) return *known;
+  const LinkCost link = TRY(tools.time_link(from.device, to.device));
+  costs.add_link(from.device, to.device, link);
+  return link;
+}
+
 std::string why_plans_are_not_measured(RegionCompiler& compiler, const CompileRequest& request,
                                        const BackendRegistry& tools) {
   if (request.keep_placement) return "the placement is to be kept";

@@ -109,7 +109,8 @@ Json codegen_json(const CodegenReport& codegen) {
 }
 
 Json plan_json(const PlanReport& plan) {
-  static const char* const names[] = {"as_placed", "dissolved", "single_backend"};  // in the order of Shipped
+  static const char* const names[] = {"as_placed", "dissolved", "single_backend",
+                                      "mixed"};  // in the order of Shipped
   return {{"shipped", names[static_cast<int>(plan.shipped)]},
           {"backend", plan.single.empty() ? Json(nullptr) : Json(plan.single)},
           {"dissolved_regions", plan.dissolved},
@@ -156,7 +157,7 @@ Json function_json(const CompiledFunction& function, bool stopped) {
   json["tuning"] = tuning_json(function.regions.tuning);
   json["code_generation"] = codegen_json(function.regions.codegen);
   json["plan"] = plan ? plan_json(*plan) : Json(nullptr);
-  json["predicted_ms"] = nullptr;
+  json["predicted_ms"] = plan ? milliseconds_or_null(plan->predicted) : Json(nullptr);
   json["measured_ms"] = plan ? milliseconds_or_null(plan->measured) : Json(nullptr);
   json["single_backend_ms"] = plan && plan->measured ? single_backend_json(*plan) : Json(nullptr);
   json["model_weights_bytes"] = function.model_weights_bytes;

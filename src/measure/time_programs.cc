@@ -16,6 +16,8 @@ constexpr int64_t max_runs_per_turn = 500;
 constexpr int64_t all_turns_nanoseconds =
     3'000'000'000;  // of all programs together, as far as fewest_rounds allows
 constexpr int64_t fewest_rounds = 4, max_rounds = 15;
+/// A program that takes so many times as long as the fastest has one turn only: nothing will change that.
+constexpr int64_t hopeless = 3;
 
 void fill_words(const TensorView& tensor) {
   static const char* const words[] = {"the", "quick", "fox", "jumps", "over"};
@@ -80,13 +82,16 @@ class Contestant {
     return {};
   }
 
-  /// The first runs: what fails, fails here. Returns how long a turn will take.
-  Result<int64_t> warm_up() {
+  /// The first runs: what fails, fails here.
+  Status warm_up() {
     TRY(run());
-    const int64_t once = std::max(TRY(run()), int64_t{1});
-    runs_a_turn_ = std::clamp(turn_nanoseconds / once, int64_t{1}, max_runs_per_turn);
-    return (runs_a_turn_ + 1) * once;
+    once_ = std::max(TRY(run()), int64_t{1});
+    runs_a_turn_ = std::clamp(turn_nanoseconds / once_, int64_t{1}, max_runs_per_turn);
+    return {};
   }
+
+  int64_t once() const { return once_; }  // nanoseconds of the warm run
+  int64_t turn_takes() const { return (runs_a_turn_ + 1) * once_; }
 
   PlanTimes times() const {
     PlanTimes times{summarize_rounds(whole_), {}, kernels_};
@@ -140,7 +145,7 @@ class Contestant {
   std::vector<Tensor> input_memory_;
   std::vector<std::optional<Tensor>> output_memory_;
   std::vector<NamedTensor> inputs_, outputs_;
-  int64_t runs_a_turn_ = 1;
+  int64_t once_ = 1, runs_a_turn_ = 1;
   std::vector<int64_t> whole_;                 // nanoseconds of each run
   std::vector<std::vector<int64_t>> regions_;  // the same of each region, in a traced run
   std::vector<KernelTime> kernels_;            // of the profiled run
@@ -165,15 +170,23 @@ std::vector<Result<PlanTimes>> time_programs(std::vector<TemporaryFile> programs
     const TemporaryFile file = std::move(program);  // an open file needs no name
     contestants.push_back(Contestant::open(file.path(), backends, threads));
   }
-  int64_t round_nanoseconds = 1;
+  for_each_running(contestants, [](Contestant& one) { return one.warm_up(); });
+  int64_t fastest = never, round_nanoseconds = 1;
   for_each_running(contestants, [&](Contestant& one) -> Status {
-    round_nanoseconds += TRY(one.warm_up());
+    fastest = std::min(fastest, one.once());
+    return {};
+  });
+  const auto is_rival = [&](const Contestant& one) { return one.once() <= hopeless * fastest; };
+  for_each_running(contestants, [&](Contestant& one) -> Status {
+    round_nanoseconds += is_rival(one) ? one.turn_takes() : 0;
     return {};
   });
   const int64_t rounds = std::clamp(all_turns_nanoseconds / round_nanoseconds, fewest_rounds, max_rounds);
   for (int64_t round = 0; round < rounds; ++round) {
     if (round > 0 && !may_go_on()) break;
-    for_each_running(contestants, [](Contestant& one) { return one.take_turn(); });
+    for_each_running(contestants, [&](Contestant& one) {
+      return round == 0 || is_rival(one) ? one.take_turn() : Status();
+    });
   }
   for_each_running(contestants, [](Contestant& one) { return one.profile(); });
   std::vector<Result<PlanTimes>> times;

@@ -1,8 +1,11 @@
 #include "plan/choose_plan.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "plan/describe_plan.h"
+#include "plan/find_segments.h"
+#include "plan/mix_backends.h"
 #include "plan/plan_candidates.h"
 
 namespace intarsia {
@@ -24,6 +27,7 @@ struct Candidate {
   int dissolved = 0;       // regions
   bool moves_all = false;  // that may move
   int64_t nanoseconds = never;
+  std::optional<int64_t> predicted;  // of a mixture
 };
 
 /// What there is to choose from: in order of preference, the plan as placed first.
@@ -33,17 +37,18 @@ struct Choice {
   std::vector<Candidate> candidates;
 
   const Plan& placed() const { return candidates[0].plan; }
-  std::string name_of(uint32_t target) const { return problem.targets[target].backend->name(); }
+  std::string name_of(uint32_t target) const { return runner_name(problem, target); }
 };
 
 std::string milliseconds(int64_t nanoseconds) {
   return fmt::format("{:.3g} ms", static_cast<double>(nanoseconds) / 1e6);
 }
 
-/// With regions and steps for its placement; not at all when it can have none, or runs the same as another.
-void add_candidate(Choice& choice, Candidate candidate, Placement placement) {
+/// With regions and steps for its placement; not at all (false) when it can have none, or runs the same as
+/// another.
+bool add_candidate(Choice& choice, Candidate candidate, Placement placement) {
   Result<Plan> plan = choice.tools.replan(std::move(placement));
-  if (!plan) return;
+  if (!plan) return false;
   candidate.plan = std::move(*plan);
   const auto identify = [&](const Candidate& any) {
     return identify_plan(choice.problem, any.plan.partition);
@@ -51,10 +56,13 @@ void add_candidate(Choice& choice, Candidate candidate, Placement placement) {
   const auto same = std::ranges::find(choice.candidates, identify(candidate), identify);
   if (same == choice.candidates.end()) {
     choice.candidates.push_back(std::move(candidate));
-  } else if (same != choice.candidates.begin()) {
+    return true;
+  }
+  if (same != choice.candidates.begin() && candidate.kind == Shipped::single_backend) {
     same->kind = candidate.kind;  // the reasons of the other say more
     same->single = candidate.single;
   }
+  return false;
 }
 
 /// The plan without the islands that the framework runs faster.
@@ -104,6 +112,78 @@ Status time_candidates(Choice& choice) {
   return {};
 }
 
+/// Which targets ran each node in some candidate.
+std::vector<std::vector<bool>> targets_tried(const Choice& choice) {
+  const std::vector<bool> none(choice.problem.targets.size(), false);
+  std::vector<std::vector<bool>> tried(choice.problem.graph.nodes.size(), none);
+  for (const Candidate& candidate : choice.candidates) {
+    if (candidate.nanoseconds == never) continue;
+    for (size_t node = 0; node < tried.size(); ++node)
+      tried[node][candidate.plan.placement.target[node]] = true;
+  }
+  return tried;
+}
+
+Result<std::vector<std::vector<Link>>> time_links(const Choice& choice) {
+  const PlanningProblem& problem = choice.problem;
+  const size_t spaces = problem.spaces.size();
+  std::vector<std::vector<Link>> links(spaces, std::vector<Link>(spaces));
+  for (uint32_t from = 0; from < spaces; ++from) {
+    for (uint32_t to = 0; to < spaces; ++to) {
+      if (from == to) continue;
+      const auto slot_in = [&](uint32_t space) -> const DeviceSlot& {
+        return *std::ranges::find(problem.slots, space, &DeviceSlot::space);
+      };
+      const LinkCost cost = TRY(choice.tools.time_link(slot_in(from), slot_in(to)));
+      links[from][to] = {std::llround(cost.latency_ns), cost.ns_per_byte};
+    }
+  }
+  return links;
+}
+
+/// What the segments took in the candidates that ran.
+Result<SegmentCosts> price_segments(const Choice& choice) {
+  std::vector<const Plan*> plans;
+  for (const Candidate& candidate : choice.candidates) {
+    if (candidate.nanoseconds != never) plans.push_back(&candidate.plan);
+  }
+  SegmentCosts costs;
+  costs.segments = list_segments(find_segments(choice.problem.graph, targets_tried(choice)));
+  costs.links = TRY(time_links(choice));
+  const auto times = TRY(choice.tools.timer->time_segments(plans, costs.segments));
+  costs.times.assign(costs.segments.size(), std::vector<int64_t>(choice.problem.targets.size(), never));
+  for (size_t p = 0; p < plans.size(); ++p) {
+    for (size_t s = 0; s < costs.segments.size(); ++s) {
+      int64_t& least = costs.times[s][plans[p]->placement.target[index(costs.segments[s][0])]];
+      least = std::min(least, times[p][s]);
+    }
+  }
+  return costs;
+}
+
+/// Mixtures of the candidates, priced by their parts: as long as one is slower than it should be, the next is
+/// made at higher prices of boundaries.
+Status add_mixtures(Choice& choice) {
+  constexpr int rounds = 3, steeper = 4;
+  constexpr double error = 0.05;
+  const SegmentCosts costs = TRY(price_segments(choice));
+  BoundaryPrice price;
+  for (int round = 0; round < rounds; ++round) {
+    std::optional<MixedPlacement> mixed =
+        mix_backends(choice.problem, choice.placed().placement, costs, price);
+    if (!mixed) return {};
+    Candidate candidate{.kind = Shipped::mixed, .predicted = mixed->predicted};
+    if (!add_candidate(choice, std::move(candidate), std::move(mixed->placement))) return {};
+    TRY(time_candidates(choice));
+    const auto is_as_predicted = static_cast<double>(choice.candidates.back().nanoseconds) <
+                                 (1 + error) * static_cast<double>(mixed->predicted);
+    if (is_as_predicted) return {};
+    price.call *= steeper;
+    price.per_byte *= steeper;
+  }
+  return {};
+}
+
 const Candidate& find_fastest(const Choice& choice) {
   const Candidate* best = &choice.candidates[0];
   for (const Candidate& candidate : choice.candidates) {
@@ -117,11 +197,12 @@ PlanReport report_choice(const Choice& choice, const Candidate& chosen) {
   PlanReport report{
       .shipped = chosen.kind, .measured = chosen.nanoseconds, .as_placed = choice.candidates[0].nanoseconds};
   if (chosen.kind != Shipped::as_placed) report.dissolved = chosen.dissolved;
+  report.predicted = chosen.predicted;
   if (chosen.kind == Shipped::single_backend) report.single = choice.name_of(chosen.single);
   for (const Candidate& candidate : choice.candidates) {
-    const std::set<std::string> backends = backends_of(choice.problem, candidate.plan.partition);
-    if (candidate.nanoseconds != never && backends.size() == 1)
-      report.single_backend[*backends.begin()] = candidate.nanoseconds;
+    const std::set<std::string> runners = runners_of(choice.problem, candidate.plan.partition);
+    if (candidate.nanoseconds != never && runners.size() == 1)
+      report.single_backend[*runners.begin()] = candidate.nanoseconds;
   }
   return report;
 }
@@ -142,10 +223,11 @@ Result<std::optional<PlanReport>> compare(Choice& choice, Plan& shipped) {
   TRY(add_dissolved(choice));
   for (uint32_t target : rivals_of(choice.problem, choice.placed().partition)) add_single(choice, target);
   if (choice.candidates.size() == 1) {
-    if (backends_of(choice.problem, choice.placed().partition).size() == 1) return std::nullopt;
+    if (runners_of(choice.problem, choice.placed().partition).size() == 1) return std::nullopt;
     return PlanReport{.disabled_reason = "no backend takes nodes of another"};
   }
   TRY(time_candidates(choice));
+  static_cast<void>(add_mixtures(choice));  // what cannot be priced is not mixed
   const Candidate& fastest = find_fastest(choice);
   shipped = fastest.plan;
   if (fastest.moves_all) explain_all(choice, fastest, shipped.placement);
@@ -155,7 +237,7 @@ Result<std::optional<PlanReport>> compare(Choice& choice, Plan& shipped) {
 std::optional<PlanReport> report_comparison(Choice& choice, Plan& shipped) {
   const PlanTools& tools = choice.tools;
   if (!tools.disabled_reason.empty()) {
-    if (backends_of(choice.problem, shipped.partition).size() <= 1) return std::nullopt;
+    if (runners_of(choice.problem, shipped.partition).size() <= 1) return std::nullopt;
     return PlanReport{.disabled_reason = tools.disabled_reason};
   }
   Result<std::optional<PlanReport>> report = compare(choice, shipped);

@@ -9,22 +9,26 @@ namespace intarsia {
 
 /// What choosing a plan by measurement came to.
 struct PlanReport {
-  enum class Shipped { as_placed, dissolved, single_backend };
+  enum class Shipped { as_placed, dissolved, single_backend, mixed };
   Shipped shipped = Shipped::as_placed;
   std::string disabled_reason;       // why plans were not compared; empty: they were
   int dissolved = 0;                 // regions of the plan as placed that another backend runs instead
   std::string single;                // the backend that runs all, when not all was placed there
   std::optional<int64_t> measured;   // nanoseconds of the plan that ships
+  std::optional<int64_t> predicted;  // of a mixed plan that ships, before it ran
   std::optional<int64_t> as_placed;  // of the plan as placed
-  std::map<std::string, int64_t> single_backend;  // of everything in one backend, by its name
-  int regions_measured = 0;                       // regions of the compared plans that were timed for this
-  int regions_remembered = 0;                     // whose times were known
+  std::map<std::string, int64_t>
+      single_backend;          // of everything in one backend, by its name; with several slots, on one target
+  int regions_measured = 0;    // regions of the compared plans that were timed for this
+  int regions_remembered = 0;  // whose times were known
 };
 
 /// What plans are made and timed with.
 struct PlanTools {
   std::string disabled_reason;  // why nothing is compared; empty: plans are
   PlanTimer* timer = nullptr;   // null only with disabled_reason
+  /// What a copy between the memories of two slots takes.
+  std::function<Result<LinkCost>(const DeviceSlot& from, const DeviceSlot& to)> time_link;
   /// The plan of another placement: the passes after placing.
   std::function<Result<Plan>(Placement)> replan;
 };
@@ -43,9 +47,11 @@ struct ChosenPlan {
 
 /// The fastest of: the plan as placed; the same without the regions of ours ("islands") that take longer,
 /// with the calls at their boundary, than the framework takes for their nodes as a region alone; everything
-/// in one backend, for each that can. Compared are times of whole runs; below 0.5% the plan with more of ours
-/// ships. The moved nodes' reasons say the times. Pins and kernels of the user's stay. What cannot be
-/// measured ships as placed, and the report says why.
+/// in one backend, for each that can; the cheapest mixture of these by what their parts took
+/// (mix_backends.h), at higher prices of boundaries as long as the mixture is slower than predicted. Compared
+/// are times of whole runs; below 0.5% the plan with more of ours ships. The moved nodes' reasons say the
+/// times. Pins and kernels of the user's stay. What cannot be measured ships as placed, and the report says
+/// why.
 ///   ort 0.30 | halide 0.12 | ort 0.30, the middle takes ort 0.05:  the middle goes to ort when that run is
 ///   faster
 /// A plan with regions of frameworks has the plan without any as an alternative, where there is one.

@@ -16,7 +16,7 @@ struct Plan {
 /// A kernel, or an operator of a framework.
 struct KernelTime {
   uint32_t region = 0;
-  std::string label;  // "conv1: Conv Relu": the name of one of its nodes, and what it computes
+  std::string label;  // "conv1: Conv Relu": the name of one of its nodes or values, and what it computes
   int64_t nanoseconds = never;
 };
 

@@ -47,9 +47,13 @@ std::vector<std::map<uint32_t, size_t>> count_exchanged(const PlanningProblem& p
 
 }  // namespace
 
-std::set<std::string> backends_of(const PlanningProblem& problem, const Partition& partition) {
+std::string runner_name(const PlanningProblem& problem, uint32_t target) {
+  return problem.slots.size() == 1 ? problem.targets[target].backend->name() : problem.targets[target].name;
+}
+
+std::set<std::string> runners_of(const PlanningProblem& problem, const Partition& partition) {
   std::set<std::string> names;
-  for (const Region& region : partition.regions) names.insert(problem.targets[region.target].backend->name());
+  for (const Region& region : partition.regions) names.insert(runner_name(problem, region.target));
   return names;
 }
 
@@ -104,15 +108,18 @@ std::optional<Placement> place_without_frameworks(const PlanningProblem& problem
 
 std::set<uint32_t> rivals_of(const PlanningProblem& problem, const Partition& partition) {
   std::set<uint32_t> rivals;
-  std::set<const Target*> backends;
+  std::set<std::pair<const Target*, uint32_t>> seen;  // backends in a memory
+  const auto identify = [&](uint32_t target) {
+    return std::pair(problem.targets[target].backend, problem.space_of_target[target]);
+  };
   const auto add = [&](uint32_t target) {
     const TargetInfo& info = problem.targets[target].backend->info();
-    backends.insert(problem.targets[target].backend);
+    seen.insert(identify(target));
     if (!info.is_unoptimized && !info.is_users_own) rivals.insert(target);
   };
   for (const Region& region : partition.regions) add(region.target);
   for (uint32_t target = 0; target < problem.targets.size(); ++target) {
-    if (!backends.contains(problem.targets[target].backend)) add(target);
+    if (!seen.contains(identify(target))) add(target);
   }
   return rivals;
 }

@@ -13,8 +13,10 @@ struct Island {
   uint32_t framework = 0;  // target
 };
 
-/// The names of those that run regions.
-std::set<std::string> backends_of(const PlanningProblem& problem, const Partition& partition);
+/// The names of what runs regions: backends, or, if there are several slots, targets.
+std::set<std::string> runners_of(const PlanningProblem& problem, const Partition& partition);
+/// The same of one target.
+std::string runner_name(const PlanningProblem& problem, uint32_t target);
 
 /// Regions that exchange values with a framework's region, hold no pinned node and do not run a kernel that
 /// the user brought; with several frameworks, the one that a region exchanges most with. A framework that
@@ -34,7 +36,8 @@ std::optional<Placement> place_all_on(const PlanningProblem& problem, const Plac
 /// pin holds it there, or no other takes it.
 std::optional<Placement> place_without_frameworks(const PlanningProblem& problem, const Placement& placement);
 
-/// Targets that could be the fastest for everything: those that run regions, and each other backend's first.
+/// Targets that could be the fastest for everything: those that run regions, each other backend's first, and
+/// each backend's first on a memory other than the host's.
 std::set<uint32_t> rivals_of(const PlanningProblem& problem, const Partition& partition);
 
 }  // namespace intarsia

@@ -19,7 +19,17 @@ std::string code_of(const std::string& generation, const CostKey& conditions) {
 }
 
 /// Core sets of a machine are its CPU, with fewer threads; of anything else the settings count, too.
-std::string device_model(const DeviceSlot& slot) { return slot.kind == "cpu" ? slot.kind : slot.device; }
+std::string device_model(const DeviceSlot& slot) {
+  return slot.kind == "cpu" ? slot.kind : slot.device + slot.declared_times;
+}
+
+/// Of a region's content; where times are declared by name, of names, too.
+std::string digest_region(const Graph& region, const DeviceSlot& slot) {
+  if (slot.declared_times.empty()) return digest_graph(region);
+  std::string names;
+  for (const Node& node : region.nodes) names += node.name + "\n";
+  return content_digest(digest_graph(region) + names);
+}
 
 }  // namespace
 
@@ -33,7 +43,8 @@ std::vector<CostKey> region_keys(const PlanningProblem& problem, const Partition
     const PlacementTarget& target = problem.targets[region.target];
     CostKey key = conditions;
     key.kind = CostKind::region;
-    key.digest = digest_graph(extract_subgraph(problem.graph, region.nodes, partition.boundaries[r]));
+    key.digest = digest_region(extract_subgraph(problem.graph, region.nodes, partition.boundaries[r]),
+                               problem.slots[target.slot]);
     key.backend = target.backend->name();
     key.version = target.backend->version();
     key.code = code_of(std::to_string(target.backend->info().code_generation), conditions);

@@ -50,8 +50,10 @@ Result<std::vector<int64_t>> PlanTimer::time_runs(const std::vector<const Plan*>
     const std::vector<Result<PlanTimes>> measured = TRY(measure_(plans));
     if (!measured[0]) return tl::unexpected(measured[0].error());
     rows.clear();
-    for (size_t i = 0; i < plans.size(); ++i)
+    for (size_t i = 0; i < plans.size(); ++i) {
       (rows[keys[i]] = now).timing = measured[i] ? measured[i]->whole : Timing{};
+      if (measured[i]) measured_[keys[i]] = *measured[i];
+    }
     keep(rows);
   }
   std::vector<int64_t> times;
@@ -109,6 +111,84 @@ Result<std::vector<std::vector<int64_t>>> PlanTimer::time_regions(const std::vec
     for (const CostKey& region : plan.regions) times.back().push_back(known[region].timing.nanoseconds);
   }
   return times;
+}
+
+std::vector<std::optional<CostKey>> PlanTimer::segment_keys(const Plan& plan,
+                                                            const Segments& segments) const {
+  std::vector<Region> regions;
+  for (const std::vector<NodeId>& segment : segments)
+    regions.push_back({plan.placement.target[index(segment[0])], segment});
+  std::vector<std::optional<CostKey>> keys;
+  for (CostKey& key :
+       region_keys(problem_, number_regions(problem_.graph, std::move(regions)), conditions_)) {
+    key.kind = CostKind::node;
+    const bool is_whole = region_of_segment(plan.partition, segments[keys.size()]).has_value();
+    keys.push_back(is_whole ? std::optional(std::move(key)) : std::nullopt);
+  }
+  return keys;
+}
+
+Result<std::vector<const PlanTimes*>> PlanTimer::times_of(const std::vector<const Plan*>& plans) {
+  std::vector<const Plan*> unknown;
+  for (const Plan* plan : plans) {
+    if (!measured_.contains(key_of(*plan))) unknown.push_back(plan);
+  }
+  const std::vector<Result<PlanTimes>> measured =
+      unknown.empty() ? std::vector<Result<PlanTimes>>() : TRY(measure_(unknown));
+  for (size_t i = 0; i < measured.size(); ++i) {
+    if (measured[i]) measured_[key_of(*unknown[i])] = *measured[i];
+  }
+  std::vector<const PlanTimes*> times;
+  for (const Plan* plan : plans) {
+    const auto known = measured_.find(key_of(*plan));
+    times.push_back(known == measured_.end() ? nullptr : &known->second);
+  }
+  return times;
+}
+
+Result<std::vector<std::vector<int64_t>>> PlanTimer::time_segments(const std::vector<const Plan*>& plans,
+                                                                   const Segments& segments) {
+  std::vector<std::vector<std::optional<CostKey>>> keys;
+  std::vector<CostKey> rivals;
+  for (const Plan* plan : plans) {
+    for (const std::optional<CostKey>& key : keys.emplace_back(segment_keys(*plan, segments)))
+      if (key) rivals.push_back(*key);
+  }
+  Rows known = costs_.find(rivals);
+  const std::vector<CostKey> list = find_incomparable(rivals, known, probe_);
+  const std::set<CostKey> missing(list.begin(), list.end());
+  std::vector<const Plan*> runs;
+  std::vector<size_t> numbers;
+  for (size_t p = 0; p < plans.size(); ++p) {
+    const bool has_missing =
+        std::ranges::any_of(keys[p], [&](const auto& key) { return key && missing.contains(*key); });
+    if (!has_missing) continue;
+    runs.push_back(plans[p]);
+    numbers.push_back(p);
+  }
+  const std::vector<const PlanTimes*> times = TRY(times_of(runs));
+  Rows rows;
+  const Cost now = runs.empty() ? Cost() : cost_measured_now(probe_());
+  for (size_t r = 0; r < runs.size(); ++r) {
+    const std::vector<int64_t> parts =
+        times[r] == nullptr ? std::vector<int64_t>(segments.size(), never)
+                            : segment_times(problem_.graph, runs[r]->partition, *times[r], segments);
+    for (size_t s = 0; s < segments.size(); ++s) {
+      const std::optional<CostKey>& key = keys[numbers[r]][s];
+      if (!key || !missing.contains(*key)) continue;
+      Timing& least = rows.try_emplace(*key, now).first->second.timing;
+      least.nanoseconds = std::min(least.nanoseconds, parts[s]);
+    }
+  }
+  keep(rows);
+  for (const auto& [key, cost] : rows) known[key] = cost;
+  std::vector<std::vector<int64_t>> result;
+  for (const auto& of_plan : keys) {
+    result.emplace_back();
+    for (const std::optional<CostKey>& key : of_plan)
+      result.back().push_back(key ? known.at(*key).timing.nanoseconds : never);
+  }
+  return result;
 }
 
 }  // namespace intarsia

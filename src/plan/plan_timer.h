@@ -4,7 +4,7 @@
 #include <functional>
 #include <set>
 
-#include "plan/plan.h"
+#include "plan/segment_times.h"
 #include "target/comparable_costs.h"
 
 namespace intarsia {
@@ -35,6 +35,12 @@ class PlanTimer {
   /// plan that does not run has alone takes `never`; that the plan does not is kept. Error: as above.
   Result<std::vector<std::vector<int64_t>>> time_regions(const std::vector<const Plan*>& plans);
 
+  /// [plan][segment]: what each segment took inside the region of the plan that has it (segment_times.h).
+  /// Known from any plan, of any model, that had an equal one on such a target. Only plans with segments that
+  /// are not known run, and not those that ran for time_runs just now. Error: as above.
+  Result<std::vector<std::vector<int64_t>>> time_segments(const std::vector<const Plan*>& plans,
+                                                          const Segments& segments);
+
   int regions_measured() const { return regions_measured_; }      // by time_regions
   int regions_remembered() const { return regions_remembered_; }  // their times were known
 
@@ -48,6 +54,10 @@ class PlanTimer {
     bool can_run = true;  // as far as is known
   };
   CostKey key_of(const Plan& plan);
+  /// By segment; of one that several regions share, nothing.
+  std::vector<std::optional<CostKey>> segment_keys(const Plan& plan, const Segments& segments) const;
+  /// Of each plan, from this compile: measured now unless they were before.
+  Result<std::vector<const PlanTimes*>> times_of(const std::vector<const Plan*>& plans);
   static std::vector<const ComparedPlan*> choose_runs(const std::vector<ComparedPlan>& plans,
                                                       std::set<CostKey> missing);
   /// Keeps and returns the rows of the missing regions that the plans have.
@@ -61,6 +71,7 @@ class PlanTimer {
   CostTable& costs_;
   const CostKey conditions_;
   std::string graph_;  // digest of the graph that all plans are of; empty until it is needed
+  std::map<CostKey, PlanTimes> measured_;  // by this object, of plans that run
   int regions_measured_ = 0, regions_remembered_ = 0;
 };
 

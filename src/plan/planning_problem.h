@@ -13,7 +13,10 @@ struct DeviceSlot {
   std::string kind;    // "sim"
   std::string device;  // "sim:0"
   uint32_t space = 0;  // number of the memory that it works in
-  int cores = 0;       // of a core set: the most threads that it runs; 0: any number
+  /// Of a device that declares its times (`times=FILE`): digest of the file; empty: times are measured. What
+  /// it declares is by the names of nodes.
+  std::string declared_times;
+  int cores = 0;  // of a core set: the most threads that it runs; 0: any number
 
   /// How many of the wanted threads it runs.
   int threads(int wanted) const { return cores == 0 ? wanted : std::min(wanted, cores); }

@@ -3,25 +3,13 @@
 #include <algorithm>
 #include <set>
 
-#include "graph/op_families.h"
+#include "plan/is_work.h"
 
 namespace intarsia {
 namespace {
 
 /// With more regions than this nobody looks for branches.
 constexpr size_t max_regions = 4096;
-
-bool is_in(std::span<const OpInfo> family, const Node& node) {
-  return std::ranges::any_of(
-      family, [&](const OpInfo& op) { return op.name == node.op && op.domain == node.domain; });
-}
-
-/// What takes long beside a hand-over to another executor. Convolutions and TensorFlow's products by their
-/// names.
-bool is_work(const Node& node) {
-  if (node.op.contains("Conv") || node.op.contains("MatMul")) return true;
-  return is_in(contraction_ops(), node) || is_in(attention_ops(), node) || is_in(recurrent_ops(), node);
-}
 
 class BranchSplitter {
  public:

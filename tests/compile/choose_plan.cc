@@ -63,6 +63,7 @@ class PlanChoice : public testing::Test {
     framework = add_target("framework", {}, true);
     tools.time_kernels = [](const std::string&, const KernelBatch&, int) { return std::vector<Timing>(); };
     tools.probe = [this] { return ++probed, probe; };
+    tools.time_link = [](const std::string&, const std::string&) { return LinkCost{.latency_ns = 1000}; };
     tools.time_programs = [this](std::vector<TemporaryFile> programs, int, const std::function<bool()>&) {
       return time(programs);
     };
@@ -83,11 +84,11 @@ class PlanChoice : public testing::Test {
       return at == 0 ? "x" : at == ops.size() ? "y" : fmt::format("v{}", at);
     };
     for (size_t i = 0; i < ops.size(); ++i)
-      nodes.push_back(
-          onnx::node_message(ops[i], {value(i)}, {value(i + 1)}, {}, "", fmt::format("{}{}", ops[i], i)));
+      nodes.push_back(onnx::node_message(ops[i], std::vector(ops[i] == "MatMul" ? 2 : 1, value(i)),
+                                         {value(i + 1)}, {}, "", fmt::format("{}{}", ops[i], i)));
     std::ofstream(request.model_path, std::ios::binary)
         << onnx::model_message({.nodes = nodes,
-                                .inputs = {onnx::value_message("x", DType::f32, {4})},
+                                .inputs = {onnx::value_message("x", DType::f32, {2, 2})},
                                 .outputs = {onnx::value_message("y")}});
   }
 
@@ -102,12 +103,14 @@ class PlanChoice : public testing::Test {
   Result<PlanTimes> time_one(const std::string& path) {
     const fbs::ProgramT program = TRY(read_program(path)).description;
     std::vector<int64_t> regions(program.regions.size(), 0);
+    PlanTimes times;
     for (const auto& node : program.nodes) {
       const std::string& backend = program.regions[node->region]->backend;
-      regions[node->region] += prices.at({backend, node->op});
+      const int64_t price = prices.at({backend, node->op});
+      regions[node->region] += price;
+      if (has_profile) times.kernels.push_back({node->region, node->name + ": " + node->op, price});
     }
     int64_t whole = 0;
-    PlanTimes times;
     for (int64_t region : regions) {
       whole += region + region_ns;
       times.regions.push_back(summarize_rounds({region}));
@@ -148,14 +151,16 @@ class PlanChoice : public testing::Test {
   BackendRegistry tools;
   PricedTarget* framework = nullptr;
   std::map<std::pair<std::string, std::string>, int64_t> prices = {
-      {{"framework", "Exp"}, 20'000}, {{"own", "Relu"}, 120'000},       {{"framework", "Relu"}, 50'000},
-      {{"own", "Sqrt"}, 100'000},     {{"framework", "Sqrt"}, 900'000}, {{"users", "Relu"}, 120'000}};
+      {{"framework", "Exp"}, 20'000}, {{"own", "Relu"}, 120'000},        {{"framework", "Relu"}, 50'000},
+      {{"own", "Sqrt"}, 100'000},     {{"framework", "Sqrt"}, 900'000},  {{"users", "Relu"}, 120'000},
+      {{"own", "MatMul"}, 100'000},   {{"framework", "MatMul"}, 100'000}};
   /// What a whole run takes in truth; below 0 it fails.
   std::function<int64_t(const fbs::ProgramT&, int64_t)> stretch;
-  int timed = 0;            // calls of the clock
-  size_t programs_run = 0;  // in all of them
-  int64_t probe = 1000;     // how fast the machine is today
-  int probed = 0;           // how often that was measured
+  bool has_profile = false;  // kernels are reported
+  int timed = 0;             // calls of the clock
+  size_t programs_run = 0;   // in all of them
+  int64_t probe = 1000;      // how fast the machine is today
+  int probed = 0;            // how often that was measured
 
  private:
   const test::TestFolder temporary_;
@@ -427,6 +432,50 @@ TEST_F(PlanChoice, WhatOneBackendTakesWholeIsComparedToo) {
   EXPECT_EQ(result.reasons[0], "all in framework: 0.105 ms, as placed 0.245 ms");
   write_chain({"Sqrt", "Relu"});
   EXPECT_EQ(compile().regions, "own");
+}
+
+TEST_F(PlanChoice, PartsGoWhereTheyAreCheapest) {
+  has_profile = true;
+  write_chain({"MatMul", "Relu", "MatMul", "Sqrt"});
+  const auto result = compile();
+  EXPECT_EQ(result.regions, "framework own");
+  EXPECT_EQ(result.report->shipped, PlanReport::Shipped::mixed);
+  EXPECT_EQ(result.report->measured, 150'000 + 200'000 + 2 * region_ns);
+  EXPECT_NEAR(static_cast<double>(*result.report->predicted), 352'000, 10);
+  EXPECT_EQ(result.reasons[1], "cheapest: 0.15 ms in framework@cpu, 0.22 ms in own@cpu");
+  EXPECT_EQ(result.reasons[3], "first choice");
+  EXPECT_EQ(timed, 2) << "the plans of one backend, then the mixture with them";
+  const auto again = compile();
+  EXPECT_EQ(timed, 2) << "all is known";
+  EXPECT_EQ(again.regions, result.regions);
+}
+
+TEST_F(PlanChoice, EqualPartsOfAnotherModelAreKnown) {
+  has_profile = true;
+  write_chain({"MatMul", "Relu", "MatMul", "Sqrt"});
+  compile();
+  timed = programs_run = 0;
+  write_chain({"MatMul", "Sqrt", "MatMul", "Relu"});
+  EXPECT_EQ(compile().regions, "own framework");
+  EXPECT_EQ(programs_run, 2u + 3u) << "whole plans, but none for its parts alone";
+}
+
+TEST_F(PlanChoice, AMixtureThatIsSlowerThanItsPartsDoesNotShip) {
+  has_profile = true;
+  stretch = [](const fbs::ProgramT& program, int64_t time) {
+    return program.regions.size() > 1 ? 3 * time : time;
+  };
+  write_chain({"MatMul", "Relu", "MatMul", "Sqrt"});
+  const auto result = compile();
+  EXPECT_EQ(result.regions, "own");
+  EXPECT_FALSE(result.report->predicted);
+}
+
+TEST_F(PlanChoice, PinsHoldInMixtures) {
+  has_profile = true;
+  write_chain({"MatMul", "Relu", "MatMul", "Sqrt", "MatMul", "Relu"});
+  request.pins = {{"Relu5", "own@cpu"}};
+  EXPECT_EQ(compile().regions, "framework own");
 }
 
 TEST_F(PlanChoice, AFrameworkThatIsMissingHasAnAlternative) {

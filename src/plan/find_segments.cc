@@ -1,0 +1,85 @@
+#include "plan/find_segments.h"
+
+#include "plan/is_work.h"
+
+namespace intarsia {
+namespace {
+
+/// Of values that are alive at once: so few may always cross a cut.
+constexpr size_t few_values = 2;
+/// Elsewhere a cut is where no more are alive than this many nodes before and after.
+constexpr size_t neighborhood = 16;
+/// More would be many times to measure and keep for little.
+constexpr size_t max_segments = 128;
+
+/// By node: how many values made by it or before are read after it.
+std::vector<size_t> count_alive(const Graph& graph) {
+  const std::vector<std::vector<NodeId>> readers = find_readers(graph);
+  std::vector<std::ptrdiff_t> change(graph.nodes.size() + 1, 0);
+  for (size_t v = 0; v < graph.values.size(); ++v) {
+    const Value& value = graph.values[v];
+    if (value.constant || value.producer == no_node || readers[v].empty()) continue;
+    ++change[index(value.producer)];
+    --change[index(readers[v].back())];
+  }
+  std::vector<size_t> alive;
+  std::ptrdiff_t now = 0;
+  for (size_t i = 0; i < graph.nodes.size(); ++i) alive.push_back(static_cast<size_t>(now += change[i]));
+  return alive;
+}
+
+bool is_narrow(const std::vector<size_t>& alive, size_t at) {
+  if (alive[at] <= few_values) return true;
+  const size_t first = at < neighborhood ? 0 : at - neighborhood;
+  const size_t last = std::min(alive.size(), at + neighborhood + 1);
+  return std::ranges::all_of(std::span(alive).subspan(first, last - first),
+                             [&](size_t other) { return alive[at] <= other; });
+}
+
+/// First nodes of segments, ascending.
+std::vector<uint32_t> find_starts(const Graph& graph, const std::vector<std::vector<bool>>& may_run) {
+  const std::vector<size_t> alive = count_alive(graph);
+  std::vector<uint32_t> starts;
+  bool has_work = false;
+  for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
+    const bool begins_work = is_work(graph.nodes[i]);
+    const bool is_cut =
+        i == 0 || may_run[i] != may_run[i - 1] || (has_work && begins_work && is_narrow(alive, i - 1));
+    if (is_cut) starts.push_back(i);
+    has_work = begins_work || (has_work && !is_cut);
+  }
+  return starts;
+}
+
+/// Every other cut between segments for the same targets goes.
+std::vector<uint32_t> thin_out(const std::vector<uint32_t>& starts,
+                               const std::vector<std::vector<bool>>& may_run) {
+  std::vector<uint32_t> kept;
+  bool was_dropped = false;
+  for (uint32_t start : starts) {
+    const bool is_needed = start == 0 || may_run[start] != may_run[start - 1];
+    was_dropped = !is_needed && !was_dropped && !kept.empty();
+    if (!was_dropped) kept.push_back(start);
+  }
+  return kept;
+}
+
+}  // namespace
+
+std::vector<uint32_t> find_segments(const Graph& graph, const std::vector<std::vector<bool>>& may_run) {
+  std::vector<uint32_t> starts = find_starts(graph, may_run);
+  while (starts.size() > max_segments) {
+    std::vector<uint32_t> fewer = thin_out(starts, may_run);
+    if (fewer.size() == starts.size()) break;
+    starts = std::move(fewer);
+  }
+  std::vector<uint32_t> segment_of;
+  size_t segment = 0;
+  for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
+    if (segment + 1 < starts.size() && starts[segment + 1] == i) ++segment;
+    segment_of.push_back(starts[segment]);
+  }
+  return segment_of;
+}
+
+}  // namespace intarsia

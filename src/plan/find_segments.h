@@ -1,0 +1,16 @@
+// Cuts a graph into stretches that are placed as a whole.
+#pragma once
+
+#include "plan/planning_problem.h"
+
+namespace intarsia {
+
+/// Placing node by node would tear apart what backends fuse, and price cuts in the middle of it. So nodes
+/// that follow each other are one segment, which ends only where few values are alive, and not before it
+/// holds work (products, convolutions, recurrences), or where the targets that may run nodes change. By node:
+/// the first node of its segment. Segments read only from earlier ones: nodes are in an order of their
+/// dependencies. `may_run[node][target]`.
+///   conv relu | conv relu add | pool ...
+std::vector<uint32_t> find_segments(const Graph& graph, const std::vector<std::vector<bool>>& may_run);
+
+}  // namespace intarsia

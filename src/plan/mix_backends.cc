@@ -1,0 +1,88 @@
+#include "plan/mix_backends.h"
+
+#include "plan/cost_graph.h"
+
+namespace intarsia {
+namespace {
+
+/// Values have a layout of their own with each target, so that crossing to another costs something even
+/// within one memory: to the cost, each target is a space, besides the host's, which callers' values are in.
+constexpr uint32_t space_of(uint32_t target) { return target + 1; }
+
+class Mixer {
+ public:
+  Mixer(const PlanningProblem& problem, const SegmentCosts& costs, const BoundaryPrice& price)
+      : problem_(problem), costs_(costs), price_(price) {}
+
+  MeasuredCosts measured() const {
+    MeasuredCosts measured;
+    const auto targets = static_cast<uint32_t>(problem_.targets.size());
+    for (uint32_t t = 0; t < targets; ++t) measured.targets.push_back({space_of(t), price_.call});
+    measured.links.assign(targets + 1, std::vector<Link>(targets + 1));
+    for (uint32_t from = 0; from <= targets; ++from) {
+      for (uint32_t to = 0; to <= targets; ++to) measured.links[from][to] = link(from, to);
+    }
+    measured.times.assign(problem_.graph.nodes.size(), std::vector<int64_t>(targets, 0));
+    for (size_t s = 0; s < costs_.segments.size(); ++s)
+      measured.times[index(costs_.segments[s][0])] = costs_.times[s];
+    return measured;
+  }
+
+  std::vector<uint32_t> groups() const {
+    std::vector<uint32_t> group(problem_.graph.nodes.size());
+    for (const std::vector<NodeId>& segment : costs_.segments) {
+      for (NodeId node : segment) group[index(node)] = static_cast<uint32_t>(index(segment[0]));
+    }
+    return group;
+  }
+
+ private:
+  uint32_t memory_of(uint32_t space) const {
+    return space == 0 ? host_memory : problem_.space_of_target[space - 1];
+  }
+
+  Link link(uint32_t from, uint32_t to) const {
+    const uint32_t from_memory = memory_of(from), to_memory = memory_of(to);
+    Link link = from_memory == to_memory ? Link{0, 0} : costs_.links[from_memory][to_memory];
+    if (from != 0 && to != 0 && from != to) link.nanoseconds_per_byte += price_.per_byte;
+    return link;
+  }
+
+  const PlanningProblem& problem_;
+  const SegmentCosts& costs_;
+  const BoundaryPrice& price_;
+};
+
+/// "cheapest: 0.12 ms in onnxruntime@cpu, 0.3 ms in halide@cpu"
+std::string explain_move(const PlanningProblem& problem, const std::vector<int64_t>& times, uint32_t from,
+                         uint32_t to) {
+  const auto print = [&](uint32_t target) {
+    return fmt::format("{:.3g} ms in {}", static_cast<double>(times[target]) / 1e6,
+                       problem.targets[target].name);
+  };
+  if (times[from] >= too_long) return fmt::format("cheapest: {}", print(to));
+  return fmt::format("cheapest: {}, {}", print(to), print(from));
+}
+
+}  // namespace
+
+std::optional<MixedPlacement> mix_backends(const PlanningProblem& problem, const Placement& placed,
+                                           const SegmentCosts& costs, const BoundaryPrice& price) {
+  const Mixer mixer(problem, costs, price);
+  const GraphCosts graph_costs = cost_graph(problem.graph, mixer.groups(), mixer.measured());
+  const CheapestPlacement cheapest = place_by_cost(graph_costs.costs);
+  if (cheapest.cost.total() >= too_long) return std::nullopt;
+  MixedPlacement mixed{placed, cheapest.cost.total()};
+  for (size_t s = 0; s < costs.segments.size(); ++s) {
+    const uint32_t to = cheapest.target[graph_costs.atom_of[index(costs.segments[s][0])]];
+    for (NodeId node : costs.segments[s]) {
+      uint32_t& target = mixed.placement.target[index(node)];
+      if (target == to) continue;
+      mixed.placement.reason[index(node)] = explain_move(problem, costs.times[s], target, to);
+      target = to;
+    }
+  }
+  return mixed;
+}
+
+}  // namespace intarsia

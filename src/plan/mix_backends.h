@@ -1,0 +1,34 @@
+// The cheapest division of a model among targets, by what its parts took in plans that ran.
+#pragma once
+
+#include "plan/place_by_cost.h"
+#include "plan/plan.h"
+#include "plan/segment_times.h"
+
+namespace intarsia {
+
+/// What parts of a model take.
+struct SegmentCosts {
+  Segments segments;
+  std::vector<std::vector<int64_t>> times;  // [segment][target] in nanoseconds; `never`: not there
+  std::vector<std::vector<Link>> links;     // [from][to] by memory space
+};
+
+/// How much a boundary between two regions costs.
+struct BoundaryPrice {
+  int64_t call = 1000;  // nanoseconds of a region: its step, and what a framework does around its operators
+  double per_byte =
+      0.1;  // nanoseconds: values change to the layout that the next region wants, and leave caches
+};
+
+struct MixedPlacement {
+  Placement placement;
+  int64_t predicted = never;  // nanoseconds of a run
+};
+
+/// Places segments by cost. `placed` says what is refused; the reasons of nodes that go elsewhere say the
+/// times. Nothing when no placement can run.
+std::optional<MixedPlacement> mix_backends(const PlanningProblem& problem, const Placement& placed,
+                                           const SegmentCosts& costs, const BoundaryPrice& price);
+
+}  // namespace intarsia

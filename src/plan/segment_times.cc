@@ -1,0 +1,75 @@
+#include "plan/segment_times.h"
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+
+namespace intarsia {
+namespace {
+
+/// "conv1" of "conv1: Conv Relu".
+std::string_view source_name(std::string_view label) { return label.substr(0, label.rfind(": ")); }
+
+/// The segment of each node, and of what makes each value.
+std::unordered_map<std::string_view, size_t> number_names(const Graph& graph, const Segments& segments) {
+  std::unordered_map<std::string_view, size_t> segment_of;
+  for (size_t s = 0; s < segments.size(); ++s) {
+    for (NodeId node : segments[s]) {
+      for (ValueId output : graph.node(node).outputs) {
+        if (output != no_value) segment_of[graph.value(output).name] = s;
+      }
+    }
+  }
+  for (size_t s = 0; s < segments.size(); ++s) {
+    for (NodeId node : segments[s]) segment_of[graph.node(node).name] = s;
+  }
+  return segment_of;
+}
+
+}  // namespace
+
+Segments list_segments(const std::vector<uint32_t>& segment_of) {
+  Segments segments;
+  for (uint32_t i = 0; i < segment_of.size(); ++i) {
+    if (segment_of[i] == i) segments.emplace_back();
+    segments.back().push_back(NodeId{i});
+  }
+  return segments;
+}
+
+std::optional<uint32_t> region_of_segment(const Partition& partition, const std::vector<NodeId>& segment) {
+  const uint32_t region = partition.region_of[index(segment[0])];
+  const bool is_whole =
+      std::ranges::all_of(segment, [&](NodeId node) { return partition.region_of[index(node)] == region; });
+  return is_whole ? std::optional(region) : std::nullopt;
+}
+
+std::vector<int64_t> segment_times(const Graph& graph, const Partition& partition, const PlanTimes& times,
+                                   const Segments& segments) {
+  const std::unordered_map<std::string_view, size_t> segment_of = number_names(graph, segments);
+  std::vector<double> kernels(segments.size(), 0), all_kernels(partition.regions.size(), 0);
+  std::vector<size_t> latest(partition.regions.size(),
+                             segments.size());  // by region: segment of a known kernel
+  for (const KernelTime& kernel : times.kernels) {
+    if (const auto known = segment_of.find(source_name(kernel.label)); known != segment_of.end())
+      latest[kernel.region] = known->second;
+    if (latest[kernel.region] == segments.size()) continue;
+    kernels[latest[kernel.region]] += static_cast<double>(kernel.nanoseconds);
+    all_kernels[kernel.region] += static_cast<double>(kernel.nanoseconds);
+  }
+  std::vector<int64_t> result;
+  for (size_t s = 0; s < segments.size(); ++s) {
+    const std::optional<uint32_t> region = region_of_segment(partition, segments[s]);
+    const int64_t whole = region ? times.regions[*region].nanoseconds : never;
+    const bool is_alone = region && partition.regions[*region].nodes.size() == segments[s].size();
+    if (whole == never || is_alone)
+      result.push_back(whole);
+    else if (all_kernels[*region] == 0)
+      result.push_back(never);
+    else
+      result.push_back(std::llround(static_cast<double>(whole) * kernels[s] / all_kernels[*region]));
+  }
+  return result;
+}
+
+}  // namespace intarsia

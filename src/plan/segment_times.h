@@ -1,0 +1,23 @@
+// What stretches of a graph took inside the regions of a plan that ran.
+#pragma once
+
+#include "plan/plan.h"
+
+namespace intarsia {
+
+/// The nodes of each segment, ascending.
+using Segments = std::vector<std::vector<NodeId>>;
+/// `segment_of`: by node the first of its segment (find_segments).
+Segments list_segments(const std::vector<uint32_t>& segment_of);
+
+/// The region that has all nodes of a segment; nothing when several share it.
+std::optional<uint32_t> region_of_segment(const Partition& partition, const std::vector<NodeId>& segment);
+
+/// Nanoseconds by segment. A region's time is divided among its segments by those of its kernels, each of
+/// which has the name of one of its nodes or values; one with another name (a framework inserted it) belongs
+/// to the kernel before it. What ran between kernels is spread over all. `never` of a segment that is in
+/// several regions, or whose region reported no kernel while it has other segments, too.
+std::vector<int64_t> segment_times(const Graph& graph, const Partition& partition, const PlanTimes& times,
+                                   const Segments& segments);
+
+}  // namespace intarsia

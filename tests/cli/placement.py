@@ -1,0 +1,71 @@
+"""Placement by measured time, on devices that declare how long they take.
+
+Covers: src/plan/ mix_backends.cc segment_times.cc find_segments.cc src/measure/ time_link.cc
+src/device/ declared_times.cc
+"""
+
+import json
+
+import numpy as np
+import pytest
+from cli_models import TensorProto, call_json, helper, save
+
+FLOAT = TensorProto.FLOAT
+SIZE = 512
+MILLISECONDS = 1000  # in the microseconds of the files
+
+
+@pytest.fixture(scope="module")
+def products(tmp_path_factory):
+    """Eight products, which take milliseconds each on a CPU, a value between two of them 1 MB."""
+    random = np.random.default_rng(1)
+    weight = (random.standard_normal((SIZE, SIZE)) / np.sqrt(SIZE)).astype(np.float32)
+    nodes = [helper.make_node("MatMul", [f"v{i}", "w"], [f"v{i + 1}"], f"product{i}") for i in range(8)]
+    shape = [SIZE, SIZE]
+    return save(
+        tmp_path_factory.mktemp("products") / "model.onnx",
+        nodes,
+        [("v0", FLOAT, shape)],
+        [("v8", FLOAT, shape)],
+        [("w", weight)],
+    )
+
+
+def compile_for(model, folder, times, link_us):
+    """On the CPU and a device whose products take these milliseconds."""
+    file = folder / "times.json"
+    declared = {f"product{i}": time * MILLISECONDS for i, time in enumerate(times)}
+    file.write_text(json.dumps({"nodes": declared, "link": {"latency_us": link_us, "gbps": 100}}))
+    return call_json(
+        "compile", model, "-o", folder / "model.so", "-d", f"cpu,accel=sim:0?times={file}",
+        "--backends", "halide", "--cache", folder / "cache",
+    )  # fmt: skip
+
+
+def targets_of(report):
+    names = {}
+    for region in report["regions"]:
+        for node in region["source_nodes"]:
+            names[node] = region["target"].split("@")[1]
+    return [names[f"product{i}"] for i in range(8)]
+
+
+def test_a_fast_device_behind_a_fast_link_runs_all(products, tmp_path):
+    report = compile_for(products, tmp_path, [0.5] * 8, 100)
+    assert targets_of(report) == ["accel"] * 8
+    assert report["measured_ms"] == pytest.approx(8 * 0.5 + 2 * 0.1, rel=0.1)
+    assert report["measured_ms"] < report["single_backend_ms"]["halide@cpu"]
+
+
+def test_a_slow_link_keeps_all_on_the_cpu(products, tmp_path):
+    assert targets_of(compile_for(products, tmp_path, [0.5] * 8, 50 * MILLISECONDS)) == ["cpu"] * 8
+
+
+def test_what_a_device_is_slow_at_stays_on_the_cpu(products, tmp_path):
+    """The last four would take a tenth of a second each there; of the first four half a millisecond is less than here."""
+    report = compile_for(products, tmp_path, [0.5] * 4 + [100] * 4, 100)
+    assert targets_of(report) == ["accel"] * 4 + ["cpu"] * 4
+    assert report["plan"]["shipped"] == "mixed"
+    assert report["predicted_ms"] == pytest.approx(report["measured_ms"], rel=0.25)
+    assert len(report["copies"]) == 2
+    assert call_json("check", tmp_path / "model.so")["ok"]
