@@ -31,6 +31,7 @@ Result<Api> find_functions(const OpenedLibrary& library) {
   INTARSIA_FIND(ov_free);
   INTARSIA_FIND(ov_core_create);
   INTARSIA_FIND(ov_core_read_model);
+  INTARSIA_FIND(ov_core_read_model_from_memory_buffer);
   INTARSIA_FIND(ov_core_compile_model);
   INTARSIA_FIND(ov_core_free);
   INTARSIA_FIND(ov_model_reshape);
@@ -39,10 +40,19 @@ Result<Api> find_functions(const OpenedLibrary& library) {
   INTARSIA_FIND(ov_model_const_output_by_index);
   INTARSIA_FIND(ov_model_free);
   INTARSIA_FIND(ov_port_get_any_name);
+  INTARSIA_FIND(ov_port_get_element_type);
+  INTARSIA_FIND(ov_port_get_partial_shape);
+  INTARSIA_FIND(ov_partial_shape_free);
   INTARSIA_FIND(ov_output_const_port_free);
+  INTARSIA_FIND(ov_compiled_model_inputs_size);
+  INTARSIA_FIND(ov_compiled_model_outputs_size);
+  INTARSIA_FIND(ov_compiled_model_input_by_index);
+  INTARSIA_FIND(ov_compiled_model_output_by_index);
   INTARSIA_FIND(ov_compiled_model_create_infer_request);
   INTARSIA_FIND(ov_compiled_model_free);
   INTARSIA_FIND(ov_infer_request_set_tensor);
+  INTARSIA_FIND(ov_infer_request_set_input_tensor_by_index);
+  INTARSIA_FIND(ov_infer_request_set_output_tensor_by_index);
   INTARSIA_FIND(ov_infer_request_get_output_tensor_by_index);
   INTARSIA_FIND(ov_infer_request_infer);
   INTARSIA_FIND(ov_infer_request_free);
