@@ -4,8 +4,8 @@
 #include <atomic>
 #include <optional>
 
+#include "backends/openvino/checked_session.h"
 #include "backends/openvino/complete_model.h"
-#include "backends/openvino/ov_session.h"
 #include "backends/openvino/ov_tensor.h"
 #include "backends/openvino/session_blob_generated.h"
 #include "base/core_set.h"
@@ -27,11 +27,8 @@ struct Call {
 /// Immutable except for one spare Call, which a run takes and returns.
 class SessionExecutable : public Executable {
  public:
-  explicit SessionExecutable(std::shared_ptr<const ModelSession> session) : session_(std::move(session)) {
-    is_open_ = std::ranges::any_of(session_->outputs(), [](const PortType& port) {
-      return !port.shape || std::ranges::find(*port.shape, -1) != port.shape->end();
-    });
-  }
+  explicit SessionExecutable(CheckedSession checked)
+      : session_(std::move(checked.session)), is_copied_(std::move(checked.is_copied)) {}
   ~SessionExecutable() override { delete spare_.load(); }
 
   Status run(const RunContext& context) const override {
@@ -69,7 +66,7 @@ class SessionExecutable : public Executable {
                        "input {}", i));
     }
     for (size_t i = 0; i < call.outputs.size(); ++i) {
-      if (context.outputs[i].dynamic) continue;
+      if (is_copied_[i] || context.outputs[i].dynamic) continue;
       TRY(with_context(give(call, api.ov_infer_request_set_output_tensor_by_index, i,
                             context.outputs[i].tensor, call.outputs[i]),
                        "output {}", i));
@@ -77,8 +74,8 @@ class SessionExecutable : public Executable {
     TRY(with_context(library().check(api.ov_infer_request_infer(call.request.get())), "OpenVINO {}",
                      library().version()));
     for (size_t i = 0; i < call.outputs.size(); ++i) {
-      if (is_open_ || context.outputs[i].dynamic)
-        TRY(with_context(take_output(call, i, context.outputs[i]), "output {}", i));
+      if (is_copied_[i] || context.outputs[i].dynamic)
+        TRY(with_context(copy_output(call, i, context.outputs[i]), "output {}", i));
     }
     return {};
   }
@@ -94,9 +91,8 @@ class SessionExecutable : public Executable {
     return {};
   }
 
-  /// Of a model with open sizes: only the run told the shape. What is dynamic is copied, since the request's
-  /// next run overwrites it.
-  Status take_output(const Call& call, size_t i, Output& output) const {
+  /// Out of the request's own memory, which its next run overwrites.
+  Status copy_output(const Call& call, size_t i, Output& output) const {
     TensorHandle* raw = nullptr;
     TRY(library().check(
         library().api().ov_infer_request_get_output_tensor_by_index(call.request.get(), i, &raw)));
@@ -108,13 +104,16 @@ class SessionExecutable : public Executable {
       output.owner = copy.owner();
       return {};
     }
-    if (made.data == output.tensor.data && made.shape == output.tensor.shape) return {};
-    return fail("OpenVINO returned {} {}, want {} {}", dtype_name(made.dtype), print_shape(made.shape),
-                dtype_name(output.tensor.dtype), print_shape(output.tensor.shape));
+    if (made.dtype != output.tensor.dtype || made.shape != output.tensor.shape) {
+      return fail("OpenVINO returned {} {}, want {} {}", dtype_name(made.dtype), print_shape(made.shape),
+                  dtype_name(output.tensor.dtype), print_shape(output.tensor.shape));
+    }
+    copy_elements(made, output.tensor);
+    return {};
   }
 
   std::shared_ptr<const ModelSession> session_;
-  bool is_open_ = false;                        // some output has a size that the inputs determine
+  std::vector<bool> is_copied_;                 // by output
   mutable std::atomic<Call*> spare_ = nullptr;  // owned
 };
 
@@ -130,7 +129,7 @@ Result<std::unique_ptr<Executable>> load(const LoadContext& context) {
   std::optional<BoundThread> bound;
   if (context.cores != nullptr) bound.emplace(*context.cores);
   return std::make_unique<SessionExecutable>(
-      TRY(with_context(ModelSession::from_bytes(model, context.threads), "OpenVINO region")));
+      TRY(with_context(open_checked(model, context.threads), "OpenVINO region")));
 }
 
 }  // namespace

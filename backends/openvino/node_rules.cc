@@ -14,7 +14,8 @@ constexpr std::string_view moving_operators =
 /// On f32 and bool.
 constexpr std::string_view computing_operators =
     " Abs Acos Acosh Add And Asin Asinh Atan Atanh AveragePool BatchNormalization Cast Ceil Clip "
-    "ConstantOfShape Conv ConvTranspose Cos Cosh CumSum DepthToSpace Div Dropout Einsum Elu Equal Erf Exp Floor GRU "
+    "ConstantOfShape Conv ConvTranspose Cos Cosh CumSum DepthToSpace Div Dropout Einsum Elu Equal Erf Exp "
+    "Floor GRU "
     "GatherElements GatherND Gelu Gemm GlobalAveragePool GlobalMaxPool Greater GreaterOrEqual "
     "GroupNormalization HardSigmoid HardSwish Hardmax InstanceNormalization IsInf IsNaN LRN LSTM "
     "LayerNormalization LeakyRelu Less LessOrEqual Log LogSoftmax LpNormalization LpPool MatMul Max "
@@ -87,8 +88,11 @@ Support check_operator(const Node& node) {
     return Support::refused(fmt::format("only operators of ONNX, got {}.{}", node.domain, node.op));
   if (!moves(node) && !is_among(computing_operators, node))
     return Support::refused(fmt::format("{} is not among the operators that OpenVINO is used for", node.op));
+  // OpenVINO ignores attributes that it does not know.
+  if (node.op == "SpaceToDepth" && node.attributes.get_string("mode", "DCR") != "DCR")
+    return Support::refused("OpenVINO has SpaceToDepth of mode DCR only");
   if (node.op == "Dropout" && (node.version < 7 || has_input(node, 2)))
-    return Support::refused("Dropout may be one of a training");
+    return Support::refused("a Dropout of a training");
   for (const Attributes::Entry& entry : node.attributes) {
     if (std::holds_alternative<EncodedAttribute>(entry.value))
       return Support::refused(

@@ -113,7 +113,12 @@ void write_value_info(pbf_writer message, const Value& value) {
     pbf_writer type(message, onnx::value_info::type);
     pbf_writer tensor(type, onnx::type::tensor_type);
     tensor.add_int32(onnx::tensor_type::elem_type, static_cast<int32_t>(value.type.dtype));
-    if (value.type.shape) write_shape(pbf_writer(tensor, onnx::tensor_type::shape), *value.type.shape);
+    if (!value.type.shape) return;
+    if (value.type.shape->empty()) {
+      tensor.add_message(onnx::tensor_type::shape, std::string());  // a writer would leave an empty one out
+    } else {
+      write_shape(pbf_writer(tensor, onnx::tensor_type::shape), *value.type.shape);
+    }
   }
 }
 
