@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backends/openvino/ov_tensor.h"
+#include "base/pool_cores.h"
 
 namespace intarsia::openvino {
 namespace {
@@ -36,6 +37,7 @@ Status run_on_zeros(const ModelSession& session, const std::vector<bool>& is_cop
     TRY(library.check(
         library.api().ov_infer_request_set_output_tensor_by_index(request.get(), i, handle.get())));
   }
+  const NamesNewThreads named(thread_name);
   return library.check(library.api().ov_infer_request_infer(request.get()));
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <optional>
 
 #include "backends/openvino/checked_session.h"
 #include "backends/openvino/complete_model.h"
@@ -18,6 +17,8 @@ namespace {
 
 using SetTensor = OvStatus (*)(InferRequest*, size_t, const TensorHandle*);
 
+bool is_of_pool(std::string_view thread) { return thread == thread_name; }
+
 /// A request with the buffers that it was given: buffers mostly stay where they are.
 struct Call {
   OwnedRequest request;
@@ -27,8 +28,8 @@ struct Call {
 /// Immutable except for one spare Call, which a run takes and returns.
 class SessionExecutable : public Executable {
  public:
-  explicit SessionExecutable(CheckedSession checked)
-      : session_(std::move(checked.session)), is_copied_(std::move(checked.is_copied)) {}
+  SessionExecutable(CheckedSession checked, const CoreSet* cores)
+      : session_(std::move(checked.session)), is_copied_(std::move(checked.is_copied)), cores_(cores) {}
   ~SessionExecutable() override { delete spare_.load(); }
 
   Status run(const RunContext& context) const override {
@@ -44,7 +45,7 @@ class SessionExecutable : public Executable {
     if (context.threads != nullptr) context.threads->park();
     std::unique_ptr<Call> call(spare_.exchange(nullptr));
     if (call == nullptr) call = TRY(make_call());
-    TRY(run_call(context, *call));
+    TRY(run_on_cores(context, *call));
     delete spare_.exchange(call.release());
     return {};
   }
@@ -56,6 +57,18 @@ class SessionExecutable : public Executable {
     return std::make_unique<Call>(TRY(session_->make_request()),
                                   std::vector<ConstTensorView>(session_->inputs().size()),
                                   std::vector<ConstTensorView>(session_->outputs().size()));
+  }
+
+  /// The library makes its threads when it first has work for them.
+  Status run_on_cores(const RunContext& context, Call& call) const {
+    if (cores_ == nullptr) return run_call(context, call);
+    {
+      const NamesNewThreads named(thread_name);
+      TRY(run_call(context, call));
+    }
+    if (const int threads = count_threads(); known_threads_.exchange(threads) != threads)
+      bind_threads(is_of_pool, *cores_);
+    return {};
   }
 
   Status run_call(const RunContext& context, Call& call) const {
@@ -114,22 +127,33 @@ class SessionExecutable : public Executable {
 
   std::shared_ptr<const ModelSession> session_;
   std::vector<bool> is_copied_;                 // by output
+  const CoreSet* cores_;                        // null: none in particular
+  mutable std::atomic<int> known_threads_ = 0;  // of the process, after the last run
   mutable std::atomic<Call*> spare_ = nullptr;  // owned
 };
 
-/// The library's threads run where the thread ran that made them: this one, or one that runs the region,
-/// which is on the same cores.
+Result<CheckedSession> open_on_cores(const std::string& model, const LoadContext& context) {
+  TRY(hold_pool("OpenVINO", context.cores));
+  if (context.cores == nullptr) return open_checked(model, context.threads);
+  TRY((*TRY(Library::get())).check_stays_on_cores());
+  CheckedSession session;
+  {
+    const BoundThread bound(*context.cores);
+    session = TRY(open_checked(model, context.threads));
+  }
+  bind_threads(is_of_pool, *context.cores);
+  return session;
+}
+
 Result<std::unique_ptr<Executable>> load(const LoadContext& context) {
   const TableCopy<fbs::SessionBlob> blob(context.blob, fbs::SessionBlobIdentifier());
   if (!blob) return fail("damaged OpenVINO region: the bytes are not a session blob");
-  const std::string model = TRY(
-      with_context(complete_model(text_of(blob->model()), to_strings(blob->constants()), context.constants),
-                   "OpenVINO region"));
-  TRY(hold_pool("OpenVINO", context.cores));
-  std::optional<BoundThread> bound;
-  if (context.cores != nullptr) bound.emplace(*context.cores);
-  return std::make_unique<SessionExecutable>(
-      TRY(with_context(open_checked(model, context.threads), "OpenVINO region")));
+  const auto open = [&]() -> Result<CheckedSession> {
+    return open_on_cores(
+        TRY(complete_model(text_of(blob->model()), to_strings(blob->constants()), context.constants)),
+        context);
+  };
+  return std::make_unique<SessionExecutable>(TRY(with_context(open(), "OpenVINO region")), context.cores);
 }
 
 }  // namespace

@@ -2,9 +2,11 @@
 
 #include <dlfcn.h>
 
+#include <filesystem>
 #include <mutex>
 
 #include "base/bytes.h"
+#include "base/temporary_folder.h"
 
 namespace intarsia::openvino {
 namespace {
@@ -67,7 +69,38 @@ Result<Api> find_functions(const OpenedLibrary& library) {
 
 #undef INTARSIA_FIND
 
+/// A part of oneTBB that, while threads compute in OpenVINO, lets them run on all cores of a NUMA node,
+/// whatever cores they were held to. TBB looks for it beside the file that it was loaded from itself.
+constexpr const char* thread_movers[] = {"libtbbbind_2_5.so.3", "libtbbbind_2_0.so.3", "libtbbbind.so.3"};
+
+/// Loads the TBB that lies beside OpenVINO by way of a link in an empty folder.
+void load_tbb_alone(const LibrarySearch& search) {
+  constexpr const char* name = "libtbb.so.12";
+  const std::vector<std::string> files = list_files(openvino, search);
+  if (files.empty()) return;
+  const std::filesystem::path folder = std::filesystem::path(files.front()).parent_path();
+  std::error_code error;
+  if (!std::filesystem::exists(folder / name, error)) return;
+  const Result<TemporaryFolder> alone = TemporaryFolder::make("intarsia-tbb");
+  if (!alone) return;
+  const std::filesystem::path link = alone->path() / name;
+  std::filesystem::create_symlink(folder / name, link, error);
+  if (!error) dlopen(link.c_str(), RTLD_NOW | RTLD_LOCAL);
+}
+
 }  // namespace
+
+Status Library::check_stays_on_cores() {
+  for (const char* mover : thread_movers) {
+    if (dlopen(mover, RTLD_NOW | RTLD_NOLOAD) == nullptr) continue;
+    return fail(
+        "OpenVINO cannot be held to cores: this process has loaded {}, which moves its threads; load the "
+        "program before "
+        "anything else that uses oneTBB, as Python's package openvino",
+        mover);
+  }
+  return {};
+}
 
 LibrarySearch default_search() {
   return search_for(openvino, "libopenvino_c.so", "openvino/libs/libopenvino_c.so.*");
@@ -82,6 +115,7 @@ Status Library::check(OvStatus status) const {
 }
 
 Result<Library> Library::open(const LibrarySearch& search) {
+  load_tbb_alone(search);
   const OpenedLibrary opened = TRY(open_foreign_library(openvino, search));
   Library library;
   library.api_ = TRY(find_functions(opened));

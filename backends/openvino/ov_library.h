@@ -105,6 +105,9 @@ class Library {
   const Api& api() const { return api_; }
   const std::string& version() const { return version_; }  // "2026.4.1"
 
+  /// Error: the process has loaded a part of TBB that moves threads while they compute in OpenVINO.
+  static Status check_stays_on_cores();
+
   /// Turns a status of the library into ours.
   Status check(OvStatus status) const;
 

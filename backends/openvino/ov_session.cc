@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "backends/openvino/ov_tensor.h"
+#include "base/pool_cores.h"
 
 namespace intarsia::openvino {
 namespace {
@@ -72,6 +73,7 @@ Status ModelSession::read_ports() {
 }
 
 Result<std::shared_ptr<const ModelSession>> ModelSession::from_bytes(std::string_view model, int threads) {
+  const NamesNewThreads named(thread_name);
   std::shared_ptr<ModelSession> session(new ModelSession(*TRY(Library::get())));
   TRY(session->compile(model, threads));
   TRY(session->read_ports());

@@ -11,6 +11,9 @@
 
 namespace intarsia::openvino {
 
+/// Of the library's threads in the system.
+inline constexpr const char* thread_name = "openvino";
+
 using OwnedRequest = Owned<InferRequest>;
 
 /// What OpenVINO says of an input or output of a model.

@@ -63,6 +63,12 @@ Status compare_outputs(const std::vector<PortType>& ports, const Graph& graph,
   return {};
 }
 
+/// The library drops inputs that it does not use, and does not say which.
+Status check_inputs(const ModelSession& session, size_t want) {
+  if (session.inputs().size() == want) return {};
+  return fail("OpenVINO uses {} of {} inputs", session.inputs().size(), want);
+}
+
 std::string encode_blob(const OnnxModel& model) {
   flatbuffers::FlatBufferBuilder builder;
   const auto bytes = add_bytes(builder, model.bytes);
@@ -95,6 +101,7 @@ class OpenVinoTarget : public Target {
     OnnxModel model = TRY(write_onnx_model(region, LargeConstants::left_out));
     const auto session =
         TRY(with_context(try_model(model), "OpenVINO {} refuses the region '{}'", version(), region.name));
+    TRY(check_inputs(*session, region.inputs.size()));
     TRY(compare_outputs(session->outputs(), region, region.outputs));
     CompiledRegion compiled;
     compiled.blob = encode_blob(model);
@@ -104,23 +111,28 @@ class OpenVinoTarget : public Target {
   }
 
  private:
-  using Ports = Result<std::vector<PortType>>;
+  using Ports = Result<std::vector<PortType>>;  // of outputs
 
   Status accepts(const Graph& graph, NodeId id, ProbeOptions options) const {
-    const Ports& outputs =
-        ask(TRY(write_onnx_model(make_probe(graph, id, options), LargeConstants::left_out)));
+    const Graph probe = make_probe(graph, id, options);
+    const Ports& outputs = ask(TRY(write_onnx_model(probe, LargeConstants::left_out)), probe.inputs.size());
     if (!outputs) return tl::unexpected(outputs.error());
     return compare_outputs(*outputs, graph, graph.node(id).outputs);
   }
 
+  static Ports try_probe(const OnnxModel& probe, size_t inputs) {
+    const auto session = TRY(try_model(probe));
+    TRY(check_inputs(*session, inputs));
+    return session->outputs();
+  }
+
   /// What the model's outputs are. The answers are cached by the model itself: equal nodes ask once.
-  const Ports& ask(const OnnxModel& probe) const {
+  const Ports& ask(const OnnxModel& probe, size_t inputs) const {
     {
       std::lock_guard lock(mutex_);
       if (auto at = answers_.find(probe.bytes); at != answers_.end()) return at->second;
     }
-    const auto session = try_model(probe);
-    Ports answer = session ? Ports((*session)->outputs()) : Ports(tl::unexpected(session.error()));
+    Ports answer = try_probe(probe, inputs);
     std::lock_guard lock(mutex_);
     return answers_.emplace(probe.bytes, std::move(answer)).first->second;
   }
