@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "backends/onnxruntime/infer_types.h"
-#include "onnx/write_onnx_model.h"
 #include "base/protobuf.h"
+#include "onnx/write_onnx_model.h"
 #include "tests/backends/onnxruntime/graphs.h"
 #include "tests/support/count_threads.h"
 
