@@ -135,7 +135,8 @@ class SessionExecutable : public Executable {
 Result<CheckedSession> open_on_cores(const std::string& model, const LoadContext& context) {
   TRY(hold_pool("OpenVINO", context.cores));
   if (context.cores == nullptr) return open_checked(model, context.threads);
-  TRY((*TRY(Library::get())).check_stays_on_cores());
+  TRY(Library::get());
+  TRY(Library::check_stays_on_cores());
   CheckedSession session;
   {
     const BoundThread bound(*context.cores);

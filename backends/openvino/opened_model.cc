@@ -69,7 +69,7 @@ Status OpenedModel::set_inputs(std::span<const NamedValue> inputs) {
 Result<OpenedModel> OpenedModel::open(const std::string& model_path, std::span<const NamedValue> inputs,
                                       const ModelSettings& settings) {
   TRY(check_regular_file(model_path));
-  OpenedModel model(*TRY(Library::get()));
+  OpenedModel model(*TRY(Library::get(Binding::tbbs)));
   TRY(model.read(model_path, inputs));
   TRY(model.compile(settings));
   TRY(model.set_inputs(inputs));

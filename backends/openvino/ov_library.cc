@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <mutex>
 
@@ -88,6 +89,18 @@ void load_tbb_alone(const LibrarySearch& search) {
   if (!error) dlopen(link.c_str(), RTLD_NOW | RTLD_LOCAL);
 }
 
+/// Its messages have a line for each function that an exception passed, and empty ones.
+std::string join_lines(std::string_view text) {
+  std::string joined;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    if (line.empty() || line.starts_with("Exception from ")) continue;
+    joined += (joined.empty() ? "" : "; ") + std::string(line);
+  }
+  return joined;
+}
+
 }  // namespace
 
 Status Library::check_stays_on_cores() {
@@ -95,8 +108,7 @@ Status Library::check_stays_on_cores() {
     if (dlopen(mover, RTLD_NOW | RTLD_NOLOAD) == nullptr) continue;
     return fail(
         "OpenVINO cannot be held to cores: this process has loaded {}, which moves its threads; load the "
-        "program before "
-        "anything else that uses oneTBB, as Python's package openvino",
+        "program before anything else that uses oneTBB, as Python's package openvino",
         mover);
   }
   return {};
@@ -111,11 +123,11 @@ Status Library::check(OvStatus status) const {
   const char* message = api_.ov_get_last_err_msg();  // a copy, which the caller owns
   const std::string text = message != nullptr && *message != 0 ? message : api_.ov_get_error_info(status);
   if (message != nullptr) api_.ov_free(message);
-  return fail("{}", text);
+  return fail("{}", join_lines(text));
 }
 
-Result<Library> Library::open(const LibrarySearch& search) {
-  load_tbb_alone(search);
+Result<Library> Library::open(const LibrarySearch& search, Binding binding) {
+  if (binding == Binding::ours) load_tbb_alone(search);
   const OpenedLibrary opened = TRY(open_foreign_library(openvino, search));
   Library library;
   library.api_ = TRY(find_functions(opened));
@@ -127,12 +139,12 @@ Result<Library> Library::open(const LibrarySearch& search) {
   return library;
 }
 
-Result<const Library*> Library::get() {
+Result<const Library*> Library::get(Binding binding) {
   static std::mutex mutex;
   static const Library* library = nullptr;  // never freed: objects of it may outlive every static object
   std::lock_guard lock(mutex);
   if (library == nullptr) {
-    Library opened = TRY(open(default_search()));
+    Library opened = TRY(open(default_search(), binding));
     library = new Library(std::move(opened));
   }
   return library;

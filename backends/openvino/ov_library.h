@@ -95,12 +95,19 @@ using Owned = std::unique_ptr<T, void (*)(T*)>;
 /// INTARSIA_OPENVINO, "libopenvino_c.so", the Python environments around our own library.
 LibrarySearch default_search();
 
+/// Who says on which cores the library's threads run.
+enum class Binding {
+  ours,  // the system, or we: what follows check_stays_on_cores()
+  tbbs   // the TBB that it uses, as where it is used alone
+};
+
 /// Lives until the process ends.
 class Library {
  public:
-  /// The process's library, opened on first use. After a failure the next call tries again. Thread-safe.
-  static Result<const Library*> get();
-  static Result<Library> open(const LibrarySearch& search);
+  /// The process's library, opened on first use, when the binding is chosen. After a failure the next call
+  /// tries again. Thread-safe.
+  static Result<const Library*> get(Binding binding = Binding::ours);
+  static Result<Library> open(const LibrarySearch& search, Binding binding);
 
   const Api& api() const { return api_; }
   const std::string& version() const { return version_; }  // "2026.4.1"

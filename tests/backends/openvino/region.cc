@@ -34,6 +34,17 @@ TEST(OpenVinoRegion, RunsAndWritesInPlace) {
   EXPECT_EQ(x, floats({2, 2}, {1, 2, 3, 4}));
 }
 
+TEST(OpenVinoRegion, AnOutputMayBeTheNextInput) {
+  auto region = load_region(add_one(DType::f32, floats({1}, {1})));
+  ASSERT_TRUE(region) << error_of(region);
+  Tensor from = floats({2, 2}, {1, 2, 3, 4}), to(DType::f32, {2, 2});
+  for (int i = 0; i < 4; ++i, std::swap(from, to)) {
+    std::vector<Output> outputs{into(to)};
+    ASSERT_TRUE(run_region(**region, {as_input(from)}, outputs));
+  }
+  EXPECT_EQ(values(from), (std::vector<float>{5, 6, 7, 8}));
+}
+
 TEST(OpenVinoRegion, TakesUnalignedBuffers) {
   auto region = load_region(add_one(DType::f32, floats({1}, {1})));
   ASSERT_TRUE(region) << error_of(region);
