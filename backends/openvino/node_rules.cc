@@ -11,19 +11,18 @@ namespace {
 constexpr std::string_view moving_operators =
     " Concat Expand Flatten Gather Identity Reshape Slice Split Squeeze Tile Transpose Unsqueeze ";
 
-/// On f32 and bool.
+/// On f32 and bool. Not Greater, GreaterOrEqual (true of NaN), ThresholdedRelu (NaN of an infinity), Mod (NaN
+/// where one operand is large).
 constexpr std::string_view computing_operators =
     " Abs Acos Acosh Add And Asin Asinh Atan Atanh AveragePool BatchNormalization Cast Ceil Clip "
-    "ConstantOfShape Conv ConvTranspose Cos Cosh CumSum DepthToSpace Div Dropout Einsum Elu Equal Erf Exp "
-    "Floor GRU "
-    "GatherElements GatherND Gelu Gemm GlobalAveragePool GlobalMaxPool Greater GreaterOrEqual "
+    "ConstantOfShape Conv ConvTranspose Cos Cosh CumSum DepthToSpace Div Dropout Einsum Elu Equal "
+    "Erf Exp Floor GRU GatherElements GatherND Gelu Gemm GlobalAveragePool GlobalMaxPool "
     "GroupNormalization HardSigmoid HardSwish Hardmax InstanceNormalization IsInf IsNaN LRN LSTM "
     "LayerNormalization LeakyRelu Less LessOrEqual Log LogSoftmax LpNormalization LpPool MatMul Max "
-    "MaxPool Mean MeanVarianceNormalization Min Mish Mod Mul Neg Not Or PRelu Pad Pow "
-    "RMSNormalization RNN Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax "
-    "ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Relu Resize Round Selu Sigmoid Sign "
-    "Sin Sinh Softmax Softplus Softsign SpaceToDepth Sqrt Sub Sum Swish Tan Tanh ThresholdedRelu "
-    "Trilu Where Xor ";
+    "MaxPool Mean MeanVarianceNormalization Min Mish Mul Neg Not Or PRelu Pad Pow RMSNormalization "
+    "RNN Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin "
+    "ReduceProd ReduceSum ReduceSumSquare Relu Resize Round Selu Sigmoid Sign Sin Sinh Softmax "
+    "Softplus Softsign SpaceToDepth Sqrt Sub Sum Swish Tan Tanh Trilu Where Xor ";
 
 bool is_among(std::string_view operators, const Node& node) {
   return operators.contains(" " + node.op + " ");
@@ -105,6 +104,8 @@ Support check_operator(const Node& node) {
 
 Support computes_exactly(const Graph& graph, const Node& node) {
   if (const Support known = check_operator(node); !known.yes) return known;
+  if (node.op == "Cast" && has_output(node, 0) && graph.value(node.outputs[0]).type.dtype == DType::boolean)
+    return Support::refused("OpenVINO casts NaN to false");
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     if (!has_input(node, i)) continue;
     if (const Support input = check_input(graph, node, i); !input.yes) return input;

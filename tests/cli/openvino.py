@@ -57,6 +57,12 @@ def refusal(path, op, dtype, **attributes):
     return error_of("compile", path, "--backends", "openvino", "--dry-run")
 
 
+@pytest.mark.parametrize("op", ("Greater", "GreaterOrEqual", "Mod"))
+def test_it_refuses_operators_that_it_computes_otherwise(tmp_path, op):
+    message = refusal(tmp_path / "m.onnx", op, TensorProto.FLOAT, **({"fmod": 1} if op == "Mod" else {}))
+    assert f"{op} is not among the operators that OpenVINO is used for" in message
+
+
 @pytest.mark.parametrize(
     "dtype", ("INT64", "INT32", "UINT8", "DOUBLE", "FLOAT16", "UINT64"), ids=lambda dtype: dtype.lower()
 )

@@ -3,6 +3,7 @@
 // Covers: backends/openvino/ checked_session.cc complete_model.cc load.cc ov_session.cc ov_tensor.cc
 // target.cc
 #include <atomic>
+#include <cmath>
 #include <thread>
 
 #include "backends/openvino/complete_model.h"
@@ -117,15 +118,17 @@ TEST(OpenVinoRegion, MovesEveryTypeExactly) {
   }
 }
 
-TEST(OpenVinoRegion, AFractionIsTrue) {
+TEST(OpenVinoRegion, BooleansAreZeroOrOne) {
   GraphMaker g;
-  const ValueId x = g.input("x", tensor_type(DType::f32, Shape{3}));
-  Attributes to;
-  to.set("to", int64_t{static_cast<int>(DType::boolean)});
-  const Graph graph = g.finish({g.node("Cast", {x}, tensor_type(DType::boolean, Shape{3}), to)});
-  if (!make_openvino_target()->supports(graph, NodeId{0}, {}).yes) return;
-  expect_moved(graph, floats({3}, {0.5f, 0, -3}),
-               make_tensor<bool>(DType::boolean, {3}, {true, false, true}));
+  const ValueId x = g.input("x", tensor_type(DType::f32, Shape{3})),
+                y = g.input("y", tensor_type(DType::f32, Shape{3}));
+  auto region = load_region(g.finish({g.node("Less", {x, y}, tensor_type(DType::boolean, Shape{3}))}));
+  ASSERT_TRUE(region) << error_of(region);
+  const Tensor small = floats({3}, {1, 2, NAN}), large = floats({3}, {2, 1, 3}), less(DType::boolean, {3});
+  std::vector<Output> outputs{into(less)};
+  ASSERT_TRUE(run_region(**region, {as_input(small), as_input(large)}, outputs));
+  EXPECT_TRUE(has_legal_booleans(less.view()));
+  EXPECT_EQ(less, make_tensor<bool>(DType::boolean, {3}, {true, false, false}));
 }
 
 // The library drops nodes that do nothing, so that outputs are one value; the callers' buffers must be
@@ -192,6 +195,31 @@ TEST(OpenVinoRegion, OpenSizesAndScalars) {
   outputs = {dynamic_output()};
   ASSERT_TRUE(run_region(**region, {as_input(in), as_input(one)}, outputs));
   EXPECT_EQ(Tensor(outputs[0].tensor), floats({4}, {1, 1, 1, 1}));
+}
+
+TEST(OpenVinoRegion, AnOpenSizeMayBeZero) {
+  GraphMaker g;
+  const Dim n = Dim::named("n");
+  Attributes axis;
+  axis.set("axis", int64_t{0});
+  const ValueId x = g.input("x", tensor_type(DType::f32, {n})),
+                y = g.input("y", tensor_type(DType::f32, Shape{2}));
+  const ValueId joined = g.node("Concat", {x, y}, tensor_type(DType::f32, {n + 2}), axis);
+  const ValueId sum = g.node("ReduceSum", {x}, tensor_type(DType::f32, Shape{1}));
+  auto region = load_region(g.finish({joined, sum}));
+  ASSERT_TRUE(region) << error_of(region);
+  for (int64_t size : {3, 0, 1, 0}) {
+    Tensor in(DType::f32, {size});
+    std::ranges::fill(in.as<float>(), 1.0f);
+    const Tensor two = floats({2}, {7, 8}), all(DType::f32, {size + 2}), total(DType::f32, {1});
+    std::vector<Output> outputs{into(all), into(total)};
+    const Status ran = run_region(**region, {as_input(in), as_input(two)}, outputs);
+    ASSERT_TRUE(ran) << size << ": " << error_of(ran);
+    std::vector<float> want(static_cast<size_t>(size), 1.0f);
+    want.insert(want.end(), {7, 8});
+    EXPECT_EQ(values(all), want);
+    EXPECT_EQ(values(total), std::vector<float>{static_cast<float>(size)});
+  }
 }
 
 TEST(OpenVinoRegion, ManyThreadsRunOneExecutable) {
