@@ -2,7 +2,9 @@
 
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <filesystem>
@@ -21,16 +23,31 @@ std::string describe(const std::optional<CoreSet>& cores) {
   return cores ? "the cores " + cores->text() : "no cores in particular";
 }
 
-/// Ids of this process's threads with such a name.
+/// Threads that have a name only to give it to others; where scopes are nested, more than once.
+struct NamingThreads {
+  std::mutex mutex;
+  std::vector<int> ids;
+};
+
+NamingThreads& naming_threads() {
+  static auto& threads = *new NamingThreads;  // threads may outlive statics
+  return threads;
+}
+
+/// Ids of this process's threads with such a name of their own.
 std::vector<int> find_threads(bool (*is_such)(std::string_view name)) {
   std::vector<int> found;
   std::error_code error;
+  NamingThreads& naming = naming_threads();
+  std::lock_guard lock(naming.mutex);
   for (const auto& task : std::filesystem::directory_iterator(tasks, error)) {
     std::ifstream comm(task.path() / "comm");
     std::string line;
     if (!std::getline(comm, line) || !is_such(line)) continue;
     const std::string text = task.path().filename().string();
-    std::from_chars(text.data(), text.data() + text.size(), found.emplace_back());
+    int id = 0;
+    std::from_chars(text.data(), text.data() + text.size(), id);
+    if (std::ranges::find(naming.ids, id) == naming.ids.end()) found.push_back(id);
   }
   return found;
 }
@@ -51,11 +68,19 @@ Status hold_pool(const std::string& library, const CoreSet* cores) {
 }
 
 NamesNewThreads::NamesNewThreads(const char* name) {
+  NamingThreads& naming = naming_threads();
+  std::lock_guard lock(naming.mutex);
+  naming.ids.push_back(gettid());
   prctl(PR_GET_NAME, before_.data());
   prctl(PR_SET_NAME, name);
 }
 
-NamesNewThreads::~NamesNewThreads() { prctl(PR_SET_NAME, before_.data()); }
+NamesNewThreads::~NamesNewThreads() {
+  NamingThreads& naming = naming_threads();
+  std::lock_guard lock(naming.mutex);
+  prctl(PR_SET_NAME, before_.data());
+  naming.ids.erase(std::ranges::find(naming.ids, gettid()));
+}
 
 void bind_threads(bool (*is_such)(std::string_view name), const CoreSet& cores) {
   constexpr int most_rounds = 20;

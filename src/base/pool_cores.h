@@ -14,7 +14,7 @@ namespace intarsia {
 Status hold_pool(const std::string& library, const CoreSet* cores);
 
 /// While this lives, threads that the calling one makes, and those that they make, get a name of at most 15
-/// bytes, by which bind_threads() finds them.
+/// bytes, by which bind_threads() finds them. The calling one has it meanwhile, too, but is not found.
 class NamesNewThreads {
  public:
   explicit NamesNewThreads(const char* name);
