@@ -1,6 +1,7 @@
 #include "backends/openvino/checked_session.h"
 
 #include <algorithm>
+#include <span>
 
 #include "backends/openvino/ov_tensor.h"
 #include "base/pool_cores.h"
