@@ -7,7 +7,7 @@
 #include "backends/onnxruntime/load.h"
 #include "backends/onnxruntime/ort_session.h"
 #include "backends/onnxruntime/target.h"
-#include "backends/onnxruntime/write_onnx_model.h"
+#include "onnx/write_onnx_model.h"
 
 namespace {
 

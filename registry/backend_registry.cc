@@ -13,12 +13,18 @@
 namespace intarsia {
 namespace {
 
-enum class Kind { native, of_onnx, of_tensorflow };  // the last two: the framework that models come from
+enum class Kind {
+  native,
+  of_onnx,        // the framework that ONNX models come from
+  of_tensorflow,  // the one that TensorFlow's come from
+  of_vendor       // a processor vendor's library, for models of every kind
+};
 
 struct Entry {
   const char* name;
   Kind kind;
   TargetResult (*open)(const CompileRequest& request);
+  Status (*find)() = nullptr;  // whether it is there, of one that opens its library on first need
 };
 
 /// The only list, in order of preference. The user's own kernels come before it.
@@ -26,6 +32,7 @@ constexpr Entry backends[] = {
     {"halide", Kind::native, open_halide_target},
     {"onnxruntime", Kind::of_onnx, open_onnxruntime_target},
     {"tensorflow", Kind::of_tensorflow, open_tensorflow_target},
+    {"openvino", Kind::of_vendor, open_openvino_target, find_openvino},
     {"reference", Kind::native,
      [](const CompileRequest&) -> TargetResult { return make_reference_target(); }},
 };
@@ -34,8 +41,9 @@ bool is_wanted(const Entry& entry, const CompileRequest& request) {
   if (entry.kind != Kind::native && !request.allow_fallback) return false;
   if (!request.backends.empty())
     return std::ranges::find(request.backends, entry.name) != request.backends.end();
+  if (entry.kind == Kind::native || entry.kind == Kind::of_vendor) return true;
   const bool is_onnx = find_model_format(request.model_path) == ModelFormat::onnx;
-  return entry.kind == Kind::native || (entry.kind == Kind::of_onnx) == is_onnx;
+  return (entry.kind == Kind::of_onnx) == is_onnx;
 }
 
 }  // namespace
@@ -66,7 +74,8 @@ Result<BackendRegistry> make_backend_registry(const CompileRequest& request,
 std::vector<BackendInfo> list_backends() {
   std::vector<BackendInfo> list;
   for (const Entry& entry : backends) {
-    const TargetResult target = entry.open({});
+    const Status found = entry.find == nullptr ? Status() : entry.find();
+    const TargetResult target = found ? entry.open({}) : tl::unexpected(found.error());
     if (target) {
       list.push_back({entry.name, (*target)->version(), true, {}});
     } else {

@@ -13,4 +13,9 @@ TargetResult open_halide_target(const CompileRequest& request);       // halide_
 TargetResult open_onnxruntime_target(const CompileRequest& request);  // onnxruntime_target.cc
 TargetResult open_tensorflow_target(const CompileRequest& request);   // tensorflow_target.cc
 
+/// Always there: it opens its library when a node needs it.
+TargetResult open_openvino_target(const CompileRequest& request);
+/// Opens OpenVINO, or says why not.
+Status find_openvino();
+
 }  // namespace intarsia

@@ -11,6 +11,7 @@ RunBackend reference_run_backend();
 RunBackend kernels_run_backend();
 RunBackend onnxruntime_run_backend();
 RunBackend tensorflow_run_backend();
+RunBackend openvino_run_backend();
 namespace halide {
 RunBackend run_backend();
 }
@@ -23,6 +24,7 @@ std::span<const RunBackend> run_backends() {
     if constexpr (have_kernels) all.push_back(kernels_run_backend());
     if constexpr (have_onnxruntime) all.push_back(onnxruntime_run_backend());
     if constexpr (have_tensorflow) all.push_back(tensorflow_run_backend());
+    if constexpr (have_openvino) all.push_back(openvino_run_backend());
     if constexpr (have_halide) all.push_back(halide::run_backend());
     return all;
   }();

@@ -1,7 +1,7 @@
 #include "backends/onnxruntime/evaluate_with_onnxruntime.h"
 
 #include "backends/onnxruntime/opened_model.h"
-#include "backends/onnxruntime/write_onnx_model.h"
+#include "onnx/write_onnx_model.h"
 
 namespace intarsia {
 

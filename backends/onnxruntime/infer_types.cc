@@ -1,10 +1,10 @@
 #include "backends/onnxruntime/infer_types.h"
 
 #include "backends/onnxruntime/ort_session.h"
-#include "backends/onnxruntime/probe_node.h"
-#include "backends/onnxruntime/write_onnx_model.h"
 #include "base/protobuf.h"
-#include "import/onnx_fields.h"
+#include "onnx/onnx_fields.h"
+#include "onnx/probe_node.h"
+#include "onnx/write_onnx_model.h"
 
 namespace intarsia {
 namespace {

@@ -5,10 +5,10 @@
 
 #include "backends/onnxruntime/infer_types.h"
 #include "backends/onnxruntime/ort_session.h"
-#include "backends/onnxruntime/probe_node.h"
 #include "backends/onnxruntime/session_blob_generated.h"
-#include "backends/onnxruntime/write_onnx_model.h"
 #include "base/flat_buffer.h"
+#include "onnx/probe_node.h"
+#include "onnx/write_onnx_model.h"
 
 namespace intarsia {
 namespace ort {

@@ -1,29 +1,9 @@
 #include "backends/openvino/opened_model.h"
 
-#include <algorithm>
-#include <iterator>
-
+#include "backends/openvino/ov_tensor.h"
 #include "base/regular_file.h"
 
 namespace intarsia::openvino {
-namespace {
-
-/// Element types by OpenVINO's numbers; undefined: we do not have that type.
-constexpr DType dtypes[] = {
-    DType::undefined, DType::boolean,   DType::bf16, DType::f16,       DType::f32,
-    DType::f64,       DType::i4,        DType::i8,   DType::i16,       DType::i32,
-    DType::i64,       DType::undefined, DType::u2,   DType::undefined, DType::u4,
-    DType::undefined, DType::u8,        DType::u16,  DType::u32,       DType::u64,
-};
-
-Result<uint32_t> number_of(DType dtype) {
-  const auto at = std::ranges::find(dtypes, dtype);
-  if (dtype == DType::undefined || at == std::end(dtypes))
-    return fail("cannot pass {} to OpenVINO", dtype_name(dtype));
-  return static_cast<uint32_t>(at - std::begin(dtypes));
-}
-
-}  // namespace
 
 OpenedModel::OpenedModel(const Library& library)
     : library_(&library),
@@ -77,14 +57,10 @@ Status OpenedModel::set_inputs(std::span<const NamedValue> inputs) {
   const Api& api = library_->api();
   inputs_.assign(inputs.begin(), inputs.end());
   for (const NamedValue& input : inputs_) {
-    Shape shape = input.tensor.shape();
-    const uint32_t type = TRY(with_context(number_of(input.tensor.dtype()), "input '{}'", input.name));
-    TensorHandle* tensor = nullptr;
-    TRY(library_->check(api.ov_tensor_create_from_host_ptr(
-        type, {static_cast<int64_t>(shape.size()), shape.data()}, input.tensor.data(), &tensor)));
-    const Owned<TensorHandle> owner(tensor, api.ov_tensor_free);
+    const Owned<TensorHandle> tensor =
+        TRY(with_context(wrap_tensor(*library_, input.tensor.view()), "input '{}'", input.name));
     TRY(with_context(
-        library_->check(api.ov_infer_request_set_tensor(request_.get(), input.name.c_str(), tensor)),
+        library_->check(api.ov_infer_request_set_tensor(request_.get(), input.name.c_str(), tensor.get())),
         "input '{}'", input.name));
   }
   return {};
@@ -93,7 +69,7 @@ Status OpenedModel::set_inputs(std::span<const NamedValue> inputs) {
 Result<OpenedModel> OpenedModel::open(const std::string& model_path, std::span<const NamedValue> inputs,
                                       const ModelSettings& settings) {
   TRY(check_regular_file(model_path));
-  OpenedModel model(*TRY(Library::get()));
+  OpenedModel model(*TRY(Library::get(Binding::tbbs)));
   TRY(model.read(model_path, inputs));
   TRY(model.compile(settings));
   TRY(model.set_inputs(inputs));
@@ -117,16 +93,7 @@ Result<std::vector<NamedValue>> OpenedModel::outputs() const {
     TRY(library_->check(api.ov_infer_request_get_output_tensor_by_index(request_.get(), i, &tensor)));
     std::shared_ptr<void> owner(tensor,
                                 [&api](void* p) { api.ov_tensor_free(static_cast<TensorHandle*>(p)); });
-    TensorView view;
-    uint32_t type = 0;
-    OvShape shape{};
-    TRY(library_->check(api.ov_tensor_get_element_type(tensor, &type)));
-    TRY(library_->check(api.ov_tensor_data(tensor, &view.data)));
-    TRY(library_->check(api.ov_tensor_get_shape(tensor, &shape)));
-    view.shape.assign(shape.sizes, shape.sizes + shape.rank);
-    TRY(library_->check(api.ov_shape_free(&shape)));
-    view.dtype = type < std::size(dtypes) ? dtypes[type] : DType::undefined;
-    if (view.dtype == DType::undefined) return fail("output '{}' has OpenVINO's element type {}", name, type);
+    TensorView view = TRY(with_context(view_tensor(*library_, tensor), "output '{}'", name));
     outputs.push_back({name, Tensor(std::move(view), std::move(owner))});
   }
   return outputs;

@@ -1,7 +1,6 @@
 // A model file opened in OpenVINO with one set of inputs, to be run repeatedly.
 #pragma once
 
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -38,9 +37,6 @@ class OpenedModel {
   const std::string& version() const { return library_->version(); }
 
  private:
-  template <typename T>
-  using Owned = std::unique_ptr<T, void (*)(T*)>;
-
   explicit OpenedModel(const Library& library);
   Status read(const std::string& path, std::span<const NamedValue> inputs);
   Status compile(const ModelSettings& settings);

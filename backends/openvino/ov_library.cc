@@ -2,9 +2,12 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <mutex>
 
 #include "base/bytes.h"
+#include "base/temporary_folder.h"
 
 namespace intarsia::openvino {
 namespace {
@@ -31,6 +34,7 @@ Result<Api> find_functions(const OpenedLibrary& library) {
   INTARSIA_FIND(ov_free);
   INTARSIA_FIND(ov_core_create);
   INTARSIA_FIND(ov_core_read_model);
+  INTARSIA_FIND(ov_core_read_model_from_memory_buffer);
   INTARSIA_FIND(ov_core_compile_model);
   INTARSIA_FIND(ov_core_free);
   INTARSIA_FIND(ov_model_reshape);
@@ -39,10 +43,19 @@ Result<Api> find_functions(const OpenedLibrary& library) {
   INTARSIA_FIND(ov_model_const_output_by_index);
   INTARSIA_FIND(ov_model_free);
   INTARSIA_FIND(ov_port_get_any_name);
+  INTARSIA_FIND(ov_port_get_element_type);
+  INTARSIA_FIND(ov_port_get_partial_shape);
+  INTARSIA_FIND(ov_partial_shape_free);
   INTARSIA_FIND(ov_output_const_port_free);
+  INTARSIA_FIND(ov_compiled_model_inputs_size);
+  INTARSIA_FIND(ov_compiled_model_outputs_size);
+  INTARSIA_FIND(ov_compiled_model_input_by_index);
+  INTARSIA_FIND(ov_compiled_model_output_by_index);
   INTARSIA_FIND(ov_compiled_model_create_infer_request);
   INTARSIA_FIND(ov_compiled_model_free);
   INTARSIA_FIND(ov_infer_request_set_tensor);
+  INTARSIA_FIND(ov_infer_request_set_input_tensor_by_index);
+  INTARSIA_FIND(ov_infer_request_set_output_tensor_by_index);
   INTARSIA_FIND(ov_infer_request_get_output_tensor_by_index);
   INTARSIA_FIND(ov_infer_request_infer);
   INTARSIA_FIND(ov_infer_request_free);
@@ -57,7 +70,49 @@ Result<Api> find_functions(const OpenedLibrary& library) {
 
 #undef INTARSIA_FIND
 
+/// A part of oneTBB that, while threads compute in OpenVINO, lets them run on all cores of a NUMA node,
+/// whatever cores they were held to. TBB looks for it beside the file that it was loaded from itself.
+constexpr const char* thread_movers[] = {"libtbbbind_2_5.so.3", "libtbbbind_2_0.so.3", "libtbbbind.so.3"};
+
+/// Loads the TBB that lies beside OpenVINO by way of a link in an empty folder.
+void load_tbb_alone(const LibrarySearch& search) {
+  constexpr const char* name = "libtbb.so.12";
+  const std::vector<std::string> files = list_files(openvino, search);
+  if (files.empty()) return;
+  const std::filesystem::path folder = std::filesystem::path(files.front()).parent_path();
+  std::error_code error;
+  if (!std::filesystem::exists(folder / name, error)) return;
+  const Result<TemporaryFolder> alone = TemporaryFolder::make("intarsia-tbb");
+  if (!alone) return;
+  const std::filesystem::path link = alone->path() / name;
+  std::filesystem::create_symlink(folder / name, link, error);
+  if (!error) dlopen(link.c_str(), RTLD_NOW | RTLD_LOCAL);
+}
+
+/// Its messages have a line for each function that an exception passed, and empty ones.
+std::string join_lines(std::string_view text) {
+  std::string joined;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    if (line.empty() || line.starts_with("Exception from ")) continue;
+    joined += (joined.empty() ? "" : "; ") + std::string(line);
+  }
+  return joined;
+}
+
 }  // namespace
+
+Status Library::check_stays_on_cores() {
+  for (const char* mover : thread_movers) {
+    if (dlopen(mover, RTLD_NOW | RTLD_NOLOAD) == nullptr) continue;
+    return fail(
+        "OpenVINO cannot be held to cores: this process has loaded {}, which moves its threads; load the "
+        "program before anything else that uses oneTBB, as Python's package openvino",
+        mover);
+  }
+  return {};
+}
 
 LibrarySearch default_search() {
   return search_for(openvino, "libopenvino_c.so", "openvino/libs/libopenvino_c.so.*");
@@ -68,10 +123,11 @@ Status Library::check(OvStatus status) const {
   const char* message = api_.ov_get_last_err_msg();  // a copy, which the caller owns
   const std::string text = message != nullptr && *message != 0 ? message : api_.ov_get_error_info(status);
   if (message != nullptr) api_.ov_free(message);
-  return fail("{}", text);
+  return fail("{}", join_lines(text));
 }
 
-Result<Library> Library::open(const LibrarySearch& search) {
+Result<Library> Library::open(const LibrarySearch& search, Binding binding) {
+  if (binding == Binding::ours) load_tbb_alone(search);
   const OpenedLibrary opened = TRY(open_foreign_library(openvino, search));
   Library library;
   library.api_ = TRY(find_functions(opened));
@@ -83,12 +139,12 @@ Result<Library> Library::open(const LibrarySearch& search) {
   return library;
 }
 
-Result<const Library*> Library::get() {
+Result<const Library*> Library::get(Binding binding) {
   static std::mutex mutex;
   static const Library* library = nullptr;  // never freed: objects of it may outlive every static object
   std::lock_guard lock(mutex);
   if (library == nullptr) {
-    Library opened = TRY(open(default_search()));
+    Library opened = TRY(open(default_search(), binding));
     library = new Library(std::move(opened));
   }
   return library;

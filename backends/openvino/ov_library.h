@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "base/foreign_library.h"
@@ -45,6 +46,9 @@ struct Api {
 
   OvStatus (*ov_core_create)(Core**);
   OvStatus (*ov_core_read_model)(const Core*, const char* path, const char* weights_path, Model**);
+  /// `weights` only of a model in OpenVINO's own format.
+  OvStatus (*ov_core_read_model_from_memory_buffer)(const Core*, const char* bytes, size_t size,
+                                                    const TensorHandle* weights, Model**);
   /// `property_count` counts keys and values, which follow the last parameter.
   OvStatus (*ov_core_compile_model)(const Core*, const Model*, const char* device, size_t property_count,
                                     CompiledModel**, ...);
@@ -57,12 +61,21 @@ struct Api {
   void (*ov_model_free)(Model*);
 
   OvStatus (*ov_port_get_any_name)(const Port*, char** name);  // freed by ov_free
+  OvStatus (*ov_port_get_element_type)(const Port*, uint32_t*);
+  OvStatus (*ov_port_get_partial_shape)(const Port*, PartialShape*);
+  void (*ov_partial_shape_free)(PartialShape*);
   void (*ov_output_const_port_free)(Port*);
 
+  OvStatus (*ov_compiled_model_inputs_size)(const CompiledModel*, size_t*);
+  OvStatus (*ov_compiled_model_outputs_size)(const CompiledModel*, size_t*);
+  OvStatus (*ov_compiled_model_input_by_index)(const CompiledModel*, size_t, Port**);
+  OvStatus (*ov_compiled_model_output_by_index)(const CompiledModel*, size_t, Port**);
   OvStatus (*ov_compiled_model_create_infer_request)(const CompiledModel*, InferRequest**);
   void (*ov_compiled_model_free)(CompiledModel*);
 
   OvStatus (*ov_infer_request_set_tensor)(InferRequest*, const char* name, const TensorHandle*);
+  OvStatus (*ov_infer_request_set_input_tensor_by_index)(InferRequest*, size_t, const TensorHandle*);
+  OvStatus (*ov_infer_request_set_output_tensor_by_index)(InferRequest*, size_t, const TensorHandle*);
   OvStatus (*ov_infer_request_get_output_tensor_by_index)(const InferRequest*, size_t, TensorHandle**);
   OvStatus (*ov_infer_request_infer)(InferRequest*);
   void (*ov_infer_request_free)(InferRequest*);
@@ -75,18 +88,32 @@ struct Api {
   void (*ov_tensor_free)(TensorHandle*);
 };
 
+/// An object of the library, freed by the function of its kind.
+template <typename T>
+using Owned = std::unique_ptr<T, void (*)(T*)>;
+
 /// INTARSIA_OPENVINO, "libopenvino_c.so", the Python environments around our own library.
 LibrarySearch default_search();
+
+/// Who says on which cores the library's threads run.
+enum class Binding {
+  ours,  // the system, or we: what follows check_stays_on_cores()
+  tbbs   // the TBB that it uses, as where it is used alone
+};
 
 /// Lives until the process ends.
 class Library {
  public:
-  /// The process's library, opened on first use. After a failure the next call tries again. Thread-safe.
-  static Result<const Library*> get();
-  static Result<Library> open(const LibrarySearch& search);
+  /// The process's library, opened on first use, when the binding is chosen. After a failure the next call
+  /// tries again. Thread-safe.
+  static Result<const Library*> get(Binding binding = Binding::ours);
+  static Result<Library> open(const LibrarySearch& search, Binding binding);
 
   const Api& api() const { return api_; }
   const std::string& version() const { return version_; }  // "2026.4.1"
+
+  /// Error: the process has loaded a part of TBB that moves threads while they compute in OpenVINO.
+  static Status check_stays_on_cores();
 
   /// Turns a status of the library into ours.
   Status check(OvStatus status) const;

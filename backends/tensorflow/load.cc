@@ -6,6 +6,7 @@
 #include "backends/tensorflow/region_blob_generated.h"
 #include "backends/tensorflow/region_session.h"
 #include "base/flat_buffer.h"
+#include "base/pool_cores.h"
 
 namespace intarsia {
 namespace tf {
@@ -104,6 +105,18 @@ Result<RegionGraph> read_region(const fbs::RegionBlob& blob, const LoadContext& 
   return region;
 }
 
+/// The library names some of its threads itself: tf_Compute.
+bool is_of_pool(std::string_view thread) { return thread == thread_name || thread.starts_with("tf_"); }
+
+/// The library makes its pool with its first session.
+Result<RegionSession> open_on_cores(const Library& library, const RegionGraph& region,
+                                    const LoadContext& context) {
+  TRY(hold_pool("TensorFlow", context.cores));
+  RegionSession session = TRY(open_region(library, region, context.threads));
+  if (context.cores != nullptr) bind_threads(is_of_pool, *context.cores);
+  return session;
+}
+
 Result<std::unique_ptr<Executable>> load(const LoadContext& context) {
   const TableCopy<fbs::RegionBlob> blob(context.blob, fbs::RegionBlobIdentifier());
   if (!blob) return fail("damaged TensorFlow region: the bytes are not a region blob");
@@ -116,7 +129,7 @@ Result<std::unique_ptr<Executable>> load(const LoadContext& context) {
   for (const std::string& path : to_strings(blob->op_libraries()))
     TRY(load_operators(**library, path, context.program_folder));
   return std::make_unique<SessionExecutable>(
-      **library, TRY(with_context(open_region(**library, region, context.threads), "TensorFlow region")));
+      **library, TRY(with_context(open_on_cores(**library, region, context), "TensorFlow region")));
 }
 
 }  // namespace

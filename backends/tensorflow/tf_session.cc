@@ -1,5 +1,6 @@
 #include "backends/tensorflow/tf_session.h"
 
+#include "base/pool_cores.h"
 #include "base/protobuf.h"
 #include "base/regular_file.h"
 #include "tensorflow/composite.h"
@@ -70,6 +71,7 @@ Result<TF_Output> SessionGraph::find(const std::string& tensor) const {
 
 Result<std::unique_ptr<Session>> Session::from_graph(const Library& library, std::string_view graph_def,
                                                      const SessionSettings& settings) {
+  const NamesNewThreads named(thread_name);
   std::unique_ptr<Session> session(new Session(library));
   TRY(session->graph_.import(graph_def));
   OwnedOptions options(library);
@@ -84,6 +86,7 @@ Result<std::unique_ptr<Session>> Session::from_saved_model(const Library& librar
                                                            const std::vector<std::string>& tags,
                                                            const SessionSettings& settings) {
   for (const char* part : {"", "/variables", "/assets"}) TRY(check_regular_files_in(folder + part));
+  const NamesNewThreads named(thread_name);
   std::unique_ptr<Session> session(new Session(library));
   OwnedOptions options(library);
   TRY(options.configure(settings));

@@ -29,6 +29,9 @@ class SessionGraph {
   TF_Graph* graph_;
 };
 
+/// Of the library's threads in the system.
+inline constexpr const char* thread_name = "tensorflow";
+
 struct SessionSettings {
   int threads = 1;                // of one operator, including the caller's
   bool has_control_flow = false;  // loops and branches, which the fastest executor cannot run

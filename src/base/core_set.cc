@@ -58,10 +58,10 @@ Result<CoreSet> CoreSet::parse(std::string_view text) {
   return set;
 }
 
-CoreSet CoreSet::of_this_thread() {
+CoreSet CoreSet::of_thread(int id) {
   CoreSet set;
   Mask mask;
-  if (sched_getaffinity(0, Mask::bytes(), mask.get()) == 0) {
+  if (sched_getaffinity(id, Mask::bytes(), mask.get()) == 0) {
     for (int core = 0; core < max_cores; ++core) {
       if (mask.has(core)) set.cores_.push_back(core);
     }
@@ -86,9 +86,13 @@ std::string CoreSet::text() const {
   return text;
 }
 
-Status CoreSet::bind_this_thread() const {
+bool CoreSet::bind_thread(int id) const {
   Mask mask = mask_of(cores_);
-  if (sched_setaffinity(0, Mask::bytes(), mask.get()) == 0) return {};
+  return sched_setaffinity(id, Mask::bytes(), mask.get()) == 0;
+}
+
+Status CoreSet::bind_this_thread() const {
+  if (bind_thread(0)) return {};
   return fail(ErrorKind::io, "cannot run on the CPUs {}: {}; this thread may use {}", text(),
               std::strerror(errno), of_this_thread().text());
 }

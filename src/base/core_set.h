@@ -17,7 +17,9 @@ class CoreSet {
   /// "0", "2-5", "0-1+4". Error: another text, no CPU, or a number beyond what the system can have.
   static Result<CoreSet> parse(std::string_view text);
   /// The CPUs that the calling thread may use.
-  static CoreSet of_this_thread();
+  static CoreSet of_this_thread() { return of_thread(0); }
+  /// The same of a thread of this process by its id in the system; 0: the calling one.
+  static CoreSet of_thread(int id);
 
   int size() const { return static_cast<int>(cores_.size()); }
   const std::vector<int>& numbers() const { return cores_; }  // ascending
@@ -28,6 +30,8 @@ class CoreSet {
 
   /// From now on the calling thread runs on these CPUs only. Error: the system refuses.
   Status bind_this_thread() const;
+  /// The same of another thread of this process. False: it has ended, or the system refuses.
+  bool bind_thread(int id) const;
 
  private:
   friend class BoundThread;

@@ -3,8 +3,10 @@
 #include <dlfcn.h>
 #include <glob.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 
 #include "base/own_file.h"
 #include "base/regular_file.h"
@@ -49,11 +51,14 @@ OpenedLibrary try_open(const ForeignLibrary& library, const std::string& name, i
   return opened;
 }
 
+std::vector<std::string> list_given(const ForeignLibrary& library, const std::string& given) {
+  if (std::filesystem::is_directory(given)) return expand(fmt::format("{}/{}*", given, library.file));
+  return {given};
+}
+
 Result<OpenedLibrary> open_given(const ForeignLibrary& library, const std::string& given) {
   std::vector<std::string> tried;
-  std::vector<std::string> files{given};
-  if (std::filesystem::is_directory(given)) files = expand(fmt::format("{}/{}*", given, library.file));
-  for (const std::string& file : files) {
+  for (const std::string& file : list_given(library, given)) {
     if (OpenedLibrary opened = try_open(library, file, 0, tried); opened.entry) return opened;
   }
   return fail(ErrorKind::not_found, "{} is '{}', where no {} can be opened: {}", library.variable, given,
@@ -86,6 +91,14 @@ LibrarySearch search_for(const ForeignLibrary& library, const std::string& loade
     if (folder.filename() == "site-packages") search.patterns.push_back(folder / in_packages);
   }
   return search;
+}
+
+std::vector<std::string> list_files(const ForeignLibrary& library, const LibrarySearch& search) {
+  if (!search.given.empty()) return list_given(library, search.given);
+  std::vector<std::string> all;
+  for (const std::string& pattern : search.patterns)
+    std::ranges::move(expand(pattern), std::back_inserter(all));
+  return all;
 }
 
 Result<OpenedLibrary> open_foreign_library(const ForeignLibrary& library, const LibrarySearch& search) {

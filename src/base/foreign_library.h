@@ -39,6 +39,9 @@ struct OpenedLibrary {
   std::string path;
 };
 
+/// The files that the user's choice or else the patterns name, in order; nothing is opened.
+std::vector<std::string> list_files(const ForeignLibrary& library, const LibrarySearch& search);
+
 /// Opens what the search finds first. Fails with all places that were searched and the remedy.
 Result<OpenedLibrary> open_foreign_library(const ForeignLibrary& library, const LibrarySearch& search);
 

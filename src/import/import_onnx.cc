@@ -11,10 +11,10 @@
 #include "base/utf8.h"
 #include "graph/verify_graph.h"
 #include "import/onnx_attributes.h"
-#include "import/onnx_fields.h"
 #include "import/onnx_messages.h"
 #include "import/onnx_subgraph.h"
 #include "import/size_expressions.h"
+#include "onnx/onnx_fields.h"
 
 namespace intarsia {
 namespace {

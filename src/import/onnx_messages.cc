@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/protobuf.h"
-#include "import/onnx_fields.h"
+#include "onnx/onnx_fields.h"
 
 namespace intarsia::onnx {
 namespace {

@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "base/protobuf.h"
-#include "import/onnx_fields.h"
+#include "onnx/onnx_fields.h"
 
 namespace intarsia {
 namespace {

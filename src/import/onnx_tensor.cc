@@ -7,7 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/protobuf.h"
-#include "import/onnx_fields.h"
+#include "onnx/onnx_fields.h"
 
 namespace intarsia {
 namespace {

@@ -1,4 +1,5 @@
-"""Random graphs with random pins to two core sets and two devices give what the reference backend gives.
+"""Random graphs with random pins to two core sets and two devices, and in OpenVINO, give what the reference backend
+gives.
 
 Each graph comes from its seed alone; a failure names it: pytest tests/compile/random_placement.py -k seed_17
 
@@ -145,6 +146,18 @@ def random_pins(graph, path):
     return pins
 
 
+def assert_same(got, want, graph, seed):
+    assert set(got) == set(want) == {name for name, _ in graph.outputs}
+    for name, expected in want.items():
+        np.testing.assert_allclose(
+            got[name],
+            expected,
+            rtol=1e-4,
+            atol=1e-4 * max(1, np.abs(expected).max()),
+            err_msg=f"seed {seed}, {name}",
+        )
+
+
 @pytest.mark.parametrize("seed", range(GRAPHS), ids=lambda seed: f"seed_{seed}")
 def test_random_placement(seed, tmp_path):
     graph = RandomGraph(seed)
@@ -159,12 +172,17 @@ def test_random_placement(seed, tmp_path):
     session = compiled.load().bind()
     session.run(inputs)
     got = session.run(inputs)
-    assert set(got) == set(want) == {name for name, _ in graph.outputs}
-    for name, expected in want.items():
-        np.testing.assert_allclose(
-            got[name],
-            expected,
-            rtol=1e-4,
-            atol=1e-4 * max(1, np.abs(expected).max()),
-            err_msg=f"seed {seed}, {name}",
-        )
+    assert_same(got, want, graph, seed)
+
+
+@pytest.mark.parametrize("seed", range(GRAPHS // 4), ids=lambda seed: f"seed_{seed}")
+def test_in_openvino(seed, tmp_path):
+    """What nothing computes (an Identity, a Split into parts that are outputs) its optimizer removes."""
+    graph = RandomGraph(seed)
+    path = tmp_path / "model.onnx"
+    onnx.save(graph.model(), path)
+    want = intarsia.compile(path, backends=["reference"]).load().bind()
+    session = intarsia.compile(path, backends=["openvino", "reference"], tune="off").load().bind()
+    for _ in range(3):
+        inputs = graph.feed()
+        assert_same(session.run(inputs), want.run(inputs), graph, seed)

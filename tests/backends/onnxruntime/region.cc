@@ -1,14 +1,14 @@
 // Regions in ONNX Runtime: what is compiled, and that buffers are used in place.
 //
-// Covers: backends/onnxruntime/ infer_types.cc load.cc ort_session.cc probe_node.cc target.cc
-// write_onnx_model.cc
+// Covers: backends/onnxruntime/ infer_types.cc load.cc ort_session.cc target.cc
+// src/onnx/ probe_node.cc write_onnx_model.cc
 #include <filesystem>
 #include <fstream>
 #include <thread>
 
 #include "backends/onnxruntime/infer_types.h"
-#include "backends/onnxruntime/write_onnx_model.h"
 #include "base/protobuf.h"
+#include "onnx/write_onnx_model.h"
 #include "tests/backends/onnxruntime/graphs.h"
 #include "tests/support/count_threads.h"
 

@@ -1,4 +1,4 @@
-#include "backends/onnxruntime/probe_node.h"
+#include "onnx/probe_node.h"
 
 #include <fmt/format.h>
 

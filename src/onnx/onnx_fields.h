@@ -1,4 +1,4 @@
-// Field numbers of the public ONNX schema (onnx.proto) that the importer reads and the writers write.
+// Field numbers of the public ONNX schema (onnx.proto) that the importer and the writers use.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The model to try in ONNX Runtime to learn whether it takes a node.
+// The model to try in a framework to learn whether it takes a node.
 #pragma once
 
 #include "graph/graph.h"

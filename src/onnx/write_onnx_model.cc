@@ -1,9 +1,9 @@
-#include "backends/onnxruntime/write_onnx_model.h"
+#include "onnx/write_onnx_model.h"
 
 #include <algorithm>
 
 #include "base/protobuf.h"
-#include "import/onnx_fields.h"
+#include "onnx/onnx_fields.h"
 
 namespace intarsia {
 namespace {
@@ -113,7 +113,12 @@ void write_value_info(pbf_writer message, const Value& value) {
     pbf_writer type(message, onnx::value_info::type);
     pbf_writer tensor(type, onnx::type::tensor_type);
     tensor.add_int32(onnx::tensor_type::elem_type, static_cast<int32_t>(value.type.dtype));
-    if (value.type.shape) write_shape(pbf_writer(tensor, onnx::tensor_type::shape), *value.type.shape);
+    if (!value.type.shape) return;
+    if (value.type.shape->empty()) {
+      tensor.add_message(onnx::tensor_type::shape, std::string());  // a writer would leave an empty one out
+    } else {
+      write_shape(pbf_writer(tensor, onnx::tensor_type::shape), *value.type.shape);
+    }
   }
 }
 
@@ -170,20 +175,20 @@ int ir_version(const Graph& graph) {
   return version;
 }
 
-Status write_graph(pbf_writer message, const Graph& graph, size_t inline_below, OnnxModel& model) {
+Status write_graph(pbf_writer message, const Graph& graph, LargeConstants large, OnnxModel& model) {
   message.add_string(onnx::graph::name, graph.name.empty() ? "region" : graph.name);
   for (const Node& node : graph.nodes) write_node(pbf_writer(message, onnx::graph::node), graph, node);
   for (const Value& value : graph.values) {
     if (!value.constant) continue;
     const TensorView& tensor = value.constant->view();
-    pbf_writer initializer(message, onnx::graph::initializer);
-    if (tensor.dtype == DType::string || tensor.bytes() < inline_below) {
-      write_tensor(std::move(initializer), value.name, tensor);
-    } else {
-      write_external_tensor(std::move(initializer), value.name, tensor);
-      model.constant_names.push_back(value.name);
-      model.constants.push_back(*value.constant);
+    if (tensor.dtype == DType::string || tensor.bytes() < inline_constant_bytes) {
+      write_tensor(pbf_writer(message, onnx::graph::initializer), value.name, tensor);
+      continue;
     }
+    if (large == LargeConstants::declared)
+      write_external_tensor(pbf_writer(message, onnx::graph::initializer), value.name, tensor);
+    model.constant_names.push_back(value.name);
+    model.constants.push_back(*value.constant);
   }
   for (ValueId id : graph.inputs) {
     const Value& value = graph.value(id);
@@ -199,12 +204,12 @@ Status write_graph(pbf_writer message, const Graph& graph, size_t inline_below, 
 
 }  // namespace
 
-Result<OnnxModel> write_onnx_model(const Graph& graph, size_t inline_below) {
+Result<OnnxModel> write_onnx_model(const Graph& graph, LargeConstants large) {
   OnnxModel model;
   const std::map<std::string, int> opsets = TRY(find_opsets(graph));
   pbf_writer message(model.bytes);
   message.add_int64(onnx::model::ir_version, ir_version(graph));
-  TRY(write_graph(pbf_writer(message, onnx::model::graph), graph, inline_below, model));
+  TRY(write_graph(pbf_writer(message, onnx::model::graph), graph, large, model));
   for (const auto& [domain, version] : opsets) {
     pbf_writer opset(message, onnx::model::opset_import);
     opset.add_string(onnx::operator_set::domain, domain);

@@ -1,0 +1,165 @@
+#include "backends/openvino/load.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "backends/openvino/checked_session.h"
+#include "backends/openvino/complete_model.h"
+#include "backends/openvino/ov_tensor.h"
+#include "backends/openvino/session_blob_generated.h"
+#include "base/core_set.h"
+#include "base/flat_buffer.h"
+#include "base/pool_cores.h"
+
+namespace intarsia {
+namespace openvino {
+namespace {
+
+using SetTensor = OvStatus (*)(InferRequest*, size_t, const TensorHandle*);
+
+bool is_of_pool(std::string_view thread) { return thread == thread_name; }
+
+/// A request with the buffers that it was given: buffers mostly stay where they are.
+struct Call {
+  OwnedRequest request;
+  std::vector<ConstTensorView> inputs, outputs;
+};
+
+/// Immutable except for one spare Call, which a run takes and returns.
+class SessionExecutable : public Executable {
+ public:
+  SessionExecutable(CheckedSession checked, const CoreSet* cores)
+      : session_(std::move(checked.session)), is_copied_(std::move(checked.is_copied)), cores_(cores) {}
+  ~SessionExecutable() override { delete spare_.load(); }
+
+  Status run(const RunContext& context) const override {
+    const size_t inputs = session_->inputs().size(), outputs = session_->outputs().size();
+    if (context.inputs.size() != inputs || context.outputs.size() != outputs) {
+      return fail("the OpenVINO region has {} inputs and {} outputs, got {} and {}", inputs, outputs,
+                  context.inputs.size(), context.outputs.size());
+    }
+    const auto is_empty = [](const Output& output) {
+      return !output.dynamic && element_count(output.tensor.shape) == 0;
+    };
+    if (std::ranges::all_of(context.outputs, is_empty)) return {};
+    if (context.threads != nullptr) context.threads->park();
+    std::unique_ptr<Call> call(spare_.exchange(nullptr));
+    if (call == nullptr) call = TRY(make_call());
+    TRY(run_on_cores(context, *call));
+    delete spare_.exchange(call.release());
+    return {};
+  }
+
+ private:
+  const Library& library() const { return session_->library(); }
+
+  Result<std::unique_ptr<Call>> make_call() const {
+    return std::make_unique<Call>(TRY(session_->make_request()),
+                                  std::vector<ConstTensorView>(session_->inputs().size()),
+                                  std::vector<ConstTensorView>(session_->outputs().size()));
+  }
+
+  /// The library makes its threads when it first has work for them.
+  Status run_on_cores(const RunContext& context, Call& call) const {
+    if (cores_ == nullptr) return run_call(context, call);
+    {
+      const NamesNewThreads named(thread_name);
+      TRY(run_call(context, call));
+    }
+    if (const int threads = count_threads(); known_threads_.exchange(threads) != threads)
+      bind_threads(is_of_pool, *cores_);
+    return {};
+  }
+
+  Status run_call(const RunContext& context, Call& call) const {
+    const Api& api = library().api();
+    for (size_t i = 0; i < call.inputs.size(); ++i) {
+      TRY(with_context(give(call, api.ov_infer_request_set_input_tensor_by_index, i, context.inputs[i].tensor,
+                            call.inputs[i]),
+                       "input {}", i));
+    }
+    for (size_t i = 0; i < call.outputs.size(); ++i) {
+      if (is_copied_[i] || context.outputs[i].dynamic) continue;
+      TRY(with_context(give(call, api.ov_infer_request_set_output_tensor_by_index, i,
+                            context.outputs[i].tensor, call.outputs[i]),
+                       "output {}", i));
+    }
+    TRY(with_context(library().check(api.ov_infer_request_infer(call.request.get())), "OpenVINO {}",
+                     library().version()));
+    for (size_t i = 0; i < call.outputs.size(); ++i) {
+      if (is_copied_[i] || context.outputs[i].dynamic)
+        TRY(with_context(copy_output(call, i, context.outputs[i]), "output {}", i));
+    }
+    return {};
+  }
+
+  /// `View` is that of an input or of an output.
+  template <typename View>
+  Status give(Call& call, SetTensor set, size_t i, const View& tensor, ConstTensorView& given) const {
+    if (given.data == tensor.data && given.dtype == tensor.dtype && given.shape == tensor.shape) return {};
+    given = {};
+    const Owned<TensorHandle> handle = TRY(wrap_tensor(library(), tensor));
+    TRY(library().check(set(call.request.get(), i, handle.get())));
+    given = tensor;
+    return {};
+  }
+
+  /// Out of the request's own memory, which its next run overwrites.
+  Status copy_output(const Call& call, size_t i, Output& output) const {
+    TensorHandle* raw = nullptr;
+    TRY(library().check(
+        library().api().ov_infer_request_get_output_tensor_by_index(call.request.get(), i, &raw)));
+    const Owned<TensorHandle> handle(raw, library().api().ov_tensor_free);
+    const TensorView made = TRY(view_tensor(library(), raw));
+    if (output.dynamic) {
+      const Tensor copy{ConstTensorView(made)};
+      output.tensor = copy.view();
+      output.owner = copy.owner();
+      return {};
+    }
+    if (made.dtype != output.tensor.dtype || made.shape != output.tensor.shape) {
+      return fail("OpenVINO returned {} {}, want {} {}", dtype_name(made.dtype), print_shape(made.shape),
+                  dtype_name(output.tensor.dtype), print_shape(output.tensor.shape));
+    }
+    copy_elements(made, output.tensor);
+    return {};
+  }
+
+  std::shared_ptr<const ModelSession> session_;
+  std::vector<bool> is_copied_;                 // by output
+  const CoreSet* cores_;                        // null: none in particular
+  mutable std::atomic<int> known_threads_ = 0;  // of the process, after the last run
+  mutable std::atomic<Call*> spare_ = nullptr;  // owned
+};
+
+Result<CheckedSession> open_on_cores(const std::string& model, const LoadContext& context) {
+  TRY(hold_pool("OpenVINO", context.cores));
+  if (context.cores == nullptr) return open_checked(model, context.threads);
+  TRY(Library::get());
+  TRY(Library::check_stays_on_cores());
+  CheckedSession session;
+  {
+    const BoundThread bound(*context.cores);
+    session = TRY(open_checked(model, context.threads));
+  }
+  bind_threads(is_of_pool, *context.cores);
+  return session;
+}
+
+Result<std::unique_ptr<Executable>> load(const LoadContext& context) {
+  const TableCopy<fbs::SessionBlob> blob(context.blob, fbs::SessionBlobIdentifier());
+  if (!blob) return fail("damaged OpenVINO region: the bytes are not a session blob");
+  const auto open = [&]() -> Result<CheckedSession> {
+    return open_on_cores(
+        TRY(complete_model(text_of(blob->model()), to_strings(blob->constants()), context.constants)),
+        context);
+  };
+  return std::make_unique<SessionExecutable>(TRY(with_context(open(), "OpenVINO region")), context.cores);
+}
+
+}  // namespace
+}  // namespace openvino
+
+RunBackend openvino_run_backend() { return {"openvino", openvino::load}; }
+
+}  // namespace intarsia

@@ -1,0 +1,122 @@
+#include "backends/openvino/node_rules.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace intarsia::openvino {
+namespace {
+
+/// Operators, each between two spaces. The elements of their outputs are those of their inputs, whatever the
+/// type.
+constexpr std::string_view moving_operators =
+    " Concat Expand Flatten Gather Identity Reshape Slice Split Squeeze Tile Transpose Unsqueeze ";
+
+/// On f32 and bool. Not Greater, GreaterOrEqual (true of NaN), ThresholdedRelu (NaN of an infinity), Mod (NaN
+/// where one operand is large).
+constexpr std::string_view computing_operators =
+    " Abs Acos Acosh Add And Asin Asinh Atan Atanh AveragePool BatchNormalization Cast Ceil Clip "
+    "ConstantOfShape Conv ConvTranspose Cos Cosh CumSum DepthToSpace Div Dropout Einsum Elu Equal "
+    "Erf Exp Floor GRU GatherElements GatherND Gelu Gemm GlobalAveragePool GlobalMaxPool "
+    "GroupNormalization HardSigmoid HardSwish Hardmax InstanceNormalization IsInf IsNaN LRN LSTM "
+    "LayerNormalization LeakyRelu Less LessOrEqual Log LogSoftmax LpNormalization LpPool MatMul Max "
+    "MaxPool Mean MeanVarianceNormalization Min Mish Mul Neg Not Or PRelu Pad Pow RMSNormalization "
+    "RNN Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin "
+    "ReduceProd ReduceSum ReduceSumSquare Relu Resize Round Selu Sigmoid Sign Sin Sinh Softmax "
+    "Softplus Softsign SpaceToDepth Sqrt Sub Sum Swish Tan Tanh Trilu Where Xor ";
+
+bool is_among(std::string_view operators, const Node& node) {
+  return operators.contains(" " + node.op + " ");
+}
+
+bool moves(const Node& node) { return is_among(moving_operators, node); }
+
+bool is_computed(DType dtype) { return dtype == DType::f32 || dtype == DType::boolean; }
+
+/// Types whose elements pass unchanged from an input to an output.
+bool is_moved_exactly(DType dtype) {
+  return is_computed(dtype) || dtype == DType::i32 || dtype == DType::u8 || dtype == DType::i8;
+}
+
+bool is_integer_index(DType dtype) { return dtype == DType::i32 || dtype == DType::i64; }
+
+/// Input `i` selects elements of another one, whose sizes are below 2^31.
+bool is_index(const Node& node, size_t i) {
+  return i == 1 && (node.op == "Gather" || node.op == "GatherElements" || node.op == "GatherND");
+}
+
+/// Of a constant.
+bool fits_i32(const Tensor& tensor) {
+  using Limits = std::numeric_limits<int32_t>;
+  return tensor.dtype() != DType::i64 || std::ranges::all_of(tensor.as<int64_t>(), [](int64_t item) {
+           return item >= Limits::min() && item <= Limits::max();
+         });
+}
+
+Support check_constant(const Node& node, const Value& value) {
+  const DType dtype = value.constant->dtype();
+  if (!is_moved_exactly(dtype) && dtype != DType::i64)
+    return Support::refused(fmt::format("OpenVINO does not compute in {}", dtype_name(dtype)));
+  // Bounds beyond all sizes are those sizes.
+  if (node.op != "Slice" && !fits_i32(*value.constant))
+    return Support::refused(fmt::format("OpenVINO computes i64 in i32, which '{}' does not fit", value.name));
+  return Support::supported();
+}
+
+Support check_type(const Node& node, const Value& value, bool (*may_be)(DType)) {
+  const ValueType& type = value.type;
+  if (type.opaque) return Support::refused("OpenVINO has only tensors");
+  if (!type.shape) return Support::refused(fmt::format("the rank of '{}' is not known", value.name));
+  for (const Dim& size : *type.shape) {
+    if (!size.is_known()) return Support::refused(fmt::format("a size of '{}' depends on data", value.name));
+    if (size.is_number() && size.number() == 0)
+      return Support::refused(fmt::format("'{}' has no elements", value.name));
+  }
+  if (may_be(type.dtype)) return Support::supported();
+  return Support::refused(fmt::format("OpenVINO does not compute {} in {}", node.op, dtype_name(type.dtype)));
+}
+
+Support check_input(const Graph& graph, const Node& node, size_t i) {
+  const Value& value = graph.value(node.inputs[i]);
+  if (value.constant) return check_constant(node, value);
+  if (is_index(node, i)) return check_type(node, value, is_integer_index);
+  return check_type(node, value, moves(node) || node.op == "Cast" ? is_moved_exactly : is_computed);
+}
+
+Support check_operator(const Node& node) {
+  if (!node.domain.empty() && node.domain != "ai.onnx")
+    return Support::refused(fmt::format("only operators of ONNX, got {}.{}", node.domain, node.op));
+  if (!moves(node) && !is_among(computing_operators, node))
+    return Support::refused(fmt::format("{} is not among the operators that OpenVINO is used for", node.op));
+  // OpenVINO ignores attributes that it does not know.
+  if (node.op == "SpaceToDepth" && node.attributes.get_string("mode", "DCR") != "DCR")
+    return Support::refused("OpenVINO has SpaceToDepth of mode DCR only");
+  if (node.op == "Dropout" && (node.version < 7 || has_input(node, 2)))
+    return Support::refused("a Dropout of a training");
+  for (const Attributes::Entry& entry : node.attributes) {
+    if (std::holds_alternative<EncodedAttribute>(entry.value))
+      return Support::refused(
+          fmt::format("attribute '{}' is not a number, a string or a tensor", entry.name));
+  }
+  return Support::supported();
+}
+
+}  // namespace
+
+Support computes_exactly(const Graph& graph, const Node& node) {
+  if (const Support known = check_operator(node); !known.yes) return known;
+  if (node.op == "Cast" && has_output(node, 0) && graph.value(node.outputs[0]).type.dtype == DType::boolean)
+    return Support::refused("OpenVINO casts NaN to false");
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    if (!has_input(node, i)) continue;
+    if (const Support input = check_input(graph, node, i); !input.yes) return input;
+  }
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (!has_output(node, i)) continue;
+    const Value& value = graph.value(node.outputs[i]);
+    const Support output = check_type(node, value, moves(node) ? is_moved_exactly : is_computed);
+    if (!output.yes) return output;
+  }
+  return Support::supported();
+}
+
+}  // namespace intarsia::openvino

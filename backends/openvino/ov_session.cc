@@ -1,0 +1,89 @@
+#include "backends/openvino/ov_session.h"
+
+#include <mutex>
+
+#include "backends/openvino/ov_tensor.h"
+#include "base/pool_cores.h"
+
+namespace intarsia::openvino {
+namespace {
+
+/// The process's only one, made on first use and never freed: what it compiled may outlive every static
+/// object.
+Result<const Core*> shared_core(const Library& library) {
+  static std::mutex mutex;
+  static Core* core = nullptr;
+  std::lock_guard lock(mutex);
+  if (core == nullptr) TRY(library.check(library.api().ov_core_create(&core)));
+  return core;
+}
+
+Result<PortType> read_port(const Library& library, const Port* port) {
+  const Api& api = library.api();
+  PortType result;
+  uint32_t type = 0;
+  PartialShape shape{};
+  TRY(library.check(api.ov_port_get_element_type(port, &type)));
+  TRY(library.check(api.ov_port_get_partial_shape(port, &shape)));
+  result.dtype = dtype_of(type);
+  if (shape.rank.least == shape.rank.most) {
+    result.shape.emplace();
+    for (int64_t i = 0; i < shape.rank.most; ++i)
+      result.shape->push_back(shape.sizes[i].least == shape.sizes[i].most ? shape.sizes[i].least : -1);
+  }
+  api.ov_partial_shape_free(&shape);
+  return result;
+}
+
+}  // namespace
+
+Status ModelSession::compile(std::string_view bytes, int threads) {
+  const Api& api = library_.api();
+  const Core* core = TRY(shared_core(library_));
+  Model* raw = nullptr;
+  TRY(library_.check(
+      api.ov_core_read_model_from_memory_buffer(core, bytes.data(), bytes.size(), nullptr, &raw)));
+  const Owned<Model> model(raw, api.ov_model_free);
+  const std::string thread_count = std::to_string(threads);
+  constexpr size_t settings = 5;
+  CompiledModel* compiled = nullptr;
+  TRY(library_.check(api.ov_core_compile_model(core, raw, "CPU", 2 * settings, &compiled,
+                                               "INFERENCE_PRECISION_HINT", "f32", "EXECUTION_MODE_HINT",
+                                               "ACCURACY", "INFERENCE_NUM_THREADS", thread_count.c_str(),
+                                               "NUM_STREAMS", "1", "ENABLE_CPU_PINNING", "NO")));
+  compiled_.reset(compiled);
+  return {};
+}
+
+Status ModelSession::read_ports() {
+  const Api& api = library_.api();
+  const auto read = [&](auto count_of, auto port_at, std::vector<PortType>& ports) -> Status {
+    size_t count = 0;
+    TRY(library_.check(count_of(compiled_.get(), &count)));
+    for (size_t i = 0; i < count; ++i) {
+      Port* raw = nullptr;
+      TRY(library_.check(port_at(compiled_.get(), i, &raw)));
+      const Owned<Port> port(raw, api.ov_output_const_port_free);
+      ports.push_back(TRY(read_port(library_, raw)));
+    }
+    return {};
+  };
+  TRY(read(api.ov_compiled_model_inputs_size, api.ov_compiled_model_input_by_index, inputs_));
+  return read(api.ov_compiled_model_outputs_size, api.ov_compiled_model_output_by_index, outputs_);
+}
+
+Result<std::shared_ptr<const ModelSession>> ModelSession::from_bytes(std::string_view model, int threads) {
+  const NamesNewThreads named(thread_name);
+  std::shared_ptr<ModelSession> session(new ModelSession(*TRY(Library::get())));
+  TRY(session->compile(model, threads));
+  TRY(session->read_ports());
+  return session;
+}
+
+Result<OwnedRequest> ModelSession::make_request() const {
+  InferRequest* raw = nullptr;
+  TRY(library_.check(library_.api().ov_compiled_model_create_infer_request(compiled_.get(), &raw)));
+  return OwnedRequest(raw, library_.api().ov_infer_request_free);
+}
+
+}  // namespace intarsia::openvino

@@ -1,0 +1,48 @@
+// A model compiled by OpenVINO and its requests, owned.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "backends/openvino/ov_library.h"
+#include "base/tensor_view.h"
+
+namespace intarsia::openvino {
+
+/// Of the library's threads in the system.
+inline constexpr const char* thread_name = "openvino";
+
+using OwnedRequest = Owned<InferRequest>;
+
+/// What OpenVINO says of an input or output of a model.
+struct PortType {
+  DType dtype = DType::undefined;
+  std::optional<Shape> shape;  // -1: an open size; absent: the rank is open
+};
+
+/// Immutable; any number of requests of it may run at once.
+class ModelSession {
+ public:
+  /// Of a ModelProto, which need not outlive the call, on the CPU, all in f32: left alone, the library would
+  /// compute in bf16 where the CPU can. `threads` for one run, including the caller's.
+  static Result<std::shared_ptr<const ModelSession>> from_bytes(std::string_view model, int threads);
+
+  const Library& library() const { return library_; }
+  const std::vector<PortType>& inputs() const { return inputs_; }
+  const std::vector<PortType>& outputs() const { return outputs_; }
+  Result<OwnedRequest> make_request() const;
+
+ private:
+  explicit ModelSession(const Library& library)
+      : library_(library), compiled_(nullptr, library.api().ov_compiled_model_free) {}
+  Status compile(std::string_view model, int threads);
+  Status read_ports();
+
+  const Library& library_;
+  Owned<CompiledModel> compiled_;
+  std::vector<PortType> inputs_, outputs_;
+};
+
+}  // namespace intarsia::openvino

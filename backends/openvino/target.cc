@@ -1,0 +1,149 @@
+#include "backends/openvino/target.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include "backends/openvino/complete_model.h"
+#include "backends/openvino/node_rules.h"
+#include "backends/openvino/ov_session.h"
+#include "backends/openvino/session_blob_generated.h"
+#include "base/flat_buffer.h"
+#include "onnx/probe_node.h"
+#include "onnx/write_onnx_model.h"
+
+namespace intarsia {
+namespace openvino {
+namespace {
+
+/// One thread: it is about acceptance, and the library's workers would stay.
+Result<std::shared_ptr<const ModelSession>> try_model(const OnnxModel& model) {
+  std::vector<ConstTensorView> constants;
+  for (const Tensor& constant : model.constants) constants.push_back(constant.view());
+  constexpr int threads = 1;
+  return ModelSession::from_bytes(TRY(complete_model(model.bytes, model.constant_names, constants)), threads);
+}
+
+std::string print_port(const PortType& port) {
+  return fmt::format("{} {}", dtype_name(port.dtype), port.shape ? print_shape(*port.shape) : "of any rank");
+}
+
+bool is_same(const PortType& port, const ValueType& want) {
+  if (port.dtype != want.dtype || !port.shape || !want.shape || port.shape->size() != want.shape->size())
+    return false;
+  for (size_t i = 0; i < port.shape->size(); ++i) {
+    const Dim& size = (*want.shape)[i];
+    const int64_t made = (*port.shape)[i];
+    if (made >= 0 && size.is_number() && size.number() != made) return false;
+  }
+  return true;
+}
+
+bool is_used(const Graph& graph, ValueId value) {
+  return std::ranges::find(graph.outputs, value) != graph.outputs.end() ||
+         std::ranges::any_of(graph.nodes, [&](const Node& node) {
+           const std::vector<ValueId> reads = values_read(node);
+           return std::ranges::find(reads, value) != reads.end();
+         });
+}
+
+/// Are the last ports, which OpenVINO's model has, of the types of the graph?
+Status compare_outputs(const std::vector<PortType>& ports, const Graph& graph,
+                       const std::vector<ValueId>& outputs) {
+  size_t at = ports.size();
+  for (size_t i = outputs.size(); i-- > 0;) {
+    if (outputs[i] == no_value) continue;
+    const Value& value = graph.value(outputs[i]);
+    if (at == 0) return fail("OpenVINO's model lacks the output '{}'", value.name);
+    if (const PortType& port = ports[--at]; !is_same(port, value.type) && is_used(graph, outputs[i])) {
+      return fail("OpenVINO makes output '{}' {}, want {}", value.name, print_port(port),
+                  print_type(value.type));
+    }
+  }
+  return {};
+}
+
+/// The library drops inputs that it does not use, and does not say which.
+Status check_inputs(const ModelSession& session, size_t want) {
+  if (session.inputs().size() == want) return {};
+  return fail("OpenVINO uses {} of {} inputs", session.inputs().size(), want);
+}
+
+std::string encode_blob(const OnnxModel& model) {
+  flatbuffers::FlatBufferBuilder builder;
+  const auto bytes = add_bytes(builder, model.bytes);
+  const auto names = builder.CreateVectorOfStrings(model.constant_names);
+  fbs::FinishSessionBlobBuffer(builder, fbs::CreateSessionBlob(builder, bytes, names));
+  return to_bytes(builder);
+}
+
+class OpenVinoTarget : public Target {
+ public:
+  OpenVinoTarget() : Target({.name = "openvino", .needs_framework = true}) {}
+
+  std::string version() const override {
+    const auto library = Library::get();
+    return library ? (*library)->version() : std::string();
+  }
+
+  Support supports(const Graph& graph, NodeId id, const TargetDevice&) const override {
+    if (const Support known = computes_exactly(graph, graph.node(id)); !known.yes) return known;
+    if (Result<const Library*> library = Library::get(); !library)
+      return Support::refused(library.error().message);
+    const Status taken = accepts(graph, id, {.keep_sizes = true});
+    if (taken) return Support::supported();
+    const Status with_constants = accepts(graph, id, {.keep_constants = true, .keep_sizes = true});
+    return with_constants ? Support::supported() : Support::refused(with_constants.error().message);
+  }
+
+  Result<CompiledRegion> compile(const Graph& region, const TargetDevice&,
+                                 const CompileOptions&) const override {
+    OnnxModel model = TRY(write_onnx_model(region, LargeConstants::left_out));
+    const auto session =
+        TRY(with_context(try_model(model), "OpenVINO {} refuses the region '{}'", version(), region.name));
+    TRY(check_inputs(*session, region.inputs.size()));
+    TRY(compare_outputs(session->outputs(), region, region.outputs));
+    CompiledRegion compiled;
+    compiled.blob = encode_blob(model);
+    compiled.constants = std::move(model.constants);
+    compiled.kernels = static_cast<int>(region.nodes.size());
+    return compiled;
+  }
+
+ private:
+  using Ports = Result<std::vector<PortType>>;  // of outputs
+
+  Status accepts(const Graph& graph, NodeId id, ProbeOptions options) const {
+    const Graph probe = make_probe(graph, id, options);
+    const Ports& outputs = ask(TRY(write_onnx_model(probe, LargeConstants::left_out)), probe.inputs.size());
+    if (!outputs) return tl::unexpected(outputs.error());
+    return compare_outputs(*outputs, graph, graph.node(id).outputs);
+  }
+
+  static Ports try_probe(const OnnxModel& probe, size_t inputs) {
+    const auto session = TRY(try_model(probe));
+    TRY(check_inputs(*session, inputs));
+    return session->outputs();
+  }
+
+  /// What the model's outputs are. The answers are cached by the model itself: equal nodes ask once.
+  const Ports& ask(const OnnxModel& probe, size_t inputs) const {
+    {
+      std::lock_guard lock(mutex_);
+      if (auto at = answers_.find(probe.bytes); at != answers_.end()) return at->second;
+    }
+    Ports answer = try_probe(probe, inputs);
+    std::lock_guard lock(mutex_);
+    return answers_.emplace(probe.bytes, std::move(answer)).first->second;
+  }
+
+  mutable std::mutex mutex_;  // guards answers_, which only grow
+  mutable std::map<std::string, Ports> answers_;
+};
+
+}  // namespace
+}  // namespace openvino
+
+std::unique_ptr<Target> make_openvino_target() { return std::make_unique<openvino::OpenVinoTarget>(); }
+
+}  // namespace intarsia

@@ -1,0 +1,32 @@
+// A Graph as a serialized ONNX model, the form in which ONNX Runtime and OpenVINO take a region.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace intarsia {
+
+struct OnnxModel {
+  std::string bytes;                        // a ModelProto
+  std::vector<std::string> constant_names;  // initializers whose data is not in `bytes`
+  std::vector<Tensor> constants;            // their values
+};
+
+/// What the model says of an initializer whose data is not in it.
+enum class LargeConstants {
+  declared,  // type and shape, as external data
+  left_out   // nothing: whoever completes the model adds the whole initializer
+};
+
+/// Constants below this size are in the model itself: shapes and axes, which a framework reads when it
+/// builds.
+inline constexpr size_t inline_constant_bytes = 64 * 1024;
+
+/// Names, versions and attributes stay those of the source. Types are written only for inputs and outputs;
+/// the reader infers those in between. Fails when two nodes want different versions of one domain or an
+/// input's type is unknown.
+Result<OnnxModel> write_onnx_model(const Graph& graph, LargeConstants large = LargeConstants::declared);
+
+}  // namespace intarsia

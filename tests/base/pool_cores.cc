@@ -1,0 +1,67 @@
+// One core set per library and process, and threads bound by their names.
+//
+// Covers: src/base/ pool_cores.cc
+#include "base/pool_cores.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <optional>
+#include <thread>
+
+namespace intarsia {
+namespace {
+
+const CoreSet first_core = CoreSet::parse("0").value(), second_core = CoreSet::parse("1").value();
+
+TEST(PoolCores, TheFirstSetStays) {
+  EXPECT_TRUE(hold_pool("One", &first_core));
+  EXPECT_TRUE(hold_pool("One", &first_core));
+  EXPECT_TRUE(hold_pool("Another", nullptr));
+  EXPECT_EQ(
+      hold_pool("One", &second_core).error().message,
+      "One has one pool of threads in a process, which is held to the cores 0, and a region wants the cores "
+      "1; give all regions of One the same cores, or run them in two processes");
+  EXPECT_FALSE(hold_pool("One", nullptr));
+  EXPECT_FALSE(hold_pool("Another", &first_core));
+}
+
+/// A thread that tells its cores when it is asked, and waits until then.
+struct WaitingThread {
+  std::atomic<bool> go = false;
+  CoreSet cores;
+  std::thread thread{[this] {
+    go.wait(false);
+    cores = CoreSet::of_this_thread();
+  }};
+
+  CoreSet ask() {
+    go = true;
+    go.notify_one();
+    thread.join();
+    return cores;
+  }
+};
+
+TEST(PoolCores, OnlyThreadsMadeMeanwhileAreBound) {
+  const CoreSet all = CoreSet::of_this_thread();
+  if (!all.contains(CoreSet::parse("0-1").value())) GTEST_SKIP() << "wants the CPUs 0 and 1";
+  const auto is_pool = [](std::string_view name) { return name == "some pool"; };
+  WaitingThread before;
+  std::optional<WaitingThread> during;
+  {
+    const NamesNewThreads outer("some pool"), inner("some pool");
+    during.emplace();
+    bind_threads(is_pool, first_core);
+  }
+  WaitingThread after;
+  bind_threads(is_pool, first_core);
+  EXPECT_GE(count_threads(), 4);
+  EXPECT_EQ(before.ask(), all);
+  EXPECT_EQ(during->ask(), first_core);
+  EXPECT_EQ(after.ask(), all);
+  EXPECT_EQ(CoreSet::of_this_thread(), all);
+}
+
+}  // namespace
+}  // namespace intarsia

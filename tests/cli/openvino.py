@@ -1,0 +1,72 @@
+"""OpenVINO as a backend, as a user meets it: whole models, excluded like a framework, and what to do where it is absent.
+
+Covers: registry/ backend_registry.cc openvino_target.cc
+backends/openvino/ node_rules.cc target.cc
+"""
+
+import pytest
+from cli_models import LIGHT_MODELS, call, call_json, error_of, save, save_small
+from onnx import TensorProto, helper
+
+ABSENT = {"INTARSIA_OPENVINO": "/nowhere"}
+
+
+def targets_of(program):
+    return {node["target"] for node in call_json("explain", program)["nodes"]}
+
+
+@pytest.mark.parametrize("name", ("small", "squeezenet"))
+def test_a_whole_model(tmp_path, name):
+    model = save_small(tmp_path / "small.onnx") if name == "small" else LIGHT_MODELS / "light_squeezenet.onnx"
+    program = tmp_path / "program.so"
+    call("compile", model, "-o", program, "--backends", "openvino")
+    assert targets_of(program) == {"openvino@cpu"}
+    report = call_json("check", program, "--model", model, "--against", "reference")
+    assert report["ok"]
+
+
+def test_it_comes_after_the_framework_of_the_model(tmp_path):
+    order = [backend["name"] for backend in call_json("devices")["backends"]]
+    assert order == ["halide", "onnxruntime", "tensorflow", "openvino", "reference"]
+
+
+def test_it_is_a_framework(tmp_path):
+    model = save_small(tmp_path / "small.onnx")
+    message = error_of(
+        "compile", model, "--backends", "openvino", "--fallback", "none", "--dry-run", status=2
+    )
+    assert "contradicts --fallback none: openvino is a framework" in message
+
+
+def test_where_it_is_absent(tmp_path):
+    model, program = save_small(tmp_path / "small.onnx"), tmp_path / "small.so"
+    call("compile", model, "-o", program, "--backends", "openvino")
+    assert "INTARSIA_OPENVINO is '/nowhere'" in error_of("run", program, env=ABSENT)
+    assert "INTARSIA_OPENVINO is '/nowhere'" in error_of(
+        "compile", model, "--backends", "openvino", env=ABSENT
+    )
+    (entry,) = [one for one in call_json("devices", env=ABSENT)["backends"] if one["name"] == "openvino"]
+    assert not entry["present"] and "no OpenVINO can be opened" in entry["why"]
+    call("compile", model, "-o", program, env=ABSENT)  # nobody needs it
+
+
+def refusal(path, op, dtype, **attributes):
+    """Why OpenVINO does not take a node of two inputs of that type."""
+    node = helper.make_node(op, ["x", "y"], ["z"], **attributes)
+    save(path, [node], [("x", dtype, [2, 2]), ("y", dtype, [2, 2])], [("z", dtype, [2, 2])])
+    return error_of("compile", path, "--backends", "openvino", "--dry-run")
+
+
+@pytest.mark.parametrize("op", ("Greater", "GreaterOrEqual", "Mod"))
+def test_it_refuses_operators_that_it_computes_otherwise(tmp_path, op):
+    message = refusal(tmp_path / "m.onnx", op, TensorProto.FLOAT, **({"fmod": 1} if op == "Mod" else {}))
+    assert f"{op} is not among the operators that OpenVINO is used for" in message
+
+
+@pytest.mark.parametrize(
+    "dtype", ("INT64", "INT32", "UINT8", "DOUBLE", "FLOAT16", "UINT64"), ids=lambda dtype: dtype.lower()
+)
+def test_it_refuses_types_that_it_computes_in_another(tmp_path, dtype):
+    assert "OpenVINO does not compute Mul in" in refusal(
+        tmp_path / "m.onnx", "Mul", getattr(TensorProto, dtype)
+    )
