@@ -62,6 +62,7 @@ Status hold_pool(const std::string& library, const CoreSet* cores) {
   const auto [at, is_new] = held.emplace(library, wanted);
   if (is_new || at->second == wanted) return {};
   return fail(
+      ErrorKind::busy,
       "{0} has one pool of threads in a process, which is held to {1}, and a region wants {2}; give all "
       "regions of {0} the same cores, or run them in two processes",
       library, describe(at->second), describe(wanted));

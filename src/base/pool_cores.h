@@ -10,7 +10,7 @@
 namespace intarsia {
 
 /// From the first call on the process holds the pool of `library` to these cores; null: to none in
-/// particular. Error: it holds it to others. Thread-safe.
+/// particular. Error (busy): it holds it to others. Thread-safe.
 Status hold_pool(const std::string& library, const CoreSet* cores);
 
 /// While this lives, threads that the calling one makes, and those that they make, get a name of at most 15

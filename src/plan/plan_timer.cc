@@ -54,7 +54,11 @@ Result<std::vector<int64_t>> PlanTimer::time_runs(const std::vector<const Plan*>
       (rows[keys[i]] = now).timing = measured[i] ? measured[i]->whole : Timing{};
       if (measured[i]) measured_[keys[i]] = *measured[i];
     }
-    keep(rows);
+    Rows lasting = rows;  // what only this process cannot run is not kept
+    for (size_t i = 0; i < plans.size(); ++i) {
+      if (!measured[i] && measured[i].error().kind == ErrorKind::busy) lasting.erase(keys[i]);
+    }
+    keep(lasting);
   }
   std::vector<int64_t> times;
   for (const CostKey& key : keys) times.push_back(rows.at(key).timing.nanoseconds);

@@ -25,9 +25,9 @@ class PlanTimer {
         costs_(costs),
         conditions_(std::move(conditions)) {}
 
-  /// Nanoseconds of a run, one entry a plan. What does not compile or run takes `never`, which is also kept.
-  /// Unless all are known from one measurement, all are measured together. Error: nothing can be measured, or
-  /// the first plan does not run; then nothing is kept.
+  /// Nanoseconds of a run, one entry a plan. What does not compile or run takes `never`, which is also kept,
+  /// unless it is this process that cannot run it. Unless all are known from one measurement, all are
+  /// measured together. Error: nothing can be measured, or the first plan does not run; then nothing is kept.
   Result<std::vector<int64_t>> time_runs(const std::vector<const Plan*>& plans);
 
   /// The same of each region of each plan. A region is known from any plan, of any model, that had the same
