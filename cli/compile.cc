@@ -143,6 +143,8 @@ void add_compile_command(CLI::App& app) {
                    "The program to write (default: the model's name with .so, here)")
       ->type_name("PROGRAM.so");
   add_compile_options(*command, options->compile);
+  command->add_option("--save-plan", options->compile.save_plan, "Write where each node runs (docs/plans.md)")
+      ->type_name("PLAN.json");
   command->add_flag("--strip-names", options->compile.strip_names,
                     "Leave the names of the model's nodes out of the program");
   command->add_flag("--dry-run", options->compile.dry_run, "Do everything except writing the program");

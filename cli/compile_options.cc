@@ -6,9 +6,9 @@
 #include "files.h"
 
 namespace {
-const char* const names[] = {"--devices",      "--backends", "--shape",     "--threads",   "--pin",
-                             "--fallback",     "--cpu",      "--kernels",   "--math",      "--tune",
-                             "--tune-seconds", "--cache",    "--signature", "--op-library"};
+const char* const names[] = {"--devices",      "--backends", "--shape",   "--threads",   "--pin",
+                             "--fallback",     "--cpu",      "--kernels", "--math",      "--tune",
+                             "--tune-seconds", "--cache",    "--plan",    "--signature", "--op-library"};
 }
 
 void add_compile_options(CLI::App& command, intarsia::CompileOptions& options) {
@@ -59,6 +59,10 @@ void add_compile_options(CLI::App& command, intarsia::CompileOptions& options) {
       .add_option("--cache", options.cache, "Folder of the measured times (default: the user's cache folder)")
       ->type_name("FOLDER");
   command
+      .add_option("--plan", options.plan,
+                  "Run each node where this plan says; measure nothing (docs/plans.md)")
+      ->type_name("PLAN.json");
+  command
       .add_option("--signature", options.signatures,
                   "Signature of a SavedModel, a function of the program (default: serving_default, or all)")
       ->type_name("NAME")
@@ -85,6 +89,7 @@ std::vector<std::string> inputs_of(const std::string& model, const intarsia::Com
   std::vector<std::string> inputs{model};
   inputs.insert(inputs.end(), options.kernels.begin(), options.kernels.end());
   inputs.insert(inputs.end(), options.op_libraries.begin(), options.op_libraries.end());
+  if (!options.plan.empty()) inputs.push_back(options.plan);
   return inputs;
 }
 

@@ -67,6 +67,10 @@ typedef struct intarsia_compile_request {
   /* Polled several times a second from the thread of the call: not 0 ends the work with the error
    * "interrupted", and nothing is left behind. NULL: never. */
   int32_t (*is_cancelled)(void* user);
+  /* Path of a plan (docs/plans.md) that says where each node runs; nothing is measured then. NULL: none. */
+  const char* plan;
+  /* Path of the file to write the plan of this compile to. NULL: none. */
+  const char* save_plan;
 } intarsia_compile_request;
 
 /* Compiles a model to a program. The program is written whole or not at all. `report` (may be NULL) is the

@@ -22,6 +22,7 @@ inline namespace v1 {
 struct CompileOptions {
   std::vector<std::string> devices, backends, shapes, pins, kernels, print_after, signatures, op_libraries;
   std::string fallback = "auto", cpu = "native", stop_after, math = "fast", tune = "fast", cache;
+  std::string plan, save_plan;
   int threads = 0;
   double tune_seconds = 0;
   bool strip_names = false, dry_run = false;
@@ -93,6 +94,8 @@ class RequestHolder {
     request_.tune = options.tune.c_str();
     request_.tune_seconds = options.tune_seconds;
     if (!options.cache.empty()) request_.cache = options.cache.c_str();
+    if (!options.plan.empty()) request_.plan = options.plan.c_str();
+    if (!options.save_plan.empty()) request_.save_plan = options.save_plan.c_str();
     request_.signatures = signatures_.get();
     request_.op_libraries = op_libraries_.get();
     request_.user = const_cast<CompileOptions*>(&options);

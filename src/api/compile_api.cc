@@ -1,5 +1,6 @@
 // The C API of the compile half.
 #include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "api/backend_registry.h"
@@ -58,7 +59,16 @@ Status check_program_path(const ReadRequest& read) {
   std::vector<std::string> inputs = read.kernels;
   inputs.insert(inputs.end(), request.op_libraries.begin(), request.op_libraries.end());
   inputs.push_back(request.model_path);
-  return check_output(request.program_path, inputs);
+  if (!request.plan_path.empty()) inputs.push_back(request.plan_path);
+  TRY(check_output(request.program_path, inputs));
+  if (request.saved_plan_path.empty()) return {};
+  std::error_code error;
+  const auto resolve = [&](const std::string& path) {
+    return std::filesystem::weakly_canonical(path, error);
+  };
+  if (resolve(request.saved_plan_path) == resolve(request.program_path))
+    return fail("--save-plan {}: it is the program; name another file", request.saved_plan_path);
+  return with_context(check_output(request.saved_plan_path, inputs), "--save-plan");
 }
 
 Status compile(const intarsia_compile_request& from, char** report) {

@@ -85,6 +85,8 @@ Status read_options(const intarsia_compile_request& from, CompileRequest& to) {
   if (!(from.tune_seconds >= 0)) return fail("--tune-seconds {}: want a nonnegative time", from.tune_seconds);
   to.tune_seconds = from.tune_seconds;
   if (from.cache != nullptr) to.cache_folder = from.cache;
+  if (from.plan != nullptr) to.plan_path = from.plan;
+  if (from.save_plan != nullptr) to.saved_plan_path = from.save_plan;
   to.strip_names = from.strip_names != 0;
   to.dry_run = from.dry_run != 0;
   return {};

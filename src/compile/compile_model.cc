@@ -18,6 +18,7 @@
 #include "plan/elide_copies.h"
 #include "plan/group_opaque_values.h"
 #include "plan/insert_copies.h"
+#include "plan/plan_file.h"
 #include "plan/split_branches.h"
 
 namespace intarsia {
@@ -145,6 +146,16 @@ Result<ImportedFunction> import_function(PassRunner& passes, const std::string& 
   return function;
 }
 
+/// What the user's plan file says of the function; nothing without such a file.
+Result<std::optional<SavedPlan>> read_given_plan(const std::string& function, const CompileRequest& request) {
+  if (request.plan_path.empty()) return std::nullopt;
+  if (!request.pins.empty()) return fail("--plan and --pin both say where nodes run; give one of them");
+  const auto plans = TRY(read_plan_file(request.plan_path));
+  const auto plan = plans.find(function);
+  if (plan == plans.end()) return fail("plan '{}': it has no function '{}'", request.plan_path, function);
+  return plan->second;
+}
+
 /// From nodes with targets to regions, and the steps that run them.
 Result<Plan> make_plan(PassRunner& passes, const PlanningProblem& problem, Placement placement) {
   const Graph& graph = problem.graph;
@@ -257,11 +268,14 @@ Result<CompiledFunction> compile_function(const std::string& name, const Compile
   function.bindings = std::move(imported.bindings);
   function.model_weights_bytes = imported.weights_bytes;
 
+  const std::optional<SavedPlan> given = TRY(read_given_plan(function.name, request));
   Placement placement;
   TRY(passes.run(
       "place_nodes", problem.graph,
       [&]() -> Status {
-        placement = TRY(place_nodes(problem.graph, problem.targets, request.pins));
+        placement = TRY(given ? with_context(place_by_plan(problem.graph, problem.targets, *given),
+                                             "plan '{}'", request.plan_path)
+                              : place_nodes(problem.graph, problem.targets, request.pins));
         return {};
       },
       [&] { return describe_placement(problem, placement); }));
@@ -271,6 +285,7 @@ Result<CompiledFunction> compile_function(const std::string& name, const Compile
   if (passes.stopped()) return function;
   RegionCompiler compiler(problem, request, tools, compiling);
   function.chosen = choose_measured_plan(problem, std::move(function.chosen.plan), compiler, request, tools);
+  if (given) function.chosen.measured = given->measured;
   // From here the plan is what ships.
   function.regions = TRY(compiler.compile(function.chosen.plan));
   TRY(compile_alternatives(compiler, tools, function));
@@ -279,14 +294,23 @@ Result<CompiledFunction> compile_function(const std::string& name, const Compile
 
 FunctionParts parts_of(const CompiledFunction& function) {
   const ChosenPlan& chosen = function.chosen;
-  const auto measured = chosen.report ? chosen.report->measured : std::nullopt;
-  FunctionParts parts{function.name, function.problem, chosen.plan, function.regions, measured};
+  FunctionParts parts{function.name, function.problem, chosen.plan, function.regions, chosen.measured};
   for (size_t i = 0; i < function.alternatives.size(); ++i) {
     const AlternativePlan& other = chosen.alternatives[i];
     parts.alternatives.push_back(
         {function.name, function.problem, other.plan, function.alternatives[i], other.measured});
   }
   return parts;
+}
+
+Status write_plans(const CompileResult& result, const CompileRequest& request) {
+  if (request.saved_plan_path.empty()) return {};
+  std::map<std::string, SavedPlan> plans;
+  for (const CompiledFunction& function : result.functions) {
+    const ChosenPlan& chosen = function.chosen;
+    plans[function.name] = save_plan(function.problem, chosen.plan.placement, chosen.measured);
+  }
+  return write_plan_file(request.saved_plan_path, plans);
 }
 
 Status write_functions(CompileResult& result, const CompileRequest& request) {
@@ -319,7 +343,10 @@ Result<CompileResult> compile_model(const CompileRequest& request, const Backend
   TRY(check_shapes_meant(result.functions, request));
   TRY(check_not_cancelled(tools));
   progress.begin("emit_program");
-  if (!result.stopped) TRY(write_functions(result, request));
+  if (!result.stopped) {
+    TRY(write_functions(result, request));
+    TRY(write_plans(result, request));
+  }
   progress.did("emit_program", emitting_takes);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;

@@ -36,6 +36,8 @@ struct CompileRequest {
   double tune_seconds = 0;      // 0: as long as it takes
   std::string cache_folder;     // of measured times; empty: the user's
   bool strip_names = false;     // leave node names out of the program
+  std::string plan_path;        // places nodes as a plan file says, and nothing is measured; empty: no file
+  std::string saved_plan_path;  // where the plan that ships is written; empty: nowhere
   bool keep_placement = false;  // ship the plan as placed, also when another is measured to be faster
   bool dry_run = false;         // everything but writing
   std::vector<std::string> print_after;  // passes whose result goes to `print`

@@ -94,6 +94,7 @@ Result<LinkCost> measure_link(const DeviceSlot& from, const DeviceSlot& to, Regi
 
 std::string why_plans_are_not_measured(RegionCompiler& compiler, const CompileRequest& request,
                                        const BackendRegistry& tools) {
+  if (!request.plan_path.empty()) return "the plan is given";
   if (request.keep_placement) return "the placement is to be kept";
   if (!compiler.tuning().disabled_reason().empty()) return compiler.tuning().disabled_reason();
   return tools.time_programs ? "" : "nothing here can measure";

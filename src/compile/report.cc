@@ -158,7 +158,7 @@ Json function_json(const CompiledFunction& function, bool stopped) {
   json["code_generation"] = codegen_json(function.regions.codegen);
   json["plan"] = plan ? plan_json(*plan) : Json(nullptr);
   json["predicted_ms"] = plan ? milliseconds_or_null(plan->predicted) : Json(nullptr);
-  json["measured_ms"] = plan ? milliseconds_or_null(plan->measured) : Json(nullptr);
+  json["measured_ms"] = milliseconds_or_null(function.chosen.measured);
   json["single_backend_ms"] = plan && plan->measured ? single_backend_json(*plan) : Json(nullptr);
   json["model_weights_bytes"] = function.model_weights_bytes;
   json["arena_bytes"] = stopped ? Json(nullptr) : Json(function.arena_bytes);

@@ -35,6 +35,7 @@ Tuning::Tuning(const CompileRequest& request, const BackendRegistry& tools)
   tuner_.probe = [this] { return probe(); };
   tuner_.may_go_on = [this] {
     if (tools_.is_cancelled && tools_.is_cancelled()) return false;
+    if (!request_.plan_path.empty()) return false;
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start_;
     return request_.tune_seconds == 0 || spent.count() < request_.tune_seconds;
   };

@@ -270,6 +270,7 @@ ChosenPlan choose_plan(const PlanningProblem& problem, Plan placed, const PlanTo
   ChosenPlan chosen{.plan = placed, .report = std::nullopt};
   choice.candidates.push_back({.plan = std::move(placed)});
   chosen.report = report_comparison(choice, chosen.plan);
+  if (chosen.report) chosen.measured = chosen.report->measured;
   chosen.alternatives = find_alternatives(choice, chosen.plan);
   return chosen;
 }

@@ -43,6 +43,7 @@ struct ChosenPlan {
   Plan plan;
   std::optional<PlanReport> report;  // absent when no other backend could run anything: there was no choice
   std::vector<AlternativePlan> alternatives = {};
+  std::optional<int64_t> measured = {};  // nanoseconds of a run of the plan
 };
 
 /// The fastest of: the plan as placed; the same without the regions of ours ("islands") that take longer,

@@ -67,6 +67,8 @@ def _options(
     tune: str = "fast",
     tune_seconds: float = 0,
     cache: str | os.PathLike = "",
+    plan: str | os.PathLike = "",
+    save_plan: str | os.PathLike = "",
     signature: str | Sequence[str] = (),
     op_libraries: str | os.PathLike | Sequence[str | os.PathLike] = (),
     strip_names: bool = False,
@@ -89,6 +91,8 @@ def _options(
     options.tune = tune
     options.tune_seconds = tune_seconds
     options.cache = os.fspath(cache)
+    options.plan = os.fspath(plan)
+    options.save_plan = os.fspath(save_plan)
     options.signatures = _several(signature)
     options.op_libraries = _several(op_libraries)
     options.strip_names = strip_names
@@ -113,7 +117,8 @@ def compile(
     will use. cpu: "native" or a level such as "x86-64-v3". kernels: libraries with your own operators. math:
     "fast" allows errors up to 1e-4 of the largest output, "exact" only rounding. tune: "off", "fast" or "full": choose
     kernels by a formula, or by measuring few or many variants, and what a framework runs by measuring plans, for at most
-    tune_seconds (0: as long as it takes). cache: folder of the measured times (none: the user's). signature: of a
+    tune_seconds (0: as long as it takes). cache: folder of the measured times (none: the user's). plan: a file that says where
+    each node runs, so that nothing is measured. save_plan: where to write the plan of this compile. signature: of a
     SavedModel, one name or several, each a function of the program (none: "serving_default", or else all). op_libraries:
     libraries with your own TensorFlow operators. strip_names: leave node names out of the program.
     dry_run: everything except writing the program. print_after: passes (of `pass_names()`) whose result goes to `print`. stop_after:

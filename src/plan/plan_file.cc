@@ -1,0 +1,149 @@
+#include "plan/plan_file.h"
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/bytes.h"
+#include "base/output_file.h"
+
+namespace intarsia {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int plan_version = 1;
+constexpr const char* version_key = "intarsia_plan";
+
+Status check_keys(const Json& object, const std::set<std::string>& known, const std::string& where) {
+  if (!object.is_object()) return fail("{}: want an object", where);
+  for (const auto& [key, value] : object.items()) {
+    if (!known.contains(key)) return fail("{}: unknown key \"{}\"", where, key);
+  }
+  return {};
+}
+
+Result<SavedPlan> read_function(const Json& json, const std::string& where) {
+  TRY(check_keys(json, {"measured_ms", "nodes"}, where));
+  SavedPlan plan;
+  if (const auto time = json.find("measured_ms"); time != json.end() && !time->is_null()) {
+    constexpr double most_ms = 1e9;
+    if (!time->is_number() || !(time->get<double>() > 0 && time->get<double>() < most_ms))
+      return fail("{}, \"measured_ms\": want a time above 0, or null", where);
+    plan.measured = std::max(std::llround(time->get<double>() * 1e6), 1LL);
+  }
+  const auto nodes = json.find("nodes");
+  if (nodes == json.end() || !nodes->is_object()) return fail("{}: want an object \"nodes\"", where);
+  for (const auto& [name, target] : nodes->items()) {
+    if (!target.is_string()) return fail("{}, node '{}': want a target, as in \"halide@cpu\"", where, name);
+    plan.targets.emplace_back(name, target.get<std::string>());
+  }
+  return plan;
+}
+
+Result<std::map<std::string, SavedPlan>> read_plan(const Json& json) {
+  TRY(check_keys(json, {version_key, "functions"}, "the file"));
+  if (const Json version = json.value(version_key, Json()); version != plan_version)
+    return fail("\"{}\": got {}, want {}", version_key, version.dump(), plan_version);
+  const auto functions = json.find("functions");
+  if (functions == json.end() || !functions->is_object()) return fail("want an object \"functions\"");
+  std::map<std::string, SavedPlan> plans;
+  for (const auto& [name, function] : functions->items())
+    plans[name] = TRY(read_function(function, fmt::format("function '{}'", name)));
+  return plans;
+}
+
+std::string names_of(const std::vector<PlacementTarget>& targets, const Graph& graph,
+                     std::optional<NodeId> node) {
+  std::string names;
+  for (const PlacementTarget& target : targets) {
+    if (node && !target.backend->supports(graph, *node, target.device).yes) continue;
+    names += (names.empty() ? "" : ", ") + target.name;
+  }
+  return names.empty() ? "none" : names;
+}
+
+Result<uint32_t> find_target(const Graph& graph, const std::vector<PlacementTarget>& targets, NodeId node,
+                             const std::string& name) {
+  const auto target = std::ranges::find(targets, name, &PlacementTarget::name);
+  if (target == targets.end())
+    return fail("node '{}' on {}: no such target; there are {}", graph.node(node).name, name,
+                names_of(targets, graph, std::nullopt));
+  const Support support = target->backend->supports(graph, node, target->device);
+  if (!support.yes)
+    return fail("node '{}' ({}) cannot run on {}: {}; those that can: {}", graph.node(node).name,
+                graph.node(node).op, name, support.because, names_of(targets, graph, node));
+  return static_cast<uint32_t>(target - targets.begin());
+}
+
+}  // namespace
+
+std::vector<std::string> node_keys(const Graph& graph) {
+  std::map<std::string, int> seen;
+  std::set<std::string> used;
+  std::vector<std::string> keys;
+  for (const Node& node : graph.nodes) {
+    std::string key = node.name;
+    for (int& count = seen[node.name]; key.empty() || !used.insert(key).second;) {
+      ++count;
+      key = count == 1 && !node.name.empty() ? node.name : fmt::format("{}#{}", node.name, count);
+    }
+    keys.push_back(std::move(key));
+  }
+  return keys;
+}
+
+SavedPlan save_plan(const PlanningProblem& problem, const Placement& placement,
+                    std::optional<int64_t> measured) {
+  SavedPlan plan{measured, {}};
+  const std::vector<std::string> keys = node_keys(problem.graph);
+  for (size_t i = 0; i < keys.size(); ++i)
+    plan.targets.emplace_back(keys[i], problem.targets[placement.target[i]].name);
+  return plan;
+}
+
+Status write_plan_file(const std::string& path, const std::map<std::string, SavedPlan>& functions) {
+  Json json{{version_key, plan_version}, {"functions", Json::object()}};
+  for (const auto& [name, plan] : functions) {
+    Json& function = json["functions"][name];
+    function["measured_ms"] = plan.measured ? Json(static_cast<double>(*plan.measured) / 1e6) : Json(nullptr);
+    function["nodes"] = Json::object();
+    for (const auto& [node, target] : plan.targets) function["nodes"][node] = target;
+  }
+  const std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  OutputFile file = TRY(OutputFile::create(path));
+  TRY(file.write(std::as_bytes(std::span(text))));
+  return file.commit();
+}
+
+Result<std::map<std::string, SavedPlan>> read_plan_file(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return fail(ErrorKind::not_found, "plan '{}': cannot be read", path);
+  constexpr bool no_exceptions = false;
+  const Json json = Json::parse(file, nullptr, no_exceptions);
+  if (json.is_discarded()) return fail(ErrorKind::corrupt, "plan '{}': not JSON", path);
+  return with_kind(ErrorKind::corrupt, with_context(read_plan(json), "plan '{}'", path));
+}
+
+Result<Placement> place_by_plan(const Graph& graph, const std::vector<PlacementTarget>& targets,
+                                const SavedPlan& plan) {
+  const std::vector<std::string> keys = node_keys(graph);
+  const std::map<std::string, std::string> target_of(plan.targets.begin(), plan.targets.end());
+  Placement placement;
+  placement.refusals.resize(keys.size());
+  placement.pinned.assign(keys.size(), false);
+  placement.reason.assign(keys.size(), "in the plan");
+  for (uint32_t i = 0; i < keys.size(); ++i) {
+    const auto at = target_of.find(keys[i]);
+    if (at == target_of.end()) return fail("it has no node '{}': it is of another model", keys[i]);
+    placement.target.push_back(TRY(find_target(graph, targets, NodeId{i}, at->second)));
+  }
+  const std::set<std::string> known(keys.begin(), keys.end());
+  for (const auto& [name, target] : target_of) {
+    if (!known.contains(name)) return fail("the model has no node '{}': it is of another model", name);
+  }
+  return placement;
+}
+
+}  // namespace intarsia

@@ -1,0 +1,39 @@
+// A plan as a file that people read and edit.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plan/plan.h"
+
+namespace intarsia {
+
+/// Where the nodes of one function run.
+struct SavedPlan {
+  std::optional<int64_t> measured;                           // nanoseconds of a run; nothing: not known
+  std::vector<std::pair<std::string, std::string>> targets;  // of each node (node_keys): "halide@cpu"
+};
+
+/// By node its name; where that is empty or of an earlier node, too, with "#2" and so on behind it.
+std::vector<std::string> node_keys(const Graph& graph);
+
+SavedPlan save_plan(const PlanningProblem& problem, const Placement& placement,
+                    std::optional<int64_t> measured);
+
+/// JSON, by function:
+///   {"intarsia_plan": 1, "functions": {"main": {"measured_ms": 6.43, "nodes": {"conv1": "halide@cpu"}}}}
+/// The file is written whole or not at all.
+Status write_plan_file(const std::string& path, const std::map<std::string, SavedPlan>& functions);
+
+/// Errors: it is not there, not JSON, or of another form; what and where.
+Result<std::map<std::string, SavedPlan>> read_plan_file(const std::string& path);
+
+/// Each node goes where the plan says. Errors: a node that the plan lacks, or one that the model lacks (it is
+/// of another model); a target that there is not; one that cannot run its node, with those that can.
+Result<Placement> place_by_plan(const Graph& graph, const std::vector<PlacementTarget>& targets,
+                                const SavedPlan& plan);
+
+}  // namespace intarsia

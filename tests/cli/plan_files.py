@@ -1,0 +1,131 @@
+"""Plans as files: saved, used, edited, and refused when they do not fit.
+
+Covers: src/plan/ plan_file.cc
+"""
+
+import json
+
+import intarsia
+import numpy as np
+import pytest
+from cli_models import TensorProto, call, call_json, error_of, helper, save
+
+FLOAT = TensorProto.FLOAT
+
+
+@pytest.fixture
+def model(tmp_path):
+    """Two nodes have the same name, one has none."""
+    weight = [("w", np.random.default_rng(1).standard_normal((16, 16)).astype(np.float32))]
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["a"], "product"),
+        helper.make_node("Relu", ["a"], ["b"], "act"),
+        helper.make_node("MatMul", ["b", "w"], ["c"], "product2"),
+        helper.make_node("Relu", ["c"], ["y"]),
+    ]
+    shape = [16, 16]
+    return save(tmp_path / "model.onnx", nodes, [("x", FLOAT, shape)], [("y", FLOAT, shape)], weight)
+
+
+def saved(model, *options):
+    path = model.parent / "plan.json"
+    report = call_json(
+        "compile", model, "-o", model.parent / "first.so", "--save-plan", path,
+        "--cache", model.parent / "cache", *options,
+    )  # fmt: skip
+    return path, json.loads(path.read_text()), report
+
+
+def test_a_plan_gives_the_same_program_and_measures_nothing(model, tmp_path):
+    path, plan, report = saved(model)
+    function = plan["functions"]["main"]
+    assert plan["intarsia_plan"] == 1 and list(function["nodes"])[:2] == ["product", "act"]
+    assert function["measured_ms"] == report["measured_ms"]
+    programs = []
+    for name in ("second.so", "third.so"):
+        again = call_json(
+            "compile", model, "-o", tmp_path / name, "--plan", path, "--cache", tmp_path / "cache"
+        )
+        assert again["tuning"]["measured"] == 0 and again["measured_ms"] == report["measured_ms"]
+        assert [region["target"] for region in again["regions"]] == [
+            region["target"] for region in report["regions"]
+        ]
+        programs.append((tmp_path / name).read_bytes())
+    assert programs[0] == programs[1]
+    assert not (tmp_path / "other").exists()
+    call("compile", model, "-o", tmp_path / "other.so", "--plan", path, "--cache", tmp_path / "other")
+    assert call_json("check", tmp_path / "other.so")["ok"]
+
+
+def test_a_plan_is_edited(model, tmp_path):
+    path, plan, _ = saved(model, "--backends", "halide,reference", "--tune", "off")
+    nodes = plan["functions"]["main"]["nodes"]
+    assert set(nodes.values()) == {"halide@cpu"}
+    nodes["product2"] = "reference@cpu"
+    path.write_text(json.dumps(plan))
+    report = call_json("compile", model, "-o", tmp_path / "edited.so", "--plan", path)
+    assert [region["target"] for region in report["regions"]] == [
+        "halide@cpu",
+        "reference@cpu",
+        "halide@cpu",
+    ]
+    reasons = {node["name"]: node["reason"] for node in call_json("explain", tmp_path / "edited.so")["nodes"]}
+    assert reasons["product2"] == "in the plan"
+    assert call_json("check", tmp_path / "edited.so")["ok"]
+    compiled = intarsia.compile(model, plan=path, save_plan=tmp_path / "again.json", print=None)
+    assert [region["target"] for region in compiled.report["regions"]][1] == "reference@cpu"
+    assert json.loads((tmp_path / "again.json").read_text())["functions"]["main"]["nodes"] == nodes
+
+
+def test_plans_that_do_not_fit(model, tmp_path):
+    path, plan, _ = saved(model, "--tune", "off")
+
+    def error(change, *options, status=2):
+        damaged = json.loads(json.dumps(plan))
+        change(damaged)
+        path.write_text(json.dumps(damaged))
+        program = tmp_path / "none.so"
+        text = error_of("compile", model, "-o", program, "--plan", path, *options, status=status)
+        assert not program.exists()
+        return text
+
+    def nodes(damaged):
+        return damaged["functions"]["main"]["nodes"]
+
+    assert "it has no node 'act': it is of another model" in error(lambda p: nodes(p).pop("act"))
+    assert "the model has no node 'more'" in error(lambda p: nodes(p).update(more="halide@cpu"))
+    unknown = error(lambda p: nodes(p).update(act="cuda@cpu"))
+    assert "node 'act' on cuda@cpu: no such target; there are halide@cpu" in unknown
+    assert "want a target" in error(lambda p: nodes(p).update(act=7), status=1)
+    assert '"intarsia_plan": got 2, want 1' in error(lambda p: p.update(intarsia_plan=2), status=1)
+    assert 'unknown key "pins"' in error(lambda p: p.update(pins={}), status=1)
+    assert "it has no function 'main'" in error(lambda p: p.update(functions={}))
+    assert '"measured_ms": want a time' in error(
+        lambda p: p["functions"]["main"].update(measured_ms=-1), status=1
+    )
+    assert "--plan and --pin" in error(lambda p: None, "--pin", "act=reference@cpu")
+    path.write_text("{")
+    assert "not JSON" in error_of("compile", model, "-o", tmp_path / "none.so", "--plan", path)
+    assert "cannot be read" in error_of(
+        "compile", model, "-o", tmp_path / "none.so", "--plan", "nothing.json"
+    )
+
+
+def test_a_target_that_cannot_run_its_node(tmp_path):
+    nodes = [helper.make_node("QuickGelu", ["x"], ["y"], "gelu", domain="com.microsoft")]
+    opsets = (("", 18), ("com.microsoft", 1))
+    model = save(tmp_path / "gelu.onnx", nodes, [("x", FLOAT, [4])], [("y", FLOAT, [4])], [], opsets)
+    path, plan, _ = saved(model)
+    plan["functions"]["main"]["nodes"]["gelu"] = "reference@cpu"
+    path.write_text(json.dumps(plan))
+    error = error_of("compile", model, "-o", tmp_path / "none.so", "--plan", path, status=2)
+    assert "node 'gelu' (QuickGelu) cannot run on reference@cpu" in error
+    assert "those that can: onnxruntime@cpu" in error
+
+
+def test_nothing_is_lost_when_a_plan_cannot_be_written(model, tmp_path):
+    error = error_of("compile", model, "-o", tmp_path / "a.so", "--save-plan", model, status=2)
+    assert "--save-plan" in error and model.stat().st_size > 0
+    assert "--save-plan" in error_of(
+        "compile", model, "-o", tmp_path / "a.so", "--save-plan", tmp_path / "a.so"
+    )
