@@ -126,6 +126,5 @@ def test_a_target_that_cannot_run_its_node(tmp_path):
 def test_nothing_is_lost_when_a_plan_cannot_be_written(model, tmp_path):
     error = error_of("compile", model, "-o", tmp_path / "a.so", "--save-plan", model, status=2)
     assert "--save-plan" in error and model.stat().st_size > 0
-    assert "--save-plan" in error_of(
-        "compile", model, "-o", tmp_path / "a.so", "--save-plan", tmp_path / "a.so"
-    )
+    same = tmp_path / "a.so"
+    assert "it is the program" in error_of("compile", model, "-o", same, "--save-plan", same, status=2)
