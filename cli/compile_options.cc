@@ -6,9 +6,10 @@
 #include "files.h"
 
 namespace {
-const char* const names[] = {"--devices",      "--backends", "--shape",   "--threads",   "--pin",
-                             "--fallback",     "--cpu",      "--kernels", "--math",      "--tune",
-                             "--tune-seconds", "--cache",    "--plan",    "--signature", "--op-library"};
+const char* const names[] = {"--devices", "--backends",  "--shape",        "--threads",
+                             "--pin",     "--fallback",  "--cpu",          "--kernels",
+                             "--math",    "--tune",      "--tune-seconds", "--cache",
+                             "--plan",    "--signature", "--op-library",   "--also"};
 }
 
 void add_compile_options(CLI::App& command, intarsia::CompileOptions& options) {
@@ -58,6 +59,12 @@ void add_compile_options(CLI::App& command, intarsia::CompileOptions& options) {
   command
       .add_option("--cache", options.cache, "Folder of the measured times (default: the user's cache folder)")
       ->type_name("FOLDER");
+  command
+      .add_option("--also", options.also,
+                  "Slots that must be enough to run: add a plan for where the other devices are missing")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("SLOT,...");
   command
       .add_option("--plan", options.plan,
                   "Run each node where this plan says; measure nothing (docs/plans.md)")

@@ -71,6 +71,9 @@ typedef struct intarsia_compile_request {
   const char* plan;
   /* Path of the file to write the plan of this compile to. NULL: none. */
   const char* save_plan;
+  /* Slots of `devices` that must be enough to run the program: where another device is missing, an
+   * alternative with these runs. None: all devices that the plan uses must be there. */
+  intarsia_strings also;
 } intarsia_compile_request;
 
 /* Compiles a model to a program. The program is written whole or not at all. `report` (may be NULL) is the

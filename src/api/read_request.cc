@@ -85,6 +85,7 @@ Status read_options(const intarsia_compile_request& from, CompileRequest& to) {
   if (!(from.tune_seconds >= 0)) return fail("--tune-seconds {}: want a nonnegative time", from.tune_seconds);
   to.tune_seconds = from.tune_seconds;
   if (from.cache != nullptr) to.cache_folder = from.cache;
+  to.also = TRY(read_strings(from.also, "--also"));
   if (from.plan != nullptr) to.plan_path = from.plan;
   if (from.save_plan != nullptr) to.saved_plan_path = from.save_plan;
   to.strip_names = from.strip_names != 0;

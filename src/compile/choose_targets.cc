@@ -16,6 +16,12 @@ std::string backend_names(const BackendRegistry& tools) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+std::string slot_names(const std::vector<DeviceSlot>& slots) {
+  std::vector<std::string> names;
+  for (const DeviceSlot& slot : slots) names.push_back(slot.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 /// The backends that may be used, in order.
 Result<std::vector<const Target*>> choose_backends(const CompileRequest& request,
                                                    const BackendRegistry& tools) {
@@ -96,6 +102,10 @@ Status choose_targets(const CompileRequest& request, const BackendRegistry& tool
           {backend, slot, backend->name() + "@" + device.name, {device.kind, device.device}});
       problem.space_of_target.push_back(device.space);
     }
+  }
+  for (const std::string& name : request.also) {
+    if (std::ranges::find(problem.slots, name, &DeviceSlot::name) == problem.slots.end())
+      return fail("--also {}: no such slot; --devices has: {}", name, slot_names(problem.slots));
   }
   for (uint32_t slot = 0; slot < problem.slots.size(); ++slot) {
     const DeviceSlot& device = problem.slots[slot];

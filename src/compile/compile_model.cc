@@ -228,6 +228,7 @@ ChosenPlan choose_measured_plan(const PlanningProblem& problem, Plan placed, Reg
       return measure_link(from, to, compiler, tools);
     };
   }
+  plan_tools.also = request.also;
   plan_tools.replan = [&](Placement placement) {
     PassRunner quiet = PassRunner::quiet(request, tools);
     return make_plan(quiet, problem, std::move(placement));

@@ -28,6 +28,7 @@ struct CompileRequest {
   std::map<std::string, Shape> shapes;         // input -> shape
   std::vector<Pin> pins;
   std::vector<std::string> outputs;  // values that are the outputs instead of the model's own; empty: its own
+  std::vector<std::string> also;     // slots that must be enough to run the program
   bool allow_fallback = true;        // frameworks may run what no compiler of ours takes
   int threads = 1;
   std::string cpu = "native";  // native, x86-64-v2, x86-64-v3, x86-64-v4

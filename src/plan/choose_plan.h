@@ -25,8 +25,9 @@ struct PlanReport {
 
 /// What plans are made and timed with.
 struct PlanTools {
-  std::string disabled_reason;  // why nothing is compared; empty: plans are
-  PlanTimer* timer = nullptr;   // null only with disabled_reason
+  std::string disabled_reason;    // why nothing is compared; empty: plans are
+  PlanTimer* timer = nullptr;     // null only with disabled_reason
+  std::vector<std::string> also;  // slots that must be enough to run, with a plan of their own if need be
   /// What a copy between the memories of two slots takes.
   std::function<Result<LinkCost>(const DeviceSlot& from, const DeviceSlot& to)> time_link;
   /// The plan of another placement: the passes after placing.
@@ -55,7 +56,8 @@ struct ChosenPlan {
 /// why.
 ///   ort 0.30 | halide 0.12 | ort 0.30, the middle takes ort 0.05:  the middle goes to ort when that run is
 ///   faster
-/// A plan with regions of frameworks has the plan without any as an alternative, where there is one.
+/// A plan with regions of frameworks has the plan without any as an alternative, where there is one, and the
+/// plan for the slots of `also`, if it uses others.
 ChosenPlan choose_plan(const PlanningProblem& problem, Plan placed, const PlanTools& tools);
 
 }  // namespace intarsia

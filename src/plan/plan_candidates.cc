@@ -91,19 +91,29 @@ std::optional<Placement> place_all_on(const PlanningProblem& problem, const Plac
   return placement;
 }
 
-std::optional<Placement> place_without_frameworks(const PlanningProblem& problem, const Placement& placed) {
+std::optional<Placement> place_within(const PlanningProblem& problem, const Placement& placed,
+                                      const std::function<bool(uint32_t target)>& may_use,
+                                      const std::string& why) {
   Placement placement = placed;
   for (uint32_t i = 0; i < placement.target.size(); ++i) {
-    if (!is_framework(problem, placement.target[i])) continue;
-    const auto other = std::ranges::find_if(problem.targets, [&](const PlacementTarget& target) {
-      return !target.backend->info().needs_framework && takes(target, problem.graph, NodeId{i});
-    });
-    if (other == problem.targets.end() || !may_move(problem, placed, NodeId{i})) return std::nullopt;
-    placement.target[i] = static_cast<uint32_t>(other - problem.targets.begin());
-    placement.reason[i] = fmt::format("without {}", problem.targets[placed.target[i]].backend->name());
+    if (may_use(placement.target[i])) continue;
+    uint32_t other = 0;
+    const auto targets = static_cast<uint32_t>(problem.targets.size());
+    while (other < targets && !(may_use(other) && takes(problem.targets[other], problem.graph, NodeId{i})))
+      ++other;
+    if (other == targets) return std::nullopt;
+    placement.target[i] = other;
+    placement.reason[i] = why;
   }
   if (placement.target == placed.target) return std::nullopt;
   return placement;
+}
+
+bool is_held_in_framework(const PlanningProblem& problem, const Placement& placement) {
+  for (uint32_t i = 0; i < placement.target.size(); ++i) {
+    if (is_framework(problem, placement.target[i]) && !may_move(problem, placement, NodeId{i})) return true;
+  }
+  return false;
 }
 
 std::set<uint32_t> rivals_of(const PlanningProblem& problem, const Partition& partition) {

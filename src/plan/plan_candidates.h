@@ -1,6 +1,7 @@
 // Plans that could be faster than the one that placing made.
 #pragma once
 
+#include <functional>
 #include <set>
 
 #include "plan/plan.h"
@@ -32,9 +33,14 @@ Plan hand_over_islands(const Plan& plan, const std::vector<Island>& islands);
 std::optional<Placement> place_all_on(const PlanningProblem& problem, const Placement& placement,
                                       uint32_t target);
 
-/// What is in frameworks goes to the first other target that takes it. Nothing when none is in a framework, a
-/// pin holds it there, or no other takes it.
-std::optional<Placement> place_without_frameworks(const PlanningProblem& problem, const Placement& placement);
+/// What is on a target that `may_use` refuses goes to the first other that takes it; `why` becomes its
+/// reason. Nothing when all may stay, or no other takes some node.
+std::optional<Placement> place_within(const PlanningProblem& problem, const Placement& placement,
+                                      const std::function<bool(uint32_t target)>& may_use,
+                                      const std::string& why);
+
+/// A pin, or a kernel of the user's, holds some node in a framework.
+bool is_held_in_framework(const PlanningProblem& problem, const Placement& placement);
 
 /// Targets that could be the fastest for everything: those that run regions, each other backend's first, and
 /// each backend's first on a memory other than the host's.

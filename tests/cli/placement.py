@@ -8,7 +8,7 @@ import json
 
 import numpy as np
 import pytest
-from cli_models import TensorProto, call_json, helper, save
+from cli_models import TensorProto, call, call_json, error_of, helper, save
 
 FLOAT = TensorProto.FLOAT
 SIZE = 512
@@ -69,3 +69,28 @@ def test_what_a_device_is_slow_at_stays_on_the_cpu(products, tmp_path):
     assert report["predicted_ms"] == pytest.approx(report["measured_ms"], rel=0.25)
     assert len(report["copies"]) == 2
     assert call_json("check", tmp_path / "model.so")["ok"]
+
+
+def test_a_program_runs_without_the_device_that_it_is_for(products, tmp_path):
+    """Everything is pinned to a device; with --also there is a plan without it."""
+    times = tmp_path / "times.json"
+    times.write_text(json.dumps({"default": 100}))
+    program, without = tmp_path / "with.so", tmp_path / "without.so"
+    options = ["-d", f"cpu,accel=sim:0?times={times}", "--backends", "halide", "--pin", "*=halide@accel"]
+    options += ["--tune", "off"]
+    report = call_json("compile", products, "-o", program, *options, "--also", "cpu")
+    assert [region["target"] for region in report["regions"]] == ["halide@accel"]
+    assert [alternative["targets"] for alternative in report["alternatives"]] == ["halide@cpu"]
+    call("compile", products, "-o", without, *options)
+    first = call_json("run", program, "-o", tmp_path / "first")
+    assert first["alternative"]["number"] == 0
+    times.unlink()
+    second = call_json("run", program, "-o", tmp_path / "second")
+    assert second["alternative"]["number"] == 1 and "times.json" in second["alternative"]["reason"]
+    assert second["alternative"]["targets"] == "halide@cpu"
+    np.testing.assert_array_equal(*[np.load(run["outputs"][0]["file"]) for run in (first, second)])
+    assert "times.json" in error_of("run", without)
+    times.write_text("{}")
+    assert "has no time for node" in error_of("run", program, status=2), "it is there, but wrong"
+    unknown = error_of("compile", products, "-o", program, *options, "--also", "gpu", status=2)
+    assert "--also gpu: no such slot; --devices has: cpu, accel" in unknown

@@ -67,6 +67,7 @@ def _options(
     tune: str = "fast",
     tune_seconds: float = 0,
     cache: str | os.PathLike = "",
+    also: str | Sequence[str] = (),
     plan: str | os.PathLike = "",
     save_plan: str | os.PathLike = "",
     signature: str | Sequence[str] = (),
@@ -91,6 +92,7 @@ def _options(
     options.tune = tune
     options.tune_seconds = tune_seconds
     options.cache = os.fspath(cache)
+    options.also = _several(also)
     options.plan = os.fspath(plan)
     options.save_plan = os.fspath(save_plan)
     options.signatures = _several(signature)
@@ -117,7 +119,8 @@ def compile(
     will use. cpu: "native" or a level such as "x86-64-v3". kernels: libraries with your own operators. math:
     "fast" allows errors up to 1e-4 of the largest output, "exact" only rounding. tune: "off", "fast" or "full": choose
     kernels by a formula, or by measuring few or many variants, and what a framework runs by measuring plans, for at most
-    tune_seconds (0: as long as it takes). cache: folder of the measured times (none: the user's). plan: a file that says where
+    tune_seconds (0: as long as it takes). cache: folder of the measured times (none: the user's). also: slots that must be enough to run,
+    with an alternative for where other devices are missing. plan: a file that says where
     each node runs, so that nothing is measured. save_plan: where to write the plan of this compile. signature: of a
     SavedModel, one name or several, each a function of the program (none: "serving_default", or else all). op_libraries:
     libraries with your own TensorFlow operators. strip_names: leave node names out of the program.
