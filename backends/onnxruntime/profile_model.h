@@ -2,13 +2,9 @@
 #pragma once
 
 #include "backends/onnxruntime/ort_session.h"
+#include "device/executable.h"
 
 namespace intarsia::ort {
-
-struct OperatorTime {
-  std::string label;  // "conv1: Conv"
-  int64_t nanoseconds = 0;
-};
 
 /// The least time of each operator over a few runs on the inputs, by the library's own profile, in the order
 /// in which they ran. Operators are those of the model after optimization, which keep the name of a node, or

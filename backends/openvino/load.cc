@@ -6,6 +6,7 @@
 #include "backends/openvino/checked_session.h"
 #include "backends/openvino/complete_model.h"
 #include "backends/openvino/ov_tensor.h"
+#include "backends/openvino/profile_model.h"
 #include "backends/openvino/session_blob_generated.h"
 #include "base/core_set.h"
 #include "base/flat_buffer.h"
@@ -25,11 +26,25 @@ struct Call {
   std::vector<ConstTensorView> inputs, outputs;
 };
 
+/// What a session is made from. The views are of the program and outlive the executable.
+struct RegionModel {
+  std::string bytes;  // without the constants
+  std::vector<std::string> constant_names;
+  std::span<const ConstTensorView> constants;
+  int threads = 1;
+  const CoreSet* cores = nullptr;  // null: none in particular
+
+  Result<std::string> complete() const { return complete_model(bytes, constant_names, constants); }
+};
+
 /// Immutable except for one spare Call, which a run takes and returns.
 class SessionExecutable : public Executable {
  public:
-  SessionExecutable(CheckedSession checked, const CoreSet* cores)
-      : session_(std::move(checked.session)), is_copied_(std::move(checked.is_copied)), cores_(cores) {}
+  SessionExecutable(CheckedSession checked, RegionModel model)
+      : session_(std::move(checked.session)),
+        is_copied_(std::move(checked.is_copied)),
+        cores_(model.cores),
+        model_(std::move(model)) {}
   ~SessionExecutable() override { delete spare_.load(); }
 
   Status run(const RunContext& context) const override {
@@ -46,6 +61,7 @@ class SessionExecutable : public Executable {
     std::unique_ptr<Call> call(spare_.exchange(nullptr));
     if (call == nullptr) call = TRY(make_call());
     TRY(run_on_cores(context, *call));
+    if (context.is_profile && context.trace != nullptr) report_operators(context);
     delete spare_.exchange(call.release());
     return {};
   }
@@ -57,6 +73,15 @@ class SessionExecutable : public Executable {
     return std::make_unique<Call>(TRY(session_->make_request()),
                                   std::vector<ConstTensorView>(session_->inputs().size()),
                                   std::vector<ConstTensorView>(session_->outputs().size()));
+  }
+
+  /// A profile that fails is none: what was asked for is the run.
+  void report_operators(const RunContext& context) const {
+    const auto profile = [&]() -> Result<std::vector<OperatorTime>> {
+      return profile_model(TRY(model_.complete()), model_.threads, context.inputs);
+    };
+    for (const OperatorTime& time : profile().value_or(std::vector<OperatorTime>()))
+      (*context.trace)(time.label, 0, time.nanoseconds);
   }
 
   /// The library makes its threads when it first has work for them.
@@ -126,35 +151,34 @@ class SessionExecutable : public Executable {
   }
 
   std::shared_ptr<const ModelSession> session_;
-  std::vector<bool> is_copied_;                 // by output
-  const CoreSet* cores_;                        // null: none in particular
+  std::vector<bool> is_copied_;  // by output
+  const CoreSet* cores_;         // null: none in particular
+  const RegionModel model_;
   mutable std::atomic<int> known_threads_ = 0;  // of the process, after the last run
   mutable std::atomic<Call*> spare_ = nullptr;  // owned
 };
 
-Result<CheckedSession> open_on_cores(const std::string& model, const LoadContext& context) {
-  TRY(hold_pool("OpenVINO", context.cores));
-  if (context.cores == nullptr) return open_checked(model, context.threads);
+Result<CheckedSession> open_on_cores(const RegionModel& model) {
+  TRY(hold_pool("OpenVINO", model.cores));
+  if (model.cores == nullptr) return open_checked(TRY(model.complete()), model.threads);
   TRY(Library::get());
   TRY(Library::check_stays_on_cores());
   CheckedSession session;
   {
-    const BoundThread bound(*context.cores);
-    session = TRY(open_checked(model, context.threads));
+    const BoundThread bound(*model.cores);
+    session = TRY(open_checked(TRY(model.complete()), model.threads));
   }
-  bind_threads(is_of_pool, *context.cores);
+  bind_threads(is_of_pool, *model.cores);
   return session;
 }
 
 Result<std::unique_ptr<Executable>> load(const LoadContext& context) {
   const TableCopy<fbs::SessionBlob> blob(context.blob, fbs::SessionBlobIdentifier());
   if (!blob) return fail("damaged OpenVINO region: the bytes are not a session blob");
-  const auto open = [&]() -> Result<CheckedSession> {
-    return open_on_cores(
-        TRY(complete_model(text_of(blob->model()), to_strings(blob->constants()), context.constants)),
-        context);
-  };
-  return std::make_unique<SessionExecutable>(TRY(with_context(open(), "OpenVINO region")), context.cores);
+  RegionModel model{std::string(text_of(blob->model())), to_strings(blob->constants()), context.constants,
+                    context.threads, context.cores};
+  CheckedSession session = TRY(with_context(open_on_cores(model), "OpenVINO region"));
+  return std::make_unique<SessionExecutable>(std::move(session), std::move(model));
 }
 
 }  // namespace

@@ -58,6 +58,8 @@ Result<Api> find_functions(const OpenedLibrary& library) {
   INTARSIA_FIND(ov_infer_request_set_output_tensor_by_index);
   INTARSIA_FIND(ov_infer_request_get_output_tensor_by_index);
   INTARSIA_FIND(ov_infer_request_infer);
+  INTARSIA_FIND(ov_infer_request_get_profiling_info);
+  INTARSIA_FIND(ov_profiling_info_list_free);
   INTARSIA_FIND(ov_infer_request_free);
   INTARSIA_FIND(ov_tensor_create_from_host_ptr);
   INTARSIA_FIND(ov_tensor_get_shape);

@@ -33,6 +33,15 @@ struct Version {
   const char* build;  // "2026.4.1-22104-..."
   const char* description;
 };
+struct ProfilingInfo {
+  int status;  // 0: not run, 1: optimized out, 2: executed
+  int64_t real_microseconds, cpu_microseconds;
+  const char *node_name, *execution_type, *node_type;
+};
+struct ProfilingList {
+  ProfilingInfo* items;
+  size_t size;
+};
 using OvStatus = int;  // 0: good
 
 /// The functions that we call, by their names. Objects that they return are freed by the functions
@@ -78,6 +87,8 @@ struct Api {
   OvStatus (*ov_infer_request_set_output_tensor_by_index)(InferRequest*, size_t, const TensorHandle*);
   OvStatus (*ov_infer_request_get_output_tensor_by_index)(const InferRequest*, size_t, TensorHandle**);
   OvStatus (*ov_infer_request_infer)(InferRequest*);
+  OvStatus (*ov_infer_request_get_profiling_info)(const InferRequest*, ProfilingList*);
+  void (*ov_profiling_info_list_free)(ProfilingList*);
   void (*ov_infer_request_free)(InferRequest*);
 
   OvStatus (*ov_tensor_create_from_host_ptr)(uint32_t type, OvShape, void* data, TensorHandle**);

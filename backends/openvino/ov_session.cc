@@ -37,7 +37,7 @@ Result<PortType> read_port(const Library& library, const Port* port) {
 
 }  // namespace
 
-Status ModelSession::compile(std::string_view bytes, int threads) {
+Status ModelSession::compile(std::string_view bytes, int threads, bool counts_time) {
   const Api& api = library_.api();
   const Core* core = TRY(shared_core(library_));
   Model* raw = nullptr;
@@ -45,12 +45,12 @@ Status ModelSession::compile(std::string_view bytes, int threads) {
       api.ov_core_read_model_from_memory_buffer(core, bytes.data(), bytes.size(), nullptr, &raw)));
   const Owned<Model> model(raw, api.ov_model_free);
   const std::string thread_count = std::to_string(threads);
-  constexpr size_t settings = 5;
+  constexpr size_t settings = 6;
   CompiledModel* compiled = nullptr;
-  TRY(library_.check(api.ov_core_compile_model(core, raw, "CPU", 2 * settings, &compiled,
-                                               "INFERENCE_PRECISION_HINT", "f32", "EXECUTION_MODE_HINT",
-                                               "ACCURACY", "INFERENCE_NUM_THREADS", thread_count.c_str(),
-                                               "NUM_STREAMS", "1", "ENABLE_CPU_PINNING", "NO")));
+  TRY(library_.check(api.ov_core_compile_model(
+      core, raw, "CPU", 2 * settings, &compiled, "INFERENCE_PRECISION_HINT", "f32", "EXECUTION_MODE_HINT",
+      "ACCURACY", "INFERENCE_NUM_THREADS", thread_count.c_str(), "NUM_STREAMS", "1", "ENABLE_CPU_PINNING",
+      "NO", "PERF_COUNT", counts_time ? "YES" : "NO")));
   compiled_.reset(compiled);
   return {};
 }
@@ -72,10 +72,11 @@ Status ModelSession::read_ports() {
   return read(api.ov_compiled_model_outputs_size, api.ov_compiled_model_output_by_index, outputs_);
 }
 
-Result<std::shared_ptr<const ModelSession>> ModelSession::from_bytes(std::string_view model, int threads) {
+Result<std::shared_ptr<const ModelSession>> ModelSession::from_bytes(std::string_view model, int threads,
+                                                                     bool counts_time) {
   const NamesNewThreads named(thread_name);
   std::shared_ptr<ModelSession> session(new ModelSession(*TRY(Library::get())));
-  TRY(session->compile(model, threads));
+  TRY(session->compile(model, threads, counts_time));
   TRY(session->read_ports());
   return session;
 }

@@ -26,8 +26,10 @@ struct PortType {
 class ModelSession {
  public:
   /// Of a ModelProto, which need not outlive the call, on the CPU, all in f32: left alone, the library would
-  /// compute in bf16 where the CPU can. `threads` for one run, including the caller's.
-  static Result<std::shared_ptr<const ModelSession>> from_bytes(std::string_view model, int threads);
+  /// compute in bf16 where the CPU can. `threads` for one run, including the caller's. With `counts_time`
+  /// requests tell the time of each operator.
+  static Result<std::shared_ptr<const ModelSession>> from_bytes(std::string_view model, int threads,
+                                                                bool counts_time = false);
 
   const Library& library() const { return library_; }
   const std::vector<PortType>& inputs() const { return inputs_; }
@@ -37,7 +39,7 @@ class ModelSession {
  private:
   explicit ModelSession(const Library& library)
       : library_(library), compiled_(nullptr, library.api().ov_compiled_model_free) {}
-  Status compile(std::string_view model, int threads);
+  Status compile(std::string_view model, int threads, bool counts_time);
   Status read_ports();
 
   const Library& library_;

@@ -36,6 +36,13 @@ struct Input {
 /// Called after a piece of work within a run, from the thread that did it. Times by clock_nanoseconds().
 using TraceHook = std::function<void(std::string_view name, int64_t begin_ns, int64_t end_ns)>;
 
+/// An operator in a framework's own profile of a run.
+struct OperatorTime {
+  std::string label;  // "conv1: Conv": as far as the framework knows the name of a node, or of a value, and
+                      // what it is
+  int64_t nanoseconds = 0;
+};
+
 struct RunContext {
   std::span<const Input> inputs;
   std::span<Output> outputs;

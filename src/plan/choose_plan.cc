@@ -181,6 +181,7 @@ Status add_mixtures(Choice& choice) {
                                  (1 + error) * static_cast<double>(mixed->predicted);
     if (is_as_predicted) return {};
     price.call *= steeper;
+    price.framework_call *= steeper;
     price.per_byte *= steeper;
   }
   return {};

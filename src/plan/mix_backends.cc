@@ -17,7 +17,10 @@ class Mixer {
   MeasuredCosts measured() const {
     MeasuredCosts measured;
     const auto targets = static_cast<uint32_t>(problem_.targets.size());
-    for (uint32_t t = 0; t < targets; ++t) measured.targets.push_back({space_of(t), price_.call});
+    for (uint32_t t = 0; t < targets; ++t) {
+      const bool is_framework = problem_.targets[t].backend->info().needs_framework;
+      measured.targets.push_back({space_of(t), is_framework ? price_.framework_call : price_.call});
+    }
     measured.links.assign(targets + 1, std::vector<Link>(targets + 1));
     for (uint32_t from = 0; from <= targets; ++from) {
       for (uint32_t to = 0; to <= targets; ++to) measured.links[from][to] = link(from, to);

@@ -16,9 +16,10 @@ struct SegmentCosts {
 
 /// How much a boundary between two regions costs.
 struct BoundaryPrice {
-  int64_t call = 1000;  // nanoseconds of a region: its step, and what a framework does around its operators
-  double per_byte =
-      0.1;  // nanoseconds: values change to the layout that the next region wants, and leave caches
+  int64_t call = 2000;             // nanoseconds of a region's step
+  int64_t framework_call = 10000;  // and of a region in a framework, which wakes threads of its own
+  double per_byte = 0.2;  // nanoseconds: values change to the layout that the next region wants, and leave
+                          // caches
 };
 
 struct MixedPlacement {
