@@ -1,7 +1,5 @@
 #include "plan/choose_plan.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <cmath>
 
@@ -251,59 +249,15 @@ std::optional<PlanReport> report_comparison(Choice& choice, Plan& shipped) {
   return *report;
 }
 
-/// The time of a plan that was a candidate.
-std::optional<int64_t> known_time(const Choice& choice, const std::string& identity) {
+/// Times of the candidates that ran, by identity.
+std::map<std::string, int64_t> known_times(const Choice& choice) {
+  std::map<std::string, int64_t> times;
   for (const Candidate& candidate : choice.candidates) {
-    if (candidate.nanoseconds != never && identify_plan(choice.problem, candidate.plan.partition) == identity)
-      return candidate.nanoseconds;
+    if (candidate.nanoseconds != never)
+      times[identify_plan(choice.problem, candidate.plan.partition)] = candidate.nanoseconds;
   }
-  return std::nullopt;
+  return times;
 }
-
-/// What runs where something is missing that the plan uses: a framework, or every device but those that the
-/// user names. A pin to a framework says that it will be there; a user who names devices wants a plan for
-/// them, whatever is pinned elsewhere.
-class AlternativeFinder {
- public:
-  AlternativeFinder(const Choice& choice, const Plan& shipped)
-      : choice_(choice), placed_(shipped.placement), seen_{identify(shipped)} {}
-
-  std::vector<AlternativePlan> find() {
-    const PlanningProblem& problem = choice_.problem;
-    const auto is_ours = [&](uint32_t target) {
-      return !problem.targets[target].backend->info().needs_framework;
-    };
-    const auto is_also = [&](uint32_t target) {
-      const std::string& slot = problem.slots[problem.targets[target].slot].name;
-      return std::ranges::find(choice_.tools.also, slot) != choice_.tools.also.end();
-    };
-    const bool wants_framework = is_held_in_framework(problem, placed_);
-    if (!wants_framework) add(is_ours, "without frameworks");
-    if (choice_.tools.also.empty()) return std::move(found_);
-    const std::string why = fmt::format("with {} only", fmt::join(choice_.tools.also, ", "));
-    add(is_also, why);
-    if (!wants_framework)
-      add([&](uint32_t target) { return is_ours(target) && is_also(target); }, why + ", without frameworks");
-    return std::move(found_);
-  }
-
- private:
-  std::string identify(const Plan& plan) const { return identify_plan(choice_.problem, plan.partition); }
-
-  void add(const std::function<bool(uint32_t target)>& may_use, const std::string& why) {
-    std::optional<Placement> placement = place_within(choice_.problem, placed_, may_use, why);
-    if (!placement) return;
-    Result<Plan> plan = choice_.tools.replan(std::move(*placement));
-    if (!plan) return;
-    const std::string identity = identify(*plan);
-    if (seen_.insert(identity).second) found_.push_back({std::move(*plan), known_time(choice_, identity)});
-  }
-
-  const Choice& choice_;
-  const Placement& placed_;
-  std::set<std::string> seen_;
-  std::vector<AlternativePlan> found_;
-};
 
 }  // namespace
 
@@ -313,7 +267,8 @@ ChosenPlan choose_plan(const PlanningProblem& problem, Plan placed, const PlanTo
   choice.candidates.push_back({.plan = std::move(placed)});
   chosen.report = report_comparison(choice, chosen.plan);
   if (chosen.report) chosen.measured = chosen.report->measured;
-  chosen.alternatives = AlternativeFinder(choice, chosen.plan).find();
+  chosen.alternatives =
+      find_alternatives(problem, chosen.plan, tools.also, tools.replan, known_times(choice));
   return chosen;
 }
 

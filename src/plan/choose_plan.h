@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "plan/find_alternatives.h"
 #include "plan/plan_timer.h"
 
 namespace intarsia {
@@ -30,14 +31,7 @@ struct PlanTools {
   std::vector<std::string> also;  // slots that must be enough to run, with a plan of their own if need be
   /// What a copy between the memories of two slots takes.
   std::function<Result<LinkCost>(const DeviceSlot& from, const DeviceSlot& to)> time_link;
-  /// The plan of another placement: the passes after placing.
-  std::function<Result<Plan>(Placement)> replan;
-};
-
-/// What runs where the plan that ships cannot, because a library or device is missing.
-struct AlternativePlan {
-  Plan plan;
-  std::optional<int64_t> measured;  // nanoseconds of a run
+  Replan replan;
 };
 
 struct ChosenPlan {

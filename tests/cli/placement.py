@@ -1,6 +1,6 @@
 """Placement by measured time, on devices that declare how long they take.
 
-Covers: src/plan/ find_segments.cc is_work.cc mix_backends.cc segment_times.cc src/measure/ time_link.cc
+Covers: src/plan/ find_alternatives.cc find_segments.cc is_work.cc mix_backends.cc segment_times.cc src/measure/ time_link.cc
 src/device/ declared_times.cc
 """
 
