@@ -75,7 +75,8 @@ Status ModelSession::read_ports() {
 Result<std::shared_ptr<const ModelSession>> ModelSession::from_bytes(std::string_view model, int threads,
                                                                      bool counts_time) {
   const NamesNewThreads named(thread_name);
-  std::shared_ptr<ModelSession> session(new ModelSession(*TRY(Library::get())));
+  const Library& library = *TRY(Library::get());
+  std::shared_ptr<ModelSession> session(new ModelSession(library));
   TRY(session->compile(model, threads, counts_time));
   TRY(session->read_ports());
   return session;
