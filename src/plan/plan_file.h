@@ -32,7 +32,7 @@ Status write_plan_file(const std::string& path, const std::map<std::string, Save
 Result<std::map<std::string, SavedPlan>> read_plan_file(const std::string& path);
 
 /// Each node goes where the plan says. Errors: a node that the plan lacks, or one that the model lacks (it is
-/// of another model); a target that there is not; one that cannot run its node, with those that can.
+/// of another model); an unknown target; one that cannot run its node, with those that can.
 Result<Placement> place_by_plan(const Graph& graph, const std::vector<PlacementTarget>& targets,
                                 const SavedPlan& plan);
 
