@@ -24,6 +24,7 @@ LAYERS = {
     "program": ["base"],
     "compile": ["import", "passes", "plan", "program"],
     "device": ["base"],
+    "onnx_region": ["device"],
     "runtime": ["program", "device"],
     "measure": ["compile", "runtime", "target"],
     "api": ["measure", "include"],
@@ -132,7 +133,8 @@ def run_half(backend, includes):
 
 def check_backend(path, used, in_run_half):
     backend = path.split("/")[1]
-    allowed = {"base", "device", "tensorflow"} if in_run_half else closure("target") | {"tensorflow", "onnx"}
+    shared = {"tensorflow", "onnx_region"}
+    allowed = {"base", "device"} | shared if in_run_half else closure("target") | shared | {"onnx"}
     own = [f"backends/{backend}/", *BACKEND_ON.get(backend, [])]
     for name in sorted(used - FREE):
         if name == "Halide.h":

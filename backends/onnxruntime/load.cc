@@ -5,8 +5,7 @@
 
 #include "backends/onnxruntime/opaque_values.h"
 #include "backends/onnxruntime/profile_model.h"
-#include "backends/onnxruntime/session_blob_generated.h"
-#include "base/flat_buffer.h"
+#include "onnx_region/region_model.h"
 
 namespace intarsia {
 namespace ort {
@@ -25,18 +24,12 @@ struct Call {
   std::vector<Value*> outputs;
 };
 
-/// What a session is made from. The views are of the program and outlive the executable.
-struct RegionModel {
-  std::string bytes;
-  std::vector<std::string> constant_names;
-  std::span<const ConstTensorView> constants;
-  int threads = 1;
-  const CoreSet* cores = nullptr;
-
-  SessionSettings settings() const {
-    return {.threads = threads, .cores = cores, .constant_names = constant_names, .constants = constants};
-  }
-};
+SessionSettings settings_of(const RegionModel& model) {
+  return {.threads = model.threads,
+          .cores = model.cores,
+          .constant_names = model.constant_names,
+          .constants = model.constants};
+}
 
 /// Immutable except for one spare Call, which a run takes and returns.
 class SessionExecutable : public Executable {
@@ -104,7 +97,7 @@ class SessionExecutable : public Executable {
 
   /// A profile that fails is none: what was asked for is the run.
   void report_operators(const TraceHook& trace, const Call& call) const {
-    const auto times = profile_model(model_.bytes, model_.settings(), call.inputs);
+    const auto times = profile_model(model_.bytes, settings_of(model_), call.inputs);
     for (const OperatorTime& time : times.value_or(std::vector<OperatorTime>()))
       trace(time.label, 0, time.nanoseconds);
   }
@@ -182,12 +175,9 @@ class SessionExecutable : public Executable {
 };
 
 Result<std::unique_ptr<Executable>> load(const LoadContext& context) {
-  const TableCopy<fbs::SessionBlob> blob(context.blob, fbs::SessionBlobIdentifier());
-  if (!blob) return fail("damaged ONNX Runtime region: the bytes are not a session blob");
-  RegionModel model{std::string(text_of(blob->model())), to_strings(blob->constants()), context.constants,
-                    context.threads, context.cores};
+  RegionModel model = TRY(with_context(decode_region_model(context), "ONNX Runtime region"));
   auto session =
-      TRY(with_context(ModelSession::from_bytes(model.bytes, model.settings()), "ONNX Runtime region"));
+      TRY(with_context(ModelSession::from_bytes(model.bytes, settings_of(model)), "ONNX Runtime region"));
   return std::make_unique<SessionExecutable>(std::move(session), std::move(model));
 }
 

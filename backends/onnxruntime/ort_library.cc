@@ -47,29 +47,32 @@ Status Library::start() {
   return check(api_.create_cpu_memory_info(arena_allocator, default_memory, &cpu_memory_));
 }
 
-/// Workers of the pool sleep when there is nothing to do: the cores are others' then.
-Result<std::shared_ptr<const Environment>> Library::make_environment(int threads) const {
+/// Workers of the pool sleep when there is nothing to do: the cores are others' then. They run where the
+/// thread may that makes them.
+Result<std::shared_ptr<const Environment>> Library::make_environment(const SharedPool& pool) const {
   Env* env = nullptr;
-  if (threads < 2) {
+  if (pool.threads < 2) {
     TRY(check(api_.create_env(log_level_error, "intarsia", &env)));
-    return std::make_shared<const Environment>(api_, env, 1);
+    return std::make_shared<const Environment>(api_, env, SharedPool());
   }
   ThreadingOptions* raw = nullptr;
   TRY(check(api_.create_threading_options(&raw)));
   const auto release = [this](ThreadingOptions* options) { api_.release_threading_options(options); };
   const std::unique_ptr<ThreadingOptions, decltype(release)> options(raw, release);
-  TRY(check(api_.set_pool_intra_op_threads(raw, threads)));
+  TRY(check(api_.set_pool_intra_op_threads(raw, pool.threads)));
   TRY(check(api_.set_pool_inter_op_threads(raw, 1)));
   TRY(check(api_.set_pool_spinning(raw, 0)));
+  std::optional<BoundThread> bound;
+  if (pool.cores) bound.emplace(*pool.cores);
   TRY(check(api_.create_env_with_pool(log_level_error, "intarsia", raw, &env)));
-  return std::make_shared<const Environment>(api_, env, threads);
+  return std::make_shared<const Environment>(api_, env, pool);
 }
 
-Result<std::shared_ptr<const Environment>> Library::environment(int threads) const {
+Result<std::shared_ptr<const Environment>> Library::environment(const SharedPool& wanted) const {
   const std::lock_guard lock(mutex_);
   const bool is_unused = environment_.use_count() == 1;
-  if (is_unused && threads > 1 && environment_->pool_threads != threads) environment_ = nullptr;
-  if (environment_ == nullptr) environment_ = TRY(make_environment(threads));
+  if (is_unused && wanted.threads > 1 && environment_->pool != wanted) environment_ = nullptr;
+  if (environment_ == nullptr) environment_ = TRY(make_environment(wanted));
   return environment_;
 }
 

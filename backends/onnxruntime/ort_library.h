@@ -4,9 +4,11 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "backends/onnxruntime/ort_api.h"
+#include "base/core_set.h"
 #include "base/foreign_library.h"
 #include "base/result.h"
 #include "base/tensor_view.h"
@@ -19,16 +21,23 @@ inline constexpr int oldest_minor_version = 16;
 /// INTARSIA_ONNXRUNTIME, "libonnxruntime.so.1", the Python environments around our own library.
 LibrarySearch default_search();
 
+/// The pool of threads that sessions share which want just this one.
+struct SharedPool {
+  int threads = 1;               // the caller of a run included; 1: none
+  std::optional<CoreSet> cores;  // that its threads are held to; empty: to none in particular
+  bool operator==(const SharedPool&) const = default;
+};
+
 /// What sessions have in common; they keep it alive.
 struct Environment {
-  Environment(const Api& of, Env* made, int threads) : api(of), env(made), pool_threads(threads) {}
+  Environment(const Api& of, Env* made, SharedPool its) : api(of), env(made), pool(std::move(its)) {}
   ~Environment() { api.release_env(env); }
   Environment(const Environment&) = delete;
   Environment& operator=(const Environment&) = delete;
 
   const Api& api;
   Env* env;
-  int pool_threads;  // of the pool that sessions of as many threads share, their callers included; 1: none
+  SharedPool pool;
 };
 
 /// One opened library (log level: errors). Lives until the process ends.
@@ -43,9 +52,9 @@ class Library {
   const Api& api() const { return api_; }
   const std::string& version() const { return version_; }  // "1.31.1"
   const std::string& path() const { return path_; }
-  /// The process's only one. The first session of several threads determines those of its pool, once no
-  /// session is left of those before. Thread-safe.
-  Result<std::shared_ptr<const Environment>> environment(int threads) const;
+  /// The process's only one. The first session of several threads determines its pool, once no session is
+  /// left of those before: another session's wish may not be met. Thread-safe.
+  Result<std::shared_ptr<const Environment>> environment(const SharedPool& wanted) const;
   Allocator* allocator() const { return allocator_; }           // CPU, the library's own heap
   const MemoryInfo* cpu_memory() const { return cpu_memory_; }  // of buffers in host memory
 
@@ -56,7 +65,7 @@ class Library {
   Library(void* const* table, std::string version, std::string path)
       : api_(table), version_(std::move(version)), path_(std::move(path)) {}
   Status start();
-  Result<std::shared_ptr<const Environment>> make_environment(int threads) const;
+  Result<std::shared_ptr<const Environment>> make_environment(const SharedPool& pool) const;
 
   Api api_;
   std::string version_;

@@ -22,11 +22,16 @@ std::string affinities(const CoreSet& cores, int workers) {
   return fmt::format("{}", fmt::join(std::vector<std::string>(static_cast<size_t>(workers), text), ";"));
 }
 
+/// The pool that the session can share with others: one that spins has its own.
+SharedPool wanted_pool(const SessionSettings& settings) {
+  if (settings.spin || settings.threads < 2) return {};
+  return {settings.threads, settings.cores == nullptr ? std::nullopt : std::optional(*settings.cores)};
+}
+
 Status set_threads(const Library& library, SessionOptions* options, const SessionSettings& settings,
-                   int pool_threads) {
+                   const SharedPool& pool) {
   const Api& api = library.api();
-  if (settings.threads > 1 && settings.threads == pool_threads && !settings.spin && settings.cores == nullptr)
-    return library.check(api.use_pool_of_env(options));
+  if (pool.threads > 1 && pool == wanted_pool(settings)) return library.check(api.use_pool_of_env(options));
   TRY(library.check(api.set_intra_op_threads(options, settings.threads)));
   TRY(library.check(api.set_inter_op_threads(options, 1)));
   TRY(library.check(
@@ -36,12 +41,13 @@ Status set_threads(const Library& library, SessionOptions* options, const Sessio
                                             affinities(*settings.cores, settings.threads - 1).c_str()));
 }
 
-Result<OwnedOptions> make_options(const Library& library, const SessionSettings& settings, int pool_threads) {
+Result<OwnedOptions> make_options(const Library& library, const SessionSettings& settings,
+                                  const SharedPool& pool) {
   const Api& api = library.api();
   SessionOptions* raw = nullptr;
   TRY(library.check(api.create_session_options(&raw)));
   OwnedOptions options(raw, {&api});
-  TRY(set_threads(library, raw, settings, pool_threads));
+  TRY(set_threads(library, raw, settings, pool));
   TRY(library.check(api.set_log_level(raw, log_level_error)));
   TRY(library.check(
       api.set_optimization_level(raw, settings.optimize ? all_optimizations : no_optimizations)));
@@ -186,10 +192,9 @@ Result<std::shared_ptr<const ModelSession>> ModelSession::make(const SessionSett
                                                                Create create) {
   const Library& library = *TRY(Library::get());
   std::shared_ptr<ModelSession> session(new ModelSession(library));
-  const bool has_own_threads = settings.spin || settings.cores != nullptr;
-  session->environment_ = TRY(library.environment(has_own_threads ? 1 : settings.threads));
+  session->environment_ = TRY(library.environment(wanted_pool(settings)));
   const Environment& environment = *session->environment_;
-  const OwnedOptions options = TRY(make_options(library, settings, environment.pool_threads));
+  const OwnedOptions options = TRY(make_options(library, settings, environment.pool));
   TRY(session->add_constants(options.get(), settings));
   Session* raw = nullptr;
   TRY(library.check(create(library, environment.env, options.get(), &raw)));

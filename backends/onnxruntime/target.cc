@@ -5,10 +5,9 @@
 
 #include "backends/onnxruntime/infer_types.h"
 #include "backends/onnxruntime/ort_session.h"
-#include "backends/onnxruntime/session_blob_generated.h"
-#include "base/flat_buffer.h"
 #include "onnx/probe_node.h"
 #include "onnx/write_onnx_model.h"
+#include "onnx_region/region_model.h"
 
 namespace intarsia {
 namespace ort {
@@ -21,14 +20,6 @@ Status try_session(const OnnxModel& model) {
   SessionSettings settings{.optimize = false, .constant_names = model.constant_names, .constants = constants};
   TRY(ModelSession::from_bytes(model.bytes, settings));
   return {};
-}
-
-std::string encode_blob(const OnnxModel& model) {
-  flatbuffers::FlatBufferBuilder builder;
-  const auto bytes = add_bytes(builder, model.bytes);
-  const auto names = builder.CreateVectorOfStrings(model.constant_names);
-  fbs::FinishSessionBlobBuffer(builder, fbs::CreateSessionBlob(builder, bytes, names));
-  return to_bytes(builder);
 }
 
 class OnnxRuntimeTarget : public Target {
@@ -58,7 +49,7 @@ class OnnxRuntimeTarget : public Target {
     OnnxModel model = TRY(write_onnx_model(region));
     TRY(with_context(try_session(model), "ONNX Runtime {} refuses the region '{}'", version(), region.name));
     CompiledRegion compiled;
-    compiled.blob = encode_blob(model);
+    compiled.blob = encode_region_model(model.bytes, model.constant_names);
     compiled.constants = std::move(model.constants);
     compiled.kernels = static_cast<int>(region.nodes.size());
     return compiled;

@@ -38,12 +38,13 @@ void add_initializer(std::string& model, const std::string& name, const ConstTen
 
 }  // namespace
 
-Result<std::string> complete_model(std::string_view model, const std::vector<std::string>& names,
-                                   std::span<const ConstTensorView> constants) {
+Result<std::string> complete_model(const RegionModel& model) {
+  const std::vector<std::string>& names = model.constant_names;
+  const std::span<const ConstTensorView> constants = model.constants;
   if (names.size() != constants.size())
     return fail("the region wants {} constants, got {}", names.size(), constants.size());
   constexpr size_t head_bytes = 128;  // about what an initializer takes besides its data
-  size_t bytes = model.size();
+  size_t bytes = model.bytes.size();
   for (size_t i = 0; i < names.size(); ++i) bytes += constants[i].bytes() + names[i].size() + head_bytes;
   if (bytes > largest_message) {
     return fail(
@@ -53,7 +54,7 @@ Result<std::string> complete_model(std::string_view model, const std::vector<std
   }
   std::string whole;
   whole.reserve(bytes);
-  whole.append(model);
+  whole.append(model.bytes);
   for (size_t i = 0; i < names.size(); ++i) add_initializer(whole, names[i], constants[i]);
   return whole;
 }

@@ -7,10 +7,9 @@
 #include "backends/openvino/complete_model.h"
 #include "backends/openvino/ov_tensor.h"
 #include "backends/openvino/profile_model.h"
-#include "backends/openvino/session_blob_generated.h"
 #include "base/core_set.h"
-#include "base/flat_buffer.h"
 #include "base/pool_cores.h"
+#include "onnx_region/region_model.h"
 
 namespace intarsia {
 namespace openvino {
@@ -24,17 +23,6 @@ bool is_of_pool(std::string_view thread) { return thread == thread_name; }
 struct Call {
   OwnedRequest request;
   std::vector<ConstTensorView> inputs, outputs;
-};
-
-/// What a session is made from. The views are of the program and outlive the executable.
-struct RegionModel {
-  std::string bytes;  // without the constants
-  std::vector<std::string> constant_names;
-  std::span<const ConstTensorView> constants;
-  int threads = 1;
-  const CoreSet* cores = nullptr;  // null: none in particular
-
-  Result<std::string> complete() const { return complete_model(bytes, constant_names, constants); }
 };
 
 /// Immutable except for one spare Call, which a run takes and returns.
@@ -78,7 +66,7 @@ class SessionExecutable : public Executable {
   /// A profile that fails is none: what was asked for is the run.
   void report_operators(const RunContext& context) const {
     const auto profile = [&]() -> Result<std::vector<OperatorTime>> {
-      return profile_model(TRY(model_.complete()), model_.threads, context.inputs);
+      return profile_model(TRY(complete_model(model_)), model_.threads, context.inputs);
     };
     for (const OperatorTime& time : profile().value_or(std::vector<OperatorTime>()))
       (*context.trace)(time.label, 0, time.nanoseconds);
@@ -160,23 +148,20 @@ class SessionExecutable : public Executable {
 
 Result<CheckedSession> open_on_cores(const RegionModel& model) {
   TRY(hold_pool("OpenVINO", model.cores));
-  if (model.cores == nullptr) return open_checked(TRY(model.complete()), model.threads);
+  if (model.cores == nullptr) return open_checked(TRY(complete_model(model)), model.threads);
   TRY(Library::get());
   TRY(Library::check_stays_on_cores());
   CheckedSession session;
   {
     const BoundThread bound(*model.cores);
-    session = TRY(open_checked(TRY(model.complete()), model.threads));
+    session = TRY(open_checked(TRY(complete_model(model)), model.threads));
   }
   bind_threads(is_of_pool, *model.cores);
   return session;
 }
 
 Result<std::unique_ptr<Executable>> load(const LoadContext& context) {
-  const TableCopy<fbs::SessionBlob> blob(context.blob, fbs::SessionBlobIdentifier());
-  if (!blob) return fail("damaged OpenVINO region: the bytes are not a session blob");
-  RegionModel model{std::string(text_of(blob->model())), to_strings(blob->constants()), context.constants,
-                    context.threads, context.cores};
+  RegionModel model = TRY(with_context(decode_region_model(context), "OpenVINO region"));
   CheckedSession session = TRY(with_context(open_on_cores(model), "OpenVINO region"));
   return std::make_unique<SessionExecutable>(std::move(session), std::move(model));
 }

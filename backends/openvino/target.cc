@@ -7,10 +7,9 @@
 #include "backends/openvino/complete_model.h"
 #include "backends/openvino/node_rules.h"
 #include "backends/openvino/ov_session.h"
-#include "backends/openvino/session_blob_generated.h"
-#include "base/flat_buffer.h"
 #include "onnx/probe_node.h"
 #include "onnx/write_onnx_model.h"
+#include "onnx_region/region_model.h"
 
 namespace intarsia {
 namespace openvino {
@@ -21,7 +20,7 @@ Result<std::shared_ptr<const ModelSession>> try_model(const OnnxModel& model) {
   std::vector<ConstTensorView> constants;
   for (const Tensor& constant : model.constants) constants.push_back(constant.view());
   constexpr int threads = 1;
-  return ModelSession::from_bytes(TRY(complete_model(model.bytes, model.constant_names, constants)), threads);
+  return ModelSession::from_bytes(TRY(complete_model({model.bytes, model.constant_names, constants})), threads);
 }
 
 std::string print_port(const PortType& port) {
@@ -69,14 +68,6 @@ Status check_inputs(const ModelSession& session, size_t want) {
   return fail("OpenVINO uses {} of {} inputs", session.inputs().size(), want);
 }
 
-std::string encode_blob(const OnnxModel& model) {
-  flatbuffers::FlatBufferBuilder builder;
-  const auto bytes = add_bytes(builder, model.bytes);
-  const auto names = builder.CreateVectorOfStrings(model.constant_names);
-  fbs::FinishSessionBlobBuffer(builder, fbs::CreateSessionBlob(builder, bytes, names));
-  return to_bytes(builder);
-}
-
 class OpenVinoTarget : public Target {
  public:
   OpenVinoTarget() : Target({.name = "openvino", .needs_framework = true}) {}
@@ -104,7 +95,7 @@ class OpenVinoTarget : public Target {
     TRY(check_inputs(*session, region.inputs.size()));
     TRY(compare_outputs(session->outputs(), region, region.outputs));
     CompiledRegion compiled;
-    compiled.blob = encode_blob(model);
+    compiled.blob = encode_region_model(model.bytes, model.constant_names);
     compiled.constants = std::move(model.constants);
     compiled.kernels = static_cast<int>(region.nodes.size());
     return compiled;

@@ -2,6 +2,7 @@
 //
 // Covers: backends/onnxruntime/ infer_types.cc load.cc ort_session.cc target.cc
 // src/onnx/ probe_node.cc write_onnx_model.cc
+// src/onnx_region/ region_model.cc
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -336,6 +337,14 @@ TEST(OnnxRuntimeRegion, ThreadsStayOnTheirCores) {
   for (int i = 0; i < 200 && held() == before; ++i)  // a thread binds itself when it has started
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_EQ(held(), before + 1);
+  const int threads = threads_of_this_process();
+  const auto same = onnxruntime_run_backend().load(context);
+  ASSERT_TRUE(same) << error_of(same);
+  EXPECT_EQ(threads_of_this_process(), threads);  // it shares the pool of the first
+  context.cores = &all;
+  const auto other = onnxruntime_run_backend().load(context);
+  ASSERT_TRUE(other) << error_of(other);
+  EXPECT_EQ(threads_of_this_process(), threads + 1);
 }
 
 TEST(OnnxRuntimeRegion, DamagedBlobsAreErrors) {

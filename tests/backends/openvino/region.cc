@@ -82,9 +82,9 @@ TEST(OpenVinoRegion, BigConstantsStayOutsideTheBlob) {
 TEST(OpenVinoRegion, MoreThanAMessageHoldsIsAnError) {
   const int64_t size = int64_t{1} << 29;
   const ConstTensorView large(nullptr, DType::f32, {size});  // its data is not looked at
-  EXPECT_NE(error_of(openvino::complete_model("", {"w"}, std::vector{large})).find("up to 2 GiB"),
+  EXPECT_NE(error_of(openvino::complete_model({"", {"w"}, std::span(&large, 1)})).find("up to 2 GiB"),
             std::string::npos);
-  EXPECT_EQ(error_of(openvino::complete_model("", {"w"}, {})), "the region wants 1 constants, got 0");
+  EXPECT_EQ(error_of(openvino::complete_model({"", {"w"}, {}})), "the region wants 1 constants, got 0");
 }
 
 /// What a region gives for inputs of the types of its outputs.
