@@ -20,7 +20,8 @@ Result<std::shared_ptr<const ModelSession>> try_model(const OnnxModel& model) {
   std::vector<ConstTensorView> constants;
   for (const Tensor& constant : model.constants) constants.push_back(constant.view());
   constexpr int threads = 1;
-  return ModelSession::from_bytes(TRY(complete_model({model.bytes, model.constant_names, constants})), threads);
+  return ModelSession::from_bytes(TRY(complete_model({model.bytes, model.constant_names, constants})),
+                                  threads);
 }
 
 std::string print_port(const PortType& port) {

@@ -15,7 +15,8 @@ std::string encode_region_model(std::string_view model, const std::vector<std::s
 
 Result<RegionModel> decode_region_model(const LoadContext& context) {
   const TableCopy<fbs::RegionModel> blob(context.blob, fbs::RegionModelIdentifier());
-  if (!blob) return fail("the bytes of the region are damaged or of an older version; compile the model again");
+  if (!blob)
+    return fail("the bytes of the region are damaged or of an older version; compile the model again");
   RegionModel model{.constants = context.constants, .threads = context.threads, .cores = context.cores};
   model.bytes = text_of(blob->model());
   model.constant_names = to_strings(blob->constants());

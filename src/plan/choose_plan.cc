@@ -124,12 +124,18 @@ std::vector<std::vector<bool>> targets_tried(const Choice& choice) {
   return tried;
 }
 
-Result<std::vector<std::vector<Link>>> time_links(const Choice& choice) {
+/// Between the memories of targets that ran something; no others are priced.
+Result<std::vector<std::vector<Link>>> time_links(const Choice& choice,
+                                                  const std::vector<const Plan*>& plans) {
   const PlanningProblem& problem = choice.problem;
   const size_t spaces = problem.spaces.size();
   std::vector<std::vector<Link>> links(spaces, std::vector<Link>(spaces));
-  for (uint32_t from = 0; from < spaces; ++from) {
-    for (uint32_t to = 0; to < spaces; ++to) {
+  std::set<uint32_t> used{host_memory};
+  for (const Plan* plan : plans) {
+    for (const Region& region : plan->partition.regions) used.insert(problem.space_of_target[region.target]);
+  }
+  for (uint32_t from : used) {
+    for (uint32_t to : used) {
       if (from == to) continue;
       const auto slot_in = [&](uint32_t space) -> const DeviceSlot& {
         return *std::ranges::find(problem.slots, space, &DeviceSlot::space);
@@ -149,7 +155,7 @@ Result<SegmentCosts> price_segments(const Choice& choice) {
   }
   SegmentCosts costs;
   costs.segments = list_segments(find_segments(choice.problem.graph, targets_tried(choice)));
-  costs.links = TRY(time_links(choice));
+  costs.links = TRY(time_links(choice, plans));
   const auto times = TRY(choice.tools.timer->time_segments(plans, costs.segments));
   costs.times.assign(costs.segments.size(), std::vector<int64_t>(choice.problem.targets.size(), never));
   for (size_t p = 0; p < plans.size(); ++p) {
@@ -219,7 +225,7 @@ void explain_all(const Choice& choice, const Candidate& chosen, Placement& place
   }
 }
 
-/// Absent: there is nothing to choose from. Errors: nothing could be measured.
+/// Absent: only one plan is possible. Errors: nothing could be measured.
 Result<std::optional<PlanReport>> compare(Choice& choice, Plan& shipped) {
   TRY(add_dissolved(choice));
   for (uint32_t target : rivals_of(choice.problem, choice.placed().partition)) add_single(choice, target);

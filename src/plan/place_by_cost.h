@@ -17,12 +17,12 @@ struct PlacementEffort {
   bool search = true;                    // all placements of small problems
 };
 
-/// The cheapest placement that was found, never dearer than everything on one target. There is no cheaper one
-/// for chains (place_chain), for problems with up to a million placements (search_placements), and for two
-/// targets whose launches cost nothing (one minimum cut). Otherwise: cuts, in which entering another target
-/// costs a launch, or a part of it, from several starts, then local search. The cost does not depend on how
-/// atoms are numbered (see canonical_order); equal problems have equal placements; of equal placements the
-/// first targets are preferred. Big problems have fewer starts: time is near-linear in atoms and values.
+/// The cheapest placement that was found, which costs at most as much as everything on one target. It is
+/// optimal for chains (place_chain), for problems with up to a million placements (search_placements), and
+/// for two targets whose launches cost nothing (one minimum cut). Otherwise: cuts, in which entering another
+/// target costs a launch, or a part of it, from several starts, then local search. The cost does not depend
+/// on how atoms are numbered (see canonical_order); equal problems have equal placements; of equal placements
+/// the first targets are preferred. Big problems have fewer starts: time is near-linear in atoms and values.
 CheapestPlacement place_by_cost(const PlacementCosts& costs, const PlacementEffort& effort = {});
 
 }  // namespace intarsia

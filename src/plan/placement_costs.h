@@ -15,7 +15,7 @@ inline constexpr int64_t too_long = int64_t{1} << 40;
 
 /// From one memory space to another.
 struct Link {
-  int64_t latency = never;  // never: there is no link
+  int64_t latency = never;  // never: not linked
   double nanoseconds_per_byte = 0;
 };
 

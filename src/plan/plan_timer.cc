@@ -36,6 +36,11 @@ CostKey PlanTimer::key_of(const Plan& plan) {
   return plan_key(problem_, plan.partition, graph_, conditions_);
 }
 
+std::set<CostKey> PlanTimer::find_missing(const std::vector<CostKey>& rivals, const Rows& known) const {
+  const std::vector<CostKey> missing = find_incomparable(rivals, known, probe_);
+  return {missing.begin(), missing.end()};
+}
+
 void PlanTimer::keep(const Rows& rows) {
   const std::vector<std::pair<CostKey, Cost>> list(rows.begin(), rows.end());
   costs_.add(list);
@@ -102,8 +107,7 @@ Result<std::vector<std::vector<int64_t>>> PlanTimer::time_regions(const std::vec
     for (const CostKey& region : plan.regions)
       if (plan.can_run || known.contains(region)) rivals.push_back(region);
   }
-  const std::vector<CostKey> list = find_incomparable(rivals, known, probe_);
-  const std::set<CostKey> missing(list.begin(), list.end());
+  const std::set<CostKey> missing = find_missing(rivals, known);
   const Rows measured = TRY(measure_regions(choose_runs(compared, missing), missing));
   for (const CostKey& region : missing) known.erase(region);
   regions_measured_ += count_regions(measured);
@@ -133,66 +137,77 @@ std::vector<std::optional<CostKey>> PlanTimer::segment_keys(const Plan& plan,
 }
 
 Result<std::vector<const PlanTimes*>> PlanTimer::times_of(const std::vector<const Plan*>& plans) {
+  std::vector<CostKey> keys, unknown_keys;
   std::vector<const Plan*> unknown;
   for (const Plan* plan : plans) {
-    if (!measured_.contains(key_of(*plan))) unknown.push_back(plan);
+    keys.push_back(key_of(*plan));
+    if (measured_.contains(keys.back())) continue;
+    unknown.push_back(plan);
+    unknown_keys.push_back(keys.back());
   }
-  const std::vector<Result<PlanTimes>> measured =
-      unknown.empty() ? std::vector<Result<PlanTimes>>() : TRY(measure_(unknown));
-  for (size_t i = 0; i < measured.size(); ++i) {
-    if (measured[i]) measured_[key_of(*unknown[i])] = *measured[i];
+  if (!unknown.empty()) {
+    const std::vector<Result<PlanTimes>> measured = TRY(measure_(unknown));
+    for (size_t i = 0; i < measured.size(); ++i) {
+      if (measured[i]) measured_[unknown_keys[i]] = *measured[i];
+    }
   }
   std::vector<const PlanTimes*> times;
-  for (const Plan* plan : plans) {
-    const auto known = measured_.find(key_of(*plan));
+  for (const CostKey& key : keys) {
+    const auto known = measured_.find(key);
     times.push_back(known == measured_.end() ? nullptr : &known->second);
   }
   return times;
 }
 
-Result<std::vector<std::vector<int64_t>>> PlanTimer::time_segments(const std::vector<const Plan*>& plans,
-                                                                   const Segments& segments) {
-  std::vector<std::vector<std::optional<CostKey>>> keys;
-  std::vector<CostKey> rivals;
-  for (const Plan* plan : plans) {
-    for (const std::optional<CostKey>& key : keys.emplace_back(segment_keys(*plan, segments)))
-      if (key) rivals.push_back(*key);
+Result<PlanTimer::Rows> PlanTimer::measure_segments(const std::vector<SegmentedPlan>& plans,
+                                                    const std::set<CostKey>& missing,
+                                                    const Segments& segments) {
+  const auto is_missing = [&](const auto& key) { return key && missing.contains(*key); };
+  std::vector<const SegmentedPlan*> runs;
+  std::vector<const Plan*> to_run;
+  for (const SegmentedPlan& plan : plans) {
+    if (std::ranges::none_of(plan.segments, is_missing)) continue;
+    runs.push_back(&plan);
+    to_run.push_back(&plan.plan);
   }
-  Rows known = costs_.find(rivals);
-  const std::vector<CostKey> list = find_incomparable(rivals, known, probe_);
-  const std::set<CostKey> missing(list.begin(), list.end());
-  std::vector<const Plan*> runs;
-  std::vector<size_t> numbers;
-  for (size_t p = 0; p < plans.size(); ++p) {
-    const bool has_missing =
-        std::ranges::any_of(keys[p], [&](const auto& key) { return key && missing.contains(*key); });
-    if (!has_missing) continue;
-    runs.push_back(plans[p]);
-    numbers.push_back(p);
-  }
-  const std::vector<const PlanTimes*> times = TRY(times_of(runs));
+  if (runs.empty()) return Rows();
+  const std::vector<const PlanTimes*> times = TRY(times_of(to_run));
+  const Cost now = cost_measured_now(probe_());
   Rows rows;
-  const Cost now = runs.empty() ? Cost() : cost_measured_now(probe_());
   for (size_t r = 0; r < runs.size(); ++r) {
     const std::vector<int64_t> parts =
         times[r] == nullptr ? std::vector<int64_t>(segments.size(), never)
-                            : segment_times(problem_.graph, runs[r]->partition, *times[r], segments);
+                            : segment_times(problem_.graph, to_run[r]->partition, *times[r], segments);
     for (size_t s = 0; s < segments.size(); ++s) {
-      const std::optional<CostKey>& key = keys[numbers[r]][s];
-      if (!key || !missing.contains(*key)) continue;
+      const std::optional<CostKey>& key = runs[r]->segments[s];
+      if (!is_missing(key)) continue;
       Timing& least = rows.try_emplace(*key, now).first->second.timing;
       least.nanoseconds = std::min(least.nanoseconds, parts[s]);
     }
   }
   keep(rows);
-  for (const auto& [key, cost] : rows) known[key] = cost;
-  std::vector<std::vector<int64_t>> result;
-  for (const auto& of_plan : keys) {
-    result.emplace_back();
-    for (const std::optional<CostKey>& key : of_plan)
-      result.back().push_back(key ? known.at(*key).timing.nanoseconds : never);
+  return rows;
+}
+
+Result<std::vector<std::vector<int64_t>>> PlanTimer::time_segments(const std::vector<const Plan*>& plans,
+                                                                   const Segments& segments) {
+  std::vector<SegmentedPlan> segmented;
+  std::vector<CostKey> rivals;
+  for (const Plan* plan : plans) {
+    segmented.push_back({*plan, segment_keys(*plan, segments)});
+    for (const std::optional<CostKey>& key : segmented.back().segments)
+      if (key) rivals.push_back(*key);
   }
-  return result;
+  Rows known = costs_.find(rivals);
+  const std::set<CostKey> missing = find_missing(rivals, known);
+  for (const auto& [key, cost] : TRY(measure_segments(segmented, missing, segments))) known[key] = cost;
+  std::vector<std::vector<int64_t>> times;
+  for (const SegmentedPlan& plan : segmented) {
+    times.emplace_back();
+    for (const std::optional<CostKey>& key : plan.segments)
+      times.back().push_back(key ? known.at(*key).timing.nanoseconds : never);
+  }
+  return times;
 }
 
 }  // namespace intarsia

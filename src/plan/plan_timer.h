@@ -53,7 +53,13 @@ class PlanTimer {
     std::vector<CostKey> regions;
     bool can_run = true;  // as far as is known
   };
+  struct SegmentedPlan {
+    const Plan& plan;
+    std::vector<std::optional<CostKey>> segments;
+  };
   CostKey key_of(const Plan& plan);
+  /// Of the rivals, those to measure now (find_incomparable).
+  std::set<CostKey> find_missing(const std::vector<CostKey>& rivals, const Rows& known) const;
   /// By segment; of one that several regions share, nothing.
   std::vector<std::optional<CostKey>> segment_keys(const Plan& plan, const Segments& segments) const;
   /// Of each plan, from this compile: measured now unless they were before.
@@ -63,6 +69,9 @@ class PlanTimer {
   /// Keeps and returns the rows of the missing regions that the plans have.
   Result<Rows> measure_regions(const std::vector<const ComparedPlan*>& runs,
                                const std::set<CostKey>& missing);
+  /// Keeps and returns the rows of the missing segments that the plans have.
+  Result<Rows> measure_segments(const std::vector<SegmentedPlan>& plans, const std::set<CostKey>& missing,
+                                const Segments& segments);
   void keep(const Rows& rows);
 
   const PlanningProblem& problem_;

@@ -59,7 +59,7 @@ class PlacementSearch {
     }
   }
 
-  /// Of what the atom reads, and of what it makes and the host needs. False when there is no link.
+  /// Of what the atom reads, and of what it makes and the host needs. False when a link is missing.
   bool add_copies(uint32_t atom, uint32_t space, int64_t& cost) {
     for (uint32_t value : tools_.values_of.makes[atom]) {
       arrive(value, bit(space));

@@ -10,7 +10,7 @@ import sqlite3
 
 import numpy as np
 import pytest
-from cli_models import TensorProto, call, call_json, error_of, helper, kill_soon, numpy_helper, save
+from cli_models import TensorProto, call, call_json, error_of, helper, kill_at_first_file, numpy_helper, save
 
 MICROSOFT = "com.microsoft"
 OPSETS = (("", 18), (MICROSOFT, 1))
@@ -216,7 +216,7 @@ def test_an_interrupted_compile_loses_nothing(chain, tmp_path):
     slow = ("--backends", "reference,onnxruntime")
     _, report = compile_chain(chain, "known.so", tmp_path / "cache", *slow)
     options = ("--cache", tmp_path / "cache", "--threads", 2, *slow)
-    kill_soon("compile", chain, "-o", tmp_path / "cut.so", *options)
+    kill_at_first_file(tmp_path / "temporary", "compile", chain, "-o", tmp_path / "cut.so", *options)
     assert not (tmp_path / "cut.so").exists()
     _, again = compile_chain(chain, "again.so", tmp_path / "cache", *slow)
     assert (

@@ -13,7 +13,17 @@ import time
 
 import numpy as np
 import pytest
-from cli_models import INTARSIA, TensorProto, call, call_json, error_of, helper, kill_soon, numpy_helper, save
+from cli_models import (
+    INTARSIA,
+    TensorProto,
+    call,
+    call_json,
+    error_of,
+    helper,
+    kill_at_first_file,
+    numpy_helper,
+    save,
+)
 
 
 @pytest.fixture
@@ -154,7 +164,17 @@ def test_two_compiles_at_once(model, tmp_path):
 
 def test_interrupted_tuning_loses_nothing(model, tmp_path):
     _, report = compile_tuned(model, "known.so", tmp_path / "cache")
-    kill_soon("compile", model, "-o", tmp_path / "cut.so", "--cache", tmp_path / "cache", "--tune", "full")
+    kill_at_first_file(
+        tmp_path / "temporary",
+        "compile",
+        model,
+        "-o",
+        tmp_path / "cut.so",
+        "--cache",
+        tmp_path / "cache",
+        "--tune",
+        "full",
+    )
     probes = read_costs(tmp_path / "cache", "probe_ns")
     again = compile_tuned(model, "again.so", tmp_path / "cache")[1]["tuning"]
     assert again["warning"] is None

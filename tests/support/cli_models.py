@@ -42,14 +42,20 @@ def error_of(*arguments, status=1, **options):
     return call(*arguments, status=status, **options).stderr.strip()
 
 
-def kill_soon(*arguments):
-    """Starts a command and kills it in the middle of its work."""
+def kill_at_first_file(folder, *arguments):
+    """Starts a command and kills it in the middle of its work: when it has a temporary file, for which it gets the
+    folder."""
+    folder.mkdir()
     process = subprocess.Popen(
-        [INTARSIA, *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [INTARSIA, *map(str, arguments)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "TMPDIR": str(folder)},
     )
-    time.sleep(0.4)
+    while process.poll() is None and not any(folder.iterdir()):
+        time.sleep(0.002)
     process.send_signal(signal.SIGKILL)
-    process.wait()
+    assert process.wait() == -signal.SIGKILL
 
 
 def save(path, nodes, inputs, outputs, constants=(), opsets=(("", 18),), functions=(), checked=True):
