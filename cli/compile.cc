@@ -47,6 +47,11 @@ std::string print_function(const Json& report) {
     text += fmt::format("  input     {}: {}\n", port["name"].get<std::string>(), print_type(port));
   for (const Json& port : report["outputs"])
     text += fmt::format("  output    {}: {}\n", port["name"].get<std::string>(), print_type(port));
+  for (const Json& device : report["devices"]) {
+    if (device["why_not"].is_null() || report["kernels"].is_null()) continue;
+    text += fmt::format("  not used  {}: {}\n", device["device"].get<std::string>(),
+                        device["why_not"].get<std::string>());
+  }
   for (const Json& symbol : report["symbols"]) {
     if (!symbol["by_default"].get<bool>()) continue;
     text += fmt::format("  note      the size '{}' is open and became 1; set it with --shape\n",

@@ -8,6 +8,7 @@
 
 #include "base/cpu_level.h"
 #include "compile/compile_model.h"
+#include "device/devices.h"
 
 namespace intarsia::api {
 
@@ -64,9 +65,24 @@ Result<std::string> read_word(const char* word, const char* option, const std::v
   return fail("{} {}: want {}", option, word, fmt::join(words, " or "));
 }
 
+/// "auto" stands for the devices of this machine that are not named beside it.
+Status read_devices(const intarsia_strings& from, CompileRequest& to) {
+  if (from.count == 0) return {};
+  to.devices = TRY(read_strings(from, "--devices"));
+  const auto automatic = std::ranges::find(to.devices, "auto");
+  if (automatic == to.devices.end()) return {};
+  auto position = to.devices.erase(automatic);
+  for (const DeviceInfo& device : list_devices()) {
+    if (std::ranges::find(to.devices, device.name) != to.devices.end()) continue;
+    to.automatic.push_back({device.name, device.why_not_automatic});
+    if (device.why_not_automatic.empty()) position = std::next(to.devices.insert(position, device.name));
+  }
+  return {};
+}
+
 Status read_options(const intarsia_compile_request& from, CompileRequest& to) {
   to.backends = TRY(read_strings(from.backends, "--backends"));
-  if (from.devices.count > 0) to.devices = TRY(read_strings(from.devices, "--devices"));
+  TRY(read_devices(from.devices, to));
   for (const std::string& text : TRY(read_strings(from.pins, "--pin"))) {
     const auto [pattern, target] =
         TRY(split(text, "--pin", "GLOB=BACKEND@SLOT, as in 'conv*=reference@cpu'"));

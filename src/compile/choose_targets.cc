@@ -109,6 +109,8 @@ Status choose_targets(const CompileRequest& request, const BackendRegistry& tool
   }
   for (uint32_t slot = 0; slot < problem.slots.size(); ++slot) {
     const DeviceSlot& device = problem.slots[slot];
+    if (std::ranges::find(request.automatic, device.device, &OfferedDevice::name) != request.automatic.end())
+      continue;
     if (std::ranges::find(problem.targets, slot, &PlacementTarget::slot) == problem.targets.end())
       return fail("--devices: no backend can drive '{}' (kind '{}'); `intarsia devices` lists what there is",
                   device.device, device.kind);

@@ -17,6 +17,12 @@
 
 namespace intarsia {
 
+/// A device of the machine, where the user leaves it to the planner which to use.
+struct OfferedDevice {
+  std::string name;     // "cpu"
+  std::string why_not;  // "a simulation, to try placements with"; empty: the planner may use it
+};
+
 struct CompileRequest {
   std::string model_path;
   std::vector<std::string>
@@ -24,6 +30,7 @@ struct CompileRequest {
   std::vector<std::string> op_libraries;       // of TensorFlow: the user's own operators
   std::string program_path;                    // empty with dry_run or stop_after
   std::vector<std::string> devices = {"cpu"};  // "cpu", "sim:0", "accel=sim:1"
+  std::vector<OfferedDevice> automatic;        // those that "auto" stood for: `devices` has what may be used
   std::vector<std::string> backends;           // names in order of preference; empty: all that there are
   std::map<std::string, Shape> shapes;         // input -> shape
   std::vector<Pin> pins;

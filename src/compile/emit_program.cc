@@ -8,6 +8,7 @@
 #include "base/digest.h"
 #include "base/mapped_file.h"
 #include "compile/build_function.h"
+#include "compile/drop_unused_slots.h"
 #include "compile/link_objects.h"
 #include "import/import_model.h"
 #include "program/verify_machine.h"
@@ -32,6 +33,13 @@ void describe_slots(const PlanningProblem& problem, fbs::ProgramT& program) {
     entry->space = slot.space;
     program.slots.push_back(std::move(entry));
   }
+}
+
+/// Slots that nobody asked for by name.
+std::set<std::string> automatic_slots(const CompileRequest& request) {
+  std::set<std::string> names;
+  for (const OfferedDevice& device : request.automatic) names.insert(device.name);
+  return names;
 }
 
 Status describe_source(const std::vector<FunctionParts>& functions, const CompileRequest& request,
@@ -153,6 +161,7 @@ Result<ProgramSizes> emit_program(const std::vector<FunctionParts>& functions,
   ProgramEmitter emitter(request);
   TRY(emitter.add_functions(functions));
   fbs::ProgramT& program = emitter.program;
+  drop_unused_slots(program, automatic_slots(request));
   ProgramSizes sizes;
   for (const auto& function : program.functions)
     sizes.arena_bytes.push_back(std::reduce(function->arena_bytes.begin(), function->arena_bytes.end()));

@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "compile/device_choice.h"
+
 namespace intarsia {
 namespace {
 
@@ -31,6 +33,17 @@ Json slots_json(const Explanation& explanation) {
   Json list = Json::array();
   for (const ExplainedSlot& slot : explanation.slots) {
     list.push_back({{"name", slot.name}, {"kind", slot.kind}, {"device", slot.device}});
+  }
+  return list;
+}
+
+Json devices_json(const CompiledFunction& function, const CompileRequest& request) {
+  Json list = Json::array();
+  for (const DeviceChoice& choice : explain_devices(function, request)) {
+    list.push_back({{"device", choice.device},
+                    {"slot", choice.slot.empty() ? Json(nullptr) : Json(choice.slot)},
+                    {"regions", choice.regions},
+                    {"why_not", choice.why_not.empty() ? Json(nullptr) : Json(choice.why_not)}});
   }
   return list;
 }
@@ -139,7 +152,7 @@ Json refused_json(const Explanation& explanation) {
   return list;
 }
 
-Json function_json(const CompiledFunction& function, bool stopped) {
+Json function_json(const CompiledFunction& function, const CompileRequest& request, bool stopped) {
   const Explanation explanation = explain_function(function);
   const std::optional<PlanReport>& plan = function.chosen.report;
   Json json;
@@ -148,6 +161,7 @@ Json function_json(const CompiledFunction& function, bool stopped) {
   json["outputs"] = ports_json(explanation.outputs);
   json["symbols"] = symbols_json(explanation);
   json["slots"] = slots_json(explanation);
+  json["devices"] = devices_json(function, request);
   json["regions"] = regions_json(explanation);
   json["copies"] = copies_json(explanation);
   json["alternatives"] = alternatives_json(explanation);
@@ -172,13 +186,13 @@ std::string report_compile_json(const CompileResult& result, const CompileReques
   Json json;
   json["model"] = request.model_path;
   json["program"] = written ? Json(request.program_path) : Json(nullptr);
-  json.update(function_json(result.functions[0], result.stopped));
+  json.update(function_json(result.functions[0], request, result.stopped));
   json["constants_bytes"] = result.stopped ? Json(nullptr) : Json(result.constants_bytes);
   json["compile_seconds"] = result.seconds;
   if (result.functions.size() > 1) {
     json["functions"] = Json::array();
     for (const CompiledFunction& function : result.functions)
-      json["functions"].push_back(function_json(function, result.stopped));
+      json["functions"].push_back(function_json(function, request, result.stopped));
   }
   return to_text(json);
 }

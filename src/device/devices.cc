@@ -58,10 +58,11 @@ Result<std::shared_ptr<Executor>> make_device(const std::string& name) {
 }
 
 std::vector<DeviceInfo> list_devices() {
-  return {{"cpu", fmt::format("the host, {} hardware threads", std::thread::hardware_concurrency())},
-          {"cpu:" + CoreSet::of_this_thread().text(),
-           "some of its cores by number, which share the host's memory with all others"},
-          {"sim:0", "CPU memory that pretends to be a separate device, for trying placements"}};
+  return {
+      {"cpu", fmt::format("the host, {} hardware threads", std::thread::hardware_concurrency())},
+      {"cpu:" + CoreSet::of_this_thread().text(),
+       "some of its cores by number, which share the host's memory with all others", "a part of cpu"},
+      {"sim:0", "CPU memory that pretends to be a separate device, for trying placements", "a simulation"}};
 }
 
 }  // namespace intarsia

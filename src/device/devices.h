@@ -18,6 +18,7 @@ Result<std::shared_ptr<Executor>> make_device(const std::string& name);
 struct DeviceInfo {
   std::string name;
   std::string description;
+  std::string why_not_automatic;  // why a planner that may choose devices does not use it; empty: it does
 };
 
 /// The devices of this machine.

@@ -1,6 +1,6 @@
 """Placement by measured time, on devices that declare how long they take.
 
-Covers: src/plan/ find_alternatives.cc find_segments.cc is_work.cc mix_backends.cc segment_times.cc src/measure/ time_link.cc
+Covers: src/compile/ device_choice.cc src/plan/ find_alternatives.cc find_segments.cc is_work.cc mix_backends.cc segment_times.cc src/measure/ time_link.cc
 src/device/ declared_times.cc
 """
 
@@ -55,6 +55,28 @@ def test_a_fast_device_behind_a_fast_link_runs_all(products, tmp_path):
     assert targets_of(report) == ["accel"] * 8
     assert report["measured_ms"] == pytest.approx(8 * 0.5 + 2 * 0.1, rel=0.3)
     assert report["measured_ms"] < report["single_backend_ms"]["halide@cpu"]
+
+
+def test_every_device_is_used_or_not_for_a_reason(products, tmp_path):
+    used = compile_for(products, tmp_path, [0.5] * 8, 100)["devices"]
+    slow = compile_for(products, tmp_path, [50] * 8, 100)["devices"]
+    assert [device["device"].split("?")[0] for device in used] == ["cpu", "sim:0"]
+    assert [device["regions"] for device in used] == [0, 1] and used[1]["why_not"] is None
+    assert [device["regions"] for device in slow] == [1, 0]
+    assert slow[1]["why_not"].startswith("everything there takes 4")
+
+
+def test_auto_offers_what_the_machine_has(products, tmp_path):
+    options = ("--backends", "halide", "--tune", "off", "--cache", tmp_path / "cache")
+    report = call_json("compile", products, "-o", tmp_path / "auto.so", "-d", "auto,accel=sim:0", *options)
+    assert [slot["name"] for slot in report["slots"]] == ["cpu", "accel"]
+    reasons = {device["device"]: device["why_not"] for device in report["devices"]}
+    assert reasons["cpu"] is None and "a part of cpu" in reasons.values()
+    alone = call_json("compile", products, "-o", tmp_path / "alone.so", "-d", "auto", *options)
+    assert {device["device"]: device["why_not"] for device in alone["devices"]}["sim:0"] == "a simulation"
+    text = call("compile", products, "-o", tmp_path / "text.so", "-d", "auto", *options).stdout
+    assert "not used  sim:0: a simulation" in text
+    call("run", tmp_path / "auto.so")
 
 
 def test_a_slow_link_keeps_all_on_the_cpu(products, tmp_path):

@@ -113,7 +113,8 @@ def compile(
 ) -> Compiled:
     """Compiles a model: an ONNX file, a frozen GraphDef (.pb) or a SavedModel folder.
 
-    Options (a string where several are possible is one): devices: "cpu", "cpu:0-1", "sim:0", or with a slot's name "accel=sim:0". backends: names in order of preference (none:
+    Options (a string where several are possible is one): devices: "cpu", "cpu:0-1", "sim:0", or with a slot's name "accel=sim:0";
+    "auto": all of this machine, of which the plan takes those that pay. backends: names in order of preference (none:
     all). shapes: {input: sizes} for inputs that the model leaves open (else 1). pins: {node name pattern:
     "backend@slot"}. fallback: "auto" lets frameworks run what our compiler lacks, "none" forbids it. threads: that a run
     will use. cpu: "native" or a level such as "x86-64-v3". kernels: libraries with your own operators. math:
