@@ -167,17 +167,27 @@ Result<SegmentCosts> price_segments(const Choice& choice) {
   return costs;
 }
 
-/// Mixtures of the candidates, priced by their parts: as long as one is slower than it should be, the next is
-/// made at higher prices of boundaries.
+const Candidate& find_fastest(const Choice& choice) {
+  const Candidate* best = &choice.candidates[0];
+  for (const Candidate& candidate : choice.candidates) {
+    if (static_cast<double>(candidate.nanoseconds) < (1 - tie) * static_cast<double>(best->nanoseconds))
+      best = &candidate;
+  }
+  return *best;
+}
+
+/// Mixtures of the candidates, priced by their parts, as long as one promises to be worth its compile: while
+/// it is slower than it should be, the next is made at higher prices of boundaries.
 Status add_mixtures(Choice& choice) {
   constexpr int rounds = 3, steeper = 4;
-  constexpr double error = 0.05;
+  constexpr double error = 0.05, worthwhile = 0.01;
   const SegmentCosts costs = TRY(price_segments(choice));
   BoundaryPrice price;
   for (int round = 0; round < rounds; ++round) {
     std::optional<MixedPlacement> mixed =
         mix_backends(choice.problem, choice.placed().placement, costs, price);
-    if (!mixed) return {};
+    const auto fastest = static_cast<double>(find_fastest(choice).nanoseconds);
+    if (!mixed || static_cast<double>(mixed->predicted) > (1 - worthwhile) * fastest) return {};
     Candidate candidate{.kind = Shipped::mixed, .predicted = mixed->predicted};
     if (!add_candidate(choice, std::move(candidate), std::move(mixed->placement))) return {};
     TRY(time_candidates(choice));
@@ -189,15 +199,6 @@ Status add_mixtures(Choice& choice) {
     price.per_byte *= steeper;
   }
   return {};
-}
-
-const Candidate& find_fastest(const Choice& choice) {
-  const Candidate* best = &choice.candidates[0];
-  for (const Candidate& candidate : choice.candidates) {
-    if (static_cast<double>(candidate.nanoseconds) < (1 - tie) * static_cast<double>(best->nanoseconds))
-      best = &candidate;
-  }
-  return *best;
 }
 
 PlanReport report_choice(const Choice& choice, const Candidate& chosen) {
