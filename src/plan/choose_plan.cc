@@ -147,6 +147,30 @@ Result<std::vector<std::vector<Link>>> time_links(const Choice& choice,
   return links;
 }
 
+/// The same code on as many cores of the same memory.
+bool are_equal(const PlanningProblem& problem, uint32_t one, uint32_t other) {
+  const auto slot_of = [&](uint32_t target) { return problem.slots[problem.targets[target].slot]; };
+  return problem.targets[one].backend == problem.targets[other].backend &&
+         problem.space_of_target[one] == problem.space_of_target[other] &&
+         slot_of(one).cores == slot_of(other).cores;
+}
+
+/// Of executors that are equal one was timed. What may not move stays where it is.
+void copy_to_equal_executors(const Choice& choice, SegmentCosts& costs) {
+  const PlanningProblem& problem = choice.problem;
+  for (size_t s = 0; s < costs.segments.size(); ++s) {
+    const auto is_free = [&](NodeId node) { return may_move(problem, choice.placed().placement, node); };
+    if (!std::ranges::all_of(costs.segments[s], is_free)) continue;
+    const std::vector<int64_t> timed = costs.times[s];
+    for (uint32_t target = 0; target < timed.size(); ++target) {
+      for (uint32_t other = 0; other < timed.size(); ++other) {
+        if (timed[target] == never && are_equal(problem, target, other))
+          costs.times[s][target] = std::min(costs.times[s][target], timed[other]);
+      }
+    }
+  }
+}
+
 /// What the segments took in the candidates that ran.
 Result<SegmentCosts> price_segments(const Choice& choice) {
   std::vector<const Plan*> plans;
@@ -164,6 +188,7 @@ Result<SegmentCosts> price_segments(const Choice& choice) {
       least = std::min(least, times[p][s]);
     }
   }
+  copy_to_equal_executors(choice, costs);
   return costs;
 }
 
@@ -176,16 +201,17 @@ const Candidate& find_fastest(const Choice& choice) {
   return *best;
 }
 
+using Mix = std::optional<MixedPlacement>(const PlanningProblem& problem, const Placement& placed,
+                                          const SegmentCosts& costs, const BoundaryPrice& price);
+
 /// Mixtures of the candidates, priced by their parts, as long as one promises to be worth its compile: while
 /// it is slower than it should be, the next is made at higher prices of boundaries.
-Status add_mixtures(Choice& choice) {
+Status add_mixtures(Choice& choice, const SegmentCosts& costs, Mix mix) {
   constexpr int rounds = 3, steeper = 4;
   constexpr double error = 0.05, worthwhile = 0.01;
-  const SegmentCosts costs = TRY(price_segments(choice));
   BoundaryPrice price;
   for (int round = 0; round < rounds; ++round) {
-    std::optional<MixedPlacement> mixed =
-        mix_backends(choice.problem, choice.placed().placement, costs, price);
+    std::optional<MixedPlacement> mixed = mix(choice.problem, choice.placed().placement, costs, price);
     const auto fastest = static_cast<double>(find_fastest(choice).nanoseconds);
     if (!mixed || static_cast<double>(mixed->predicted) > (1 - worthwhile) * fastest) return {};
     Candidate candidate{.kind = Shipped::mixed, .predicted = mixed->predicted};
@@ -199,6 +225,13 @@ Status add_mixtures(Choice& choice) {
     price.per_byte *= steeper;
   }
   return {};
+}
+
+/// In turn, and side by side where there are several executors.
+Status add_all_mixtures(Choice& choice) {
+  const SegmentCosts costs = TRY(price_segments(choice));
+  TRY(add_mixtures(choice, costs, mix_backends));
+  return choice.problem.slots.size() > 1 ? add_mixtures(choice, costs, schedule_executors) : Status();
 }
 
 PlanReport report_choice(const Choice& choice, const Candidate& chosen) {
@@ -235,7 +268,7 @@ Result<std::optional<PlanReport>> compare(Choice& choice, Plan& shipped) {
     return PlanReport{.disabled_reason = "no backend takes nodes of another"};
   }
   TRY(time_candidates(choice));
-  static_cast<void>(add_mixtures(choice));  // what cannot be priced is not mixed
+  static_cast<void>(add_all_mixtures(choice));  // what cannot be priced is not mixed
   const Candidate& fastest = find_fastest(choice);
   shipped = fastest.plan;
   if (fastest.moves_all) explain_all(choice, fastest, shipped.placement);

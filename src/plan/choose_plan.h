@@ -44,7 +44,8 @@ struct ChosenPlan {
 /// The fastest of: the plan as placed; the same without the regions of ours ("islands") that take longer,
 /// with the calls at their boundary, than the framework takes for their nodes as a region alone; everything
 /// in one backend, for each that can; the cheapest mixture of these by what their parts took
-/// (mix_backends.h), at higher prices of boundaries as long as the mixture is slower than predicted. Compared
+/// (mix_backends.h), and with several executors the one that ends soonest, at higher prices of boundaries as
+/// long as the mixture is slower than predicted. Compared
 /// are times of whole runs; below 0.5% the plan with more of ours ships. The moved nodes' reasons say the
 /// times. Pins and kernels of the user's stay. What cannot be measured ships as placed, and the report says
 /// why.

@@ -1,6 +1,7 @@
 #include "plan/mix_backends.h"
 
 #include "plan/cost_graph.h"
+#include "plan/schedule_placement.h"
 
 namespace intarsia {
 namespace {
@@ -67,6 +68,23 @@ std::string explain_move(const PlanningProblem& problem, const std::vector<int64
   return fmt::format("cheapest: {}, {}", print(to), print(from));
 }
 
+/// `placed`, with the segments on the targets of their atoms.
+MixedPlacement move_segments(const PlanningProblem& problem, const Placement& placed,
+                             const SegmentCosts& costs, const std::vector<uint32_t>& atom_of,
+                             const std::vector<uint32_t>& target_of) {
+  MixedPlacement mixed{placed};
+  for (size_t s = 0; s < costs.segments.size(); ++s) {
+    const uint32_t to = target_of[atom_of[index(costs.segments[s][0])]];
+    for (NodeId node : costs.segments[s]) {
+      uint32_t& target = mixed.placement.target[index(node)];
+      if (target == to) continue;
+      mixed.placement.reason[index(node)] = explain_move(problem, costs.times[s], target, to);
+      target = to;
+    }
+  }
+  return mixed;
+}
+
 }  // namespace
 
 std::optional<MixedPlacement> mix_backends(const PlanningProblem& problem, const Placement& placed,
@@ -75,16 +93,21 @@ std::optional<MixedPlacement> mix_backends(const PlanningProblem& problem, const
   const GraphCosts graph_costs = cost_graph(problem.graph, mixer.groups(), mixer.measured());
   const CheapestPlacement cheapest = place_by_cost(graph_costs.costs);
   if (cheapest.cost.total() >= too_long) return std::nullopt;
-  MixedPlacement mixed{placed, cheapest.cost.total()};
-  for (size_t s = 0; s < costs.segments.size(); ++s) {
-    const uint32_t to = cheapest.target[graph_costs.atom_of[index(costs.segments[s][0])]];
-    for (NodeId node : costs.segments[s]) {
-      uint32_t& target = mixed.placement.target[index(node)];
-      if (target == to) continue;
-      mixed.placement.reason[index(node)] = explain_move(problem, costs.times[s], target, to);
-      target = to;
-    }
-  }
+  MixedPlacement mixed = move_segments(problem, placed, costs, graph_costs.atom_of, cheapest.target);
+  mixed.predicted = cheapest.cost.total();
+  return mixed;
+}
+
+std::optional<MixedPlacement> schedule_executors(const PlanningProblem& problem, const Placement& placed,
+                                                 const SegmentCosts& costs, const BoundaryPrice& price) {
+  const Mixer mixer(problem, costs, price);
+  const GraphCosts graph_costs = cost_graph(problem.graph, mixer.groups(), mixer.measured());
+  std::vector<uint32_t> executor_of;
+  for (const PlacementTarget& target : problem.targets) executor_of.push_back(target.slot);
+  const ScheduledPlacement scheduled = schedule_placement(graph_costs.costs, executor_of);
+  if (scheduled.length == never) return std::nullopt;
+  MixedPlacement mixed = move_segments(problem, placed, costs, graph_costs.atom_of, scheduled.target);
+  mixed.predicted = scheduled.length;
   return mixed;
 }
 

@@ -32,4 +32,9 @@ struct MixedPlacement {
 std::optional<MixedPlacement> mix_backends(const PlanningProblem& problem, const Placement& placed,
                                            const SegmentCosts& costs, const BoundaryPrice& price);
 
+/// The same for executors that work side by side (schedule_placement.h): what is predicted is the time until
+/// all are done.
+std::optional<MixedPlacement> schedule_executors(const PlanningProblem& problem, const Placement& placed,
+                                                 const SegmentCosts& costs, const BoundaryPrice& price);
+
 }  // namespace intarsia

@@ -10,11 +10,6 @@ bool is_framework(const PlanningProblem& problem, uint32_t target) {
   return problem.targets[target].backend->info().needs_framework;
 }
 
-bool may_move(const PlanningProblem& problem, const Placement& placement, NodeId node) {
-  const bool pinned = !placement.pinned.empty() && placement.pinned[index(node)];
-  return !pinned && !problem.targets[placement.target[index(node)]].backend->info().is_users_own;
-}
-
 bool takes(const PlacementTarget& target, const Graph& graph, NodeId node) {
   return target.backend->supports(graph, node, target.device).yes;
 }
@@ -46,6 +41,11 @@ std::vector<std::map<uint32_t, size_t>> count_exchanged(const PlanningProblem& p
 }
 
 }  // namespace
+
+bool may_move(const PlanningProblem& problem, const Placement& placement, NodeId node) {
+  const bool pinned = !placement.pinned.empty() && placement.pinned[index(node)];
+  return !pinned && !problem.targets[placement.target[index(node)]].backend->info().is_users_own;
+}
 
 std::string runner_name(const PlanningProblem& problem, uint32_t target) {
   return problem.slots.size() == 1 ? problem.targets[target].backend->name() : problem.targets[target].name;
@@ -118,9 +118,10 @@ bool is_held_in_framework(const PlanningProblem& problem, const Placement& place
 
 std::set<uint32_t> rivals_of(const PlanningProblem& problem, const Partition& partition) {
   std::set<uint32_t> rivals;
-  std::set<std::pair<const Target*, uint32_t>> seen;  // backends in a memory
+  std::set<std::tuple<const Target*, uint32_t, int>> seen;  // backends in a memory, on so many cores
   const auto identify = [&](uint32_t target) {
-    return std::pair(problem.targets[target].backend, problem.space_of_target[target]);
+    const int cores = problem.slots[problem.targets[target].slot].cores;
+    return std::tuple(problem.targets[target].backend, problem.space_of_target[target], cores);
   };
   const auto add = [&](uint32_t target) {
     const TargetInfo& info = problem.targets[target].backend->info();

@@ -28,6 +28,9 @@ std::vector<Island> find_islands(const PlanningProblem& problem, const Plan& pla
 /// them.
 Plan hand_over_islands(const Plan& plan, const std::vector<Island>& islands);
 
+/// Neither a pin nor a kernel of the user's holds the node where it is.
+bool may_move(const PlanningProblem& problem, const Placement& placement, NodeId node);
+
 /// Everything on `target` but what is pinned elsewhere or is a kernel of the user's; nothing when it refuses
 /// a node, or has all of them already.
 std::optional<Placement> place_all_on(const PlanningProblem& problem, const Placement& placement,
@@ -42,8 +45,8 @@ std::optional<Placement> place_within(const PlanningProblem& problem, const Plac
 /// A pin, or a kernel of the user's, holds some node in a framework.
 bool is_held_in_framework(const PlanningProblem& problem, const Placement& placement);
 
-/// Targets that could be the fastest for everything: those that run regions, each other backend's first, and
-/// each backend's first on a memory other than the host's.
+/// Targets that could be the fastest for everything: those that run regions, and of each other backend the
+/// first in each memory for each number of cores.
 std::set<uint32_t> rivals_of(const PlanningProblem& problem, const Partition& partition);
 
 }  // namespace intarsia

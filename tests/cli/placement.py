@@ -1,6 +1,6 @@
 """Placement by measured time, on devices that declare how long they take.
 
-Covers: src/compile/ device_choice.cc src/plan/ find_alternatives.cc find_segments.cc is_work.cc mix_backends.cc segment_times.cc src/measure/ time_link.cc
+Covers: src/compile/ device_choice.cc src/plan/ find_alternatives.cc find_segments.cc is_work.cc mix_backends.cc schedule_placement.cc segment_times.cc src/measure/ time_link.cc
 src/device/ declared_times.cc
 """
 
@@ -13,6 +13,27 @@ from cli_models import TensorProto, call, call_json, error_of, helper, save
 FLOAT = TensorProto.FLOAT
 SIZE = 512
 MILLISECONDS = 1000  # in the microseconds of the files
+
+
+@pytest.fixture(scope="module")
+def branches(tmp_path_factory):
+    """Two branches of four products each, and their sum."""
+    random = np.random.default_rng(2)
+    weights = (random.standard_normal((2, SIZE, SIZE)) / np.sqrt(SIZE)).astype(np.float32)
+    shape, nodes = [SIZE, SIZE], []
+    for branch in "ab":
+        names = ["x"] + [f"{branch}{i}" for i in range(4)]
+        for i in range(4):
+            inputs = [names[i], f"{branch}_weight"]
+            nodes.append(helper.make_node("MatMul", inputs, [names[i + 1]], f"{branch}_product{i}"))
+    nodes.append(helper.make_node("Add", ["a3", "b3"], ["y"], "sum"))
+    return save(
+        tmp_path_factory.mktemp("branches") / "model.onnx",
+        nodes,
+        [("x", FLOAT, shape)],
+        [("y", FLOAT, shape)],
+        [("a_weight", weights[0]), ("b_weight", weights[1])],
+    )
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +76,32 @@ def test_a_fast_device_behind_a_fast_link_runs_all(products, tmp_path):
     assert targets_of(report) == ["accel"] * 8
     assert report["measured_ms"] == pytest.approx(8 * 0.5 + 2 * 0.1, rel=0.3)
     assert report["measured_ms"] < report["single_backend_ms"]["halide@cpu"]
+
+
+def compile_branches(model, folder, milliseconds):
+    """On the CPU and two devices, where each product takes as long."""
+    file = folder / "times.json"
+    declared = {f"{branch}_product{i}": milliseconds * MILLISECONDS for branch in "ab" for i in range(4)}
+    link = {"latency_us": 100, "gbps": 100}
+    file.write_text(json.dumps({"nodes": declared, "default": 10, "link": link}))
+    return call_json(
+        "compile", model, "-o", folder / "model.so", "-d", f"cpu,one=sim:0?times={file},two=sim:1?times={file}",
+        "--backends", "halide", "--cache", folder / "cache",
+    )  # fmt: skip
+
+
+def test_branches_go_to_two_devices_at_once(branches, tmp_path):
+    report = compile_branches(branches, tmp_path, 1)
+    slots = {region["target"].split("@")[1] for region in report["regions"] if region["nodes"] > 1}
+    assert slots == {"one", "two"}
+    assert report["plan"]["shipped"] == "mixed"
+    assert 4 < report["predicted_ms"] < 8  # a branch and copies; both in turn take 8
+    assert report["measured_ms"] < 0.8 * min(report["single_backend_ms"].values())
+
+
+def test_branches_stay_where_devices_are_slow(branches, tmp_path):
+    report = compile_branches(branches, tmp_path, 60)
+    assert {region["target"] for region in report["regions"]} == {"halide@cpu"}
 
 
 def test_every_device_is_used_or_not_for_a_reason(products, tmp_path):
