@@ -71,7 +71,7 @@ Status check_inputs(const ModelSession& session, size_t want) {
 
 class OpenVinoTarget : public Target {
  public:
-  OpenVinoTarget() : Target({.name = "openvino", .needs_framework = true}) {}
+  OpenVinoTarget() : Target({.name = "openvino", .needs_framework = true, .has_one_pool = true}) {}
 
   std::string version() const override {
     const auto library = Library::get();

@@ -53,7 +53,7 @@ std::string encode_blob(const WrittenGraph& graph, const std::vector<std::string
 class TensorFlowTarget : public Target {
  public:
   TensorFlowTarget(const Library& library, const OpRegistry& registry, std::vector<std::string> op_libraries)
-      : Target({.name = "tensorflow", .needs_framework = true, .makes_outputs = true}),
+      : Target({.name = "tensorflow", .needs_framework = true, .makes_outputs = true, .has_one_pool = true}),
         library_(library),
         registry_(registry),
         op_libraries_(std::move(op_libraries)) {}

@@ -29,7 +29,7 @@ std::string why_not_used(const CompiledFunction& function, uint32_t slot) {
   if (!chosen.report->disabled_reason.empty())
     return fmt::format("plans were not compared: {}", chosen.report->disabled_reason);
   const std::optional<int64_t> time = find_time(function, slot);
-  if (!time || !chosen.measured) return "no plan with all nodes there could run";
+  if (!time || !chosen.measured) return "no plan with everything there was compared";
   return fmt::format("everything there takes {:.3g} ms, the plan {:.3g} ms", milliseconds(*time),
                      milliseconds(*chosen.measured));
 }

@@ -147,12 +147,27 @@ Result<std::vector<std::vector<Link>>> time_links(const Choice& choice,
   return links;
 }
 
-/// The same code on as many cores of the same memory.
+/// The same code on as many cores of the same memory, and both may run in one process.
 bool are_equal(const PlanningProblem& problem, uint32_t one, uint32_t other) {
   const auto slot_of = [&](uint32_t target) { return problem.slots[problem.targets[target].slot]; };
   return problem.targets[one].backend == problem.targets[other].backend &&
+         !problem.targets[one].backend->info().has_one_pool &&
          problem.space_of_target[one] == problem.space_of_target[other] &&
          slot_of(one).cores == slot_of(other).cores;
+}
+
+/// Something that the plan as placed has on one executor could be on an equal one.
+bool can_work_side_by_side(const Choice& choice) {
+  const Plan& placed = choice.placed();
+  const auto has_twin = [&](const Region& region) {
+    for (uint32_t other = 0; other < choice.problem.targets.size(); ++other)
+      if (other != region.target && are_equal(choice.problem, region.target, other)) return true;
+    return false;
+  };
+  return std::ranges::any_of(placed.partition.regions, [&](const Region& region) {
+    const auto is_free = [&](NodeId node) { return may_move(choice.problem, placed.placement, node); };
+    return has_twin(region) && std::ranges::any_of(region.nodes, is_free);
+  });
 }
 
 /// Of executors that are equal one was timed. What may not move stays where it is.
@@ -263,7 +278,7 @@ void explain_all(const Choice& choice, const Candidate& chosen, Placement& place
 Result<std::optional<PlanReport>> compare(Choice& choice, Plan& shipped) {
   TRY(add_dissolved(choice));
   for (uint32_t target : rivals_of(choice.problem, choice.placed().partition)) add_single(choice, target);
-  if (choice.candidates.size() == 1) {
+  if (choice.candidates.size() == 1 && !can_work_side_by_side(choice)) {
     if (runners_of(choice.problem, choice.placed().partition).size() == 1) return std::nullopt;
     return PlanReport{.disabled_reason = "no backend takes nodes of another"};
   }

@@ -72,6 +72,9 @@ struct TargetInfo {
   bool needs_framework = false;  // programs with regions of it need a framework of this name where they run
   /// Its run half allocates the memory of all its results itself, so they are adopted, not written in place.
   bool makes_outputs = false;
+  /// All its regions in a process share one pool of threads, which is held to one core set
+  /// (base/pool_cores.h).
+  bool has_one_pool = false;
   /// The user brought its kernels, so nodes stay with it even where another backend is faster.
   bool is_users_own = false;
   /// Written to be read, not to be fast: it runs what no other backend takes, and nothing else is given to
