@@ -5,17 +5,18 @@ set -eu
 cd "$(dirname "$0")/.."
 seconds=${1:?usage: scripts/fuzz.sh SECONDS [TARGET...]}
 shift
-targets=${*:-fuzz_onnx fuzz_graph_text fuzz_program fuzz_halide_plan fuzz_tensorflow}
+targets=${*:-fuzz_onnx fuzz_graph_text fuzz_program fuzz_halide_plan fuzz_tensorflow fuzz_plan}
 folder=build/fuzz
 
 cmake --preset asan >build/fuzz.log
 cmake --build --preset asan --target print_seeds $targets
 bin=build/asan/bin
 
-# Seeds: the models of the ONNX node tests, their text forms, programs from a build, graphs of single TensorFlow operators
+# Seeds: the models of the ONNX node tests, their text forms, programs from a build, a plan, graphs of single TensorFlow operators
 # and the smaller SavedModels.
 if [ ! -f $folder/seeds ]; then
-  mkdir -p $folder/corpus/fuzz_onnx $folder/corpus/fuzz_graph_text $folder/corpus/fuzz_program $folder/corpus/fuzz_halide_plan $folder/corpus/fuzz_tensorflow
+  mkdir -p $folder/corpus/fuzz_onnx $folder/corpus/fuzz_graph_text $folder/corpus/fuzz_program $folder/corpus/fuzz_halide_plan $folder/corpus/fuzz_tensorflow $folder/corpus/fuzz_plan
+  echo '{"intarsia_plan": 1, "functions": {"main": {"measured_ms": 6.43, "nodes": {"conv1": "halide@cpu"}}}}' >$folder/corpus/fuzz_plan/plan.json
   build/venv/bin/python tests/conformance/tensorflow_operators.py $folder/corpus/fuzz_tensorflow --graphs >>build/fuzz.log 2>&1
   for model in build/models/tensorflow/*/saved_model.pb; do
     [ -f "$model" ] || continue

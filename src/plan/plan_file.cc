@@ -45,7 +45,8 @@ Result<SavedPlan> read_function(const Json& json, const std::string& where) {
 Result<std::map<std::string, SavedPlan>> read_plan(const Json& json) {
   TRY(check_keys(json, {version_key, "functions"}, "the file"));
   if (const Json version = json.value(version_key, Json()); version != plan_version)
-    return fail("\"{}\": got {}, want {}", version_key, version.dump(), plan_version);
+    return fail("\"{}\": got {}, want {}", version_key,
+                version.is_number() ? version.dump() : version.type_name(), plan_version);
   const auto functions = json.find("functions");
   if (functions == json.end() || !functions->is_object()) return fail("want an object \"functions\"");
   std::map<std::string, SavedPlan> plans;
@@ -103,7 +104,7 @@ SavedPlan save_plan(const PlanningProblem& problem, const Placement& placement,
   return plan;
 }
 
-Status write_plan_file(const std::string& path, const std::map<std::string, SavedPlan>& functions) {
+std::string print_plans(const std::map<std::string, SavedPlan>& functions) {
   Json json{{version_key, plan_version}, {"functions", Json::object()}};
   for (const auto& [name, plan] : functions) {
     Json& function = json["functions"][name];
@@ -111,7 +112,18 @@ Status write_plan_file(const std::string& path, const std::map<std::string, Save
     function["nodes"] = Json::object();
     for (const auto& [node, target] : plan.targets) function["nodes"][node] = target;
   }
-  const std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Result<std::map<std::string, SavedPlan>> parse_plans(std::string_view json) {
+  constexpr bool no_exceptions = false;
+  const Json parsed = Json::parse(json, nullptr, no_exceptions);
+  using Plans = Result<std::map<std::string, SavedPlan>>;
+  return with_kind(ErrorKind::corrupt, parsed.is_discarded() ? Plans(fail("not JSON")) : read_plan(parsed));
+}
+
+Status write_plan_file(const std::string& path, const std::map<std::string, SavedPlan>& functions) {
+  const std::string text = print_plans(functions);
   OutputFile file = TRY(OutputFile::create(path));
   TRY(file.write(std::as_bytes(std::span(text))));
   return file.commit();
@@ -120,10 +132,8 @@ Status write_plan_file(const std::string& path, const std::map<std::string, Save
 Result<std::map<std::string, SavedPlan>> read_plan_file(const std::string& path) {
   std::ifstream file(path);
   if (!file) return fail(ErrorKind::not_found, "plan '{}': cannot be read", path);
-  constexpr bool no_exceptions = false;
-  const Json json = Json::parse(file, nullptr, no_exceptions);
-  if (json.is_discarded()) return fail(ErrorKind::corrupt, "plan '{}': not JSON", path);
-  return with_kind(ErrorKind::corrupt, with_context(read_plan(json), "plan '{}'", path));
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  return with_context(parse_plans(text), "plan '{}'", path);
 }
 
 Result<Placement> place_by_plan(const Graph& graph, const std::vector<PlacementTarget>& targets,

@@ -25,10 +25,15 @@ SavedPlan save_plan(const PlanningProblem& problem, const Placement& placement,
 
 /// JSON, by function:
 ///   {"intarsia_plan": 1, "functions": {"main": {"measured_ms": 6.43, "nodes": {"conv1": "halide@cpu"}}}}
+std::string print_plans(const std::map<std::string, SavedPlan>& functions);
+
+/// Errors: not JSON, or of another form; what and where.
+Result<std::map<std::string, SavedPlan>> parse_plans(std::string_view json);
+
 /// The file is written whole or not at all.
 Status write_plan_file(const std::string& path, const std::map<std::string, SavedPlan>& functions);
 
-/// Errors: it is not there, not JSON, or of another form; what and where.
+/// Errors: it is not there, or those of parse_plans.
 Result<std::map<std::string, SavedPlan>> read_plan_file(const std::string& path);
 
 /// Each node goes where the plan says. Errors: a node that the plan lacks, or one that the model lacks (it is
