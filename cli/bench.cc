@@ -13,6 +13,7 @@
 #include "inputs.h"
 #include "npy.h"
 #include "print.h"
+#include "profile.h"
 #include "progress.h"
 
 namespace {
@@ -24,6 +25,7 @@ struct BenchOptions {
   std::vector<std::string> inputs, against;
   double seconds = 10;
   bool json = false;
+  ProfileOptions profile;
   Verbosity verbosity = Verbosity::normal;
   intarsia::CompileOptions compile;
 };
@@ -209,13 +211,15 @@ Json bench(const BenchOptions& options, bool is_program, const ShowProgress& pro
               {"program", is_program ? Json(options.path) : Json(nullptr)},
               {"threads", subject.threads},
               {"inputs", values.notes()},
+              {"alternative", contenders[0]->alternative()},
               {"waited_s", waited},
               {"results", best_results(contenders, differences)}};
   report.update(compare_times(report["results"]));
+  report["profile"] = options.profile.wanted ? contenders[0]->profile() : Json(nullptr);
   return report;
 }
 
-std::string print_report(const Json& report, const std::string& path) {
+std::string print_report(const Json& report, const std::string& path, bool all_rows) {
   const int threads = report["threads"];
   std::string text = fmt::format("{}, {} thread{}\n", path, threads, threads == 1 ? "" : "s");
   text += fmt::format("  {:<14}{:>9}{:>9}{:>9}{:>9}{:>9}{:>10}  {}\n", "ms per run:", "min", "median", "p99",
@@ -238,6 +242,8 @@ std::string print_report(const Json& report, const std::string& path) {
                         report["best_peer"].get<std::string>(), report["ratio_median"].get<double>(),
                         report["ratio_min"].get<double>());
   }
+  text += print_alternative(report["alternative"]);
+  if (!report["profile"].is_null()) text += print_profile(report["profile"], all_rows, output_width());
   return text;
 }
 
@@ -262,7 +268,7 @@ void bench_and_print(const BenchOptions& options, bool is_program) {
   if (options.json) {
     print_json(report);
   } else {
-    std::fputs(print_report(report, options.path).c_str(), stdout);
+    std::fputs(print_report(report, options.path, options.profile.all_rows).c_str(), stdout);
   }
   throw_mismatch(report, options.path);
 }
@@ -288,6 +294,7 @@ void add_bench_command(CLI::App& app) {
   command->add_option("-t,--seconds", options->seconds, "How long to measure (default: 10)")
       ->check(CLI::PositiveNumber)
       ->type_name("SECONDS");
+  add_profile_options(*command, options->profile);
   command->add_flag("--json", options->json, "One JSON object on standard output (docs/json.md)");
   add_verbosity_options(*command, options->verbosity);
   add_compile_options(*command, options->compile);

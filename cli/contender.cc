@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "npy.h"
+#include "profile.h"
 
 namespace {
 
@@ -64,16 +65,19 @@ class OpenedWork {
   }
 
   const std::string& version() const { return version_; }
+  // Of a program; null for other runtimes.
+  Json alternative() const { return session_ ? describe_alternative(session_->alternative()) : Json(); }
+  Json profile() const { return session_ ? describe_profile(session_->profile(inputs_)) : Json(); }
 
  private:
   void open_program(const std::string& path, int threads) {
     const auto program = intarsia::Program::load(path);
     const intarsia::Function function = program.functions().at(0);
-    auto session = std::make_shared<intarsia::Session>(program.bind({}, threads));
+    session_ = std::make_shared<intarsia::Session>(program.bind({}, threads));
     std::vector<std::string> names;
     for (const intarsia::Argument& output : function.outputs) names.push_back(output.name);
     auto outputs = std::make_shared<std::vector<intarsia::Value>>();
-    run_ = [this, session, names, outputs] { *outputs = session->compute(inputs_, names); };
+    run_ = [this, names, outputs] { *outputs = session_->compute(inputs_, names); };
     outputs_ = [outputs] { return std::move(*outputs); };
   }
 
@@ -89,17 +93,21 @@ class OpenedWork {
   std::list<Array> arrays_;
   std::vector<intarsia::NamedView> inputs_;  // of `arrays_`
   std::string version_;
+  std::shared_ptr<intarsia::Session> session_;
   std::function<void()> run_;
   std::function<std::vector<intarsia::Value>()> outputs_;
 };
 
-/// {"open": work} opens, {"runs": N} times N runs.
+/// {"open": work} opens, {"runs": N} times N runs, {"profile": true} tells what a run spends its time on.
 Json serve(const std::string& runtime, const std::string& configuration, std::shared_ptr<OpenedWork>& opened,
            const Json& request) {
   if (request.contains("runs")) return opened->run(request["runs"]);
+  if (request.contains("profile")) return opened->profile();
   const Json& work = request["open"];
   opened = std::make_shared<OpenedWork>(runtime, configuration, work);
-  return {{"version", opened->version()}, {"outputs", opened->write_outputs(work["folder"])}};
+  return {{"version", opened->version()},
+          {"alternative", opened->alternative()},
+          {"outputs", opened->write_outputs(work["folder"])}};
 }
 
 /// The value below which a part of the sorted numbers lies, by nearest rank.
@@ -142,6 +150,7 @@ Json Contender::open(const Work& work) {
                                      {"op_libraries", work.op_libraries},
                                      {"folder", work.folder + "/" + runtime_ + configuration_}}}});
   version_ = reply["version"];
+  alternative_ = reply["alternative"];
   constexpr size_t min_runs = 10;
   constexpr double min_round_ms = 50;
   const std::vector<double> first = sorted(worker_->ask({{"runs", 1}}));
@@ -176,6 +185,8 @@ void Contender::run_round(const std::vector<std::unique_ptr<Contender>>& all) {
   cpu_seconds_ += own;
   milliseconds_.insert(milliseconds_.end(), milliseconds.begin(), milliseconds.end());
 }
+
+Json Contender::profile() { return worker_->ask({{"profile", true}}); }
 
 double Contender::median_ms() const { return percentile(sorted(milliseconds_), 0.5); }
 

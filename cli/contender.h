@@ -28,7 +28,12 @@ class Contender {
   /// Runs a round and adds it to the times if the processes of all others were idle meanwhile.
   void run_round(const std::vector<std::unique_ptr<Contender>>& all);
 
+  /// What a run of a program spends its time on, in runs of their own; null for other runtimes.
+  Json profile();
+
   const std::string& runtime() const { return runtime_; }
+  /// Which alternative of a program runs (docs/json.md); null for other runtimes.
+  const Json& alternative() const { return alternative_; }
   size_t rounds() const { return rounds_; }
   double median_ms() const;
   /// Which process was not idle when a round was last discarded; empty if none was.
@@ -38,6 +43,7 @@ class Contender {
 
  private:
   std::string runtime_, configuration_, version_, disturber_;
+  Json alternative_;
   std::unique_ptr<Worker> worker_;
   size_t runs_per_round_ = 0;
   size_t rounds_ = 0, discarded_ = 0;

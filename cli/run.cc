@@ -15,6 +15,7 @@
 #include "inputs.h"
 #include "npy.h"
 #include "print.h"
+#include "profile.h"
 #include "trace.h"
 
 namespace {
@@ -22,7 +23,8 @@ namespace {
 struct RunOptions {
   std::string program, function, folder, dump, trace;
   std::vector<std::string> inputs, bindings;
-  int threads = 0, runs = 1;
+  int threads = 0, runs = 0;  // 0: one
+  ProfileOptions profile;
   bool json = false;
 };
 
@@ -112,6 +114,14 @@ class Run {
                                                  inputs_.tensors().data(), inputs_.tensors().size(),
                                                  outputs_.data(), outputs_.size()));
     return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  }
+
+  intarsia::Profile profile(size_t runs) {
+    intarsia_profile* made = nullptr;
+    intarsia::detail::check(intarsia_session_profile(session_.get(), function_.name.c_str(),
+                                                     inputs_.tensors().data(), inputs_.tensors().size(), runs,
+                                                     &made));
+    return intarsia::detail::take_profile(made);
   }
 
   const intarsia::Function& function() const { return function_; }
@@ -208,6 +218,8 @@ void print_run(const RunOptions& options, const Json& report, const std::vector<
   if (!options.trace.empty()) text += fmt::format("trace  {}\n", options.trace);
   text += fmt::format("{}: {:.3f} ms{}\n", options.program, report["milliseconds"].get<double>(),
                       options.runs > 1 ? fmt::format(", the median of {} runs", options.runs) : "");
+  if (!report["profile"].is_null())
+    text += print_profile(report["profile"], options.profile.all_rows, output_width());
   std::fputs(text.c_str(), stdout);
 }
 
@@ -224,8 +236,10 @@ void run(const RunOptions& options) {
   std::optional<Trace> trace;
   if (!options.trace.empty()) trace.emplace(run.session().get());
   std::vector<double> milliseconds;
-  for (int i = 0; i < options.runs; ++i) milliseconds.push_back(run.run());
+  for (int i = 0; i < std::max(options.runs, 1); ++i) milliseconds.push_back(run.run());
   if (trace) trace->write(options.trace);
+  trace.reset();
+  intarsia::detail::check(intarsia_session_set_dump(run.session().get(), nullptr, nullptr));
   if (!dump.error.empty()) throw intarsia::Error(dump.error);
   if (!options.dump.empty() && dump.written.empty()) {
     throw UsageError(fmt::format("--dump {}: no value between regions has such a name; there are: {}",
@@ -240,7 +254,10 @@ void run(const RunOptions& options) {
   report["dumped"] = dump.written;
   report["alternative"] = describe_alternative(run.alternative());
   report["milliseconds"] = median(milliseconds);
-  report["trace"] = trace ? Json(options.trace) : Json(nullptr);
+  report["trace"] = options.trace.empty() ? Json(nullptr) : Json(options.trace);
+  report["profile"] = options.profile.wanted
+                          ? describe_profile(run.profile(static_cast<size_t>(options.runs)))
+                          : Json(nullptr);
   if (options.json) {
     print_json(report);
   } else {
@@ -272,12 +289,14 @@ void add_run_command(CLI::App& app) {
       ->type_name("N");
   command->add_option("--trace", options->trace, "Write what ran when, for ui.perfetto.dev")
       ->type_name("TRACE.json");
+  add_profile_options(*command, options->profile);
   command->add_flag("--json", options->json, "One JSON object on standard output (docs/json.md)");
   command->footer(
       "Examples:\n"
       "  intarsia run resnet.so\n"
       "  intarsia run resnet.so -i image=cat.npy -o results --json\n"
       "  intarsia run net.so --bind accel=sim:1 --dump '*' -o values\n"
-      "  intarsia run net.so --runs 20 --trace net.json");
+      "  intarsia run net.so --runs 20 --trace net.json\n"
+      "  intarsia run net.so --profile");
   command->callback([options] { run(*options); });
 }

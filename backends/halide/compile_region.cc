@@ -11,6 +11,7 @@
 #include "backends/halide/memory/choose_in_place.h"
 #include "backends/halide/memory/plan_memory.h"
 #include "backends/halide/memory/verify_memory.h"
+#include "backends/halide/schedule/describe_kernels.h"
 #include "backends/halide/schedule/kernel.h"
 #include "backends/halide/schedule/share_kernels.h"
 #include "backends/halide/tune/choose_schedules.h"
@@ -84,7 +85,9 @@ Result<CompiledRegion> compile_region(const Graph& region, Emitter& emitter, con
   TRY(verify_memory(layouts, calls, memory));
   print("plan_memory", [&] { return print_memory(layouts, calls, memory); });
 
-  return make_region(layouts.graph, calls, emitted, std::move(memory), options, emit_options);
+  CompiledRegion made = make_region(layouts.graph, calls, emitted, std::move(memory), options, emit_options);
+  made.notes = describe_kernels(layouts, calls);
+  return made;
 }
 
 }  // namespace intarsia::halide

@@ -52,10 +52,7 @@ class Session {
       error = intarsia_session_run(session_.get(), function.empty() ? nullptr : function.c_str(),
                                    given.data(), given.size(), outputs.data(), outputs.size());
     }
-    std::optional<nb::python_error> raised = std::exchange(observers_->raised, std::nullopt);
-    if (raised) intarsia_error_release(error);
-    if (raised) throw std::move(*raised);
-    check(error);
+    raise_what_was_raised(error);
     nb::dict results;
     for (size_t i = 0; i < outputs.size(); ++i) {
       const OutputOwner owner(new intarsia_tensor(outputs[i]), [](intarsia_tensor* tensor) {
@@ -65,6 +62,40 @@ class Session {
       results[wanted[i].c_str()] = to_python(*owner, owner);
     }
     return results;
+  }
+
+  /// (runs, run_ns, [(kind, name, target, time_ns, [(node, op)], dtype, shape or None, weights' shape, flops,
+  /// bytes, algorithm)]); 0 and "" where something is not known.
+  nb::tuple profile(const std::string& function, std::vector<std::pair<std::string, Value*>> inputs,
+                    size_t runs) {
+    std::vector<intarsia_tensor> given;
+    for (auto& [name, value] : inputs) given.push_back(value->describe(name.c_str()));
+    intarsia_profile* made = nullptr;
+    intarsia_error* error = nullptr;
+    {
+      nb::gil_scoped_release release;
+      error = intarsia_session_profile(session_.get(), function.empty() ? nullptr : function.c_str(),
+                                       given.data(), given.size(), runs, &made);
+    }
+    intarsia::Profile profile;
+    if (error == nullptr) profile = intarsia::detail::take_profile(made);
+    raise_what_was_raised(error);
+    nb::list entries;
+    for (const intarsia::ProfileEntry& entry : profile.entries) {
+      const nb::object shape = entry.shape_known ? nb::cast(entry.shape) : nb::none();
+      entries.append(nb::make_tuple(entry.kind, entry.name, entry.target, entry.time_ns, entry.nodes,
+                                    entry.dtype, shape, entry.weights_shape, entry.flops, entry.bytes,
+                                    entry.algorithm));
+    }
+    return nb::make_tuple(profile.runs, profile.run_ns, entries);
+  }
+
+  /// (number, targets, measured_ns, reason) of a function, by its number.
+  nb::tuple alternative(size_t function) const {
+    intarsia_alternative info{};
+    info.struct_size = sizeof(info);
+    check(intarsia_session_alternative(session_.get(), function, &info));
+    return nb::make_tuple(info.number, std::string(info.targets), info.measured_ns, std::string(info.reason));
   }
 
   /// dump(name, value) gets a copy of the value, in the form of `run`'s outputs; None turns it off.
@@ -98,6 +129,14 @@ class Session {
       }
     }
   };
+
+  /// What a function raised comes before the run's error, which this releases.
+  void raise_what_was_raised(intarsia_error* error) {
+    std::optional<nb::python_error> raised = std::exchange(observers_->raised, std::nullopt);
+    if (raised) intarsia_error_release(error);
+    if (raised) throw std::move(*raised);
+    check(error);
+  }
 
   static void call_dump(void* user, const intarsia_tensor* value) {
     auto& observers = *static_cast<Observers*>(user);
@@ -179,6 +218,8 @@ NB_MODULE(_intarsia, module) {
   intarsia_python::define_values(module);
   nb::class_<Session>(module, "Session")
       .def("run", &Session::run)
+      .def("profile", &Session::profile)
+      .def("alternative", &Session::alternative)
       .def("set_dump", &Session::set_dump, nb::arg("dump").none())
       .def("set_trace", &Session::set_trace, nb::arg("trace").none());
   nb::class_<Program>(module, "Program")

@@ -274,6 +274,57 @@ typedef void (*intarsia_trace)(void* user, const intarsia_trace_event* event);
 INTARSIA_EXPORT intarsia_error* intarsia_session_set_trace(intarsia_session* session, intarsia_trace trace,
                                                            void* user);
 
+/* ---- Profiles ---- */
+
+typedef struct intarsia_profile intarsia_profile;
+
+typedef struct intarsia_profile_info {
+  size_t struct_size;
+  size_t run_count;   /* that were timed */
+  uint64_t run_ns;    /* of a whole run */
+  size_t entry_count; /* the one that takes most first */
+} intarsia_profile_info;
+
+/* What takes time in a run. Strings and lists live as long as the profile. */
+typedef struct intarsia_profile_entry {
+  size_t struct_size;
+  const char* kind; /* "kernel", "operator" (of a framework, by its own profile), "region" (whose backend does
+                       not tell its parts) or "copy" (between devices) */
+  const char* name; /* its source node and operators: "conv1: Conv Relu" */
+  const char* target; /* backend and slot: "halide@cpu"; of a copy the device */
+  uint64_t time_ns;   /* of a run */
+  /* Nodes of the model that it computes: names and operators, node_count of each. 0: not known. Nodes that
+   * were folded into constants, or only reinterpret memory, are in no entry. */
+  const char* const* nodes;
+  const char* const* ops;
+  size_t node_count;
+  int32_t dtype;        /* of its output (intarsia_dtype); 0: not known */
+  int64_t rank;         /* of its output; -1: not known */
+  const int64_t* shape; /* rank numbers */
+  size_t weights_rank;  /* of a contraction's second operand; 0: it has none, or not known */
+  const int64_t* weights_shape;
+  /* Of its products (Conv, MatMul, Gemm, attention, recurrences) as they are defined, a multiply and an add
+   * counted as two; 0: it has none, or not known. */
+  uint64_t flops;
+  uint64_t bytes;        /* that it reads and writes, each once; 0: not known */
+  const char* algorithm; /* for people: "winograd 4x4, tile 6x32"; "" if not known */
+} intarsia_profile_entry;
+
+/* Runs a function (NULL: the only one) on these inputs several times and tells what the time goes to. Times
+ * are means over the faster half of the runs, so that those of entries add up to at most run_ns, unless
+ * devices work at the same time. `runs` 0: as many as fit into a second, 5 to 200. Frameworks run their
+ * regions again for their own profiles. Give it back with intarsia_profile_release. */
+INTARSIA_EXPORT intarsia_error* intarsia_session_profile(intarsia_session* session, const char* function,
+                                                         const intarsia_tensor* inputs, size_t input_count,
+                                                         size_t runs, intarsia_profile** profile);
+/* Fill in a struct whose struct_size the caller has set. Entries count from 0. */
+INTARSIA_EXPORT intarsia_error* intarsia_profile_describe(const intarsia_profile* profile,
+                                                          intarsia_profile_info* info);
+INTARSIA_EXPORT intarsia_error* intarsia_profile_get(const intarsia_profile* profile, size_t entry,
+                                                     intarsia_profile_entry* info);
+/* It outlives its session if need be. */
+INTARSIA_EXPORT void intarsia_profile_release(intarsia_profile* profile);
+
 /* ---- Devices ---- */
 
 typedef struct intarsia_device {

@@ -182,6 +182,66 @@ struct Alternative {
   std::string reason;        // why those before it cannot run here; empty for number 0
 };
 
+/// What takes time in a run (intarsia_profile_entry).
+struct ProfileEntry {
+  std::string kind;                                        // "kernel", "operator", "region" or "copy"
+  std::string name;                                        // "conv1: Conv Relu"
+  std::string target;                                      // "halide@cpu"; of a copy the device
+  uint64_t time_ns = 0;                                    // of a run
+  std::vector<std::pair<std::string, std::string>> nodes;  // of the model: name, operator
+  int32_t dtype = INTARSIA_UNDEFINED;                      // of its output
+  bool shape_known = false;
+  std::vector<int64_t> shape;          // of its output
+  std::vector<int64_t> weights_shape;  // of a contraction; empty: none, or not known
+  uint64_t flops = 0;                  // a multiply and an add are two; 0: no products, or not known
+  uint64_t bytes = 0;                  // read and written, each once; 0: not known
+  std::string algorithm;               // "winograd 4x4, tile 6x32"; empty: not known
+};
+
+struct Profile {
+  size_t runs = 0;                    // that were timed
+  uint64_t run_ns = 0;                // of a whole run
+  std::vector<ProfileEntry> entries;  // the one that takes most first
+};
+
+namespace detail {
+
+inline ProfileEntry profile_entry(const intarsia_profile_entry& from) {
+  ProfileEntry entry;
+  entry.kind = from.kind;
+  entry.name = from.name;
+  entry.target = from.target;
+  entry.time_ns = from.time_ns;
+  for (size_t i = 0; i < from.node_count; ++i) entry.nodes.emplace_back(from.nodes[i], from.ops[i]);
+  entry.dtype = from.dtype;
+  entry.shape_known = from.rank >= 0;
+  if (entry.shape_known) entry.shape.assign(from.shape, from.shape + from.rank);
+  entry.weights_shape.assign(from.weights_shape, from.weights_shape + from.weights_rank);
+  entry.flops = from.flops;
+  entry.bytes = from.bytes;
+  entry.algorithm = from.algorithm;
+  return entry;
+}
+
+/// Releases the profile.
+inline Profile take_profile(intarsia_profile* profile) {
+  const std::unique_ptr<intarsia_profile, void (*)(intarsia_profile*)> owner(profile,
+                                                                             intarsia_profile_release);
+  intarsia_profile_info info{};
+  info.struct_size = sizeof(info);
+  check(intarsia_profile_describe(profile, &info));
+  Profile taken{info.run_count, info.run_ns, {}};
+  for (size_t i = 0; i < info.entry_count; ++i) {
+    intarsia_profile_entry entry{};
+    entry.struct_size = sizeof(entry);
+    check(intarsia_profile_get(profile, i, &entry));
+    taken.entries.push_back(profile_entry(entry));
+  }
+  return taken;
+}
+
+}  // namespace detail
+
 /// Buffers and threads for runs, one at a time: a call while another thread is in one throws. Move-only;
 /// outlives its Program if need be.
 class Session {
@@ -227,6 +287,16 @@ class Session {
     };
     detail::check(intarsia_session_set_trace(session_.get(), kept ? forward : nullptr, kept.get()));
     trace_ = std::move(kept);
+  }
+
+  /// Runs a function several times and tells what the time goes to (intarsia_session_profile). `runs` 0: as
+  /// many as fit into a second, 5 to 200.
+  Profile profile(const std::vector<NamedView>& inputs, size_t runs = 0, const std::string& function = {}) {
+    const std::vector<intarsia_tensor> from = detail::tensors(inputs);
+    intarsia_profile* made = nullptr;
+    detail::check(intarsia_session_profile(session_.get(), function.empty() ? nullptr : function.c_str(),
+                                           from.data(), from.size(), runs, &made));
+    return detail::take_profile(made);
   }
 
   /// What it runs as a function, which counts from 0: the chosen way, or one that does without what is

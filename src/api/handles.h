@@ -8,6 +8,7 @@
 
 #include "base/caught.h"
 #include "include/intarsia/intarsia.h"
+#include "runtime/profile_session.h"
 #include "runtime/session.h"
 
 struct intarsia_error {
@@ -21,6 +22,12 @@ struct intarsia_program {
   // Not call_once: an exception that passes through pthread_once ends the process when memory has run out.
   std::mutex text_mutex;
   std::string text;  // empty until first requested
+};
+
+struct intarsia_profile {
+  intarsia::Profile profile;
+  // By entry, in the form of the C API.
+  std::vector<std::vector<const char*>> nodes, ops;
 };
 
 namespace intarsia::api {
@@ -37,5 +44,8 @@ intarsia_error* guarded(Body body) noexcept {
   auto* error = new (std::nothrow) intarsia_error{std::move(status.error().message), status.error().kind};
   return error == nullptr ? &no_memory_for_error : error;
 }
+
+/// Owned by the caller.
+intarsia_profile* make_profile(Profile profile);
 
 }  // namespace intarsia::api

@@ -110,31 +110,40 @@ const FunctionBoundary* find_boundary(const intarsia_session& session, std::stri
   return nullptr;
 }
 
-Status run(intarsia_session& session, std::string_view function, const intarsia_tensor* inputs,
-           size_t input_count, intarsia_tensor* outputs, size_t output_count) {
+/// Nothing is known of a value that the function does not have, which the run reports.
+BoundaryValue find_value(const FunctionBoundary* boundary, bool is_input, const intarsia_tensor& tensor) {
+  if (boundary == nullptr) return {};
+  const BoundaryValue* found =
+      FunctionBoundary::find(is_input ? boundary->inputs : boundary->outputs, tensor.name);
+  return found == nullptr ? BoundaryValue{} : *found;
+}
+
+/// As session.inputs.
+Status read_inputs(intarsia_session& session, const FunctionBoundary* boundary, const intarsia_tensor* inputs,
+                   size_t input_count) {
   TRY(check_sizes("input", inputs, input_count));
-  TRY(check_sizes("output", outputs, output_count));
-  const FunctionBoundary* boundary = find_boundary(session, function);
-  const auto known = [&](bool input, const intarsia_tensor& tensor) -> BoundaryValue {
-    if (boundary == nullptr) return {};
-    const BoundaryValue* found =
-        FunctionBoundary::find(input ? boundary->inputs : boundary->outputs, tensor.name);
-    return found == nullptr ? BoundaryValue{} : *found;
-  };
   if (session.inputs.size() < input_count) session.inputs.resize(input_count);
   if (session.strings.size() < input_count) session.strings.resize(input_count);
-  if (session.outputs.size() < output_count) session.outputs.resize(output_count);
   for (size_t i = 0; i < input_count; ++i) {
     const intarsia_tensor& from = element(inputs, i);
-    const BoundaryValue at = known(true, from);
+    const BoundaryValue at = find_value(boundary, true, from);
     TRY(read_input(from, at.backend, at.value, session.inputs[i], session.strings[i]));
   }
+  return {};
+}
+
+Status run(intarsia_session& session, std::string_view function, const intarsia_tensor* inputs,
+           size_t input_count, intarsia_tensor* outputs, size_t output_count) {
+  TRY(check_sizes("output", outputs, output_count));
+  const FunctionBoundary* boundary = find_boundary(session, function);
+  TRY(read_inputs(session, boundary, inputs, input_count));
+  if (session.outputs.size() < output_count) session.outputs.resize(output_count);
   for (size_t i = 0; i < output_count; ++i) TRY(read_output(element(outputs, i), session.outputs[i]));
   TRY(session.session.run(function, std::span(session.inputs).first(input_count),
                           std::span(session.outputs).first(output_count)));
   for (size_t i = 0; i < output_count; ++i) {
     intarsia_tensor& to = element(outputs, i);
-    const BoundaryValue at = known(false, to);
+    const BoundaryValue at = find_value(boundary, false, to);
     const Status written = caught([&] { return write_output(session.outputs[i], at.backend, at.value, to); });
     session.outputs[i].owner = nullptr;
     if (written) continue;
@@ -234,6 +243,20 @@ intarsia_error* intarsia_session_run(intarsia_session* session, const char* func
   return guarded([&]() -> Status {
     const SessionUse used = TRY(SessionUse::begin(session));
     return run(*used, function == nullptr ? "" : function, inputs, input_count, outputs, output_count);
+  });
+}
+
+intarsia_error* intarsia_session_profile(intarsia_session* session, const char* function,
+                                         const intarsia_tensor* inputs, size_t input_count, size_t runs,
+                                         intarsia_profile** profile) {
+  return guarded([&]() -> Status {
+    if (profile == nullptr) return fail("intarsia_session_profile got a null pointer");
+    const SessionUse used = TRY(SessionUse::begin(session));
+    const std::string_view name = function == nullptr ? "" : function;
+    TRY(read_inputs(*used, find_boundary(*used, name), inputs, input_count));
+    *profile = make_profile(
+        TRY(profile_session(used->session, name, std::span(used->inputs).first(input_count), runs)));
+    return {};
   });
 }
 

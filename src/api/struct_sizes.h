@@ -31,6 +31,10 @@ inline constexpr size_t first_size<intarsia_trace_event> = 48;
 template <>
 inline constexpr size_t first_size<intarsia_alternative> = 40;
 template <>
+inline constexpr size_t first_size<intarsia_profile_info> = 32;
+template <>
+inline constexpr size_t first_size<intarsia_profile_entry> = 128;
+template <>
 inline constexpr size_t first_size<intarsia_device> = 24;
 template <>
 inline constexpr size_t first_size<intarsia_compile_request> = 256;

@@ -9,6 +9,7 @@
 #include "base/mapped_file.h"
 #include "compile/build_function.h"
 #include "compile/drop_unused_slots.h"
+#include "compile/kernel_notes.h"
 #include "compile/link_objects.h"
 #include "import/import_model.h"
 #include "program/verify_machine.h"
@@ -77,8 +78,9 @@ class ProgramEmitter {
   /// Appends the parts of one plan, without its alternatives.
   Result<std::unique_ptr<fbs::FunctionT>> add(const FunctionParts& parts) {
     const auto first_region = static_cast<uint32_t>(program.regions.size());
+    const auto first_node = static_cast<uint32_t>(program.nodes.size());
     describe_nodes(parts, first_region);
-    describe_regions(parts);
+    describe_regions(parts, first_node);
     BuiltFunction built = TRY(build_function(parts, first_region, static_cast<uint32_t>(constants.size())));
     for (ValueId id : built.constants) constants.push_back(parts.problem.graph.value(id).constant->view());
     for (const CompiledRegion& region : parts.regions.regions) blobs.push_back(region.blob);
@@ -125,7 +127,7 @@ class ProgramEmitter {
   }
 
   /// Regions with their constants.
-  void describe_regions(const FunctionParts& parts) {
+  void describe_regions(const FunctionParts& parts, uint32_t first_node) {
     for (size_t r = 0; r < parts.regions.regions.size(); ++r) {
       const CompiledRegion& region = parts.regions.regions[r];
       const PlacementTarget& target = parts.problem.targets[parts.plan.partition.regions[r].target];
@@ -133,6 +135,7 @@ class ProgramEmitter {
       entry->backend = target.backend->name();
       entry->slot = target.slot;
       entry->workspace_bytes = region.workspace_bytes;
+      entry->kernel_notes = pack_kernel_notes(parts, r, first_node, !request_.strip_names);
       for (const Tensor& constant : region.constants) {
         entry->constants.push_back(static_cast<uint32_t>(constants.size()));
         constants.push_back(constant.view());

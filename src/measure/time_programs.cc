@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/fill_tensor.h"
+#include "runtime/allocate_value.h"
 #include "runtime/session.h"
 
 namespace intarsia {
@@ -23,14 +24,6 @@ void fill_words(const TensorView& tensor) {
   static const char* const words[] = {"the", "quick", "fox", "jumps", "over"};
   size_t next = 0;
   for (std::string& text : tensor.as<std::string>()) text = words[next++ % std::size(words)];
-}
-
-/// Memory for a value of fixed shape, or nothing.
-std::optional<Tensor> make_tensor(const fbs::ValueT& value) {
-  const bool known =
-      !value.rank_unknown && std::ranges::all_of(value.dims, [](int64_t size) { return size >= 0; });
-  if (!known || value.dtype == 0) return std::nullopt;
-  return Tensor(static_cast<DType>(value.dtype), value.dims);
 }
 
 /// A program with everything that a run needs.
@@ -110,7 +103,7 @@ class Contestant {
   Status make_inputs() {
     for (uint32_t id : function().inputs) {
       const fbs::ValueT& value = *function().values[id];
-      const std::optional<Tensor> tensor = make_tensor(value);
+      const std::optional<Tensor> tensor = allocate_value(value);
       if (!tensor)
         return fail("input '{}' cannot be filled: it has no fixed shape, or is not a tensor", value.name);
       if (tensor->dtype() == DType::string)
@@ -125,7 +118,7 @@ class Contestant {
 
   /// Outputs of fixed shape are written to existing memory, as in a caller's loop.
   void make_outputs() {
-    for (uint32_t id : function().outputs) output_memory_.push_back(make_tensor(*function().values[id]));
+    for (uint32_t id : function().outputs) output_memory_.push_back(allocate_value(*function().values[id]));
     outputs_.resize(output_memory_.size());
   }
 

@@ -82,6 +82,7 @@ Status verify_unshared(const fbs::Program& program, size_t bytes) {
   budget.each(program.regions(), [&](const fbs::Region& region) {
     budget.text(region.backend());
     budget.numbers(region.constants());
+    budget.numbers(region.kernel_notes());
   });
   budget.each(program.functions(), [&](const fbs::Function& function) { visit_function(budget, function); });
   budget.each(program.nodes(), [&](const fbs::NodeNote& node) {

@@ -60,6 +60,7 @@ void Session::set_dump(DumpHook dump) {
 }
 
 void Session::set_trace(const TraceCallback& trace, bool is_profile) {
+  trace_ = trace;
   for (const std::unique_ptr<PreparedFunction>& function : functions_) function->set_trace(trace, is_profile);
 }
 

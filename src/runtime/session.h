@@ -50,6 +50,8 @@ class Session {
   /// For --trace: an empty function turns it off. With `is_profile` regions of a framework report their
   /// operators, too: the framework runs them apart for that, and events of kind "kernel" have only a length.
   void set_trace(const TraceCallback& trace, bool is_profile = false);
+  /// What was set last, without `is_profile`.
+  const TraceCallback& trace() const { return trace_; }
 
   const BoundProgram& program() const { return *program_; }
   /// What a slot is bound to, by number.
@@ -61,6 +63,7 @@ class Session {
   std::shared_ptr<const BoundProgram> program_;
   std::vector<Memory> arenas_;  // one per space, shared by all functions
   std::vector<std::unique_ptr<PreparedFunction>> functions_;
+  TraceCallback trace_;
 };
 
 }  // namespace intarsia

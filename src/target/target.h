@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,6 +47,17 @@ struct CompileOptions {
   std::function<void(std::string_view step, const std::string& text)> print_step = {};
 };
 
+/// What a kernel computes, for people and tools.
+struct KernelNote {
+  std::vector<std::string> nodes;  // of the source, the one that it is named for first
+  DType dtype = DType::undefined;  // of its output
+  std::optional<Shape> shape;      // of its output
+  Shape weights;                   // shape of a contraction's; empty: it has none
+  uint64_t operations = 0;         // of its products, a multiply and an add counted as two
+  uint64_t bytes = 0;              // that it reads and writes, each once; 0: not known
+  std::string algorithm;           // "winograd 4x4"
+};
+
 /// What a region becomes.
 struct CompiledRegion {
   std::string blob;  // opaque to all but the backend's run half
@@ -54,6 +66,8 @@ struct CompiledRegion {
   std::vector<std::string> object_files;  // bytes of ELF objects to link into the program
   size_t workspace_bytes = 0;             // 64-byte aligned scratch memory that one run of the region needs
   int kernels = 0;                        // for the report
+  /// For each kernel that a run reports to RunContext::trace, in that order; none: not known.
+  std::vector<KernelNote> notes = {};
 };
 
 /// Where a region is to run.

@@ -174,6 +174,51 @@ TEST_F(ApiTest, TwoThreadsInOneSessionNeverMeet) {
   EXPECT_GT(done, 0);
 }
 
+TEST_F(ApiTest, Profiles) {
+  auto session = api::Program::load(write(small_program())).bind();
+  std::vector<float> x = {1, 2, 3, 4};
+  const api::Profile profile = session.profile({{"x", {x.data(), {4}}}}, 7);
+  EXPECT_EQ(profile.runs, 7u);
+  ASSERT_EQ(profile.entries.size(), 2u);
+  uint64_t sum = 0;
+  for (const api::ProfileEntry& entry : profile.entries) {
+    sum += entry.time_ns;
+    EXPECT_EQ(entry.kind, "region");
+    EXPECT_EQ(entry.target, "toy@cpu");
+    ASSERT_EQ(entry.nodes.size(), 1u);
+    EXPECT_EQ(entry.name, entry.nodes[0].first + ": Add");
+    EXPECT_FALSE(entry.shape_known);
+  }
+  EXPECT_LE(sum, profile.run_ns);
+  EXPECT_THROW(session.profile({}), api::Error);
+}
+
+TEST_F(ApiTest, ProfilesAreRead) {
+  auto session = api::Program::load(write(small_program())).bind();
+  std::vector<float> x = {1, 2, 3, 4};
+  const api::View view(x.data(), {4});
+  const std::string name = "x";
+  const intarsia_tensor input = api::detail::tensor(name, view);
+  intarsia_profile* profile = nullptr;
+  EXPECT_HAS(message(intarsia_session_profile(session.get(), nullptr, &input, 1, 1, nullptr)),
+             "null pointer");
+  ASSERT_EQ(message(intarsia_session_profile(session.get(), nullptr, &input, 1, 1, &profile)), "none");
+  intarsia_profile_info info{};
+  EXPECT_HAS(message(intarsia_profile_describe(profile, &info)), "struct_size");
+  info.struct_size = sizeof(info);
+  ASSERT_EQ(message(intarsia_profile_describe(profile, &info)), "none");
+  EXPECT_EQ(info.run_count, 1u);
+  EXPECT_EQ(info.entry_count, 2u);
+  intarsia_profile_entry entry{sizeof(entry)};
+  EXPECT_HAS(message(intarsia_profile_get(profile, 2, &entry)), "no entry 2; the profile has 2");
+  ASSERT_EQ(message(intarsia_profile_get(profile, 1, &entry)), "none");
+  EXPECT_STREQ(entry.algorithm, "");
+  EXPECT_EQ(entry.rank, -1);
+  intarsia_profile_release(profile);
+  intarsia_profile_release(nullptr);
+  EXPECT_HAS(message(intarsia_profile_describe(nullptr, &info)), "null pointer");
+}
+
 TEST_F(ApiTest, Describes) {
   intarsia_program* program = nullptr;
   ProgramMaker maker = small_program();

@@ -13,7 +13,7 @@ from intarsia.compiler import _options
 
 INCLUDE = SOURCE / "include/intarsia"
 # What only a command line has: how it prints, and where it writes what other callers receive.
-PRESENTATION = {"--help", "--json", "--quiet", "--verbose"}
+PRESENTATION = {"--help", "--json", "--quiet", "--verbose", "--all-rows"}
 # Parts of commands that are not a call of the library: `run` and `bench` are programs made of its calls.
 OWN = {
     "compile": {"--output": "a parameter of intarsia_compile's request (program) and of Compiled.save"},
@@ -23,7 +23,11 @@ OWN = {
         "--runs": "a loop around a run",
     },
     "explain": {"--dot": "the third result of intarsia_explain"},
-    "bench": {"--against": "a loop around peers", "--seconds": "how long that loop takes"},
+    "bench": {
+        "--against": "a loop around peers",
+        "--seconds": "how long that loop takes",
+        "--profile": "a call of the session's after that loop",
+    },
 }
 # Exceptions from --some-name, some_name.
 C_NAMES = {

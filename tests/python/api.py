@@ -6,6 +6,8 @@ bindings/python/intarsia/ program.py values.py
 
 import gc
 import os
+import subprocess
+import sys
 import threading
 
 import intarsia
@@ -174,6 +176,50 @@ def test_what_a_run_does_can_be_watched(convolution):
         session.run({"x": x})
     session.set_dump(None)
     assert np.array_equal(session.run({"x": x})["y"], plain)
+
+
+def test_profile(convolution):
+    session = intarsia.load(convolution).bind(threads=1)
+    x = np.ones(SHAPE, "float32")
+    events = []
+    session.set_trace(lambda *event: events.append(event))
+    profile = session.profile({"x": x}, runs=6)
+    assert events == []
+    assert isinstance(profile, intarsia.Profile) and profile.runs == 6
+    assert 0 < sum(entry.time_ns for entry in profile.entries) <= profile.run_ns
+    products = [entry for entry in profile.entries if entry.flops]
+    assert [entry.flops for entry in products] == [2 * (16 * 48 * 48) * (16 * 3 * 3)] * 2
+    for entry in products:
+        assert (entry.kind, entry.target, entry.dtype) == ("kernel", "halide@cpu", "float32")
+        assert entry.shape == SHAPE and entry.weights_shape == (16, 16, 3, 3) and entry.algorithm
+        assert [op for _, op in entry.nodes] == ["Conv"]
+    session.run({"x": x})
+    assert events != []
+    with pytest.raises(intarsia.Error, match="x"):
+        session.profile({})
+
+
+def test_what_runs_is_the_chosen_way(convolution):
+    chosen = intarsia.load(convolution).bind().alternative()
+    assert (chosen.number, chosen.targets, chosen.reason) == (0, "halide@cpu", None)
+    with pytest.raises(intarsia.InvalidArgumentError):
+        intarsia.load(convolution).bind().alternative("other")
+
+
+def test_what_runs_where_a_library_is_missing(tmp_path):
+    """ONNX Runtime is faster than the reference kernels; without it they run."""
+    model, program = save_convolution(tmp_path / "model.onnx"), tmp_path / "model.so"
+    intarsia.compile(
+        str(model), backends=["reference", "onnxruntime"], cache=str(tmp_path / "cache"), print=None
+    ).save(str(program))
+    assert intarsia.load(program).bind().alternative().targets == "onnxruntime@cpu"
+    script = f"import intarsia; print(intarsia.load({str(program)!r}).bind().alternative())"
+    missing = {**os.environ, "INTARSIA_ONNXRUNTIME": str(tmp_path / "nothing.so")}
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=missing, capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.startswith("Alternative(number=1, targets='reference@cpu', measured_ns=")
+    assert "nothing.so" in done.stdout
 
 
 def test_checking_with_given_inputs(convolution, tmp_path):

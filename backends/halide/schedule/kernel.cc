@@ -201,11 +201,13 @@ std::vector<Call> make_kernels(const Layouts& layouts, const std::vector<Group>&
                                int threads) {
   std::vector<Call> calls;
   for (const Group& group : groups) {
+    const size_t first = calls.size();
     if (group.form == Form::recurrence)
       std::ranges::move(make_recurrence(layouts, layouts.graph.node(group.nodes[0]), threads),
                         std::back_inserter(calls));
     else
       calls.push_back(Maker(layouts, group).make(threads));
+    for (Call& call : std::span(calls).subspan(first)) call.nodes = group.nodes;
   }
   for (Call& call : calls) call.kernel.isa = isa;
   return calls;

@@ -101,6 +101,7 @@ struct Call {
   std::string source;  // name of the source node of its anchor, or first node
   std::vector<ValueId> inputs;
   ValueId output = no_value;
+  std::vector<NodeId> nodes = {};  // of the canonical graph, that it computes
   /// Constants of the kernel's body, and where the region has them.
   std::vector<std::pair<ValueId, ValueId>> numbers = {};
   /// Other ways to compute it, in order of preference, in case code for the kernel is too expensive to

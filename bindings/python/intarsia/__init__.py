@@ -24,9 +24,10 @@ from .errors import (
     UnsupportedError,
     VersionError,
 )
-from .program import Argument, Program, Session, load
+from .program import Alternative, Argument, Profile, ProfileEntry, Program, Session, load
 
 __all__ = [
+    "Alternative",
     "Argument",
     "BusyError",
     "CancelledError",
@@ -39,6 +40,8 @@ __all__ = [
     "IoError",
     "NotFoundError",
     "OutOfMemoryError",
+    "Profile",
+    "ProfileEntry",
     "Program",
     "Session",
     "UnsupportedError",

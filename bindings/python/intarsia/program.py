@@ -25,6 +25,66 @@ class Argument:
     shape: tuple[int, ...] | None
 
 
+@dataclass(frozen=True)
+class Alternative:
+    """A way to run a function. Number 0 is the one that was chosen when the model was compiled; others do without a library
+    or a device that is missing. `measured_ns`: nanoseconds of a run on the compiling machine, None if not measured.
+    `reason`: why those before it cannot run here, None for number 0."""
+
+    number: int
+    targets: str
+    measured_ns: int | None
+    reason: str | None
+
+
+@dataclass(frozen=True)
+class ProfileEntry:
+    """What takes time in a run: a "kernel", an "operator" of a framework, a "region" whose backend does not tell its parts,
+    or a "copy" between devices. None: not known, or there is none.
+
+    `time_ns` is of one run; `nodes` are (name, operator) of the model; `shape` and `dtype` are its output's; `flops` are those
+    of its products as they are defined, a multiply and an add counted as two; `bytes` are read and written, each once."""
+
+    kind: str
+    name: str
+    target: str
+    time_ns: int
+    nodes: list[tuple[str, str]]
+    dtype: str | None
+    shape: tuple[int, ...] | None
+    weights_shape: tuple[int, ...] | None
+    flops: int | None
+    bytes: int | None
+    algorithm: str | None
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What the time of a run goes to. Times are nanoseconds, means over the faster half of `runs` runs; `entries` begin with
+    the one that takes most."""
+
+    runs: int
+    run_ns: int
+    entries: list[ProfileEntry]
+
+
+def _profile_entry(entry: tuple) -> ProfileEntry:
+    kind, name, target, time_ns, nodes, dtype, shape, weights, flops, size, algorithm = entry
+    return ProfileEntry(
+        kind,
+        name,
+        target,
+        time_ns,
+        nodes,
+        DTYPE_NAMES[dtype] if dtype else None,
+        None if shape is None else tuple(shape),
+        tuple(weights) or None,
+        flops or None,
+        size or None,
+        algorithm or None,
+    )
+
+
 def _argument(entry: tuple) -> Argument:
     name, kind, dtype, shape = entry
     return Argument(name, _KINDS[kind], DTYPE_NAMES[dtype], None if shape is None else tuple(shape))
@@ -64,12 +124,34 @@ class Session:
         Raises Error when an input is missing, unknown, or of the wrong dtype or shape, when a step fails, and when another
         thread is using the session.
         """
-        _, known_inputs, known_outputs = self._signatures.find(function)
-        kinds = {argument.name: argument for argument in known_inputs}
-        values = [(name, to_value(value, kinds.get(name))) for name, value in inputs.items()]
+        _, _, known_outputs = self._signatures.find(function)
+        values = self._to_values(inputs, function)
         wanted = list(outputs) if outputs is not None else [argument.name for argument in known_outputs]
         results = self._session.run(function or "", values, wanted)
         return {name: from_output(result) for name, result in results.items()}
+
+    def profile(self, inputs: Mapping[str, object], function: str | None = None, runs: int = 0) -> Profile:
+        """Runs a function (None: the only one) on named inputs `runs` times (0: as many as fit into a second, 5 to 200) and
+        tells what the time goes to. Frameworks run their regions again for their own profiles.
+
+        Raises Error as `run` does.
+        """
+        count, run_ns, entries = self._session.profile(
+            function or "", self._to_values(inputs, function), runs
+        )
+        return Profile(count, run_ns, [_profile_entry(entry) for entry in entries])
+
+    def alternative(self, function: str | None = None) -> Alternative:
+        """What runs as a function (None: the first), and why not what was chosen when the model was compiled."""
+        names = [entry[0] for entry in self._signatures.functions]
+        number, targets, measured_ns, reason = self._session.alternative(
+            names.index(self._signatures.find(function)[0])
+        )
+        return Alternative(number, targets, measured_ns or None, reason or None)
+
+    def _to_values(self, inputs: Mapping[str, object], function: str | None) -> list[tuple]:
+        kinds = {argument.name: argument for argument in self._signatures.find(function)[1]}
+        return [(name, to_value(value, kinds.get(name))) for name, value in inputs.items()]
 
     def set_dump(self, dump: Callable[[str, np.ndarray], None] | None) -> None:
         """Calls dump(name, value) within each run for every value that passes between regions, right after it was produced, with

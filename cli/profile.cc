@@ -1,0 +1,223 @@
+#include "profile.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <set>
+
+#include "short_names.h"
+
+namespace {
+
+constexpr size_t default_rows = 20;
+constexpr size_t default_width = 80;
+
+Json or_null(uint64_t number) { return number == 0 ? Json(nullptr) : Json(number); }
+
+/// Billions per second are as many per nanosecond.
+Json per_nanosecond(uint64_t count, uint64_t nanoseconds) {
+  if (count == 0 || nanoseconds == 0) return nullptr;
+  return static_cast<double>(count) / static_cast<double>(nanoseconds);
+}
+
+Json share_of(uint64_t part, uint64_t whole) {
+  return whole == 0 ? Json(nullptr) : Json(static_cast<double>(part) / static_cast<double>(whole));
+}
+
+Json describe_entry(const intarsia::ProfileEntry& entry, uint64_t run_ns) {
+  Json nodes = Json::array();
+  for (const auto& [name, op] : entry.nodes) nodes.push_back({{"name", name}, {"op", op}});
+  const bool has_dtype = entry.dtype != INTARSIA_UNDEFINED;
+  return {{"kind", entry.kind},
+          {"name", entry.name},
+          {"target", entry.target},
+          {"time_ns", entry.time_ns},
+          {"share", share_of(entry.time_ns, run_ns)},
+          {"nodes", nodes},
+          {"dtype", has_dtype ? Json(dtype_name(entry.dtype)) : Json(nullptr)},
+          {"shape", entry.shape_known ? Json(entry.shape) : Json(nullptr)},
+          {"weights_shape", entry.weights_shape.empty() ? Json(nullptr) : Json(entry.weights_shape)},
+          {"flops", or_null(entry.flops)},
+          {"bytes", or_null(entry.bytes)},
+          {"gflops_per_s", per_nanosecond(entry.flops, entry.time_ns)},
+          {"gb_per_s", per_nanosecond(entry.bytes, entry.time_ns)},
+          {"algorithm", entry.algorithm.empty() ? Json(nullptr) : Json(entry.algorithm)}};
+}
+
+std::string print_shape(const Json& shape) {
+  if (shape.is_null()) return {};
+  return fmt::format("{}", fmt::join(shape.get<std::vector<int64_t>>(), "x"));
+}
+
+/// "98.1 GFLOP/s"
+std::string print_rate(const Json& entry) {
+  const bool has_flops = !entry["gflops_per_s"].is_null();
+  const Json& rate = entry[has_flops ? "gflops_per_s" : "gb_per_s"];
+  if (rate.is_null()) return {};
+  return fmt::format("{:.1f} {}", rate.get<double>(), has_flops ? "GFLOP/s" : "GB/s   ");
+}
+
+/// "conv1" of "conv1: Conv Relu", and "Conv Relu".
+std::pair<std::string, std::string> split_label(const std::string& label) {
+  const size_t at = label.rfind(": ");
+  if (at == std::string::npos) return {"", label};
+  return {label.substr(0, at), label.substr(at + 2)};
+}
+
+/// "winograd 4x4, tile 6x32, threads by rows", or as many parts of it as there is room for. What a framework
+/// does is its operator.
+std::string algorithm_of(const Json& entry, size_t width = std::string::npos) {
+  if (entry["algorithm"].is_null())
+    return entry["kind"] == "operator" ? split_label(entry["name"]).second : entry["kind"].get<std::string>();
+  std::string text = entry["algorithm"];
+  for (size_t end = text.rfind(", "); text.size() > width && end != std::string::npos; end = text.rfind(", "))
+    text.resize(end);
+  return text;
+}
+
+struct Columns {
+  size_t kernel = 0, shape = 0, algorithm = 0, target = 0;  // 0: there is none
+};
+
+/// What the numbers leave is divided by what the rows need; the kernel gets the rest.
+class Table {
+ public:
+  Table(const Json& profile, size_t rows, size_t width) : profile_(profile), rows_(rows) {
+    is_micro_ = profile["run_ns"].get<uint64_t>() < 1'000'000;
+    std::set<std::string> targets;
+    for (const Json& entry : profile["entries"]) targets.insert(entry["target"].get<std::string>());
+    columns_.shape = widest([](const Json& entry) { return print_shape(entry["shape"]); }, 6, 16);
+    if (targets.size() > 1)
+      columns_.target = widest([](const Json& entry) { return entry["target"].get<std::string>(); }, 6, 15);
+    const size_t fixed = numbers_width + 2 + columns_.shape + (columns_.target > 0 ? 2 + columns_.target : 0);
+    constexpr size_t least_room = 24, gap = 2;
+    const size_t room = std::max(width, fixed + least_room) - fixed - 2 * gap;
+    const size_t longest_name =
+        widest([](const Json& entry) { return entry["name"].get<std::string>(); }, 6, room);
+    const size_t for_algorithm = std::max<size_t>(room - std::min(longest_name, room), 12);
+    columns_.algorithm =
+        widest([&](const Json& entry) { return algorithm_of(entry, for_algorithm); }, 9, for_algorithm);
+    columns_.kernel = std::min(longest_name, room - columns_.algorithm);
+  }
+
+  std::string print() const {
+    std::vector<std::string> names;
+    for (const Json& entry : profile_["entries"]) names.push_back(split_label(entry["name"]).first);
+    const NameShortener shortener(names);
+    std::string text = fmt::format("{:>8} {:>5}  {:>13}  {}  {}  {}", is_micro_ ? "us" : "ms", "%", "rate   ",
+                                   fit("kernel", columns_.kernel), fit("output", columns_.shape),
+                                   fit("algorithm", columns_.algorithm));
+    if (columns_.target > 0) text += "  target";
+    text = trimmed(text);
+    for (size_t i = 0; i < rows_; ++i) text += print_row(profile_["entries"][i], shortener);
+    return text + print_rest() + print_sums();
+  }
+
+ private:
+  static constexpr size_t numbers_width = 8 + 1 + 5 + 2 + 13;
+
+  /// The columns of the longest text of a row.
+  template <typename Text>
+  size_t widest(Text text, size_t least, size_t most) const {
+    size_t width = least;
+    for (size_t i = 0; i < rows_; ++i)
+      width = std::max(width, count_characters(text(profile_["entries"][i])));
+    return std::min(width, most);
+  }
+
+  static std::string trimmed(std::string line) {
+    line.erase(line.find_last_not_of(' ') + 1);
+    return line + "\n";
+  }
+
+  std::string print_time(double nanoseconds) const {
+    return is_micro_ ? fmt::format("{:>8.2f}", nanoseconds / 1e3)
+                     : fmt::format("{:>8.3f}", nanoseconds / 1e6);
+  }
+
+  std::string print_part(double nanoseconds) const {
+    return fmt::format("{} {:>5.1f}", print_time(nanoseconds),
+                       100 * nanoseconds / std::max(profile_["run_ns"].get<double>(), 1.0));
+  }
+
+  std::string print_row(const Json& entry, const NameShortener& shortener) const {
+    std::string line =
+        fmt::format("{}  {:>13}  {}  {}  {}", print_part(entry["time_ns"].get<double>()), print_rate(entry),
+                    fit(print_label(entry["name"], shortener), columns_.kernel),
+                    fit(print_shape(entry["shape"]), columns_.shape),
+                    fit(algorithm_of(entry, columns_.algorithm), columns_.algorithm));
+    if (columns_.target > 0) line += "  " + fit(entry["target"], columns_.target);
+    return trimmed(line);
+  }
+
+  /// The name and the operators, or what of both has room: the name.
+  std::string print_label(const std::string& label, const NameShortener& shortener) const {
+    const auto [name, ops] = split_label(label);
+    const bool has_room = name.empty() || count_characters(label) <= columns_.kernel;
+    return has_room ? label : shortener.shorten(name, columns_.kernel);
+  }
+
+  /// "  … 52 more, 1.234 ms"
+  std::string print_rest() const {
+    double rest = 0;
+    for (size_t i = rows_; i < profile_["entries"].size(); ++i)
+      rest += profile_["entries"][i]["time_ns"].get<double>();
+    const size_t count = profile_["entries"].size() - rows_;
+    return count == 0 ? "" : fmt::format("{}  … {} more (--all-rows)\n", print_part(rest), count);
+  }
+
+  std::string print_sums() const {
+    double flops = 0;
+    for (const Json& entry : profile_["entries"])
+      flops += entry["flops"].is_null() ? 0 : entry["flops"].get<double>();
+    const auto run = profile_["run_ns"].get<double>(), kernels = profile_["entries_ns"].get<double>();
+    std::string text = fmt::format("{}  all of these", print_part(kernels));
+    if (flops > 0) text += fmt::format(": {:.4g} GFLOP, {:.1f} GFLOP/s", flops / 1e9, flops / kernels);
+    text += fmt::format("\n{}  between them\n", print_part(profile_["between_ns"].get<double>()));
+    return text + fmt::format("{}  the run, the mean of the faster half of {}\n", print_part(run),
+                              count_of(profile_["runs"].get<size_t>(), "run"));
+  }
+
+  const Json& profile_;
+  size_t rows_;
+  bool is_micro_ = false;  // times are in microseconds
+  Columns columns_;
+};
+
+}  // namespace
+
+void add_profile_options(CLI::App& command, ProfileOptions& options) {
+  CLI::Option* profile = command.add_flag("--profile", options.wanted,
+                                          "Also show what the time goes to, kernel by kernel, by runs apart");
+  command
+      .add_flag("--all-rows", options.all_rows, "With --profile: all kernels, not only the 20 that take most")
+      ->needs(profile);
+}
+
+Json describe_profile(const intarsia::Profile& profile) {
+  Json entries = Json::array();
+  uint64_t sum = 0;
+  for (const intarsia::ProfileEntry& entry : profile.entries) {
+    entries.push_back(describe_entry(entry, profile.run_ns));
+    sum += entry.time_ns;
+  }
+  return {{"runs", profile.runs},
+          {"run_ns", profile.run_ns},
+          {"entries_ns", sum},
+          {"between_ns", profile.run_ns - std::min(sum, profile.run_ns)},
+          {"entries", entries}};
+}
+
+std::string print_profile(const Json& profile, bool all_rows, size_t width) {
+  const size_t count = profile["entries"].size();
+  return Table(profile, all_rows ? count : std::min(count, default_rows), width).print();
+}
+
+size_t output_width() {
+  winsize size{};
+  const bool is_terminal = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return is_terminal ? size.ws_col : default_width;
+}

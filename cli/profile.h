@@ -1,0 +1,24 @@
+// What the time of a run is spent on, for `run --profile` and `bench --profile`.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <intarsia/intarsia.hpp>
+
+#include "print.h"
+
+struct ProfileOptions {
+  bool wanted = false;
+  bool all_rows = false;
+};
+
+/// `--profile` and `--all-rows`. `options` must outlive the command.
+void add_profile_options(CLI::App& command, ProfileOptions& options);
+
+/// The object of docs/json.md.
+Json describe_profile(const intarsia::Profile& profile);
+
+/// The same as a table of `width` columns: the rows that take most, or all.
+std::string print_profile(const Json& profile, bool all_rows, size_t width);
+
+/// Columns of the terminal; 80 where standard output is none.
+size_t output_width();

@@ -1,0 +1,75 @@
+#include "graph/count_operations.h"
+
+#include <algorithm>
+#include <array>
+
+namespace intarsia {
+namespace {
+
+std::optional<Shape> fixed_shape(const Graph& graph, ValueId value) {
+  return value == no_value ? std::nullopt : graph.value(value).type.fixed_shape();
+}
+
+uint64_t count_elements(const Shape& shape) { return static_cast<uint64_t>(element_count(shape)); }
+
+bool is_product(const Node& node) {
+  constexpr std::array products{"Conv", "ConvTranspose", "MatMul", "Gemm"};
+  return node.domain.empty() && std::ranges::find(products, node.op) != products.end() &&
+         has_input(node, 0) && has_input(node, 1) && has_output(node, 0);
+}
+
+/// Multiply-adds for each element of the output, or of the input of a ConvTranspose.
+uint64_t depth(const Node& node, const Shape& input, const Shape& weights, const Shape& output) {
+  if (node.op == "MatMul") return static_cast<uint64_t>(input.back());
+  if (node.op == "Gemm") return count_elements(input) / static_cast<uint64_t>(output[0]);
+  return count_elements(weights) / static_cast<uint64_t>(weights[0]);
+}
+
+std::optional<uint64_t> value_bytes(const Graph& graph, ValueId value) {
+  if (value == no_value) return 0;
+  const ValueType& type = graph.value(value).type;
+  const std::optional<Shape> shape = type.fixed_shape();
+  if (!shape || type.opaque || type.dtype == DType::string || type.dtype == DType::undefined)
+    return std::nullopt;
+  return dtype_bytes(type.dtype, static_cast<size_t>(element_count(*shape)));
+}
+
+bool picks_elements(const Node& node) {
+  constexpr std::array pickers{"Gather", "GatherElements", "GatherND", "Slice"};
+  return std::ranges::find(pickers, node.op) != pickers.end();
+}
+
+}  // namespace
+
+uint64_t count_operations(const Graph& graph, const Node& node) {
+  if (!is_product(node)) return 0;
+  const std::optional<Shape> input = fixed_shape(graph, node.inputs[0]),
+                             weights = fixed_shape(graph, node.inputs[1]),
+                             output = fixed_shape(graph, node.outputs[0]);
+  if (!input || !weights || !output || input->empty() || weights->empty()) return 0;
+  const uint64_t outputs = count_elements(*output);
+  if (outputs == 0 || count_elements(*weights) == 0) return 0;
+  const uint64_t each = node.op == "ConvTranspose" ? count_elements(*input) : outputs;
+  return 2 * each * depth(node, *input, *weights, *output);
+}
+
+uint64_t count_bytes(const Graph& graph, const Node& node) {
+  uint64_t outputs = 0, inputs = 0;
+  for (ValueId value : node.outputs) {
+    const std::optional<uint64_t> bytes = value_bytes(graph, value);
+    if (!bytes) return 0;
+    outputs += *bytes;
+  }
+  for (ValueId value : node.inputs) {
+    const std::optional<uint64_t> bytes = value_bytes(graph, value);
+    if (!bytes) return 0;
+    inputs += picks_elements(node) ? std::min(*bytes, outputs) : *bytes;
+  }
+  return inputs + outputs;
+}
+
+Shape weights_shape(const Graph& graph, const Node& node) {
+  return is_product(node) ? fixed_shape(graph, node.inputs[1]).value_or(Shape()) : Shape();
+}
+
+}  // namespace intarsia

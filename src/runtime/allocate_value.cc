@@ -1,0 +1,14 @@
+#include "runtime/allocate_value.h"
+
+#include <algorithm>
+
+namespace intarsia {
+
+std::optional<Tensor> allocate_value(const fbs::ValueT& value) {
+  const bool is_known =
+      !value.rank_unknown && std::ranges::all_of(value.dims, [](int64_t size) { return size >= 0; });
+  if (!is_known || value.dtype == 0) return std::nullopt;
+  return Tensor(static_cast<DType>(value.dtype), value.dims);
+}
+
+}  // namespace intarsia

@@ -1,0 +1,318 @@
+#include "runtime/profile_session.h"
+
+#include <algorithm>
+#include <mutex>
+#include <numeric>
+
+#include "base/clock.h"
+#include "runtime/allocate_value.h"
+#include "runtime/kernel_notes.h"
+
+namespace intarsia {
+namespace {
+
+constexpr int64_t default_nanoseconds = 1'000'000'000;
+constexpr size_t fewest_runs = 5, most_runs = 200;
+constexpr size_t most_ops_in_name = 4;
+
+/// The times of one thing, by run.
+struct Series {
+  std::string name, device;
+  std::vector<int64_t> nanoseconds;
+
+  void add(size_t run, int64_t time) {
+    nanoseconds.resize(std::max(nanoseconds.size(), run + 1));
+    nanoseconds[run] += time;
+  }
+  int64_t mean(std::span<const size_t> runs) const {
+    int64_t sum = 0;
+    for (size_t run : runs) sum += run < nanoseconds.size() ? nanoseconds[run] : 0;
+    return sum / static_cast<int64_t>(runs.size());
+  }
+};
+
+struct RegionSeries {
+  Series whole;
+  std::vector<Series> kernels;  // in their order
+  size_t next = 0;              // kernel of the run that goes on
+};
+
+/// Collects the events of runs, from several threads.
+class Recorder {
+ public:
+  explicit Recorder(size_t regions) : regions_(regions) {}
+
+  void begin_run(size_t run) {
+    run_ = run;
+    for (RegionSeries& region : regions_) region.next = 0;
+  }
+
+  void add(const TraceEvent& event) {
+    const std::lock_guard lock(mutex_);
+    series_of(event).add(run_, event.end_ns - event.begin_ns);
+  }
+
+  const std::vector<RegionSeries>& regions() const { return regions_; }
+  const std::vector<Series>& copies() const { return copies_; }
+
+ private:
+  Series& series_of(const TraceEvent& event) {
+    if (event.region < 0) return copy_of(event);
+    RegionSeries& region = regions_[static_cast<size_t>(event.region)];
+    if (event.kind == "region") return named(region.whole, event);
+    if (region.next == region.kernels.size()) region.kernels.emplace_back();
+    return named(region.kernels[region.next++], event);
+  }
+
+  Series& copy_of(const TraceEvent& event) {
+    const auto known = std::ranges::find(copies_, event.name, &Series::name);
+    return known != copies_.end() ? *known : named(copies_.emplace_back(), event);
+  }
+
+  static Series& named(Series& series, const TraceEvent& event) {
+    if (series.nanoseconds.empty()) {
+      series.name = event.name;
+      series.device = event.device;
+    }
+    return series;
+  }
+
+  std::mutex mutex_;
+  std::vector<RegionSeries> regions_;
+  std::vector<Series> copies_;
+  size_t run_ = 0;
+};
+
+/// A function with memory for its outputs.
+class Runner {
+ public:
+  Runner(Session& session, const fbs::FunctionT& function, std::span<const NamedTensor> inputs)
+      : session_(session), function_(function), inputs_(inputs), outputs_(function.outputs.size()) {
+    for (uint32_t id : function.outputs) memory_.push_back(allocate_value(*function.values[id]));
+  }
+
+  /// Nanoseconds.
+  Result<int64_t> run() {
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      const TensorView tensor = memory_[i] ? memory_[i]->view() : TensorView{};
+      outputs_[i] = {function_.values[function_.outputs[i]]->name, tensor, nullptr};
+    }
+    const int64_t begin = clock_nanoseconds();
+    TRY(session_.run(function_.name, inputs_, outputs_));
+    return clock_nanoseconds() - begin;
+  }
+
+ private:
+  Session& session_;
+  const fbs::FunctionT& function_;
+  std::span<const NamedTensor> inputs_;
+  std::vector<NamedTensor> outputs_;
+  std::vector<std::optional<Tensor>> memory_;  // nothing: the run allocates it
+};
+
+/// Gives a session back the trace that it had.
+class TraceKept {
+ public:
+  explicit TraceKept(Session& session) : session_(session), trace_(session.trace()) {}
+  ~TraceKept() { session_.set_trace(trace_); }
+  TraceKept(const TraceKept&) = delete;
+  TraceKept& operator=(const TraceKept&) = delete;
+
+ private:
+  Session& session_;
+  TraceCallback trace_;
+};
+
+/// The faster half.
+std::vector<size_t> choose_runs(const std::vector<int64_t>& nanoseconds) {
+  std::vector<size_t> runs(nanoseconds.size());
+  std::iota(runs.begin(), runs.end(), 0);
+  std::ranges::stable_sort(runs, {}, [&](size_t run) { return nanoseconds[run]; });
+  runs.resize((runs.size() + 1) / 2);
+  return runs;
+}
+
+class Profiler {
+ public:
+  Profiler(Session& session, const fbs::FunctionT& function, std::span<const NamedTensor> inputs)
+      : session_(session),
+        program_(session.program().description()),
+        recorder_(program_.regions.size()),
+        operators_(program_.regions.size()),
+        runner_(session, function, inputs) {}
+
+  Result<Profile> profile(size_t runs) {
+    const TraceKept kept(session_);
+    TRY(trace_runs(runs));
+    if (has_silent_regions()) TRY(profile_operators());
+    chosen_ = choose_runs(whole_.nanoseconds);
+    Profile profile{whole_.nanoseconds.size(), whole_.mean(chosen_), {}};
+    for (size_t region = 0; region < program_.regions.size(); ++region) add_region(profile, region);
+    for (const Series& copy : recorder_.copies()) {
+      profile.entries.push_back({.kind = ProfileEntry::Kind::copy,
+                                 .name = copy.name,
+                                 .target = copy.device,
+                                 .nanoseconds = copy.mean(chosen_)});
+    }
+    std::ranges::stable_sort(profile.entries, std::ranges::greater(), &ProfileEntry::nanoseconds);
+    return profile;
+  }
+
+ private:
+  Status trace_runs(size_t runs) {
+    session_.set_trace({});
+    TRY(runner_.run());
+    const int64_t once = std::max(TRY(runner_.run()), int64_t{1});
+    if (runs == 0) {
+      runs = std::clamp(static_cast<size_t>(default_nanoseconds / once), fewest_runs, most_runs);
+    }
+    session_.set_trace([this](const TraceEvent& event) { recorder_.add(event); });
+    for (size_t run = 0; run < runs; ++run) {
+      recorder_.begin_run(run);
+      whole_.add(run, TRY(runner_.run()));
+    }
+    return {};
+  }
+
+  bool is_silent(size_t region) const {
+    const RegionSeries& series = recorder_.regions()[region];
+    return !series.whole.nanoseconds.empty() && series.kernels.empty();
+  }
+  bool has_silent_regions() const {
+    for (size_t region = 0; region < program_.regions.size(); ++region) {
+      if (is_silent(region)) return true;
+    }
+    return false;
+  }
+
+  /// In a run of its own: frameworks run their regions again within it.
+  Status profile_operators() {
+    std::mutex mutex;
+    const auto add = [&](const TraceEvent& event) {
+      if (event.kind != "kernel") return;
+      const std::lock_guard lock(mutex);
+      const auto region = static_cast<size_t>(event.region);
+      if (is_silent(region))
+        operators_[region].push_back({std::string(event.name), event.end_ns - event.begin_ns});
+    };
+    session_.set_trace(add, true);
+    TRY(runner_.run());
+    return {};
+  }
+
+  void add_region(Profile& profile, size_t region) const {
+    const RegionSeries& series = recorder_.regions()[region];
+    if (series.whole.nanoseconds.empty()) return;
+    if (!series.kernels.empty())
+      add_kernels(profile, region);
+    else if (!operators_[region].empty())
+      add_operators(profile, region);
+    else
+      add_whole(profile, region);
+  }
+
+  void add_kernels(Profile& profile, size_t region) const {
+    const KernelNotes notes(program_, region);
+    const std::vector<Series>& kernels = recorder_.regions()[region].kernels;
+    for (size_t i = 0; i < kernels.size(); ++i) {
+      ProfileEntry entry = make_entry(ProfileEntry::Kind::kernel, region);
+      entry.name = kernels[i].name;
+      entry.nanoseconds = kernels[i].mean(chosen_);
+      describe(entry, notes.find(entry.name, i, kernels.size()));
+      profile.entries.push_back(std::move(entry));
+    }
+  }
+
+  void add_operators(Profile& profile, size_t region) const {
+    const KernelNotes notes(program_, region);
+    const std::vector<OperatorTime>& operators = operators_[region];
+    int64_t sum = 0;
+    for (const OperatorTime& one : operators) sum += one.nanoseconds;
+    const int64_t whole = recorder_.regions()[region].whole.mean(chosen_);
+    const double scale = sum > whole ? static_cast<double>(whole) / static_cast<double>(sum) : 1;
+    for (size_t i = 0; i < operators.size(); ++i) {
+      ProfileEntry entry = make_entry(ProfileEntry::Kind::op, region);
+      entry.name = operators[i].label;
+      entry.nanoseconds = static_cast<int64_t>(scale * static_cast<double>(operators[i].nanoseconds));
+      describe(entry, notes.find(entry.name, i, operators.size()));
+      profile.entries.push_back(std::move(entry));
+    }
+  }
+
+  /// Its shape and traffic only if it is one node.
+  void add_whole(Profile& profile, size_t region) const {
+    const KernelNotes notes(program_, region);
+    ProfileEntry entry = make_entry(ProfileEntry::Kind::region, region);
+    entry.nanoseconds = recorder_.regions()[region].whole.mean(chosen_);
+    if (notes.size() == 1) describe(entry, notes.at(0));
+    if (notes.size() != 1) add_nodes(entry, notes);
+    entry.name = print_nodes(entry.nodes);
+    profile.entries.push_back(std::move(entry));
+  }
+
+  void add_nodes(ProfileEntry& entry, const KernelNotes& notes) const {
+    for (const auto& node : program_.nodes) {
+      if (node->region == static_cast<uint32_t>(entry.region)) entry.nodes.push_back({node->name, node->op});
+    }
+    for (size_t i = 0; i < notes.size(); ++i)
+      entry.operations += notes.at(i) != nullptr ? notes.at(i)->operations() : 0;
+  }
+
+  /// "conv1: Conv Relu Conv Relu ..."
+  static std::string print_nodes(const std::vector<ProfiledNode>& nodes) {
+    if (nodes.empty()) return {};
+    std::string text = nodes[0].name.empty() ? "" : nodes[0].name + ": ";
+    for (size_t i = 0; i < std::min(nodes.size(), most_ops_in_name); ++i)
+      text += (i > 0 ? " " : "") + nodes[i].op;
+    return text + (nodes.size() > most_ops_in_name ? " ..." : "");
+  }
+
+  ProfileEntry make_entry(ProfileEntry::Kind kind, size_t region) const {
+    const fbs::RegionT& about = *program_.regions[region];
+    return {.kind = kind,
+            .target = fmt::format("{}@{}", about.backend, program_.slots[about.slot]->name),
+            .region = static_cast<int>(region)};
+  }
+
+  void describe(ProfileEntry& entry, const fbs::KernelNote* note) const {
+    if (note == nullptr) return;
+    for (flatbuffers::uoffset_t i = 0; note->nodes() != nullptr && i < note->nodes()->size(); ++i) {
+      const uint32_t number = note->nodes()->Get(i);
+      if (number < program_.nodes.size())
+        entry.nodes.push_back({program_.nodes[number]->name, program_.nodes[number]->op});
+    }
+    if (note->dtype() < dtype_count) entry.dtype = static_cast<DType>(note->dtype());
+    if (!note->shape_unknown()) entry.shape = to_shape(note->dims());
+    entry.weights = to_shape(note->weights());
+    entry.operations = note->operations();
+    entry.bytes = note->bytes();
+    if (note->algorithm() != nullptr) entry.algorithm = note->algorithm()->str();
+  }
+
+  static Shape to_shape(const flatbuffers::Vector<int64_t>* dims) {
+    return dims == nullptr ? Shape() : Shape(dims->begin(), dims->end());
+  }
+
+  Session& session_;
+  const fbs::ProgramT& program_;
+  Recorder recorder_;
+  std::vector<std::vector<OperatorTime>> operators_;  // of a framework, by region
+  Runner runner_;
+  Series whole_;
+  std::vector<size_t> chosen_;  // runs that count
+};
+
+}  // namespace
+
+Result<Profile> profile_session(Session& session, std::string_view function,
+                                std::span<const NamedTensor> inputs, size_t runs) {
+  const std::vector<BoundFunction>& functions = session.program().functions;
+  for (const BoundFunction& bound : functions) {
+    const bool is_only = function.empty() && functions.size() == 1;
+    if (is_only || bound.function->name == function)
+      return Profiler(session, *bound.function, inputs).profile(runs);
+  }
+  return fail("no function '{}'", function);
+}
+
+}  // namespace intarsia
