@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "compile/explanation.h"
@@ -31,15 +32,19 @@ ExplainedNode explain_node(const CompiledFunction& function, size_t number) {
                           function.chosen.plan.placement.reason[number],
                           function.chosen.plan.placement.refusals[number],
                           function.chosen.plan.partition.region_of[number],
+                          uint64_t{0},
                           uint64_t{0}};
+  const auto add = [](std::optional<uint64_t>& sum, std::optional<uint64_t> part) {
+    sum = sum && part ? std::optional(*sum + *part) : std::nullopt;
+  };
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (!has_output(node, i)) continue;
-    const std::optional<Shape> shape = function.problem.graph.value(node.outputs[i]).type.fixed_shape();
-    if (!shape || !explained.elements) {
-      explained.elements.reset();
-    } else {
-      *explained.elements += static_cast<uint64_t>(element_count(*shape));
-    }
+    const Value& value = function.problem.graph.value(node.outputs[i]);
+    const std::optional<Shape> shape = value.type.fixed_shape();
+    add(explained.elements,
+        shape ? std::optional(static_cast<uint64_t>(element_count(*shape))) : std::nullopt);
+    add(explained.bytes, value_bytes(value));
+    explained.outputs.push_back(explain_port(value));
   }
   return explained;
 }
@@ -120,7 +125,20 @@ Explanation explain_function(const CompiledFunction& function) {
   explanation.flows = explain_flows(function);
   for (const AlternativePlan& alternative : function.chosen.alternatives)
     explanation.alternatives.push_back({targets_of(problem, alternative.plan), alternative.measured});
+  explanation.measured = function.chosen.measured;
   return explanation;
+}
+
+void find_takers(const PlanningProblem& problem, Explanation& explanation) {
+  for (uint32_t i = 0; i < explanation.nodes.size(); ++i) {
+    std::map<const Target*, bool> takes;  // a backend is asked once, however many slots it has
+    for (const PlacementTarget& target : problem.targets) {
+      const auto [known, is_new] = takes.try_emplace(target.backend);
+      if (is_new) known->second = target.backend->supports(problem.graph, NodeId{i}, target.device).yes;
+      if (known->second && target.backend->name() != "nobody")
+        explanation.nodes[i].takers.push_back(target.name);
+    }
+  }
 }
 
 }  // namespace intarsia

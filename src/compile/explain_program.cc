@@ -110,7 +110,7 @@ Explanation explain_program(const fbs::ProgramT& program) {
   for (const auto& note : program.nodes) {
     if (note->region >= explanation.regions.size()) continue;  // of an alternative, or no region runs it
     explanation.regions[note->region].nodes.push_back(explanation.nodes.size());
-    explanation.nodes.push_back({note->name, note->op, note->reason, note->refusals, note->region, {}});
+    explanation.nodes.push_back({note->name, note->op, note->reason, note->refusals, note->region});
   }
   for (const auto& function : program.functions) {
     for (uint32_t id : function->inputs) explanation.inputs.push_back(explain_port(*function->values[id]));
@@ -119,7 +119,30 @@ Explanation explain_program(const fbs::ProgramT& program) {
     for (const auto& alternative : function->alternatives)
       explanation.alternatives.push_back({targets_of(program, *alternative), nanoseconds_of(*alternative)});
   }
+  if (program.functions.size() == 1) explanation.measured = nanoseconds_of(*program.functions[0]);
+  explanation.no_times = "a program keeps the time of a whole run, not of its parts";
   return explanation;
+}
+
+std::optional<int64_t> region_time(const Explanation& explanation, size_t region) {
+  const ExplainedRegion& of = explanation.regions[region];
+  const auto target = std::ranges::find(explanation.targets, of.target);
+  if (target == explanation.targets.end()) return std::nullopt;
+  int64_t sum = 0;
+  std::optional<size_t> last;
+  for (size_t node : of.nodes) {
+    const std::optional<size_t> stretch = explanation.nodes[node].stretch;
+    if (!stretch) return std::nullopt;
+    if (stretch == last) continue;
+    last = stretch;
+    const ExplainedStretch& part = explanation.stretches[*stretch];
+    const auto time = part.times[static_cast<size_t>(target - explanation.targets.begin())];
+    const bool is_inside = std::ranges::all_of(
+        part.nodes, [&](size_t other) { return explanation.nodes[other].region == region; });
+    if (!time || !is_inside) return std::nullopt;
+    sum += *time;
+  }
+  return sum;
 }
 
 std::vector<RefusedOp> rank_refused_ops(const Explanation& explanation) {

@@ -7,19 +7,13 @@
 namespace intarsia {
 namespace {
 
-std::string print_port(const ExplainedPort& port) {
-  if (!port.shape) return fmt::format("{}: {}[*]", port.name, port.dtype);
-  std::vector<std::string> sizes;
-  for (int64_t size : *port.shape) sizes.push_back(size < 0 ? "?" : std::to_string(size));
-  return fmt::format("{}: {}[{}]", port.name, port.dtype, fmt::join(sizes, ","));
-}
-
 std::string plural(size_t count, const char* noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
 void print_ports(const char* title, const std::vector<ExplainedPort>& ports, std::string& text) {
-  for (const ExplainedPort& port : ports) text += fmt::format("{} {}\n", title, print_port(port));
+  for (const ExplainedPort& port : ports)
+    text += fmt::format("{} {}: {}\n", title, port.name, print_type(port));
 }
 
 void print_refused(const Explanation& explanation, std::string& text) {
@@ -43,6 +37,17 @@ std::string print_bytes(std::optional<uint64_t> bytes) {
   size_t unit = 0;
   for (; amount >= 1024 && unit + 1 < std::size(units); ++unit) amount /= 1024;
   return fmt::format("{:.1f} {}", amount, units[unit]);
+}
+
+std::string print_milliseconds(std::optional<int64_t> nanoseconds) {
+  return nanoseconds ? fmt::format("{:.3g} ms", static_cast<double>(*nanoseconds) / 1e6) : "";
+}
+
+std::string print_type(const ExplainedPort& port) {
+  if (!port.shape) return port.dtype + "[*]";
+  std::vector<std::string> sizes;
+  for (int64_t size : *port.shape) sizes.push_back(size < 0 ? "?" : std::to_string(size));
+  return fmt::format("{}[{}]", port.dtype, fmt::join(sizes, ","));
 }
 
 std::string sum_up_ops(const Explanation& explanation, size_t region) {
@@ -86,16 +91,19 @@ std::string explain_text(const Explanation& explanation, const std::string& subj
   }
   if (!explanation.alternatives.empty()) text += "\nWhere a library or device of these is missing:\n";
   for (const ExplainedAlternative& other : explanation.alternatives) {
-    const double milliseconds = static_cast<double>(other.measured.value_or(0)) / 1e6;
     text += fmt::format("  {}{}\n", other.targets,
-                        other.measured ? fmt::format(", {:.3g} ms", milliseconds) : "");
+                        other.measured ? ", " + print_milliseconds(other.measured) : "");
   }
   if (!explanation.copies.empty()) text += "\nCopies:\n";
   for (const ExplainedCopy& copy : explanation.copies) {
     text += fmt::format("  {}: {} -> {}, {}\n", copy.value, copy.from, copy.to, print_bytes(copy.bytes));
   }
   print_refused(explanation, text);
-  text += "\nNodes:\n";
+  return text;
+}
+
+std::string explain_nodes(const Explanation& explanation) {
+  std::string text = "\nNodes:\n";
   for (const ExplainedNode& node : explanation.nodes) {
     text += fmt::format("  {} ({}): region {}, {}, {}{}\n", node.name.empty() ? "-" : node.name, node.op,
                         node.region, explanation.regions[node.region].target, node.reason,

@@ -27,7 +27,20 @@ struct ExplainedNode {
   std::string name, op, reason;
   std::vector<std::string> refusals;  // "halide: no kernel for Einsum"
   size_t region = 0;
-  std::optional<uint64_t> elements;  // that it makes; absent when unknown
+  std::optional<uint64_t> elements;    // that it makes; absent when unknown
+  std::optional<uint64_t> bytes;       // the same
+  std::vector<ExplainedPort> outputs;  // of a model; a program does not tell
+  std::vector<std::string> takers;     // targets that can run it; filled in by find_takers
+  std::optional<size_t> stretch;       // absent: its time is not known
+};
+
+/// Nodes that follow each other and were timed as one: a backend fuses them, so none has a time of its own.
+struct ExplainedStretch {
+  std::vector<size_t> nodes;                  // ascending
+  std::vector<std::optional<int64_t>> times;  // nanoseconds on each of Explanation::targets
+  /// How much longer (negative: shorter) a run would take with the stretch there and all else where it is, by
+  /// these times, of copies and of calls of regions.
+  std::vector<std::optional<int64_t>> moves;
 };
 
 struct ExplainedRegion {
@@ -75,12 +88,23 @@ struct Explanation {
   std::vector<ExplainedCopy> copies;
   std::vector<ExplainedFlow> flows;
   std::vector<ExplainedAlternative> alternatives;
+  std::vector<std::string> targets;  // of the stretches' times
+  std::vector<ExplainedStretch> stretches;
+  std::optional<int64_t> measured;   // nanoseconds of a run; of a program with one function
+  std::optional<int64_t> predicted;  // of a mixed plan, from the times of its parts
+  std::string no_times;              // why there are no stretches; empty: there are
 };
 
 /// Of a function of a model, as far as its compile went: nodes and regions only if it got to regions.
 Explanation explain_function(const CompiledFunction& function);
 /// Of all functions of a program, from its description alone.
 Explanation explain_program(const fbs::ProgramT& program);
+
+/// Asks every backend about every node, which takes a while.
+void find_takers(const PlanningProblem& problem, Explanation& explanation);
+
+/// What the stretches of a region take on its target; absent unless all of its nodes are in such.
+std::optional<int64_t> region_time(const Explanation& explanation, size_t region);
 
 std::vector<RefusedOp> rank_refused_ops(const Explanation& explanation);
 

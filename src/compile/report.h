@@ -14,17 +14,29 @@ std::string report_compile_json(const CompileResult& result, const CompileReques
 /// The object of `explain --json`. `subject` is the model's or program's path.
 std::string explain_json(const Explanation& explanation, const std::string& subject);
 
-/// Several lines: devices, regions, copies, refused operators, then a line a node.
+/// Several lines: devices, regions, copies, refused operators.
 std::string explain_text(const Explanation& explanation, const std::string& subject);
+
+/// "Nodes:", then a line a node.
+std::string explain_nodes(const Explanation& explanation);
 
 /// A Graphviz picture: a cluster a region, a color a target, copies as dashed edges with their bytes. Of
 /// large graphs a region is one box that sums up its operators.
 std::string explain_dot(const Explanation& explanation, const std::string& subject);
+
+/// One HTML page with a picture and tables, which needs nothing else.
+std::string explain_html(const Explanation& explanation, const std::string& subject);
 
 /// "3 Conv, 2 Relu, 12 more": the operators of a region, the most frequent first.
 std::string sum_up_ops(const Explanation& explanation, size_t region);
 
 /// "64 bytes", "1.5 KB", "12.0 MB"; "?" when unknown.
 std::string print_bytes(std::optional<uint64_t> bytes);
+
+/// "12.3 ms"; "" when unknown.
+std::string print_milliseconds(std::optional<int64_t> nanoseconds);
+
+/// "f32[1,64,?]", "f32[*]" of unknown rank.
+std::string print_type(const ExplainedPort& port);
 
 }  // namespace intarsia
