@@ -10,7 +10,7 @@ namespace {
 
 struct ExplainOptions {
   std::string path, dot, html;
-  bool json = false;
+  bool json = false, nodes = false;
   intarsia::CompileOptions compile;
 };
 
@@ -23,7 +23,8 @@ void explain(const ExplainOptions& options) {
   const intarsia::Explanation explanation = intarsia::Compiler::get().explain(options.path, options.compile);
   if (!options.dot.empty()) write_file(options.dot, {explanation.dot});
   if (!options.html.empty()) write_file(options.html, {explanation.html});
-  std::fputs((options.json ? explanation.json : explanation.text + explanation.nodes).c_str(), stdout);
+  std::fputs((options.json ? explanation.json : explanation.text).c_str(), stdout);
+  if (options.nodes && !options.json) std::fputs(explanation.nodes.c_str(), stdout);
   if (options.json) std::fputs("\n", stdout);
 }
 
@@ -41,6 +42,7 @@ void add_explain_command(CLI::App& app) {
       ->add_option("--html", options->html,
                    "Write a page with a picture and tables, too, which a browser opens without anything else")
       ->type_name("FILE");
+  command->add_flag("--nodes", options->nodes, "List every node, too: where it is, why, and who refused it");
   command->add_flag("--json", options->json, "One JSON object on standard output (docs/json.md)");
   add_compile_options(*command, options->compile);
   command->footer(

@@ -88,6 +88,7 @@ Result<Explanation> explain_model(ReadRequest read) {
   tools.targets.push_back(make_nobody_target());
   if (!read.request.backends.empty()) read.request.backends.push_back("nobody");
   read.request.stop_after = pass_names().back();
+  read.request.only_remembered = true;
   const CompileResult placed = TRY(compile_model(read.request, tools));
   Explanation explanation = explain_function(placed.functions[0]);
   find_takers(placed.functions[0].problem, explanation);

@@ -95,6 +95,115 @@ std::vector<ExplainedFlow> explain_flows(const CompiledFunction& function) {
   return flows;
 }
 
+size_t count_elements(const Graph& graph, ValueId id) {
+  const std::optional<Shape> shape = graph.value(id).type.fixed_shape();
+  return shape ? static_cast<size_t>(element_count(*shape)) : 0;
+}
+
+/// Of a convolution or product whose sizes are known, else 0.
+uint64_t count_multiply_adds(const Graph& graph, const Node& node) {
+  if (!node.domain.empty() || !has_input(node, 0) || !has_input(node, 1) || !has_output(node, 0)) return 0;
+  const size_t made = count_elements(graph, node.outputs[0]);
+  const std::optional<Shape> a = graph.value(node.inputs[0]).type.fixed_shape();
+  const std::optional<Shape> b = graph.value(node.inputs[1]).type.fixed_shape();
+  if (made == 0 || !a || !b || a->empty() || b->empty()) return 0;
+  const auto size = [](int64_t dim) { return static_cast<size_t>(std::max<int64_t>(dim, 1)); };
+  if (node.op == "MatMul") return made * size(a->back());
+  if (node.op == "Gemm") {
+    const Shape rows = *graph.value(node.outputs[0]).type.fixed_shape();
+    return made * (count_elements(graph, node.inputs[0]) / size(rows[0]));
+  }
+  const size_t weights = count_elements(graph, node.inputs[1]);
+  if (node.op == "Conv") return made * (weights / size((*b)[0]));
+  if (node.op == "ConvTranspose") return count_elements(graph, node.inputs[0]) * (weights / size((*b)[0]));
+  return 0;
+}
+
+ExplainedRegion explain_region(const CompiledFunction& function, size_t number) {
+  const Graph& graph = function.problem.graph;
+  const Partition& partition = function.chosen.plan.partition;
+  const Region& region = partition.regions[number];
+  ExplainedRegion explained{function.problem.targets[region.target].name, {}, {}};
+  explained.multiply_adds = 0;
+  std::set<ValueId> constants;
+  for (NodeId id : region.nodes) {
+    explained.nodes.push_back(index(id));
+    *explained.multiply_adds += count_multiply_adds(graph, graph.node(id));
+    for (ValueId value : values_read(graph.node(id))) {
+      const std::optional<Tensor>& constant = graph.value(value).constant;
+      if (constant && constants.insert(value).second) explained.constants_bytes += constant->bytes();
+    }
+  }
+  for (ValueId id : partition.boundaries[number].outputs)
+    explained.outputs.push_back(explain_port(graph.value(id)));
+  const std::vector<CompiledRegion>& compiled = function.regions.regions;
+  if (number < compiled.size()) explained.kernels = compiled[number].kernels;
+  return explained;
+}
+
+std::optional<int64_t> known_time(int64_t nanoseconds) {
+  return nanoseconds < too_long ? std::optional(nanoseconds) : std::nullopt;
+}
+
+/// Targets for which some time is known.
+std::vector<size_t> timed_targets(const SegmentCosts& costs, size_t count) {
+  std::vector<size_t> targets;
+  for (size_t t = 0; t < count; ++t) {
+    if (std::ranges::any_of(costs.times, [&](const auto& times) { return times[t] < too_long; }))
+      targets.push_back(t);
+  }
+  return targets;
+}
+
+void explain_stretches(const CompiledFunction& function, Explanation& explanation) {
+  const PlanningProblem& problem = function.problem;
+  const SegmentCosts& costs = *function.chosen.costs;
+  const auto moves = price_moves(problem, function.chosen.plan.placement, costs);
+  const std::vector<size_t> targets = timed_targets(costs, problem.targets.size());
+  for (size_t target : targets) explanation.targets.push_back(problem.targets[target].name);
+  for (size_t s = 0; s < costs.segments.size(); ++s) {
+    ExplainedStretch stretch;
+    for (NodeId node : costs.segments[s]) {
+      explanation.nodes[index(node)].stretch = s;
+      stretch.nodes.push_back(index(node));
+    }
+    for (size_t target : targets) {
+      stretch.times.push_back(known_time(costs.times[s][target]));
+      stretch.moves.push_back(known_time(moves[s][target]));
+    }
+    explanation.stretches.push_back(std::move(stretch));
+  }
+}
+
+void explain_plans(const PlanReport& report, Explanation& explanation) {
+  std::map<int64_t, std::string> plans;  // by time; a plan of two names has the first
+  const auto add = [&](std::optional<int64_t> time, const std::string& name) {
+    if (time) plans.try_emplace(*time, name);
+  };
+  for (const auto& [backend, time] : report.single_backend) add(time, "all in " + backend);
+  add(report.as_placed, "as placed");
+  add(report.measured, report.shipped == PlanReport::Shipped::mixed ? "a mixture" : "islands dissolved");
+  for (const auto& [time, name] : plans) explanation.plans.push_back({name, time});
+}
+
+/// After the rest.
+void explain_costs(const CompiledFunction& function, Explanation& explanation) {
+  const ChosenPlan& chosen = function.chosen;
+  explanation.measured = chosen.measured;
+  if (chosen.report) {
+    explanation.predicted = chosen.report->predicted;
+    explain_plans(*chosen.report, explanation);
+  }
+  if (chosen.costs)
+    explain_stretches(function, explanation);
+  else if (!chosen.report)
+    explanation.no_times = "only one plan is possible, so nothing was compared";
+  else if (!chosen.report->disabled_reason.empty())
+    explanation.no_times = chosen.report->disabled_reason;
+  else
+    explanation.no_times = "parts of the plans could not be timed";
+}
+
 }  // namespace
 
 Explanation explain_function(const CompiledFunction& function) {
@@ -109,13 +218,8 @@ Explanation explain_function(const CompiledFunction& function) {
   explanation.symbols = function.bindings;
   if (plan.partition.region_of.size() != graph.nodes.size()) return explanation;
   for (size_t i = 0; i < graph.nodes.size(); ++i) explanation.nodes.push_back(explain_node(function, i));
-  for (size_t r = 0; r < plan.partition.regions.size(); ++r) {
-    const Region& region = plan.partition.regions[r];
-    ExplainedRegion explained{problem.targets[region.target].name, {}, {}};
-    for (NodeId node : region.nodes) explained.nodes.push_back(index(node));
-    if (r < function.regions.regions.size()) explained.kernels = function.regions.regions[r].kernels;
-    explanation.regions.push_back(std::move(explained));
-  }
+  for (size_t r = 0; r < plan.partition.regions.size(); ++r)
+    explanation.regions.push_back(explain_region(function, r));
   for (const Step& step : plan.steps) {
     if (step.kind != Step::Kind::copy) continue;
     const Value& value = graph.value(step.from.value);
@@ -125,7 +229,7 @@ Explanation explain_function(const CompiledFunction& function) {
   explanation.flows = explain_flows(function);
   for (const AlternativePlan& alternative : function.chosen.alternatives)
     explanation.alternatives.push_back({targets_of(problem, alternative.plan), alternative.measured});
-  explanation.measured = function.chosen.measured;
+  explain_costs(function, explanation);
   return explanation;
 }
 

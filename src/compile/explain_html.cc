@@ -20,6 +20,10 @@ HtmlCell bytes_cell(std::optional<uint64_t> bytes) {
   return bytes ? HtmlCell{print_bytes(bytes), std::to_string(*bytes)} : HtmlCell{};
 }
 
+HtmlCell operations_cell(uint64_t count) {
+  return count > 0 ? HtmlCell{print_count(count), std::to_string(count)} : HtmlCell{};
+}
+
 HtmlCell time_cell(std::optional<int64_t> nanoseconds) {
   return nanoseconds ? HtmlCell{print_milliseconds(nanoseconds), std::to_string(*nanoseconds)} : HtmlCell{};
 }
@@ -51,6 +55,7 @@ class Page {
   std::string print() {
     add_regions();
     add_refused();
+    add_plans();
     add_costs();
     add_nodes();
     add_copies();
@@ -130,6 +135,9 @@ class Page {
                                 {"Target"},
                                 {"Nodes", "number"},
                                 {"Time", "number"},
+                                {"Multiply-adds", "number"},
+                                {"Weights", "number"},
+                                {"Outputs", "long"},
                                 {"Operators", "long"},
                                 {"First node", "name"},
                                 {"Last node", "name"}});
@@ -139,7 +147,9 @@ class Page {
       const bool empty = region.nodes.empty();
       table.add_row(
           {count_cell(r), target_cell(region.target), count_cell(region.nodes.size()),
-           time_cell(region_time(explanation_, r)), text_cell(sum_up_ops(explanation_, r)),
+           time_cell(region_time(explanation_, r)), operations_cell(region.multiply_adds.value_or(0)),
+           region.constants_bytes > 0 ? bytes_cell(region.constants_bytes) : HtmlCell{},
+           text_cell(types_of(region.outputs)), text_cell(sum_up_ops(explanation_, r, 8)),
            empty ? HtmlCell{} : name(region.nodes.front()), empty ? HtmlCell{} : name(region.nodes.back())},
           fmt::format("region-{}", r));
     }
@@ -153,19 +163,10 @@ class Page {
     for (const ExplainedNode& node : explanation_.nodes) {
       if (node.op != op || node.refusals.empty() || !node.stretch || node.stretch == last) continue;
       last = node.stretch;
-      const auto time = time_now(*node.stretch);
+      const auto time = stretch_time(explanation_, *node.stretch);
       if (time) sum = sum.value_or(0) + *time;
     }
     return sum;
-  }
-
-  /// On the target that runs it.
-  std::optional<int64_t> time_now(size_t stretch) const {
-    const ExplainedStretch& part = explanation_.stretches[stretch];
-    const std::string& target = explanation_.regions[explanation_.nodes[part.nodes[0]].region].target;
-    const auto at = std::ranges::find(explanation_.targets, target);
-    if (at == explanation_.targets.end()) return std::nullopt;
-    return part.times[static_cast<size_t>(at - explanation_.targets.begin())];
   }
 
   void add_refused() {
@@ -209,6 +210,18 @@ class Page {
         std::to_string(*nanoseconds)};
   }
 
+  void add_plans() {
+    if (explanation_.plans.empty()) return;
+    HtmlTable table("plans", {{"Plan"}, {"A run, measured", "number"}});
+    for (const ExplainedPlan& plan : explanation_.plans)
+      table.add_row({text_cell(plan.name), time_cell(plan.nanoseconds)});
+    add_section(
+        "plans", "Plans that were compared",
+        note("When the model was compiled on this machine. This page shows the plan as placed; a compile "
+             "ships the fastest.") +
+            table.print());
+  }
+
   void add_costs() {
     if (explanation_.stretches.empty())
       return add_section("costs", "What parts take elsewhere",
@@ -234,15 +247,16 @@ class Page {
     add_section(
         "costs", "What parts take elsewhere",
         note("A stretch is what was timed as one: nodes that follow each other, which a backend may "
-             "fuse. Times were measured in plans that ran; blank: no plan ran the stretch there. What a "
-             "run would take longer or shorter if only this stretch moved is computed from these times, "
-             "of copies and of calls of regions.") +
+             "fuse. Times were measured in plans that ran; 0: the backend did the work together with "
+             "that of another stretch; blank: no plan ran the stretch there. How much longer or shorter "
+             "a run would be if only this stretch moved is computed from these times, and those of "
+             "copies and of calls of regions.") +
             table.print());
   }
 
-  static std::string types_of(const ExplainedNode& node) {
+  static std::string types_of(const std::vector<ExplainedPort>& ports) {
     std::vector<std::string> types;
-    for (const ExplainedPort& port : node.outputs) types.push_back(print_type(port));
+    for (const ExplainedPort& port : ports) types.push_back(print_type(port));
     return fmt::format("{}", fmt::join(types, ", "));
   }
 
@@ -267,7 +281,7 @@ class Page {
                                   text_cell(node.reason),
                                   list_cell(node.refusals),
                                   text_cell(fmt::format("{}", fmt::join(others, ", "))),
-                                  text_cell(types_of(node)),
+                                  text_cell(types_of(node.outputs)),
                                   node.outputs.empty() ? HtmlCell{} : bytes_cell(node.bytes),
                                   node.stretch ? link_cell("stretch", *node.stretch) : HtmlCell{}};
       for (size_t t = 0; t < explanation_.targets.size(); ++t)

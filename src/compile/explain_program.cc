@@ -43,7 +43,10 @@ class FlowFinder {
       }
       const int region = static_cast<int>(step->region);
       for (uint32_t input : step->inputs) add_flow(input, region);
-      for (uint32_t output : step->outputs) source_[output] = {output, region};
+      for (uint32_t output : step->outputs) {
+        source_[output] = {output, region};
+        explanation_.regions[step->region].outputs.push_back(explain_port(*function_.values[output]));
+      }
     }
     for (uint32_t output : function_.outputs) add_flow(output, -1);
   }
@@ -105,8 +108,12 @@ size_t count_preferred_regions(const fbs::ProgramT& program) {
 Explanation explain_program(const fbs::ProgramT& program) {
   Explanation explanation;
   for (const auto& slot : program.slots) explanation.slots.push_back({slot->name, slot->kind, slot->device});
-  for (size_t r = 0; r < count_preferred_regions(program); ++r)
-    explanation.regions.push_back({target_of(program, *program.regions[r]), {}, {}});
+  for (size_t r = 0; r < count_preferred_regions(program); ++r) {
+    ExplainedRegion& region = explanation.regions.emplace_back();
+    region.target = target_of(program, *program.regions[r]);
+    for (uint32_t constant : program.regions[r]->constants)
+      region.constants_bytes += program.constants[constant]->bytes;
+  }
   for (const auto& note : program.nodes) {
     if (note->region >= explanation.regions.size()) continue;  // of an alternative, or no region runs it
     explanation.regions[note->region].nodes.push_back(explanation.nodes.size());
@@ -122,27 +129,6 @@ Explanation explain_program(const fbs::ProgramT& program) {
   if (program.functions.size() == 1) explanation.measured = nanoseconds_of(*program.functions[0]);
   explanation.no_times = "a program keeps the time of a whole run, not of its parts";
   return explanation;
-}
-
-std::optional<int64_t> region_time(const Explanation& explanation, size_t region) {
-  const ExplainedRegion& of = explanation.regions[region];
-  const auto target = std::ranges::find(explanation.targets, of.target);
-  if (target == explanation.targets.end()) return std::nullopt;
-  int64_t sum = 0;
-  std::optional<size_t> last;
-  for (size_t node : of.nodes) {
-    const std::optional<size_t> stretch = explanation.nodes[node].stretch;
-    if (!stretch) return std::nullopt;
-    if (stretch == last) continue;
-    last = stretch;
-    const ExplainedStretch& part = explanation.stretches[*stretch];
-    const auto time = part.times[static_cast<size_t>(target - explanation.targets.begin())];
-    const bool is_inside = std::ranges::all_of(
-        part.nodes, [&](size_t other) { return explanation.nodes[other].region == region; });
-    if (!time || !is_inside) return std::nullopt;
-    sum += *time;
-  }
-  return sum;
 }
 
 std::vector<RefusedOp> rank_refused_ops(const Explanation& explanation) {

@@ -44,9 +44,12 @@ struct ExplainedStretch {
 };
 
 struct ExplainedRegion {
-  std::string target;          // "halide@cpu"
-  std::vector<size_t> nodes;   // ascending
-  std::optional<int> kernels;  // absent when it was not compiled now
+  std::string target;                     // "halide@cpu"
+  std::vector<size_t> nodes;              // ascending
+  std::optional<int> kernels;             // absent when it was not compiled now
+  std::vector<ExplainedPort> outputs;     // that others read, or are the function's
+  uint64_t constants_bytes = 0;           // that it reads: weights
+  std::optional<uint64_t> multiply_adds;  // of convolutions and products with known sizes; of a model
 };
 
 struct ExplainedCopy {
@@ -79,6 +82,12 @@ struct ExplainedAlternative {
   std::optional<int64_t> measured;  // nanoseconds of a run, where it was compiled
 };
 
+/// A plan that was compared with the others.
+struct ExplainedPlan {
+  std::string name;  // "as placed", "all in onnxruntime"
+  int64_t nanoseconds = 0;
+};
+
 struct Explanation {
   std::vector<ExplainedPort> inputs, outputs;
   std::vector<ExplainedSlot> slots;
@@ -88,6 +97,7 @@ struct Explanation {
   std::vector<ExplainedCopy> copies;
   std::vector<ExplainedFlow> flows;
   std::vector<ExplainedAlternative> alternatives;
+  std::vector<ExplainedPlan> plans;  // the fastest first
   std::vector<std::string> targets;  // of the stretches' times
   std::vector<ExplainedStretch> stretches;
   std::optional<int64_t> measured;   // nanoseconds of a run; of a program with one function
@@ -102,6 +112,9 @@ Explanation explain_program(const fbs::ProgramT& program);
 
 /// Asks every backend about every node, which takes a while.
 void find_takers(const PlanningProblem& problem, Explanation& explanation);
+
+/// What a stretch takes where it is.
+std::optional<int64_t> stretch_time(const Explanation& explanation, size_t stretch);
 
 /// What the stretches of a region take on its target; absent unless all of its nodes are in such.
 std::optional<int64_t> region_time(const Explanation& explanation, size_t region);

@@ -35,6 +35,7 @@ struct Choice {
   const PlanningProblem& problem;
   const PlanTools& tools;
   std::vector<Candidate> candidates;
+  std::optional<SegmentCosts> costs = {};  // when the candidates were timed
 
   const Plan& placed() const { return candidates[0].plan; }
   std::string name_of(uint32_t target) const { return runner_name(problem, target); }
@@ -172,11 +173,11 @@ Result<SegmentCosts> price_segments(const Choice& choice) {
 Status add_mixtures(Choice& choice) {
   constexpr int rounds = 3, steeper = 4;
   constexpr double error = 0.05;
-  const SegmentCosts costs = TRY(price_segments(choice));
+  choice.costs = TRY(price_segments(choice));
   BoundaryPrice price;
   for (int round = 0; round < rounds; ++round) {
     std::optional<MixedPlacement> mixed =
-        mix_backends(choice.problem, choice.placed().placement, costs, price);
+        mix_backends(choice.problem, choice.placed().placement, *choice.costs, price);
     if (!mixed) return {};
     Candidate candidate{.kind = Shipped::mixed, .predicted = mixed->predicted};
     if (!add_candidate(choice, std::move(candidate), std::move(mixed->placement))) return {};
@@ -273,6 +274,7 @@ ChosenPlan choose_plan(const PlanningProblem& problem, Plan placed, const PlanTo
   choice.candidates.push_back({.plan = std::move(placed)});
   chosen.report = report_comparison(choice, chosen.plan);
   if (chosen.report) chosen.measured = chosen.report->measured;
+  chosen.costs = std::move(choice.costs);
   chosen.alternatives =
       find_alternatives(problem, chosen.plan, tools.also, tools.replan, known_times(choice));
   return chosen;

@@ -24,6 +24,7 @@ OWN = {
     },
     "explain": {
         "--dot": "a field of intarsia_explanation",
+        "--nodes": "a field of intarsia_explanation",
         "--html": "a field of intarsia_explanation, explain_html in Python",
     },
     "bench": {"--against": "a loop around peers", "--seconds": "how long that loop takes"},
