@@ -176,24 +176,27 @@ void explain_stretches(const CompiledFunction& function, Explanation& explanatio
 }
 
 void explain_plans(const PlanReport& report, Explanation& explanation) {
-  std::map<int64_t, std::string> plans;  // by time; a plan of two names has the first
+  std::map<int64_t, ExplainedPlan> plans;  // equal times are those of one plan with several names
   const auto add = [&](std::optional<int64_t> time, const std::string& name) {
-    if (time) plans.try_emplace(*time, name);
+    if (!time) return;
+    const auto [at, is_new] = plans.try_emplace(*time, name, *time);
+    if (!is_new) at->second.name += ", " + name;
   };
-  for (const auto& [backend, time] : report.single_backend) add(time, "all in " + backend);
   add(report.as_placed, "as placed");
-  add(report.measured, report.shipped == PlanReport::Shipped::mixed ? "a mixture" : "islands dissolved");
-  for (const auto& [time, name] : plans) explanation.plans.push_back({name, time});
+  for (const auto& [backend, time] : report.single_backend) add(time, "all in " + backend);
+  if (report.shipped == PlanReport::Shipped::dissolved) add(report.measured, "islands dissolved");
+  if (report.shipped == PlanReport::Shipped::mixed) {
+    add(report.measured, "a mixture");
+    plans.at(*report.measured).predicted = report.predicted;
+  }
+  for (const auto& [time, plan] : plans) explanation.plans.push_back(plan);
 }
 
 /// After the rest.
 void explain_costs(const CompiledFunction& function, Explanation& explanation) {
   const ChosenPlan& chosen = function.chosen;
   explanation.measured = chosen.measured;
-  if (chosen.report) {
-    explanation.predicted = chosen.report->predicted;
-    explain_plans(*chosen.report, explanation);
-  }
+  if (chosen.report) explain_plans(*chosen.report, explanation);
   if (chosen.costs)
     explain_stretches(function, explanation);
   else if (!chosen.report)

@@ -97,7 +97,6 @@ class Page {
       copied = copied && copy.bytes ? std::optional(*copied + *copy.bytes) : std::nullopt;
     if (!explanation_.copies.empty()) add_total(list, "copied in a run", print_bytes(copied));
     add_total(list, "a run, measured", print_milliseconds(explanation_.measured));
-    add_total(list, "a run, predicted", print_milliseconds(explanation_.predicted));
     return fmt::format("<dl class=\"totals\">\n{}</dl>\n", list);
   }
 
@@ -212,9 +211,10 @@ class Page {
 
   void add_plans() {
     if (explanation_.plans.empty()) return;
-    HtmlTable table("plans", {{"Plan"}, {"A run, measured", "number"}});
+    HtmlTable table("plans",
+                    {{"Plan"}, {"A run, measured", "number"}, {"Predicted from its parts", "number"}});
     for (const ExplainedPlan& plan : explanation_.plans)
-      table.add_row({text_cell(plan.name), time_cell(plan.nanoseconds)});
+      table.add_row({text_cell(plan.name), time_cell(plan.nanoseconds), time_cell(plan.predicted)});
     add_section(
         "plans", "Plans that were compared",
         note("When the model was compiled on this machine. This page shows the plan as placed; a compile "
@@ -244,14 +244,14 @@ class Page {
       for (std::optional<int64_t> move : part.moves) cells.push_back(move_cell(move));
       table.add_row(std::move(cells), fmt::format("stretch-{}", s));
     }
-    add_section(
-        "costs", "What parts take elsewhere",
-        note("A stretch is what was timed as one: nodes that follow each other, which a backend may "
-             "fuse. Times were measured in plans that ran; 0: the backend did the work together with "
-             "that of another stretch; blank: no plan ran the stretch there. How much longer or shorter "
-             "a run would be if only this stretch moved is computed from these times, and those of "
-             "copies and of calls of regions.") +
-            table.print());
+    add_section("costs", "What parts take elsewhere",
+                note("A stretch is what was timed as one: nodes that follow each other, which a backend may "
+                     "fuse. Times were measured in plans that ran; 0: the backend did the work together with "
+                     "that of another stretch; blank: no plan ran the stretch there. Each is the least that "
+                     "was measured, so that their sum can be less than a run. How much longer or shorter "
+                     "a run would be if only this stretch moved is computed from these times, and those of "
+                     "copies and of calls of regions.") +
+                    table.print());
   }
 
   static std::string types_of(const std::vector<ExplainedPort>& ports) {

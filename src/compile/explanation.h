@@ -84,8 +84,9 @@ struct ExplainedAlternative {
 
 /// A plan that was compared with the others.
 struct ExplainedPlan {
-  std::string name;  // "as placed", "all in onnxruntime"
-  int64_t nanoseconds = 0;
+  std::string name;                  // "as placed, all in halide"
+  int64_t nanoseconds = 0;           // of a run
+  std::optional<int64_t> predicted;  // the same of a mixture, from the times of its parts
 };
 
 struct Explanation {
@@ -100,9 +101,8 @@ struct Explanation {
   std::vector<ExplainedPlan> plans;  // the fastest first
   std::vector<std::string> targets;  // of the stretches' times
   std::vector<ExplainedStretch> stretches;
-  std::optional<int64_t> measured;   // nanoseconds of a run; of a program with one function
-  std::optional<int64_t> predicted;  // of a mixed plan, from the times of its parts
-  std::string no_times;              // why there are no stretches; empty: there are
+  std::optional<int64_t> measured;  // nanoseconds of a run; of a program with one function
+  std::string no_times;             // why there are no stretches; empty: there are
 };
 
 /// Of a function of a model, as far as its compile went: nodes and regions only if it got to regions.

@@ -104,7 +104,9 @@ Json stretches_json(const Explanation& explanation) {
 Json plans_json(const Explanation& explanation) {
   Json list = Json::array();
   for (const ExplainedPlan& plan : explanation.plans)
-    list.push_back({{"name", plan.name}, {"measured_ms", milliseconds_or_null(plan.nanoseconds)}});
+    list.push_back({{"name", plan.name},
+                    {"measured_ms", milliseconds_or_null(plan.nanoseconds)},
+                    {"predicted_ms", milliseconds_or_null(plan.predicted)}});
   return list;
 }
 
@@ -227,7 +229,6 @@ std::string explain_json(const Explanation& explanation, const std::string& subj
   json["copies"] = copies_json(explanation);
   json["alternatives"] = alternatives_json(explanation);
   json["measured_ms"] = milliseconds_or_null(explanation.measured);
-  json["predicted_ms"] = milliseconds_or_null(explanation.predicted);
   json["plans"] = plans_json(explanation);
   json["stretches"] = stretches_json(explanation);
   json["no_times_reason"] = explanation.no_times.empty() ? Json(nullptr) : Json(explanation.no_times);
