@@ -15,6 +15,13 @@ std::string plural(size_t count, const char* noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
+/// Where the word at `at` ends; a number and its unit are one.
+size_t end_of_word(std::string_view line, size_t at) {
+  const size_t end = std::min(line.find(' ', at), line.size());
+  const bool is_number = line.substr(at, end - at).find_first_not_of("0123456789.") == std::string_view::npos;
+  return is_number && end < line.size() ? std::min(line.find(' ', end + 1), line.size()) : end;
+}
+
 /// A line, or several that end between words; those after the first are indented. Words that are too long for
 /// a line stay whole.
 std::string wrap(std::string_view line, size_t indent) {
@@ -24,7 +31,7 @@ std::string wrap(std::string_view line, size_t indent) {
   text.assign(width, ' ');
   bool is_first = true;
   for (size_t at = width; at < line.size();) {
-    const size_t end = std::min(line.find(' ', at), line.size());
+    const size_t end = end_of_word(line, at);
     const std::string_view word = line.substr(at, end - at);
     if (!is_first && width + 1 + word.size() > columns) {
       text += "\n" + std::string(indent, ' ');

@@ -20,18 +20,27 @@ CHROMIUM = next(
 HOSTILE = ("<script>alert(1)</script>", "</script><b>", "\"&'>", "{{7*7}}", "`${1}`")
 
 
+VOID = ("meta", "input")  # elements without an end
+
+
 class Page(html.parser.HTMLParser):
-    """Rows of tables as texts, and what would load something."""
+    """Rows of tables as texts, and what would load something. Every element must end where it should."""
 
     def __init__(self, text):
         super().__init__()
         self.rows, self.tags, self.loaded = {}, [], []
-        self._table, self._in_cell = None, False
+        self._table, self._in_cell, self._open, self._ids = None, False, [], set()
         self.feed(text)
         self.close()
+        assert not self._open
 
     def handle_starttag(self, tag, attributes):
         self.tags.append(tag)
+        if tag not in VOID:
+            self._open.append(tag)
+        identifier = dict(attributes).get("id")
+        assert identifier is None or identifier not in self._ids
+        self._ids.add(identifier)
         for name, value in attributes:
             assert not name.startswith("on"), f"{tag} has {name}"
             if name in ("src", "href", "srcset", "data", "action") and not value.startswith("#"):
@@ -44,7 +53,12 @@ class Page(html.parser.HTMLParser):
             self._table[-1].append("")
             self._in_cell = True
 
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        self._open.pop()
+
     def handle_endtag(self, tag):
+        assert self._open.pop() == tag
         if tag == "table":
             self._table = None
         if tag in ("td", "th"):
@@ -176,6 +190,12 @@ def test_regions_that_read_from_one_are_side_by_side(tmp_path):
     )
     _, left, right, both, _ = boxes_of(picture)
     assert left[1] == right[1] and left[3] < both[1]
+
+
+def test_two_outputs_are_two_files(tmp_path):
+    model, file = save_small(tmp_path / "small.onnx"), tmp_path / "out"
+    message = call("explain", model, "--dot", file, "--html", file, status=2).stderr
+    assert "--dot and --html name the same file" in message and not file.exists()
 
 
 def test_the_same_page_in_python(tmp_path):
