@@ -9,16 +9,22 @@
 namespace {
 
 struct ExplainOptions {
-  std::string path, dot;
-  bool json = false;
+  std::string path, dot, html;
+  bool json = false, nodes = false;
   intarsia::CompileOptions compile;
 };
 
 void explain(const ExplainOptions& options) {
-  if (!options.dot.empty()) check_output(options.dot, inputs_of(options.path, options.compile));
+  for (const std::string& output : {options.dot, options.html}) {
+    if (!output.empty()) check_output(output, inputs_of(options.path, options.compile));
+  }
+  if (!options.dot.empty() && options.dot == options.html)
+    throw UsageError("--dot and --html name the same file");
   const intarsia::Explanation explanation = intarsia::Compiler::get().explain(options.path, options.compile);
   if (!options.dot.empty()) write_file(options.dot, {explanation.dot});
-  std::fputs(options.json ? explanation.json.c_str() : explanation.text.c_str(), stdout);
+  if (!options.html.empty()) write_file(options.html, {explanation.html});
+  std::fputs((options.json ? explanation.json : explanation.text).c_str(), stdout);
+  if (options.nodes && !options.json) std::fputs(explanation.nodes.c_str(), stdout);
   if (options.json) std::fputs("\n", stdout);
 }
 
@@ -32,11 +38,17 @@ void add_explain_command(CLI::App& app) {
       ->type_name("MODEL|PROGRAM");
   command->add_option("--dot", options->dot, "Write a picture for Graphviz, too (dot -Tsvg FILE)")
       ->type_name("FILE");
+  command
+      ->add_option("--html", options->html,
+                   "Write a page with a picture and tables, too, which a browser opens without anything else")
+      ->type_name("FILE");
+  command->add_flag("--nodes", options->nodes, "List every node, too: where it is, why, and who refused it");
   command->add_flag("--json", options->json, "One JSON object on standard output (docs/json.md)");
   add_compile_options(*command, options->compile);
   command->footer(
       "Examples:\n"
       "  intarsia explain resnet.onnx\n"
+      "  intarsia explain resnet.onnx --html resnet.html\n"
       "  intarsia explain resnet.so --dot resnet.dot && dot -Tsvg resnet.dot > resnet.svg");
   command->callback([options, command] {
     if (is_program(options->path)) refuse_compile_options(*command, {});

@@ -67,7 +67,7 @@ int main(int argc, char** argv) {
       "  intarsia run resnet.so -i image=cat.npy -o results\n"
       "  intarsia check resnet.onnx\n"
       "  intarsia bench resnet.onnx --against onnxruntime,openvino\n"
-      "  intarsia explain resnet.so --dot resnet.dot\n\n"
+      "  intarsia explain resnet.so --html resnet.html\n\n"
       "`intarsia COMMAND --help` says more. Exit status: 0 done, 1 the work failed, 2 wrong usage (an option "
       "or an input).");
   add_compile_command(app);

@@ -15,6 +15,6 @@ $intarsia run $out/resnet50.so -o $out
 echo "demo: compare it with ONNX Runtime"
 $intarsia check $out/resnet50.so
 
-$intarsia explain $out/resnet50.so --dot $out/resnet50.dot >$out/resnet50.txt
+$intarsia explain $out/resnet50.so --dot $out/resnet50.dot --html $out/resnet50.html --nodes >$out/resnet50.txt
 dot -Tpng $out/resnet50.dot -o $out/resnet50.png
-echo "demo: done. The partition as a picture: $out/resnet50.png; what runs where and why: $out/resnet50.txt"
+echo "demo: done. The partition as a picture: $out/resnet50.png; what runs where and why: $out/resnet50.html"

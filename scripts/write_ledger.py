@@ -28,7 +28,7 @@ Written by `scripts/write_ledger.py`; do not edit. What our backends and the tra
 {onnxruntime} has kernels for, from these packages themselves.
 
 - **yes** means that a rule or kernel exists. Attributes, types and shapes may still send a single node elsewhere:
-  `intarsia explain MODEL` shows for each node which backend runs it, and why others refused.
+  `intarsia explain MODEL --nodes` shows for each node which backend runs it, and why others refused.
 - **some** (TensorFlow): the backend takes some of the nodes of the test cases and refuses others, most often for their types.
 - `halide` is our compiler, `reference` our plain kernels, which also compute constants at compile time. A node that
   neither supports runs in the framework that the model came from.

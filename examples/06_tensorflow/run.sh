@@ -13,7 +13,7 @@ grep RGBToHSV "$work/error"
 
 # The batch, which the model leaves open, is chosen here. Without --tune off, measured times may hand more to TensorFlow.
 "$root/build/bin/intarsia" compile "$work/model" -o "$work/model.so" --shape image=2x48x48x3 --tune off
-"$root/build/bin/intarsia" explain "$work/model.so" | tee "$work/explained"
+"$root/build/bin/intarsia" explain "$work/model.so" --nodes | tee "$work/explained"
 grep 'RGBToHSV.*tensorflow@cpu' "$work/explained" >/dev/null
 grep 'Conv2D.*halide@cpu' "$work/explained" >/dev/null
 

@@ -89,6 +89,20 @@ INTARSIA_EXPORT intarsia_error* intarsia_compile(const intarsia_compile_request*
 INTARSIA_EXPORT intarsia_error* intarsia_explain(const intarsia_compile_request* request, char** json,
                                                  char** text, char** dot);
 
+/* Forms of one explanation. Each text is the caller's, who frees it with intarsia_text_release. */
+typedef struct intarsia_explanation {
+  size_t struct_size;
+  char* json;  /* the object of `intarsia explain --json` */
+  char* text;  /* lines for people, at most 80 columns wide as far as names allow */
+  char* nodes; /* a line a node, which `intarsia explain --nodes` adds to the text */
+  char* dot;   /* a Graphviz picture */
+  char* html;  /* a page with a picture and tables, in UTF-8, that needs no other file */
+} intarsia_explanation;
+
+/* Like intarsia_explain, in all forms. After an error `explanation` is as it was. */
+INTARSIA_EXPORT intarsia_error* intarsia_explain_all(const intarsia_compile_request* request,
+                                                     intarsia_explanation* explanation);
+
 typedef struct intarsia_check_request {
   size_t struct_size;
   const char* path;  /* a model, which is compiled first, or a program */

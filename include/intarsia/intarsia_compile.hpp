@@ -46,8 +46,9 @@ struct CheckReport {
   std::string json;
 };
 
+/// The fields of intarsia_explanation, which describes them.
 struct Explanation {
-  std::string json, text, dot;
+  std::string json, text, nodes, dot, html;
 };
 
 namespace detail {
@@ -151,9 +152,10 @@ class Compiler {
   Explanation explain(const std::string& model_or_program, const CompileOptions& options = {}) const {
     const std::string none;
     const detail::RequestHolder request(model_or_program, none, options);
-    char *json = nullptr, *text = nullptr, *dot = nullptr;
-    detail::check(explain_(request.get(), &json, &text, &dot));
-    return {take(json), take(text), take(dot)};
+    intarsia_explanation made{};
+    made.struct_size = sizeof(made);
+    detail::check(explain_all_(request.get(), &made));
+    return {take(made.json), take(made.text), take(made.nodes), take(made.dot), take(made.html)};
   }
 
   CheckReport check(const std::string& model_or_program, const CheckOptions& options = {}) const {
@@ -213,7 +215,7 @@ class Compiler {
     }
     find(library, "intarsia_text_release", release_);
     find(library, "intarsia_compile", compile_);
-    find(library, "intarsia_explain", explain_);
+    find(library, "intarsia_explain_all", explain_all_);
     find(library, "intarsia_check", check_);
     find(library, "intarsia_compare", compare_);
     find(library, "intarsia_has_free_cores", has_free_cores_);
@@ -270,7 +272,7 @@ class Compiler {
 
   decltype(&intarsia_text_release) release_ = nullptr;
   decltype(&intarsia_compile) compile_ = nullptr;
-  decltype(&intarsia_explain) explain_ = nullptr;
+  decltype(&intarsia_explain_all) explain_all_ = nullptr;
   decltype(&intarsia_check) check_ = nullptr;
   decltype(&intarsia_compare) compare_ = nullptr;
   decltype(&intarsia_has_free_cores) has_free_cores_ = nullptr;

@@ -88,23 +88,44 @@ Result<Explanation> explain_model(ReadRequest read) {
   tools.targets.push_back(make_nobody_target());
   if (!read.request.backends.empty()) read.request.backends.push_back("nobody");
   read.request.stop_after = pass_names().back();
-  Explanation explanation = explain_function(TRY(compile_model(read.request, tools)).functions[0]);
+  read.request.only_remembered = true;
+  const CompileResult placed = TRY(compile_model(read.request, tools));
+  Explanation explanation = explain_function(placed.functions[0]);
+  find_takers(placed.functions[0].problem, explanation);
   for (ExplainedNode& node : explanation.nodes) {
     if (explanation.regions[node.region].target.starts_with("nobody@")) node.reason = "no backend runs it";
   }
   return explanation;
 }
 
+Result<Explanation> explain_file(const ReadRequest& read) {
+  const std::string& path = read.request.model_path;
+  if (TRY(is_program_file(path))) return explain_program(TRY(read_program(path)).description);
+  return explain_model(read);
+}
+
 Status explain(const intarsia_compile_request& from, char** json, char** text, char** dot) {
   const ReadRequest read = TRY(read_request(from));
   const std::string& subject = read.request.model_path;
-  const bool is_program = TRY(is_program_file(subject));
-  const Explanation explanation =
-      is_program ? explain_program(TRY(read_program(subject)).description) : TRY(explain_model(read));
+  const Explanation explanation = TRY(explain_file(read));
   if (json != nullptr) give_text(explain_json(explanation, subject), json);
   if (text != nullptr) give_text(explain_text(explanation, subject), text);
   if (dot != nullptr) give_text(explain_dot(explanation, subject), dot);
   return {};
+}
+
+Status explain_all(const intarsia_compile_request& from, intarsia_explanation& to) {
+  TRY(check_size<intarsia_explanation>(to.struct_size, "the explanation"));
+  const ReadRequest read = TRY(read_request(from));
+  const std::string& subject = read.request.model_path;
+  const Explanation explanation = TRY(explain_file(read));
+  intarsia_explanation made{};
+  give_text(explain_json(explanation, subject), &made.json);
+  give_text(explain_text(explanation, subject), &made.text);
+  give_text(explain_nodes(explanation), &made.nodes);
+  give_text(explain_dot(explanation, subject), &made.dot);
+  give_text(explain_html(explanation, subject), &made.html);
+  return fill_struct(&to, made);
 }
 
 Status bisect(const CheckRequest& request, const CheckTools& tools, CheckResult& result) {
@@ -205,6 +226,15 @@ intarsia_error* intarsia_explain(const intarsia_compile_request* request, char**
   return guarded([&]() -> Status {
     if (request == nullptr || request->model == nullptr) return fail("no model or program to explain");
     return explain(*request, json, text, dot);
+  });
+}
+
+intarsia_error* intarsia_explain_all(const intarsia_compile_request* request,
+                                     intarsia_explanation* explanation) {
+  return guarded([&]() -> Status {
+    if (request == nullptr || request->model == nullptr) return fail("no model or program to explain");
+    if (explanation == nullptr) return fail("intarsia_explain_all got a null pointer");
+    return explain_all(*request, *explanation);
   });
 }
 

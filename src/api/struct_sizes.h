@@ -42,6 +42,8 @@ template <>
 inline constexpr size_t first_size<intarsia_check_request> = 96;
 template <>
 inline constexpr size_t first_size<intarsia_peer_request> = 80;
+template <>
+inline constexpr size_t first_size<intarsia_explanation> = 48;
 
 template <typename Struct>
 Status check_size(size_t size, const char* what) {

@@ -221,11 +221,17 @@ ChosenPlan choose_measured_plan(const PlanningProblem& problem, Plan placed, Reg
   std::optional<PlanTimer> timer;
   if (plan_tools.disabled_reason.empty()) {
     timer.emplace(
-        problem, [&](const auto& plans) { return measure_plans(problem, plans, compiler, request, tools); },
+        problem,
+        [&](const auto& plans) -> Result<std::vector<Result<PlanTimes>>> {
+          if (request.only_remembered)
+            return fail(
+                "its plans were not timed on this machine, with these options; `intarsia compile` does");
+          return measure_plans(problem, plans, compiler, request, tools);
+        },
         [&] { return compiler.tuning().probe(); }, *compiler.tuning().costs(), plan_conditions(request));
     plan_tools.timer = &*timer;
     plan_tools.time_link = [&](const DeviceSlot& from, const DeviceSlot& to) {
-      return measure_link(from, to, compiler, tools);
+      return measure_link(from, to, compiler, request, tools);
     };
   }
   plan_tools.also = request.also;
@@ -234,6 +240,15 @@ ChosenPlan choose_measured_plan(const PlanningProblem& problem, Plan placed, Reg
     return make_plan(quiet, problem, std::move(placement));
   };
   return choose_plan(problem, std::move(placed), plan_tools);
+}
+
+/// What the table of costs knows of the plan, which stays.
+void recall_costs(RegionCompiler& compiler, const CompileRequest& request, const BackendRegistry& tools,
+                  CompiledFunction& function) {
+  ChosenPlan known = choose_measured_plan(function.problem, function.chosen.plan, compiler, request, tools);
+  function.chosen.report = std::move(known.report);
+  function.chosen.costs = std::move(known.costs);
+  if (function.chosen.report) function.chosen.measured = function.chosen.report->as_placed;
 }
 
 /// One that does not compile is left out.
@@ -283,8 +298,12 @@ Result<CompiledFunction> compile_function(const std::string& name, const Compile
   // From here every node has exactly one target. A pass that adds a node must place it.
 
   function.chosen.plan = TRY(make_plan(passes, problem, std::move(placement)));
-  if (passes.stopped()) return function;
+  if (passes.stopped() && !request.only_remembered) return function;
   RegionCompiler compiler(problem, request, tools, compiling);
+  if (request.only_remembered) {
+    recall_costs(compiler, request, tools, function);
+    return function;
+  }
   function.chosen = choose_measured_plan(problem, std::move(function.chosen.plan), compiler, request, tools);
   if (given) function.chosen.measured = given->measured;
   // From here the plan is what ships.

@@ -41,13 +41,14 @@ struct CompileRequest {
   std::string cpu = "native";  // native, x86-64-v2, x86-64-v3, x86-64-v4
   bool exact_math = false;     // direct arithmetic only
   Tune tune = Tune::fast;
-  double tune_seconds = 0;      // 0: as long as it takes
-  std::string cache_folder;     // of measured times; empty: the user's
-  bool strip_names = false;     // leave node names out of the program
-  std::string plan_path;        // places nodes as a plan file says, and nothing is measured; empty: no file
-  std::string saved_plan_path;  // where the plan that ships is written; empty: nowhere
-  bool keep_placement = false;  // ship the plan as placed, also when another is measured to be faster
-  bool dry_run = false;         // everything but writing
+  double tune_seconds = 0;       // 0: as long as it takes
+  std::string cache_folder;      // of measured times; empty: the user's
+  bool strip_names = false;      // leave node names out of the program
+  std::string plan_path;         // places nodes as a plan file says, and nothing is measured; empty: no file
+  std::string saved_plan_path;   // where the plan that ships is written; empty: nowhere
+  bool only_remembered = false;  // nothing is measured; with stop_after, known times are still told
+  bool keep_placement = false;   // ship the plan as placed, also when another is measured to be faster
+  bool dry_run = false;          // everything but writing
   std::vector<std::string> print_after;  // passes whose result goes to `print`
   std::string stop_after;                // pass after which the compile ends without a program
 };

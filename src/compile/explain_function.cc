@@ -2,9 +2,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "compile/explanation.h"
+#include "graph/count_operations.h"
 
 namespace intarsia {
 namespace {
@@ -31,15 +33,19 @@ ExplainedNode explain_node(const CompiledFunction& function, size_t number) {
                           function.chosen.plan.placement.reason[number],
                           function.chosen.plan.placement.refusals[number],
                           function.chosen.plan.partition.region_of[number],
+                          uint64_t{0},
                           uint64_t{0}};
+  const auto add = [](std::optional<uint64_t>& sum, std::optional<uint64_t> part) {
+    sum = sum && part ? std::optional(*sum + *part) : std::nullopt;
+  };
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (!has_output(node, i)) continue;
-    const std::optional<Shape> shape = function.problem.graph.value(node.outputs[i]).type.fixed_shape();
-    if (!shape || !explained.elements) {
-      explained.elements.reset();
-    } else {
-      *explained.elements += static_cast<uint64_t>(element_count(*shape));
-    }
+    const Value& value = function.problem.graph.value(node.outputs[i]);
+    const std::optional<Shape> shape = value.type.fixed_shape();
+    add(explained.elements,
+        shape ? std::optional(static_cast<uint64_t>(element_count(*shape))) : std::nullopt);
+    add(explained.bytes, value_bytes(value));
+    explained.outputs.push_back(explain_port(value));
   }
   return explained;
 }
@@ -90,6 +96,94 @@ std::vector<ExplainedFlow> explain_flows(const CompiledFunction& function) {
   return flows;
 }
 
+ExplainedRegion explain_region(const CompiledFunction& function, size_t number) {
+  const Graph& graph = function.problem.graph;
+  const Partition& partition = function.chosen.plan.partition;
+  const Region& region = partition.regions[number];
+  ExplainedRegion explained{function.problem.targets[region.target].name, {}, {}};
+  explained.flops = 0;
+  std::set<ValueId> constants;
+  for (NodeId id : region.nodes) {
+    explained.nodes.push_back(index(id));
+    *explained.flops += count_operations(graph, graph.node(id));
+    for (ValueId value : values_read(graph.node(id))) {
+      const std::optional<Tensor>& constant = graph.value(value).constant;
+      if (constant && constants.insert(value).second) explained.constants_bytes += constant->bytes();
+    }
+  }
+  for (ValueId id : partition.boundaries[number].outputs)
+    explained.outputs.push_back(explain_port(graph.value(id)));
+  const std::vector<CompiledRegion>& compiled = function.regions.regions;
+  if (number < compiled.size()) explained.kernels = compiled[number].kernels;
+  return explained;
+}
+
+std::optional<int64_t> known_time(int64_t nanoseconds) {
+  return nanoseconds < too_long ? std::optional(nanoseconds) : std::nullopt;
+}
+
+/// Targets for which some time is known.
+std::vector<size_t> timed_targets(const SegmentCosts& costs, size_t count) {
+  std::vector<size_t> targets;
+  for (size_t t = 0; t < count; ++t) {
+    if (std::ranges::any_of(costs.times, [&](const auto& times) { return times[t] < too_long; }))
+      targets.push_back(t);
+  }
+  return targets;
+}
+
+void explain_stretches(const CompiledFunction& function, Explanation& explanation) {
+  const PlanningProblem& problem = function.problem;
+  const SegmentCosts& costs = *function.chosen.costs;
+  const auto moves = price_moves(problem, function.chosen.plan.placement, costs);
+  const std::vector<size_t> targets = timed_targets(costs, problem.targets.size());
+  for (size_t target : targets) explanation.targets.push_back(problem.targets[target].name);
+  for (size_t s = 0; s < costs.segments.size(); ++s) {
+    ExplainedStretch stretch;
+    for (NodeId node : costs.segments[s]) {
+      explanation.nodes[index(node)].stretch = s;
+      stretch.nodes.push_back(index(node));
+    }
+    for (size_t target : targets) {
+      stretch.times.push_back(known_time(costs.times[s][target]));
+      stretch.moves.push_back(known_time(moves[s][target]));
+    }
+    explanation.stretches.push_back(std::move(stretch));
+  }
+}
+
+void explain_plans(const PlanReport& report, Explanation& explanation) {
+  std::map<int64_t, ExplainedPlan> plans;  // equal times are those of one plan with several names
+  const auto add = [&](std::optional<int64_t> time, const std::string& name) {
+    if (!time) return;
+    const auto [at, is_new] = plans.try_emplace(*time, name, *time);
+    if (!is_new) at->second.name += ", " + name;
+  };
+  add(report.as_placed, "as placed");
+  for (const auto& [backend, time] : report.single_backend) add(time, "all in " + backend);
+  if (report.shipped == PlanReport::Shipped::dissolved) add(report.measured, "islands dissolved");
+  if (report.shipped == PlanReport::Shipped::mixed) {
+    add(report.measured, "a mixture");
+    plans.at(*report.measured).predicted = report.predicted;
+  }
+  for (const auto& [time, plan] : plans) explanation.plans.push_back(plan);
+}
+
+/// After the rest.
+void explain_costs(const CompiledFunction& function, Explanation& explanation) {
+  const ChosenPlan& chosen = function.chosen;
+  explanation.measured = chosen.measured;
+  if (chosen.report) explain_plans(*chosen.report, explanation);
+  if (chosen.costs)
+    explain_stretches(function, explanation);
+  else if (!chosen.report)
+    explanation.no_times = "only one plan is possible, so nothing was compared";
+  else if (!chosen.report->disabled_reason.empty())
+    explanation.no_times = chosen.report->disabled_reason;
+  else
+    explanation.no_times = "parts of the plans could not be timed";
+}
+
 }  // namespace
 
 Explanation explain_function(const CompiledFunction& function) {
@@ -104,13 +198,8 @@ Explanation explain_function(const CompiledFunction& function) {
   explanation.symbols = function.bindings;
   if (plan.partition.region_of.size() != graph.nodes.size()) return explanation;
   for (size_t i = 0; i < graph.nodes.size(); ++i) explanation.nodes.push_back(explain_node(function, i));
-  for (size_t r = 0; r < plan.partition.regions.size(); ++r) {
-    const Region& region = plan.partition.regions[r];
-    ExplainedRegion explained{problem.targets[region.target].name, {}, {}};
-    for (NodeId node : region.nodes) explained.nodes.push_back(index(node));
-    if (r < function.regions.regions.size()) explained.kernels = function.regions.regions[r].kernels;
-    explanation.regions.push_back(std::move(explained));
-  }
+  for (size_t r = 0; r < plan.partition.regions.size(); ++r)
+    explanation.regions.push_back(explain_region(function, r));
   for (const Step& step : plan.steps) {
     if (step.kind != Step::Kind::copy) continue;
     const Value& value = graph.value(step.from.value);
@@ -120,7 +209,20 @@ Explanation explain_function(const CompiledFunction& function) {
   explanation.flows = explain_flows(function);
   for (const AlternativePlan& alternative : function.chosen.alternatives)
     explanation.alternatives.push_back({targets_of(problem, alternative.plan), alternative.measured});
+  explain_costs(function, explanation);
   return explanation;
+}
+
+void find_takers(const PlanningProblem& problem, Explanation& explanation) {
+  for (uint32_t i = 0; i < explanation.nodes.size(); ++i) {
+    std::map<const Target*, bool> takes;  // a backend is asked once, however many slots it has
+    for (const PlacementTarget& target : problem.targets) {
+      const auto [known, is_new] = takes.try_emplace(target.backend);
+      if (is_new) known->second = target.backend->supports(problem.graph, NodeId{i}, target.device).yes;
+      if (known->second && target.backend->name() != "nobody")
+        explanation.nodes[i].takers.push_back(target.name);
+    }
+  }
 }
 
 }  // namespace intarsia

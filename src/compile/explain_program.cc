@@ -43,7 +43,10 @@ class FlowFinder {
       }
       const int region = static_cast<int>(step->region);
       for (uint32_t input : step->inputs) add_flow(input, region);
-      for (uint32_t output : step->outputs) source_[output] = {output, region};
+      for (uint32_t output : step->outputs) {
+        source_[output] = {output, region};
+        explanation_.regions[step->region].outputs.push_back(explain_port(*function_.values[output]));
+      }
     }
     for (uint32_t output : function_.outputs) add_flow(output, -1);
   }
@@ -105,12 +108,16 @@ size_t count_preferred_regions(const fbs::ProgramT& program) {
 Explanation explain_program(const fbs::ProgramT& program) {
   Explanation explanation;
   for (const auto& slot : program.slots) explanation.slots.push_back({slot->name, slot->kind, slot->device});
-  for (size_t r = 0; r < count_preferred_regions(program); ++r)
-    explanation.regions.push_back({target_of(program, *program.regions[r]), {}, {}});
+  for (size_t r = 0; r < count_preferred_regions(program); ++r) {
+    ExplainedRegion& region = explanation.regions.emplace_back();
+    region.target = target_of(program, *program.regions[r]);
+    for (uint32_t constant : program.regions[r]->constants)
+      region.constants_bytes += program.constants[constant]->bytes;
+  }
   for (const auto& note : program.nodes) {
     if (note->region >= explanation.regions.size()) continue;  // of an alternative, or no region runs it
     explanation.regions[note->region].nodes.push_back(explanation.nodes.size());
-    explanation.nodes.push_back({note->name, note->op, note->reason, note->refusals, note->region, {}});
+    explanation.nodes.push_back({note->name, note->op, note->reason, note->refusals, note->region});
   }
   for (const auto& function : program.functions) {
     for (uint32_t id : function->inputs) explanation.inputs.push_back(explain_port(*function->values[id]));
@@ -119,6 +126,8 @@ Explanation explain_program(const fbs::ProgramT& program) {
     for (const auto& alternative : function->alternatives)
       explanation.alternatives.push_back({targets_of(program, *alternative), nanoseconds_of(*alternative)});
   }
+  if (program.functions.size() == 1) explanation.measured = nanoseconds_of(*program.functions[0]);
+  explanation.no_times = "a program keeps the time of a whole run, not of its parts";
   return explanation;
 }
 

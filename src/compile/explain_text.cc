@@ -1,25 +1,91 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "compile/report.h"
 
 namespace intarsia {
 namespace {
 
-std::string print_port(const ExplainedPort& port) {
-  if (!port.shape) return fmt::format("{}: {}[*]", port.name, port.dtype);
-  std::vector<std::string> sizes;
-  for (int64_t size : *port.shape) sizes.push_back(size < 0 ? "?" : std::to_string(size));
-  return fmt::format("{}: {}[{}]", port.name, port.dtype, fmt::join(sizes, ","));
-}
+constexpr size_t columns = 80;
 
 std::string plural(size_t count, const char* noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
+/// Where the word at `at` ends; a number and its unit are one.
+size_t end_of_word(std::string_view line, size_t at) {
+  const size_t end = std::min(line.find(' ', at), line.size());
+  const bool is_number = line.substr(at, end - at).find_first_not_of("0123456789.") == std::string_view::npos;
+  return is_number && end < line.size() ? std::min(line.find(' ', end + 1), line.size()) : end;
+}
+
+/// A line, or several that end between words; those after the first are indented. Words that are too long for
+/// a line stay whole.
+std::string wrap(std::string_view line, size_t indent) {
+  std::string text;
+  size_t width = line.find_first_not_of(' ');
+  if (width == std::string_view::npos) return "\n";
+  text.assign(width, ' ');
+  bool is_first = true;
+  for (size_t at = width; at < line.size();) {
+    const size_t end = end_of_word(line, at);
+    const std::string_view word = line.substr(at, end - at);
+    if (!is_first && width + 1 + word.size() > columns) {
+      text += "\n" + std::string(indent, ' ');
+      width = indent;
+    } else if (!is_first) {
+      text += ' ';
+      ++width;
+    }
+    text += word;
+    width += word.size();
+    is_first = false;
+    at = end + 1;
+  }
+  return text + "\n";
+}
+
 void print_ports(const char* title, const std::vector<ExplainedPort>& ports, std::string& text) {
-  for (const ExplainedPort& port : ports) text += fmt::format("{} {}\n", title, print_port(port));
+  for (const ExplainedPort& port : ports)
+    text += wrap(fmt::format("{} {}: {}", title, port.name, print_type(port)), 9);
+}
+
+/// "first choice"; of several "226 first choice, 5 pinned by the user", without the times in them.
+std::string sum_up_reasons(const Explanation& explanation, const ExplainedRegion& region) {
+  std::set<std::string> reasons;
+  std::map<std::string, size_t> counts;
+  for (size_t node : region.nodes) {
+    const std::string& reason = explanation.nodes[node].reason;
+    reasons.insert(reason);
+    ++counts[reason.substr(0, reason.find(':'))];
+  }
+  if (reasons.size() == 1) return *reasons.begin();
+  std::vector<std::string> parts;
+  for (const auto& [reason, count] : counts) parts.push_back(fmt::format("{} {}", count, reason));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+void print_region(const Explanation& explanation, size_t number, std::string& text) {
+  const ExplainedRegion& region = explanation.regions[number];
+  std::string line = fmt::format("  {} {}: {}", number, region.target, plural(region.nodes.size(), "node"));
+  if (region.constants_bytes > 0) line += fmt::format(", {} of weights", print_bytes(region.constants_bytes));
+  if (region.flops.value_or(0) > 0) line += fmt::format(", {}", print_flops(*region.flops));
+  if (const auto time = region_time(explanation, number)) line += ", " + print_milliseconds(time);
+  text += wrap(line, 6);
+  constexpr size_t most_ops = 12, most_outputs = 4;
+  if (!region.nodes.empty()) text += wrap("      " + sum_up_ops(explanation, number, most_ops), 6);
+  if (const std::string why = sum_up_reasons(explanation, region); !why.empty())
+    text += wrap("      why: " + why, 11);
+  std::vector<std::string> outputs;
+  for (const ExplainedPort& port : region.outputs) {
+    if (outputs.size() < most_outputs) outputs.push_back(fmt::format("{}: {}", port.name, print_type(port)));
+  }
+  if (outputs.size() < region.outputs.size())
+    outputs.push_back(fmt::format("{} more", region.outputs.size() - outputs.size()));
+  if (!outputs.empty()) text += wrap(fmt::format("      gives {}", fmt::join(outputs, ", ")), 8);
 }
 
 void print_refused(const Explanation& explanation, std::string& text) {
@@ -27,9 +93,57 @@ void print_refused(const Explanation& explanation, std::string& text) {
   if (ops.empty()) return;
   text += "\nOperators that a preferred backend refused, the most nodes first:\n";
   for (const RefusedOp& op : ops) {
-    text += fmt::format("  {}: {}{}, run by {}; {}\n", op.op, plural(op.count, "node"),
-                        op.elements ? fmt::format(", {} elements", *op.elements) : "",
-                        fmt::join(op.targets, ", "), fmt::join(op.refusals, "; "));
+    text += wrap(fmt::format("  {}: {}{}, run by {}; {}", op.op, plural(op.count, "node"),
+                             op.elements ? fmt::format(", {} elements", *op.elements) : "",
+                             fmt::join(op.targets, ", "), fmt::join(op.refusals, "; ")),
+                 6);
+  }
+}
+
+void print_head(const Explanation& explanation, const std::string& subject, std::string& text) {
+  text += wrap(subject, 0);
+  text += fmt::format(
+      "{} in {}, {} between devices\n", plural(explanation.nodes.size(), "node"),
+      plural(explanation.regions.size(), "region"),
+      explanation.copies.size() == 1 ? "1 copy" : fmt::format("{} copies", explanation.copies.size()));
+  print_ports("input ", explanation.inputs, text);
+  print_ports("output", explanation.outputs, text);
+  for (const SymbolBinding& symbol : explanation.symbols) {
+    text += wrap(fmt::format("size   {} = {}{}", symbol.symbol, symbol.value,
+                             symbol.by_default ? " (by default)" : ""),
+                 9);
+  }
+  for (const ExplainedSlot& slot : explanation.slots)
+    text += wrap(fmt::format("slot   {} = {}", slot.name, slot.device), 9);
+  if (explanation.measured)
+    text += fmt::format("time   {} a run, measured by a compile\n", print_milliseconds(explanation.measured));
+}
+
+/// The stretches that take longest where they are, and what they take elsewhere.
+void print_stretches(const Explanation& explanation, std::string& text) {
+  constexpr size_t most = 8;
+  struct Slow {
+    int64_t time;
+    size_t number;
+  };
+  std::vector<Slow> slowest;
+  for (size_t s = 0; s < explanation.stretches.size(); ++s) {
+    if (const auto time = stretch_time(explanation, s)) slowest.push_back({*time, s});
+  }
+  std::ranges::stable_sort(slowest, std::greater(), &Slow::time);
+  if (slowest.size() > most) slowest.resize(most);
+  if (!slowest.empty()) text += "\nSlowest stretches of nodes, and what they take elsewhere:\n";
+  for (const auto& [time, number] : slowest) {
+    const ExplainedStretch& stretch = explanation.stretches[number];
+    std::vector<std::string> times;
+    for (size_t t = 0; t < stretch.times.size(); ++t) {
+      if (stretch.times[t])
+        times.push_back(
+            fmt::format("{} in {}", print_milliseconds(stretch.times[t]), explanation.targets[t]));
+    }
+    text += wrap(fmt::format("  {} from {}: {}", plural(stretch.nodes.size(), "node"),
+                             explanation.nodes[stretch.nodes[0]].name, fmt::join(times, ", ")),
+                 6);
   }
 }
 
@@ -45,7 +159,28 @@ std::string print_bytes(std::optional<uint64_t> bytes) {
   return fmt::format("{:.1f} {}", amount, units[unit]);
 }
 
-std::string sum_up_ops(const Explanation& explanation, size_t region) {
+std::string print_flops(uint64_t count) {
+  double amount = static_cast<double>(count);
+  const char* units[] = {"FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP"};
+  size_t unit = 0;
+  for (; amount >= 1000 && unit + 1 < std::size(units); ++unit) amount /= 1000;
+  return fmt::format("{:.3g} {}", amount, units[unit]);
+}
+
+std::string print_milliseconds(std::optional<int64_t> nanoseconds) {
+  if (!nanoseconds) return "";
+  if (*nanoseconds <= 1) return "0 ms";  // the least that the planner knows
+  return fmt::format("{:.3g} ms", static_cast<double>(*nanoseconds) / 1e6);
+}
+
+std::string print_type(const ExplainedPort& port) {
+  if (!port.shape) return port.dtype + "[*]";
+  std::vector<std::string> sizes;
+  for (int64_t size : *port.shape) sizes.push_back(size < 0 ? "?" : std::to_string(size));
+  return fmt::format("{}[{}]", port.dtype, fmt::join(sizes, ","));
+}
+
+std::string sum_up_ops(const Explanation& explanation, size_t region, size_t most) {
   std::vector<std::pair<size_t, std::string>> counts;
   for (size_t node : explanation.regions[region].nodes) {
     const std::string& op = explanation.nodes[node].op;
@@ -54,7 +189,6 @@ std::string sum_up_ops(const Explanation& explanation, size_t region) {
     ++at->first;
   }
   std::ranges::stable_sort(counts, std::greater(), &std::pair<size_t, std::string>::first);
-  constexpr size_t most = 5;
   std::vector<std::string> parts;
   for (size_t i = 0; i < std::min(most, counts.size()); ++i) {
     parts.push_back(fmt::format("{} {}", counts[i].first, counts[i].second));
@@ -66,36 +200,31 @@ std::string sum_up_ops(const Explanation& explanation, size_t region) {
 }
 
 std::string explain_text(const Explanation& explanation, const std::string& subject) {
-  std::string text = fmt::format(
-      "{}: {} in {}, {} between devices\n", subject, plural(explanation.nodes.size(), "node"),
-      plural(explanation.regions.size(), "region"),
-      explanation.copies.size() == 1 ? "1 copy" : fmt::format("{} copies", explanation.copies.size()));
-  print_ports("input ", explanation.inputs, text);
-  print_ports("output", explanation.outputs, text);
-  for (const SymbolBinding& symbol : explanation.symbols) {
-    text += fmt::format("size   {} = {}{}\n", symbol.symbol, symbol.value,
-                        symbol.by_default ? " (by default)" : "");
-  }
-  for (const ExplainedSlot& slot : explanation.slots)
-    text += fmt::format("slot   {} = {}\n", slot.name, slot.device);
-  text += "\nRegions:\n";
-  for (size_t r = 0; r < explanation.regions.size(); ++r) {
-    const ExplainedRegion& region = explanation.regions[r];
-    text += fmt::format("  {} {}: {} ({})\n", r, region.target, plural(region.nodes.size(), "node"),
-                        sum_up_ops(explanation, r));
-  }
+  std::string text;
+  print_head(explanation, subject, text);
+  if (!explanation.regions.empty()) text += "\nRegions:\n";
+  for (size_t r = 0; r < explanation.regions.size(); ++r) print_region(explanation, r, text);
+  if (!explanation.plans.empty()) text += "\nPlans that a compile compared:\n";
+  for (const ExplainedPlan& plan : explanation.plans)
+    text += wrap(fmt::format("  {}: {}", plan.name, print_milliseconds(plan.nanoseconds)), 6);
+  print_stretches(explanation, text);
   if (!explanation.alternatives.empty()) text += "\nWhere a library or device of these is missing:\n";
   for (const ExplainedAlternative& other : explanation.alternatives) {
-    const double milliseconds = static_cast<double>(other.measured.value_or(0)) / 1e6;
-    text += fmt::format("  {}{}\n", other.targets,
-                        other.measured ? fmt::format(", {:.3g} ms", milliseconds) : "");
+    text += wrap(
+        fmt::format("  {}{}", other.targets, other.measured ? ", " + print_milliseconds(other.measured) : ""),
+        6);
   }
   if (!explanation.copies.empty()) text += "\nCopies:\n";
   for (const ExplainedCopy& copy : explanation.copies) {
-    text += fmt::format("  {}: {} -> {}, {}\n", copy.value, copy.from, copy.to, print_bytes(copy.bytes));
+    text +=
+        wrap(fmt::format("  {}: {} -> {}, {}", copy.value, copy.from, copy.to, print_bytes(copy.bytes)), 6);
   }
   print_refused(explanation, text);
-  text += "\nNodes:\n";
+  return text;
+}
+
+std::string explain_nodes(const Explanation& explanation) {
+  std::string text = "\nNodes:\n";
   for (const ExplainedNode& node : explanation.nodes) {
     text += fmt::format("  {} ({}): region {}, {}, {}{}\n", node.name.empty() ? "-" : node.name, node.op,
                         node.region, explanation.regions[node.region].target, node.reason,

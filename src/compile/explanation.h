@@ -27,13 +27,29 @@ struct ExplainedNode {
   std::string name, op, reason;
   std::vector<std::string> refusals;  // "halide: no kernel for Einsum"
   size_t region = 0;
-  std::optional<uint64_t> elements;  // that it makes; absent when unknown
+  std::optional<uint64_t> elements;    // that it makes; absent when unknown
+  std::optional<uint64_t> bytes;       // the same
+  std::vector<ExplainedPort> outputs;  // of a model; a program does not tell
+  std::vector<std::string> takers;     // targets that can run it; filled in by find_takers
+  std::optional<size_t> stretch;       // absent: its time is not known
+};
+
+/// Nodes that follow each other and were timed as one: a backend fuses them, so none has a time of its own.
+struct ExplainedStretch {
+  std::vector<size_t> nodes;                  // ascending
+  std::vector<std::optional<int64_t>> times;  // nanoseconds on each of Explanation::targets
+  /// How much longer (negative: shorter) a run would take with the stretch there and all else where it is, by
+  /// these times, of copies and of calls of regions.
+  std::vector<std::optional<int64_t>> moves;
 };
 
 struct ExplainedRegion {
-  std::string target;          // "halide@cpu"
-  std::vector<size_t> nodes;   // ascending
-  std::optional<int> kernels;  // absent when it was not compiled now
+  std::string target;                  // "halide@cpu"
+  std::vector<size_t> nodes;           // ascending
+  std::optional<int> kernels;          // absent when it was not compiled now
+  std::vector<ExplainedPort> outputs;  // that others read, or are the function's
+  uint64_t constants_bytes = 0;        // that it reads: weights
+  std::optional<uint64_t> flops;       // of its convolutions and products (count_operations); of a model
 };
 
 struct ExplainedCopy {
@@ -66,6 +82,13 @@ struct ExplainedAlternative {
   std::optional<int64_t> measured;  // nanoseconds of a run, where it was compiled
 };
 
+/// A plan that was compared with the others.
+struct ExplainedPlan {
+  std::string name;                  // "as placed, all in halide"
+  int64_t nanoseconds = 0;           // of a run
+  std::optional<int64_t> predicted;  // the same of a mixture, from the times of its parts
+};
+
 struct Explanation {
   std::vector<ExplainedPort> inputs, outputs;
   std::vector<ExplainedSlot> slots;
@@ -75,12 +98,26 @@ struct Explanation {
   std::vector<ExplainedCopy> copies;
   std::vector<ExplainedFlow> flows;
   std::vector<ExplainedAlternative> alternatives;
+  std::vector<ExplainedPlan> plans;  // the fastest first
+  std::vector<std::string> targets;  // of the stretches' times
+  std::vector<ExplainedStretch> stretches;
+  std::optional<int64_t> measured;  // nanoseconds of a run; of a program with one function
+  std::string no_times;             // why there are no stretches; empty: there are
 };
 
 /// Of a function of a model, as far as its compile went: nodes and regions only if it got to regions.
 Explanation explain_function(const CompiledFunction& function);
 /// Of all functions of a program, from its description alone.
 Explanation explain_program(const fbs::ProgramT& program);
+
+/// Asks every backend about every node, which takes a while.
+void find_takers(const PlanningProblem& problem, Explanation& explanation);
+
+/// What a stretch takes where it is.
+std::optional<int64_t> stretch_time(const Explanation& explanation, size_t stretch);
+
+/// What the stretches of a region take on its target; absent unless all of its nodes are in such.
+std::optional<int64_t> region_time(const Explanation& explanation, size_t region);
 
 std::vector<RefusedOp> rank_refused_ops(const Explanation& explanation);
 

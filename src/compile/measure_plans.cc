@@ -84,9 +84,10 @@ Result<std::vector<Result<PlanTimes>>> measure_plans(const PlanningProblem& prob
 }
 
 Result<LinkCost> measure_link(const DeviceSlot& from, const DeviceSlot& to, RegionCompiler& compiler,
-                              const BackendRegistry& tools) {
+                              const CompileRequest& request, const BackendRegistry& tools) {
   CostTable& costs = *compiler.tuning().costs();
   if (const auto known = costs.find_link(from.device, to.device)) return *known;
+  if (request.only_remembered) return fail("copies were not timed on this machine");
   const LinkCost link = TRY(tools.time_link(from.device, to.device));
   costs.add_link(from.device, to.device, link);
   return link;

@@ -15,7 +15,7 @@ Result<std::vector<Result<PlanTimes>>> measure_plans(const PlanningProblem& prob
 
 /// Known from the table, or measured now.
 Result<LinkCost> measure_link(const DeviceSlot& from, const DeviceSlot& to, RegionCompiler& compiler,
-                              const BackendRegistry& tools);
+                              const CompileRequest& request, const BackendRegistry& tools);
 
 /// Why plans are not compared in this compile; empty: they are.
 std::string why_plans_are_not_measured(RegionCompiler& compiler, const CompileRequest& request,

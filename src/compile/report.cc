@@ -66,7 +66,10 @@ Json regions_json(const Explanation& explanation) {
                     {"target", region.target},
                     {"nodes", region.nodes.size()},
                     {"source_nodes", std::move(names)},
-                    {"kernels", region.kernels ? Json(*region.kernels) : Json(nullptr)}});
+                    {"kernels", region.kernels ? Json(*region.kernels) : Json(nullptr)},
+                    {"outputs", ports_json(region.outputs)},
+                    {"constants_bytes", region.constants_bytes},
+                    {"flops", number_or_null(region.flops)}});
   }
   return list;
 }
@@ -92,6 +95,34 @@ Json alternatives_json(const Explanation& explanation) {
   return list;
 }
 
+/// {"halide@cpu": 0.12, "onnxruntime@cpu": null}
+Json times_json(const Explanation& explanation, const std::vector<std::optional<int64_t>>& times) {
+  Json json = Json::object();
+  for (size_t t = 0; t < times.size(); ++t) json[explanation.targets[t]] = milliseconds_or_null(times[t]);
+  return json;
+}
+
+Json stretches_json(const Explanation& explanation) {
+  Json list = Json::array();
+  for (const ExplainedStretch& stretch : explanation.stretches) {
+    Json names = Json::array();
+    for (size_t node : stretch.nodes) names.push_back(explanation.nodes[node].name);
+    list.push_back({{"source_nodes", std::move(names)},
+                    {"ms", times_json(explanation, stretch.times)},
+                    {"move_ms", times_json(explanation, stretch.moves)}});
+  }
+  return list;
+}
+
+Json plans_json(const Explanation& explanation) {
+  Json list = Json::array();
+  for (const ExplainedPlan& plan : explanation.plans)
+    list.push_back({{"name", plan.name},
+                    {"measured_ms", milliseconds_or_null(plan.nanoseconds)},
+                    {"predicted_ms", milliseconds_or_null(plan.predicted)}});
+  return list;
+}
+
 Json nodes_json(const Explanation& explanation) {
   Json list = Json::array();
   for (const ExplainedNode& node : explanation.nodes) {
@@ -100,7 +131,10 @@ Json nodes_json(const Explanation& explanation) {
                     {"target", explanation.regions[node.region].target},
                     {"region", node.region},
                     {"reason", node.reason},
-                    {"refusals", node.refusals}});
+                    {"refusals", node.refusals},
+                    {"could_run", node.takers.empty() ? Json(nullptr) : Json(node.takers)},
+                    {"outputs", node.outputs.empty() ? Json(nullptr) : ports_json(node.outputs)},
+                    {"stretch", node.stretch ? Json(*node.stretch) : Json(nullptr)}});
   }
   return list;
 }
@@ -165,6 +199,7 @@ Json function_json(const CompiledFunction& function, const CompileRequest& reque
   json["regions"] = regions_json(explanation);
   json["copies"] = copies_json(explanation);
   json["alternatives"] = alternatives_json(explanation);
+  json["stretches"] = stretches_json(explanation);
   json["kernels"] = stopped ? Json(nullptr) : Json(0);
   for (const CompiledRegion& region : function.regions.regions)
     json["kernels"] = json["kernels"].get<int>() + region.kernels;
@@ -207,6 +242,10 @@ std::string explain_json(const Explanation& explanation, const std::string& subj
   json["regions"] = regions_json(explanation);
   json["copies"] = copies_json(explanation);
   json["alternatives"] = alternatives_json(explanation);
+  json["measured_ms"] = milliseconds_or_null(explanation.measured);
+  json["plans"] = plans_json(explanation);
+  json["stretches"] = stretches_json(explanation);
+  json["no_times_reason"] = explanation.no_times.empty() ? Json(nullptr) : Json(explanation.no_times);
   json["unsupported_ops"] = refused_json(explanation);
   json["nodes"] = nodes_json(explanation);
   return to_text(json);

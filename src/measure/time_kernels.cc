@@ -16,9 +16,9 @@ constexpr int max_repeats = 40;
 constexpr std::chrono::milliseconds pause{50};
 
 /// Plays the kernels before and after: each thread has its part of every tensor in its caches.
-class Neighbors {
+class AdjacentKernels {
  public:
-  Neighbors(ThreadTeam& team, std::byte* workspace) : team_(team), workspace_(workspace) {}
+  AdjacentKernels(ThreadTeam& team, std::byte* workspace) : team_(team), workspace_(workspace) {}
 
   void write(const ByteRange& range) {
     share(range, [](volatile std::byte& byte) { byte = byte; });
@@ -76,7 +76,7 @@ Result<std::vector<Timing>> time_kernels(const KernelBatch& batch, const RunBack
 
   ThreadTeam team(ThreadPool::of(CoreSet::of_this_thread()), threads);
   const ThreadTeam::Busy busy(&team);
-  Neighbors neighbors(team, static_cast<std::byte*>(workspace.get()));
+  AdjacentKernels neighbors(team, static_cast<std::byte*>(workspace.get()));
   std::vector<int64_t> times(batch.uses.size());
   size_t next = 0;
   const auto write_inputs = [&] {

@@ -35,6 +35,7 @@ struct Choice {
   const PlanningProblem& problem;
   const PlanTools& tools;
   std::vector<Candidate> candidates;
+  std::optional<SegmentCosts> costs = {};  // when the candidates were timed
 
   const Plan& placed() const { return candidates[0].plan; }
   std::string name_of(uint32_t target) const { return runner_name(problem, target); }
@@ -221,12 +222,13 @@ using Mix = std::optional<MixedPlacement>(const PlanningProblem& problem, const 
 
 /// Mixtures of the candidates, priced by their parts, as long as one promises to be worth its compile: while
 /// it is slower than it should be, the next is made at higher prices of boundaries.
-Status add_mixtures(Choice& choice, const SegmentCosts& costs, Mix mix) {
+Status add_mixtures(Choice& choice, Mix mix) {
   constexpr int rounds = 3, steeper = 4;
   constexpr double error = 0.05, worthwhile = 0.01;
   BoundaryPrice price;
   for (int round = 0; round < rounds; ++round) {
-    std::optional<MixedPlacement> mixed = mix(choice.problem, choice.placed().placement, costs, price);
+    std::optional<MixedPlacement> mixed =
+        mix(choice.problem, choice.placed().placement, *choice.costs, price);
     const auto fastest = static_cast<double>(find_fastest(choice).nanoseconds);
     if (!mixed || static_cast<double>(mixed->predicted) > (1 - worthwhile) * fastest) return {};
     Candidate candidate{.kind = Shipped::mixed, .predicted = mixed->predicted};
@@ -244,9 +246,9 @@ Status add_mixtures(Choice& choice, const SegmentCosts& costs, Mix mix) {
 
 /// In turn, and side by side where there are several executors.
 Status add_all_mixtures(Choice& choice) {
-  const SegmentCosts costs = TRY(price_segments(choice));
-  TRY(add_mixtures(choice, costs, mix_backends));
-  return choice.problem.slots.size() > 1 ? add_mixtures(choice, costs, schedule_executors) : Status();
+  choice.costs = TRY(price_segments(choice));
+  TRY(add_mixtures(choice, mix_backends));
+  return choice.problem.slots.size() > 1 ? add_mixtures(choice, schedule_executors) : Status();
 }
 
 PlanReport report_choice(const Choice& choice, const Candidate& chosen) {
@@ -322,6 +324,7 @@ ChosenPlan choose_plan(const PlanningProblem& problem, Plan placed, const PlanTo
   choice.candidates.push_back({.plan = std::move(placed)});
   chosen.report = report_comparison(choice, chosen.plan);
   if (chosen.report) chosen.measured = chosen.report->measured;
+  chosen.costs = std::move(choice.costs);
   chosen.alternatives =
       find_alternatives(problem, chosen.plan, tools.also, tools.replan, known_times(choice));
   return chosen;

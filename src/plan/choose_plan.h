@@ -4,6 +4,7 @@
 #include <map>
 
 #include "plan/find_alternatives.h"
+#include "plan/mix_backends.h"
 #include "plan/plan_timer.h"
 
 namespace intarsia {
@@ -39,6 +40,9 @@ struct ChosenPlan {
   std::optional<PlanReport> report;  // absent when no other backend could run anything: there was no choice
   std::vector<AlternativePlan> alternatives = {};
   std::optional<int64_t> measured = {};  // nanoseconds of a run of the plan
+  /// What parts took in the plans that were compared; absent when there was no choice, or they could not be
+  /// timed.
+  std::optional<SegmentCosts> costs = {};
 };
 
 /// The fastest of: the plan as placed; the same without the regions of ours ("islands") that take longer,

@@ -111,4 +111,41 @@ std::optional<MixedPlacement> schedule_executors(const PlanningProblem& problem,
   return mixed;
 }
 
+std::vector<std::vector<int64_t>> price_moves(const PlanningProblem& problem, const Placement& placement,
+                                              const SegmentCosts& costs, const BoundaryPrice& price) {
+  const auto target_of = [&](const std::vector<NodeId>& segment) {
+    return placement.target[index(segment[0])];
+  };
+  SegmentCosts known = costs;  // what is not known is in no difference
+  for (size_t s = 0; s < known.segments.size(); ++s) {
+    int64_t& time = known.times[s][target_of(known.segments[s])];
+    if (time >= too_long) time = 0;
+  }
+  const Mixer mixer(problem, known, price);
+  const GraphCosts graph_costs = cost_graph(problem.graph, mixer.groups(), mixer.measured());
+  std::vector<uint32_t> now(graph_costs.costs.times.size());
+  const auto atom_of = [&](const std::vector<NodeId>& segment) {
+    return graph_costs.atom_of[index(segment[0])];
+  };
+  for (const std::vector<NodeId>& segment : known.segments) now[atom_of(segment)] = target_of(segment);
+  const int64_t total = cost_of(graph_costs.costs, now).total();
+  std::vector<std::vector<int64_t>> moves;
+  for (size_t s = 0; s < known.segments.size(); ++s) {
+    const std::vector<NodeId>& segment = known.segments[s];
+    const uint32_t here = target_of(segment);
+    std::vector<int64_t>& to = moves.emplace_back(problem.targets.size(), never);
+    const bool is_whole =
+        std::ranges::all_of(segment, [&](NodeId node) { return placement.target[index(node)] == here; });
+    if (total == never || costs.times[s][here] >= too_long || !is_whole) continue;
+    for (uint32_t there = 0; there < to.size(); ++there) {
+      if (there == here || costs.times[s][there] >= too_long) continue;
+      std::vector<uint32_t> moved = now;
+      moved[atom_of(segment)] = there;
+      const int64_t cost = cost_of(graph_costs.costs, moved).total();
+      if (cost != never) to[there] = cost - total;
+    }
+  }
+  return moves;
+}
+
 }  // namespace intarsia

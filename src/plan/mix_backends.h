@@ -37,4 +37,10 @@ std::optional<MixedPlacement> mix_backends(const PlanningProblem& problem, const
 std::optional<MixedPlacement> schedule_executors(const PlanningProblem& problem, const Placement& placed,
                                                  const SegmentCosts& costs, const BoundaryPrice& price);
 
+/// [segment][target]: how many nanoseconds longer a run would take with the segment there and all others
+/// where `placement` has them, copies and boundaries included; negative: shorter. `never`: it is there, or
+/// something is not known.
+std::vector<std::vector<int64_t>> price_moves(const PlanningProblem& problem, const Placement& placement,
+                                              const SegmentCosts& costs, const BoundaryPrice& price = {});
+
 }  // namespace intarsia

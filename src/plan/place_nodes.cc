@@ -33,7 +33,7 @@ Result<std::vector<uint32_t>> match_pins(const Graph& graph, const std::vector<P
       matched = true;
     }
     if (!matched)
-      return fail("--pin {}={}: no node's name matches; `intarsia explain` lists them", pin.pattern,
+      return fail("--pin {}={}: no node's name matches; `intarsia explain --nodes` lists them", pin.pattern,
                   pin.target);
   }
   return pinned;

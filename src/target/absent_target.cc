@@ -21,7 +21,7 @@ class AbsentTarget : public Target {
 
 class NobodyTarget : public Target {
  public:
-  NobodyTarget() : Target({.name = "nobody", .device_kinds = {"cpu"}}) {}
+  NobodyTarget() : Target({.name = "nobody", .device_kinds = {"cpu"}, .is_unoptimized = true}) {}
   Support supports(const Graph&, NodeId, const TargetDevice&) const override { return Support::supported(); }
   Result<CompiledRegion> compile(const Graph&, const TargetDevice&, const CompileOptions&) const override {
     return fail("internal error: a region without a backend is compiled");

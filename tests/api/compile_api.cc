@@ -185,6 +185,16 @@ TEST(CompileApi, AnUnknownRuntimeIsRefused) {
   EXPECT_EQ(message, "no runtime 'tvm' to compare with; want onnxruntime, openvino or tensorflow");
 }
 
+TEST(CompileApi, ExplainsInAllForms) {
+  const intarsia::Explanation explanation = intarsia::Compiler::get().explain(scale_model(2), reference());
+  EXPECT_NE(explanation.json.find("\"unsupported_ops\""), std::string::npos);
+  EXPECT_NE(explanation.text.find("1 node in 1 region"), std::string::npos);
+  EXPECT_NE(explanation.nodes.find("scale (Mul): region 0, reference@cpu, first choice\n"),
+            std::string::npos);
+  EXPECT_TRUE(explanation.dot.starts_with("digraph")) << explanation.dot;
+  EXPECT_TRUE(explanation.html.starts_with("<!DOCTYPE html>")) << explanation.html.substr(0, 100);
+}
+
 TEST(CompileApi, ComparesTensors) {
   std::vector<float> a = {1, 2, 3, 4}, b = {1, 2, 3, 4.1f};
   const intarsia::View actual(a.data(), {4}), reference(b.data(), {4});

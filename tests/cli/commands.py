@@ -2,8 +2,7 @@
 
 Covers: cli/ check.cc compile.cc compile_options.cc devices.cc explain.cc files.cc inputs.cc main.cc npy.cc
 npy_header.cc print.cc progress.cc run.cc trace.cc
-src/compile/ assign_arenas.cc explain_dot.cc explain_function.cc explain_program.cc explain_text.cc program_source.cc
-report.cc
+src/compile/ assign_arenas.cc program_source.cc report.cc
 backends/kernels/ kernel_library.cc load.cc target.cc
 src/target/ absent_target.cc
 registry/ backend_registry.cc halide_absent.cc halide_present.cc onnxruntime_target.cc run_backends.cc
@@ -30,6 +29,7 @@ from cli_models import (
     save_relu,
     save_small,
 )
+
 from onnx import TensorProto, helper
 
 SQUEEZENET = LIGHT_MODELS / "light_squeezenet.onnx"
@@ -450,72 +450,6 @@ def test_check_of_sequences(tmp_path):
     call("compile", model, "-o", tmp_path / "split.so")
     (output,) = call_json("run", tmp_path / "split.so", "-o", tmp_path / "out")["outputs"]
     assert [np.load(item["file"]).shape for item in output["items"]] == [(1, 2)] * 3
-
-
-def test_explain_ranks_refused_operators(tmp_path):
-    """No backend knows the operator, and the explanation is still printed."""
-    model = save(
-        tmp_path / "strange.onnx",
-        [
-            helper.make_node("Strange", ["x"], ["a"], "s1", domain="my.ops"),
-            helper.make_node("Strange", ["a"], ["b"], "s2", domain="my.ops"),
-            helper.make_node("Relu", ["b"], ["y"], "r1"),
-        ],
-        [("x", TensorProto.FLOAT, [2])],
-        [("y", TensorProto.FLOAT, [2])],
-        opsets=[("", 18), ("my.ops", 1)],
-        checked=False,
-    )
-    report = call_json("explain", model)
-    first = report["unsupported_ops"][0]
-    assert first["op"] == "my.ops.Strange" and first["count"] == 2 and first["targets"] == ["nobody@cpu"]
-    assert report["nodes"][0]["reason"] == "no backend runs it" and report["nodes"][0]["refusals"]
-    assert "my.ops.Strange" in call("compile", model, "-o", tmp_path / "x.so", status=1).stderr
-
-
-@pytest.mark.parametrize("device", ["a=cpu", "sim:0"])
-def test_explain_of_an_unknown_operator_on_a_slot_of_any_name(tmp_path, device):
-    model = save(
-        tmp_path / "strange.onnx",
-        [helper.make_node("Strange", ["x"], ["y"], "s", domain="my.ops")],
-        [("x", TensorProto.FLOAT, [2])],
-        [("y", TensorProto.FLOAT, [2])],
-        opsets=[("", 18), ("my.ops", 1)],
-        checked=False,
-    )
-    (node,) = call_json("explain", model, "-d", device)["nodes"]
-    assert node["target"].startswith("nobody@") and node["reason"] == "no backend runs it"
-
-
-@pytest.mark.skipif(shutil.which("dot") is None, reason="needs Graphviz")
-def test_picture(tmp_path):
-    model = LIGHT_MODELS / "light_densenet121.onnx"
-    call(
-        "explain",
-        model,
-        "--dot",
-        tmp_path / "model.dot",
-        "-d",
-        "cpu,accel=sim:0",
-        "--backends",
-        "reference",
-        "--pin",
-        "*conv*=reference@accel",
-    )
-    text = (tmp_path / "model.dot").read_text()
-    assert "cluster_" in text or "nodes:" in text
-    program = compile_small(tmp_path, "-d", "cpu,accel=sim:0", "--pin", "relu1=reference@accel")
-    call("explain", program, "--dot", tmp_path / "program.dot")
-    assert (
-        "style=dashed" in (tmp_path / "program.dot").read_text()
-        and "2.0 KB" in (tmp_path / "program.dot").read_text()
-    )
-    for name in ("model", "program"):
-        subprocess.run(
-            ["dot", "-Tsvg", tmp_path / f"{name}.dot", "-o", tmp_path / f"{name}.svg"],
-            check=True,
-            timeout=120,
-        )
 
 
 def test_devices():

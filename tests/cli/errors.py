@@ -359,6 +359,7 @@ def test_outputs_are_regular_files(tmp_path):
     for arguments in (
         ("compile", tmp_path / "small.onnx", "-o", pipe, "--backends", "reference"),
         ("explain", program, "--dot", pipe),
+        ("explain", program, "--html", pipe),
         ("run", program, "--trace", pipe),
         ("run", program, "-o", results),
     ):
@@ -366,6 +367,7 @@ def test_outputs_are_regular_files(tmp_path):
     for arguments in (
         ("compile", tmp_path / "small.onnx", "-o", results),
         ("explain", program, "--dot", results),
+        ("explain", program, "--html", results),
         ("run", program, "--trace", results),
     ):
         assert "it is a folder" in error_of(*arguments, status=2), arguments
@@ -388,7 +390,9 @@ def test_inputs_are_not_replaced(tmp_path):
         ("compile", saved, "-o", saved / "saved_model.pb"),
         ("compile", model, "--kernels", program, "-o", program),
         ("explain", model, "--dot", model),
+        ("explain", model, "--html", model),
         ("explain", program, "--dot", program),
+        ("explain", program, "--html", program),
         ("run", program, "--trace", program),
         ("run", program, "-i", f"x={x}", "--trace", x),
         ("run", program, "-i", f"x={x}", "-o", tmp_path),

@@ -22,7 +22,11 @@ OWN = {
         "--output": "the outputs of a run",
         "--runs": "a loop around a run",
     },
-    "explain": {"--dot": "the third result of intarsia_explain"},
+    "explain": {
+        "--dot": "a field of intarsia_explanation",
+        "--nodes": "a field of intarsia_explanation",
+        "--html": "a field of intarsia_explanation, explain_html in Python",
+    },
     "bench": {
         "--against": "a loop around peers",
         "--seconds": "how long that loop takes",

@@ -126,6 +126,34 @@ def test_auto_offers_what_the_machine_has(products, tmp_path):
     call("run", tmp_path / "auto.so")
 
 
+def test_explain_tells_what_a_compile_measured(products, tmp_path):
+    report = compile_for(products, tmp_path, [0.5] * 8, 100)
+    options = (
+        "-d", f"cpu,accel=sim:0?times={tmp_path / 'times.json'}", "--backends", "halide", "--html",
+        tmp_path / "page.html", "--cache",
+    )  # fmt: skip
+    unknown = call_json("explain", products, *options, tmp_path / "other")
+    assert unknown["stretches"] == [] and "not timed on this machine" in unknown["no_times_reason"]
+    assert "not timed on this machine" in (tmp_path / "page.html").read_text()
+    explained = call_json("explain", products, *options, tmp_path / "cache")
+    assert explained["no_times_reason"] is None and explained["measured_ms"] == report["plan"]["as_placed_ms"]
+    assert explained["plans"][0] == {
+        "name": "all in halide@accel",
+        "measured_ms": report["measured_ms"],
+        "predicted_ms": None,
+    }
+    assert [node["stretch"] for node in explained["nodes"]] == list(range(8))
+    for stretch, shipped in zip(explained["stretches"], report["stretches"], strict=True):
+        assert stretch["ms"] == shipped["ms"] and stretch["source_nodes"] == shipped["source_nodes"]
+        on_cpu, on_accel = stretch["ms"]["halide@cpu"], stretch["ms"]["halide@accel"]
+        assert on_accel == pytest.approx(0.5, rel=0.3)
+        copies = stretch["move_ms"]["halide@accel"] - (on_accel - on_cpu)
+        assert 0.2 <= copies < 0.8  # there and back, and calls
+        assert stretch["move_ms"]["halide@cpu"] is None and shipped["move_ms"]["halide@accel"] is None
+    page = (tmp_path / "page.html").read_text()
+    assert "On halide@accel" in page and "A run, moved to halide@accel" in page
+
+
 def test_a_slow_link_keeps_all_on_the_cpu(products, tmp_path):
     assert targets_of(compile_for(products, tmp_path, [0.5] * 8, 50 * MILLISECONDS)) == ["cpu"] * 8
 

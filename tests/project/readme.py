@@ -68,7 +68,7 @@ def test_commands(after_demo):
     assert (
         (after_demo / "results").is_dir()
         and (after_demo / "detector.so").exists()
-        and (after_demo / "resnet50.dot").exists()
+        and (after_demo / "resnet50.html").exists()
     )
 
 

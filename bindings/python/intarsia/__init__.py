@@ -9,7 +9,7 @@ and on the CPU. Outputs are numpy arrays over the program's own memory; pass the
 """
 
 from ._intarsia import version
-from .compiler import Compiled, backends, check, compile, devices, explain, pass_names
+from .compiler import Compiled, backends, check, compile, devices, explain, explain_html, pass_names
 from .errors import (
     BusyError,
     CancelledError,
@@ -51,6 +51,7 @@ __all__ = [
     "compile",
     "devices",
     "explain",
+    "explain_html",
     "load",
     "pass_names",
     "version",

@@ -143,6 +143,11 @@ def explain(model: str | os.PathLike, **options: object) -> dict:
     return json.loads(_intarsia.explain(os.fspath(model), _options(**options)))
 
 
+def explain_html(model: str | os.PathLike, **options: object) -> str:
+    """The same as `explain` says, as a page that needs no other file: what `intarsia explain --html` writes."""
+    return _intarsia.explain_html(os.fspath(model), _options(**options))
+
+
 def check(
     path: str | os.PathLike,
     *,

@@ -1,0 +1,287 @@
+"""The page of `explain --html`: it is whole in itself, shows each node once, escapes names, and works on a phone.
+
+Covers: src/compile/ explain_html.cc explain_svg.cc html_table.cc html_text.cc layer_layout.cc
+"""
+
+import html.parser
+import json
+import re
+import shutil
+import subprocess
+from xml.etree import ElementTree
+
+import intarsia
+import pytest
+from cli_models import LIGHT_MODELS, SOURCE, TensorProto, call, compile_small, helper, save, save_small
+
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "headless_shell"))), None
+)
+HOSTILE = ("<script>alert(1)</script>", "</script><b>", "\"&'>", "{{7*7}}", "`${1}`")
+
+
+VOID = ("meta", "input")  # elements without an end
+
+
+class Page(html.parser.HTMLParser):
+    """Rows of tables as texts, and what would load something. Every element must end where it should."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.rows, self.tags, self.loaded = {}, [], []
+        self._table, self._in_cell, self._open, self._ids = None, False, [], set()
+        self.feed(text)
+        self.close()
+        assert not self._open
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        if tag not in VOID:
+            self._open.append(tag)
+        identifier = dict(attributes).get("id")
+        assert identifier is None or identifier not in self._ids
+        self._ids.add(identifier)
+        for name, value in attributes:
+            assert not name.startswith("on"), f"{tag} has {name}"
+            if name in ("src", "href", "srcset", "data", "action") and not value.startswith("#"):
+                self.loaded.append(value)
+        if tag == "table":
+            self._table = self.rows.setdefault(dict(attributes)["id"], [])
+        elif tag == "tr" and self._table is not None:
+            self._table.append([])
+        elif tag in ("td", "th") and self._table is not None:
+            self._table[-1].append("")
+            self._in_cell = True
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        self._open.pop()
+
+    def handle_endtag(self, tag):
+        assert self._open.pop() == tag
+        if tag == "table":
+            self._table = None
+        if tag in ("td", "th"):
+            self._in_cell = False
+
+    def handle_data(self, data):
+        if self._in_cell:
+            self._table[-1][-1] += data
+
+    def column(self, table, title):
+        head, *rows = self.rows[table]
+        return [row[head.index(title)] for row in rows]
+
+
+def explain(tmp_path, subject, *options):
+    file = tmp_path / "page.html"
+    call("explain", subject, "--html", file, *options)
+    return file.read_text()
+
+
+def picture_of(text):
+    return ElementTree.fromstring(re.search(r"<svg.*?</svg>", text, re.DOTALL).group(0))
+
+
+def save_branches(path, names):
+    """Nodes that read the same input; an Add joins the last two."""
+    nodes = [helper.make_node("Relu", ["x"], [f"r{i}"], name) for i, name in enumerate(names)]
+    nodes.append(helper.make_node("Sum", [f"r{i}" for i in range(len(names))], ["y"], "sum"))
+    shape = [2, 3]
+    return save(path, nodes, [("x", TensorProto.FLOAT, shape)], [("y", TensorProto.FLOAT, shape)])
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """670 nodes in many regions on two devices."""
+    return explain(
+        tmp_path_factory.mktemp("large"), LIGHT_MODELS / "light_densenet121.onnx",
+        "-d", "cpu,accel=sim:0", "--backends", "reference", "--pin", "*[0369]=reference@accel",
+    )  # fmt: skip
+
+
+def test_a_model_has_every_node_once(tmp_path):
+    page = Page(explain(tmp_path, save_small(tmp_path / "small.onnx"), "--backends", "reference,onnxruntime"))
+    assert page.column("nodes", "Name") == ["conv1", "relu1", "pool1", "flatten1", "gemm1"]
+    assert (
+        page.column("nodes", "Output")[0] == "f32[2,4,8,8]" and page.column("nodes", "Bytes")[0] == "2.0 KB"
+    )
+    assert page.column("nodes", "Target") == ["reference@cpu"] * 5
+    assert page.column("nodes", "Others that could") == ["onnxruntime@cpu"] * 5
+    assert page.column("regions", "Nodes") == ["5"]
+    assert ["x", "input", "f32[2,3,8,8]"] in page.rows["ports"]
+
+
+def test_a_program_has_every_node_once(tmp_path):
+    program = compile_small(tmp_path, "-d", "cpu,accel=sim:0", "--pin", "relu1=reference@accel")
+    text = explain(tmp_path, program)
+    page = Page(text)
+    assert page.column("nodes", "Name") == ["conv1", "relu1", "pool1", "flatten1", "gemm1"]
+    assert page.column("nodes", "Why here")[1] == "pinned by the user"
+    assert len(page.rows["copies"]) == 3 and page.column("copies", "Bytes") == ["2.0 KB", "2.0 KB"]
+    assert "a program keeps the time of a whole run" in text
+    copied = [group for group in picture_of(text) if group.get("class") == "stream copied"]
+    assert len(copied) == 2 and all("2.0 KB" in group.find("text").text for group in copied)
+
+
+def test_large(large):
+    page = Page(large)
+    names = page.column("nodes", "Name")
+    assert len(names) == 670 == len(set(names))
+    assert len(page.rows["regions"]) > 20
+
+
+def test_nothing_is_loaded(large):
+    assert Page(large).loaded == []
+    assert not re.search(r"https?:|url\(|@import|\bimport\b|fetch\(|XMLHttpRequest", large)
+    assert "default-src 'none'" in large
+
+
+def test_names_do_no_harm(tmp_path):
+    model = save_branches(tmp_path / "a<b>&'.onnx", HOSTILE)
+    plain = save_branches(tmp_path / "plain.onnx", [f"node{i}" for i in range(len(HOSTILE))])
+    page = Page(explain(tmp_path, model, "--backends", "reference"))
+    assert page.column("nodes", "Name") == [*HOSTILE, "sum"]
+    assert page.tags == Page(explain(tmp_path, plain, "--backends", "reference")).tags
+    assert page.tags.count("script") == 1
+
+
+def test_refused_operators_are_ranked(tmp_path):
+    nodes = [
+        helper.make_node("Small", ["x"], ["a"], "s1", domain="my.ops"),
+        helper.make_node("Small", ["a"], ["b"], "s2", domain="my.ops"),
+        helper.make_node("Relu", ["b"], ["y"], "r1"),
+    ]
+    shape = [2]
+    model = save(
+        tmp_path / "strange.onnx", nodes, [("x", TensorProto.FLOAT, shape)], [("y", TensorProto.FLOAT, shape)],
+        opsets=[("", 18), ("my.ops", 1)], checked=False,
+    )  # fmt: skip
+    page = Page(explain(tmp_path, model))
+    assert page.column("refused", "Operator")[0] == "my.ops.Small"
+    assert page.column("refused", "Nodes")[0] == "2"
+    assert page.column("refused", "Runs on")[0] == "nobody@cpu"
+
+
+def boxes_of(picture):
+    boxes = []
+    for rectangle in picture.iter("rect"):
+        x, y, width, height = (float(rectangle.get(name)) for name in ("x", "y", "width", "height"))
+        boxes.append((x, y, x + width, y + height))
+    return boxes
+
+
+def test_boxes_do_not_overlap(large):
+    picture = picture_of(large)
+    boxes = boxes_of(picture)
+    width, height = float(picture.get("width")), float(picture.get("height"))
+    assert len(boxes) == len(Page(large).rows["regions"]) + 1  # a head there, inputs and outputs here
+    assert all(0 <= box[0] and 0 <= box[1] and box[2] <= width and box[3] <= height for box in boxes)
+    for i, a in enumerate(boxes):
+        for b in boxes[i + 1 :]:
+            assert a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]
+
+
+def test_regions_that_read_from_one_are_side_by_side(tmp_path):
+    model = save_branches(tmp_path / "branches.onnx", ["left", "right"])
+    slots = ("-d", "cpu,a=sim:0,b=sim:1", "--backends", "reference")
+    picture = picture_of(
+        explain(tmp_path, model, *slots, "--pin", "left=reference@a", "--pin", "right=reference@b")
+    )
+    _, left, right, both, _ = boxes_of(picture)
+    assert left[1] == right[1] and left[3] < both[1]
+
+
+def test_two_outputs_are_two_files(tmp_path):
+    model, file = save_small(tmp_path / "small.onnx"), tmp_path / "out"
+    message = call("explain", model, "--dot", file, "--html", file, status=2).stderr
+    assert "--dot and --html name the same file" in message and not file.exists()
+
+
+def test_the_same_page_in_python(tmp_path):
+    model = save_small(tmp_path / "small.onnx")
+    page = explain(tmp_path, model, "--backends", "reference")
+    assert intarsia.explain_html(model, backends="reference") == page
+
+
+def test_texts_have_contrast():
+    """WCAG 2.2, 1.4.3 (4.5:1 for text) and 1.4.11 (3:1 for the borders of boxes), light and dark."""
+    style = (SOURCE / "src/compile/explain_page.css").read_text()
+    schemes = [
+        dict(re.findall(r"--([\w-]+): (#\w{6});", part))
+        for part in re.findall(r":root \{(.*?)\}", style, re.DOTALL)
+    ]
+    assert len(schemes) == 2 and schemes[0].keys() == schemes[1].keys()
+
+    def luminance(color):
+        parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    def contrast(a, b):
+        low, high = sorted((luminance(a), luminance(b)))
+        return (high + 0.05) / (low + 0.05)
+
+    for scheme in schemes:
+        for name in ("text", "muted", "link", "copy"):
+            assert contrast(scheme[name], scheme["page"]) >= 4.5
+            assert contrast(scheme[name], scheme["panel"]) >= 4.5
+        for name in [name.removeprefix("fill") for name in scheme if name.startswith("fill")]:
+            assert contrast(scheme["text"], scheme[f"fill{name}"]) >= 4.5
+            assert contrast(scheme[f"line{name}"], scheme["page"]) >= 3
+
+
+WRAPPER = """<!DOCTYPE html><meta charset="utf-8"><body><script>
+const frame = document.createElement("iframe");
+frame.style.cssText = "border: 0; width: WIDTHpx; height: HEIGHTpx";
+frame.srcdoc = PAGE;
+frame.onload = () => {
+  const inside = frame.contentWindow, page = frame.contentDocument;
+  const rows = () => [...page.querySelectorAll("#nodes tbody tr")];
+  const first = () => rows()[0].cells[1].textContent;
+  const head = page.querySelectorAll("#nodes th")[1], input = page.querySelector("[data-table=nodes] input");
+  const result = {
+    width: inside.innerWidth, content: page.documentElement.scrollWidth, rows: rows().length, unsorted: first()};
+  head.querySelector("button").click();
+  result.ascending = [first(), head.getAttribute("aria-sort")];
+  head.querySelector("button").click();
+  result.descending = [first(), head.getAttribute("aria-sort")];
+  input.value = "SEARCH";
+  input.dispatchEvent(new inside.Event("input"));
+  result.found = rows().filter((row) => !row.hidden).length;
+  result.count = page.querySelector("[data-table=nodes] output").textContent;
+  const shown = document.createElement("pre");
+  shown.textContent = JSON.stringify(result);
+  shown.id = "result";
+  document.body.append(shown);
+};
+document.body.append(frame);
+</script>"""
+
+
+def use_in_browser(tmp_path, page, width, height, search):
+    """Loads the page in a frame of this size, sorts the nodes by name and searches them."""
+    wrapper = WRAPPER.replace("WIDTH", str(width)).replace("HEIGHT", str(height)).replace("SEARCH", search)
+    file = tmp_path / "wrapper.html"
+    file.write_text(wrapper.replace("PAGE", json.dumps(page).replace("</", "<\\/")))
+    done = subprocess.run(
+        [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}",
+         "--virtual-time-budget=10000", "--dump-dom", file.as_uri()],
+        check=False, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    found = re.search(r'<pre id="result">(.*?)</pre>', done.stdout, re.DOTALL)
+    assert found, done.stdout[-2000:] + done.stderr[-2000:]
+    return json.loads(html.unescape(found.group(1)))
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
+@pytest.mark.parametrize("size", [(360, 740), (1600, 1000)])
+def test_in_a_browser(tmp_path, large, size):
+    names = Page(large).column("nodes", "Name")
+    result = use_in_browser(tmp_path, large, *size, search="conv1")
+    assert result["width"] == size[0] and result["content"] <= result["width"]
+    assert result["rows"] == len(names) and result["unsorted"] == names[0]
+    assert result["ascending"] == [min(names, key=str.lower), "ascending"]
+    assert result["descending"] == [max(names, key=str.lower), "descending"]
+    matching = [row for row in Page(large).rows["nodes"][1:] if "conv1" in " ".join(row).lower()]
+    assert result["found"] == len(matching) and result["count"] == f"{len(matching)} of {len(names)}"
