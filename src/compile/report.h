@@ -33,7 +33,7 @@ std::string sum_up_ops(const Explanation& explanation, size_t region, size_t mos
 /// "64 bytes", "1.5 KB", "12.0 MB"; "?" when unknown.
 std::string print_bytes(std::optional<uint64_t> bytes);
 
-/// "3.87 G", "120 M", "64 K": of operations.
+/// "3.87 GFLOP", "120 MFLOP", "64 kFLOP".
 std::string print_flops(uint64_t count);
 
 /// "12.3 ms"; "" when unknown.
