@@ -177,8 +177,16 @@ class Table {
     std::string text = fmt::format("{}  all of these", print_part(kernels));
     if (flops > 0) text += fmt::format(": {:.4g} GFLOP, {:.1f} GFLOP/s", flops / 1e9, flops / kernels);
     text += fmt::format("\n{}  between them\n", print_part(profile_["between_ns"].get<double>()));
-    return text + fmt::format("{}  the run, the mean of the faster half of {}\n", print_part(run),
-                              count_of(profile_["runs"].get<size_t>(), "run"));
+    text += fmt::format("{}  the run, the mean of the faster half of {}\n", print_part(run),
+                        count_of(profile_["runs"].get<size_t>(), "run"));
+    return has_winograd() ? text + "(rates of winograd count the products of the direct algorithm)\n" : text;
+  }
+
+  bool has_winograd() const {
+    for (size_t i = 0; i < rows_; ++i) {
+      if (algorithm_of(profile_["entries"][i]).rfind("winograd", 0) == 0) return true;
+    }
+    return false;
   }
 
   const Json& profile_;
