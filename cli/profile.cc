@@ -198,8 +198,8 @@ class Table {
 }  // namespace
 
 void add_profile_options(CLI::App& command, ProfileOptions& options) {
-  CLI::Option* profile = command.add_flag("--profile", options.wanted,
-                                          "Also show what the time goes to, kernel by kernel, by runs apart");
+  CLI::Option* profile = command.add_flag(
+      "--profile", options.wanted, "Also show what the time goes to, kernel by kernel, in runs of its own");
   command
       .add_flag("--all-rows", options.all_rows, "With --profile: all kernels, not only the 20 that take most")
       ->needs(profile);

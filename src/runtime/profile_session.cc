@@ -145,6 +145,7 @@ class Profiler {
   Profiler(Session& session, const fbs::FunctionT& function, std::span<const NamedTensor> inputs)
       : session_(session),
         program_(session.program().description()),
+        function_(function),
         recorder_(program_.regions.size()),
         operators_(program_.regions.size()),
         runner_(session, function, inputs) {}
@@ -156,12 +157,7 @@ class Profiler {
     chosen_ = choose_runs(whole_.nanoseconds);
     Profile profile{whole_.nanoseconds.size(), whole_.mean(chosen_), {}};
     for (size_t region = 0; region < program_.regions.size(); ++region) add_region(profile, region);
-    for (const Series& copy : recorder_.copies()) {
-      profile.entries.push_back({.kind = ProfileEntry::Kind::copy,
-                                 .name = copy.name,
-                                 .target = copy.device,
-                                 .nanoseconds = copy.mean(chosen_)});
-    }
+    for (const Series& copy : recorder_.copies()) profile.entries.push_back(make_copy(copy));
     std::ranges::stable_sort(profile.entries, std::ranges::greater(), &ProfileEntry::nanoseconds);
     return profile;
   }
@@ -279,6 +275,26 @@ class Profiler {
     return text + (nodes.size() > most_ops_in_name ? " ..." : "");
   }
 
+  ProfileEntry make_copy(const Series& copy) const {
+    ProfileEntry entry{.kind = ProfileEntry::Kind::copy,
+                       .name = copy.name,
+                       .target = copy.device,
+                       .nanoseconds = copy.mean(chosen_)};
+    for (const auto& step : function_.steps) {
+      if (step->kind != fbs::StepKind::copy) continue;
+      const fbs::ValueT& value = *function_.values[step->inputs[0]];
+      const bool is_it = copy.name.starts_with(fmt::format("copying '{}' from ", value.name));
+      if (!is_it || value.rank_unknown || value.dtype == 0) continue;
+      entry.dtype = static_cast<DType>(value.dtype);
+      if (std::ranges::any_of(value.dims, [](int64_t size) { return size < 0; })) continue;
+      entry.shape = value.dims;
+      if (entry.dtype == DType::string) continue;
+      const auto elements = static_cast<size_t>(element_count(value.dims));
+      entry.bytes = 2 * dtype_bytes(entry.dtype, elements);  // read and written
+    }
+    return entry;
+  }
+
   ProfileEntry make_entry(ProfileEntry::Kind kind, size_t region) const {
     const fbs::RegionT& about = *program_.regions[region];
     return {.kind = kind,
@@ -323,6 +339,7 @@ class Profiler {
 
   Session& session_;
   const fbs::ProgramT& program_;
+  const fbs::FunctionT& function_;
   Recorder recorder_;
   std::vector<std::vector<OperatorTime>> operators_;  // of a framework, by region
   Runner runner_;

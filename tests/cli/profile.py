@@ -130,6 +130,7 @@ def test_copies_between_devices(tmp_path):
     assert kinds == {"kernel", "copy"}
     copy = next(row for row in profile["entries"] if row["kind"] == "copy")
     assert copy["nodes"] == [] and copy["name"].startswith("copying")
+    assert copy["bytes"] == 2 * 4 * np.prod(copy["shape"]) and copy["gb_per_s"] > 0
 
 
 def test_a_region_that_does_not_tell_its_parts_is_one_row(tmp_path):
