@@ -26,7 +26,7 @@ uint64_t count_operations(const Graph& graph, const Call& call) {
   const Kernel& kernel = call.kernel;
   if (kernel.form == Form::recurrence) {
     const RecurrenceSizes sizes = recurrence_sizes(kernel.body, kernel.body.node(kernel.anchor));
-    return 2 * static_cast<uint64_t>(sizes.batch * sizes.hidden * sizes.gates * sizes.blocks * sizes.lanes);
+    return 2 * static_cast<uint64_t>(sizes.batch * sizes.gates * sizes.hidden * sizes.hidden);
   }
   uint64_t operations = 0;
   for (NodeId node : call.nodes) {
