@@ -177,8 +177,16 @@ class Table {
     std::string text = fmt::format("{}  all of these", print_part(kernels));
     if (flops > 0) text += fmt::format(": {:.4g} GFLOP, {:.1f} GFLOP/s", flops / 1e9, flops / kernels);
     text += fmt::format("\n{}  between them\n", print_part(profile_["between_ns"].get<double>()));
-    return text + fmt::format("{}  the run, the mean of the faster half of {}\n", print_part(run),
-                              count_of(profile_["runs"].get<size_t>(), "run"));
+    text += fmt::format("{}  the run, the mean of the faster half of {}\n", print_part(run),
+                        count_of(profile_["runs"].get<size_t>(), "run"));
+    return has_winograd() ? text + "(rates of winograd count the products of the direct algorithm)\n" : text;
+  }
+
+  bool has_winograd() const {
+    for (size_t i = 0; i < rows_; ++i) {
+      if (algorithm_of(profile_["entries"][i]).rfind("winograd", 0) == 0) return true;
+    }
+    return false;
   }
 
   const Json& profile_;
@@ -190,8 +198,8 @@ class Table {
 }  // namespace
 
 void add_profile_options(CLI::App& command, ProfileOptions& options) {
-  CLI::Option* profile = command.add_flag("--profile", options.wanted,
-                                          "Also show what the time goes to, kernel by kernel, by runs apart");
+  CLI::Option* profile = command.add_flag(
+      "--profile", options.wanted, "Also show what the time goes to, kernel by kernel, in runs of its own");
   command
       .add_flag("--all-rows", options.all_rows, "With --profile: all kernels, not only the 20 that take most")
       ->needs(profile);

@@ -20,9 +20,10 @@ Status run_once(const ModelSession& session, std::span<const Value* const> input
   return {};
 }
 
-/// A convolution in the library's own layout is named for the value that it makes.
+/// A convolution in the library's own layout is named for the value that it makes, a product with what is
+/// added to it for the product.
 std::string_view source_name(std::string_view name) {
-  for (std::string_view ending : {"_kernel_time", "_nchwc"}) {
+  for (std::string_view ending : {"_kernel_time", "_nchwc", "/MatMulAddFusion"}) {
     if (name.ends_with(ending)) name.remove_suffix(ending.size());
   }
   return name;

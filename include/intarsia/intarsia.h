@@ -313,7 +313,8 @@ typedef struct intarsia_profile_entry {
 /* Runs a function (NULL: the only one) on these inputs several times and tells what the time goes to. Times
  * are means over the faster half of the runs, so that those of entries add up to at most run_ns, unless
  * devices work at the same time. `runs` 0: as many as fit into a second, 5 to 200. Frameworks run their
- * regions again for their own profiles. Give it back with intarsia_profile_release. */
+ * regions again for their own profiles. A trace that is set sees nothing of these runs; a dump is called, and
+ * slows them. Give it back with intarsia_profile_release. */
 INTARSIA_EXPORT intarsia_error* intarsia_session_profile(intarsia_session* session, const char* function,
                                                          const intarsia_tensor* inputs, size_t input_count,
                                                          size_t runs, intarsia_profile** profile);

@@ -1,5 +1,8 @@
 #include "compile/kernel_notes.h"
 
+#include <algorithm>
+#include <array>
+#include <set>
 #include <unordered_map>
 
 #include "graph/count_operations.h"
@@ -24,6 +27,54 @@ std::unique_ptr<fbs::KernelNoteT> describe_kernel(const KernelNote& from, const 
   note->algorithm = from.algorithm;
   return note;
 }
+
+/// What frameworks compute with the contraction before it.
+bool is_epilogue(const Node& node) {
+  constexpr std::array ops{"Add",       "BatchNormalization",
+                           "Clip",      "HardSigmoid",
+                           "HardSwish", "LeakyRelu",
+                           "Mul",       "PRelu",
+                           "Relu",      "Sigmoid",
+                           "Sub",       "Tanh",
+                           "Identity"};
+  return node.domain.empty() && std::ranges::find(ops, node.op) != ops.end();
+}
+
+/// The nodes of a region, each with the contraction that a framework may fuse it with.
+class EpilogueFinder {
+ public:
+  EpilogueFinder(const Graph& graph, const std::vector<NodeId>& nodes)
+      : graph_(graph), readers_(find_readers(graph)), nodes_(nodes.begin(), nodes.end()) {}
+
+  /// From the contraction to the node before `last`; none if there is no such chain.
+  std::vector<NodeId> find(NodeId last) const {
+    std::vector<NodeId> chain;
+    for (NodeId node = last; is_epilogue(graph_.node(node));) {
+      const NodeId before = producer(graph_.node(node));
+      if (before == no_node) return {};
+      chain.insert(chain.begin(), before);
+      if (count_operations(graph_, graph_.node(before)) > 0) return chain;
+      node = before;
+    }
+    return {};
+  }
+
+ private:
+  /// Of the input that is made last, if nothing else reads that.
+  NodeId producer(const Node& node) const {
+    NodeId last = no_node;
+    for (ValueId input : node.inputs) {
+      const NodeId maker = input == no_value ? no_node : graph_.value(input).producer;
+      const bool fits = maker != no_node && nodes_.contains(maker) && readers_[index(input)].size() == 1;
+      if (fits && (last == no_node || maker > last)) last = maker;
+    }
+    return last;
+  }
+
+  const Graph& graph_;
+  std::vector<std::vector<NodeId>> readers_;
+  std::set<NodeId> nodes_;
+};
 
 std::unique_ptr<fbs::KernelNoteT> describe_node(const Graph& graph, NodeId id, uint32_t number,
                                                 bool keep_names) {
@@ -53,15 +104,19 @@ std::vector<uint8_t> pack_kernel_notes(const FunctionParts& parts, size_t region
   const std::vector<KernelNote>& kernels = parts.regions.regions[region].notes;
   fbs::KernelNotesT notes;
   notes.in_order = !kernels.empty();
-  NodeNumbers numbers;
-  for (NodeId id : parts.plan.partition.regions[region].nodes) {
-    const auto number = first_node + static_cast<uint32_t>(index(id));
-    if (notes.in_order)
-      numbers.emplace(graph.node(id).name, number);
-    else
-      notes.notes.push_back(describe_node(graph, id, number, keep_names));
+  const std::vector<NodeId>& nodes = parts.plan.partition.regions[region].nodes;
+  const auto number = [&](NodeId id) { return first_node + static_cast<uint32_t>(index(id)); };
+  if (notes.in_order) {
+    NodeNumbers numbers;
+    for (NodeId id : nodes) numbers.emplace(graph.node(id).name, number(id));
+    for (const KernelNote& kernel : kernels) notes.notes.push_back(describe_kernel(kernel, numbers));
+  } else {
+    const EpilogueFinder epilogues(graph, nodes);
+    for (NodeId id : nodes) {
+      notes.notes.push_back(describe_node(graph, id, number(id), keep_names));
+      std::ranges::transform(epilogues.find(id), std::back_inserter(notes.notes.back()->fused), number);
+    }
   }
-  for (const KernelNote& kernel : kernels) notes.notes.push_back(describe_kernel(kernel, numbers));
   flatbuffers::FlatBufferBuilder builder;
   builder.Finish(fbs::KernelNotes::Pack(builder, &notes));
   return {builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()};

@@ -40,6 +40,16 @@ bool KernelNotes::is_about(const fbs::KernelNote& note, std::string_view name) c
   return is_node || (note.output() != nullptr && note.output()->string_view() == name);
 }
 
+const fbs::KernelNote* KernelNotes::of_node(uint32_t node) const {
+  for (size_t i = 0; i < size(); ++i) {
+    const fbs::KernelNote* note = at(i);
+    const bool is_it = note != nullptr && note->nodes() != nullptr && note->nodes()->size() == 1 &&
+                       note->nodes()->Get(0) == node;
+    if (is_it) return note;
+  }
+  return nullptr;
+}
+
 /// A device whose times are declared reports nodes in place of kernels.
 bool KernelNotes::is_node_name(std::string_view label) const {
   return std::ranges::any_of(program_.nodes, [&](const auto& node) { return node->name == label; });

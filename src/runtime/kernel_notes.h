@@ -17,6 +17,8 @@ class KernelNotes {
   /// Of a kernel that a run reported as `label`, "conv1: Conv Relu", as number `place` of `count`; null: not
   /// known.
   const fbs::KernelNote* find(std::string_view label, size_t place, size_t count) const;
+  /// Of one node by its number in the program; null: not known.
+  const fbs::KernelNote* of_node(uint32_t node) const;
   size_t size() const;
   const fbs::KernelNote* at(size_t i) const;
 

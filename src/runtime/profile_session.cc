@@ -1,6 +1,7 @@
 #include "runtime/profile_session.h"
 
 #include <algorithm>
+#include <array>
 #include <mutex>
 #include <numeric>
 
@@ -132,11 +133,19 @@ std::vector<size_t> choose_runs(const std::vector<int64_t>& nanoseconds) {
   return runs;
 }
 
+/// "Conv" of a framework, "FusedConv", "MatMul", ...
+bool is_product(std::string_view label) {
+  const std::string_view op = label.substr(label.rfind(' ') + 1);
+  return std::ranges::any_of(std::array{"Conv", "Gemm", "MatMul"},
+                             [&](const char* name) { return op.find(name) != std::string_view::npos; });
+}
+
 class Profiler {
  public:
   Profiler(Session& session, const fbs::FunctionT& function, std::span<const NamedTensor> inputs)
       : session_(session),
         program_(session.program().description()),
+        function_(function),
         recorder_(program_.regions.size()),
         operators_(program_.regions.size()),
         runner_(session, function, inputs) {}
@@ -148,12 +157,7 @@ class Profiler {
     chosen_ = choose_runs(whole_.nanoseconds);
     Profile profile{whole_.nanoseconds.size(), whole_.mean(chosen_), {}};
     for (size_t region = 0; region < program_.regions.size(); ++region) add_region(profile, region);
-    for (const Series& copy : recorder_.copies()) {
-      profile.entries.push_back({.kind = ProfileEntry::Kind::copy,
-                                 .name = copy.name,
-                                 .target = copy.device,
-                                 .nanoseconds = copy.mean(chosen_)});
-    }
+    for (const Series& copy : recorder_.copies()) profile.entries.push_back(make_copy(copy));
     std::ranges::stable_sort(profile.entries, std::ranges::greater(), &ProfileEntry::nanoseconds);
     return profile;
   }
@@ -234,7 +238,11 @@ class Profiler {
       ProfileEntry entry = make_entry(ProfileEntry::Kind::op, region);
       entry.name = operators[i].label;
       entry.nanoseconds = static_cast<int64_t>(scale * static_cast<double>(operators[i].nanoseconds));
-      describe(entry, notes.find(entry.name, i, operators.size()));
+      const fbs::KernelNote* note = notes.find(entry.name, i, operators.size());
+      const bool is_fused = note != nullptr && note->fused() != nullptr && note->fused()->size() > 0 &&
+                            note->operations() == 0 && is_product(entry.name);
+      if (is_fused) describe_product(entry, notes.of_node(note->fused()->Get(0)), *note->fused());
+      describe(entry, note);
       profile.entries.push_back(std::move(entry));
     }
   }
@@ -245,12 +253,12 @@ class Profiler {
     ProfileEntry entry = make_entry(ProfileEntry::Kind::region, region);
     entry.nanoseconds = recorder_.regions()[region].whole.mean(chosen_);
     if (notes.size() == 1) describe(entry, notes.at(0));
-    if (notes.size() != 1) add_nodes(entry, notes);
+    if (notes.size() != 1) add_all_nodes(entry, notes);
     entry.name = print_nodes(entry.nodes);
     profile.entries.push_back(std::move(entry));
   }
 
-  void add_nodes(ProfileEntry& entry, const KernelNotes& notes) const {
+  void add_all_nodes(ProfileEntry& entry, const KernelNotes& notes) const {
     for (const auto& node : program_.nodes) {
       if (node->region == static_cast<uint32_t>(entry.region)) entry.nodes.push_back({node->name, node->op});
     }
@@ -267,6 +275,26 @@ class Profiler {
     return text + (nodes.size() > most_ops_in_name ? " ..." : "");
   }
 
+  ProfileEntry make_copy(const Series& copy) const {
+    ProfileEntry entry{.kind = ProfileEntry::Kind::copy,
+                       .name = copy.name,
+                       .target = copy.device,
+                       .nanoseconds = copy.mean(chosen_)};
+    for (const auto& step : function_.steps) {
+      if (step->kind != fbs::StepKind::copy) continue;
+      const fbs::ValueT& value = *function_.values[step->inputs[0]];
+      const bool is_it = copy.name.starts_with(fmt::format("copying '{}' from ", value.name));
+      if (!is_it || value.rank_unknown || value.dtype == 0) continue;
+      entry.dtype = static_cast<DType>(value.dtype);
+      if (std::ranges::any_of(value.dims, [](int64_t size) { return size < 0; })) continue;
+      entry.shape = value.dims;
+      if (entry.dtype == DType::string) continue;
+      const auto elements = static_cast<size_t>(element_count(value.dims));
+      entry.bytes = 2 * dtype_bytes(entry.dtype, elements);  // read and written
+    }
+    return entry;
+  }
+
   ProfileEntry make_entry(ProfileEntry::Kind kind, size_t region) const {
     const fbs::RegionT& about = *program_.regions[region];
     return {.kind = kind,
@@ -274,19 +302,35 @@ class Profiler {
             .region = static_cast<int>(region)};
   }
 
+  /// An operator that is named for what it fused: it computes the product, too.
+  void describe_product(ProfileEntry& entry, const fbs::KernelNote* product,
+                        const flatbuffers::Vector<uint32_t>& fused) const {
+    add_nodes(entry, &fused);
+    if (product == nullptr) return;
+    entry.weights = to_shape(product->weights());
+    entry.operations = product->operations();
+    entry.bytes = product->bytes();
+  }
+
   void describe(ProfileEntry& entry, const fbs::KernelNote* note) const {
     if (note == nullptr) return;
-    for (flatbuffers::uoffset_t i = 0; note->nodes() != nullptr && i < note->nodes()->size(); ++i) {
-      const uint32_t number = note->nodes()->Get(i);
+    add_nodes(entry, note->nodes());
+    if (note->dtype() < dtype_count) entry.dtype = static_cast<DType>(note->dtype());
+    if (!note->shape_unknown()) entry.shape = to_shape(note->dims());
+    if (entry.operations == 0) {
+      entry.weights = to_shape(note->weights());
+      entry.operations = note->operations();
+      entry.bytes = note->bytes();
+    }
+    if (note->algorithm() != nullptr) entry.algorithm = note->algorithm()->str();
+  }
+
+  void add_nodes(ProfileEntry& entry, const flatbuffers::Vector<uint32_t>* numbers) const {
+    for (flatbuffers::uoffset_t i = 0; numbers != nullptr && i < numbers->size(); ++i) {
+      const uint32_t number = numbers->Get(i);
       if (number < program_.nodes.size())
         entry.nodes.push_back({program_.nodes[number]->name, program_.nodes[number]->op});
     }
-    if (note->dtype() < dtype_count) entry.dtype = static_cast<DType>(note->dtype());
-    if (!note->shape_unknown()) entry.shape = to_shape(note->dims());
-    entry.weights = to_shape(note->weights());
-    entry.operations = note->operations();
-    entry.bytes = note->bytes();
-    if (note->algorithm() != nullptr) entry.algorithm = note->algorithm()->str();
   }
 
   static Shape to_shape(const flatbuffers::Vector<int64_t>* dims) {
@@ -295,6 +339,7 @@ class Profiler {
 
   Session& session_;
   const fbs::ProgramT& program_;
+  const fbs::FunctionT& function_;
   Recorder recorder_;
   std::vector<std::vector<OperatorTime>> operators_;  // of a framework, by region
   Runner runner_;

@@ -103,6 +103,23 @@ def test_kernels_beside_operators_of_a_framework(tmp_path):
     assert "onnxruntime@cpu" in text and "target" in text
 
 
+def test_a_framework_names_operators_for_what_it_fused(tmp_path):
+    """ONNX Runtime computes both convolutions with their Relu; one is in its own layout, named for the Relu's value."""
+    random = np.random.default_rng(1)
+    weights = [("w", random.standard_normal((32, 32, 3, 3)).astype(np.float32) / 16)]
+    shape, nodes = [1, 32, 16, 16], []
+    for i in range(2):
+        nodes.append(helper.make_node("Conv", [f"v{i}", "w"], [f"c{i}"], f"conv{i}", pads=[1, 1, 1, 1]))
+        nodes.append(helper.make_node("Relu", [f"c{i}"], [f"v{i + 1}"], f"relu{i}"))
+    model = save(tmp_path / "convs.onnx", nodes, [("v0", FLOAT, shape)], [("v2", FLOAT, shape)], weights)
+    profile = profile_of(compile_model(model, "--backends", "onnxruntime"))
+    check_sums(profile)
+    rows = rows_by_node(profile)
+    for i in range(2):
+        assert rows[f"conv{i}"]["flops"] == 2 * (32 * 16 * 16) * (32 * 3 * 3)
+        assert rows[f"conv{i}"]["shape"] == shape
+
+
 def test_copies_between_devices(tmp_path):
     model = save_small(tmp_path / "small.onnx")
     program = compile_model(
@@ -113,6 +130,7 @@ def test_copies_between_devices(tmp_path):
     assert kinds == {"kernel", "copy"}
     copy = next(row for row in profile["entries"] if row["kind"] == "copy")
     assert copy["nodes"] == [] and copy["name"].startswith("copying")
+    assert copy["bytes"] == 2 * 4 * np.prod(copy["shape"]) and copy["gb_per_s"] > 0
 
 
 def test_a_region_that_does_not_tell_its_parts_is_one_row(tmp_path):

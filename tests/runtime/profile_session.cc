@@ -162,6 +162,25 @@ TEST_F(ProfileTest, OperatorsOfAFramework) {
   EXPECT_EQ(conv.nodes[0].name, "first");
 }
 
+/// "t: FusedConv" is named for the value that the Relu makes, and computes the Conv, too.
+TEST_F(ProfileTest, AnOperatorThatIsNamedForWhatItFused) {
+  ProgramMaker maker = one_region("operators");
+  fbs::KernelNotesT notes;
+  notes.notes.push_back(make_note({0}, "c", 6));
+  notes.notes.push_back(make_note({1}, "t", 0));
+  notes.notes.push_back(make_note({2}, "y", 8));
+  notes.notes[1]->fused = {0};
+  const std::string bytes = pack_table<fbs::KernelNotes>(notes);
+  maker.program.regions[0]->kernel_notes.assign(bytes.begin(), bytes.end());
+  const auto made = profile(maker);
+  ASSERT_TRUE(made) << made.error().message;
+  ASSERT_EQ(made->entries.size(), 2u);
+  const ProfileEntry& conv = made->entries[1];
+  EXPECT_EQ(conv.operations, 6u);
+  ASSERT_EQ(conv.nodes.size(), 2u);
+  EXPECT_EQ(conv.nodes[0].op + conv.nodes[1].op, "ConvRelu");
+}
+
 TEST_F(ProfileTest, ARegionThatTellsNothing) {
   ProgramMaker maker = one_region("silent");
   add_notes(maker, false);

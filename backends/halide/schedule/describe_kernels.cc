@@ -26,7 +26,7 @@ uint64_t count_operations(const Graph& graph, const Call& call) {
   const Kernel& kernel = call.kernel;
   if (kernel.form == Form::recurrence) {
     const RecurrenceSizes sizes = recurrence_sizes(kernel.body, kernel.body.node(kernel.anchor));
-    return 2 * static_cast<uint64_t>(sizes.batch * sizes.hidden * sizes.gates * sizes.blocks * sizes.lanes);
+    return 2 * static_cast<uint64_t>(sizes.batch * sizes.gates * sizes.hidden * sizes.hidden);
   }
   uint64_t operations = 0;
   for (NodeId node : call.nodes) {
@@ -69,10 +69,10 @@ std::string print_contraction(const Kernel& kernel) {
   const bool is_product = op_of(kernel.body.node(kernel.anchor)) == CoreOp::matmul;
   const char* const names[] = {is_product ? "gemm" : "direct", "depthwise", "depthwise", "winograd 2x2",
                                "winograd 4x4"};
-  const auto [lanes, panel, pixels, exact] = schedule.tile;
-  const std::string tile = fmt::format(", tile {}x{}", pixels, panel);
+  const ContractionTile& tile = schedule.tile;
+  const std::string of_tile = tile.panel > 1 ? fmt::format(", tile {}x{}", tile.pixels, tile.panel) : "";
   const char* threads = schedule.threads_share_rows ? ", threads by rows" : ", threads by panels";
-  return fmt::format("{}{}{}{}", names[static_cast<size_t>(schedule.algorithm)], tile,
+  return fmt::format("{}{}{}{}", names[static_cast<size_t>(schedule.algorithm)], of_tile,
                      packing.panel > 0 ? ", packed weights" : "", kernel.threads > 1 ? threads : "");
 }
 

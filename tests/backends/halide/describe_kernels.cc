@@ -56,17 +56,18 @@ output %y)");
   EXPECT_TRUE(notes[0].algorithm.starts_with("attention"));
 }
 
+/// Units that fill up a vector are not counted.
 TEST(DescribeKernels, ARecurrenceCountsAllSteps) {
   uint64_t operations = 0;
   for (const KernelNote& note : notes_of(R"(
 input %x : f32[5,1,16]
-input %w : f32[1,16,16]
-input %w_small : f32[1,16,16]
-%y = RNN(%x, %w, %w_small) {hidden_size=16} "rnn"
+input %w : f32[1,20,16]
+input %w_small : f32[1,20,20]
+%y = RNN(%x, %w, %w_small) {hidden_size=20} "rnn"
 output %y)")) {
     if (note.algorithm.starts_with("recurrence")) operations += note.operations;
   }
-  EXPECT_EQ(operations, 2u * 5 * (16 * 16));
+  EXPECT_EQ(operations, 2u * 5 * (20 * 20));
 }
 
 TEST(DescribeKernels, AGatherReadsWhatItPicks) {
