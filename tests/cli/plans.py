@@ -107,6 +107,7 @@ def test_a_program_runs_without_the_framework_that_it_prefers(tmp_path):
     second = call_json("run", program, "-o", tmp_path / "second", env=missing)
     assert second["alternative"]["number"] == 1 and "nothing.so" in second["alternative"]["reason"]
     assert "note   runs on reference@cpu" in call("run", program, env=missing).stdout
+    assert "note   runs on reference@cpu" in call("bench", program, "-t", "0.1", env=missing).stdout
     outputs = [np.load(run["outputs"][0]["file"]) for run in (first, second)]
     np.testing.assert_allclose(*outputs, rtol=1e-4, atol=1e-5)
     pinned, report = compile_chain(
