@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <unordered_map>
+
+#include "graph/count_operations.h"
+#include "plan/is_work.h"
 
 namespace intarsia {
 namespace {
@@ -24,6 +28,65 @@ std::unordered_map<std::string_view, size_t> number_names(const Graph& graph, co
     for (NodeId node : segments[s]) segment_of[graph.node(node).name] = s;
   }
   return segment_of;
+}
+
+/// About what a segment takes, in nanoseconds, by its arithmetic and its traffic.
+double estimate(const Graph& graph, const std::vector<NodeId>& segment) {
+  constexpr double operations_per_ns = 50, bytes_per_ns = 20;
+  double sum = 1;
+  for (NodeId node : segment) {
+    sum += static_cast<double>(count_operations(graph, graph.node(node))) / operations_per_ns;
+    sum += static_cast<double>(count_bytes(graph, graph.node(node))) / bytes_per_ns;
+  }
+  return sum;
+}
+
+/// Segments with work of one region without a time, and the one with a time before them, or else behind:
+/// they share it.
+class SharedTimes {
+ public:
+  SharedTimes(const Graph& graph, const Segments& segments, std::vector<double>& times)
+      : graph_(graph), segments_(segments), times_(times) {}
+  ~SharedTimes() { divide(); }
+  SharedTimes(const SharedTimes&) = delete;
+  SharedTimes& operator=(const SharedTimes&) = delete;
+
+  /// In order.
+  void add(size_t segment) {
+    const auto has_work = [&](NodeId node) { return is_work(graph_.node(node)); };
+    const bool is_timed = times_[segment] > 0;
+    if (!is_timed && std::ranges::none_of(segments_[segment], has_work)) return;
+    if (is_timed && has_time_) divide();
+    sharing_.push_back(segment);
+    has_time_ |= is_timed;
+  }
+
+ private:
+  void divide() {
+    double time = 0, estimates = 0;
+    for (size_t segment : sharing_) {
+      time += times_[segment];
+      estimates += estimate(graph_, segments_[segment]);
+    }
+    for (size_t segment : sharing_) times_[segment] = time * estimate(graph_, segments_[segment]) / estimates;
+    sharing_.clear();
+    has_time_ = false;
+  }
+
+  const Graph& graph_;
+  const Segments& segments_;
+  std::vector<double>& times_;
+  std::vector<size_t> sharing_;
+  bool has_time_ = false;
+};
+
+void share_times(const Graph& graph, const Partition& partition, const Segments& segments,
+                 std::vector<double>& times) {
+  std::map<uint32_t, SharedTimes> by_region;
+  for (size_t s = 0; s < segments.size(); ++s) {
+    const std::optional<uint32_t> region = region_of_segment(partition, segments[s]);
+    if (region) by_region.try_emplace(*region, graph, segments, times).first->second.add(s);
+  }
 }
 
 }  // namespace
@@ -57,6 +120,7 @@ std::vector<int64_t> segment_times(const Graph& graph, const Partition& partitio
     kernels[latest[kernel.region]] += static_cast<double>(kernel.nanoseconds);
     all_kernels[kernel.region] += static_cast<double>(kernel.nanoseconds);
   }
+  share_times(graph, partition, segments, kernels);
   std::vector<int64_t> result;
   for (size_t s = 0; s < segments.size(); ++s) {
     const std::optional<uint32_t> region = region_of_segment(partition, segments[s]);

@@ -15,7 +15,9 @@ std::optional<uint32_t> region_of_segment(const Partition& partition, const std:
 
 /// Nanoseconds by segment. A region's time is divided among its segments by those of its kernels, each of
 /// which has the name of one of its nodes or values; one with another name (a framework inserted it) belongs
-/// to the kernel before it. What ran between kernels is spread over all. `never` of a segment that is in
+/// to the kernel before it. A segment with work for which no kernel is named shares the time of the one
+/// before it (at the beginning: behind it), by estimates of their work: it was computed there, or its kernel
+/// has another name. What ran between kernels is spread over all. `never` of a segment that is in
 /// several regions, or whose region reported no kernel while it has other segments, too.
 std::vector<int64_t> segment_times(const Graph& graph, const Partition& partition, const PlanTimes& times,
                                    const Segments& segments);

@@ -1,0 +1,63 @@
+// What stretches of a graph took, from the kernels of a plan that ran.
+//
+// Covers: src/plan/ segment_times.cc
+#include "plan/segment_times.h"
+
+#include <gtest/gtest.h>
+
+#include "graph/parse_graph.h"
+#include "plan/partition_graph.h"
+
+namespace intarsia {
+namespace {
+
+using Times = std::vector<int64_t>;
+
+/// Three products of equal sizes with an activation behind the second, all in one region; each product begins
+/// a segment.
+class SegmentTimes : public testing::Test {
+ protected:
+  Times of_kernels(const std::vector<std::pair<std::string, int64_t>>& kernels) const {
+    PlanTimes times{.regions = {{.nanoseconds = 600}}};
+    for (const auto& [label, nanoseconds] : kernels) times.kernels.push_back({0, label, nanoseconds});
+    const std::vector<uint32_t> first{0, 1, 1, 3};
+    return segment_times(graph_, partition_, times, list_segments(first));
+  }
+
+  const Graph graph_ = parse_graph(R"(graph "products" opsets {"": 17}
+input %x : f32[100,100]
+input %w : f32[100,100]
+%a : f32[100,100] = MatMul(%x, %w) "one"
+%b : f32[100,100] = MatMul(%a, %w) "two"
+%c : f32[100,100] = Relu(%b) "active"
+%d : f32[100,100] = MatMul(%c, %w) "three"
+output %d
+)")
+                           .value();
+  const Partition partition_ = partition_graph(graph_, {.target = {0, 0, 0, 0}});
+};
+
+TEST_F(SegmentTimes, AreThoseOfTheirKernels) {
+  EXPECT_EQ(of_kernels({{"one: MatMul", 100}, {"b: MatMul Relu", 300}, {"three: MatMul", 200}}),
+            (Times{100, 300, 200}));
+}
+
+TEST_F(SegmentTimes, WhatRanBetweenKernelsIsSpread) {
+  EXPECT_EQ(of_kernels({{"one: MatMul", 50}, {"two: MatMul", 150}, {"three: MatMul", 100}}),
+            (Times{100, 300, 200}));
+}
+
+TEST_F(SegmentTimes, AKernelWithAnotherNameBelongsToWorkWithoutAKernel) {
+  const Times times = of_kernels({{"one: MatMul", 400}, {"inserted: Reorder", 0}, {"three: MatMul", 200}});
+  EXPECT_EQ(times[0] + times[1], 400);
+  EXPECT_NEAR(static_cast<double>(times[0]), 200, 15);  // the second has an activation, too
+  EXPECT_EQ(times[2], 200);
+}
+
+TEST_F(SegmentTimes, WorkAtTheBeginningSharesTheTimeOfWhatFollows) {
+  const Times times = of_kernels({{"three: MatMul", 600}});
+  for (int64_t time : times) EXPECT_NEAR(static_cast<double>(time), 200, 20);
+}
+
+}  // namespace
+}  // namespace intarsia
