@@ -130,6 +130,7 @@ std::vector<std::optional<CostKey>> PlanTimer::segment_keys(const Plan& plan,
   for (CostKey& key :
        region_keys(problem_, number_regions(problem_.graph, std::move(regions)), conditions_)) {
     key.kind = CostKind::node;
+    key.code += fmt::format(", divided {}", segment_times_version);
     const bool is_whole = region_of_segment(plan.partition, segments[keys.size()]).has_value();
     keys.push_back(is_whole ? std::optional(std::move(key)) : std::nullopt);
   }

@@ -5,6 +5,9 @@
 
 namespace intarsia {
 
+/// A new number invalidates times of segments that were kept: they are divided in another way.
+inline constexpr int segment_times_version = 2;
+
 /// The nodes of each segment, ascending.
 using Segments = std::vector<std::vector<NodeId>>;
 /// `segment_of`: by node the first of its segment (find_segments).
