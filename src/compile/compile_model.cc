@@ -19,6 +19,7 @@
 #include "plan/group_opaque_values.h"
 #include "plan/insert_copies.h"
 #include "plan/plan_file.h"
+#include "plan/predict_plan.h"
 #include "plan/split_branches.h"
 
 namespace intarsia {
@@ -305,7 +306,12 @@ Result<CompiledFunction> compile_function(const std::string& name, const Compile
     return function;
   }
   function.chosen = choose_measured_plan(problem, std::move(function.chosen.plan), compiler, request, tools);
-  if (given) function.chosen.measured = given->measured;
+  if (given) {
+    function.chosen.measured = given->measured;
+    if (CostTable* costs = compiler.tuning().costs())
+      function.chosen.predicted =
+          predict_plan(problem, function.chosen.plan.placement, *costs, plan_conditions(request));
+  }
   // From here the plan is what ships.
   function.regions = TRY(compiler.compile(function.chosen.plan));
   TRY(compile_alternatives(compiler, tools, function));

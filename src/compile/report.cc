@@ -206,7 +206,7 @@ Json function_json(const CompiledFunction& function, const CompileRequest& reque
   json["tuning"] = tuning_json(function.regions.tuning);
   json["code_generation"] = codegen_json(function.regions.codegen);
   json["plan"] = plan ? plan_json(*plan) : Json(nullptr);
-  json["predicted_ms"] = plan ? milliseconds_or_null(plan->predicted) : Json(nullptr);
+  json["predicted_ms"] = milliseconds_or_null(function.chosen.predicted);
   json["measured_ms"] = milliseconds_or_null(function.chosen.measured);
   json["single_backend_ms"] = plan && plan->measured ? single_backend_json(*plan) : Json(nullptr);
   json["model_weights_bytes"] = function.model_weights_bytes;

@@ -324,6 +324,7 @@ ChosenPlan choose_plan(const PlanningProblem& problem, Plan placed, const PlanTo
   choice.candidates.push_back({.plan = std::move(placed)});
   chosen.report = report_comparison(choice, chosen.plan);
   if (chosen.report) chosen.measured = chosen.report->measured;
+  if (chosen.report) chosen.predicted = chosen.report->predicted;
   chosen.costs = std::move(choice.costs);
   chosen.alternatives =
       find_alternatives(problem, chosen.plan, tools.also, tools.replan, known_times(choice));

@@ -39,7 +39,8 @@ struct ChosenPlan {
   Plan plan;
   std::optional<PlanReport> report;  // absent when no other backend could run anything: there was no choice
   std::vector<AlternativePlan> alternatives = {};
-  std::optional<int64_t> measured = {};  // nanoseconds of a run of the plan
+  std::optional<int64_t> measured = {};   // nanoseconds of a run of the plan
+  std::optional<int64_t> predicted = {};  // of a mixed plan, or one that was given: before it ran
   /// What parts took in the plans that were compared; absent when there was no choice, or they could not be
   /// timed.
   std::optional<SegmentCosts> costs = {};

@@ -111,6 +111,16 @@ std::optional<MixedPlacement> schedule_executors(const PlanningProblem& problem,
   return mixed;
 }
 
+int64_t price_placement(const PlanningProblem& problem, const Placement& placement, const SegmentCosts& costs,
+                        const BoundaryPrice& price) {
+  const Mixer mixer(problem, costs, price);
+  const GraphCosts graph_costs = cost_graph(problem.graph, mixer.groups(), mixer.measured());
+  std::vector<uint32_t> target_of(graph_costs.costs.times.size());
+  for (size_t node = 0; node < placement.target.size(); ++node)
+    target_of[graph_costs.atom_of[node]] = placement.target[node];
+  return cost_of(graph_costs.costs, target_of).total();
+}
+
 std::vector<std::vector<int64_t>> price_moves(const PlanningProblem& problem, const Placement& placement,
                                               const SegmentCosts& costs, const BoundaryPrice& price) {
   const auto target_of = [&](const std::vector<NodeId>& segment) {

@@ -37,6 +37,11 @@ std::optional<MixedPlacement> mix_backends(const PlanningProblem& problem, const
 std::optional<MixedPlacement> schedule_executors(const PlanningProblem& problem, const Placement& placed,
                                                  const SegmentCosts& costs, const BoundaryPrice& price);
 
+/// What the segments take where `placement` has them, copies and boundaries included; `never`: it cannot run,
+/// or something is not known.
+int64_t price_placement(const PlanningProblem& problem, const Placement& placement, const SegmentCosts& costs,
+                        const BoundaryPrice& price = {});
+
 /// [segment][target]: how many nanoseconds longer a run would take with the segment there and all others
 /// where `placement` has them, copies and boundaries included; negative: shorter. `never`: it is there, or
 /// something is not known.

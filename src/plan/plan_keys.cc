@@ -6,6 +6,8 @@
 #include "base/digest.h"
 #include "graph/graph_content.h"
 #include "plan/describe_plan.h"
+#include "plan/partition_graph.h"
+#include "plan/segment_times.h"
 
 namespace intarsia {
 namespace {
@@ -51,6 +53,20 @@ std::vector<CostKey> region_keys(const PlanningProblem& problem, const Partition
     key.device = device_model(problem.slots[target.slot]);
     key.threads = problem.slots[target.slot].threads(conditions.threads);
     keys.push_back(std::move(key));
+  }
+  return keys;
+}
+
+std::vector<CostKey> segment_keys(const PlanningProblem& problem,
+                                  const std::vector<std::vector<NodeId>>& segments,
+                                  const std::vector<uint32_t>& target_of, const CostKey& conditions) {
+  std::vector<Region> regions;
+  for (size_t s = 0; s < segments.size(); ++s) regions.push_back({target_of[s], segments[s]});
+  std::vector<CostKey> keys =
+      region_keys(problem, number_regions(problem.graph, std::move(regions)), conditions);
+  for (CostKey& key : keys) {
+    key.kind = CostKind::node;
+    key.code += fmt::format(", divided {}", segment_times_version);
   }
   return keys;
 }

@@ -13,6 +13,11 @@ std::string digest_graph(const Graph& graph);
 std::vector<CostKey> region_keys(const PlanningProblem& problem, const Partition& partition,
                                  const CostKey& conditions);
 
+/// One entry a segment, on its target (segment_times.h).
+std::vector<CostKey> segment_keys(const PlanningProblem& problem,
+                                  const std::vector<std::vector<NodeId>>& segments,
+                                  const std::vector<uint32_t>& target_of, const CostKey& conditions);
+
 /// `graph_digest`: digest_graph of the problem's graph, which takes long for a big one.
 CostKey plan_key(const PlanningProblem& problem, const Partition& partition, const std::string& graph_digest,
                  const CostKey& conditions);

@@ -121,16 +121,13 @@ Result<std::vector<std::vector<int64_t>>> PlanTimer::time_regions(const std::vec
   return times;
 }
 
-std::vector<std::optional<CostKey>> PlanTimer::segment_keys(const Plan& plan,
-                                                            const Segments& segments) const {
-  std::vector<Region> regions;
+std::vector<std::optional<CostKey>> PlanTimer::keys_of_whole(const Plan& plan,
+                                                             const Segments& segments) const {
+  std::vector<uint32_t> target_of;
   for (const std::vector<NodeId>& segment : segments)
-    regions.push_back({plan.placement.target[index(segment[0])], segment});
+    target_of.push_back(plan.placement.target[index(segment[0])]);
   std::vector<std::optional<CostKey>> keys;
-  for (CostKey& key :
-       region_keys(problem_, number_regions(problem_.graph, std::move(regions)), conditions_)) {
-    key.kind = CostKind::node;
-    key.code += fmt::format(", divided {}", segment_times_version);
+  for (CostKey& key : segment_keys(problem_, segments, target_of, conditions_)) {
     const bool is_whole = region_of_segment(plan.partition, segments[keys.size()]).has_value();
     keys.push_back(is_whole ? std::optional(std::move(key)) : std::nullopt);
   }
@@ -195,7 +192,7 @@ Result<std::vector<std::vector<int64_t>>> PlanTimer::time_segments(const std::ve
   std::vector<SegmentedPlan> segmented;
   std::vector<CostKey> rivals;
   for (const Plan* plan : plans) {
-    segmented.push_back({*plan, segment_keys(*plan, segments)});
+    segmented.push_back({*plan, keys_of_whole(*plan, segments)});
     for (const std::optional<CostKey>& key : segmented.back().segments)
       if (key) rivals.push_back(*key);
   }

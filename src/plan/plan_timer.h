@@ -61,7 +61,7 @@ class PlanTimer {
   /// Of the rivals, those to measure now (find_incomparable).
   std::set<CostKey> find_missing(const std::vector<CostKey>& rivals, const Rows& known) const;
   /// By segment; of one that several regions share, nothing.
-  std::vector<std::optional<CostKey>> segment_keys(const Plan& plan, const Segments& segments) const;
+  std::vector<std::optional<CostKey>> keys_of_whole(const Plan& plan, const Segments& segments) const;
   /// Of each plan, from this compile: measured now unless they were before.
   Result<std::vector<const PlanTimes*>> times_of(const std::vector<const Plan*>& plans);
   static std::vector<const ComparedPlan*> choose_runs(const std::vector<ComparedPlan>& plans,

@@ -1,6 +1,6 @@
 """Placement by measured time, on devices that declare how long they take.
 
-Covers: src/compile/ device_choice.cc src/plan/ find_alternatives.cc find_segments.cc is_work.cc mix_backends.cc schedule_placement.cc segment_times.cc src/measure/ time_link.cc
+Covers: src/compile/ device_choice.cc src/plan/ find_alternatives.cc find_segments.cc is_work.cc mix_backends.cc predict_plan.cc schedule_placement.cc segment_times.cc src/measure/ time_link.cc
 src/device/ declared_times.cc
 """
 
@@ -152,6 +152,24 @@ def test_explain_tells_what_a_compile_measured(products, tmp_path):
         assert stretch["move_ms"]["halide@cpu"] is None and shipped["move_ms"]["halide@accel"] is None
     page = (tmp_path / "page.html").read_text()
     assert "On halide@accel" in page and "A run, moved to halide@accel" in page
+
+
+def test_a_given_plan_is_predicted_from_its_parts(products, tmp_path):
+    report = compile_for(products, tmp_path, [0.5] * 8, 100)
+    plan = tmp_path / "plan.json"
+    options = (
+        "-o", tmp_path / "given.so", "-d", f"cpu,accel=sim:0?times={tmp_path / 'times.json'}", "--backends", "halide",
+        "--plan", plan, "--cache",
+    )  # fmt: skip
+    targets = {f"product{i}": "halide@accel" if i < 4 else "halide@cpu" for i in range(8)}
+    plan.write_text(json.dumps({"intarsia_plan": 1, "functions": {"main": {"nodes": targets}}}))
+    given = call_json("compile", products, *options, tmp_path / "cache")
+    parts = sum(
+        stretch["ms"][target] for stretch, target in zip(report["stretches"], targets.values(), strict=True)
+    )
+    assert parts + 0.2 < given["predicted_ms"] < parts + 1  # there and back, and calls
+    assert given["measured_ms"] is None and given["plan"]["disabled_reason"] == "the plan is given"
+    assert call_json("compile", products, *options, tmp_path / "other")["predicted_ms"] is None
 
 
 def test_a_slow_link_keeps_all_on_the_cpu(products, tmp_path):
