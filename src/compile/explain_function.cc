@@ -184,6 +184,20 @@ void explain_costs(const CompiledFunction& function, Explanation& explanation) {
     explanation.no_times = "parts of the plans could not be timed";
 }
 
+ExplainedSlot explain_slot(const CompiledFunction& function, uint32_t number) {
+  const PlanningProblem& problem = function.problem;
+  const DeviceSlot& slot = problem.slots[number];
+  ExplainedSlot explained{slot.name, slot.kind, slot.device};
+  if (slot.cores == 0) return explained;
+  const auto has_one_pool = [&](const Region& region) {
+    const PlacementTarget& target = problem.targets[region.target];
+    return target.slot == number && target.backend->info().has_one_pool;
+  };
+  const bool is_per_process = std::ranges::any_of(function.chosen.plan.partition.regions, has_one_pool);
+  explained.cores = is_per_process ? "per process" : "exact";
+  return explained;
+}
+
 }  // namespace
 
 Explanation explain_function(const CompiledFunction& function) {
@@ -193,8 +207,8 @@ Explanation explain_function(const CompiledFunction& function) {
   Explanation explanation;
   for (ValueId id : graph.inputs) explanation.inputs.push_back(explain_port(graph.value(id)));
   for (ValueId id : graph.outputs) explanation.outputs.push_back(explain_port(graph.value(id)));
-  for (const DeviceSlot& slot : problem.slots)
-    explanation.slots.push_back({slot.name, slot.kind, slot.device});
+  for (uint32_t slot = 0; slot < problem.slots.size(); ++slot)
+    explanation.slots.push_back(explain_slot(function, slot));
   explanation.symbols = function.bindings;
   if (plan.partition.region_of.size() != graph.nodes.size()) return explanation;
   for (size_t i = 0; i < graph.nodes.size(); ++i) explanation.nodes.push_back(explain_node(function, i));

@@ -114,7 +114,9 @@ void print_head(const Explanation& explanation, const std::string& subject, std:
                  9);
   }
   for (const ExplainedSlot& slot : explanation.slots)
-    text += wrap(fmt::format("slot   {} = {}", slot.name, slot.device), 9);
+    text += wrap(fmt::format("slot   {} = {}{}", slot.name, slot.device,
+                             slot.cores.empty() ? "" : fmt::format(" (threads held: {})", slot.cores)),
+                 9);
   if (explanation.measured)
     text += fmt::format("time   {} a run, measured by a compile\n", print_milliseconds(explanation.measured));
 }

@@ -21,6 +21,9 @@ struct ExplainedPort {
 
 struct ExplainedSlot {
   std::string name, kind, device;
+  /// How the threads of what runs there are held to its cores: "exact", or "per process" where a library has
+  /// one pool, which one core set of the process can have. Empty: not a core set, or not known (a program).
+  std::string cores = {};
 };
 
 struct ExplainedNode {

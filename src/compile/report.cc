@@ -32,7 +32,10 @@ Json ports_json(const std::vector<ExplainedPort>& ports) {
 Json slots_json(const Explanation& explanation) {
   Json list = Json::array();
   for (const ExplainedSlot& slot : explanation.slots) {
-    list.push_back({{"name", slot.name}, {"kind", slot.kind}, {"device", slot.device}});
+    list.push_back({{"name", slot.name},
+                    {"kind", slot.kind},
+                    {"device", slot.device},
+                    {"cores", slot.cores.empty() ? Json(nullptr) : Json(slot.cores)}});
   }
   return list;
 }

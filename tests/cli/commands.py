@@ -189,7 +189,10 @@ def test_core_sets_share_memory_and_keep_to_their_cores(tmp_path):
         "--threads",
         "2",
     )
-    assert [slot["device"] for slot in report["slots"]] == [f"cpu:{first}", f"cpu:{last}"]
+    assert [(slot["device"], slot["cores"]) for slot in report["slots"]] == [
+        (f"cpu:{first}", "exact"),
+        (f"cpu:{last}", "exact"),
+    ]
     assert report["copies"] == [] and len(report["regions"]) > 1
     assert call_json("check", program)["ok"]
     assert call_json("run", program, "-o", tmp_path / "out", "--bind", "a=cpu", "--bind", f"b=cpu:{first}")[

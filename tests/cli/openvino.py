@@ -4,6 +4,8 @@ Covers: registry/ backend_registry.cc openvino_target.cc
 backends/openvino/ node_rules.cc target.cc
 """
 
+import os
+
 import pytest
 from cli_models import LIGHT_MODELS, call, call_json, error_of, save, save_small
 from onnx import TensorProto, helper
@@ -36,6 +38,18 @@ def test_it_is_a_framework(tmp_path):
         "compile", model, "--backends", "openvino", "--fallback", "none", "--dry-run", status=2
     )
     assert "contradicts --fallback none: openvino is a framework" in message
+
+
+def test_it_has_one_core_set_in_a_process(tmp_path):
+    core = min(os.sched_getaffinity(0))
+    model = save_small(tmp_path / "small.onnx")
+    options = ("-d", f"cpu:{core}", "--backends")
+    slots = {
+        name: call_json("explain", model, *options, name)["slots"] for name in ("openvino", "onnxruntime")
+    }
+    assert slots["openvino"][0]["cores"] == "per process" and slots["onnxruntime"][0]["cores"] == "exact"
+    text = call("explain", model, *options, "openvino").stdout
+    assert f"slot   cpu:{core} = cpu:{core} (threads held: per process)" in text
 
 
 def test_where_it_is_absent(tmp_path):
