@@ -1,12 +1,11 @@
 #include "plan/choose_plan.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "plan/describe_plan.h"
-#include "plan/find_segments.h"
 #include "plan/mix_backends.h"
 #include "plan/plan_candidates.h"
+#include "plan/price_segments.h"
 
 namespace intarsia {
 namespace {
@@ -113,99 +112,14 @@ Status time_candidates(Choice& choice) {
   return {};
 }
 
-/// Which targets ran each node in some candidate.
-std::vector<std::vector<bool>> targets_tried(const Choice& choice) {
-  const std::vector<bool> none(choice.problem.targets.size(), false);
-  std::vector<std::vector<bool>> tried(choice.problem.graph.nodes.size(), none);
-  for (const Candidate& candidate : choice.candidates) {
-    if (candidate.nanoseconds == never) continue;
-    for (size_t node = 0; node < tried.size(); ++node)
-      tried[node][candidate.plan.placement.target[node]] = true;
-  }
-  return tried;
-}
-
-/// Between the memories of targets that ran something; no others are priced.
-Result<std::vector<std::vector<Link>>> time_links(const Choice& choice,
-                                                  const std::vector<const Plan*>& plans) {
-  const PlanningProblem& problem = choice.problem;
-  const size_t spaces = problem.spaces.size();
-  std::vector<std::vector<Link>> links(spaces, std::vector<Link>(spaces));
-  std::set<uint32_t> used{host_memory};
-  for (const Plan* plan : plans) {
-    for (const Region& region : plan->partition.regions) used.insert(problem.space_of_target[region.target]);
-  }
-  for (uint32_t from : used) {
-    for (uint32_t to : used) {
-      if (from == to) continue;
-      const auto slot_in = [&](uint32_t space) -> const DeviceSlot& {
-        return *std::ranges::find(problem.slots, space, &DeviceSlot::space);
-      };
-      const LinkCost cost = TRY(choice.tools.time_link(slot_in(from), slot_in(to)));
-      links[from][to] = {std::llround(cost.latency_ns), cost.ns_per_byte};
-    }
-  }
-  return links;
-}
-
-/// The same code on as many cores of the same memory, and both may run in one process.
-bool are_equal(const PlanningProblem& problem, uint32_t one, uint32_t other) {
-  const auto slot_of = [&](uint32_t target) { return problem.slots[problem.targets[target].slot]; };
-  return problem.targets[one].backend == problem.targets[other].backend &&
-         !problem.targets[one].backend->info().has_one_pool &&
-         problem.space_of_target[one] == problem.space_of_target[other] &&
-         slot_of(one).cores == slot_of(other).cores;
-}
-
-/// Something that the plan as placed has on one executor could be on an equal one.
-bool can_work_side_by_side(const Choice& choice) {
-  const Plan& placed = choice.placed();
-  const auto has_twin = [&](const Region& region) {
-    for (uint32_t other = 0; other < choice.problem.targets.size(); ++other)
-      if (other != region.target && are_equal(choice.problem, region.target, other)) return true;
-    return false;
-  };
-  return std::ranges::any_of(placed.partition.regions, [&](const Region& region) {
-    const auto is_free = [&](NodeId node) { return may_move(choice.problem, placed.placement, node); };
-    return has_twin(region) && std::ranges::any_of(region.nodes, is_free);
-  });
-}
-
-/// Of executors that are equal one was timed. What may not move stays where it is.
-void copy_to_equal_executors(const Choice& choice, SegmentCosts& costs) {
-  const PlanningProblem& problem = choice.problem;
-  for (size_t s = 0; s < costs.segments.size(); ++s) {
-    const auto is_free = [&](NodeId node) { return may_move(problem, choice.placed().placement, node); };
-    if (!std::ranges::all_of(costs.segments[s], is_free)) continue;
-    const std::vector<int64_t> timed = costs.times[s];
-    for (uint32_t target = 0; target < timed.size(); ++target) {
-      for (uint32_t other = 0; other < timed.size(); ++other) {
-        if (timed[target] == never && are_equal(problem, target, other))
-          costs.times[s][target] = std::min(costs.times[s][target], timed[other]);
-      }
-    }
-  }
-}
-
 /// What the segments took in the candidates that ran.
-Result<SegmentCosts> price_segments(const Choice& choice) {
+Result<SegmentCosts> price_candidates(const Choice& choice) {
   std::vector<const Plan*> plans;
   for (const Candidate& candidate : choice.candidates) {
     if (candidate.nanoseconds != never) plans.push_back(&candidate.plan);
   }
-  SegmentCosts costs;
-  costs.segments = list_segments(find_segments(choice.problem.graph, targets_tried(choice)));
-  costs.links = TRY(time_links(choice, plans));
-  const auto times = TRY(choice.tools.timer->time_segments(plans, costs.segments));
-  costs.times.assign(costs.segments.size(), std::vector<int64_t>(choice.problem.targets.size(), never));
-  for (size_t p = 0; p < plans.size(); ++p) {
-    for (size_t s = 0; s < costs.segments.size(); ++s) {
-      int64_t& least = costs.times[s][plans[p]->placement.target[index(costs.segments[s][0])]];
-      least = std::min(least, times[p][s]);
-    }
-  }
-  copy_to_equal_executors(choice, costs);
-  return costs;
+  return price_segments(choice.problem, plans, choice.placed().placement, *choice.tools.timer,
+                        choice.tools.time_link);
 }
 
 const Candidate& find_fastest(const Choice& choice) {
@@ -246,7 +160,7 @@ Status add_mixtures(Choice& choice, Mix mix) {
 
 /// In turn, and side by side where there are several executors.
 Status add_all_mixtures(Choice& choice) {
-  choice.costs = TRY(price_segments(choice));
+  choice.costs = TRY(price_candidates(choice));
   TRY(add_mixtures(choice, mix_backends));
   return choice.problem.slots.size() > 1 ? add_mixtures(choice, schedule_executors) : Status();
 }
@@ -280,7 +194,7 @@ void explain_all(const Choice& choice, const Candidate& chosen, Placement& place
 Result<std::optional<PlanReport>> compare(Choice& choice, Plan& shipped) {
   TRY(add_dissolved(choice));
   for (uint32_t target : rivals_of(choice.problem, choice.placed().partition)) add_single(choice, target);
-  if (choice.candidates.size() == 1 && !can_work_side_by_side(choice)) {
+  if (choice.candidates.size() == 1 && !can_work_side_by_side(choice.problem, choice.placed())) {
     if (runners_of(choice.problem, choice.placed().partition).size() == 1) return std::nullopt;
     return PlanReport{.disabled_reason = "no backend takes nodes of another"};
   }

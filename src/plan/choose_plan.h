@@ -4,8 +4,7 @@
 #include <map>
 
 #include "plan/find_alternatives.h"
-#include "plan/mix_backends.h"
-#include "plan/plan_timer.h"
+#include "plan/price_segments.h"
 
 namespace intarsia {
 
@@ -30,8 +29,7 @@ struct PlanTools {
   std::string disabled_reason;    // why nothing is compared; empty: plans are
   PlanTimer* timer = nullptr;     // null only with disabled_reason
   std::vector<std::string> also;  // slots that must be enough to run, with a plan of their own if need be
-  /// What a copy between the memories of two slots takes.
-  std::function<Result<LinkCost>(const DeviceSlot& from, const DeviceSlot& to)> time_link;
+  TimeLink time_link;
   Replan replan;
 };
 

@@ -1,6 +1,6 @@
 """Placement by measured time, on devices that declare how long they take.
 
-Covers: src/compile/ device_choice.cc src/plan/ find_alternatives.cc find_segments.cc is_work.cc mix_backends.cc predict_plan.cc schedule_placement.cc segment_times.cc src/measure/ time_link.cc
+Covers: src/compile/ device_choice.cc src/plan/ find_alternatives.cc find_segments.cc is_work.cc mix_backends.cc predict_plan.cc price_segments.cc schedule_placement.cc segment_times.cc src/measure/ time_link.cc
 src/device/ declared_times.cc
 """
 
