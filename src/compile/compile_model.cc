@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <chrono>
 
+#include "compile/annotated_pins.h"
 #include "compile/choose_targets.h"
 #include "compile/emit_program.h"
 #include "compile/measure_plans.h"
 #include "compile/pass_runner.h"
 #include "graph/print_graph.h"
 #include "import/import_model.h"
+#include "import/read_annotations.h"
 #include "passes/infer_types.h"
 #include "passes/remove_dead_nodes.h"
 #include "plan/describe_plan.h"
@@ -157,6 +159,11 @@ Result<std::optional<SavedPlan>> read_given_plan(const std::string& function, co
   return plan->second;
 }
 
+Result<Placement> place_model(const PlanningProblem& problem, const CompileRequest& request) {
+  const auto in_model = TRY(pin_annotated(problem, TRY(read_annotations(request.model_path))));
+  return place_nodes(problem.graph, problem.targets, request.pins, in_model);
+}
+
 /// From nodes with targets to regions, and the steps that run them.
 Result<Plan> make_plan(PassRunner& passes, const PlanningProblem& problem, Placement placement) {
   const Graph& graph = problem.graph;
@@ -292,7 +299,7 @@ Result<CompiledFunction> compile_function(const std::string& name, const Compile
       [&]() -> Status {
         placement = TRY(given ? with_context(place_by_plan(problem.graph, problem.targets, *given),
                                              "plan '{}'", request.plan_path)
-                              : place_nodes(problem.graph, problem.targets, request.pins));
+                              : place_model(problem, request));
         return {};
       },
       [&] { return describe_placement(problem, placement); }));

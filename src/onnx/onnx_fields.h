@@ -11,7 +11,7 @@ inline constexpr int64_t newest_opset = 28;
 inline constexpr int64_t oldest_opset = 1;  // below 7 every standard operator is foreign
 
 namespace model {
-enum : uint32_t { ir_version = 1, graph = 7, opset_import = 8, functions = 25 };
+enum : uint32_t { ir_version = 1, graph = 7, opset_import = 8, functions = 25, configuration = 26 };
 }
 namespace operator_set {
 enum : uint32_t { domain = 1, version = 2 };
@@ -28,7 +28,26 @@ enum : uint32_t {
 };
 }
 namespace node {
-enum : uint32_t { input = 1, output = 2, name = 3, op_type = 4, attribute = 5, domain = 7, overload = 8 };
+enum : uint32_t {
+  input = 1,
+  output = 2,
+  name = 3,
+  op_type = 4,
+  attribute = 5,
+  domain = 7,
+  overload = 8,
+  metadata_props = 9,
+  device_configurations = 10
+};
+}
+namespace string_entry {
+enum : uint32_t { key = 1, value = 2 };
+}
+namespace device_configuration {
+enum : uint32_t { name = 1, device = 3 };
+}
+namespace node_device_configuration {
+enum : uint32_t { configuration_id = 1, pipeline_stage = 3 };
 }
 namespace attribute {
 enum : uint32_t {

@@ -97,7 +97,7 @@ tl::unexpected<Error> unsupported_error(const Graph& graph, const Placement& pla
 }  // namespace
 
 Result<Placement> place_nodes(const Graph& graph, const std::vector<PlacementTarget>& targets,
-                              const std::vector<Pin>& pins) {
+                              const std::vector<Pin>& pins, const std::map<NodeId, uint32_t>& in_model) {
   const std::vector<uint32_t> pinned = TRY(match_pins(graph, targets, pins));
   const size_t count = graph.nodes.size();
   Placement placement{std::vector<uint32_t>(count, no_target),
@@ -115,6 +115,12 @@ Result<Placement> place_nodes(const Graph& graph, const std::vector<PlacementTar
       }
       placement.target[i] = pinned[i];
       placement.reason[i] = "pinned by the user";
+      placement.pinned[i] = true;
+      continue;
+    }
+    if (const auto held = in_model.find(id); held != in_model.end()) {
+      placement.target[i] = held->second;
+      placement.reason[i] = "pinned in the model";
       placement.pinned[i] = true;
       continue;
     }

@@ -1,6 +1,7 @@
 // Decides which target (a backend on a device slot) runs each node.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -33,10 +34,11 @@ struct Placement {
       group;  // the lowest node of those that one region holds together; empty: each is alone
 };
 
-/// Each node goes to the target it is pinned to, else to the first that supports it. Errors: a node that no
+/// Each node goes to the target it is pinned to, by the user or else by the model (`in_model`: targets that
+/// support their nodes), else to the first that supports it. Errors: a node that no
 /// target supports (all such operators are listed), a pin that names no target or no node, a pin to a target
 /// that cannot.
 Result<Placement> place_nodes(const Graph& graph, const std::vector<PlacementTarget>& targets,
-                              const std::vector<Pin>& pins);
+                              const std::vector<Pin>& pins, const std::map<NodeId, uint32_t>& in_model = {});
 
 }  // namespace intarsia

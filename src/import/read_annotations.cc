@@ -1,0 +1,109 @@
+#include "import/read_annotations.h"
+
+#include <optional>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/mapped_file.h"
+#include "base/protobuf.h"
+#include "import/import_model.h"
+#include "import/onnx_messages.h"
+#include "onnx/onnx_fields.h"
+
+namespace intarsia {
+namespace {
+
+using protozero::pbf_reader;
+
+/// By name: the names of its devices.
+using Configurations = std::map<std::string, std::vector<std::string>>;
+
+constexpr std::string_view layer_key = "layer_ann";
+
+Configurations read_configurations(std::string_view model) {
+  Configurations configurations;
+  pbf_reader message = read_message(model);
+  while (message.next(onnx::model::configuration)) {
+    pbf_reader entry = message.get_message();
+    std::string name;
+    std::vector<std::string> devices;
+    while (entry.next()) {
+      if (entry.tag() == onnx::device_configuration::name)
+        name = entry.get_string();
+      else if (entry.tag() == onnx::device_configuration::device)
+        devices.push_back(entry.get_string());
+      else
+        entry.skip();
+    }
+    configurations[name] = std::move(devices);
+  }
+  return configurations;
+}
+
+std::optional<std::string> read_layer(std::string_view node) {
+  pbf_reader message = read_message(node);
+  while (message.next(onnx::node::metadata_props)) {
+    pbf_reader entry = message.get_message();
+    std::string key, value;
+    while (entry.next()) {
+      if (entry.tag() == onnx::string_entry::key)
+        key = entry.get_string();
+      else if (entry.tag() == onnx::string_entry::value)
+        value = entry.get_string();
+      else
+        entry.skip();
+    }
+    if (key == layer_key) return value;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> read_device(std::string_view node, const Configurations& configurations) {
+  pbf_reader message = read_message(node);
+  while (message.next(onnx::node::device_configurations)) {
+    pbf_reader entry = message.get_message();
+    std::string configuration;
+    int32_t stage = -1;
+    while (entry.next()) {
+      if (entry.tag() == onnx::node_device_configuration::configuration_id)
+        configuration = entry.get_string();
+      else if (entry.tag() == onnx::node_device_configuration::pipeline_stage)
+        stage = entry.get_int32();
+      else
+        entry.skip();
+    }
+    const auto devices = configurations.find(configuration);
+    if (devices == configurations.end() || stage < 0) continue;
+    if (static_cast<size_t>(stage) < devices->second.size())
+      return devices->second[static_cast<size_t>(stage)];
+  }
+  return std::nullopt;
+}
+
+std::map<std::string, std::string> read_all(std::string_view model) {
+  const Configurations configurations = read_configurations(model);
+  std::map<std::string, std::string> annotations;
+  for (std::string_view bytes : onnx::read_graph(onnx::read_model(model).graph).nodes) {
+    std::optional<std::string> place = read_layer(bytes);
+    if (!place) place = read_device(bytes, configurations);
+    if (!place) continue;
+    const onnx::RawNode node = onnx::read_node(bytes);
+    const bool has_name = !node.name.empty() || node.outputs.empty();
+    annotations[has_name ? node.name : node.outputs[0]] = std::move(*place);
+  }
+  return annotations;
+}
+
+}  // namespace
+
+Result<std::map<std::string, std::string>> read_annotations(const std::string& path) {
+  if (find_model_format(path) != ModelFormat::onnx) return std::map<std::string, std::string>();
+  const MappedFile file = TRY(map_file(path));
+  try {
+    return read_all(as_text(file.bytes));
+  } catch (const protozero::exception& damage) {
+    return fail(ErrorKind::corrupt, "model '{}': {}", path, damage.what());
+  }
+}
+
+}  // namespace intarsia
