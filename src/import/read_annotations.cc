@@ -96,14 +96,18 @@ std::map<std::string, std::string> read_all(std::string_view model) {
 
 }  // namespace
 
+Result<std::map<std::string, std::string>> parse_annotations(std::string_view model) {
+  try {
+    return read_all(model);
+  } catch (const protozero::exception& damage) {
+    return fail(ErrorKind::corrupt, "is not a valid ONNX model: damaged protobuf ({})", damage.what());
+  }
+}
+
 Result<std::map<std::string, std::string>> read_annotations(const std::string& path) {
   if (find_model_format(path) != ModelFormat::onnx) return std::map<std::string, std::string>();
   const MappedFile file = TRY(map_file(path));
-  try {
-    return read_all(as_text(file.bytes));
-  } catch (const protozero::exception& damage) {
-    return fail(ErrorKind::corrupt, "model '{}': {}", path, damage.what());
-  }
+  return with_context(parse_annotations(as_text(file.bytes)), "model '{}'", path);
 }
 
 }  // namespace intarsia

@@ -2,6 +2,7 @@
 // crash.
 //
 // Covers: src/import/ import_onnx.cc onnx_attributes.cc onnx_messages.cc onnx_subgraph.cc onnx_tensor.cc
+// read_annotations.cc
 // src/passes/ fold_constants.cc infer_types.cc
 #include <cstdint>
 #include <cstdlib>
@@ -9,11 +10,14 @@
 
 #include "graph/verify_graph.h"
 #include "import/import_onnx.h"
+#include "import/read_annotations.h"
 #include "tests/fuzz/fold_with_budget.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace intarsia;
-  Result<Graph> graph = import_onnx_bytes({reinterpret_cast<const char*>(data), size});
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  static_cast<void>(parse_annotations(bytes));
+  Result<Graph> graph = import_onnx_bytes(bytes);
   if (!graph) return 0;
   fold_with_budget(*graph);
   if (!verify_graph(*graph)) std::abort();
