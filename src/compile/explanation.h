@@ -105,7 +105,7 @@ struct Explanation {
   std::vector<std::string> targets;  // of the stretches' times
   std::vector<ExplainedStretch> stretches;
   std::optional<int64_t> measured;  // nanoseconds of a run; of a program with one function
-  std::string no_times;             // why there are no stretches; empty: there are
+  std::string no_times;             // why no stretches are listed; empty: some are
 };
 
 /// Of a function of a model, as far as its compile went: nodes and regions only if it got to regions.

@@ -7,7 +7,7 @@
 namespace intarsia {
 namespace {
 
-/// With fewer rows, searching is no help.
+/// Tables with fewer rows have no search box.
 constexpr size_t rows_to_search = 8;
 
 std::string class_of(const HtmlColumn& column) {

@@ -39,8 +39,8 @@ struct ChosenPlan {
   std::vector<AlternativePlan> alternatives = {};
   std::optional<int64_t> measured = {};   // nanoseconds of a run of the plan
   std::optional<int64_t> predicted = {};  // of a mixed plan, or one that was given: before it ran
-  /// What parts took in the plans that were compared; absent when there was no choice, or they could not be
-  /// timed.
+  /// What parts took in the plans that were compared; absent when only one plan was possible, or parts could
+  /// not be timed.
   std::optional<SegmentCosts> costs = {};
 };
 
