@@ -90,4 +90,10 @@ Result<CompiledRegion> compile_region(const Graph& region, Emitter& emitter, con
   return made;
 }
 
+Result<std::vector<AxisOrder>> output_layouts(const Graph& region) {
+  Graph graph = TRY(canonicalize(region));
+  simplify(graph);
+  return choose_output_layouts(graph);
+}
+
 }  // namespace intarsia::halide

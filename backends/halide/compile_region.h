@@ -15,4 +15,7 @@ std::span<const std::string_view> step_names();
 Result<CompiledRegion> compile_region(const Graph& region, Emitter& emitter, const CompileOptions& options,
                                       const EmitOptions& emit);
 
+/// Target::output_layouts.
+Result<std::vector<AxisOrder>> output_layouts(const Graph& region);
+
 }  // namespace intarsia::halide

@@ -52,6 +52,10 @@ class HalideTarget : public Target {
     return canonical ? Support::supported() : Support::refused(canonical.error().message);
   }
 
+  Result<std::vector<AxisOrder>> output_layouts(const Graph& region) const override {
+    return halide::output_layouts(region);
+  }
+
   Result<CompiledRegion> compile(const Graph& region, const TargetDevice&,
                                  const CompileOptions& options) const override {
     return compile_region(region, emitter_, options, {});

@@ -33,6 +33,9 @@ Result<Shape> parse_shape(std::string_view text);
 /// Shape of numpy-style broadcasting, or an error that shows both shapes.
 Result<Shape> broadcast_shapes(const Shape& a, const Shape& b);
 
+/// Axes of a tensor from the outermost to the innermost in memory.
+using AxisOrder = std::vector<size_t>;
+
 using SymbolicShape = std::vector<Dim>;
 
 std::string print_shape(const SymbolicShape& shape);  // "[batch,2*seq+1,?,224]"

@@ -62,8 +62,18 @@ class FunctionBuilder {
     return static_cast<uint32_t>(function_.values.size() - 1);
   }
 
+  /// Dims in the order of the axes in memory.
+  void set_layout(fbs::ValueT& entry, const AxisOrder& order) {
+    const std::vector<int64_t> dims = entry.dims;
+    for (size_t i = 0; i < order.size(); ++i) entry.dims[i] = dims[order[i]];
+    entry.axes.assign(order.begin(), order.end());
+  }
+
   uint32_t add_value(const PlacedValue& placed, fbs::Storage storage) {
     const uint32_t number = append(graph_.value(placed.value), placed.space, storage);
+    const auto& layouts = parts_.plan.partition.layouts;
+    if (const auto layout = layouts.find(placed.value); layout != layouts.end())
+      set_layout(*function_.values[number], layout->second);
     numbers_[placed] = number;
     return number;
   }

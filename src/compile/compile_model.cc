@@ -16,6 +16,7 @@
 #include "import/read_annotations.h"
 #include "passes/infer_types.h"
 #include "passes/remove_dead_nodes.h"
+#include "plan/boundary_layouts.h"
 #include "plan/describe_plan.h"
 #include "plan/elide_copies.h"
 #include "plan/group_opaque_values.h"
@@ -190,6 +191,13 @@ Result<Plan> make_plan(PassRunner& passes, const PlanningProblem& problem, Place
         return verify_partition(graph, plan.placement, plan.partition);
       },
       [&] { return describe_partition(problem, plan.partition); }));
+  TRY(passes.run(
+      "choose_boundary_layouts", graph,
+      [&]() -> Status {
+        TRY(choose_boundary_layouts(problem, plan.partition));
+        return verify_boundary_layouts(problem, plan.partition);
+      },
+      [&] { return describe_partition(problem, plan.partition); }));
   // From here regions are fixed: each reads only from earlier ones.
 
   TRY(passes.run(
@@ -358,9 +366,17 @@ Status write_functions(CompileResult& result, const CompileRequest& request) {
 }  // namespace
 
 std::vector<std::string> pass_names() {
-  return {"import",        "bind_shapes",         "infer_types",     "remove_dead_nodes",
-          "place_nodes",   "group_opaque_values", "partition_graph", "split_branches",
-          "insert_copies", "elide_copies"};
+  return {"import",
+          "bind_shapes",
+          "infer_types",
+          "remove_dead_nodes",
+          "place_nodes",
+          "group_opaque_values",
+          "partition_graph",
+          "split_branches",
+          "choose_boundary_layouts",
+          "insert_copies",
+          "elide_copies"};
 }
 
 Result<CompileResult> compile_model(const CompileRequest& request, const BackendRegistry& tools) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "plan/boundary_layouts.h"
+
 namespace intarsia {
 
 RegionCompiler::RegionCompiler(const PlanningProblem& problem, const CompileRequest& request,
@@ -22,10 +24,10 @@ RegionCompiler::RegionCompiler(const PlanningProblem& problem, const CompileRequ
 Result<const CompiledRegion*> RegionCompiler::compile_region(const Partition& partition, size_t number) {
   TRY(check_not_cancelled(tools_));
   const Region& region = partition.regions[number];
-  const Key key{region.target, region.nodes};
+  const Key key{region.target, region.nodes, layouts_of_region(partition, number)};
   if (const auto known = compiled_.find(key); known != compiled_.end()) return &known->second;
   const PlacementTarget& target = problem_.targets[region.target];
-  Graph part = extract_subgraph(problem_.graph, region.nodes, partition.boundaries[number]);
+  Graph part = extract_region(problem_.graph, partition, number);
   if (request_.strip_names) {
     for (Node& node : part.nodes) node.name.clear();
   }
@@ -59,10 +61,12 @@ void RegionCompiler::set_step_printer(const Target& backend, const Graph& region
 Result<CompiledRegions> RegionCompiler::compile(const Plan& plan) {
   CompiledRegions compiled;
   std::set<std::string> seen;
-  for (const Region& region : plan.partition.regions)
-    if (!compiled_.contains({region.target, region.nodes}))
-      progress_.expect(static_cast<double>(region.nodes.size()));
-  for (size_t r = 0; r < plan.partition.regions.size(); ++r) {
+  const std::vector<Region>& regions = plan.partition.regions;
+  for (size_t r = 0; r < regions.size(); ++r) {
+    if (!compiled_.contains({regions[r].target, regions[r].nodes, layouts_of_region(plan.partition, r)}))
+      progress_.expect(static_cast<double>(regions[r].nodes.size()));
+  }
+  for (size_t r = 0; r < regions.size(); ++r) {
     CompiledRegion one = *TRY(compile_region(plan.partition, r));
     for (std::string& object : one.object_files) {
       if (seen.insert(object).second) compiled.object_files.push_back(std::move(object));

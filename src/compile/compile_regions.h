@@ -31,7 +31,8 @@ class RegionCompiler {
   Tuning& tuning() { return tuning_; }
 
  private:
-  using Key = std::pair<uint32_t, std::vector<NodeId>>;  // target and nodes
+  /// Target, nodes, and layouts at the boundary.
+  using Key = std::tuple<uint32_t, std::vector<NodeId>, std::map<ValueId, AxisOrder>>;
   Result<const CompiledRegion*> compile_region(const Partition& partition, size_t region);
   void set_step_printer(const Target& backend, const Graph& region);
 

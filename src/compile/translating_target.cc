@@ -32,12 +32,22 @@ class TranslatingTarget : public Target {
 
   Result<CompiledRegion> compile(const Graph& region, const TargetDevice& device,
                                  const CompileOptions& options) const override {
-    const bool translate = std::ranges::any_of(region.nodes, is_tensorflow);
-    return translate ? target_->compile(TRY(simplify(translated_region(region, evaluate_))), device, options)
-                     : target_->compile(region, device, options);
+    return needs_translation(region) ? target_->compile(TRY(translate(region)), device, options)
+                                     : target_->compile(region, device, options);
+  }
+
+  Result<std::vector<AxisOrder>> output_layouts(const Graph& region) const override {
+    return target_->output_layouts(needs_translation(region) ? TRY(translate(region)) : region);
   }
 
  private:
+  static bool needs_translation(const Graph& region) {
+    return std::ranges::any_of(region.nodes, is_tensorflow);
+  }
+  Result<Graph> translate(const Graph& region) const {
+    return simplify(translated_region(region, evaluate_));
+  }
+
   /// No more nodes than needed.
   static Result<Graph> simplify(Result<Graph> translated) {
     Graph graph = TRY(std::move(translated));

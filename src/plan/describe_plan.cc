@@ -26,6 +26,8 @@ std::string describe_partition(const PlanningProblem& problem, const Partition& 
                         region.nodes.size(), problem.graph.node(region.nodes.front()).name,
                         problem.graph.node(region.nodes.back()).name);
   }
+  for (const auto& [value, order] : partition.layouts)
+    text += fmt::format("layout of {}: axes {}\n", problem.graph.value(value).name, fmt::join(order, ", "));
   return text;
 }
 

@@ -112,7 +112,7 @@ Partition partition_graph(const Graph& graph, const Placement& placement) {
 Partition number_regions(const Graph& graph, std::vector<Region> regions) {
   std::vector<uint32_t> region_of = number_nodes(regions, graph.nodes.size());
   std::vector<Boundary> boundaries = find_boundaries(graph, regions);
-  return {std::move(regions), std::move(region_of), std::move(boundaries)};
+  return {std::move(regions), std::move(region_of), std::move(boundaries), {}};
 }
 
 Status verify_partition(const Graph& graph, const Placement& placement, const Partition& partition) {

@@ -1,6 +1,7 @@
 // Joins nodes of one target into regions.
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "graph/graph.h"
@@ -19,6 +20,9 @@ struct Partition {
   std::vector<Region> regions;
   std::vector<uint32_t> region_of;   // one entry a node
   std::vector<Boundary> boundaries;  // one entry a region
+  /// Of values that do not lie as in the model, but as the only backend that makes and reads them likes best
+  /// (boundary_layouts.h).
+  std::map<ValueId, AxisOrder> layouts = {};
 };
 
 /// As few regions as convexity allows: regions grow in waves, each taking all nodes of its target that depend

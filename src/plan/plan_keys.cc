@@ -5,8 +5,8 @@
 
 #include "base/digest.h"
 #include "graph/graph_content.h"
+#include "plan/boundary_layouts.h"
 #include "plan/describe_plan.h"
-#include "plan/partition_graph.h"
 #include "plan/segment_times.h"
 
 namespace intarsia {
@@ -45,8 +45,7 @@ std::vector<CostKey> region_keys(const PlanningProblem& problem, const Partition
     const PlacementTarget& target = problem.targets[region.target];
     CostKey key = conditions;
     key.kind = CostKind::region;
-    key.digest = digest_region(extract_subgraph(problem.graph, region.nodes, partition.boundaries[r]),
-                               problem.slots[target.slot]);
+    key.digest = digest_region(extract_region(problem.graph, partition, r), problem.slots[target.slot]);
     key.backend = target.backend->name();
     key.version = target.backend->version();
     key.code = code_of(std::to_string(target.backend->info().code_generation), conditions);

@@ -66,8 +66,9 @@ std::string print_function(const fbs::ProgramT& program, const fbs::FunctionT& f
     text += fmt::format("  arena {}: {} bytes\n", program.spaces[space]->name, function.arena_bytes[space]);
   }
   for (const auto& value : function.values) {
-    text +=
-        fmt::format("  value {}: {}, {}\n", value->name, print_type(*value), print_place(program, *value));
+    text += fmt::format("  value {}: {}, {}", value->name, print_type(*value), print_place(program, *value));
+    if (!value->axes.empty()) text += fmt::format(", axes {}", fmt::join(value->axes, ", "));
+    text += "\n";
   }
   for (size_t i = 0; i < function.steps.size(); ++i) text += print_step(program, function, i);
   if (function.measured_ns > 0) text += fmt::format("  measured {} ns\n", function.measured_ns);

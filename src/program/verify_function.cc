@@ -1,6 +1,7 @@
 #include "program/verify_function.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 #include <string_view>
 #include <vector>
@@ -72,6 +73,18 @@ Status verify_constant(const Verification& state, const fbs::ValueT& value) {
   return {};
 }
 
+/// Only values of whole bytes that pass between regions lie otherwise than in the source.
+Status verify_axes(const fbs::ValueT& value, bool is_fixed) {
+  if (value.axes.empty()) return {};
+  std::vector<uint8_t> axes = value.axes, each(value.dims.size());
+  std::ranges::sort(axes);
+  std::iota(each.begin(), each.end(), uint8_t{0});
+  if (axes != each) return fail("axes that are not those of its {} sizes, each once", value.dims.size());
+  if (!is_fixed || value.storage != Storage::arena || dtype_bits(static_cast<DType>(value.dtype)) % 8 != 0)
+    return fail("axes, though it is not a tensor of known size between regions");
+  return {};
+}
+
 Status verify_value(Verification& state, const fbs::ValueT& value) {
   const DType dtype = static_cast<DType>(value.dtype);
   if (value.dtype >= dtype_count) return fail("unknown dtype {}", value.dtype);
@@ -84,6 +97,7 @@ Status verify_value(Verification& state, const fbs::ValueT& value) {
   const bool fixed = is_fixed(value) && !opaque;
   const uint64_t bytes =
       fixed ? dtype_bytes(dtype, static_cast<size_t>(TRY(checked_elements(value.dims)))) : 0;
+  TRY(verify_axes(value, fixed));
   switch (value.storage) {
     case Storage::input:
       return on_host(value) ? Status() : fail("an input that is not in the host's memory");
@@ -156,7 +170,7 @@ Status verify_copy(const Verification& state, const fbs::StepT& step) {
   const fbs::ValueT& from = *state.function.values[step.inputs[0]];
   const fbs::ValueT& to = *state.function.values[step.outputs[0]];
   if (from.dtype != to.dtype) return fail("a copy from '{}' to '{}' of another dtype", from.name, to.name);
-  if (is_fixed(from) && is_fixed(to) && from.dims != to.dims) {
+  if (is_fixed(from) && is_fixed(to) && (from.dims != to.dims || from.axes != to.axes)) {
     return fail("a copy from '{}' to '{}' of another shape", from.name, to.name);
   }
   const DType dtype = static_cast<DType>(from.dtype);

@@ -6,6 +6,7 @@
 #include "base/caught.h"
 #include "runtime/bind_arguments.h"
 #include "runtime/region_text.h"
+#include "runtime/source_layout.h"
 
 namespace intarsia {
 
@@ -104,7 +105,11 @@ void PreparedFunction::dump_outputs(const PreparedStep& step) {
       if (!program_.spaces[value.about->space]->download(copy.data(), value.place, copy.size())) continue;
       view.data = copy.data();
     }
-    dump_(value.about->name, view);
+    if (value.about->axes.empty()) {
+      dump_(value.about->name, view);
+    } else {
+      dump_(value.about->name, in_source_layout(view, value.about->axes).view());
+    }
   }
 }
 

@@ -118,6 +118,11 @@ class Target {
     (void)graph, (void)node;
     return {};
   }
+  /// (optional) How each of the region's outputs would lie if only regions of this backend read it: its axes
+  /// as storage has them; sorted: as in the model.
+  virtual Result<std::vector<AxisOrder>> output_layouts(const Graph& region) const {
+    return std::vector<AxisOrder>(region.outputs.size());
+  }
   /// `region` is a complete graph whose inputs and outputs are the boundary, in the order in which the run
   /// half gets them. Every node in it is supported.
   virtual Result<CompiledRegion> compile(const Graph& region, const TargetDevice& device,

@@ -186,6 +186,8 @@ def test_core_sets_share_memory_and_keep_to_their_cores(tmp_path):
         f"a=cpu:{first},b=cpu:{last}",
         "--pin",
         "relu1=reference@b",
+        "--backends",
+        "halide,reference",
         "--threads",
         "2",
     )

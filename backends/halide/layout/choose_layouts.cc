@@ -9,21 +9,19 @@
 namespace intarsia::halide {
 namespace {
 
-using Order = std::vector<size_t>;
-
-Order identity_order(size_t rank) {
-  Order order(rank);
+AxisOrder identity_order(size_t rank) {
+  AxisOrder order(rank);
   std::iota(order.begin(), order.end(), 0);
   return order;
 }
 
-Order channels_last(size_t rank) {
-  Order order = identity_order(rank);
+AxisOrder channels_last(size_t rank) {
+  AxisOrder order = identity_order(rank);
   if (rank >= 3) std::rotate(order.begin() + 1, order.begin() + 2, order.end());
   return order;
 }
 
-SymbolicShape dense_strides(const SymbolicShape& shape, const Order& order) {
+SymbolicShape dense_strides(const SymbolicShape& shape, const AxisOrder& order) {
   SymbolicShape strides(shape.size());
   Dim next = 1;
   for (size_t i = order.size(); i-- > 0; next = next * shape[order[i]]) strides[order[i]] = next;
@@ -61,11 +59,11 @@ std::optional<Storage> view_storage(const Graph& graph, const Node& node, const 
 
 /// The order that readers would like a value to have: the one that makes the reshape after a transpose a
 /// view.
-std::vector<Order> wanted_orders(const Graph& graph) {
-  std::vector<Order> wanted(graph.values.size());
+std::vector<AxisOrder> wanted_orders(const Graph& graph) {
+  std::vector<AxisOrder> wanted(graph.values.size());
   for (size_t n = graph.nodes.size(); n-- > 0;) {
     const Node& node = graph.nodes[n];
-    const Order& out = wanted[index(node.outputs[0])];
+    const AxisOrder& out = wanted[index(node.outputs[0])];
     size_t rank = graph.value(node.outputs[0]).type.shape->size();
     if (op_of(node) == CoreOp::conv) {
       wanted[index(node.inputs[0])] = channels_last(rank);
@@ -73,7 +71,7 @@ std::vector<Order> wanted_orders(const Graph& graph) {
       wanted[index(node.inputs[0])] = identity_order(graph.value(node.inputs[0]).type.shape->size());
     } else if (op_of(node) == CoreOp::transpose && !out.empty()) {
       const std::vector<int64_t> perm = attributes_of<TransposeAttributes>(node).perm;
-      Order order;
+      AxisOrder order;
       for (size_t axis : out) order.push_back(static_cast<size_t>(perm[axis]));
       wanted[index(node.inputs[0])] = order;
     } else if (form_of(node) == Form::elementwise && !out.empty()) {
@@ -106,8 +104,8 @@ ValueId leading_input(const Graph& graph, const Node& node) {
   return leader;
 }
 
-Order own_order(const Graph& graph, const Node& node, const std::vector<Storage>& storage,
-                const Order& wanted) {
+AxisOrder own_order(const Graph& graph, const Node& node, const std::vector<Storage>& storage,
+                    const AxisOrder& wanted) {
   size_t rank = graph.value(node.outputs[0]).type.shape->size();
   if (std::ranges::find(graph.outputs, node.outputs[0]) != graph.outputs.end()) return identity_order(rank);
   if (op_of(node) == CoreOp::conv || form_of(node) == Form::window) return channels_last(rank);
@@ -289,7 +287,7 @@ class LayoutChooser {
         return;
       }
     }
-    Order& order = orders_[index(out)];
+    AxisOrder& order = orders_[index(out)];
     if (order.empty()) order = own_order(layouts_.graph, node, layouts_.storage, wanted_[index(out)]);
     storage = own_storage(out);
   }
@@ -304,14 +302,53 @@ class LayoutChooser {
   }
 
   Layouts layouts_;
-  std::vector<Order> wanted_, orders_;
+  std::vector<AxisOrder> wanted_, orders_;
   std::vector<Claim> claims_;
 };
+
+ValueId storage_root(const Layouts& layouts, ValueId value) { return layouts.storage[index(value)].root; }
+
+/// The stride of an axis of one element does not matter.
+bool have_equal_strides(const SymbolicShape& shape, const Storage& a, const Storage& b) {
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    if (shape[axis] != 1 && !provably_equal(a.strides[axis], b.strides[axis])) return false;
+  }
+  return provably_equal(a.offset, b.offset);
+}
+
+/// A Copy to an output that sees all of a computed value's memory, in the same order: that value's memory is
+/// the output's, and the Copy needs no code.
+void write_outputs_directly(Layouts& layouts) {
+  const Graph& graph = layouts.graph;
+  const auto is_output = [&](ValueId value) {
+    return std::ranges::find(graph.outputs, value) != graph.outputs.end();
+  };
+  const auto elements = [&](ValueId value) {
+    const SymbolicShape& shape = sizes_of(graph, value);
+    return product_of_dims(shape, 0, shape.size());
+  };
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    const Node& node = graph.nodes[n];
+    const ValueId output = node.outputs[0];
+    if (op_of(node) != CoreOp::copy || !is_output(output) || storage_root(layouts, output) != output)
+      continue;
+    const ValueId root = storage_root(layouts, node.inputs[0]);
+    if (graph.value(root).producer == no_node || is_output(root)) continue;
+    if (!provably_equal(elements(root), elements(output)) ||
+        !have_equal_strides(sizes_of(graph, output), layouts.storage[index(node.inputs[0])],
+                            layouts.storage[index(output)]))
+      continue;
+    for (Storage& storage : layouts.storage) {
+      if (storage.root == root) storage.root = output;
+    }
+    layouts.is_view[n] = true;
+  }
+}
 
 }  // namespace
 
 std::vector<size_t> storage_order(const SymbolicShape& strides) {
-  Order order;
+  AxisOrder order;
   for (size_t axis = 0; axis < strides.size(); ++axis) {
     size_t at = order.size();
     while (at > 0 && provably_greater(strides[axis], strides[order[at - 1]])) --at;
@@ -354,7 +391,19 @@ std::optional<SymbolicShape> reshape_strides(const SymbolicShape& from, const Sy
 
 Layouts choose_layouts(const Graph& graph) {
   const Layouts layouts = LayoutChooser(graph).choose();
-  return LayoutChooser(ChannelCopies(layouts).insert()).choose();
+  Layouts chosen = LayoutChooser(ChannelCopies(layouts).insert()).choose();
+  write_outputs_directly(chosen);
+  return chosen;
+}
+
+std::vector<AxisOrder> choose_output_layouts(const Graph& graph) {
+  Graph inside = graph;
+  inside.outputs.clear();
+  const Layouts layouts = LayoutChooser(inside).choose();
+  std::vector<AxisOrder> orders;
+  for (ValueId output : graph.outputs)
+    orders.push_back(storage_order(layouts.storage[index(output)].strides));
+  return orders;
 }
 
 std::string print_layouts(const Layouts& layouts) {

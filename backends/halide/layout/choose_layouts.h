@@ -26,7 +26,11 @@ struct Layouts {
   std::vector<bool> is_view;     // for each node: its output needs no code
 };
 
+/// Outputs lie as in the model.
 Layouts choose_layouts(const Graph& graph);
+
+/// How each output would lie if it did not leave the backend: its axes from the outermost to the innermost.
+std::vector<AxisOrder> choose_output_layouts(const Graph& graph);
 
 /// Strides of the same elements seen with other sizes, or nothing if no strides can express it.
 std::optional<SymbolicShape> reshape_strides(const SymbolicShape& from, const SymbolicShape& strides,
