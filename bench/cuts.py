@@ -14,7 +14,7 @@ import json
 import pathlib
 import statistics
 
-from measuring import BIN, OUT, ROOT, json_of
+from measuring import BIN, OUT, ROOT, best_in_turn, json_of
 
 import onnx
 
@@ -51,16 +51,6 @@ def compile_placement(model: pathlib.Path, name: str, threads: int, slot_of: dic
         BIN / "intarsia", *command, "--threads", threads, "--backends", "halide", "--plan", plan, "--json"
     )
     return program
-
-
-def best_in_turn(programs: list[pathlib.Path], threads: int, seconds: float, rounds: int) -> list[float]:
-    """The best time of each in ms."""
-    best = [float("inf")] * len(programs)
-    for number in range(rounds):
-        for i in range(len(programs))[:: 1 if number % 2 == 0 else -1]:
-            command = [programs[i], "--threads", threads, "-t", seconds, "--json", "-q"]
-            best[i] = min(best[i], json_of(BIN / "intarsia", "bench", *command)["results"][0]["min_ms"])
-    return best
 
 
 def measure_model(model: pathlib.Path, arguments: argparse.Namespace) -> dict:

@@ -21,6 +21,27 @@ def json_of(*command: object) -> dict:
     )
 
 
+def best_in_turn(programs: list[pathlib.Path], threads: int, seconds: float, rounds: int) -> list[float]:
+    """The best time of a run of each, in ms: the programs run in turn, forward and backward."""
+    best = [float("inf")] * len(programs)
+    for number in range(rounds):
+        for i in range(len(programs))[:: 1 if number % 2 == 0 else -1]:
+            command = ["bench", programs[i], "--threads", threads, "-t", seconds, "--json", "-q"]
+            best[i] = min(best[i], json_of(BIN / "intarsia", *command)["results"][0]["min_ms"])
+    return best
+
+
+def replace_section(title: str, lines: list[str]) -> None:
+    """Of docs/performance.md: in place of the section of this title, or before the one on overheads, or at the end."""
+    document = ROOT / "docs/performance.md"
+    text = document.read_text()
+    start = text.find(title)
+    end = text.find("\n## ", start + 1) + 1 if start >= 0 else 0
+    if start < 0:
+        start = end = text.find("## Overheads") if "## Overheads" in text else len(text)
+    document.write_text(text[:start] + "\n".join(lines) + "\n" + text[end or len(text) :])
+
+
 def processor() -> str:
     for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):

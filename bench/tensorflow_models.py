@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 import numpy as np
-from measuring import BIN, OUT, ROOT, THREADS, json_of, processor
+from measuring import BIN, OUT, ROOT, THREADS, json_of, processor, replace_section
 
 MODELS = ROOT / "build/models/tensorflow"
 TITLE = "## TensorFlow models"
@@ -194,16 +194,6 @@ def section(report: dict) -> list[str]:
     return lines
 
 
-def replace_section(document: pathlib.Path, lines: list[str]) -> None:
-    """In place of the section of this title, or before the one on overheads, or at the end."""
-    text = document.read_text()
-    start = text.find(TITLE)
-    end = text.find("\n## ", start + 1) + 1 if start >= 0 else 0
-    if start < 0:
-        start = end = text.find("## Overheads") if "## Overheads" in text else len(text)
-    document.write_text(text[:start] + "\n".join(lines) + "\n" + text[end or len(text) :])
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split(":", 1)[0])
     parser.add_argument(
@@ -217,7 +207,7 @@ def main() -> None:
     report = measure(arguments.only or list(GOALS), arguments.seconds)
     (OUT / "tensorflow.json").write_text(json.dumps(report, indent=1) + "\n")
     if not arguments.only:
-        replace_section(ROOT / "docs/performance.md", section(report))
+        replace_section(TITLE, section(report))
     print("\n".join(section(report)))
 
 

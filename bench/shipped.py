@@ -1,0 +1,122 @@
+"""What ships against each backend alone, run again: the promise is at least 0.98 of the best, and better where a mixture pays.
+
+    build/venv/bin/python bench/shipped.py [--threads N ...] [--seconds S] [--rounds N] [MODEL...]
+
+Each model is compiled as by default, and for each of the backends alone that takes all of it; the programs then run in turn,
+and best times count. Prints one line a model; all numbers go to build/bench/shipped.json. Without MODEL it takes the nine of
+bench/report.py and the detectors of scripts/make_detectors.py, and writes the section "Native and shipped" of
+docs/performance.md. For an idle machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+
+from measuring import BIN, OUT, PYTHON, ROOT, THREADS, best_in_turn, json_of, replace_section
+from report import MODELS
+
+TITLE = "## Native and shipped"
+BACKENDS = {"halide": "native", "onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
+DETECTORS = ["ssdlite_mobilenetv2", "yolov3_tiny"]
+PROMISE = 0.98
+
+
+def compile_alone(model: pathlib.Path, program: pathlib.Path, threads: int, backend: str) -> bool:
+    """Whether the backend takes all of the model."""
+    command = [BIN / "intarsia", "compile", model, "-o", program, "--threads", threads, "--backends", backend]
+    return (
+        subprocess.run([str(word) for word in [*command, "-q"]], capture_output=True, check=False).returncode
+        == 0
+    )
+
+
+def measure_model(model: pathlib.Path, threads: int, seconds: float, rounds: int) -> dict:
+    shipped = OUT / "shipped.so"
+    compiled = json_of(
+        BIN / "intarsia", "compile", model, "-o", shipped, "--threads", threads, "--json", "-q"
+    )
+    programs = {"shipped": shipped}
+    for backend in BACKENDS:
+        program = OUT / f"alone_{backend}.so"
+        if compile_alone(model, program, threads, backend):
+            programs[backend] = program
+    times = dict(zip(programs, best_in_turn(list(programs.values()), threads, seconds, rounds), strict=True))
+    alone = {backend: ms for backend, ms in times.items() if backend != "shipped"}
+    return {
+        "model": model.stem,
+        "threads": threads,
+        "plan": (compiled["plan"] or {}).get("shipped", "only one"),
+        "targets": [region["target"] for region in compiled["regions"]],
+        "ms": times,
+        "ratio": min(alone.values()) / times["shipped"],
+    }
+
+
+def print_regions(result: dict) -> str:
+    """ "1 halide, 2 onnxruntime": all on the one slot."""
+    backends = [target.split("@")[0] for target in result["targets"]]
+    return ", ".join(f"{backends.count(name)} {name}" for name in dict.fromkeys(backends))
+
+
+def describe(result: dict) -> str:
+    times = ", ".join(f"{name} {ms:.2f}" for name, ms in result["ms"].items())
+    regions = print_regions(result)
+    return f"{result['model']}, {result['threads']} threads: {result['ratio']:.3f} ({times} ms; {regions})"
+
+
+def section(results: list[dict], load: float) -> list[str]:
+    """The lines of the document, from the title on."""
+    lines = [
+        TITLE,
+        "",
+        "What ships by default beside each backend alone, where one takes all of the model (`--backends`; native is what",
+        "`--fallback none` gives). All are programs of Intarsia, run in turn; times are the minimum, in ms. Ratio = the best backend's time /",
+        f"what ships: the promise is {PROMISE}, above 1 a mixture wins. Written by `bench/shipped.py`. Load average before: {load:.1f}.",
+        "",
+        f"| model | threads | {' | '.join(BACKENDS.values())} | shipped | its regions | ratio |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for result in results:
+        times = [f"{result['ms'][name]:.2f}" if name in result["ms"] else "" for name in BACKENDS]
+        lines.append(
+            f"| {result['model']} | {result['threads']} | {' | '.join(times)} | {result['ms']['shipped']:.2f} "
+            f"| {print_regions(result)} | {result['ratio']:.2f} |"
+        )
+    broken = [f"{result['model']} ({result['threads']})" for result in results if result["ratio"] < PROMISE]
+    return [*lines, "", "Below the promise: " + (", ".join(broken) if broken else "none") + ".", ""]
+
+
+def default_models() -> list[pathlib.Path]:
+    subprocess.run([PYTHON, ROOT / "scripts/make_detectors.py"], check=True)
+    return [ROOT / f"build/models/{name}.onnx" for name in MODELS] + [
+        ROOT / f"build/detectors/{name}.onnx" for name in DETECTORS
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("models", nargs="*", type=pathlib.Path)
+    parser.add_argument("--threads", type=int, nargs="+", default=THREADS)
+    parser.add_argument("--seconds", type=float, default=2, help="of one turn")
+    parser.add_argument("--rounds", type=int, default=2)
+    arguments = parser.parse_args()
+    OUT.mkdir(exist_ok=True)
+    load = os.getloadavg()[0]
+    results = []
+    for model in arguments.models or default_models():
+        for threads in arguments.threads:
+            results.append(measure_model(model, threads, arguments.seconds, arguments.rounds))
+            print(describe(results[-1]), flush=True)
+    (OUT / "shipped.json").write_text(json.dumps(results, indent=1))
+    if not arguments.models:
+        replace_section(TITLE, section(results, load))
+
+
+if __name__ == "__main__":
+    main()
