@@ -3,6 +3,7 @@
 #pragma once
 
 #include "compile/compile_regions.h"
+#include "plan/region_costs.h"
 #include "program/program.h"
 
 namespace intarsia {
@@ -14,6 +15,7 @@ struct FunctionParts {
   const Plan& plan;
   const CompiledRegions& regions;
   std::optional<int64_t> measured;               // nanoseconds of a run
+  std::vector<RegionCost> region_costs;          // of each region; empty: not known
   std::vector<FunctionParts> alternatives = {};  // of the same problem, in order of preference
 };
 

@@ -258,6 +258,30 @@ ChosenPlan choose_measured_plan(const PlanningProblem& problem, Plan placed, Reg
   return choose_plan(problem, std::move(placed), plan_tools);
 }
 
+/// A plan that a file gives is predicted, not measured.
+void predict_given_plan(RegionCompiler& compiler, const CompileRequest& request, const SavedPlan& given,
+                        CompiledFunction& function) {
+  ChosenPlan& chosen = function.chosen;
+  chosen.measured = given.measured;
+  CostTable* table = compiler.tuning().costs();
+  if (table == nullptr) return;
+  std::optional<PlanPrediction> prediction =
+      predict_plan(function.problem, chosen.plan.placement, *table, plan_conditions(request));
+  if (!prediction) return;
+  chosen.predicted = prediction->whole;
+  chosen.costs = std::move(prediction->costs);
+}
+
+/// What each region of the plan takes.
+void recall_regions(RegionCompiler& compiler, const CompileRequest& request, CompiledFunction& function) {
+  ChosenPlan& chosen = function.chosen;
+  const Partition& partition = chosen.plan.partition;
+  chosen.regions.resize(partition.regions.size());
+  if (chosen.costs) predict_regions(function.problem, partition, *chosen.costs, chosen.regions);
+  if (CostTable* table = compiler.tuning().costs())
+    recall_regions(function.problem, partition, *table, plan_conditions(request), chosen.regions);
+}
+
 /// What the table of costs knows of the plan, which stays.
 void recall_costs(RegionCompiler& compiler, const CompileRequest& request, const BackendRegistry& tools,
                   CompiledFunction& function) {
@@ -318,15 +342,12 @@ Result<CompiledFunction> compile_function(const std::string& name, const Compile
   RegionCompiler compiler(problem, request, tools, compiling);
   if (request.only_remembered) {
     recall_costs(compiler, request, tools, function);
+    recall_regions(compiler, request, function);
     return function;
   }
   function.chosen = choose_measured_plan(problem, std::move(function.chosen.plan), compiler, request, tools);
-  if (given) {
-    function.chosen.measured = given->measured;
-    if (CostTable* costs = compiler.tuning().costs())
-      function.chosen.predicted =
-          predict_plan(problem, function.chosen.plan.placement, *costs, plan_conditions(request));
-  }
+  if (given) predict_given_plan(compiler, request, *given, function);
+  recall_regions(compiler, request, function);
   // From here the plan is what ships.
   function.regions = TRY(compiler.compile(function.chosen.plan));
   TRY(compile_alternatives(compiler, tools, function));
@@ -335,11 +356,12 @@ Result<CompiledFunction> compile_function(const std::string& name, const Compile
 
 FunctionParts parts_of(const CompiledFunction& function) {
   const ChosenPlan& chosen = function.chosen;
-  FunctionParts parts{function.name, function.problem, chosen.plan, function.regions, chosen.measured};
+  FunctionParts parts{function.name,    function.problem, chosen.plan,
+                      function.regions, chosen.measured,  chosen.regions};
   for (size_t i = 0; i < function.alternatives.size(); ++i) {
     const AlternativePlan& other = chosen.alternatives[i];
     parts.alternatives.push_back(
-        {function.name, function.problem, other.plan, function.alternatives[i], other.measured});
+        {function.name, function.problem, other.plan, function.alternatives[i], other.measured, {}});
   }
   return parts;
 }

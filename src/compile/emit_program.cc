@@ -135,6 +135,10 @@ class ProgramEmitter {
       entry->backend = target.backend->name();
       entry->slot = target.slot;
       entry->workspace_bytes = region.workspace_bytes;
+      if (!parts.region_costs.empty()) {
+        entry->measured_ns = static_cast<uint64_t>(parts.region_costs[r].measured.value_or(0));
+        entry->predicted_ns = static_cast<uint64_t>(parts.region_costs[r].predicted.value_or(0));
+      }
       entry->kernel_notes = pack_kernel_notes(parts, r, first_node, !request_.strip_names);
       for (const Tensor& constant : region.constants) {
         entry->constants.push_back(static_cast<uint32_t>(constants.size()));

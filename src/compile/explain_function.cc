@@ -115,6 +115,10 @@ ExplainedRegion explain_region(const CompiledFunction& function, size_t number) 
     explained.outputs.push_back(explain_port(graph.value(id)));
   const std::vector<CompiledRegion>& compiled = function.regions.regions;
   if (number < compiled.size()) explained.kernels = compiled[number].kernels;
+  if (number < function.chosen.regions.size()) {
+    explained.predicted = function.chosen.regions[number].predicted;
+    explained.measured = function.chosen.regions[number].measured;
+  }
   return explained;
 }
 

@@ -134,6 +134,7 @@ class Page {
                                 {"Target"},
                                 {"Nodes", "number"},
                                 {"Time", "number"},
+                                {"Predicted", "number"},
                                 {"Arithmetic", "number"},
                                 {"Weights", "number"},
                                 {"Outputs", "long"},
@@ -146,7 +147,7 @@ class Page {
       const bool empty = region.nodes.empty();
       table.add_row(
           {count_cell(r), target_cell(region.target), count_cell(region.nodes.size()),
-           time_cell(region_time(explanation_, r)), operations_cell(region.flops.value_or(0)),
+           time_cell(region.measured), time_cell(region.predicted), operations_cell(region.flops.value_or(0)),
            region.constants_bytes > 0 ? bytes_cell(region.constants_bytes) : HtmlCell{},
            text_cell(types_of(region.outputs)), text_cell(sum_up_ops(explanation_, r, 8)),
            empty ? HtmlCell{} : name(region.nodes.front()), empty ? HtmlCell{} : name(region.nodes.back())},

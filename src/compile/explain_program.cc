@@ -22,9 +22,9 @@ ExplainedPort explain_port(const fbs::ValueT& value) {
   return port;
 }
 
-std::optional<int64_t> nanoseconds_of(const fbs::FunctionT& function) {
-  if (function.measured_ns == 0) return std::nullopt;
-  return static_cast<int64_t>(function.measured_ns);
+/// 0: not known.
+std::optional<int64_t> time_or_none(uint64_t nanoseconds) {
+  return nanoseconds == 0 ? std::nullopt : std::optional(static_cast<int64_t>(nanoseconds));
 }
 
 /// Follows values through the steps of one function.
@@ -111,6 +111,8 @@ Explanation explain_program(const fbs::ProgramT& program) {
   for (size_t r = 0; r < count_preferred_regions(program); ++r) {
     ExplainedRegion& region = explanation.regions.emplace_back();
     region.target = target_of(program, *program.regions[r]);
+    region.predicted = time_or_none(program.regions[r]->predicted_ns);
+    region.measured = time_or_none(program.regions[r]->measured_ns);
     for (uint32_t constant : program.regions[r]->constants)
       region.constants_bytes += program.constants[constant]->bytes;
   }
@@ -124,10 +126,11 @@ Explanation explain_program(const fbs::ProgramT& program) {
     for (uint32_t id : function->outputs) explanation.outputs.push_back(explain_port(*function->values[id]));
     FlowFinder(program, *function, explanation).find();
     for (const auto& alternative : function->alternatives)
-      explanation.alternatives.push_back({targets_of(program, *alternative), nanoseconds_of(*alternative)});
+      explanation.alternatives.push_back(
+          {targets_of(program, *alternative), time_or_none(alternative->measured_ns)});
   }
-  if (program.functions.size() == 1) explanation.measured = nanoseconds_of(*program.functions[0]);
-  explanation.no_times = "a program keeps the time of a whole run, not of its parts";
+  if (program.functions.size() == 1) explanation.measured = time_or_none(program.functions[0]->measured_ns);
+  explanation.no_times = "a program keeps the times of its regions, not of their parts";
   return explanation;
 }
 

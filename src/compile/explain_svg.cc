@@ -73,7 +73,7 @@ class RegionPicture {
                   fmt::format("#region-{}", number),
                   fmt::format("region {}, {}: {}", number, region.target, sum_up_ops(explanation_, number))};
     std::string amount = fmt::format("{} node{}", region.nodes.size(), region.nodes.size() == 1 ? "" : "s");
-    if (const auto time = region_time(explanation_, number)) amount += " · " + print_milliseconds(time);
+    if (const auto time = region.time()) amount += " · " + print_milliseconds(time);
     box.lines.push_back(amount);
     box.lines.push_back(shorten(sum_up_ops(explanation_, number), most_letters));
     return box;

@@ -73,7 +73,7 @@ void print_region(const Explanation& explanation, size_t number, std::string& te
   std::string line = fmt::format("  {} {}: {}", number, region.target, plural(region.nodes.size(), "node"));
   if (region.constants_bytes > 0) line += fmt::format(", {} of weights", print_bytes(region.constants_bytes));
   if (region.flops.value_or(0) > 0) line += fmt::format(", {}", print_flops(*region.flops));
-  if (const auto time = region_time(explanation, number)) line += ", " + print_milliseconds(time);
+  if (const auto time = region.time()) line += ", " + print_milliseconds(time);
   text += wrap(line, 6);
   constexpr size_t most_ops = 12, most_outputs = 4;
   if (!region.nodes.empty()) text += wrap("      " + sum_up_ops(explanation, number, most_ops), 6);

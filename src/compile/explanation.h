@@ -53,6 +53,10 @@ struct ExplainedRegion {
   std::vector<ExplainedPort> outputs;  // that others read, or are the function's
   uint64_t constants_bytes = 0;        // that it reads: weights
   std::optional<uint64_t> flops;       // of its convolutions and products (count_operations); of a model
+  std::optional<int64_t> predicted;    // nanoseconds, from what its parts took in other plans
+  std::optional<int64_t> measured;     // nanoseconds
+  /// The better of what is known.
+  std::optional<int64_t> time() const { return measured ? measured : predicted; }
 };
 
 struct ExplainedCopy {
@@ -118,9 +122,6 @@ void find_takers(const PlanningProblem& problem, Explanation& explanation);
 
 /// What a stretch takes where it is.
 std::optional<int64_t> stretch_time(const Explanation& explanation, size_t stretch);
-
-/// What the stretches of a region take on its target; absent unless all of its nodes are in such.
-std::optional<int64_t> region_time(const Explanation& explanation, size_t region);
 
 std::vector<RefusedOp> rank_refused_ops(const Explanation& explanation);
 

@@ -59,6 +59,10 @@ Json symbols_json(const Explanation& explanation) {
   return list;
 }
 
+Json milliseconds_or_null(std::optional<int64_t> nanoseconds) {
+  return nanoseconds ? Json(static_cast<double>(*nanoseconds) / 1e6) : Json(nullptr);
+}
+
 Json regions_json(const Explanation& explanation) {
   Json list = Json::array();
   for (size_t r = 0; r < explanation.regions.size(); ++r) {
@@ -72,7 +76,9 @@ Json regions_json(const Explanation& explanation) {
                     {"kernels", region.kernels ? Json(*region.kernels) : Json(nullptr)},
                     {"outputs", ports_json(region.outputs)},
                     {"constants_bytes", region.constants_bytes},
-                    {"flops", number_or_null(region.flops)}});
+                    {"flops", number_or_null(region.flops)},
+                    {"predicted_ms", milliseconds_or_null(region.predicted)},
+                    {"measured_ms", milliseconds_or_null(region.measured)}});
   }
   return list;
 }
@@ -84,10 +90,6 @@ Json copies_json(const Explanation& explanation) {
         {{"value", copy.value}, {"from", copy.from}, {"to", copy.to}, {"bytes", number_or_null(copy.bytes)}});
   }
   return list;
-}
-
-Json milliseconds_or_null(std::optional<int64_t> nanoseconds) {
-  return nanoseconds ? Json(static_cast<double>(*nanoseconds) / 1e6) : Json(nullptr);
 }
 
 Json alternatives_json(const Explanation& explanation) {

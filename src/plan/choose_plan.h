@@ -5,6 +5,7 @@
 
 #include "plan/find_alternatives.h"
 #include "plan/price_segments.h"
+#include "plan/region_costs.h"
 
 namespace intarsia {
 
@@ -39,6 +40,7 @@ struct ChosenPlan {
   std::vector<AlternativePlan> alternatives = {};
   std::optional<int64_t> measured = {};   // nanoseconds of a run of the plan
   std::optional<int64_t> predicted = {};  // of a mixed plan, or one that was given: before it ran
+  std::vector<RegionCost> regions = {};   // what each takes
   /// What parts took in the plans that were compared; absent when only one plan was possible, or parts could
   /// not be timed.
   std::optional<SegmentCosts> costs = {};

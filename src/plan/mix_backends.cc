@@ -6,7 +6,7 @@
 namespace intarsia {
 namespace {
 
-/// Values have a layout of their own with each target, so that crossing to another costs something even
+/// Values have a layout of their own with each backend, so that crossing to another costs something even
 /// within one memory: to the cost, each target is a space, besides the host's, which callers' values are in.
 constexpr uint32_t space_of(uint32_t target) { return target + 1; }
 
@@ -48,9 +48,12 @@ class Mixer {
   Link link(uint32_t from, uint32_t to) const {
     const uint32_t from_memory = memory_of(from), to_memory = memory_of(to);
     Link link = from_memory == to_memory ? Link{0, 0} : costs_.links[from_memory][to_memory];
-    if (from != 0 && to != 0 && from != to) link.nanoseconds_per_byte += price_.per_byte;
+    if (from != 0 && to != 0 && backend_of(from) != backend_of(to))
+      link.nanoseconds_per_byte += price_.per_byte;
     return link;
   }
+
+  const Target* backend_of(uint32_t space) const { return problem_.targets[space - 1].backend; }
 
   const PlanningProblem& problem_;
   const SegmentCosts& costs_;
@@ -66,6 +69,14 @@ std::string explain_move(const PlanningProblem& problem, const std::vector<int64
   };
   if (times[from] >= too_long) return fmt::format("cheapest: {}", print(to));
   return fmt::format("cheapest: {}, {}", print(to), print(from));
+}
+
+/// By atom: the target of its first node.
+std::vector<uint32_t> targets_of_atoms(const GraphCosts& graph_costs, const Placement& placement) {
+  std::vector<uint32_t> target_of(graph_costs.costs.times.size());
+  for (size_t node = placement.target.size(); node-- > 0;)
+    target_of[graph_costs.atom_of[node]] = placement.target[node];
+  return target_of;
 }
 
 /// `placed`, with the segments on the targets of their atoms.
@@ -115,10 +126,7 @@ int64_t price_placement(const PlanningProblem& problem, const Placement& placeme
                         const BoundaryPrice& price) {
   const Mixer mixer(problem, costs, price);
   const GraphCosts graph_costs = cost_graph(problem.graph, mixer.groups(), mixer.measured());
-  std::vector<uint32_t> target_of(graph_costs.costs.times.size());
-  for (size_t node = 0; node < placement.target.size(); ++node)
-    target_of[graph_costs.atom_of[node]] = placement.target[node];
-  return cost_of(graph_costs.costs, target_of).total();
+  return cost_of(graph_costs.costs, targets_of_atoms(graph_costs, placement)).total();
 }
 
 std::vector<std::vector<int64_t>> price_moves(const PlanningProblem& problem, const Placement& placement,
@@ -133,11 +141,7 @@ std::vector<std::vector<int64_t>> price_moves(const PlanningProblem& problem, co
   }
   const Mixer mixer(problem, known, price);
   const GraphCosts graph_costs = cost_graph(problem.graph, mixer.groups(), mixer.measured());
-  std::vector<uint32_t> now(graph_costs.costs.times.size());
-  const auto atom_of = [&](const std::vector<NodeId>& segment) {
-    return graph_costs.atom_of[index(segment[0])];
-  };
-  for (const std::vector<NodeId>& segment : known.segments) now[atom_of(segment)] = target_of(segment);
+  const std::vector<uint32_t> now = targets_of_atoms(graph_costs, placement);
   const int64_t total = cost_of(graph_costs.costs, now).total();
   std::vector<std::vector<int64_t>> moves;
   for (size_t s = 0; s < known.segments.size(); ++s) {
@@ -150,7 +154,7 @@ std::vector<std::vector<int64_t>> price_moves(const PlanningProblem& problem, co
     for (uint32_t there = 0; there < to.size(); ++there) {
       if (there == here || costs.times[s][there] >= too_long) continue;
       std::vector<uint32_t> moved = now;
-      moved[atom_of(segment)] = there;
+      moved[graph_costs.atom_of[index(segment[0])]] = there;
       const int64_t cost = cost_of(graph_costs.costs, moved).total();
       if (cost != never) to[there] = cost - total;
     }

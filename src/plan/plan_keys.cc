@@ -56,6 +56,13 @@ std::vector<CostKey> region_keys(const PlanningProblem& problem, const Partition
   return keys;
 }
 
+std::vector<CostKey> part_keys(const PlanningProblem& problem, const Partition& partition,
+                               const CostKey& conditions) {
+  std::vector<CostKey> keys = region_keys(problem, partition, conditions);
+  for (CostKey& key : keys) key.kind = CostKind::part;
+  return keys;
+}
+
 std::vector<CostKey> segment_keys(const PlanningProblem& problem,
                                   const std::vector<std::vector<NodeId>>& segments,
                                   const std::vector<uint32_t>& target_of, const CostKey& conditions) {

@@ -13,6 +13,10 @@ std::string digest_graph(const Graph& graph);
 std::vector<CostKey> region_keys(const PlanningProblem& problem, const Partition& partition,
                                  const CostKey& conditions);
 
+/// The same of regions in the run of a whole plan.
+std::vector<CostKey> part_keys(const PlanningProblem& problem, const Partition& partition,
+                               const CostKey& conditions);
+
 /// One entry a segment, on its target (segment_times.h).
 std::vector<CostKey> segment_keys(const PlanningProblem& problem,
                                   const std::vector<std::vector<NodeId>>& segments,

@@ -17,6 +17,11 @@ int count_regions(const std::map<CostKey, Cost>& rows) {
       std::ranges::count(rows, CostKind::region, [](const auto& row) { return row.first.kind; }));
 }
 
+void keep_least(std::map<CostKey, Cost>& rows, const CostKey& key, const Cost& now, const Timing& timing) {
+  Timing& least = rows.try_emplace(key, now).first->second.timing;
+  least = std::ranges::min(least, timing, {}, &Timing::nanoseconds);
+}
+
 }  // namespace
 
 /// Those, in order, that have a missing region which none before has.
@@ -46,6 +51,17 @@ void PlanTimer::keep(const Rows& rows) {
   costs_.add(list);
 }
 
+void PlanTimer::keep_parts(const std::vector<const Plan*>& plans,
+                           const std::vector<Result<PlanTimes>>& measured, const Cost& now) {
+  Rows rows;
+  for (size_t i = 0; i < plans.size(); ++i) {
+    if (!measured[i]) continue;
+    const std::vector<CostKey> parts = part_keys(problem_, plans[i]->partition, conditions_);
+    for (size_t r = 0; r < parts.size(); ++r) keep_least(rows, parts[r], now, measured[i]->regions[r]);
+  }
+  keep(rows);
+}
+
 Result<std::vector<int64_t>> PlanTimer::time_runs(const std::vector<const Plan*>& plans) {
   std::vector<CostKey> keys;
   for (const Plan* plan : plans) keys.push_back(key_of(*plan));
@@ -64,6 +80,7 @@ Result<std::vector<int64_t>> PlanTimer::time_runs(const std::vector<const Plan*>
       if (!measured[i] && measured[i].error().kind == ErrorKind::busy) lasting.erase(keys[i]);
     }
     keep(lasting);
+    keep_parts(plans, measured, now);
   }
   std::vector<int64_t> times;
   for (const CostKey& key : keys) times.push_back(rows.at(key).timing.nanoseconds);
@@ -83,8 +100,7 @@ Result<PlanTimer::Rows> PlanTimer::measure_regions(const std::vector<const Compa
     if (!measured[i]) rows[runs[i]->key] = now;
     for (size_t r = 0; measured[i] && r < runs[i]->regions.size(); ++r) {
       if (!missing.contains(runs[i]->regions[r])) continue;
-      Timing& least = rows.try_emplace(runs[i]->regions[r], now).first->second.timing;
-      least = std::ranges::min(least, measured[i]->regions[r], {}, &Timing::nanoseconds);
+      keep_least(rows, runs[i]->regions[r], now, measured[i]->regions[r]);
     }
   }
   keep(rows);

@@ -27,7 +27,8 @@ class PlanTimer {
 
   /// Nanoseconds of a run, one entry a plan. What does not compile or run takes `never`, which is also kept,
   /// unless it is this process that cannot run it. Unless all are known from one measurement, all are
-  /// measured together. Error: nothing can be measured, or the first plan does not run; then nothing is kept.
+  /// measured together, and the times of their regions are kept, too. Error: nothing can be measured, or the
+  /// first plan does not run; then nothing is kept.
   Result<std::vector<int64_t>> time_runs(const std::vector<const Plan*>& plans);
 
   /// The same of each region of each plan. A region is known from any plan, of any model, that had the same
@@ -73,6 +74,8 @@ class PlanTimer {
   Result<Rows> measure_segments(const std::vector<SegmentedPlan>& plans, const std::set<CostKey>& missing,
                                 const Segments& segments);
   void keep(const Rows& rows);
+  void keep_parts(const std::vector<const Plan*>& plans, const std::vector<Result<PlanTimes>>& measured,
+                  const Cost& now);
 
   const PlanningProblem& problem_;
   MeasurePlans measure_;

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "plan/find_segments.h"
-#include "plan/mix_backends.h"
 #include "plan/plan_keys.h"
 
 namespace intarsia {
@@ -29,8 +28,8 @@ std::vector<std::vector<Link>> known_links(const PlanningProblem& problem, CostT
 
 }  // namespace
 
-std::optional<int64_t> predict_plan(const PlanningProblem& problem, const Placement& placement,
-                                    CostTable& table, const CostKey& conditions) {
+std::optional<PlanPrediction> predict_plan(const PlanningProblem& problem, const Placement& placement,
+                                           CostTable& table, const CostKey& conditions) {
   SegmentCosts costs{.segments = find_all_segments(problem)};
   std::vector<uint32_t> target_of;
   for (const std::vector<NodeId>& segment : costs.segments) {
@@ -48,7 +47,8 @@ std::optional<int64_t> predict_plan(const PlanningProblem& problem, const Placem
   }
   costs.links = known_links(problem, table);
   const int64_t total = price_placement(problem, placement, costs);
-  return total == never ? std::nullopt : std::optional(total);
+  if (total == never) return std::nullopt;
+  return PlanPrediction{total, std::move(costs)};
 }
 
 }  // namespace intarsia

@@ -109,7 +109,7 @@ std::string list_digests(const std::vector<const CostKey*>& keys) {
 }
 
 const char* name_of(CostKind kind) {
-  constexpr std::array names = {"kernel", "region", "node", "plan"};  // in the order of CostKind
+  constexpr std::array names = {"kernel", "region", "part", "node", "plan"};  // in the order of CostKind
   return names[static_cast<size_t>(kind)];
 }
 

@@ -18,8 +18,9 @@ struct sqlite3;
 
 namespace intarsia {
 
-/// What was timed. `node`: an operator, from the profile of a framework.
-enum class CostKind { kernel, region, node, plan };
+/// What was timed. `region`: one of several that compete; `part`: one in the run of a whole plan; `node`:
+/// nodes that were timed as one inside a region.
+enum class CostKind { kernel, region, part, node, plan };
 
 /// What a row is of: the same key, the same code, here.
 struct CostKey {

@@ -119,7 +119,7 @@ def test_a_program_has_every_node_once(tmp_path):
     assert page.column("nodes", "Name") == ["conv1", "relu1", "pool1", "flatten1", "gemm1"]
     assert page.column("nodes", "Why here")[1] == "pinned by the user"
     assert len(page.rows["copies"]) == 3 and page.column("copies", "Bytes") == ["2.0 KB", "2.0 KB"]
-    assert "a program keeps the time of a whole run" in text
+    assert "a program keeps the times of its regions" in text
     copied = [group for group in picture_of(text) if group.get("class") == "stream copied"]
     assert len(copied) == 2 and all("2.0 KB" in group.find("text").text for group in copied)
 

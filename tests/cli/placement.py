@@ -95,6 +95,14 @@ def test_branches_go_to_two_devices_at_once(branches, tmp_path):
     slots = {region["target"].split("@")[1] for region in report["regions"] if region["nodes"] > 1}
     assert slots == {"one", "two"}
     assert report["plan"]["shipped"] == "mixed"
+    for region in report["regions"]:
+        products = sum("product" in node for node in region["source_nodes"])
+        if not region["target"].endswith("@cpu"):
+            assert region["predicted_ms"] == pytest.approx(products, rel=0.1)
+            assert region["measured_ms"] == pytest.approx(products, rel=0.2)
+    in_program = call_json("explain", tmp_path / "model.so")["regions"]
+    for key in ("predicted_ms", "measured_ms"):
+        assert [region[key] for region in in_program] == [region[key] for region in report["regions"]]
     assert 4 < report["predicted_ms"] < 8  # a branch and copies; both in turn take 8
     assert report["measured_ms"] < 0.8 * min(report["single_backend_ms"].values())
 

@@ -1,12 +1,14 @@
 // What stretches of a graph took, from the kernels of a plan that ran.
 //
-// Covers: src/plan/ segment_times.cc
+// Covers: src/plan/ region_costs.cc segment_times.cc
 #include "plan/segment_times.h"
 
 #include <gtest/gtest.h>
 
 #include "graph/parse_graph.h"
 #include "plan/partition_graph.h"
+#include "plan/region_costs.h"
+#include "tests/support/fake_target.h"
 
 namespace intarsia {
 namespace {
@@ -57,6 +59,26 @@ TEST_F(SegmentTimes, AKernelWithAnotherNameBelongsToWorkWithoutAKernel) {
 TEST_F(SegmentTimes, WorkAtTheBeginningSharesTheTimeOfWhatFollows) {
   const Times times = of_kernels({{"three: MatMul", 600}});
   for (int64_t time : times) EXPECT_NEAR(static_cast<double>(time), 200, 20);
+}
+
+TEST_F(SegmentTimes, ARegionTakesWhatItsSegmentsTake) {
+  FakeTarget fake("fake", {});
+  const PlanningProblem problem{.graph = graph_,
+                                .slots = {{"a", "cpu", "cpu"}, {"b", "cpu", "cpu"}},
+                                .targets = {{&fake, 0, "fake@a"}, {&fake, 1, "fake@b"}}};
+  const Partition two = partition_graph(graph_, {.target = {0, 0, 0, 1}});
+  SegmentCosts costs{.segments = {{NodeId{0}}, {NodeId{1}, NodeId{2}}, {NodeId{3}}},
+                     .times = {{10, never}, {20, 50}, {never, 7}}};
+  std::vector<RegionCost> regions(2);
+  predict_regions(problem, two, costs, regions);
+  EXPECT_EQ(regions[0].predicted, 30);
+  EXPECT_EQ(regions[1].predicted, 7);
+
+  const Partition torn = partition_graph(graph_, {.target = {0, 0, 1, 1}});
+  regions.assign(2, {});
+  predict_regions(problem, torn, costs, regions);
+  EXPECT_EQ(regions[0].predicted, std::nullopt);
+  EXPECT_EQ(regions[1].predicted, std::nullopt);
 }
 
 }  // namespace
