@@ -107,6 +107,24 @@ def test_branches_go_to_two_devices_at_once(branches, tmp_path):
     assert report["measured_ms"] < 0.8 * min(report["single_backend_ms"].values())
 
 
+@pytest.mark.parametrize(("a_ms", "b_ms"), ((25, 25), (30, 10), (5, 40)))
+def test_a_run_takes_the_critical_path(branches, tmp_path, a_ms, b_ms):
+    """Of two devices that work side by side, and their copies: 1 MB in, and 1 MB out, each 1 ms."""
+    devices = ["cpu"]
+    for slot, milliseconds in (("one", a_ms), ("two", b_ms)):
+        file = tmp_path / f"{slot}.json"
+        link = {"latency_us": 1000, "gbps": 1000}
+        file.write_text(json.dumps({"default": milliseconds * MILLISECONDS, "link": link}))
+        devices.append(f"{slot}=sim:{len(devices) - 1}?times={file}")
+    pins = ("--pin", "a_*=halide@one", "--pin", "b_*=halide@two")
+    options = ("-d", ",".join(devices), "--backends", "halide", "--tune", "off")
+    program = tmp_path / "pinned.so"
+    call("compile", branches, "-o", program, *options, *pins)
+    times = call_json("bench", program, "-t", 1, "-q")["results"][0]
+    critical_path = 4 * max(a_ms, b_ms) + 2
+    assert critical_path < times["min_ms"] < 1.02 * critical_path + 1  # the sum, on the CPU
+
+
 def test_branches_stay_where_devices_are_slow(branches, tmp_path):
     report = compile_branches(branches, tmp_path, 60)
     assert {region["target"] for region in report["regions"]} == {"halide@cpu"}
