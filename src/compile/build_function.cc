@@ -8,12 +8,6 @@
 namespace intarsia {
 namespace {
 
-/// Whether the value can lie in an arena: fixed size, plain bytes.
-bool is_plain(const ValueType& type) {
-  return !type.opaque && type.dtype != DType::undefined && type.dtype != DType::string &&
-         type.fixed_shape().has_value();
-}
-
 class FunctionBuilder {
  public:
   FunctionBuilder(const FunctionParts& parts, uint32_t first_region, uint32_t first_constant)
@@ -81,7 +75,7 @@ class FunctionBuilder {
   /// The number of a value that a step makes; `is_adopted`: in memory that comes with it.
   uint32_t make(const PlacedValue& placed, bool is_adopted) {
     const Value& value = graph_.value(placed.value);
-    if (is_adopted || !is_plain(value.type)) return add_value(placed, fbs::Storage::dynamic);
+    if (is_adopted || !value.type.fixed_bytes()) return add_value(placed, fbs::Storage::dynamic);
     const bool to_caller = placed.space == host_memory && is_output_.contains(placed.value);
     return add_value(placed, to_caller ? fbs::Storage::output : fbs::Storage::arena);
   }
@@ -115,7 +109,7 @@ class FunctionBuilder {
     step->kind = fbs::StepKind::copy;
     step->inputs = {value.constant ? add_constant(output) : numbers_.at({output, host_memory})};
     step->outputs = {
-        append(value, host_memory, is_plain(value.type) ? fbs::Storage::output : fbs::Storage::dynamic)};
+        append(value, host_memory, value.type.fixed_bytes() ? fbs::Storage::output : fbs::Storage::dynamic)};
     function_.outputs.push_back(step->outputs[0]);
     function_.steps.push_back(std::move(step));
   }

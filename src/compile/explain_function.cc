@@ -11,12 +11,6 @@
 namespace intarsia {
 namespace {
 
-std::optional<uint64_t> value_bytes(const Value& value) {
-  const std::optional<Shape> shape = value.type.fixed_shape();
-  if (!shape || value.type.opaque || value.type.dtype == DType::string) return std::nullopt;
-  return dtype_bytes(value.type.dtype, static_cast<size_t>(element_count(*shape)));
-}
-
 ExplainedPort explain_port(const Value& value) {
   ExplainedPort port{
       value.name, value.type.opaque ? "opaque" : std::string(dtype_name(value.type.dtype)), {}};
@@ -44,7 +38,7 @@ ExplainedNode explain_node(const CompiledFunction& function, size_t number) {
     const std::optional<Shape> shape = value.type.fixed_shape();
     add(explained.elements,
         shape ? std::optional(static_cast<uint64_t>(element_count(*shape))) : std::nullopt);
-    add(explained.bytes, value_bytes(value));
+    add(explained.bytes, value.type.fixed_bytes());
     explained.outputs.push_back(explain_port(value));
   }
   return explained;
@@ -77,7 +71,7 @@ void add_flow(const CompiledFunction& function, const Value& value, int to_node,
   flow.from_region = region_of(flow.from_node);
   flow.to_region = region_of(to_node);
   flow.copied = memory_of_region(function, flow.from_region) != memory_of_region(function, flow.to_region);
-  flow.bytes = value_bytes(value);
+  flow.bytes = value.type.fixed_bytes();
   flows.push_back(std::move(flow));
 }
 
@@ -222,7 +216,7 @@ Explanation explain_function(const CompiledFunction& function) {
     if (step.kind != Step::Kind::copy) continue;
     const Value& value = graph.value(step.from.value);
     explanation.copies.push_back(
-        {value.name, problem.spaces[step.from.space], problem.spaces[step.to.space], value_bytes(value)});
+        {value.name, problem.spaces[step.from.space], problem.spaces[step.to.space], value.type.fixed_bytes()});
   }
   explanation.flows = explain_flows(function);
   for (const AlternativePlan& alternative : function.chosen.alternatives)

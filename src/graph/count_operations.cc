@@ -25,13 +25,9 @@ uint64_t depth(const Node& node, const Shape& input, const Shape& weights, const
   return count_elements(weights) / static_cast<uint64_t>(weights[0]);
 }
 
+/// 0 for one that is omitted.
 std::optional<uint64_t> value_bytes(const Graph& graph, ValueId value) {
-  if (value == no_value) return 0;
-  const ValueType& type = graph.value(value).type;
-  const std::optional<Shape> shape = type.fixed_shape();
-  if (!shape || type.opaque || type.dtype == DType::string || type.dtype == DType::undefined)
-    return std::nullopt;
-  return dtype_bytes(type.dtype, static_cast<size_t>(element_count(*shape)));
+  return value == no_value ? 0 : graph.value(value).type.fixed_bytes();
 }
 
 bool picks_elements(const Node& node) {

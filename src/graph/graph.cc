@@ -6,6 +6,12 @@
 
 namespace intarsia {
 
+std::optional<uint64_t> ValueType::fixed_bytes() const {
+  const std::optional<Shape> sizes = fixed_shape();
+  if (!sizes || opaque || dtype == DType::string || dtype == DType::undefined) return std::nullopt;
+  return dtype_bytes(dtype, static_cast<size_t>(element_count(*sizes)));
+}
+
 std::string print_type(const ValueType& type) {
   if (type.opaque) return "opaque";
   return std::string(dtype_name(type.dtype)) + (type.shape ? print_shape(*type.shape) : "[*]");

@@ -33,6 +33,8 @@ struct ValueType {
 
   /// The sizes if all are numbers.
   std::optional<Shape> fixed_shape() const { return shape ? static_shape(*shape) : std::nullopt; }
+  /// Bytes of its elements, if these are numbers or bits and all sizes are known.
+  std::optional<uint64_t> fixed_bytes() const;
 };
 
 /// "f32[batch,3,224,224]", "i64[?]", "f32[*]" for unknown rank, "opaque".
