@@ -93,6 +93,7 @@ void define_compile(nb::module_& module) {
       .def_rw("tune_seconds", &CompileOptions::tune_seconds)
       .def_rw("cache", &CompileOptions::cache)
       .def_rw("also", &CompileOptions::also)
+      .def_rw("memory", &CompileOptions::memory)
       .def_rw("plan", &CompileOptions::plan)
       .def_rw("save_plan", &CompileOptions::save_plan)
       .def_rw("signatures", &CompileOptions::signatures)

@@ -76,11 +76,17 @@ typedef struct intarsia_compile_request {
   /* Slots of `devices` that must be enough to run the program: where another device is missing, an
    * alternative with these runs. None: all devices that the plan uses must be there. */
   intarsia_strings also;
+  /* "SLOT=SIZE", as in "accel=64MB" (a KB is 1024 bytes): what the program may take of the memory that the
+   * slot works in, which are its constants there and the working memory of one session. Slots on the host
+   * share one memory. A plan that needs less is searched for; if there is none, that is an error that says
+   * how much is needed. None: as much as it needs. */
+  intarsia_strings memory;
 } intarsia_compile_request;
 
 /* Compiles a model to a program. The program is written whole or not at all. `report` (may be NULL) is the
  * object of `intarsia compile --json`. Errors: the model cannot be read, is invalid, or has operators that no
- * backend runs; an unknown backend, device, pin, input or pass; the program cannot be written. */
+ * backend runs; an unknown backend, device, pin, input or pass; no plan keeps the limits of `memory`; the
+ * program cannot be written. */
 INTARSIA_EXPORT intarsia_error* intarsia_compile(const intarsia_compile_request* request, char** report);
 
 /* What runs where, and why, of a model (placed as compiling would, but not compiled) or of a program, named

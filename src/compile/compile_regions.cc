@@ -56,6 +56,11 @@ void RegionCompiler::set_step_printer(const Target& backend, const Graph& region
   };
 }
 
+const CompiledRegion* RegionCompiler::find(const Region& region) const {
+  const auto known = compiled_.find({region.target, region.nodes});
+  return known == compiled_.end() ? nullptr : &known->second;
+}
+
 Result<CompiledRegions> RegionCompiler::compile(const Plan& plan) {
   CompiledRegions compiled;
   std::set<std::string> seen;

@@ -25,6 +25,8 @@ class RegionCompiler {
 
   /// Errors name the region's target and its first source node.
   Result<CompiledRegions> compile(const Plan& plan);
+  /// The region as compile() made it for some plan; null: it did not yet.
+  const CompiledRegion* find(const Region& region) const;
   /// Compiling shows here from now on. Gives where it did.
   Progress set_progress(Progress progress) { return std::exchange(progress_, std::move(progress)); }
   const Progress& progress() const { return progress_; }

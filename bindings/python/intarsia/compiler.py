@@ -68,6 +68,7 @@ def _options(
     tune_seconds: float = 0,
     cache: str | os.PathLike = "",
     also: str | Sequence[str] = (),
+    memory: Mapping[str, int | str] | None = None,
     plan: str | os.PathLike = "",
     save_plan: str | os.PathLike = "",
     signature: str | Sequence[str] = (),
@@ -93,6 +94,7 @@ def _options(
     options.tune_seconds = tune_seconds
     options.cache = os.fspath(cache)
     options.also = _several(also)
+    options.memory = [f"{slot}={size}" for slot, size in (memory or {}).items()]
     options.plan = os.fspath(plan)
     options.save_plan = os.fspath(save_plan)
     options.signatures = _several(signature)
@@ -121,7 +123,9 @@ def compile(
     "fast" allows errors up to 1e-4 of the largest output, "exact" only rounding. tune: "off", "fast" or "full": choose
     kernels by a formula, or by measuring few or many variants, and what a framework runs by measuring plans, for at most
     tune_seconds (0: as long as it takes). cache: folder of the measured times (none: the user's). also: slots that must be enough to run,
-    with an alternative for where other devices are missing. plan: a file that says where
+    with an alternative for where other devices are missing. memory: {slot: size}, in bytes or as "64MB", that constants
+    and working memory of one session may take of the memory that the slot works in; a plan that needs less is
+    searched for. plan: a file that says where
     each node runs, so that nothing is measured. save_plan: where to write the plan of this compile. signature: of a
     SavedModel, one name or several, each a function of the program (none: "serving_default", or else all). op_libraries:
     libraries with your own TensorFlow operators. strip_names: leave node names out of the program.

@@ -1,0 +1,28 @@
+// Placements that need less of a memory than another.
+#pragma once
+
+#include <optional>
+
+#include "plan/memory_use.h"
+#include "plan/mix_backends.h"
+
+namespace intarsia {
+
+/// By how many bytes the limits are exceeded, in all memories together.
+uint64_t bytes_over(const PlanningProblem& problem, const std::vector<MemoryUse>& uses);
+
+/// Placements that the estimate takes to keep the limits of the problem, the cheapest first. Nodes leave a
+/// memory that is too small where this costs least: each byte of weights and values in it has a price, which
+/// rises until the placement fits. `costs`: what parts take where it was measured; without it, leaving
+/// `placed` costs as much as there is to compute. Pins and kernels of the user's stay.
+///   w1 -> w2 -> w3, all @accel, which has room for two of them:  w1 w2 @accel, w3 @cpu
+std::vector<Placement> shrink_placement(const PlanningProblem& problem, const Placement& placed,
+                                        const std::optional<SegmentCosts>& costs, const Replan& replan,
+                                        const MeasureMemory& estimate);
+
+/// All placements of a small problem, those first that the estimate takes to exceed the limits least; of a
+/// big one none.
+std::vector<Placement> list_placements(const PlanningProblem& problem, const Placement& placed,
+                                       const Replan& replan, const MeasureMemory& estimate);
+
+}  // namespace intarsia
