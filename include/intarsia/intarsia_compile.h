@@ -126,8 +126,9 @@ typedef struct intarsia_check_request {
   int32_t bisect;
 } intarsia_check_request;
 
-/* Runs a model or program and another runtime on the same inputs and compares. `ok` becomes 1 or 0, `report`
- * (may be NULL) the object of `intarsia check --json`. A mismatch is not an error. */
+/* Runs a model or program and another runtime on the same inputs and compares: the preferred plan and every
+ * alternative that can run here, each by itself. `ok` becomes 1 or 0, `report` (may be NULL) the object of
+ * `intarsia check --json`. A mismatch is not an error. */
 INTARSIA_EXPORT intarsia_error* intarsia_check(const intarsia_check_request* request, int32_t* ok,
                                                char** report);
 

@@ -1,4 +1,5 @@
 // The C API of the compile half.
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -144,6 +145,8 @@ Status bisect(const CheckRequest& request, const CheckTools& tools, CheckResult&
         "fused, or where the model is read");
   result.first_bad_node = bad->name;
   if (!bad->exact) {
+  if (std::ranges::all_of(result.outputs, [](const auto& output) { return output.difference.ok; }))
+    return fail("it looks into the plan that is preferred, which is right; an alternative is wrong");
     result.warnings.push_back(fmt::format(
         "'{}' is wrong, and the nodes between '{}' and it only where they are fused", bad->name, bad->after));
   }

@@ -164,7 +164,8 @@ def check(
     bind: Mapping[str, str] | None = None,
     **options: object,
 ) -> dict:
-    """Compares a model or program with another runtime. The object of `intarsia check --json`.
+    """Compares a model or program, with every plan that it carries, with another runtime. The object of `intarsia check
+    --json`.
 
     inputs: arrays by name; all others are filled. bind: {slot: device} of the program. model: what a program is compared with (None: the model it was compiled from). against: "onnxruntime" or "tensorflow",
     each for its own models, or "reference" ("": the framework if it is available). rtol, atol: negative for the defaults.
