@@ -119,6 +119,10 @@ void define_compile(nb::module_& module) {
     Callbacks callbacks(std::nullopt, std::nullopt, options);
     return callbacks.run([&] { return intarsia::Compiler::get().explain(path, options).html; });
   });
+  module.def("annotate", [](const std::string& model, const std::string& path, CompileOptions options) {
+    Callbacks callbacks(std::nullopt, std::nullopt, options);
+    callbacks.run([&] { intarsia::Compiler::get().annotate(model, path, options); });
+  });
   module.def("check", [](const std::string& path, const CompileOptions& compile, const std::string& model,
                          const std::string& against, double rtol, double atol, bool bisect,
                          std::vector<std::pair<std::string, Value*>> inputs,

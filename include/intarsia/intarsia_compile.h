@@ -109,6 +109,14 @@ typedef struct intarsia_explanation {
 INTARSIA_EXPORT intarsia_error* intarsia_explain_all(const intarsia_compile_request* request,
                                                      intarsia_explanation* explanation);
 
+/* Writes a copy of the ONNX model request->model to `path`, whole or not at all, in which the metadata of
+ * each node says where the plan that intarsia_explain shows runs it (docs/plans.md): compiling the copy gives
+ * this plan. With request->plan it is that plan. Nothing else of the file changes; weights in other files
+ * stay there, so that the copy must be in the same folder. Errors: the model is not ONNX, or a node has no
+ * backend; `path` is one of the files that are read; a node of the plan is not in the file as one of its own,
+ * for example in a function that runs on several targets; the model would have more than 2 GB. */
+INTARSIA_EXPORT intarsia_error* intarsia_annotate(const intarsia_compile_request* request, const char* path);
+
 typedef struct intarsia_check_request {
   size_t struct_size;
   const char* path;  /* a model, which is compiled first, or a program */

@@ -161,6 +161,13 @@ class Compiler {
     return {take(made.json), take(made.text), take(made.nodes), take(made.dot), take(made.html)};
   }
 
+  /// Writes a copy of the ONNX model to `path` that says where the plan of explain() runs its nodes.
+  void annotate(const std::string& model, const std::string& path, const CompileOptions& options = {}) const {
+    const std::string none;
+    const detail::RequestHolder request(model, none, options);
+    detail::check(annotate_(request.get(), path.c_str()));
+  }
+
   CheckReport check(const std::string& model_or_program, const CheckOptions& options = {}) const {
     const std::string none;
     const detail::RequestHolder compile(none, none, options.compile);
@@ -219,6 +226,7 @@ class Compiler {
     find(library, "intarsia_text_release", release_);
     find(library, "intarsia_compile", compile_);
     find(library, "intarsia_explain_all", explain_all_);
+    find(library, "intarsia_annotate", annotate_);
     find(library, "intarsia_check", check_);
     find(library, "intarsia_compare", compare_);
     find(library, "intarsia_has_free_cores", has_free_cores_);
@@ -276,6 +284,7 @@ class Compiler {
   decltype(&intarsia_text_release) release_ = nullptr;
   decltype(&intarsia_compile) compile_ = nullptr;
   decltype(&intarsia_explain_all) explain_all_ = nullptr;
+  decltype(&intarsia_annotate) annotate_ = nullptr;
   decltype(&intarsia_check) check_ = nullptr;
   decltype(&intarsia_compare) compare_ = nullptr;
   decltype(&intarsia_has_free_cores) has_free_cores_ = nullptr;

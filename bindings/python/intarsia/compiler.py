@@ -152,6 +152,13 @@ def explain_html(model: str | os.PathLike, **options: object) -> str:
     return _intarsia.explain_html(os.fspath(model), _options(**options))
 
 
+def annotate(model: str | os.PathLike, path: str | os.PathLike, **options: object) -> None:
+    """Writes a copy of an ONNX model to `path` whose nodes say where the plan that `explain` tells of, or that of the
+    option `plan`, runs them, so that compiling the copy gives this plan. Nothing else changes; weights in other files
+    stay there. Raises Error for a model that is not ONNX or whose nodes cannot hold the plan. options: as of `compile`."""
+    _intarsia.annotate(os.fspath(model), os.fspath(path), _options(**options))
+
+
 def check(
     path: str | os.PathLike,
     *,
