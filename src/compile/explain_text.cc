@@ -101,16 +101,6 @@ void print_refused(const Explanation& explanation, std::string& text) {
   }
 }
 
-/// ", 4.0 MB of constants and 1.5 MB of working memory (at most 8.0 MB)"
-std::string print_memory(const ExplainedSlot& slot) {
-  std::string text;
-  if (slot.memory)
-    text = fmt::format(", {} of constants and {} of working memory", print_bytes(slot.memory->constants),
-                       print_bytes(slot.memory->arena));
-  if (slot.memory_limit) text += fmt::format(" (at most {})", print_bytes(slot.memory_limit));
-  return text;
-}
-
 void print_head(const Explanation& explanation, const std::string& subject, std::string& text) {
   text += wrap(subject, 0);
   text += fmt::format(
@@ -166,6 +156,15 @@ void print_stretches(const Explanation& explanation, std::string& text) {
 std::string print_bytes(std::optional<uint64_t> bytes) {
   if (!bytes) return "?";
   return print_byte_size(*bytes);
+}
+
+std::string print_memory(const ExplainedSlot& slot) {
+  std::string text;
+  if (slot.memory)
+    text = fmt::format(", {} of constants and {} of working memory", print_bytes(slot.memory->constants),
+                       print_bytes(slot.memory->arena));
+  if (slot.memory_limit) text += fmt::format(" (at most {})", print_bytes(slot.memory_limit));
+  return text;
 }
 
 std::string print_flops(uint64_t count) {

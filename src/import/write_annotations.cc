@@ -91,27 +91,30 @@ BytePieces annotate_graph(std::string_view graph, const std::vector<std::string>
 /// Of tensors in a graph, at any depth; and in a node or function, which have nodes and attributes as well.
 class ExternalFiles {
  public:
-  void search_graph(std::string_view graph) {
+  void search_graph(std::string_view graph, int depth = 0) {
+    if (depth > deepest) return;  // importing refuses such a model
     const onnx::RawGraph parts = onnx::read_graph(graph);
     for (std::string_view tensor : parts.initializers) search_tensor(tensor);
     for (std::string_view tensor : parts.sparse_initializers) search_sparse(tensor);
-    for (std::string_view node : parts.nodes) search_node(node);
+    for (std::string_view node : parts.nodes) search_node(node, depth);
   }
 
-  void search_node(std::string_view node) {
-    for (std::string_view attribute : onnx::read_node(node).attributes) search_attribute(attribute);
+  void search_node(std::string_view node, int depth = 0) {
+    for (std::string_view attribute : onnx::read_node(node).attributes) search_attribute(attribute, depth);
   }
 
   std::vector<std::string> found() const { return {locations_.begin(), locations_.end()}; }
 
  private:
-  void search_attribute(std::string_view attribute) {
+  static constexpr int deepest = 100;  // subgraph in a subgraph
+
+  void search_attribute(std::string_view attribute, int depth) {
     pbf_reader message = read_message(attribute);
     while (message.next()) {
       if (message.tag() == onnx::attribute::t || message.tag() == onnx::attribute::tensors)
         search_tensor(read_bytes(message));
       else if (message.tag() == onnx::attribute::g || message.tag() == onnx::attribute::graphs)
-        search_graph(read_bytes(message));
+        search_graph(read_bytes(message), depth + 1);
       else
         message.skip();
     }

@@ -10,7 +10,9 @@ namespace intarsia {
 namespace {
 
 /// Compiled plans that turn out not to fit, of those that an estimate takes to, and of small problems.
-constexpr size_t most_tries = 6, most_tries_of_small = 64;
+constexpr size_t most_tries = 2, most_tries_of_small = 64;
+/// After plans that do not fit the search begins again, with what they needed beyond their estimates.
+constexpr int most_rounds = 4;
 
 uint32_t first_exceeded(const PlanningProblem& problem, const std::vector<MemoryUse>& uses) {
   uint32_t space = 0;
@@ -46,10 +48,16 @@ Result<bool> MemoryFitter::fits(const Plan& plan) {
 std::vector<Plan> MemoryFitter::find(const Placement& placed, const std::optional<SegmentCosts>& costs,
                                      size_t most) {
   std::vector<Plan> found;
-  add_fitting(shrink_placement(problem_, placed, costs, replan_, tools_.estimate), most, most_tries, found);
-  if (found.empty() && costs)
-    add_fitting(shrink_placement(problem_, placed, std::nullopt, replan_, tools_.estimate), most, most_tries,
-                found);
+  const MeasureMemory estimate = [&](const Plan& plan) { return estimate_with_surplus(plan); };
+  const auto shrink = [&](const SegmentCosts& known) {
+    surplus_.assign(problem_.spaces.size(), 0);
+    for (int round = 0; round < most_rounds && found.empty(); ++round)
+      add_fitting(shrink_placement(problem_, placed, known, replan_, estimate), most, most_tries, found);
+  };
+  if (costs) shrink(*costs);
+  for (const bool by_node : {false, true}) {
+    if (found.empty()) shrink(guess_costs(problem_, placed, by_node));
+  }
   if (found.empty())
     add_fitting(list_placements(problem_, placed, replan_, tools_.estimate), 1, most_tries_of_small, found);
   return found;
@@ -61,11 +69,29 @@ void MemoryFitter::add_fitting(std::vector<Placement> placements, size_t most, s
     if (found.size() == most || tries == 0) return;
     Result<Plan> plan = replan_(std::move(placement));
     if (!plan || known_.contains(identify_plan(problem_, plan->partition))) continue;
+    const Result<std::vector<MemoryUse>> estimated = tools_.estimate(*plan);
     const Result<bool> is_fitting = fits(*plan);
-    if (is_fitting && *is_fitting)
+    if (is_fitting && *is_fitting) {
       found.push_back(std::move(*plan));
-    else
-      --tries;
+      continue;
+    }
+    --tries;
+    if (estimated && is_fitting)
+      note_surplus(*estimated, known_.at(identify_plan(problem_, plan->partition)));
+  }
+}
+
+Result<std::vector<MemoryUse>> MemoryFitter::estimate_with_surplus(const Plan& plan) const {
+  std::vector<MemoryUse> uses = TRY(tools_.estimate(plan));
+  for (size_t space = 0; space < uses.size(); ++space) uses[space].arena += surplus_[space];
+  return uses;
+}
+
+void MemoryFitter::note_surplus(const std::vector<MemoryUse>& estimated,
+                                const std::vector<MemoryUse>& measured) {
+  for (size_t space = 0; space < estimated.size(); ++space) {
+    const uint64_t before = std::min(estimated[space].total(), measured[space].total());
+    surplus_[space] = std::max(surplus_[space], measured[space].total() - before);
   }
 }
 

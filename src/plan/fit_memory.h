@@ -32,11 +32,15 @@ class MemoryFitter {
   void add_fitting(std::vector<Placement> placements, size_t most, size_t most_tries,
                    std::vector<Plan>& found);
 
+  Result<std::vector<MemoryUse>> estimate_with_surplus(const Plan& plan) const;
+  void note_surplus(const std::vector<MemoryUse>& estimated, const std::vector<MemoryUse>& measured);
+
   const PlanningProblem& problem_;
   const MemoryTools& tools_;
   const Replan& replan_;
   bool has_limits_;
   std::map<std::string, std::vector<MemoryUse>> known_;  // by plan (identify_plan)
+  std::vector<uint64_t> surplus_;  // by memory, what plans needed beyond their estimates, in this search
 };
 
 /// The error that `plan` ("the program"), which needs this, exceeds a limit; none if it does not.

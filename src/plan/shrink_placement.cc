@@ -6,6 +6,7 @@
 
 #include "base/byte_size.h"
 #include "graph/count_operations.h"
+#include "plan/is_work.h"
 #include "plan/plan_candidates.h"
 
 namespace intarsia {
@@ -32,33 +33,6 @@ double weigh_segment(const Graph& graph, const std::vector<NodeId>& segment) {
     most = std::max(most, all - std::min(own, all));
   }
   return static_cast<double>(constants + most);
-}
-
-/// In place of measured times: what there is to compute, elsewhere twice as much, and in backends that are
-/// not meant to be fast far more. Copies as on a link of 10 GB/s.
-SegmentCosts guess_costs(const PlanningProblem& problem, const Placement& placed) {
-  constexpr double all_take = 1e8, node_takes = 1000;  // nanoseconds
-  constexpr double elsewhere = 2, unoptimized = 50;
-  const size_t targets = problem.targets.size(), spaces = problem.spaces.size();
-  SegmentCosts costs;
-  costs.links.assign(spaces, std::vector<Link>(spaces, Link{10'000, 0.1}));
-  double operations = 1;
-  for (const Node& node : problem.graph.nodes)
-    operations += static_cast<double>(count_operations(problem.graph, node));
-  for (uint32_t i = 0; i < problem.graph.nodes.size(); ++i) {
-    const auto own = static_cast<double>(count_operations(problem.graph, problem.graph.nodes[i]));
-    const double time = node_takes + all_take * own / operations;
-    costs.segments.push_back({NodeId{i}});
-    std::vector<int64_t>& times = costs.times.emplace_back(targets, never);
-    for (uint32_t t = 0; t < targets; ++t) {
-      if (!may_go(problem, placed, NodeId{i}, t)) continue;
-      const double factor = t == placed.target[i]                               ? 1
-                            : problem.targets[t].backend->info().is_unoptimized ? unoptimized
-                                                                                : elsewhere;
-      times[t] = std::llround(factor * time);
-    }
-  }
-  return costs;
 }
 
 class PriceSearch {
@@ -107,18 +81,21 @@ class PriceSearch {
   }
 
   /// At one price all parts that cost alike change places at once. Between such a placement and the one
-  /// before are those in which only the first of these nodes have changed places, or only the last.
+  /// before are those in which only the first of these parts have changed places, or only the last.
   void cut_between(const Placement& over, const Placement& within, bool is_first) {
-    std::vector<size_t> changed;
-    for (size_t i = 0; i < over.target.size(); ++i) {
-      if (over.target[i] != within.target[i]) changed.push_back(i);
+    std::vector<const std::vector<NodeId>*> changed;
+    for (const std::vector<NodeId>& segment : costs_.segments) {
+      const size_t first = index(segment[0]);
+      if (over.target[first] != within.target[first]) changed.push_back(&segment);
     }
     if (!is_first) std::ranges::reverse(changed);
     size_t too_few = 0, enough = changed.size();
     while (enough - too_few > 1) {
       const size_t middle = (enough + too_few) / 2;
       Placement between = over;
-      for (size_t at = 0; at < middle; ++at) between.target[changed[at]] = within.target[changed[at]];
+      for (size_t at = 0; at < middle; ++at) {
+        for (NodeId node : *changed[at]) between.target[index(node)] = within.target[index(node)];
+      }
       const auto uses = estimate(between);
       const bool is_enough = uses && bytes_over(problem_, *uses) == 0;
       if (is_enough) keep(std::move(between));
@@ -225,11 +202,43 @@ uint64_t bytes_over(const PlanningProblem& problem, const std::vector<MemoryUse>
   return bytes;
 }
 
+SegmentCosts guess_costs(const PlanningProblem& problem, const Placement& placed, bool by_node) {
+  constexpr double all_take = 1e8, node_takes = 1000;  // nanoseconds
+  constexpr double elsewhere = 1.5, unoptimized = 50;
+  const size_t targets = problem.targets.size(), spaces = problem.spaces.size();
+  std::vector<std::vector<bool>> may_run(problem.graph.nodes.size(), std::vector<bool>(targets));
+  SegmentCosts costs;
+  double operations = 1;
+  for (uint32_t i = 0; i < may_run.size(); ++i) {
+    for (uint32_t t = 0; t < targets; ++t) may_run[i][t] = may_go(problem, placed, NodeId{i}, t);
+    operations += static_cast<double>(count_operations(problem.graph, problem.graph.nodes[i]));
+    const bool is_start =
+        by_node || i == 0 || may_run[i] != may_run[i - 1] || is_work(problem.graph.nodes[i]);
+    if (is_start) costs.segments.emplace_back();
+    costs.segments.back().push_back(NodeId{i});
+  }
+  costs.links.assign(spaces, std::vector<Link>(spaces, Link{1'000'000, 1}));
+  for (const std::vector<NodeId>& segment : costs.segments) {
+    double own = 0;
+    for (NodeId node : segment)
+      own += static_cast<double>(count_operations(problem.graph, problem.graph.node(node)));
+    const double time = node_takes * static_cast<double>(segment.size()) + all_take * own / operations;
+    std::vector<int64_t>& times = costs.times.emplace_back(targets, never);
+    for (uint32_t t = 0; t < targets; ++t) {
+      if (!may_run[index(segment[0])][t]) continue;
+      const double factor = t == placed.target[index(segment[0])]               ? 1
+                            : problem.targets[t].backend->info().is_unoptimized ? unoptimized
+                                                                                : elsewhere;
+      times[t] = std::llround(factor * time);
+    }
+  }
+  return costs;
+}
+
 std::vector<Placement> shrink_placement(const PlanningProblem& problem, const Placement& placed,
-                                        const std::optional<SegmentCosts>& costs, const Replan& replan,
+                                        const SegmentCosts& costs, const Replan& replan,
                                         const MeasureMemory& estimate) {
-  const SegmentCosts known = costs ? *costs : guess_costs(problem, placed);
-  return PriceSearch(problem, placed, known, replan, estimate).run();
+  return PriceSearch(problem, placed, costs, replan, estimate).run();
 }
 
 std::vector<Placement> list_placements(const PlanningProblem& problem, const Placement& placed,

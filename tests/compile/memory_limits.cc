@@ -145,8 +145,8 @@ TEST_F(LimitedProducts, ASlotThatIsNotThereIsWrongUsage) {
 /// A random graph whose nodes have weights of different sizes, on two devices, one of them the host. Some
 /// nodes run on one of them only.
 struct RandomProblem {
-  explicit RandomProblem(std::mt19937& random) {
-    problem.graph = make_random_graph(random, random_options(random, 8));
+  RandomProblem(std::mt19937& random, size_t max_nodes) {
+    problem.graph = make_random_graph(random, random_options(random, max_nodes));
     for (Node& node : problem.graph.nodes) {
       node.op = random() % 5 == 0 ? "OnlyHere" : random() % 5 == 0 ? "OnlyThere" : "Foo";
       if (random() % 3 > 0) add_weight(node, random);
@@ -224,31 +224,56 @@ struct RandomProblem {
   ConstantDigests digests;
 };
 
-TEST(MemoryLimitProperties, APlanThatFitsIsFoundIfThereIsOne) {
+struct Outcomes {
   size_t moved = 0, impossible = 0;
+};
+
+/// `estimate`: what is known of a plan before it is compiled.
+void check_random_problem(RandomProblem& random_problem, const MeasureMemory& estimate, Outcomes& outcomes) {
+  const PlanningProblem& problem = random_problem.problem;
+  PlanTools tools{.disabled_reason = "no clock",
+                  .replan = [&](Placement placement) { return random_problem.plan(std::move(placement)); }};
+  tools.memory = {
+      [&](const Plan& plan) -> Result<std::vector<MemoryUse>> { return random_problem.memory_of(plan); },
+      estimate};
+  const Placement placed = *place_nodes(problem.graph, problem.targets, {});
+  const Plan plan = *random_problem.plan(placed);
+  const Result<ChosenPlan> chosen = choose_plan(problem, plan, tools);
+  if (!chosen) {
+    ++outcomes.impossible;
+    ASSERT_FALSE(random_problem.any_fits()) << chosen.error().message;
+    return;
+  }
+  ASSERT_TRUE(random_problem.fits(chosen->plan));
+  outcomes.moved += chosen->plan.placement.target != placed.target;
+  if (random_problem.fits(plan)) EXPECT_EQ(chosen->plan.placement.target, placed.target);
+}
+
+TEST(MemoryLimitProperties, APlanThatFitsIsFoundIfThereIsOne) {
+  Outcomes outcomes;
   for_each_seed(400, [&](std::mt19937& random) {
-    RandomProblem random_problem(random);
-    const PlanningProblem& problem = random_problem.problem;
-    const auto measure = [&](const Plan& plan) -> Result<std::vector<MemoryUse>> {
-      return random_problem.memory_of(plan);
-    };
-    PlanTools tools{.disabled_reason = "no clock",
-                    .replan = [&](Placement placement) { return random_problem.plan(std::move(placement)); }};
-    tools.memory = {measure, measure};
-    const Placement placed = *place_nodes(problem.graph, problem.targets, {});
-    const Plan plan = *random_problem.plan(placed);
-    const Result<ChosenPlan> chosen = choose_plan(problem, plan, tools);
-    if (!chosen) {
-      ++impossible;
-      ASSERT_FALSE(random_problem.any_fits()) << chosen.error().message;
-      return;
-    }
-    ASSERT_TRUE(random_problem.fits(chosen->plan));
-    moved += chosen->plan.placement.target != placed.target;
-    if (random_problem.fits(plan)) EXPECT_EQ(chosen->plan.placement.target, placed.target);
+    RandomProblem problem(random, 8);
+    check_random_problem(
+        problem, [&](const Plan& plan) -> Result<std::vector<MemoryUse>> { return problem.memory_of(plan); },
+        outcomes);
   });
-  EXPECT_GT(moved, 0u);
-  EXPECT_GT(impossible, 0u);
+  EXPECT_GT(outcomes.moved, 0u);
+  EXPECT_GT(outcomes.impossible, 0u);
+}
+
+TEST(MemoryLimitProperties, AlsoWithBadEstimates) {
+  Outcomes outcomes;
+  for_each_seed(400, [&](std::mt19937& random) {
+    RandomProblem problem(random, 6);
+    const auto estimate = [&](const Plan& plan) -> Result<std::vector<MemoryUse>> {
+      std::vector<MemoryUse> uses = problem.memory_of(plan);
+      for (MemoryUse& use : uses) use = {use.constants / 2, 0};
+      return uses;
+    };
+    check_random_problem(problem, estimate, outcomes);
+  });
+  EXPECT_GT(outcomes.moved, 0u);
+  EXPECT_GT(outcomes.impossible, 0u);
 }
 
 }  // namespace
