@@ -72,14 +72,29 @@ bool add_candidate(Choice& choice, Candidate candidate, Placement placement) {
   return add_plan(choice, std::move(candidate), std::move(*plan));
 }
 
-/// Like a placement that needs too much memory, with some nodes elsewhere: so that what can be there is
-/// compared, and the times of its parts become known.
-void add_smaller(Choice& choice, const Placement& placement) {
-  constexpr size_t most = 2;  // such as those with the first nodes elsewhere, and with the last
-  const Result<Plan> plan = choice.tools.replan(placement);
-  if (!plan || choice.fitter.fits(*plan).value_or(true)) return;
-  for (Plan& smaller : choice.fitter.find(placement, std::nullopt, most))
-    add_plan(choice, {.kind = Shipped::mixed}, std::move(smaller));
+/// Of all that `all` has on the target and that needs too much memory there, plans with as much of it as
+/// fits: one with the first part that pays, then ones with what is left. So what can be there is compared,
+/// and the times of all parts become known.
+void add_parts(Choice& choice, Placement all, uint32_t target) {
+  constexpr int most = 4;  // each is compiled and timed
+  const Placement placed = choice.placed().placement;
+  for (int part = 0; part < most; ++part) {
+    Result<Plan> plan = choice.tools.replan(all);
+    if (!plan) return;
+    if (!choice.fitter.fits(*plan).value_or(false)) {
+      std::vector<Plan> fitting = choice.fitter.find(all, std::nullopt, 1);
+      if (fitting.empty()) return;
+      plan = std::move(fitting[0]);
+    }
+    size_t moved = 0;
+    for (size_t i = 0; i < placed.target.size(); ++i) {
+      if (plan->placement.target[i] != target || placed.target[i] == target) continue;
+      all.target[i] = placed.target[i];
+      ++moved;
+    }
+    if (moved == 0) return;
+    add_plan(choice, {.kind = Shipped::mixed}, std::move(*plan));
+  }
 }
 
 /// The plan without the islands that the framework runs faster.
@@ -118,7 +133,10 @@ void add_single(Choice& choice, uint32_t single) {
     const uint32_t now = placement->target[index(region.nodes[0])];
     candidate.dissolved += region.target != now && now == single;
   }
-  if (!add_candidate(choice, std::move(candidate), *placement)) add_smaller(choice, *placement);
+  const Result<Plan> plan = choice.tools.replan(*placement);
+  if (plan && !choice.fitter.fits(*plan).value_or(true))
+    return add_parts(choice, std::move(*placement), single);
+  add_candidate(choice, std::move(candidate), std::move(*placement));
 }
 
 Status time_candidates(Choice& choice) {
