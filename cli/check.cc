@@ -26,6 +26,20 @@ std::string print_number(const Json& number) {
   return number.is_null() ? "-" : fmt::format("{:.3g}", number.get<double>());
 }
 
+/// "alternative 1 on halide@cpu"
+std::string name_checked_plan(const Json& plan) {
+  const int number = plan["number"];
+  const std::string which = number == 0 ? "the preferred plan" : fmt::format("alternative {}", number);
+  return fmt::format("{} on {}", which, plan["targets"].get<std::string>());
+}
+
+/// The line over its outputs.
+std::string print_checked_plan(const Json& plan) {
+  const Json& reason = plan["reason"];
+  return fmt::format("  {}{}\n", name_checked_plan(plan),
+                     reason.is_null() ? "" : ": not checked, " + reason.get<std::string>());
+}
+
 void print_report(const Json& report) {
   std::string text = fmt::format("{} against {} on {}\n", report["subject"].get<std::string>(),
                                  report["against"].get<std::string>(), report["model"].get<std::string>());
@@ -33,11 +47,14 @@ void print_report(const Json& report) {
     text += fmt::format("  input  {}: {}{}\n", input["name"].get<std::string>(), print_type(input),
                         input["filled"].get<bool>() ? " (not given: filled with seeded values)" : "");
   }
-  for (const Json& output : report["outputs"]) {
-    text += fmt::format("  output {}: {}, differs by at most {} ({} of the largest){}\n",
-                        output["name"].get<std::string>(), output["ok"].get<bool>() ? "ok" : "NOT OK",
-                        print_number(output["max_abs"]), print_number(output["max_rel"]),
-                        output["why"].is_null() ? "" : ": " + output["why"].get<std::string>());
+  for (const Json& plan : report["plans"]) {
+    if (report["plans"].size() > 1) text += print_checked_plan(plan);
+    for (const Json& output : plan["outputs"]) {
+      text += fmt::format("  output {}: {}, differs by at most {} ({} of the largest){}\n",
+                          output["name"].get<std::string>(), output["ok"].get<bool>() ? "ok" : "NOT OK",
+                          print_number(output["max_abs"]), print_number(output["max_rel"]),
+                          output["why"].is_null() ? "" : ": " + output["why"].get<std::string>());
+    }
   }
   if (!report["first_bad_node"].is_null())
     text += fmt::format("  first bad node: {}\n", report["first_bad_node"].get<std::string>());
@@ -48,12 +65,15 @@ void print_report(const Json& report) {
 
 /// The first output that is wrong, as an error.
 void throw_mismatch(const Json& report) {
-  for (const Json& output : report["outputs"]) {
-    if (output["ok"].get<bool>()) continue;
-    throw intarsia::Error(fmt::format("{}: output '{}' differs from that of {}: {}",
-                                      report["subject"].get<std::string>(), output["name"].get<std::string>(),
-                                      report["against"].get<std::string>(),
-                                      output["why"].get<std::string>()));
+  for (const Json& plan : report["plans"]) {
+    for (const Json& output : plan["outputs"]) {
+      if (output["ok"].get<bool>()) continue;
+      const std::string where = plan["number"] == 0 ? "" : name_checked_plan(plan) + ": ";
+      throw intarsia::Error(
+          fmt::format("{}: {}output '{}' differs from that of {}: {}", report["subject"].get<std::string>(),
+                      where, output["name"].get<std::string>(), report["against"].get<std::string>(),
+                      output["why"].get<std::string>()));
+    }
   }
 }
 
@@ -83,7 +103,9 @@ void check(CheckOptions& options) {
 
 void add_check_command(CLI::App& app) {
   CLI::App* command =
-      app.add_subcommand("check", "Compare a model's or program's outputs with another runtime's");
+      app.add_subcommand("check",
+                         "Compare a model's or program's outputs, of every plan that it has, with another "
+                         "runtime's");
   auto options = std::make_shared<CheckOptions>();
   command->add_option("path", options->path, "A model, which is compiled first, or a program")
       ->required()

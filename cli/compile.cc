@@ -40,6 +40,15 @@ std::string print_plan(const Json& report) {
   return others.empty() ? text : fmt::format("{} ({})", text, others);
 }
 
+/// Of a slot whose memory has a limit.
+std::string print_memory(const Json& slot) {
+  const Json& memory = slot["memory"];
+  if (memory["limit_bytes"].is_null() || memory["arena_bytes"].is_null()) return "";
+  return fmt::format("  memory    {}: constants {}, working memory {}, at most {}\n",
+                     slot["name"].get<std::string>(), print_bytes(memory["constants_bytes"]),
+                     print_bytes(memory["arena_bytes"]), print_bytes(memory["limit_bytes"]));
+}
+
 /// What one function takes, returns, and runs on.
 std::string print_function(const Json& report) {
   std::string text;
@@ -57,6 +66,7 @@ std::string print_function(const Json& report) {
     text += fmt::format("  note      the size '{}' is open and became 1; set it with --shape\n",
                         symbol["symbol"].get<std::string>());
   }
+  for (const Json& slot : report["slots"]) text += print_memory(slot);
   for (const Json& region : report["regions"]) {
     text += fmt::format("  region {:<2} {}: {}\n", region["id"].get<size_t>(),
                         region["target"].get<std::string>(), count_of(region["nodes"], "node"));
@@ -167,6 +177,7 @@ void add_compile_command(CLI::App& app) {
       "  intarsia compile resnet.onnx -o resnet.so --threads 2\n"
       "  intarsia compile bert.onnx --shape ids=1x128 --shape mask=1x128\n"
       "  intarsia compile net.onnx -d cpu,accel=sim:0 --pin 'conv*=reference@accel'\n"
+      "  intarsia compile net.onnx -d cpu,accel=sim:0 --memory accel=64MB\n"
       "  intarsia compile net.onnx --dry-run --print-after place_nodes\n\n"
       "An unknown PASS gives the list of passes.");
   command->callback([options] { compile(*options); });

@@ -6,10 +6,10 @@
 #include "files.h"
 
 namespace {
-const char* const names[] = {"--devices", "--backends",  "--shape",        "--threads",
-                             "--pin",     "--fallback",  "--cpu",          "--kernels",
-                             "--math",    "--tune",      "--tune-seconds", "--cache",
-                             "--plan",    "--signature", "--op-library",   "--also"};
+const char* const names[] = {"--devices",      "--backends", "--shape",   "--threads",   "--pin",
+                             "--fallback",     "--cpu",      "--kernels", "--math",      "--tune",
+                             "--tune-seconds", "--cache",    "--plan",    "--signature", "--op-library",
+                             "--also",         "--memory"};
 }
 
 void add_compile_options(CLI::App& command, intarsia::CompileOptions& options) {
@@ -66,6 +66,12 @@ void add_compile_options(CLI::App& command, intarsia::CompileOptions& options) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("SLOT,...");
+  command
+      .add_option("--memory", options.memory,
+                  "What the program may take of the memory of a slot, constants and working memory:\n"
+                  "accel=64MB (a KB is 1024 bytes); a plan that needs less is searched for")
+      ->type_name("SLOT=SIZE")
+      ->allow_extra_args(false);
   command
       .add_option("--plan", options.plan,
                   "Run each node where this plan says; measure nothing (docs/plans.md)")

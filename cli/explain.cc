@@ -1,5 +1,6 @@
 // intarsia explain
 #include <cstdio>
+#include <map>
 #include <memory>
 
 #include "commands.h"
@@ -9,18 +10,23 @@
 namespace {
 
 struct ExplainOptions {
-  std::string path, dot, html;
+  std::string path, dot, html, annotated;
   bool json = false, nodes = false;
   intarsia::CompileOptions compile;
 };
 
 void explain(const ExplainOptions& options) {
-  for (const std::string& output : {options.dot, options.html}) {
-    if (!output.empty()) check_output(output, inputs_of(options.path, options.compile));
+  std::map<std::string, std::string> outputs;  // files, and the options that name them
+  for (const auto& [option, file] : {std::pair("--dot", options.dot), std::pair("--html", options.html),
+                                     std::pair("--annotate", options.annotated)}) {
+    if (file.empty()) continue;
+    check_output(file, inputs_of(options.path, options.compile));
+    const auto [other, is_new] = outputs.emplace(file, option);
+    if (!is_new) throw UsageError(other->second + " and " + option + " name the same file");
   }
-  if (!options.dot.empty() && options.dot == options.html)
-    throw UsageError("--dot and --html name the same file");
   const intarsia::Explanation explanation = intarsia::Compiler::get().explain(options.path, options.compile);
+  if (!options.annotated.empty())
+    intarsia::Compiler::get().annotate(options.path, options.annotated, options.compile);
   if (!options.dot.empty()) write_file(options.dot, {explanation.dot});
   if (!options.html.empty()) write_file(options.html, {explanation.html});
   std::fputs((options.json ? explanation.json : explanation.text).c_str(), stdout);
@@ -42,6 +48,12 @@ void add_explain_command(CLI::App& app) {
       ->add_option("--html", options->html,
                    "Write a page with a picture and tables, too, which a browser opens without anything else")
       ->type_name("FILE");
+  command
+      ->add_option(
+          "--annotate", options->annotated,
+          "Write a copy of the ONNX model, too, whose nodes say where this plan, or that of --plan,\n"
+          "runs them: compiling it gives the same plan (docs/plans.md)")
+      ->type_name("OUT.onnx");
   command->add_flag("--nodes", options->nodes, "List every node, too: where it is, why, and who refused it");
   command->add_flag("--json", options->json, "One JSON object on standard output (docs/json.md)");
   add_compile_options(*command, options->compile);
@@ -51,7 +63,11 @@ void add_explain_command(CLI::App& app) {
       "  intarsia explain resnet.onnx --html resnet.html\n"
       "  intarsia explain resnet.so --dot resnet.dot && dot -Tsvg resnet.dot > resnet.svg");
   command->callback([options, command] {
-    if (is_program(options->path)) refuse_compile_options(*command, {});
+    if (is_program(options->path)) {
+      refuse_compile_options(*command, {});
+      if (!options->annotated.empty())
+        throw UsageError("--annotate writes into a model, but a program is given; name its model");
+    }
     explain(*options);
   });
 }

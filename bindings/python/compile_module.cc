@@ -93,6 +93,7 @@ void define_compile(nb::module_& module) {
       .def_rw("tune_seconds", &CompileOptions::tune_seconds)
       .def_rw("cache", &CompileOptions::cache)
       .def_rw("also", &CompileOptions::also)
+      .def_rw("memory", &CompileOptions::memory)
       .def_rw("plan", &CompileOptions::plan)
       .def_rw("save_plan", &CompileOptions::save_plan)
       .def_rw("signatures", &CompileOptions::signatures)
@@ -117,6 +118,10 @@ void define_compile(nb::module_& module) {
   module.def("explain_html", [](const std::string& path, CompileOptions options) {
     Callbacks callbacks(std::nullopt, std::nullopt, options);
     return callbacks.run([&] { return intarsia::Compiler::get().explain(path, options).html; });
+  });
+  module.def("annotate", [](const std::string& model, const std::string& path, CompileOptions options) {
+    Callbacks callbacks(std::nullopt, std::nullopt, options);
+    callbacks.run([&] { intarsia::Compiler::get().annotate(model, path, options); });
   });
   module.def("check", [](const std::string& path, const CompileOptions& compile, const std::string& model,
                          const std::string& against, double rtol, double atol, bool bisect,

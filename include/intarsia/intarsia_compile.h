@@ -76,11 +76,17 @@ typedef struct intarsia_compile_request {
   /* Slots of `devices` that must be enough to run the program: where another device is missing, an
    * alternative with these runs. None: all devices that the plan uses must be there. */
   intarsia_strings also;
+  /* "SLOT=SIZE", as in "accel=64MB" (a KB is 1024 bytes): what the program may take of the memory that the
+   * slot works in, which are its constants there and the working memory of one session. Slots on the host
+   * share one memory. A plan that needs less is searched for; if there is none, that is an error that says
+   * how much is needed. None: as much as it needs. */
+  intarsia_strings memory;
 } intarsia_compile_request;
 
 /* Compiles a model to a program. The program is written whole or not at all. `report` (may be NULL) is the
  * object of `intarsia compile --json`. Errors: the model cannot be read, is invalid, or has operators that no
- * backend runs; an unknown backend, device, pin, input or pass; the program cannot be written. */
+ * backend runs; an unknown backend, device, pin, input or pass; no plan keeps the limits of `memory`; the
+ * program cannot be written. */
 INTARSIA_EXPORT intarsia_error* intarsia_compile(const intarsia_compile_request* request, char** report);
 
 /* What runs where, and why, of a model (placed as compiling would, but not compiled) or of a program, named
@@ -103,6 +109,14 @@ typedef struct intarsia_explanation {
 INTARSIA_EXPORT intarsia_error* intarsia_explain_all(const intarsia_compile_request* request,
                                                      intarsia_explanation* explanation);
 
+/* Writes a copy of the ONNX model request->model to `path`, whole or not at all, in which the metadata of
+ * each node says where the plan that intarsia_explain shows runs it (docs/plans.md): compiling the copy gives
+ * this plan. With request->plan it is that plan. Nothing else of the file changes; weights in other files
+ * stay there, so that the copy must be in the same folder. Errors: the model is not ONNX, or a node has no
+ * backend; `path` is one of the files that are read; a node of the plan is not in the file as one of its own,
+ * for example in a function that runs on several targets; the model would have more than 2 GB. */
+INTARSIA_EXPORT intarsia_error* intarsia_annotate(const intarsia_compile_request* request, const char* path);
+
 typedef struct intarsia_check_request {
   size_t struct_size;
   const char* path;  /* a model, which is compiled first, or a program */
@@ -120,8 +134,9 @@ typedef struct intarsia_check_request {
   int32_t bisect;
 } intarsia_check_request;
 
-/* Runs a model or program and another runtime on the same inputs and compares. `ok` becomes 1 or 0, `report`
- * (may be NULL) the object of `intarsia check --json`. A mismatch is not an error. */
+/* Runs a model or program and another runtime on the same inputs and compares: the preferred plan and every
+ * alternative that can run here, each by itself. `ok` becomes 1 or 0, `report` (may be NULL) the object of
+ * `intarsia check --json`. A mismatch is not an error. */
 INTARSIA_EXPORT intarsia_error* intarsia_check(const intarsia_check_request* request, int32_t* ok,
                                                char** report);
 

@@ -21,7 +21,7 @@ inline namespace v1 {
 /// The fields of intarsia_compile_request, which describes them.
 struct CompileOptions {
   std::vector<std::string> devices, backends, shapes, pins, kernels, print_after, signatures, op_libraries,
-      also;
+      also, memory;
   std::string fallback = "auto", cpu = "native", stop_after, math = "fast", tune = "fast", cache;
   std::string plan, save_plan;
   int threads = 0;
@@ -77,7 +77,8 @@ class RequestHolder {
         print_after_(options.print_after),
         signatures_(options.signatures),
         op_libraries_(options.op_libraries),
-        also_(options.also) {
+        also_(options.also),
+        memory_(options.memory) {
     request_.struct_size = sizeof(request_);
     request_.model = model.c_str();
     request_.program = program.c_str();
@@ -98,6 +99,7 @@ class RequestHolder {
     request_.tune_seconds = options.tune_seconds;
     if (!options.cache.empty()) request_.cache = options.cache.c_str();
     request_.also = also_.get();
+    request_.memory = memory_.get();
     if (!options.plan.empty()) request_.plan = options.plan.c_str();
     if (!options.save_plan.empty()) request_.save_plan = options.save_plan.c_str();
     request_.signatures = signatures_.get();
@@ -123,7 +125,8 @@ class RequestHolder {
     return static_cast<const CompileOptions*>(user)->is_cancelled() ? 1 : 0;
   }
 
-  StringList devices_, backends_, shapes_, pins_, kernels_, print_after_, signatures_, op_libraries_, also_;
+  StringList devices_, backends_, shapes_, pins_, kernels_, print_after_, signatures_, op_libraries_, also_,
+      memory_;
   intarsia_compile_request request_{};
 };
 
@@ -156,6 +159,13 @@ class Compiler {
     made.struct_size = sizeof(made);
     detail::check(explain_all_(request.get(), &made));
     return {take(made.json), take(made.text), take(made.nodes), take(made.dot), take(made.html)};
+  }
+
+  /// Writes a copy of the ONNX model to `path` that says where the plan of explain() runs its nodes.
+  void annotate(const std::string& model, const std::string& path, const CompileOptions& options = {}) const {
+    const std::string none;
+    const detail::RequestHolder request(model, none, options);
+    detail::check(annotate_(request.get(), path.c_str()));
   }
 
   CheckReport check(const std::string& model_or_program, const CheckOptions& options = {}) const {
@@ -216,6 +226,7 @@ class Compiler {
     find(library, "intarsia_text_release", release_);
     find(library, "intarsia_compile", compile_);
     find(library, "intarsia_explain_all", explain_all_);
+    find(library, "intarsia_annotate", annotate_);
     find(library, "intarsia_check", check_);
     find(library, "intarsia_compare", compare_);
     find(library, "intarsia_has_free_cores", has_free_cores_);
@@ -273,6 +284,7 @@ class Compiler {
   decltype(&intarsia_text_release) release_ = nullptr;
   decltype(&intarsia_compile) compile_ = nullptr;
   decltype(&intarsia_explain_all) explain_all_ = nullptr;
+  decltype(&intarsia_annotate) annotate_ = nullptr;
   decltype(&intarsia_check) check_ = nullptr;
   decltype(&intarsia_compare) compare_ = nullptr;
   decltype(&intarsia_has_free_cores) has_free_cores_ = nullptr;

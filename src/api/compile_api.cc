@@ -1,4 +1,5 @@
 // The C API of the compile half.
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -13,6 +14,7 @@
 #include "api/struct_sizes.h"
 #include "base/output_file.h"
 #include "base/regular_file.h"
+#include "compile/annotate_model.h"
 #include "compile/program_source.h"
 #include "compile/report.h"
 #include "import/import_model.h"
@@ -128,7 +130,23 @@ Status explain_all(const intarsia_compile_request& from, intarsia_explanation& t
   return fill_struct(&to, made);
 }
 
+Status annotate(const intarsia_compile_request& from, const std::string& path) {
+  ReadRequest read = TRY(read_request(from));
+  CompileRequest& request = read.request;
+  if (TRY(is_program_file(request.model_path)))
+    return fail("'{}' is a program, which is already compiled; name its model", request.model_path);
+  std::vector<std::string> inputs = read.kernels;
+  if (!request.plan_path.empty()) inputs.push_back(request.plan_path);
+  TRY(check_output(path, inputs));
+  request.stop_after = pass_names().back();
+  const BackendRegistry tools = TRY(make_tools(read));
+  const CompileResult placed = TRY(compile_model(request, tools));
+  return annotate_model(placed.functions[0], request.model_path, path);
+}
+
 Status bisect(const CheckRequest& request, const CheckTools& tools, CheckResult& result) {
+  if (std::ranges::all_of(result.outputs, [](const auto& output) { return output.difference.ok; }))
+    return fail("it looks into the plan that is preferred, which is right; an alternative is wrong");
   const bool is_program = TRY(is_program_file(request.path));
   const CheckRequest model = is_program ? request_of_model(request, result) : request;
   const std::optional<BadNode> bad = TRY(find_first_bad_node(model, tools));
@@ -235,6 +253,14 @@ intarsia_error* intarsia_explain_all(const intarsia_compile_request* request,
     if (request == nullptr || request->model == nullptr) return fail("no model or program to explain");
     if (explanation == nullptr) return fail("intarsia_explain_all got a null pointer");
     return explain_all(*request, *explanation);
+  });
+}
+
+intarsia_error* intarsia_annotate(const intarsia_compile_request* request, const char* path) {
+  return guarded([&]() -> Status {
+    if (request == nullptr || request->model == nullptr || path == nullptr)
+      return fail("intarsia_annotate got a null pointer");
+    return annotate(*request, path);
   });
 }
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "base/byte_size.h"
 #include "base/cpu_level.h"
 #include "compile/compile_model.h"
 #include "device/devices.h"
@@ -80,6 +81,17 @@ Status read_devices(const intarsia_strings& from, CompileRequest& to) {
   return {};
 }
 
+Status read_memory_limits(const intarsia_strings& from, CompileRequest& to) {
+  for (const std::string& text : TRY(read_strings(from, "--memory"))) {
+    const auto [slot, size] = TRY(split(text, "--memory", "SLOT=SIZE, as in accel=64MB"));
+    const uint64_t bytes = TRY(with_context(parse_byte_size(size), "--memory {}", text));
+    if (std::ranges::find(to.memory_limits, slot, &MemoryLimit::slot) != to.memory_limits.end())
+      return fail("--memory {}: slot '{}' is given twice", text, slot);
+    to.memory_limits.push_back({slot, bytes});
+  }
+  return {};
+}
+
 Status read_options(const intarsia_compile_request& from, CompileRequest& to) {
   to.backends = TRY(read_strings(from.backends, "--backends"));
   TRY(read_devices(from.devices, to));
@@ -102,6 +114,7 @@ Status read_options(const intarsia_compile_request& from, CompileRequest& to) {
   to.tune_seconds = from.tune_seconds;
   if (from.cache != nullptr) to.cache_folder = from.cache;
   to.also = TRY(read_strings(from.also, "--also"));
+  TRY(read_memory_limits(from.memory, to));
   if (from.plan != nullptr) to.plan_path = from.plan;
   if (from.save_plan != nullptr) to.saved_plan_path = from.save_plan;
   to.strip_names = from.strip_names != 0;

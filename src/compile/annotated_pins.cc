@@ -5,8 +5,20 @@
 namespace intarsia {
 namespace {
 
-/// Of a node "block#2/conv" of an inlined function, the call.
-std::string name_of_call(const std::string& node) { return node.substr(0, node.find('#')); }
+/// Where the node itself is wanted, else the call of the function that it is inlined from: "block" for a node
+/// "block#2/conv". Null: nowhere.
+const std::string* find_place(const Graph& graph, const Node& node, const Annotations& annotations) {
+  for (ValueId output : node.outputs) {
+    if (output == no_value) continue;
+    const auto place = annotations.by_output.find(graph.value(output).name);
+    if (place != annotations.by_output.end()) return &place->second;
+  }
+  for (size_t at = node.name.find('#'); at != std::string::npos; at = node.name.find('#', at + 1)) {
+    const auto place = annotations.by_name.find(node.name.substr(0, at));
+    if (place != annotations.by_name.end()) return &place->second;
+  }
+  return nullptr;
+}
 
 bool names_place(const PlanningProblem& problem, const std::string& place, const PlacementTarget& target) {
   const std::string& slot = problem.slots[target.slot].name;
@@ -33,15 +45,12 @@ Result<std::optional<uint32_t>> find_target(const PlanningProblem& problem, Node
 }  // namespace
 
 Result<std::map<NodeId, uint32_t>> pin_annotated(const PlanningProblem& problem,
-                                                 const std::map<std::string, std::string>& annotations) {
+                                                 const Annotations& annotations) {
   std::map<NodeId, uint32_t> pinned;
-  if (annotations.empty()) return pinned;
   for (uint32_t i = 0; i < problem.graph.nodes.size(); ++i) {
-    const std::string& name = problem.graph.nodes[i].name;
-    auto place = annotations.find(name);
-    if (place == annotations.end()) place = annotations.find(name_of_call(name));
-    if (place == annotations.end()) continue;
-    if (const auto target = TRY(find_target(problem, NodeId{i}, place->second))) pinned[NodeId{i}] = *target;
+    const std::string* place = find_place(problem.graph, problem.graph.nodes[i], annotations);
+    if (place == nullptr) continue;
+    if (const auto target = TRY(find_target(problem, NodeId{i}, *place))) pinned[NodeId{i}] = *target;
   }
   return pinned;
 }

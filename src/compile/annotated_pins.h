@@ -2,8 +2,8 @@
 #pragma once
 
 #include <map>
-#include <string>
 
+#include "import/read_annotations.h"
 #include "plan/planning_problem.h"
 
 namespace intarsia {
@@ -13,6 +13,6 @@ namespace intarsia {
 /// the node. Other annotations are names for other tools. Nodes of an inlined function go where its call
 /// goes. Error: no backend there takes the node.
 Result<std::map<NodeId, uint32_t>> pin_annotated(const PlanningProblem& problem,
-                                                 const std::map<std::string, std::string>& annotations);
+                                                 const Annotations& annotations);
 
 }  // namespace intarsia

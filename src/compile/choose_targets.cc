@@ -64,6 +64,19 @@ void number_spaces(PlanningProblem& problem) {
   }
 }
 
+/// What slots in one memory allow is the least of it.
+Status set_memory_limits(const CompileRequest& request, PlanningProblem& problem) {
+  problem.memory_limits.assign(problem.spaces.size(), no_limit);
+  for (const MemoryLimit& limit : request.memory_limits) {
+    const auto slot = std::ranges::find(problem.slots, limit.slot, &DeviceSlot::name);
+    if (slot == problem.slots.end())
+      return fail("--memory {}: no such slot; --devices has: {}", limit.slot, slot_names(problem.slots));
+    uint64_t& bytes = problem.memory_limits[slot->space];
+    bytes = std::min(bytes, limit.bytes);
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<DeviceSlot>> parse_slots(const std::vector<std::string>& devices) {
@@ -94,6 +107,7 @@ Status choose_targets(const CompileRequest& request, const BackendRegistry& tool
   const std::vector<const Target*> backends = TRY(choose_backends(request, tools));
   problem.slots = TRY(parse_slots(request.devices));
   number_spaces(problem);
+  TRY(set_memory_limits(request, problem));
   for (const Target* backend : backends) {
     for (uint32_t slot = 0; slot < problem.slots.size(); ++slot) {
       const DeviceSlot& device = problem.slots[slot];

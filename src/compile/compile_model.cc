@@ -11,6 +11,7 @@
 #include "compile/emit_program.h"
 #include "compile/measure_plans.h"
 #include "compile/pass_runner.h"
+#include "compile/program_memory.h"
 #include "graph/print_graph.h"
 #include "import/import_model.h"
 #include "import/read_annotations.h"
@@ -19,6 +20,7 @@
 #include "plan/boundary_layouts.h"
 #include "plan/describe_plan.h"
 #include "plan/elide_copies.h"
+#include "plan/fit_memory.h"
 #include "plan/group_opaque_values.h"
 #include "plan/insert_copies.h"
 #include "plan/plan_file.h"
@@ -231,8 +233,9 @@ Status check_steps_printed(const CompileRequest& request, const BackendRegistry&
 }
 
 /// The faster of the plan as placed and what a framework could run of it.
-ChosenPlan choose_measured_plan(const PlanningProblem& problem, Plan placed, RegionCompiler& compiler,
-                                const CompileRequest& request, const BackendRegistry& tools) {
+Result<ChosenPlan> choose_measured_plan(const std::string& function, const PlanningProblem& problem,
+                                        Plan placed, RegionCompiler& compiler, const CompileRequest& request,
+                                        const BackendRegistry& tools) {
   PlanTools plan_tools{.disabled_reason = why_plans_are_not_measured(compiler, request, tools)};
   std::optional<PlanTimer> timer;
   if (plan_tools.disabled_reason.empty()) {
@@ -249,6 +252,12 @@ ChosenPlan choose_measured_plan(const PlanningProblem& problem, Plan placed, Reg
     plan_tools.time_link = [&](const DeviceSlot& from, const DeviceSlot& to) {
       return measure_link(from, to, compiler, request, tools);
     };
+  }
+  MemoryMeter meter(function, problem, compiler);
+  if (!request.memory_limits.empty() && !request.only_remembered) {
+    plan_tools.memory = {[&](const Plan& plan) { return meter.measure(plan); },
+                         [&](const Plan& plan) { return meter.estimate(plan); }};
+    plan_tools.is_placement_kept = !request.plan_path.empty() || request.keep_placement;
   }
   plan_tools.also = request.also;
   plan_tools.replan = [&](Placement placement) {
@@ -283,12 +292,14 @@ void recall_regions(RegionCompiler& compiler, const CompileRequest& request, Com
 }
 
 /// What the table of costs knows of the plan, which stays.
-void recall_costs(RegionCompiler& compiler, const CompileRequest& request, const BackendRegistry& tools,
-                  CompiledFunction& function) {
-  ChosenPlan known = choose_measured_plan(function.problem, function.chosen.plan, compiler, request, tools);
+Status recall_costs(RegionCompiler& compiler, const CompileRequest& request, const BackendRegistry& tools,
+                    CompiledFunction& function) {
+  ChosenPlan known = TRY(
+      choose_measured_plan(function.name, function.problem, function.chosen.plan, compiler, request, tools));
   function.chosen.report = std::move(known.report);
   function.chosen.costs = std::move(known.costs);
   if (function.chosen.report) function.chosen.measured = function.chosen.report->as_placed;
+  return {};
 }
 
 /// One that does not compile is left out.
@@ -341,11 +352,12 @@ Result<CompiledFunction> compile_function(const std::string& name, const Compile
   if (passes.stopped() && !request.only_remembered) return function;
   RegionCompiler compiler(problem, request, tools, compiling);
   if (request.only_remembered) {
-    recall_costs(compiler, request, tools, function);
+    TRY(recall_costs(compiler, request, tools, function));
     recall_regions(compiler, request, function);
     return function;
   }
-  function.chosen = choose_measured_plan(problem, std::move(function.chosen.plan), compiler, request, tools);
+  function.chosen = TRY(choose_measured_plan(function.name, problem, std::move(function.chosen.plan),
+                                             compiler, request, tools));
   if (given) predict_given_plan(compiler, request, *given, function);
   recall_regions(compiler, request, function);
   // From here the plan is what ships.
@@ -376,9 +388,18 @@ Status write_plans(const CompileResult& result, const CompileRequest& request) {
   return write_plan_file(request.saved_plan_path, plans);
 }
 
+/// Of each function for the report; together they keep the limits.
+Status measure_functions(CompileResult& result, const std::vector<FunctionParts>& parts) {
+  ConstantDigests digests;
+  for (size_t i = 0; i < parts.size(); ++i)
+    result.functions[i].memory = TRY(measure_memory({parts[i]}, digests));
+  return check_memory(parts[0].problem, TRY(measure_memory(parts, digests)));
+}
+
 Status write_functions(CompileResult& result, const CompileRequest& request) {
   std::vector<FunctionParts> parts;
   for (const CompiledFunction& function : result.functions) parts.push_back(parts_of(function));
+  TRY(measure_functions(result, parts));
   const ProgramSizes sizes = TRY(emit_program(parts, request));
   result.constants_bytes = sizes.constants_bytes;
   for (size_t i = 0; i < parts.size(); ++i) result.functions[i].arena_bytes = sizes.arena_bytes[i];

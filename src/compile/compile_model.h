@@ -18,6 +18,7 @@ struct CompiledFunction {
   CompiledRegions regions;
   std::vector<CompiledRegions> alternatives;  // of chosen.alternatives
   uint64_t arena_bytes = 0;                   // in all spaces
+  std::vector<MemoryUse> memory;              // by space, of the function alone
 };
 
 struct CompileResult {

@@ -24,7 +24,7 @@ RegionCompiler::RegionCompiler(const PlanningProblem& problem, const CompileRequ
 Result<const CompiledRegion*> RegionCompiler::compile_region(const Partition& partition, size_t number) {
   TRY(check_not_cancelled(tools_));
   const Region& region = partition.regions[number];
-  const Key key{region.target, region.nodes, layouts_of_region(partition, number)};
+  const Key key = key_of(partition, number);
   if (const auto known = compiled_.find(key); known != compiled_.end()) return &known->second;
   const PlacementTarget& target = problem_.targets[region.target];
   Graph part = extract_region(problem_.graph, partition, number);
@@ -58,13 +58,22 @@ void RegionCompiler::set_step_printer(const Target& backend, const Graph& region
   };
 }
 
+RegionCompiler::Key RegionCompiler::key_of(const Partition& partition, size_t number) {
+  const Region& region = partition.regions[number];
+  return {region.target, region.nodes, layouts_of_region(partition, number)};
+}
+
+const CompiledRegion* RegionCompiler::find(const Partition& partition, size_t number) const {
+  const auto known = compiled_.find(key_of(partition, number));
+  return known == compiled_.end() ? nullptr : &known->second;
+}
+
 Result<CompiledRegions> RegionCompiler::compile(const Plan& plan) {
   CompiledRegions compiled;
   std::set<std::string> seen;
   const std::vector<Region>& regions = plan.partition.regions;
   for (size_t r = 0; r < regions.size(); ++r) {
-    if (!compiled_.contains({regions[r].target, regions[r].nodes, layouts_of_region(plan.partition, r)}))
-      progress_.expect(static_cast<double>(regions[r].nodes.size()));
+    if (find(plan.partition, r) == nullptr) progress_.expect(static_cast<double>(regions[r].nodes.size()));
   }
   for (size_t r = 0; r < regions.size(); ++r) {
     CompiledRegion one = *TRY(compile_region(plan.partition, r));

@@ -25,6 +25,8 @@ class RegionCompiler {
 
   /// Errors name the region's target and its first source node.
   Result<CompiledRegions> compile(const Plan& plan);
+  /// The region as compile() made it for some plan; null: it did not yet.
+  const CompiledRegion* find(const Partition& partition, size_t number) const;
   /// Compiling shows here from now on. Gives where it did.
   Progress set_progress(Progress progress) { return std::exchange(progress_, std::move(progress)); }
   const Progress& progress() const { return progress_; }
@@ -33,6 +35,7 @@ class RegionCompiler {
  private:
   /// Target, nodes, and layouts at the boundary.
   using Key = std::tuple<uint32_t, std::vector<NodeId>, std::map<ValueId, AxisOrder>>;
+  static Key key_of(const Partition& partition, size_t number);
   Result<const CompiledRegion*> compile_region(const Partition& partition, size_t region);
   void set_step_printer(const Target& backend, const Graph& region);
 

@@ -1,6 +1,7 @@
 // What a user asks of a compile.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -23,6 +24,12 @@ struct OfferedDevice {
   std::string why_not;  // "a simulation, to try placements with"; empty: the planner may use it
 };
 
+/// The most bytes that a program may take of the memory that the slot works in.
+struct MemoryLimit {
+  std::string slot;
+  uint64_t bytes = 0;
+};
+
 struct CompileRequest {
   std::string model_path;
   std::vector<std::string>
@@ -36,7 +43,8 @@ struct CompileRequest {
   std::vector<Pin> pins;
   std::vector<std::string> outputs;  // values that are the outputs instead of the model's own; empty: its own
   std::vector<std::string> also;     // slots that must be enough to run the program
-  bool allow_fallback = true;        // frameworks may run what no compiler of ours takes
+  std::vector<MemoryLimit> memory_limits;  // of one slot at most one
+  bool allow_fallback = true;              // frameworks may run what no compiler of ours takes
   int threads = 1;
   std::string cpu = "native";  // native, x86-64-v2, x86-64-v3, x86-64-v4
   bool exact_math = false;     // direct arithmetic only

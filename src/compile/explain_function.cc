@@ -186,6 +186,9 @@ ExplainedSlot explain_slot(const CompiledFunction& function, uint32_t number) {
   const PlanningProblem& problem = function.problem;
   const DeviceSlot& slot = problem.slots[number];
   ExplainedSlot explained{slot.name, slot.kind, slot.device};
+  if (!function.memory.empty()) explained.memory = function.memory[slot.space];
+  if (const uint64_t limit = problem.memory_limit(slot.space); limit != no_limit)
+    explained.memory_limit = limit;
   if (slot.cores == 0) return explained;
   const auto has_one_pool = [&](const Region& region) {
     const PlacementTarget& target = problem.targets[region.target];

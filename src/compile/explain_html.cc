@@ -323,7 +323,7 @@ class Page {
                      {fmt::format("{}", symbol.value)}});
     }
     for (const ExplainedSlot& slot : explanation_.slots)
-      table.add_row({text_cell(slot.name), {"device"}, text_cell(slot.device)});
+      table.add_row({text_cell(slot.name), {"device"}, text_cell(slot.device + print_memory(slot))});
     add_section("ports", "Inputs, outputs and devices", table.print());
   }
 

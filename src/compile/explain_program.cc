@@ -1,5 +1,6 @@
 // The explanation of a program, from its description.
 #include <algorithm>
+#include <set>
 
 #include "compile/explanation.h"
 #include "program/print_program.h"
@@ -103,11 +104,39 @@ size_t count_preferred_regions(const fbs::ProgramT& program) {
   return first_of_alternatives;
 }
 
+/// By space, as measure_memory counts.
+std::vector<MemoryUse> explain_memory(const fbs::ProgramT& program) {
+  std::vector<MemoryUse> uses(program.spaces.size());
+  std::vector<std::set<uint64_t>> seen(uses.size());  // offsets of constants: equal ones are stored once
+  const auto add = [&](uint32_t space, uint32_t number) {
+    const fbs::ConstantT& constant = *program.constants[number];
+    if (constant.dtype == static_cast<uint8_t>(DType::string)) return;
+    if (constant.bytes > 0 && seen[space].insert(constant.offset).second)
+      uses[space].constants += constant.bytes;
+  };
+  for (const auto& function : program.functions) {
+    for (const auto& value : function->values) {
+      if (value->storage == fbs::Storage::constant) add(value->space, value->constant);
+    }
+    for (const auto& step : function->steps) {
+      if (step->kind != fbs::StepKind::run) continue;
+      const fbs::RegionT& region = *program.regions[step->region];
+      for (uint32_t constant : region.constants) add(program.slots[region.slot]->space, constant);
+    }
+    for (size_t space = 0; space < uses.size(); ++space)
+      uses[space].arena = std::max(uses[space].arena, function->arena_bytes[space]);
+  }
+  return uses;
+}
+
 }  // namespace
 
 Explanation explain_program(const fbs::ProgramT& program) {
   Explanation explanation;
-  for (const auto& slot : program.slots) explanation.slots.push_back({slot->name, slot->kind, slot->device});
+  const std::vector<MemoryUse> memory = explain_memory(program);
+  for (const auto& slot : program.slots)
+    explanation.slots.push_back(
+        {.name = slot->name, .kind = slot->kind, .device = slot->device, .memory = memory[slot->space]});
   for (size_t r = 0; r < count_preferred_regions(program); ++r) {
     ExplainedRegion& region = explanation.regions.emplace_back();
     region.target = target_of(program, *program.regions[r]);

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "base/byte_size.h"
 #include "compile/report.h"
 
 namespace intarsia {
@@ -114,8 +115,9 @@ void print_head(const Explanation& explanation, const std::string& subject, std:
                  9);
   }
   for (const ExplainedSlot& slot : explanation.slots)
-    text += wrap(fmt::format("slot   {} = {}{}", slot.name, slot.device,
-                             slot.cores.empty() ? "" : fmt::format(" (threads held: {})", slot.cores)),
+    text += wrap(fmt::format("slot   {} = {}{}{}", slot.name, slot.device,
+                             slot.cores.empty() ? "" : fmt::format(" (threads held: {})", slot.cores),
+                             print_memory(slot)),
                  9);
   if (explanation.measured)
     text += fmt::format("time   {} a run, measured by a compile\n", print_milliseconds(explanation.measured));
@@ -153,12 +155,16 @@ void print_stretches(const Explanation& explanation, std::string& text) {
 
 std::string print_bytes(std::optional<uint64_t> bytes) {
   if (!bytes) return "?";
-  if (*bytes < 1024) return fmt::format("{} bytes", *bytes);
-  double amount = static_cast<double>(*bytes) / 1024;
-  const char* units[] = {"KB", "MB", "GB", "TB"};
-  size_t unit = 0;
-  for (; amount >= 1024 && unit + 1 < std::size(units); ++unit) amount /= 1024;
-  return fmt::format("{:.1f} {}", amount, units[unit]);
+  return print_byte_size(*bytes);
+}
+
+std::string print_memory(const ExplainedSlot& slot) {
+  std::string text;
+  if (slot.memory)
+    text = fmt::format(", {} of constants and {} of working memory", print_bytes(slot.memory->constants),
+                       print_bytes(slot.memory->arena));
+  if (slot.memory_limit) text += fmt::format(" (at most {})", print_bytes(slot.memory_limit));
+  return text;
 }
 
 std::string print_flops(uint64_t count) {

@@ -24,6 +24,8 @@ struct ExplainedSlot {
   /// How the threads of what runs there are held to its cores: "exact", or "per process" where a library has
   /// one pool, which one core set of the process can have. Empty: not a core set, or not known (a program).
   std::string cores = {};
+  std::optional<MemoryUse> memory = {};       // of its memory, all that shares it; absent: not compiled
+  std::optional<uint64_t> memory_limit = {};  // bytes
 };
 
 struct ExplainedNode {

@@ -29,13 +29,23 @@ Json ports_json(const std::vector<ExplainedPort>& ports) {
   return list;
 }
 
+Json memory_json(const ExplainedSlot& slot) {
+  const auto bytes = [&](uint64_t MemoryUse::* part) {
+    return slot.memory ? Json((*slot.memory).*part) : Json(nullptr);
+  };
+  return {{"constants_bytes", bytes(&MemoryUse::constants)},
+          {"arena_bytes", bytes(&MemoryUse::arena)},
+          {"limit_bytes", number_or_null(slot.memory_limit)}};
+}
+
 Json slots_json(const Explanation& explanation) {
   Json list = Json::array();
   for (const ExplainedSlot& slot : explanation.slots) {
     list.push_back({{"name", slot.name},
                     {"kind", slot.kind},
                     {"device", slot.device},
-                    {"cores", slot.cores.empty() ? Json(nullptr) : Json(slot.cores)}});
+                    {"cores", slot.cores.empty() ? Json(nullptr) : Json(slot.cores)},
+                    {"memory", memory_json(slot)}});
   }
   return list;
 }

@@ -39,6 +39,9 @@ std::string print_flops(uint64_t count);
 /// "12.3 ms"; "" when unknown.
 std::string print_milliseconds(std::optional<int64_t> nanoseconds);
 
+/// ", 4.0 MB of constants and 1.5 MB of working memory (at most 8.0 MB)", as far as it is known.
+std::string print_memory(const ExplainedSlot& slot);
+
 /// "f32[1,64,?]", "f32[*]" of unknown rank.
 std::string print_type(const ExplainedPort& port);
 

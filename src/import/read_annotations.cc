@@ -18,8 +18,6 @@ using protozero::pbf_reader;
 /// By name: the names of its devices.
 using Configurations = std::map<std::string, std::vector<std::string>>;
 
-constexpr std::string_view layer_key = "layer_ann";
-
 Configurations read_configurations(std::string_view model) {
   Configurations configurations;
   pbf_reader message = read_message(model);
@@ -80,23 +78,24 @@ std::optional<std::string> read_device(std::string_view node, const Configuratio
   return std::nullopt;
 }
 
-std::map<std::string, std::string> read_all(std::string_view model) {
+Annotations read_all(std::string_view model) {
   const Configurations configurations = read_configurations(model);
-  std::map<std::string, std::string> annotations;
+  Annotations annotations;
   for (std::string_view bytes : onnx::read_graph(onnx::read_model(model).graph).nodes) {
     std::optional<std::string> place = read_layer(bytes);
     if (!place) place = read_device(bytes, configurations);
     if (!place) continue;
     const onnx::RawNode node = onnx::read_node(bytes);
     const bool has_name = !node.name.empty() || node.outputs.empty();
-    annotations[has_name ? node.name : node.outputs[0]] = std::move(*place);
+    for (const std::string& output : node.outputs) annotations.by_output[output] = *place;
+    annotations.by_name[has_name ? node.name : node.outputs[0]] = std::move(*place);
   }
   return annotations;
 }
 
 }  // namespace
 
-Result<std::map<std::string, std::string>> parse_annotations(std::string_view model) {
+Result<Annotations> parse_annotations(std::string_view model) {
   try {
     return read_all(model);
   } catch (const protozero::exception& damage) {
@@ -104,8 +103,8 @@ Result<std::map<std::string, std::string>> parse_annotations(std::string_view mo
   }
 }
 
-Result<std::map<std::string, std::string>> read_annotations(const std::string& path) {
-  if (find_model_format(path) != ModelFormat::onnx) return std::map<std::string, std::string>();
+Result<Annotations> read_annotations(const std::string& path) {
+  if (find_model_format(path) != ModelFormat::onnx) return Annotations();
   const MappedFile file = TRY(map_file(path));
   return with_context(parse_annotations(as_text(file.bytes)), "model '{}'", path);
 }

@@ -9,12 +9,20 @@
 
 namespace intarsia {
 
-/// By node of a ModelProto's graph (by its first output, if it has no name): its `layer_ann` entry of
-/// metadata, else the name of the device of its `pipeline_stage` in the first configuration that it is in.
-/// Error: damaged bytes.
-Result<std::map<std::string, std::string>> parse_annotations(std::string_view model);
+/// The key of the entry of a node's metadata.
+inline constexpr std::string_view layer_key = "layer_ann";
+
+/// Places by what nodes make, and by their names (by the first output, if they have none): names may be
+/// equal.
+struct Annotations {
+  std::map<std::string, std::string> by_output, by_name;
+};
+
+/// Of the nodes of a ModelProto's graph: their `layer_ann` entries of metadata, else the names of the devices
+/// of their `pipeline_stage` in the first configuration that they are in. Error: damaged bytes.
+Result<Annotations> parse_annotations(std::string_view model);
 
 /// The same of a model file; models of other formats have none. Error: it cannot be read, or is damaged.
-Result<std::map<std::string, std::string>> read_annotations(const std::string& path);
+Result<Annotations> read_annotations(const std::string& path);
 
 }  // namespace intarsia

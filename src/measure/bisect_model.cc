@@ -96,6 +96,8 @@ Result<std::optional<BadNode>> find_first_bad_node(const CheckRequest& request, 
     part.compile.outputs.clear();
     part.compile.print_after.clear();
     part.compile.keep_placement = true;  // a framework that is faster for this part would hide the fault
+    part.all_alternatives = false;
+    part.compile.memory_limits.clear();  // more outputs need more
     for (size_t probe : probes) part.compile.outputs.push_back(candidates[probe].value);
     const Oracle oracle = oracle_of(graph, part.compile.outputs, tools.oracle);
     const CheckResult result = TRY(check_model(part, {tools.compile, tools.backends, oracle}));

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/bytes.h"
 #include "base/fill_tensor.h"
 #include "base/temporary_file.h"
 #include "compile/program_source.h"
 #include "measure/nudge_inputs.h"
+#include "program/print_program.h"
 #include "runtime/session.h"
 
 namespace intarsia {
@@ -47,11 +49,11 @@ Result<std::string> find_model(const CheckRequest& request, const LoadedProgram&
   return description.model_path;
 }
 
-/// As it runs here.
-Result<const fbs::FunctionT*> only_function(const BoundProgram& program) {
-  if (program.functions.size() != 1)
-    return fail("has {} functions; check compares programs with one", program.functions.size());
-  return program.functions[0].function;
+Result<const fbs::FunctionT*> only_function(const LoadedProgram& program) {
+  const auto& functions = program.description().functions;
+  if (functions.size() != 1)
+    return fail("has {} functions; check compares programs with one", functions.size());
+  return functions[0].get();
 }
 
 Result<Tensor> fill_input(const fbs::ValueT& value, uint64_t seed) {
@@ -173,15 +175,15 @@ std::string describe_sensitivity(const Difference& difference, const Difference&
 }
 
 /// For outputs that are not ok: how much the oracle's own answer depends on the last digits of the inputs.
-void measure_sensitivity(const CheckTools& tools, const std::vector<NamedValue>& inputs,
-                         const std::vector<NamedValue>& reference, const Tolerance& tolerance,
-                         CheckResult& result) {
+void measure_sensitivity(const CheckTools& tools, const CheckResult& result,
+                         const std::vector<NamedValue>& inputs, const std::vector<NamedValue>& reference,
+                         const Tolerance& tolerance, std::vector<CheckedOutput>& outputs) {
   const std::vector<NamedValue> nudged = nudge_inputs(inputs);
   if (nudged.empty()) return;
   const auto others = tools.oracle.run(result.model_path, result.function, nudged);
   if (!others) return;  // the other values are not valid for this model
   const std::vector<CheckedOutput> changes = compare_outputs(*others, reference, tolerance);
-  for (CheckedOutput& output : result.outputs) {
+  for (CheckedOutput& output : outputs) {
     const auto change = std::ranges::find(changes, output.name, &CheckedOutput::name);
     if (output.difference.ok || change == changes.end()) continue;
     output.sensitivity = change->difference;
@@ -209,7 +211,72 @@ std::vector<std::string> find_constant_outputs(Session& session, const fbs::Func
   return warnings;
 }
 
+/// What all plans of the program are run on and compared with.
+struct Comparison {
+  const CheckRequest& request;
+  const CheckTools& tools;
+  const std::shared_ptr<const LoadedProgram>& program;
+  const std::vector<NamedValue>& inputs;
+  std::vector<NamedValue> reference = {};  // of the oracle; empty until a plan ran
+};
+
+/// One that cannot run here says so.
+Result<CheckedPlan> check_plan(Comparison& comparison, uint32_t number, CheckResult& result) {
+  const CheckRequest& request = comparison.request;
+  CheckedPlan plan{.number = number};
+  BindOptions options = request.bind;
+  options.alternative = number;
+  const auto bound = bind_program(comparison.program, options);
+  const fbs::FunctionT& function = *comparison.program->description().functions[0];
+  plan.targets = targets_of(comparison.program->description(),
+                            number == 0 ? function : *function.alternatives[number - 1]);
+  if (!bound && !is_absence(bound.error())) return tl::unexpected(bound.error());
+  if (!bound) {
+    plan.absence = bound.error();
+    return plan;
+  }
+  const fbs::FunctionT& runs = *(*bound)->functions[0].function;
+  Session session = TRY(Session::create(*bound));
+  const std::vector<NamedValue> outputs =
+      TRY(with_context(run_program(session, runs, comparison.inputs), "{} ({})", request.path, plan.targets));
+  if (comparison.reference.empty())
+    comparison.reference =
+        TRY(with_context(comparison.tools.oracle.run(result.model_path, result.function, comparison.inputs),
+                         "--against {}", comparison.tools.oracle.name));
+  plan.outputs = compare_outputs(outputs, comparison.reference, request.tolerance);
+  if (!plan.ok())
+    measure_sensitivity(comparison.tools, result, comparison.inputs, comparison.reference, request.tolerance,
+                        plan.outputs);
+  const bool is_first =
+      std::ranges::all_of(result.plans, [](const auto& other) { return other.absence.has_value(); });
+  if (is_first) result.warnings = find_constant_outputs(session, runs, request, comparison.inputs, outputs);
+  return plan;
+}
+
+/// In order of preference, as far as the request asks for them.
+Status check_plans(Comparison& comparison, CheckResult& result) {
+  const auto& alternatives = comparison.program->description().functions[0]->alternatives;
+  bool any_ran = false;
+  Error absences;  // what each plan lacks
+  for (uint32_t number = 0; number <= alternatives.size(); ++number) {
+    if (any_ran && !comparison.request.all_alternatives) break;
+    CheckedPlan plan = TRY(check_plan(comparison, number, result));
+    if (!plan.absence && !std::exchange(any_ran, true)) result.outputs = plan.outputs;
+    if (plan.absence && !absences.message.contains(plan.absence->message))
+      absences = {(number == 0 ? "" : absences.message + "; ") + plan.absence->message, plan.absence->kind};
+    result.plans.push_back(std::move(plan));
+  }
+  if (!any_ran) return tl::unexpected(absences);
+  result.ok =
+      std::ranges::all_of(result.plans, [](const CheckedPlan& plan) { return plan.absence || plan.ok(); });
+  return {};
+}
+
 }  // namespace
+
+bool CheckedPlan::ok() const {
+  return std::ranges::all_of(outputs, [](const CheckedOutput& output) { return output.difference.ok; });
+}
 
 Result<CheckResult> check_model(const CheckRequest& request, const CheckTools& tools) {
   const bool is_program = TRY(is_program_file(request.path));
@@ -219,21 +286,12 @@ Result<CheckResult> check_model(const CheckRequest& request, const CheckTools& t
   result.against = tools.oracle.name;
   result.model_path = is_program ? TRY(find_model(request, *program)) : request.path;
   if (is_program) TRY(with_context(verify_constants(program->file()), "{}", request.path));
-  const auto bound = TRY(bind_program(program, request.bind));
-  const fbs::FunctionT& function = *TRY(with_context(only_function(*bound), "{}", request.path));
+  const fbs::FunctionT& function = *TRY(with_context(only_function(*program), "{}", request.path));
   result.function = function.name;
   const std::vector<NamedValue> inputs =
       TRY(with_context(gather_inputs(function, request, result.inputs), "{}", request.path));
-  Session session = TRY(Session::create(bound));
-  const std::vector<NamedValue> outputs =
-      TRY(with_context(run_program(session, function, inputs), "{}", request.path));
-  const std::vector<NamedValue> reference = TRY(with_context(
-      tools.oracle.run(result.model_path, function.name, inputs), "--against {}", tools.oracle.name));
-  result.outputs = compare_outputs(outputs, reference, request.tolerance);
-  result.ok =
-      std::ranges::all_of(result.outputs, [](const CheckedOutput& output) { return output.difference.ok; });
-  if (!result.ok) measure_sensitivity(tools, inputs, reference, request.tolerance, result);
-  result.warnings = find_constant_outputs(session, function, request, inputs, outputs);
+  Comparison comparison{request, tools, program, inputs};
+  TRY(check_plans(comparison, result));
   return result;
 }
 

@@ -33,6 +33,7 @@ struct CheckRequest {
   std::vector<NamedValue> inputs;  // all other inputs are filled (fill_tensor)
   Tolerance tolerance;
   BindOptions bind;
+  bool all_alternatives = true;  // each plan that the program carries is compared, not only the first
 };
 
 struct CheckTools {
@@ -56,19 +57,32 @@ struct CheckedOutput {
   std::optional<Difference> sensitivity;
 };
 
+/// One of the plans of a program.
+struct CheckedPlan {
+  uint32_t number = 0;                // 0: the one that is preferred; else that of the alternative
+  std::string targets = {};           // "halide@cpu + reference@cpu"
+  std::optional<Error> absence = {};  // why it cannot run here and was not compared; nothing: it was
+  std::vector<CheckedOutput> outputs = {};
+
+  bool ok() const;  // of one that was compared
+};
+
 struct CheckResult {
-  bool ok = false;
+  bool ok = false;  // of all plans that were compared
   std::string model_path;
   std::string function;  // the function that was run
   std::string against;
   std::vector<CheckedInput> inputs;
-  std::vector<CheckedOutput> outputs;
-  std::string first_bad_node;         // what find_first_bad_node found, if it was called
-  std::vector<std::string> warnings;  // outputs that hardly depend on the inputs
+  std::vector<CheckedOutput> outputs;  // of the first plan that can run here
+  std::vector<CheckedPlan> plans;      // in order of preference
+  std::string first_bad_node;          // what find_first_bad_node found, if it was called
+  std::vector<std::string> warnings;   // outputs that hardly depend on the inputs
 };
 
 /// For a program, also checks the constants' digests and that the model is the one it was compiled from
-/// (unless request.model_path names another). A mismatch is a result, not an error.
+/// (unless request.model_path names another). Every plan that the program carries is bound by itself and runs
+/// on the same inputs; those whose libraries or devices are missing are named, as long as some plan can run.
+/// A mismatch is a result, not an error.
 Result<CheckResult> check_model(const CheckRequest& request, const CheckTools& tools);
 
 /// The object of `check --json` (docs/json.md).

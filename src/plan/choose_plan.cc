@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plan/describe_plan.h"
+#include "plan/fit_memory.h"
 #include "plan/mix_backends.h"
 #include "plan/plan_candidates.h"
 #include "plan/price_segments.h"
@@ -33,7 +34,8 @@ struct Candidate {
 struct Choice {
   const PlanningProblem& problem;
   const PlanTools& tools;
-  std::vector<Candidate> candidates;
+  MemoryFitter fitter{problem, tools.memory, tools.replan};
+  std::vector<Candidate> candidates = {};
   std::optional<SegmentCosts> costs = {};  // when the candidates were timed
 
   const Plan& placed() const { return candidates[0].plan; }
@@ -44,12 +46,9 @@ std::string milliseconds(int64_t nanoseconds) {
   return fmt::format("{:.3g} ms", static_cast<double>(nanoseconds) / 1e6);
 }
 
-/// With regions and steps for its placement; not at all (false) when it can have none, or runs the same as
-/// another.
-bool add_candidate(Choice& choice, Candidate candidate, Placement placement) {
-  Result<Plan> plan = choice.tools.replan(std::move(placement));
-  if (!plan) return false;
-  candidate.plan = std::move(*plan);
+/// False: it runs the same as another.
+bool add_plan(Choice& choice, Candidate candidate, Plan plan) {
+  candidate.plan = std::move(plan);
   const auto identify = [&](const Candidate& any) {
     return identify_plan(choice.problem, any.plan.partition);
   };
@@ -63,6 +62,39 @@ bool add_candidate(Choice& choice, Candidate candidate, Placement placement) {
     same->single = candidate.single;
   }
   return false;
+}
+
+/// With regions and steps for its placement; not at all (false) when it can have none, needs more memory than
+/// it may, or runs the same as another.
+bool add_candidate(Choice& choice, Candidate candidate, Placement placement) {
+  Result<Plan> plan = choice.tools.replan(std::move(placement));
+  if (!plan || !choice.fitter.fits(*plan).value_or(false)) return false;
+  return add_plan(choice, std::move(candidate), std::move(*plan));
+}
+
+/// Of all that `all` has on the target and that needs too much memory there, plans with as much of it as
+/// fits: one with the first part that pays, then ones with what is left. So what can be there is compared,
+/// and the times of all parts become known.
+void add_parts(Choice& choice, Placement all, uint32_t target) {
+  constexpr int most = 4;  // each is compiled and timed
+  const Placement placed = choice.placed().placement;
+  for (int part = 0; part < most; ++part) {
+    Result<Plan> plan = choice.tools.replan(all);
+    if (!plan) return;
+    if (!choice.fitter.fits(*plan).value_or(false)) {
+      std::vector<Plan> fitting = choice.fitter.find(all, std::nullopt, 1);
+      if (fitting.empty()) return;
+      plan = std::move(fitting[0]);
+    }
+    size_t moved = 0;
+    for (size_t i = 0; i < placed.target.size(); ++i) {
+      if (plan->placement.target[i] != target || placed.target[i] == target) continue;
+      all.target[i] = placed.target[i];
+      ++moved;
+    }
+    if (moved == 0) return;
+    add_plan(choice, {.kind = Shipped::mixed}, std::move(*plan));
+  }
 }
 
 /// The plan without the islands that the framework runs faster.
@@ -101,6 +133,9 @@ void add_single(Choice& choice, uint32_t single) {
     const uint32_t now = placement->target[index(region.nodes[0])];
     candidate.dissolved += region.target != now && now == single;
   }
+  const Result<Plan> plan = choice.tools.replan(*placement);
+  if (plan && !choice.fitter.fits(*plan).value_or(true))
+    return add_parts(choice, std::move(*placement), single);
   add_candidate(choice, std::move(candidate), std::move(*placement));
 }
 
@@ -131,6 +166,17 @@ const Candidate& find_fastest(const Choice& choice) {
   return *best;
 }
 
+/// The mixture, or where it needs too much memory the cheapest like it that does not; nothing: there is none.
+std::optional<MixedPlacement> keep_limits(Choice& choice, MixedPlacement mixed, const BoundaryPrice& price) {
+  const Result<Plan> plan = choice.tools.replan(mixed.placement);
+  if (!plan || choice.fitter.fits(*plan).value_or(false)) return mixed;
+  const std::vector<Plan> fitting = choice.fitter.find(mixed.placement, choice.costs, 1);
+  if (fitting.empty()) return std::nullopt;
+  mixed.placement = fitting[0].placement;
+  mixed.predicted = price_placement(choice.problem, mixed.placement, *choice.costs, price);
+  return mixed;
+}
+
 using Mix = std::optional<MixedPlacement>(const PlanningProblem& problem, const Placement& placed,
                                           const SegmentCosts& costs, const BoundaryPrice& price);
 
@@ -143,8 +189,10 @@ Status add_mixtures(Choice& choice, Mix mix) {
   for (int round = 0; round < rounds; ++round) {
     std::optional<MixedPlacement> mixed =
         mix(choice.problem, choice.placed().placement, *choice.costs, price);
-    const auto fastest = static_cast<double>(find_fastest(choice).nanoseconds);
-    if (!mixed || static_cast<double>(mixed->predicted) > (1 - worthwhile) * fastest) return {};
+    const double enough = (1 - worthwhile) * static_cast<double>(find_fastest(choice).nanoseconds);
+    const auto is_worth_it = [&] { return mixed && static_cast<double>(mixed->predicted) <= enough; };
+    if (is_worth_it()) mixed = keep_limits(choice, std::move(*mixed), price);
+    if (!is_worth_it()) return {};
     Candidate candidate{.kind = Shipped::mixed, .predicted = mixed->predicted};
     if (!add_candidate(choice, std::move(candidate), std::move(mixed->placement))) return {};
     TRY(time_candidates(choice));
@@ -230,18 +278,45 @@ std::map<std::string, int64_t> known_times(const Choice& choice) {
   return times;
 }
 
+/// The plan as placed; where it needs too much memory, plans that do not, the cheapest first.
+Status add_placed(Choice& choice, Plan placed) {
+  constexpr size_t most = 3;  // each is compiled and timed
+  if (TRY(choice.fitter.fits(placed))) {
+    choice.candidates.push_back({.plan = std::move(placed)});
+    return {};
+  }
+  const bool is_kept = choice.tools.is_placement_kept;
+  if (!is_kept) {
+    for (Plan& plan : choice.fitter.find(placed.placement, std::nullopt, most)) {
+      const Shipped kind = choice.candidates.empty() ? Shipped::as_placed : Shipped::mixed;
+      choice.candidates.push_back({.plan = std::move(plan), .kind = kind});
+    }
+  }
+  if (choice.candidates.empty()) return tl::unexpected(choice.fitter.explain_failure(placed, is_kept));
+  return {};
+}
+
+/// Plans that keep the limits.
+Replan limit_replan(Choice& choice) {
+  return [&choice](Placement placement) -> Result<Plan> {
+    Plan plan = TRY(choice.tools.replan(std::move(placement)));
+    if (!TRY(choice.fitter.fits(plan))) return fail("it needs more memory than it may");
+    return plan;
+  };
+}
+
 }  // namespace
 
-ChosenPlan choose_plan(const PlanningProblem& problem, Plan placed, const PlanTools& tools) {
-  Choice choice{problem, tools, {}};
-  ChosenPlan chosen{.plan = placed, .report = std::nullopt};
-  choice.candidates.push_back({.plan = std::move(placed)});
+Result<ChosenPlan> choose_plan(const PlanningProblem& problem, Plan placed, const PlanTools& tools) {
+  Choice choice{problem, tools};
+  TRY(add_placed(choice, std::move(placed)));
+  ChosenPlan chosen{.plan = choice.placed(), .report = std::nullopt};
   chosen.report = report_comparison(choice, chosen.plan);
   if (chosen.report) chosen.measured = chosen.report->measured;
   if (chosen.report) chosen.predicted = chosen.report->predicted;
   chosen.costs = std::move(choice.costs);
   chosen.alternatives =
-      find_alternatives(problem, chosen.plan, tools.also, tools.replan, known_times(choice));
+      find_alternatives(problem, chosen.plan, tools.also, limit_replan(choice), known_times(choice));
   return chosen;
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "plan/find_alternatives.h"
+#include "plan/memory_use.h"
 #include "plan/price_segments.h"
 #include "plan/region_costs.h"
 
@@ -32,6 +33,8 @@ struct PlanTools {
   std::vector<std::string> also;  // slots that must be enough to run, with a plan of their own if need be
   TimeLink time_link;
   Replan replan;
+  MemoryTools memory;              // absent: nothing is limited
+  bool is_placement_kept = false;  // no node may move for want of memory
 };
 
 struct ChosenPlan {
@@ -58,6 +61,9 @@ struct ChosenPlan {
 ///   faster
 /// A plan with regions of frameworks has the plan without any as an alternative, where there is one, and the
 /// plan for the slots of `also`, if it uses others.
-ChosenPlan choose_plan(const PlanningProblem& problem, Plan placed, const PlanTools& tools);
+/// Every plan keeps the limits of memories (fit_memory.h): where the plan as placed does not, the cheapest
+/// that do stand for it, and likewise for everything on one target. Error: none was found that does; it says
+/// how much is needed.
+Result<ChosenPlan> choose_plan(const PlanningProblem& problem, Plan placed, const PlanTools& tools);
 
 }  // namespace intarsia

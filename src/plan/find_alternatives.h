@@ -1,7 +1,6 @@
 // What else a program carries, for where something is missing that its plan uses.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -16,9 +15,6 @@ struct AlternativePlan {
   Plan plan;
   std::optional<int64_t> measured;  // nanoseconds of a run
 };
-
-/// The plan of another placement: the passes after placing.
-using Replan = std::function<Result<Plan>(Placement)>;
 
 /// In order of preference: without frameworks; on the slots of `also` alone; and both. Each as far as it
 /// differs and can be. A pin to a framework says that it will be there; a user who names slots wants a plan

@@ -1,6 +1,8 @@
 // One way to run a graph, in the stages in which it is made: Placement -> Partition -> StepList.
 #pragma once
 
+#include <functional>
+
 #include "plan/planning_problem.h"
 #include "plan/step_list.h"
 #include "target/timing.h"
@@ -12,6 +14,9 @@ struct Plan {
   Partition partition;  // nodes of one target are joined in regions
   StepList steps;       // regions run in this order, with the copies between
 };
+
+/// The plan of another placement: the passes after placing.
+using Replan = std::function<Result<Plan>(Placement)>;
 
 /// A kernel, or an operator of a framework.
 struct KernelTime {

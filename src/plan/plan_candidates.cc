@@ -47,6 +47,11 @@ bool may_move(const PlanningProblem& problem, const Placement& placement, NodeId
   return !pinned && !problem.targets[placement.target[index(node)]].backend->info().is_users_own;
 }
 
+bool may_go(const PlanningProblem& problem, const Placement& placement, NodeId node, uint32_t target) {
+  if (placement.target[index(node)] == target) return true;
+  return may_move(problem, placement, node) && takes(problem.targets[target], problem.graph, node);
+}
+
 std::string runner_name(const PlanningProblem& problem, uint32_t target) {
   return problem.slots.size() == 1 ? problem.targets[target].backend->name() : problem.targets[target].name;
 }

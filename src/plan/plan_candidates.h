@@ -31,6 +31,9 @@ Plan hand_over_islands(const Plan& plan, const std::vector<Island>& islands);
 /// Neither a pin nor a kernel of the user's holds the node where it is.
 bool may_move(const PlanningProblem& problem, const Placement& placement, NodeId node);
 
+/// The node is on the target, or may move and is taken there.
+bool may_go(const PlanningProblem& problem, const Placement& placement, NodeId node, uint32_t target);
+
 /// Everything on `target` but what is pinned elsewhere or is a kernel of the user's; nothing when it refuses
 /// a node, or has all of them already.
 std::optional<Placement> place_all_on(const PlanningProblem& problem, const Placement& placement,

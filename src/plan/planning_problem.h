@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 
 #include "plan/place_nodes.h"
 
@@ -22,6 +23,9 @@ struct DeviceSlot {
   int threads(int wanted) const { return cores == 0 ? wanted : std::min(wanted, cores); }
 };
 
+/// Of a memory that a program may take as much of as it needs.
+inline constexpr uint64_t no_limit = ~uint64_t{0};
+
 /// The number of the host's memory: inputs come from it and outputs go to it.
 inline constexpr uint32_t host_memory = 0;
 
@@ -31,6 +35,11 @@ struct PlanningProblem {
   std::vector<std::string> spaces;  // names of memories, each its first slot's; the first is the host's
   std::vector<PlacementTarget> targets;
   std::vector<uint32_t> space_of_target;
+  std::vector<uint64_t> memory_limits = {};  // bytes by memory, or no_limit; empty: none has one
+
+  uint64_t memory_limit(uint32_t space) const {
+    return memory_limits.empty() ? no_limit : memory_limits[space];
+  }
 };
 
 }  // namespace intarsia

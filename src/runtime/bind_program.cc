@@ -41,12 +41,6 @@ Result<std::shared_ptr<Executor>> open_executor(const fbs::SlotT& slot, const st
       slot.name, slot.kind, name, executor->kind());
 }
 
-/// What is not there is not used as long as an alternative does without it.
-bool is_absence(const Error& error) {
-  return error.kind == ErrorKind::not_found || error.kind == ErrorKind::unsupported ||
-         error.kind == ErrorKind::version || error.kind == ErrorKind::device_lost;
-}
-
 /// Names, by region.
 std::vector<std::vector<std::string>> source_nodes(const fbs::ProgramT& program) {
   std::vector<std::vector<std::string>> names(program.regions.size());
@@ -87,6 +81,17 @@ class ProgramBinder {
     return {};
   }
 
+  /// The alternative of that number alone.
+  Status bind(const fbs::FunctionT& function, uint32_t alternative) {
+    if (alternative > function.alternatives.size())
+      return fail("function '{}' has no alternative {}; it has {}", function.name, alternative,
+                  function.alternatives.size());
+    const fbs::FunctionT& chosen = alternative == 0 ? function : *function.alternatives[alternative - 1];
+    bound_.functions.push_back({&chosen, alternative, targets_of(description(), chosen), {}});
+    return load(chosen);
+  }
+
+  /// The first that can run here.
   Status bind(const fbs::FunctionT& function) {
     BoundFunction& bound = bound_.functions.emplace_back(BoundFunction{.function = &function});
     Status loaded = load(function);
@@ -218,6 +223,11 @@ class ProgramBinder {
 
 }  // namespace
 
+bool is_absence(const Error& error) {
+  return error.kind == ErrorKind::not_found || error.kind == ErrorKind::unsupported ||
+         error.kind == ErrorKind::version || error.kind == ErrorKind::device_lost;
+}
+
 Result<std::shared_ptr<const BoundProgram>> bind_program(const std::shared_ptr<const LoadedProgram>& program,
                                                          const BindOptions& options) {
   TRY(with_context(program->file().file->check_unchanged(), "program '{}'", program->file().path));
@@ -227,7 +237,8 @@ Result<std::shared_ptr<const BoundProgram>> bind_program(const std::shared_ptr<c
   const unsigned cores = std::max(std::thread::hardware_concurrency(), 1u);
   const int compiled_for = static_cast<int>(std::clamp(program->description().threads, 1u, cores));
   const int threads = options.threads > 0 ? options.threads : compiled_for;
-  const std::string key = fmt::format("{}\n{}", threads, fmt::join(names, "\n"));
+  const std::string which = options.alternative ? fmt::format("{}", *options.alternative) : "";
+  const std::string key = fmt::format("{}\n{}\n{}", threads, which, fmt::join(names, "\n"));
   // Held while binding, so that two sessions starting at once do not load everything twice.
   std::lock_guard lock(program->bound_mutex_);
   std::erase_if(program->bound_, [](const auto& entry) { return entry.second.expired(); });
@@ -238,7 +249,8 @@ Result<std::shared_ptr<const BoundProgram>> bind_program(const std::shared_ptr<c
   bound->threads = threads;
   ProgramBinder binder(*bound);
   TRY(binder.open_executors(names, options));
-  for (const auto& function : program->description().functions) TRY(binder.bind(*function));
+  for (const auto& function : program->description().functions)
+    TRY(options.alternative ? binder.bind(*function, *options.alternative) : binder.bind(*function));
   known = bound;
   return bound;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,8 @@ struct BindOptions {
   /// (slot, device): {"accel", "sim:1"}. Slots not named go to the device they were compiled for.
   std::vector<std::pair<std::string, std::string>> devices;
   int threads = 0;  // of each session; 0: what the program was compiled for, at most the machine's cores
+  /// By number, 0 the function itself: each function runs this one and no other. Nothing: the first that can.
+  std::optional<uint32_t> alternative = {};
 };
 
 /// A constant as executables in a space find it, and where it is for copies; neither where it is not used.
@@ -46,6 +49,9 @@ struct BoundProgram {
 
   const fbs::ProgramT& description() const { return program->description(); }
 };
+
+/// The error says that a library or device is missing or unfit, for which there are alternatives.
+bool is_absence(const Error& error);
 
 /// Bindings to the same devices with the same number of threads share one BoundProgram. Where a library or a
 /// device that a function uses is missing or of an unfit version, the function's next alternative runs.

@@ -54,6 +54,8 @@ class Session {
   const TraceCallback& trace() const { return trace_; }
 
   const BoundProgram& program() const { return *program_; }
+  /// Working memory, by space; that of a space which is not used here is empty.
+  std::span<const Memory> arenas() const { return arenas_; }
   /// What a slot is bound to, by number.
   Executor& executor(size_t slot) const { return *program_->executors[slot]; }
 

@@ -56,6 +56,55 @@ def test_bisect_of_a_model_with_foreign_operators(tmp_path):
     assert report["warnings"] == []
 
 
+def test_every_alternative_is_checked(tmp_path):
+    """What is pinned to a device has a plan on the CPU, where the user's kernel is wrong."""
+    model, program = tmp_path / "gelu.onnx", tmp_path / "gelu.so"
+    save(
+        model,
+        [helper.make_node("Gelu", ["x"], ["y"], "act", domain="com.microsoft")],
+        [("x", TensorProto.FLOAT, [3])],
+        [("y", TensorProto.FLOAT, [3])],
+        opsets=[("", 18), ("com.microsoft", 1)],
+        checked=False,
+    )
+    options = ["-d", "cpu,accel=sim:0", "--pin", "act=onnxruntime@accel", "--also", "cpu", "--tune", "off"]
+    call("compile", model, "-o", program, *options, "--backends", "onnxruntime")
+    report = call_json("check", program)
+    assert [(plan["number"], plan["targets"], plan["ok"]) for plan in report["plans"]] == [
+        (0, "onnxruntime@accel", True),
+        (1, "onnxruntime@cpu", True),
+    ]
+    assert "alternative 1 on onnxruntime@cpu" in call("check", program).stdout
+    wrong = wrong_kernel(tmp_path, "com.microsoft", "Gelu")
+    for subject in (["check", program], ["check", model, *options, "--kernels", wrong]):
+        if subject[1] == program:
+            call("compile", model, "-o", program, *options, "--kernels", wrong)
+        done = call(*subject, status=1)
+        assert "alternative 1 on kernels@cpu: output 'y' differs" in done.stderr
+        report = call_json(*subject, status=1)
+        assert not report["ok"] and report["outputs"][0]["ok"]
+        assert [plan["ok"] for plan in report["plans"]] == [True, False]
+
+
+def test_what_cannot_run_here_is_told(tmp_path):
+    times = tmp_path / "times.json"
+    times.write_text('{"default": 10}')
+    model, program = tmp_path / "relu.onnx", tmp_path / "relu.so"
+    save(
+        model,
+        [helper.make_node("Relu", ["x"], ["y"], "act")],
+        [("x", TensorProto.FLOAT, [3])],
+        [("y", TensorProto.FLOAT, [3])],
+    )
+    devices = ("-d", f"cpu,accel=sim:0?times={times}", "--also", "cpu", "--pin", "act=reference@accel")
+    call("compile", model, "-o", program, *devices, "--backends", "reference", "--tune", "off")
+    times.unlink()
+    report = call_json("check", program)
+    assert report["ok"] and [plan["ok"] for plan in report["plans"]] == [None, True]
+    assert "times.json" in report["plans"][0]["reason"]
+    assert "the preferred plan on reference@accel: not checked" in call("check", program).stdout
+
+
 def save_signature(folder):
     """A table, a variable, strings, and Softsign, which gets a wrong kernel."""
     import tensorflow as tf

@@ -26,6 +26,7 @@ OWN = {
         "--dot": "a field of intarsia_explanation",
         "--nodes": "a field of intarsia_explanation",
         "--html": "a field of intarsia_explanation, explain_html in Python",
+        "--annotate": "a call of its own, intarsia_annotate",
     },
     "bench": {
         "--against": "a loop around peers",

@@ -1,5 +1,5 @@
 """Random graphs with random pins to two core sets and two devices, and in OpenVINO, give what the reference backend
-gives.
+gives, and limits of memory hold.
 
 Each graph comes from its seed alone; a failure names it: pytest tests/compile/random_placement.py -k seed_17
 
@@ -173,6 +173,29 @@ def test_random_placement(seed, tmp_path):
     session.run(inputs)
     got = session.run(inputs)
     assert_same(got, want, graph, seed)
+
+
+@pytest.mark.parametrize("seed", range(GRAPHS // 4), ids=lambda seed: f"seed_{seed}")
+def test_memory_limits(seed, tmp_path):
+    """Everything would be on a device. Whatever it has room for, there is a plan, as the host takes all nodes."""
+    graph = RandomGraph(seed)
+    path = tmp_path / "model.onnx"
+    onnx.save(graph.model(), path)
+    options = {
+        "backends": ["halide", "reference"], "fallback": "none", "devices": ["a=sim:0", "cpu"], "tune": "off"
+    }  # fmt: skip
+
+    def bytes_on_device(compiled):
+        memory = next(slot["memory"] for slot in compiled.report["slots"] if slot["name"] == "a")
+        return memory["constants_bytes"] + memory["arena_bytes"]
+
+    free = intarsia.compile(path, **options)
+    inputs = graph.feed()
+    want = free.load().bind().run(inputs)
+    limit = 1 + int(bytes_on_device(free) * graph.random.random())
+    limited = intarsia.compile(path, memory={"a": limit}, **options)
+    assert bytes_on_device(limited) <= limit
+    assert_same(limited.load().bind().run(inputs), want, graph, seed)
 
 
 @pytest.mark.parametrize("seed", range(GRAPHS // 4), ids=lambda seed: f"seed_{seed}")

@@ -9,7 +9,7 @@ and on the CPU. Outputs are numpy arrays over the program's own memory; pass the
 """
 
 from ._intarsia import version
-from .compiler import Compiled, backends, check, compile, devices, explain, explain_html, pass_names
+from .compiler import Compiled, annotate, backends, check, compile, devices, explain, explain_html, pass_names
 from .errors import (
     BusyError,
     CancelledError,
@@ -46,6 +46,7 @@ __all__ = [
     "Session",
     "UnsupportedError",
     "VersionError",
+    "annotate",
     "backends",
     "check",
     "compile",

@@ -68,6 +68,7 @@ def _options(
     tune_seconds: float = 0,
     cache: str | os.PathLike = "",
     also: str | Sequence[str] = (),
+    memory: Mapping[str, int | str] | None = None,
     plan: str | os.PathLike = "",
     save_plan: str | os.PathLike = "",
     signature: str | Sequence[str] = (),
@@ -93,6 +94,7 @@ def _options(
     options.tune_seconds = tune_seconds
     options.cache = os.fspath(cache)
     options.also = _several(also)
+    options.memory = [f"{slot}={size}" for slot, size in (memory or {}).items()]
     options.plan = os.fspath(plan)
     options.save_plan = os.fspath(save_plan)
     options.signatures = _several(signature)
@@ -121,7 +123,9 @@ def compile(
     "fast" allows errors up to 1e-4 of the largest output, "exact" only rounding. tune: "off", "fast" or "full": choose
     kernels by a formula, or by measuring few or many variants, and what a framework runs by measuring plans, for at most
     tune_seconds (0: as long as it takes). cache: folder of the measured times (none: the user's). also: slots that must be enough to run,
-    with an alternative for where other devices are missing. plan: a file that says where
+    with an alternative for where other devices are missing. memory: {slot: size}, in bytes or as "64MB", that constants
+    and working memory of one session may take of the memory that the slot works in; a plan that needs less is
+    searched for. plan: a file that says where
     each node runs, so that nothing is measured. save_plan: where to write the plan of this compile. signature: of a
     SavedModel, one name or several, each a function of the program (none: "serving_default", or else all). op_libraries:
     libraries with your own TensorFlow operators. strip_names: leave node names out of the program.
@@ -148,6 +152,13 @@ def explain_html(model: str | os.PathLike, **options: object) -> str:
     return _intarsia.explain_html(os.fspath(model), _options(**options))
 
 
+def annotate(model: str | os.PathLike, path: str | os.PathLike, **options: object) -> None:
+    """Writes a copy of an ONNX model to `path` whose nodes say where the plan that `explain` tells of, or that of the
+    option `plan`, runs them, so that compiling the copy gives this plan. Nothing else changes; weights in other files
+    stay there. Raises Error for a model that is not ONNX or whose nodes cannot hold the plan. options: as of `compile`."""
+    _intarsia.annotate(os.fspath(model), os.fspath(path), _options(**options))
+
+
 def check(
     path: str | os.PathLike,
     *,
@@ -160,7 +171,8 @@ def check(
     bind: Mapping[str, str] | None = None,
     **options: object,
 ) -> dict:
-    """Compares a model or program with another runtime. The object of `intarsia check --json`.
+    """Compares a model or program, with every plan that it carries, with another runtime. The object of `intarsia check
+    --json`.
 
     inputs: arrays by name; all others are filled. bind: {slot: device} of the program. model: what a program is compared with (None: the model it was compiled from). against: "onnxruntime" or "tensorflow",
     each for its own models, or "reference" ("": the framework if it is available). rtol, atol: negative for the defaults.

@@ -1,0 +1,167 @@
+#include "compile/program_memory.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/digest.h"
+#include "program/program.h"
+
+namespace intarsia {
+namespace {
+
+size_t bytes_of(const Value& value) {
+  const std::optional<Shape> shape = value.type.fixed_shape();
+  if (!shape || value.type.opaque || value.type.dtype == DType::string) return 0;
+  return dtype_bytes(value.type.dtype, static_cast<size_t>(element_count(*shape)));
+}
+
+/// The most bytes of values that are alive at once and that nothing outside of the region sees.
+size_t peak_within(const Graph& graph, const Region& region, const Boundary& boundary) {
+  std::map<ValueId, size_t> last_use;
+  for (size_t i = 0; i < region.nodes.size(); ++i) {
+    for (ValueId id : values_read(graph.node(region.nodes[i]))) last_use[id] = i;
+  }
+  const std::set<ValueId> outputs(boundary.outputs.begin(), boundary.outputs.end());
+  std::vector<size_t> freed(region.nodes.size() + 1, 0);
+  size_t alive = 0, most = 0;
+  for (size_t i = 0; i < region.nodes.size(); ++i) {
+    for (ValueId id : graph.node(region.nodes[i]).outputs) {
+      if (id == no_value || outputs.contains(id)) continue;
+      const size_t bytes = round_up(bytes_of(graph.value(id)), tail_alignment);
+      alive += bytes;
+      freed[last_use.contains(id) ? last_use[id] : i] += bytes;
+    }
+    most = std::max(most, alive);
+    alive -= freed[i];
+  }
+  return most;
+}
+
+/// As in the model, each once.
+std::vector<Tensor> constants_of(const Graph& graph, const Region& region) {
+  std::set<ValueId> seen;
+  std::vector<Tensor> constants;
+  for (NodeId node : region.nodes) {
+    for (ValueId id : values_read(graph.node(node))) {
+      if (graph.value(id).constant && seen.insert(id).second) constants.push_back(*graph.value(id).constant);
+    }
+  }
+  return constants;
+}
+
+double total_bytes(const std::vector<Tensor>& constants) {
+  double bytes = 0;
+  for (const Tensor& constant : constants) bytes += static_cast<double>(constant.bytes());
+  return bytes;
+}
+
+/// What was placed in each space so far.
+class MemoryCounter {
+ public:
+  MemoryCounter(size_t spaces, ConstantDigests& digests) : uses_(spaces), seen_(spaces), digests_(digests) {}
+
+  void add_constant(uint32_t space, const TensorView& constant) {
+    if (constant.dtype == DType::string || constant.bytes() == 0) return;
+    if (seen_[space].emplace(digests_.digest(constant), constant.bytes()).second)
+      uses_[space].constants += constant.bytes();
+  }
+
+  void add_arenas(const std::vector<uint64_t>& bytes) {
+    for (size_t space = 0; space < uses_.size(); ++space)
+      uses_[space].arena = std::max(uses_[space].arena, bytes[space]);
+  }
+
+  std::vector<MemoryUse> take() { return std::move(uses_); }
+
+ private:
+  std::vector<MemoryUse> uses_;
+  std::vector<std::set<std::pair<uint64_t, size_t>>> seen_;  // by space: digest and bytes
+  ConstantDigests& digests_;
+};
+
+}  // namespace
+
+uint64_t ConstantDigests::digest(const TensorView& constant) {
+  const auto [known, is_new] = known_.try_emplace({constant.data, constant.bytes()});
+  if (is_new) known->second = digest_bytes({static_cast<const std::byte*>(constant.data), constant.bytes()});
+  return known->second;
+}
+
+Result<std::vector<MemoryUse>> measure_memory(const std::vector<FunctionParts>& functions,
+                                              ConstantDigests& digests) {
+  MemoryCounter counter(functions[0].problem.spaces.size(), digests);
+  for (const FunctionParts& parts : functions) {
+    for (size_t r = 0; r < parts.regions.regions.size(); ++r) {
+      const uint32_t space = parts.problem.space_of_target[parts.plan.partition.regions[r].target];
+      for (const Tensor& constant : parts.regions.regions[r].constants)
+        counter.add_constant(space, constant.view());
+    }
+    const BuiltFunction built = TRY(build_function(parts, 0, 0));
+    for (ValueId id : built.constants)
+      counter.add_constant(host_memory, parts.problem.graph.value(id).constant->view());
+    counter.add_arenas(built.function.arena_bytes);
+  }
+  return counter.take();
+}
+
+Result<std::vector<MemoryUse>> MemoryMeter::measure(const Plan& plan) {
+  std::vector<bool> is_new;
+  for (size_t r = 0; r < plan.partition.regions.size(); ++r)
+    is_new.push_back(compiler_.find(plan.partition, r) == nullptr);
+  const CompiledRegions compiled = TRY(compiler_.compile(plan));
+  for (size_t r = 0; r < is_new.size(); ++r) {
+    const Region& region = plan.partition.regions[r];
+    if (!is_new[r]) continue;
+    const Target* backend = problem_.targets[region.target].backend;
+    Proportion& workspace = workspaces_[backend];
+    workspace.measured += static_cast<double>(compiled.regions[r].workspace_bytes);
+    workspace.estimated +=
+        static_cast<double>(peak_within(problem_.graph, region, plan.partition.boundaries[r]));
+    Proportion& constants = constants_[backend];
+    constants.measured += total_bytes(compiled.regions[r].constants);
+    constants.estimated += total_bytes(constants_of(problem_.graph, region));
+  }
+  return measure_memory({{function_, problem_, plan, compiled, std::nullopt, {}}}, digests_);
+}
+
+CompiledRegion MemoryMeter::guess_region(const Partition& partition, size_t number) const {
+  const Region& region = partition.regions[number];
+  const auto peak = static_cast<double>(peak_within(problem_.graph, region, partition.boundaries[number]));
+  CompiledRegion guess;
+  guess.workspace_bytes = static_cast<size_t>(scale(workspaces_, region, peak));
+  guess.constants = constants_of(problem_.graph, region);
+  return guess;
+}
+
+double MemoryMeter::scale(const Proportions& proportions, const Region& region, double bytes) const {
+  const auto known = proportions.find(problem_.targets[region.target].backend);
+  return known == proportions.end() || known->second.estimated == 0
+             ? bytes
+             : bytes * known->second.measured / known->second.estimated;
+}
+
+Result<std::vector<MemoryUse>> MemoryMeter::estimate(const Plan& plan) {
+  CompiledRegions regions;
+  std::vector<double> growth(problem_.spaces.size(), 0);  // of constants, where they are rearranged
+  for (size_t r = 0; r < plan.partition.regions.size(); ++r) {
+    const Region& region = plan.partition.regions[r];
+    CompiledRegion& filled = regions.regions.emplace_back();
+    if (const CompiledRegion* known = compiler_.find(plan.partition, r)) {
+      filled.constants = known->constants;
+      filled.workspace_bytes = known->workspace_bytes;
+      continue;
+    }
+    filled = guess_region(plan.partition, r);
+    const double bytes = total_bytes(filled.constants);
+    growth[problem_.space_of_target[region.target]] += scale(constants_, region, bytes) - bytes;
+  }
+  std::vector<MemoryUse> uses =
+      TRY(measure_memory({{function_, problem_, plan, regions, std::nullopt, {}}}, digests_));
+  for (size_t space = 0; space < uses.size(); ++space) {
+    const double bytes = static_cast<double>(uses[space].constants) + growth[space];
+    uses[space].constants = static_cast<uint64_t>(std::max(bytes, 0.0));
+  }
+  return uses;
+}
+
+}  // namespace intarsia
