@@ -13,6 +13,6 @@ namespace intarsia::halide {
 std::span<const std::string_view> step_names();
 
 Result<CompiledRegion> compile_region(const Graph& region, Emitter& emitter, const CompileOptions& options,
-                                      const EmitOptions& emit);
+                                      const EmitOptions& emit, KernelDevice device = KernelDevice::cpu);
 
 }  // namespace intarsia::halide

@@ -1,0 +1,73 @@
+"""Models on an OpenCL device through the command line: right results, and copies only of inputs and outputs. Skipped where
+there is no device.
+
+Covers: backends/halide/target.cc
+"""
+
+import numpy as np
+import pytest
+from cli_models import TensorProto, call, call_json, helper, save
+
+FLOAT = TensorProto.FLOAT
+DEVICE = "opencl:0"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def device():
+    """Skips all where there is none."""
+    [found] = [device for device in call_json("devices")["devices"] if device["name"] == DEVICE]
+    if found["description"].startswith("not available"):
+        pytest.skip(found["description"])
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """A convolution, a pool, a product and a softmax."""
+    rng = np.random.default_rng(1)
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["a"], "conv", pads=[1, 1, 1, 1]),
+        helper.make_node("Relu", ["a"], ["b"], "relu"),
+        helper.make_node("MaxPool", ["b"], ["c"], "pool", kernel_shape=[2, 2], strides=[2, 2]),
+        helper.make_node("Flatten", ["c"], ["d"], "flatten"),
+        helper.make_node("MatMul", ["d", "m"], ["e"], "product"),
+        helper.make_node("Softmax", ["e"], ["y"], "softmax", axis=1),
+    ]
+    return save(
+        tmp_path_factory.mktemp("opencl") / "model.onnx",
+        nodes,
+        [("x", FLOAT, [1, 3, 10, 12])],
+        [("y", FLOAT, [1, 7])],
+        [
+            ("w", rng.standard_normal((9, 3, 3, 3)).astype(np.float32)),
+            ("m", rng.standard_normal((270, 7)).astype(np.float32)),
+        ],
+    )
+
+
+def test_a_model_runs_on_it(model, tmp_path):
+    program = tmp_path / "program.so"
+    report = call_json("compile", model, "-o", program, "-d", DEVICE, "--backends", "halide")
+    assert [(copy["value"], copy["from"], copy["to"]) for copy in report["copies"]] == [
+        ("x", "cpu", DEVICE),
+        ("y", DEVICE, "cpu"),
+    ]
+    assert call_json("check", program, "--against", "reference")["ok"]
+
+
+def test_what_it_has_no_kernel_for_runs_on_the_processor(tmp_path):
+    nodes = [
+        helper.make_node("Relu", ["x"], ["a"], "relu"),
+        helper.make_node("CumSum", ["a", "axis"], ["b"], "sum"),
+        helper.make_node("Exp", ["b"], ["y"], "exp"),
+    ]
+    model = save(
+        tmp_path / "model.onnx",
+        nodes,
+        [("x", FLOAT, [3, 5])],
+        [("y", FLOAT, [3, 5])],
+        [("axis", np.array(1, np.int64))],
+    )
+    program = tmp_path / "program.so"
+    call("compile", model, "-o", program, "-d", f"{DEVICE},cpu", "--backends", "halide")
+    assert call_json("check", program, "--against", "reference")["ok"]
+    assert "no kernel for CumSum on OpenCL devices" in call("explain", program).stdout
