@@ -87,10 +87,11 @@ void add_opencl_devices(std::vector<DeviceInfo>& list) {
 std::vector<DeviceInfo> list_devices() {
   std::vector<DeviceInfo> list;
   add_opencl_devices(list);
-  list.insert(list.begin(),
-              {{"cpu", fmt::format("the host, {} hardware threads", std::thread::hardware_concurrency())},
-               {"cpu:" + CoreSet::of_this_thread().text(),
-                "some of its cores by number, which share the host's memory with all others", "a part of cpu"}});
+  list.insert(
+      list.begin(),
+      {{"cpu", fmt::format("the host, {} hardware threads", std::thread::hardware_concurrency())},
+       {"cpu:" + CoreSet::of_this_thread().text(),
+        "some of its cores by number, which share the host's memory with all others", "a part of cpu"}});
   list.push_back(
       {"sim:0", "CPU memory that pretends to be a separate device, for trying placements", "a simulation"});
   return list;

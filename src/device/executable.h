@@ -87,8 +87,8 @@ struct LoadContext {
   std::function<void*(const std::string& name)> symbol;  // address of a symbol in the program's code, or null
   std::string program_folder;  // folder of the program file: companion libraries are searched for there
   int threads = 1;
-  size_t workspace_bytes = 0;      // of RunContext::workspace
-  const CoreSet* cores = nullptr;  // that its executor is held to; null: none
+  size_t workspace_bytes = 0;                   // of RunContext::workspace
+  const CoreSet* cores = nullptr;               // that its executor is held to; null: none
   std::span<const Place> constant_places = {};  // of the constants, outside the host's memory
 };
 

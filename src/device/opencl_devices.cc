@@ -67,9 +67,10 @@ Result<std::vector<OpenclDevice>> find_devices() {
   cl_uint count = 0;
   cl_int code = api.clGetPlatformIDs(0, nullptr, &count);
   if (code == no_platform || (code == CL_SUCCESS && count == 0))
-    return fail(ErrorKind::not_found,
-                "there is no OpenCL platform: the loader finds no driver in /etc/OpenCL/vendors; install that "
-                "of a device (Debian: pocl-opencl-icd for processors)");
+    return fail(
+        ErrorKind::not_found,
+        "there is no OpenCL platform: the loader finds no driver in /etc/OpenCL/vendors; install that "
+        "of a device (Debian: pocl-opencl-icd for processors)");
   TRY(check_opencl(code, "clGetPlatformIDs"));
   std::vector<cl_platform_id> platforms(count);
   TRY(check_opencl(api.clGetPlatformIDs(count, platforms.data(), nullptr), "clGetPlatformIDs"));

@@ -1,4 +1,4 @@
-// Programs as an OpenCL device's driver builds them from their text, each once.
+// Programs as an OpenCL device's driver builds them from their text, each once on a machine.
 #pragma once
 
 #include <map>
@@ -6,14 +6,14 @@
 #include <string>
 #include <string_view>
 
-#include "device/opencl_devices.h"
+#include "device/opencl_binaries.h"
 
 namespace intarsia {
 
 /// Of one device. Thread-safe: one program is built at a time.
 class OpenclPrograms {
  public:
-  explicit OpenclPrograms(const OpenclDevice& device) : device_(device) {}
+  explicit OpenclPrograms(const OpenclDevice& device);
   ~OpenclPrograms();
   OpenclPrograms(const OpenclPrograms&) = delete;
   OpenclPrograms& operator=(const OpenclPrograms&) = delete;
@@ -23,10 +23,12 @@ class OpenclPrograms {
 
  private:
   Result<cl_program> build_from_source(std::string_view text) const;
-  std::string options() const;
+  cl_program load_binary(const std::string& digest) const;
   std::string build_log(cl_program program) const;
 
   const OpenclDevice& device_;
+  std::string options_;
+  OpenclBinaries binaries_;
   std::mutex mutex_;
   std::map<std::string, cl_program> programs_;  // by the digest of the text
 };

@@ -34,11 +34,13 @@ Status OpenclSpace::finish(cl_int enqueued, const char* function, cl_event event
 
 Result<cl_mem> OpenclSpace::create(cl_mem_flags flags, size_t bytes) const {
   if (bytes > device_.max_bytes)
-    return fail(ErrorKind::out_of_memory, "device '{}': cannot allocate {} bytes; '{}' has at most {} in one piece",
-                name(), bytes, device_.name, device_.max_bytes);
+    return fail(ErrorKind::out_of_memory,
+                "device '{}': cannot allocate {} bytes; '{}' has at most {} in one piece", name(), bytes,
+                device_.name, device_.max_bytes);
   cl_int code = CL_SUCCESS;
   cl_mem memory = api_.clCreateBuffer(device_.context, flags, rounded(bytes), nullptr, &code);
-  TRY(with_context(device_.check(code, "clCreateBuffer"), "device '{}': cannot allocate {} bytes", name(), bytes));
+  TRY(with_context(device_.check(code, "clCreateBuffer"), "device '{}': cannot allocate {} bytes", name(),
+                   bytes));
   return memory;
 }
 
@@ -52,8 +54,8 @@ Result<Memory> OpenclSpace::allocate(size_t bytes) {
 }
 
 Result<std::shared_ptr<void>> OpenclSpace::allocate_staging(size_t bytes) {
-  auto memory = std::make_shared<OpenclMemory>(
-      api_, TRY(create(CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes)));
+  auto memory =
+      std::make_shared<OpenclMemory>(api_, TRY(create(CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes)));
   cl_int code = CL_SUCCESS;
   void* mapped = api_.clEnqueueMapBuffer(queue_.get(), memory->object, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
                                          rounded(bytes), 0, nullptr, nullptr, &code);
@@ -69,8 +71,8 @@ Result<std::shared_ptr<void>> OpenclSpace::allocate_staging(size_t bytes) {
 Status OpenclSpace::upload(const Place& to, const void* from, size_t bytes) {
   count_upload(bytes);
   if (bytes == 0) return {};
-  return device_.check(api_.clEnqueueWriteBuffer(queue_.get(), OpenclMemory::of(to.memory), CL_TRUE, to.offset,
-                                                 bytes, from, 0, nullptr, nullptr),
+  return device_.check(api_.clEnqueueWriteBuffer(queue_.get(), OpenclMemory::of(to.memory), CL_TRUE,
+                                                 to.offset, bytes, from, 0, nullptr, nullptr),
                        "clEnqueueWriteBuffer");
 }
 
@@ -84,8 +86,8 @@ Status OpenclSpace::download(void* to, const Place& from, size_t bytes) {
 
 Status OpenclSpace::copy(cl_mem to, size_t to_offset, cl_mem from, size_t from_offset, size_t bytes) const {
   cl_event event = nullptr;
-  const cl_int code = api_.clEnqueueCopyBuffer(queue_.get(), from, to, from_offset, to_offset, bytes, 0,
-                                               nullptr, &event);
+  const cl_int code =
+      api_.clEnqueueCopyBuffer(queue_.get(), from, to, from_offset, to_offset, bytes, 0, nullptr, &event);
   return finish(code, "clEnqueueCopyBuffer", event);
 }
 

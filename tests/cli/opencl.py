@@ -6,7 +6,7 @@ Covers: backends/halide/target.cc
 
 import numpy as np
 import pytest
-from cli_models import TensorProto, call, call_json, helper, save
+from cli_models import TensorProto, call, call_json, error_of, helper, save
 
 FLOAT = TensorProto.FLOAT
 DEVICE = "opencl:0"
@@ -46,7 +46,7 @@ def model(tmp_path_factory):
 
 def test_a_model_runs_on_it(model, tmp_path):
     program = tmp_path / "program.so"
-    report = call_json("compile", model, "-o", program, "-d", DEVICE, "--backends", "halide")
+    report = call_json("compile", model, "-o", program, "-d", DEVICE, "--pin", f"*=halide@{DEVICE}")
     assert [(copy["value"], copy["from"], copy["to"]) for copy in report["copies"]] == [
         ("x", "cpu", DEVICE),
         ("y", DEVICE, "cpu"),
@@ -68,6 +68,10 @@ def test_what_it_has_no_kernel_for_runs_on_the_processor(tmp_path):
         [("axis", np.array(1, np.int64))],
     )
     program = tmp_path / "program.so"
-    call("compile", model, "-o", program, "-d", f"{DEVICE},cpu", "--backends", "halide")
+    pins = [option for name in ("relu", "exp") for option in ("--pin", f"{name}=halide@{DEVICE}")]
+    call("compile", model, "-o", program, "-d", f"{DEVICE},cpu", "--backends", "halide", *pins)
     assert call_json("check", program, "--against", "reference")["ok"]
-    assert "no kernel for CumSum on OpenCL devices" in call("explain", program).stdout
+    refused = error_of(
+        "compile", model, "-o", program, "-d", DEVICE, "--pin", f"sum=halide@{DEVICE}", status=2
+    )
+    assert "no kernel for CumSum on OpenCL devices" in refused

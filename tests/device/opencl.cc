@@ -1,15 +1,22 @@
 // An OpenCL device: its memory, copies, launches, and the errors of each. Skipped where there is none.
 //
-// Covers: src/device/ opencl_api.cc opencl_devices.cc opencl_executor.cc opencl_programs.cc opencl_space.cc
+// Covers: src/base/ cache_folder.cc
+// src/device/ opencl_api.cc opencl_binaries.cc opencl_devices.cc opencl_executor.cc
+// opencl_programs.cc opencl_space.cc
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 
+#include "base/digest.h"
 #include "device/devices.h"
 #include "device/launcher.h"
+#include "device/opencl_programs.h"
 #include "tests/support/runtime_support.h"
+#include "tests/support/test_folder.h"
 
 namespace intarsia::test {
 namespace {
@@ -117,8 +124,11 @@ TEST_F(Opencl, LaunchesInOrder) {
     for (const auto& [from, to, number] : {std::tuple(&x, &y, 1.0f), std::tuple(&y, &x, 10.0f)}) {
       const std::array<LaunchArgument, 3> arguments{
           {{&number, sizeof(number)}, {from->handle(), 0}, {to->handle(), 0}}};
-      TRY(launcher.launch(
-          {.program = program, .entry = "add", .groups = {2, 1, 1}, .group_items = {2, 1, 1}, .arguments = arguments}));
+      TRY(launcher.launch({.program = program,
+                           .entry = "add",
+                           .groups = {2, 1, 1},
+                           .group_items = {2, 1, 1},
+                           .arguments = arguments}));
     }
     return {};
   };
@@ -142,8 +152,39 @@ TEST_F(Opencl, ErrorsOfLaunchesAreTold) {
   };
   EXPECT_NE(error_of({.program = "__kernel void f( {", .entry = "f"}).find("does not build a kernel"),
             std::string::npos);
-  EXPECT_NE(error_of({.program = program, .entry = "subtract"}).find("CL_INVALID_KERNEL_NAME"), std::string::npos);
+  EXPECT_NE(error_of({.program = program, .entry = "subtract"}).find("CL_INVALID_KERNEL_NAME"),
+            std::string::npos);
   EXPECT_NE(error_of({.program = program, .entry = "add"}).find("clSetKernelArg"), std::string::npos);
+}
+
+/// A program is built from its text once; damage and another driver's binary are not used.
+TEST_F(Opencl, ProgramsAreKeptInFiles) {
+  const TestFolder folder;
+  setenv("XDG_CACHE_HOME", folder.path().c_str(), 1);
+  const OpenclDevice& opencl = opencl_devices()->front();
+  const std::string_view texts[] = {"__kernel void first(__local int* unused) {}",
+                                    "__kernel void second(__local int* unused) {}"};
+  const OpenclBinaries binaries(opencl,
+                                opencl.divides_correctly ? "-cl-fp32-correctly-rounded-divide-sqrt" : "");
+  const auto has = [&](std::string_view text, const char* entry) {
+    OpenclPrograms programs(opencl);  // as in a new process
+    const auto built = programs.build(text);
+    EXPECT_TRUE(built) << built.error().message;
+    cl_int code = CL_SUCCESS;
+    cl_kernel kernel = opencl.api->clCreateKernel(*built, entry, &code);
+    if (kernel != nullptr) opencl.api->clReleaseKernel(kernel);
+    return code == CL_SUCCESS;
+  };
+  EXPECT_TRUE(has(texts[0], "first"));
+  EXPECT_TRUE(has(texts[1], "second"));
+  const std::string first = binaries.path(content_digest(texts[0])),
+                    second = binaries.path(content_digest(texts[1]));
+  ASSERT_TRUE(std::filesystem::exists(first) && std::filesystem::exists(second));
+  std::filesystem::copy_file(first, second, std::filesystem::copy_options::overwrite_existing);
+  EXPECT_TRUE(has(texts[1], "first"));  // so the file is what is used
+  std::filesystem::resize_file(second, std::filesystem::file_size(second) - 1);
+  EXPECT_TRUE(has(texts[1], "second"));
+  EXPECT_TRUE(has(texts[1], "second"));
 }
 
 }  // namespace

@@ -65,9 +65,9 @@ struct HalideLaunch {
   const char* entry; /* in the program's text */
   int32_t groups[3];
   int32_t group_items[3];
-  int32_t shared_bytes;          /* of a group */
-  const size_t* argument_bytes;  /* ends with 0 */
-  void* const* arguments;        /* a HalideBuffer each, or the address of a scalar */
+  int32_t shared_bytes;         /* of a group */
+  const size_t* argument_bytes; /* ends with 0 */
+  void* const* arguments;       /* a HalideBuffer each, or the address of a scalar */
   const int8_t* are_buffers;
 };
 

@@ -17,6 +17,10 @@ Expr scalar_expr(const Tensor& tensor) {
   return Halide::Internal::make_const(type, number);
 }
 
+/// Halide loads a vector with such a stride as one vector of all elements between its first and its last,
+/// which OpenCL C does not have. If the stride is the caller's, it loads element by element.
+bool becomes_wide(int64_t stride) { return stride > 1 && stride < 16; }
+
 /// The index of the argument on its axis for that (kernel_device.h).
 Expr place_of(Halide::OutputImageParam param) { return param.dim(param.dimensions() - 1).extent() - 1; }
 
@@ -109,8 +113,7 @@ KernelBuilder::KernelBuilder(const Kernel& kernel)
     set_dims(param, argument);
     params_.push_back(param);
     bool boolean = argument.dtype == DType::boolean;
-    operand(kernel.body.inputs[i]) = {argument.shape,
-                                      [=, this](Exprs at) -> Expr {
+    operand(kernel.body.inputs[i]) = {argument.shape, [=, this](Exprs at) -> Expr {
                                         if (isa().is_offloaded()) at.push_back(place_of(param));
                                         return boolean ? param(at) != 0 : param(at);
                                       }};
@@ -185,10 +188,12 @@ Expr KernelBuilder::matrix_at(ValueId value, const Exprs& at) {
 
 void KernelBuilder::set_dims(Halide::OutputImageParam param, const FixedArgument& argument) const {
   const size_t rank = argument.shape.size();
-  for (size_t i = 0; i < rank; ++i)
+  for (size_t i = 0; i < rank; ++i) {
+    const bool is_free = isa().is_offloaded() && becomes_wide(argument.strides[i]);
     param.dim(static_cast<int>(i))
         .set_bounds(0, static_cast<int>(argument.shape[i]))
-        .set_stride(static_cast<int>(argument.strides[i]));
+        .set_stride(is_free ? Expr() : Expr(as_int(argument.strides[i])));
+  }
   if (isa().is_offloaded()) param.dim(static_cast<int>(rank)).set_min(0).set_stride(1);
 }
 

@@ -67,11 +67,10 @@ Result<std::string> make_object(Halide::Module& module) {
   return file.read_all();
 }
 
-}  // namespace
-
-Result<EmittedKernel> compile_kernel(const Kernel& wanted, bool checks) {
+/// `scheduled`: how the code is made; its name and arguments are those of `wanted`.
+Result<EmittedKernel> compile_scheduled(const Kernel& wanted, const Kernel& scheduled, bool checks) {
   try {
-    BuiltKernel built = build_kernel(wanted);
+    BuiltKernel built = build_kernel(scheduled);
     Kernel kernel = wanted;
     // Code that writes elements twice was built without regard to `in_place`, so it is the out-of-place
     // kernel's.
@@ -80,7 +79,8 @@ Result<EmittedKernel> compile_kernel(const Kernel& wanted, bool checks) {
     Halide::Pipeline pipeline(built.output);
     if (kernel.in_place) load_from_output(pipeline, built.arguments[*kernel.in_place].name, built.output);
     const std::string symbol =
-        name_of(kernel, checks) + symbol_ending(argument_forms(kernel, built.output_argument), kernel.isa.device);
+        name_of(kernel, checks) +
+        symbol_ending(argument_forms(kernel, built.output_argument), kernel.isa.device);
     const std::string function = symbol.substr(0, symbol.size() - std::string_view("_argv").size());
     Halide::Module module = pipeline.compile_to_module(
         built.arguments, function, make_target(kernel.isa, checks), Halide::LinkageType::ExternalPlusArgv);
@@ -90,6 +90,18 @@ Result<EmittedKernel> compile_kernel(const Kernel& wanted, bool checks) {
   } catch (const Halide::Error& error) {  // not a std::exception
     return fail("{}; the kernel:\n{}", error.what(), wanted.text());
   }
+}
+
+}  // namespace
+
+Result<EmittedKernel> compile_kernel(const Kernel& wanted, bool checks) {
+  Result<EmittedKernel> made = compile_scheduled(wanted, wanted, checks);
+  if (made || !wanted.isa.is_offloaded()) return made;
+  // OpenCL C has vectors of few sizes, and Halide may make others out of them.
+  Kernel plain = wanted;
+  plain.isa.vector_bytes = 1;
+  Result<EmittedKernel> without_vectors = compile_scheduled(wanted, plain, checks);
+  return without_vectors ? std::move(without_vectors) : std::move(made);
 }
 
 }  // namespace intarsia::halide

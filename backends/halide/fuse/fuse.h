@@ -24,8 +24,8 @@ struct Group {
   std::optional<AttentionNodes> attention = std::nullopt;  // the nodes' roles in an attention
 };
 
-/// Groups in an order in which they can run. Views and concats are in no group. On a device nothing shares what
-/// it read, so there are no prologues, and the parts of an attention stay apart.
+/// Groups in an order in which they can run. Views and concats are in no group. On a device nothing shares
+/// what it read, so there are no prologues, and the parts of an attention stay apart.
 std::vector<Group> fuse(const Layouts& layouts, KernelDevice device = KernelDevice::cpu);
 
 std::string print_groups(const Layouts& layouts, const std::vector<Group>& groups);

@@ -110,7 +110,8 @@ int KernelRuntime::launch(HalideKernelRuntime* table, void*, const HalideLaunch*
   for (; count < arguments.size() && from->argument_bytes[count] != 0; ++count) {
     const void* argument = from->arguments[count];
     if (from->are_buffers[count] != 0)
-      arguments[count] = {reinterpret_cast<const void*>(static_cast<const HalideBuffer*>(argument)->device), 0};
+      arguments[count] = {reinterpret_cast<const void*>(static_cast<const HalideBuffer*>(argument)->device),
+                          0};
     else
       arguments[count] = {argument, from->argument_bytes[count]};
   }
@@ -124,8 +125,9 @@ int KernelRuntime::launch(HalideKernelRuntime* table, void*, const HalideLaunch*
   if (count == arguments.size())
     runtime.launched_ = fail(ErrorKind::unsupported, "it has more than {} arguments", count);
   else
-    runtime.launched_ = runtime.launcher_ != nullptr ? runtime.launcher_->launch(to)
-                                                     : fail("it was compiled for a device, and runs on the host");
+    runtime.launched_ = runtime.launcher_ != nullptr
+                            ? runtime.launcher_->launch(to)
+                            : fail("it was compiled for a device, and runs on the host");
   return runtime.launched_ ? 0 : halide_launch_failed;
 }
 

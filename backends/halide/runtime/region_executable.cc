@@ -136,8 +136,8 @@ struct DeviceArgument {
       reach += static_cast<size_t>(axes[i].extent - 1) * static_cast<size_t>(axes[i].stride);
     }
     if (offset + reach > std::numeric_limits<int32_t>::max())
-      return fail(ErrorKind::unsupported, "an argument ends at element {} of its memory; a kernel reaches 2^31",
-                  offset + reach);
+      return fail(ErrorKind::unsupported,
+                  "an argument ends at element {} of its memory; a kernel reaches 2^31", offset + reach);
     axes[rank] = {0, static_cast<int32_t>(offset + 1), 1, 0};
     buffer = {reinterpret_cast<uint64_t>(start.memory), nullptr,     nullptr, 0, plan.type,
               static_cast<int32_t>(rank + 1),           axes.data(), nullptr};

@@ -18,7 +18,7 @@ struct Isa {
   bool is_offloaded() const { return device != KernelDevice::cpu; }
   /// In one vector; OpenCL C has none of more than 16 elements.
   int lanes(int element_bytes) const {
-    const int lanes = vector_bytes / element_bytes;
+    const int lanes = std::max(vector_bytes / element_bytes, 1);
     return is_offloaded() ? std::min(lanes, 16) : lanes;
   }
 };
