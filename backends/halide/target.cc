@@ -4,6 +4,7 @@
 
 #include "backends/halide/canonicalize/canonicalize.h"
 #include "backends/halide/compile_region.h"
+#include "backends/halide/core/core_attributes.h"
 #include "backends/halide/core/core_ops.h"
 #include "backends/halide/emit/code_generation.h"
 #include "graph/op_table.h"
@@ -41,12 +42,23 @@ KernelDevice kernel_device(const TargetDevice& device) {
   return device.kind == "opencl" ? KernelDevice::opencl : KernelDevice::cpu;
 }
 
+/// A work item keeps the sums along the axis of a scan.
+constexpr int64_t longest_scan = 2048;
+
+bool is_long_scan(const Graph& canonical, const Node& node) {
+  if (form_of(node) != Form::scan) return false;
+  const Shape shape = shape_of(canonical, node.inputs[0]);
+  return shape[static_cast<size_t>(attributes_of<CumSumAttributes>(node).axis)] > longest_scan;
+}
+
 /// Those of a node, of which forms without a schedule for devices are refused.
 Support supports_on_device(const Graph& canonical) {
   for (const Node& node : canonical.nodes) {
-    const Form form = form_of(node);
-    if (form == Form::scan || form == Form::recurrence)
+    if (form_of(node) == Form::recurrence)
       return Support::refused(fmt::format("no kernel for {} on OpenCL devices", node.op));
+    if (is_long_scan(canonical, node))
+      return Support::refused(
+          fmt::format("{} on OpenCL devices along an axis of more than {}", node.op, longest_scan));
   }
   for (const Value& value : canonical.values)
     if (value.type.dtype == DType::f64) return Support::refused("f64, which not all OpenCL devices have");

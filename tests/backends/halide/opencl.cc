@@ -25,7 +25,6 @@ void PrintTo(const Case& one, std::ostream* to) { *to << one.name; }
 
 /// Why a case has no kernel on a device yet; a case that is supported must not be here.
 const std::map<std::string_view, std::string_view> unsupported = {
-    {"CumSum", "no kernel for CumSum on OpenCL devices"},
     {"AttentionLookAlikes", "f64"},
     {"DoubleConvMatMul", "f64"},
     {"LstmOneStep", "no kernel for LSTM"},
