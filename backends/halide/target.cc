@@ -42,13 +42,22 @@ KernelDevice kernel_device(const TargetDevice& device) {
   return device.kind == "opencl" ? KernelDevice::opencl : KernelDevice::cpu;
 }
 
-/// A work item keeps the sums along the axis of a scan.
-constexpr int64_t longest_scan = 2048;
+/// A work item keeps the sums along the axis of a scan, and what a row of a reduction needs more than once,
+/// on its stack.
+constexpr int64_t longest_scan = 2048, longest_row = 65536;
 
 bool is_long_scan(const Graph& canonical, const Node& node) {
   if (form_of(node) != Form::scan) return false;
-  const Shape shape = shape_of(canonical, node.inputs[0]);
-  return shape[static_cast<size_t>(attributes_of<CumSumAttributes>(node).axis)] > longest_scan;
+  const std::optional<Shape> shape = static_shape(sizes_of(canonical, node.inputs[0]));
+  return shape && (*shape)[static_cast<size_t>(attributes_of<CumSumAttributes>(node).axis)] > longest_scan;
+}
+
+bool has_long_row(const Graph& canonical, const Node& node) {
+  if (form_of(node) != Form::reduction) return false;
+  const std::optional<Shape> shape = static_shape(sizes_of(canonical, node.inputs[0]));
+  int64_t elements = 1;
+  for (int64_t axis : reduced_axes(node)) elements *= shape ? (*shape)[static_cast<size_t>(axis)] : 1;
+  return elements > longest_row;
 }
 
 /// Those of a node, of which forms without a schedule for devices are refused.
@@ -60,6 +69,10 @@ Support supports_on_device(const Graph& canonical) {
       return Support::refused(
           fmt::format("{} on OpenCL devices along an axis of more than {}", node.op, longest_scan));
   }
+  for (const Node& node : canonical.nodes)
+    if (has_long_row(canonical, node))
+      return Support::refused(
+          fmt::format("a reduction of more than {} elements on OpenCL devices", longest_row));
   for (const Value& value : canonical.values)
     if (value.type.dtype == DType::f64) return Support::refused("f64, which not all OpenCL devices have");
   return Support::supported();

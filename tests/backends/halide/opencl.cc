@@ -80,6 +80,34 @@ TEST_P(HalideOpencl, AgreesWithReference) {
     EXPECT_EQ(compare((*got)[i].view(), (*want)[i].view()), "") << "output " << i;
 }
 
+/// What a work item keeps has a limit, up to which it works.
+TEST(HalideOpenclLimits, RowsAndScans) {
+  const struct {
+    const char* operators;
+    int64_t longest;
+  } cases[] = {{"%y = LayerNormalization(%x, %w)", 65536},
+               {"const %axis : i64[] = {1}\n%y = CumSum(%x, %axis)", 2048}};
+  const auto device = make_device("opencl:0");
+  for (const auto& [operators, longest] : cases) {
+    const auto graph_of = [&](int64_t size) {
+      return *make_graph(
+          fmt::format("graph \"limits\" opsets {{\"\": 18}}\ninput %x : f32[2,{0}]\ninput %w : "
+                      "f32[{0}]\n{1}\noutput %y",
+                      size, operators));
+    };
+    EXPECT_NE(refusal(graph_of(longest + 1)), "") << operators;
+    const Graph graph = graph_of(longest);
+    EXPECT_EQ(refusal(graph), "") << operators;
+    if (!device) continue;
+    const std::vector<Tensor> inputs{random_tensor(DType::f32, {2, longest}, 1)};
+    const auto loaded = LoadedRegion::make(graph, {1, "native", {}}, {}, *device);
+    ASSERT_TRUE(loaded) << loaded.error().message;
+    const auto got = (*loaded)->run_on_device(inputs), want = run_reference(graph, inputs);
+    ASSERT_TRUE(got && want);
+    EXPECT_EQ(compare((*got)[0].view(), (*want)[0].view(), 1e-3, 1e-4), "") << operators;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Cases, HalideOpencl, testing::ValuesIn(cases),
                          [](const auto& info) { return std::string(info.param.name); });
 
