@@ -82,3 +82,30 @@ def test_what_it_has_no_kernel_for_runs_on_the_processor(tmp_path):
         "compile", model, "-o", program, "-d", DEVICE, "--pin", f"sum=halide@{DEVICE}", status=2
     )
     assert "CumSum on OpenCL devices along an axis of more than 2048" in refused
+
+
+def test_a_machine_without_one_says_why():
+    def why(**env):
+        [found] = [one for one in call_json("devices", env=env)["devices"] if one["name"] == DEVICE]
+        return found["description"]
+
+    assert "not available: there is no OpenCL platform" in why(OCL_ICD_VENDORS="/nowhere")
+    assert "has no devices" in why(POCL_DEVICES="none", OCL_ICD_VENDORS="/etc/OpenCL/vendors/pocl.icd")
+
+
+def test_two_of_a_platform_copy_to_each_other(model, tmp_path):
+    env = {"POCL_DEVICES": "basic basic", "OCL_ICD_VENDORS": "/etc/OpenCL/vendors/pocl.icd"}
+    program = tmp_path / "program.so"
+    pins = [
+        option
+        for name, slot in (("conv", "a"), ("relu", "a"), ("pool", "b"), ("flatten", "b"), ("product", "b"), ("softmax", "a"))
+        for option in ("--pin", f"{name}=halide@{slot}")
+    ]  # fmt: skip
+    report = call_json("compile", model, "-o", program, "-d", "a=opencl:0,b=opencl:1", *pins, env=env)
+    assert [(copy["from"], copy["to"]) for copy in report["copies"]] == [
+        ("cpu", "a"),
+        ("a", "b"),
+        ("b", "a"),
+        ("a", "cpu"),
+    ]
+    assert call_json("check", program, "--against", "reference", env=env)["ok"]
