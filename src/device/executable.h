@@ -78,6 +78,13 @@ class Executable {
     static_cast<void>(threads);
     return 0;
   }
+
+  /// (optional) Launches what a run would launch, on no values: `launcher` makes the kernels ready, and
+  /// carries nothing out. So no run takes longer than others, and what a device refuses is known before.
+  virtual Status prepare(Launcher& launcher) const {
+    static_cast<void>(launcher);
+    return {};
+  }
 };
 
 /// What a backend's run half gets to make an executable. Everything outlives the executable.

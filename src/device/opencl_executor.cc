@@ -46,6 +46,12 @@ class OpenclKernels {
         "clEnqueueNDRangeKernel");
   }
 
+  Status make(const Launch& launch) {
+    const std::lock_guard lock(mutex_);
+    TRY(find(launch));
+    return {};
+  }
+
  private:
   Result<cl_kernel> find(const Launch& launch) {
     cl_kernel& kernel = kernels_[{launch.program.data(), launch.entry}];
@@ -112,10 +118,26 @@ class OpenclLauncher : public Launcher {
   cl_event last_ = nullptr;
 };
 
+/// Makes kernels, and launches none.
+class OpenclMaker : public Launcher {
+ public:
+  explicit OpenclMaker(OpenclKernels& kernels) : kernels_(kernels) {}
+  Status launch(const Launch& launch) override { return kernels_.make(launch); }
+  Status wait() override { return {}; }
+
+ private:
+  OpenclKernels& kernels_;
+};
+
 class OpenclExecutable : public Executable {
  public:
   OpenclExecutable(std::unique_ptr<Executable> region, OpenclRuntime& runtime)
       : region_(std::move(region)), runtime_(runtime), kernels_(runtime) {}
+
+  Status make_kernels() {
+    OpenclMaker maker(kernels_);
+    return region_->prepare(maker);
+  }
 
   /// What was launched before an error is waited for, too: it uses the values.
   Status run(const RunContext& context) const override {
@@ -142,7 +164,9 @@ class OpenclExecutor : public Executor {
 
   Result<std::unique_ptr<Executable>> adapt(std::unique_ptr<Executable> region,
                                             std::span<const std::string>) override {
-    return std::make_unique<OpenclExecutable>(std::move(region), runtime_);
+    auto made = std::make_unique<OpenclExecutable>(std::move(region), runtime_);
+    TRY(made->make_kernels());
+    return made;
   }
 
  private:

@@ -157,6 +157,24 @@ TEST_F(Opencl, ErrorsOfLaunchesAreTold) {
   EXPECT_NE(error_of({.program = program, .entry = "add"}).find("clSetKernelArg"), std::string::npos);
 }
 
+/// What a device refuses is known before the first run.
+TEST_F(Opencl, KernelsAreMadeBeforeTheFirstRun) {
+  class Prepared : public Launching {
+   public:
+    explicit Prepared(std::string_view text) : Launching([](Launcher&) { return Status(); }), text_(text) {}
+    Status prepare(Launcher& launcher) const override {
+      return launcher.launch({.program = text_, .entry = "add"});
+    }
+
+   private:
+    std::string_view text_;
+  };
+  EXPECT_TRUE(device_->adapt(std::make_unique<Prepared>(program), {}));
+  const auto refused = device_->adapt(std::make_unique<Prepared>("__kernel void add( {"), {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::unsupported);
+}
+
 /// A program is built from its text once; damage and another driver's binary are not used.
 TEST_F(Opencl, ProgramsAreKeptInFiles) {
   const TestFolder folder;

@@ -125,9 +125,8 @@ struct DeviceArgument {
   HalideBuffer buffer;
   std::array<HalideDimension, max_dimensions + 1> axes;
 
-  /// `moved`: bytes from where the plan has it.
-  Status set(const BufferPlan& plan, const RunContext& context, int64_t moved) {
-    const Place start = start_of(plan, context);
+  /// `start`: of what it lies in; `moved`: bytes from where the plan has it.
+  Status set(const BufferPlan& plan, const Place& start, int64_t moved) {
     const size_t rank = plan.dimensions.size(), element = plan.type.bits / 8;
     const size_t offset = (start.offset + plan.offset + static_cast<size_t>(moved)) / element;
     size_t reach = 1;
@@ -145,31 +144,54 @@ struct DeviceArgument {
   }
 };
 
+/// Calls kernels whose code launches work items.
+class DeviceCaller {
+ public:
+  DeviceCaller(const RegionCode& code, Launcher* launcher) : code_(code), runtime_(launcher) {}
+
+  /// `context`: where values are; null: nowhere. `time`: of those that the call is repeated.
+  Status launch(const CallPlan& call, const RunContext* context, uint32_t time) {
+    void* user_context = runtime_.table();
+    arguments_[0] = &user_context;
+    for (size_t i = 0; i < call.buffers.size(); ++i) {
+      const BufferPlan& plan = code_.buffers[call.buffers[i]];
+      const Place start = context != nullptr ? start_of(plan, *context) : Place();
+      TRY(buffers_[i].set(plan, start, call.steps.empty() ? 0 : call.steps[i] * time));
+      arguments_[i + 1] = &buffers_[i].buffer;
+    }
+    call.kernel(arguments_.data());
+    return runtime_.launched();
+  }
+
+ private:
+  const RegionCode& code_;
+  KernelRuntime runtime_;
+  std::array<DeviceArgument, max_arguments> buffers_;
+  std::array<void*, max_arguments + 1> arguments_;
+};
+
 }  // namespace
 
 Status RegionExecutable::run_on_device(const RunContext& context) const {
-  KernelRuntime runtime(context.launcher);
-  std::array<DeviceArgument, max_arguments> buffers;
-  std::array<void*, max_arguments + 1> arguments;
-  void* user_context = runtime.table();
-  arguments[0] = &user_context;
+  DeviceCaller caller(code_, context.launcher);
   for (size_t c = 0; c < code_.calls.size(); ++c) {
     const CallPlan& call = code_.calls[c];
     const int64_t begin = context.trace != nullptr ? clock_nanoseconds() : 0;
-    const auto launch = [&](uint32_t time) -> Status {
-      for (size_t i = 0; i < call.buffers.size(); ++i) {
-        const int64_t moved = call.steps.empty() ? 0 : call.steps[i] * time;
-        TRY(buffers[i].set(code_.buffers[call.buffers[i]], context, moved));
-        arguments[i + 1] = &buffers[i].buffer;
-      }
-      call.kernel(arguments.data());
-      TRY(runtime.launched());
-      return context.trace != nullptr ? context.launcher->wait() : Status();
-    };
     for (uint32_t time = 0; time < call.times; ++time)
-      TRY(with_context(launch(time), "halide: kernel {} ({})", c, call.label));
-    if (context.trace != nullptr) (*context.trace)(call.label, begin, clock_nanoseconds());
+      TRY(with_context(caller.launch(call, &context, time), "halide: kernel {} ({})", c, call.label));
+    if (context.trace == nullptr) continue;
+    TRY(with_context(context.launcher->wait(), "halide: kernel {} ({})", c, call.label));
+    (*context.trace)(call.label, begin, clock_nanoseconds());
   }
+  return {};
+}
+
+Status RegionExecutable::prepare(Launcher& launcher) const {
+  if (code_.device == KernelDevice::cpu) return {};
+  DeviceCaller caller(code_, &launcher);
+  for (size_t c = 0; c < code_.calls.size(); ++c)
+    TRY(with_context(caller.launch(code_.calls[c], nullptr, 0), "halide: kernel {} ({})", c,
+                     code_.calls[c].label));
   return {};
 }
 

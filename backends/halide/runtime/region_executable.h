@@ -48,6 +48,7 @@ class RegionExecutable : public Executable {
   explicit RegionExecutable(RegionCode code) : code_(std::move(code)) {}
   Status run(const RunContext& context) const override;
   size_t scratch_bytes(int threads) const override;
+  Status prepare(Launcher& launcher) const override;
 
  private:
   size_t more_workers(int threads) const;
