@@ -15,7 +15,7 @@ const char* const names[] = {"--devices",      "--backends", "--shape",   "--thr
 void add_compile_options(CLI::App& command, intarsia::CompileOptions& options) {
   command
       .add_option("-d,--devices", options.devices,
-                  "Devices, as DEVICE or SLOT=DEVICE: cpu,accel=sim:0 or a=cpu:0,b=cpu:1-2; auto: all of\n"
+                  "Devices, as DEVICE or SLOT=DEVICE: cpu,accel=opencl:0 or a=cpu:0,b=cpu:1-2; auto: all of\n"
                   "this machine, of which the plan takes those that pay (default: cpu)")
       ->delimiter(',')
       ->allow_extra_args(false)

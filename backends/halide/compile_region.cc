@@ -37,12 +37,12 @@ constexpr auto region_steps = std::to_array<std::string_view>({
 std::span<const std::string_view> step_names() { return region_steps; }
 
 Result<CompiledRegion> compile_region(const Graph& region, Emitter& emitter, const CompileOptions& options,
-                                      const EmitOptions& emit_options) {
+                                      const EmitOptions& emit_options, KernelDevice device) {
   auto print = [&](std::string_view step, auto text) {
     INTARSIA_CHECK(std::ranges::find(region_steps, step) != region_steps.end());
     if (options.print_step) options.print_step(step, text());
   };
-  const Isa isa = TRY(make_isa(options.cpu));
+  const Isa isa = TRY(make_isa(options.cpu, device));
   TRY(emitter.start());
 
   // Few core operators, all sizes numbers, parameters as attributes.
@@ -58,11 +58,11 @@ Result<CompiledRegion> compile_region(const Graph& region, Emitter& emitter, con
   print("choose_layouts", [&] { return print_layouts(layouts); });
 
   // Every node that is not a view is in one group.
-  std::vector<Group> groups = fuse(layouts);
+  std::vector<Group> groups = fuse(layouts, device);
   print("fuse", [&] { return print_groups(layouts, groups); });
 
   // Kernels with equal text are equal.
-  std::vector<Call> calls = make_kernels(layouts, groups, isa, options.threads);
+  std::vector<Call> calls = make_kernels(layouts, groups, isa, isa.is_offloaded() ? 1 : options.threads);
   share_kernels(calls);
   print("make_kernels", [&] { return print_calls(layouts, calls); });
 

@@ -13,7 +13,7 @@ namespace intarsia::halide {
 std::span<const std::string_view> step_names();
 
 Result<CompiledRegion> compile_region(const Graph& region, Emitter& emitter, const CompileOptions& options,
-                                      const EmitOptions& emit);
+                                      const EmitOptions& emit, KernelDevice device = KernelDevice::cpu);
 
 /// Target::output_layouts.
 Result<std::vector<AxisOrder>> output_layouts(const Graph& region);

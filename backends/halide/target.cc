@@ -4,6 +4,8 @@
 
 #include "backends/halide/canonicalize/canonicalize.h"
 #include "backends/halide/compile_region.h"
+#include "backends/halide/core/core_attributes.h"
+#include "backends/halide/core/core_ops.h"
 #include "backends/halide/emit/code_generation.h"
 #include "graph/op_table.h"
 
@@ -36,29 +38,74 @@ Graph node_alone(const Graph& graph, NodeId id) {
   return alone;
 }
 
+KernelDevice kernel_device(const TargetDevice& device) {
+  return device.kind == "opencl" ? KernelDevice::opencl : KernelDevice::cpu;
+}
+
+/// A work item keeps the sums along the axis of a scan, and what a row of a reduction needs more than once,
+/// on its stack.
+constexpr int64_t longest_scan = 2048, longest_row = 65536;
+
+bool is_long_scan(const Graph& canonical, const Node& node) {
+  if (form_of(node) != Form::scan) return false;
+  const std::optional<Shape> shape = static_shape(sizes_of(canonical, node.inputs[0]));
+  return shape && (*shape)[static_cast<size_t>(attributes_of<CumSumAttributes>(node).axis)] > longest_scan;
+}
+
+bool has_long_row(const Graph& canonical, const Node& node) {
+  if (form_of(node) != Form::reduction) return false;
+  const std::optional<Shape> shape = static_shape(sizes_of(canonical, node.inputs[0]));
+  int64_t elements = 1;
+  for (int64_t axis : reduced_axes(node)) elements *= shape ? (*shape)[static_cast<size_t>(axis)] : 1;
+  return elements > longest_row;
+}
+
+/// Those of a node, of which forms without a schedule for devices are refused.
+Support supports_on_device(const Graph& canonical) {
+  for (const Node& node : canonical.nodes) {
+    if (form_of(node) == Form::recurrence)
+      return Support::refused(fmt::format("no kernel for {} on OpenCL devices", node.op));
+    if (is_long_scan(canonical, node))
+      return Support::refused(
+          fmt::format("{} on OpenCL devices along an axis of more than {}", node.op, longest_scan));
+  }
+  for (const Node& node : canonical.nodes)
+    if (has_long_row(canonical, node))
+      return Support::refused(
+          fmt::format("a reduction of more than {} elements on OpenCL devices", longest_row));
+  for (const Value& value : canonical.values)
+    if (value.type.dtype == DType::f64) return Support::refused("f64, which not all OpenCL devices have");
+  return Support::supported();
+}
+
 class HalideTarget : public Target {
  public:
   HalideTarget()
       : Target({.name = "halide",
+                .device_kinds = {"cpu", "sim", "opencl"},
                 .code_generation = halide::code_generation,
                 .step_names = {halide::step_names().begin(), halide::step_names().end()}}) {}
   std::string version() const override { return INTARSIA_HALIDE_VERSION; }
 
   /// A node is supported if the first step can rewrite it: the same code decides and rewrites.
-  Support supports(const Graph& graph, NodeId node, const TargetDevice&) const override {
+  Support supports(const Graph& graph, NodeId node, const TargetDevice& device) const override {
     if (find_op(graph.node(node)) == nullptr)
       return Support::refused(fmt::format("no kernel for {}", graph.node(node).op));
     Result<Graph> canonical = canonicalize(node_alone(graph, node));
-    return canonical ? Support::supported() : Support::refused(canonical.error().message);
+    if (!canonical) return Support::refused(canonical.error().message);
+    return kernel_device(device) == KernelDevice::cpu ? Support::supported() : supports_on_device(*canonical);
   }
 
   Result<std::vector<AxisOrder>> output_layouts(const Graph& region) const override {
     return halide::output_layouts(region);
   }
 
-  Result<CompiledRegion> compile(const Graph& region, const TargetDevice&,
+  /// The tuner times kernels on the processor: those of a device have the analytic schedules.
+  Result<CompiledRegion> compile(const Graph& region, const TargetDevice& device,
                                  const CompileOptions& options) const override {
-    return compile_region(region, emitter_, options, {});
+    CompileOptions here = options;
+    if (kernel_device(device) != KernelDevice::cpu) here.tuner = nullptr;
+    return compile_region(region, emitter_, here, {}, kernel_device(device));
   }
 
  private:

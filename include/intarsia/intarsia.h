@@ -208,7 +208,7 @@ INTARSIA_EXPORT const char* intarsia_program_text(intarsia_program* program);
 
 typedef struct intarsia_binding {
   const char* slot;   /* "accel" */
-  const char* device; /* "sim:1", "cpu:0-1" */
+  const char* device; /* "sim:1", "opencl:0", "cpu:0-1" */
 } intarsia_binding;
 
 typedef struct intarsia_bind_options {

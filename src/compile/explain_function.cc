@@ -218,8 +218,8 @@ Explanation explain_function(const CompiledFunction& function) {
   for (const Step& step : plan.steps) {
     if (step.kind != Step::Kind::copy) continue;
     const Value& value = graph.value(step.from.value);
-    explanation.copies.push_back(
-        {value.name, problem.spaces[step.from.space], problem.spaces[step.to.space], value.type.fixed_bytes()});
+    explanation.copies.push_back({value.name, problem.spaces[step.from.space], problem.spaces[step.to.space],
+                                  value.type.fixed_bytes()});
   }
   explanation.flows = explain_flows(function);
   for (const AlternativePlan& alternative : function.chosen.alternatives)
@@ -230,9 +230,10 @@ Explanation explain_function(const CompiledFunction& function) {
 
 void find_takers(const PlanningProblem& problem, Explanation& explanation) {
   for (uint32_t i = 0; i < explanation.nodes.size(); ++i) {
-    std::map<const Target*, bool> takes;  // a backend is asked once, however many slots it has
+    // A backend is asked once for a kind of device, however many slots it has.
+    std::map<std::pair<const Target*, std::string_view>, bool> takes;
     for (const PlacementTarget& target : problem.targets) {
-      const auto [known, is_new] = takes.try_emplace(target.backend);
+      const auto [known, is_new] = takes.try_emplace({target.backend, target.device.kind});
       if (is_new) known->second = target.backend->supports(problem.graph, NodeId{i}, target.device).yes;
       if (known->second && target.backend->name() != "nobody")
         explanation.nodes[i].takers.push_back(target.name);

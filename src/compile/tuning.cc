@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "base/cache_folder.h"
 #include "base/cpu_level.h"
 
 namespace intarsia {

@@ -5,6 +5,8 @@
 #include <mutex>
 #include <thread>
 
+#include "device/opencl_devices.h"
+#include "device/opencl_executor.h"
 #include "device/sim_executor.h"
 
 namespace intarsia {
@@ -21,21 +23,30 @@ Result<std::shared_ptr<Executor>> make_cpu_executor(const std::string& name) {
   return std::make_shared<Executor>(name, "cpu", host_memory_space(), cores);
 }
 
+/// The N of "sim:N" and "opencl:N", up to a question mark.
+Result<size_t> read_number(const std::string& name) {
+  const size_t colon = name.find(':'), mark = std::min(name.find('?'), name.size());
+  const std::string number = name.substr(colon + 1, mark - colon - 1);
+  if (number.empty() || number.size() > 4 ||
+      !std::ranges::all_of(number, [](char c) { return c >= '0' && c <= '9'; })) {
+    return fail("device '{0}': want {1}:N with a number, as in {1}:0", name, name.substr(0, colon));
+  }
+  return static_cast<size_t>(std::stoul(number));
+}
+
 Result<std::shared_ptr<Executor>> make_new(const std::string& name) {
   if (name == "cpu" || name.starts_with("cpu:")) return make_cpu_executor(name);
+  if (name.starts_with("opencl:") && !name.contains('?'))
+    return with_context(make_opencl_executor(name, TRY(read_number(name))), "device '{}'", name);
   if (name.starts_with("sim:")) {
     const size_t mark = std::min(name.find('?'), name.size());
-    const std::string number = name.substr(4, mark - 4);
-    if (number.empty() || number.size() > 4 ||
-        !std::ranges::all_of(number, [](char c) { return c >= '0' && c <= '9'; })) {
-      return fail("device '{}': want sim:N with a number, as in sim:0", name);
-    }
+    TRY(read_number(name));
     const auto settings = parse_sim_settings(std::string_view(name).substr(std::min(mark + 1, name.size())));
     return make_sim_executor(name, TRY(with_context(settings, "device '{}'", name)));
   }
   return fail(ErrorKind::not_found,
-              "no device '{}'; there are: cpu, cpu:CORES (as in cpu:0-1+4), sim:N (N any number, with "
-              "?slowdown=X&latency_us=X&gbps=X&direct=1&times=FILE.json)",
+              "no device '{}'; there are: cpu, cpu:CORES (as in cpu:0-1+4), opencl:N (an OpenCL device), "
+              "sim:N (N any number, with ?slowdown=X&latency_us=X&gbps=X&direct=1&times=FILE.json)",
               name);
 }
 
@@ -57,12 +68,33 @@ Result<std::shared_ptr<Executor>> make_device(const std::string& name) {
   return device;
 }
 
+namespace {
+
+void add_opencl_devices(std::vector<DeviceInfo>& list) {
+  const auto devices = opencl_devices();
+  if (!devices) {
+    list.push_back({"opencl:0", "not available: " + devices.error().message, devices.error().message});
+    return;
+  }
+  for (const OpenclDevice& device : *devices)
+    list.push_back({fmt::format("opencl:{}", &device - devices->data()),
+                    fmt::format("{} ({}, {})", device.name, device.platform, device.version),
+                    "its kernels are not tuned by measurement"});
+}
+
+}  // namespace
+
 std::vector<DeviceInfo> list_devices() {
-  return {
-      {"cpu", fmt::format("the host, {} hardware threads", std::thread::hardware_concurrency())},
-      {"cpu:" + CoreSet::of_this_thread().text(),
-       "some of its cores by number, which share the host's memory with all others", "a part of cpu"},
-      {"sim:0", "CPU memory that pretends to be a separate device, for trying placements", "a simulation"}};
+  std::vector<DeviceInfo> list;
+  add_opencl_devices(list);
+  list.insert(
+      list.begin(),
+      {{"cpu", fmt::format("the host, {} hardware threads", std::thread::hardware_concurrency())},
+       {"cpu:" + CoreSet::of_this_thread().text(),
+        "some of its cores by number, which share the host's memory with all others", "a part of cpu"}});
+  list.push_back(
+      {"sim:0", "CPU memory that pretends to be a separate device, for trying placements", "a simulation"});
+  return list;
 }
 
 }  // namespace intarsia

@@ -10,9 +10,9 @@
 
 namespace intarsia {
 
-/// "cpu"; "cpu:0-1+4", the cores of these numbers; or "sim:N" with settings:
-/// "sim:0?slowdown=2&latency_us=10&gbps=5". As long as a device is in use, the same name gives the same one.
-/// Error: no such device, or cores that the calling thread may not use. Thread-safe.
+/// "cpu"; "cpu:0-1+4", the cores of these numbers; "opencl:N", the N-th OpenCL device; or "sim:N" with
+/// settings: "sim:0?slowdown=2&latency_us=10&gbps=5". As long as a device is in use, the same name gives the
+/// same one. Error: no such device, or cores that the calling thread may not use. Thread-safe.
 Result<std::shared_ptr<Executor>> make_device(const std::string& name);
 
 struct DeviceInfo {
@@ -21,7 +21,8 @@ struct DeviceInfo {
   std::string why_not_automatic;  // why a planner that may choose devices does not use it; empty: it does
 };
 
-/// The devices of this machine.
+/// The devices of this machine; where there is no OpenCL device, one of that name whose `why_not_automatic`
+/// says why.
 std::vector<DeviceInfo> list_devices();
 
 }  // namespace intarsia

@@ -36,6 +36,8 @@ struct Input {
 /// Called after a piece of work within a run, from the thread that did it. Times by clock_nanoseconds().
 using TraceHook = std::function<void(std::string_view name, int64_t begin_ns, int64_t end_ns)>;
 
+class Launcher;
+
 /// An operator in a framework's own profile of a run.
 struct OperatorTime {
   std::string label;  // "conv1: Conv": as far as the framework knows the name of a node, or of a value, and
@@ -53,6 +55,7 @@ struct RunContext {
   std::byte* scratch = nullptr;      // Executable::scratch_bytes(), 64-byte aligned; null: none
   bool is_profile =
       false;  // with trace: a framework reports its operators, too, which takes it runs of its own
+  Launcher* launcher = nullptr;  // for code that was compiled for the device; null: the device is the host
 };
 
 /// Immutable: N threads may run one executable at once, each with its own context.
@@ -75,6 +78,13 @@ class Executable {
     static_cast<void>(threads);
     return 0;
   }
+
+  /// (optional) Launches what a run would launch, on no values: `launcher` makes the kernels ready, and
+  /// carries nothing out. So no run takes longer than others, and what a device refuses is known before.
+  virtual Status prepare(Launcher& launcher) const {
+    static_cast<void>(launcher);
+    return {};
+  }
 };
 
 /// What a backend's run half gets to make an executable. Everything outlives the executable.
@@ -84,8 +94,9 @@ struct LoadContext {
   std::function<void*(const std::string& name)> symbol;  // address of a symbol in the program's code, or null
   std::string program_folder;  // folder of the program file: companion libraries are searched for there
   int threads = 1;
-  size_t workspace_bytes = 0;      // of RunContext::workspace
-  const CoreSet* cores = nullptr;  // that its executor is held to; null: none
+  size_t workspace_bytes = 0;                   // of RunContext::workspace
+  const CoreSet* cores = nullptr;               // that its executor is held to; null: none
+  std::span<const Place> constant_places = {};  // of the constants, outside the host's memory
 };
 
 /// An opaque value taken apart, as callers see it: an ONNX sequence, optional or map.

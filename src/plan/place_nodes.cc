@@ -39,7 +39,7 @@ Result<std::vector<uint32_t>> match_pins(const Graph& graph, const std::vector<P
   return pinned;
 }
 
-/// Asks each backend once a node, however many slots it has.
+/// Asks each backend once a node and kind of device, however many slots it has.
 class SupportTable {
  public:
   SupportTable(const Graph& graph, const std::vector<PlacementTarget>& targets)
@@ -48,8 +48,9 @@ class SupportTable {
   const Support& of(NodeId node, uint32_t target) {
     if (node != node_) answers_.clear();
     node_ = node;
-    auto [at, is_new] = answers_.try_emplace(targets_[target].backend);
-    if (is_new) at->second = targets_[target].backend->supports(graph_, node, targets_[target].device);
+    const PlacementTarget& asked = targets_[target];
+    auto [at, is_new] = answers_.try_emplace({asked.backend, asked.device.kind});
+    if (is_new) at->second = asked.backend->supports(graph_, node, asked.device);
     return at->second;
   }
 
@@ -65,7 +66,7 @@ class SupportTable {
   const Graph& graph_;
   const std::vector<PlacementTarget>& targets_;
   NodeId node_ = no_node;
-  std::map<const Target*, Support> answers_;
+  std::map<std::pair<const Target*, std::string_view>, Support> answers_;
 };
 
 /// "3 nodes: Foo (first 'a/b': reference: no kernel; onnxruntime: ...)" for all operators that no backend

@@ -58,6 +58,7 @@ class ProgramBinder {
     bound.spaces[host_space] = host_memory_space();
     bound.constants.assign(bound.spaces.size(), std::vector<PlacedConstant>(file_.constants.size()));
     bound.region_constants.resize(description().regions.size());
+    bound.region_places.resize(description().regions.size());
     bound.executables.resize(description().regions.size());
     uploaded_.resize(bound.spaces.size());
   }
@@ -191,11 +192,14 @@ class ProgramBinder {
     TRY(missing_[region.slot]);
     const RunBackend& backend = *TRY(bound_.program->backend(number));
     std::vector<ConstTensorView>& constants = bound_.region_constants[number];
+    std::vector<Place>& places = bound_.region_places[number];
     constants.clear();
+    places.clear();
     for (uint32_t constant : region.constants) {
       const uint32_t space = description().slots[region.slot]->space;
       TRY(place_constant(space, constant));
       constants.push_back(bound_.constants[space][constant].tensor);
+      places.push_back(bound_.constants[space][constant].place);
     }
     const std::filesystem::path path = std::filesystem::absolute(file_.path);
     const LoadContext context{
@@ -205,7 +209,8 @@ class ProgramBinder {
         .program_folder = path.parent_path().string(),
         .threads = threads_on(region.slot),
         .workspace_bytes = region.workspace_bytes,
-        .cores = bound_.executors[region.slot]->cores()};
+        .cores = bound_.executors[region.slot]->cores(),
+        .constant_places = places};
     std::unique_ptr<Executable> loaded =
         TRY(with_kind(ErrorKind::corrupt, with_context(backend.load(context), "program '{}': {}", file_.path,
                                                        region_text(description(), number))));

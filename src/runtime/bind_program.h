@@ -43,6 +43,7 @@ struct BoundProgram {
   std::vector<Memory> memory;                          // of the constants outside the host's memory
   std::vector<std::vector<PlacedConstant>> constants;  // [space][constant]
   std::vector<std::vector<ConstTensorView>> region_constants;
+  std::vector<std::vector<Place>> region_places;         // of those
   std::vector<std::unique_ptr<Executable>> executables;  // one per region; null: it belongs to an alternative
                                                          // that does not run
   int threads = 1;

@@ -227,12 +227,4 @@ void CostTable::add_link(const std::string& from_space, const std::string& to_sp
   if (insert.step() != SQLITE_DONE) warn(sqlite3_errmsg(file_.get()));
 }
 
-std::string user_cache_folder() {
-  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache != 0)
-    return std::string(cache) + "/intarsia";
-  if (const char* home = std::getenv("HOME"); home != nullptr && *home != 0)
-    return std::string(home) + "/.cache/intarsia";
-  return {};
-}
-
 }  // namespace intarsia

@@ -85,7 +85,4 @@ class CostTable {
   std::string warning_;
 };
 
-/// $XDG_CACHE_HOME/intarsia or ~/.cache/intarsia; empty when neither is known.
-std::string user_cache_folder();
-
 }  // namespace intarsia

@@ -58,6 +58,21 @@ Result<void*> load_code(const std::vector<std::string>& objects) {
   return code;
 }
 
+/// One piece of memory with places for all, each at an odd element, and `more` bytes at its end.
+Result<Memory> allocate_odd(MemorySpace& space, std::span<const ConstTensorView> tensors, size_t more,
+                            std::vector<Place>& places) {
+  size_t bytes = 0;
+  for (const ConstTensorView& tensor : tensors) {
+    places.push_back({nullptr, bytes + dtype_bytes(tensor.dtype, 1)});
+    bytes = (places.back().offset + tensor.bytes() + 63) / 64 * 64;
+  }
+  places.push_back({nullptr, bytes});
+  Memory memory = TRY(space.allocate(bytes + more));
+  for (Place& place : places) place.memory = memory.handle();
+  if (more == 0) places.pop_back();
+  return memory;
+}
+
 }  // namespace
 
 halide::Emitter& test_emitter() {
@@ -152,18 +167,31 @@ std::shared_ptr<void> guarded_memory(size_t bytes, bool at_end) {
 }
 
 Result<std::unique_ptr<LoadedRegion>> LoadedRegion::make(const Graph& graph, const CompileOptions& options,
-                                                         const halide::EmitOptions& emit) {
+                                                         const halide::EmitOptions& emit,
+                                                         std::shared_ptr<Executor> device) {
   auto loaded = std::make_unique<LoadedRegion>();
   loaded->graph_ = graph;
-  loaded->region_ = TRY(halide::compile_region(graph, test_emitter(), options, emit));
+  loaded->device_ = device;
+  const auto kernel_device = device ? halide::KernelDevice::opencl : halide::KernelDevice::cpu;
+  loaded->region_ = TRY(halide::compile_region(graph, test_emitter(), options, emit, kernel_device));
   loaded->code_ = TRY(load_code(loaded->region_.object_files));
   for (const Tensor& constant : loaded->region_.constants) loaded->constants_.push_back(constant.view());
+  if (device) {
+    std::vector<ConstTensorView>& constants = loaded->constants_;
+    loaded->memory_ = TRY(allocate_odd(*device->space(), constants, 0, loaded->places_));
+    for (size_t i = 0; i < constants.size(); ++i) {
+      TRY(device->space()->upload(loaded->places_[i], constants[i].data, constants[i].bytes()));
+      constants[i].data = nullptr;
+    }
+  }
   LoadContext context;
   context.blob = std::as_bytes(std::span(loaded->region_.blob));
   context.constants = loaded->constants_;
+  context.constant_places = loaded->places_;
   context.workspace_bytes = loaded->region_.workspace_bytes;
   context.symbol = [code = loaded->code_](const std::string& name) { return dlsym(code, name.c_str()); };
   loaded->executable_ = TRY(halide::load(context));
+  if (device) loaded->executable_ = TRY(device->adapt(std::move(loaded->executable_), {}));
   return loaded;
 }
 
@@ -182,6 +210,32 @@ Result<std::vector<Tensor>> LoadedRegion::run(const std::vector<Tensor>& inputs,
   }
   std::shared_ptr<void> workspace = allocate_aligned(region_.workspace_bytes + 64);
   TRY(executable_->run({from, to, static_cast<std::byte*>(workspace.get()), threads}));
+  return outputs;
+}
+
+Result<std::vector<Tensor>> LoadedRegion::run_on_device(const std::vector<Tensor>& inputs) const {
+  MemorySpace& space = *device_->space();
+  std::vector<ConstTensorView> all;
+  std::vector<Tensor> outputs;
+  for (const Tensor& input : inputs) all.push_back(input.view());
+  for (ValueId output : graph_.outputs) {
+    outputs.emplace_back(graph_.value(output).type.dtype, *graph_.value(output).type.fixed_shape());
+    all.push_back(outputs.back().view());
+  }
+  std::vector<Place> places;
+  const Memory memory = TRY(allocate_odd(space, all, region_.workspace_bytes + 64, places));
+  std::vector<Input> from;
+  std::vector<Output> to;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    TRY(space.upload(places[i], inputs[i].data(), inputs[i].bytes()));
+    from.push_back({{nullptr, inputs[i].dtype(), inputs[i].shape()}, nullptr, places[i]});
+  }
+  for (size_t i = 0; i < outputs.size(); ++i)
+    to.push_back(
+        {{nullptr, outputs[i].dtype(), outputs[i].shape()}, nullptr, false, places[inputs.size() + i]});
+  TRY(device_->run(*executable_, {.inputs = from, .outputs = to, .workspace_place = places.back()}));
+  for (size_t i = 0; i < outputs.size(); ++i)
+    TRY(space.download(outputs[i].data(), to[i].place, outputs[i].bytes()));
   return outputs;
 }
 

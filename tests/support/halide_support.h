@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "backends/halide/compile_region.h"
-#include "device/executable.h"
+#include "device/executor.h"
 #include "target/tuner.h"
 
 namespace intarsia::test {
@@ -35,12 +35,16 @@ halide::Emitter& test_emitter();
 /// A region compiled, linked, loaded with dlopen and ready to run.
 class LoadedRegion {
  public:
+  /// `device`: an OpenCL device, on which it runs with all values in one piece of its memory, which begin at
+  /// odd elements; null: the host.
   static Result<std::unique_ptr<LoadedRegion>> make(const Graph& graph, const CompileOptions& options,
-                                                    const halide::EmitOptions& emit);
+                                                    const halide::EmitOptions& emit,
+                                                    std::shared_ptr<Executor> device = nullptr);
   ~LoadedRegion();
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs, ThreadTeam* threads) const;
   /// The same with inputs and outputs between guard pages.
   Result<std::vector<Tensor>> run_guarded(const std::vector<Tensor>& inputs, bool at_end) const;
+  Result<std::vector<Tensor>> run_on_device(const std::vector<Tensor>& inputs) const;
   int kernels() const { return region_.kernels; }
   size_t workspace_bytes() const { return region_.workspace_bytes; }
   /// With existing memory: what a session does for each request.
@@ -50,7 +54,10 @@ class LoadedRegion {
   Graph graph_;
   CompiledRegion region_;
   void* code_ = nullptr;
+  std::shared_ptr<Executor> device_;
+  Memory memory_;  // of the constants, on the device
   std::vector<ConstTensorView> constants_;
+  std::vector<Place> places_;  // of the constants
   std::unique_ptr<Executable> executable_;
 };
 

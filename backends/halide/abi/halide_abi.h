@@ -37,14 +37,39 @@ struct HalideBuffer {
 
 typedef int (*HalideTask)(void* user_context, int index, uint8_t* closure);
 
-enum { halide_out_of_memory = -11 }; /* the status of a kernel that got no memory */
+enum {
+  halide_out_of_memory = -11, /* the status of a kernel that got no memory */
+  halide_launch_failed = -23  /* of a launch */
+};
 
-/* What kernels call; glue.c has them. */
+struct halide_buffer_t;           /* a HalideBuffer */
+struct halide_device_interface_t; /* what it contains is not used */
+
+/* What kernels call; glue.c has them. Those of OpenCL: kernels that run on a device, in this order. */
 int halide_do_par_for(void* user_context, HalideTask task, int min, int size, uint8_t* closure);
 void* halide_malloc(void* user_context, size_t bytes);
 void halide_free(void* user_context, void* memory);
 void halide_error(void* user_context, const char* message);
 int halide_error_out_of_memory(void* user_context);
+int halide_opencl_initialize_kernels(void* user_context, void** state, const char* text, int bytes);
+int halide_copy_to_device(void* user_context, struct halide_buffer_t* buffer,
+                          const struct halide_device_interface_t* device_interface);
+int halide_opencl_run(void* user_context, void* state, const char* entry, int groups_x, int groups_y,
+                      int groups_z, int items_x, int items_y, int items_z, int shared_bytes,
+                      size_t argument_bytes[], void* arguments[], int8_t are_buffers[]);
+void halide_opencl_finalize_kernels(void* user_context, void* state);
+const struct halide_device_interface_t* halide_opencl_device_interface(void);
+
+/* Work items of a kernel on a device. */
+struct HalideLaunch {
+  const char* entry; /* in the program's text */
+  int32_t groups[3];
+  int32_t group_items[3];
+  int32_t shared_bytes;         /* of a group */
+  const size_t* argument_bytes; /* ends with 0 */
+  void* const* arguments;       /* a HalideBuffer each, or the address of a scalar */
+  const int8_t* are_buffers;
+};
 
 /* What a kernel's user context points to. All functions may be called from any worker of the run. */
 struct HalideKernelRuntime {
@@ -53,6 +78,10 @@ struct HalideKernelRuntime {
   void* (*allocate)(struct HalideKernelRuntime* runtime, size_t bytes); /* 64-byte aligned; null: none left */
   void (*release)(struct HalideKernelRuntime* runtime, void* memory);   /* LIFO, by the same worker */
   void (*error)(struct HalideKernelRuntime* runtime, const char* message);
+  /* Code for a device: the program's text, which ends with a zero byte, and what is kept of it until the
+     launches that follow. The status is not looked at: the runtime keeps its errors. */
+  int (*initialize)(struct HalideKernelRuntime* runtime, void** state, const char* text, int bytes);
+  int (*launch)(struct HalideKernelRuntime* runtime, void* state, const struct HalideLaunch* launch);
 };
 
 #ifdef __cplusplus

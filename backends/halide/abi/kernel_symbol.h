@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/halide/abi/kernel_device.h"
 #include "base/dtype.h"
 #include "base/result.h"
 
@@ -22,8 +23,10 @@ struct ArgumentForm {
 
 /// "_<digest of the arguments>_argv": the end of the symbol of a kernel with these inputs and, last, this
 /// output.
-inline std::string symbol_ending(std::span<const ArgumentForm> arguments) {
+inline std::string symbol_ending(std::span<const ArgumentForm> arguments,
+                                 KernelDevice device = KernelDevice::cpu) {
   std::vector<int32_t> numbers;
+  if (device != KernelDevice::cpu) numbers.push_back(-static_cast<int32_t>(device));
   for (const ArgumentForm& argument : arguments) {
     numbers.push_back(static_cast<int32_t>(argument.dtype));
     numbers.push_back(static_cast<int32_t>(argument.extents.size()));

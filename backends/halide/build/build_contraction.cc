@@ -80,7 +80,16 @@ class ContractionBuilder {
       at.push_back(parts_.ci);
       return from.at(at);
     }
+    if (b_.isa().is_offloaded()) return weight_in_place(r);
     return conv_ ? staged_conv_weight(r) : staged_matrix(r);
+  }
+
+  /// Weights that are computed at run time, read where they are.
+  Expr weight_in_place(const RDom& r) {
+    if (!conv_) return matrix_element(1, {r[0], channel()});
+    Exprs at{parts_.group > 1 ? parts_.g * as_int(parts_.channels) + channel() : channel(), r[0]};
+    for (size_t i = 0; i < kernel_.size(); ++i) at.push_back(tap(r, i));
+    return b_.operand(node_.inputs[1]).at(at);
   }
 
   /// The panel that acc's arguments name; where panels do not divide the channels, a single one of all
@@ -146,7 +155,8 @@ class ContractionBuilder {
     Exprs at{parts_.batch[0], parts_.group == 1 ? Expr(r[0]) : parts_.g * as_int(depth_) + r[0]};
     for (size_t i = 0; i < kernel_.size(); ++i)
       at.push_back(parts_.pixels[i] * as_int(conv.strides[i]) + tap(r, i) * as_int(conv.dilations[i]));
-    StagedInput staged = stage_conv_input(b_, node_, kernel_);
+    StagedInput staged = b_.isa().is_offloaded() ? padded_conv_input(b_, node_, kernel_)
+                                                 : stage_conv_input(b_, node_, kernel_);
     parts_.stage = staged.func;
     parts_.stage_vars = staged.vars;
     return staged.at(at);
@@ -171,8 +181,11 @@ class ContractionBuilder {
     if (p.group > 1) channel = p.g * as_int(p.channels) + channel;
     Exprs at = logical(to_exprs(p.batch), channel, to_exprs(p.pixels));
     p.out = Func("out");
-    p.out(p.outer_first()) = stored(b_.result_at(at, p.acc(from)));
-    schedule_contraction(p);
+    p.out(b_.output_vars(p.outer_first())) = stored(b_.result_at(at, p.acc(from)));
+    if (b_.isa().is_offloaded())
+      schedule_items(b_, p);
+    else
+      schedule_contraction(p);
     return b_.finish(p.out, seen_argument());
   }
 

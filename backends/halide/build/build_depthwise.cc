@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backends/halide/build/build_kernel.h"
+#include "backends/halide/build/offload.h"
 #include "backends/halide/build/schedule_contraction.h"
 
 namespace intarsia::halide {
@@ -46,7 +47,9 @@ void schedule(KernelBuilder& b, Depthwise& d, const Shape& shape, int64_t taps) 
   if (b.kernel().threads > 1)
     chunk =
         std::min(chunk, std::max<int64_t>((rows + 2 * b.kernel().threads - 1) / (2 * b.kernel().threads), 1));
-  if (rank > 3) {
+  if (b.isa().is_offloaded()) {
+    for (size_t i = rank - 1; i-- > 2;) order.emplace_back(d.vars[i]);
+  } else if (rank > 3) {
     d.out.split(d.vars[2], block, rest, as_int(chunk), TailStrategy::ShiftInwards);
     for (size_t i = rank - 2; i > 2; --i) order.emplace_back(d.vars[i]);
     order.emplace_back(rest);
@@ -54,7 +57,14 @@ void schedule(KernelBuilder& b, Depthwise& d, const Shape& shape, int64_t taps) 
   }
   order.emplace_back(d.vars[0]);
   d.out.reorder(order).vectorize(ci, factor).unroll(ci).unroll(xi);
-  d.acc.compute_at(d.out, co).reorder(d.acc.args()[0], d.acc.args()[1]);
+  Var inside = co;
+  if (b.isa().is_offloaded()) {
+    std::vector<Var> outer{co, xo};
+    for (size_t i = rank - 1; i-- > 2;) outer.push_back(d.vars[i]);
+    outer.push_back(d.vars[0]);
+    inside = offload(b, d.out, outer);
+  }
+  d.acc.compute_at(d.out, inside).reorder(d.acc.args()[0], d.acc.args()[1]);
   d.acc.vectorize(d.acc.args()[0], factor).unroll(d.acc.args()[0]).unroll(d.acc.args()[1]);
   std::vector<VarOrRVar> inner{d.acc.args()[0], d.acc.args()[1]};
   for (int i = 0; i < d.taps.dimensions(); ++i) inner.emplace_back(d.taps[i]);
@@ -65,6 +75,7 @@ void schedule(KernelBuilder& b, Depthwise& d, const Shape& shape, int64_t taps) 
       .unroll(d.acc.args()[1]);
   for (int i = 0; taps <= 49 && i < d.taps.dimensions() && (i == 0 || taps <= 9); ++i)
     d.acc.update().unroll(d.taps[i]);
+  if (b.isa().is_offloaded()) return;
   Var level = rank > 3 ? block : d.vars[0];
   if (d.stage.func.defined())
     d.stage.func.compute_at(d.out, level).vectorize(d.stage.vars[0], factor, TailStrategy::ShiftInwards);
@@ -80,7 +91,10 @@ BuiltKernel build_depthwise(KernelBuilder& b) {
   Depthwise d;
   const bool in_place =
       b.kernel().contraction().schedule.algorithm == ContractionSchedule::Algorithm::depthwise_in_place;
-  d.stage = in_place ? guard_conv_input(b, node, kernel) : stage_conv_input(b, node, kernel);
+  if (b.isa().is_offloaded())
+    d.stage = padded_conv_input(b, node, kernel);
+  else
+    d.stage = in_place ? guard_conv_input(b, node, kernel) : stage_conv_input(b, node, kernel);
   Halide::Region region;
   for (size_t i = kernel.size(); i-- > 0;) region.push_back({0, as_int(kernel[i])});
   d.taps = RDom(region, "r");
@@ -102,7 +116,7 @@ BuiltKernel build_depthwise(KernelBuilder& b) {
   d.acc(index) = Halide::Internal::make_zero(b.type(node.outputs[0]));
   d.acc(index) += b.operand(node.inputs[1]).at(weight_at) * d.stage.at(at);
   d.out = Func("out");
-  d.out(d.vars) = stored(b.result_at(to_exprs(d.vars), d.acc(to_exprs(index))));
+  d.out(b.output_vars(d.vars)) = stored(b.result_at(to_exprs(d.vars), d.acc(to_exprs(index))));
   schedule(b, d, shape, element_count(kernel));
   return b.finish(d.out, b.output());
 }

@@ -6,13 +6,6 @@
 namespace intarsia::halide {
 namespace {
 
-void set_dims(Halide::OutputImageParam param, const FixedArgument& argument) {
-  for (size_t i = 0; i < argument.shape.size(); ++i)
-    param.dim(static_cast<int>(i))
-        .set_bounds(0, static_cast<int>(argument.shape[i]))
-        .set_stride(static_cast<int>(argument.strides[i]));
-}
-
 Expr scalar_expr(const Tensor& tensor) {
   Halide::Type type = expr_type(tensor.dtype());
   if (tensor.dtype() == DType::i64)
@@ -23,6 +16,13 @@ Expr scalar_expr(const Tensor& tensor) {
   if (tensor.dtype() == DType::boolean) return Halide::Internal::make_bool(number != 0);
   return Halide::Internal::make_const(type, number);
 }
+
+/// Halide loads a vector with such a stride as one vector of all elements between its first and its last,
+/// which OpenCL C does not have. If the stride is the caller's, it loads element by element.
+bool becomes_wide(int64_t stride) { return stride > 1 && stride < 16; }
+
+/// The index of the argument on its axis for that (kernel_device.h).
+Expr place_of(Halide::OutputImageParam param) { return param.dim(param.dimensions() - 1).extent() - 1; }
 
 BuiltKernel build_by_schedule(KernelBuilder& builder) {
   switch (builder.kernel().contraction().schedule.algorithm) {
@@ -108,13 +108,15 @@ KernelBuilder::KernelBuilder(const Kernel& kernel)
       operands_(kernel.body.values.size()) {
   for (size_t i = 0; i < kernel.inputs.size(); ++i) {
     const FixedArgument& argument = inputs_[i];
-    Halide::ImageParam param(storage_type(argument.dtype), static_cast<int>(argument.shape.size()),
-                             fmt::format("v{}", i));
+    const size_t rank = argument.shape.size() + (isa().is_offloaded() ? 1 : 0);
+    Halide::ImageParam param(storage_type(argument.dtype), static_cast<int>(rank), fmt::format("v{}", i));
     set_dims(param, argument);
     params_.push_back(param);
     bool boolean = argument.dtype == DType::boolean;
-    operand(kernel.body.inputs[i]) = {argument.shape,
-                                      [=](const Exprs& at) { return boolean ? param(at) != 0 : param(at); }};
+    operand(kernel.body.inputs[i]) = {argument.shape, [=, this](Exprs at) -> Expr {
+                                        if (isa().is_offloaded()) at.push_back(place_of(param));
+                                        return boolean ? param(at) != 0 : param(at);
+                                      }};
   }
   for (size_t v = 0; v < kernel.body.values.size(); ++v)
     if (const auto& constant = kernel.body.values[v].constant)
@@ -184,8 +186,25 @@ Expr KernelBuilder::matrix_at(ValueId value, const Exprs& at) {
   return from.at(used);
 }
 
+void KernelBuilder::set_dims(Halide::OutputImageParam param, const FixedArgument& argument) const {
+  const size_t rank = argument.shape.size();
+  for (size_t i = 0; i < rank; ++i) {
+    const bool is_free = isa().is_offloaded() && becomes_wide(argument.strides[i]);
+    param.dim(static_cast<int>(i))
+        .set_bounds(0, static_cast<int>(argument.shape[i]))
+        .set_stride(is_free ? Expr() : Expr(as_int(argument.strides[i])));
+  }
+  if (isa().is_offloaded()) param.dim(static_cast<int>(rank)).set_min(0).set_stride(1);
+}
+
+std::vector<Var> KernelBuilder::output_vars(std::vector<Var> vars) const {
+  if (isa().is_offloaded()) vars.push_back(place_);
+  return vars;
+}
+
 BuiltKernel KernelBuilder::finish(Func output, FixedArgument argument) {
   set_dims(output.output_buffer(), argument);
+  if (isa().is_offloaded()) output.bound(place_, place_of(output.output_buffer()), 1);
   BuiltKernel built{output, {}, std::move(argument)};
   built.arguments.assign(params_.begin(), params_.end());
   return built;

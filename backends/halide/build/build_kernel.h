@@ -58,6 +58,10 @@ class KernelBuilder {
   /// Element (batch..., row, column) of a matrix; its batch axes broadcast.
   Expr matrix_at(ValueId value, const Exprs& index);
 
+  /// The arguments of the function that computes the output, or some of its loops from the innermost to the
+  /// outermost: `vars`, and on a device the place of the output in its memory (kernel_device.h).
+  std::vector<Var> output_vars(std::vector<Var> vars) const;
+
   /// Finishes the pipeline: `output` computes the result as the buffer stores it (see `stored`), over
   /// `argument`.
   BuiltKernel finish(Func output, FixedArgument argument);
@@ -66,7 +70,11 @@ class KernelBuilder {
   /// The prologue of a contraction, elementwise nodes before it, is computed where the contraction reads it.
   void compute_prologue();
 
+  /// Sizes and strides of an argument, as the pipeline sees it.
+  void set_dims(Halide::OutputImageParam param, const FixedArgument& argument) const;
+
   const Kernel& kernel_;
+  const Var place_{"place"};
   std::vector<FixedArgument> inputs_;
   FixedArgument output_;
   std::vector<Operand> operands_;  // of the body's values

@@ -1,11 +1,48 @@
 // Elementwise and data movement kernels: each output element by itself, in the order of the output's memory.
 #include "backends/halide/build/build_kernel.h"
+#include "backends/halide/build/offload.h"
 
 namespace intarsia::halide {
 namespace {
 
 /// Below this a parallel loop costs more than it saves (elements per task).
 constexpr int64_t min_task = 8192;
+
+/// Elements of a work item on a device, if the axes allow it.
+constexpr int64_t item_elements = 1024;
+
+/// Vectors along the innermost axis, whole axes outside of it as long as a work item is not too long.
+void schedule_items(const KernelBuilder& b, Func out, const std::vector<Var>& vars,
+                    const FixedArgument& argument) {
+  std::vector<size_t> order = storage_order(to_symbolic(argument.strides));
+  std::vector<Halide::VarOrRVar> inside;
+  std::vector<Var> outside;
+  if (order.empty()) {
+    offload(b, out, outside);
+    return;
+  }
+  size_t at = order.size() - 1;
+  while (at > 0 && argument.shape[order[at]] == 1) --at;
+  const Var inner = vars[order[at]], chunk("chunk"), rest("rest"), lane("lane");
+  const int64_t extent = argument.shape[order[at]], elements = std::min(extent, item_elements);
+  const int factor = vector_factor(extent, b.lanes());
+  out.split(inner, chunk, rest, as_int(elements), Halide::TailStrategy::ShiftInwards)
+      .split(rest, rest, lane, factor, Halide::TailStrategy::ShiftInwards);
+  inside = {lane, rest};
+  outside.push_back(chunk);
+  int64_t size = elements;
+  for (size_t i = order.size(); i-- > 0;) {
+    if (i == at) continue;
+    size *= argument.shape[order[i]];
+    if (size <= item_elements)
+      inside.emplace_back(vars[order[i]]);
+    else
+      outside.push_back(vars[order[i]]);
+  }
+  inside.insert(inside.end(), outside.begin(), outside.end());
+  out.reorder(inside).vectorize(lane);
+  offload(b, out, outside);
+}
 
 void schedule(Func out, const std::vector<Var>& vars, const FixedArgument& argument, int lanes, int threads) {
   std::vector<size_t> order = storage_order(to_symbolic(argument.strides));
@@ -45,8 +82,11 @@ BuiltKernel build_pointwise(KernelBuilder& b) {
   Exprs index = to_exprs(vars);
   Expr anchor = b.kernel().anchor == no_node ? Expr() : build_movement(b, b.anchor(), index);
   Func out("out");
-  out(vars) = stored(b.result_at(index, anchor));
-  schedule(out, vars, argument, b.lanes(), b.kernel().threads);
+  out(b.output_vars(vars)) = stored(b.result_at(index, anchor));
+  if (b.isa().is_offloaded())
+    schedule_items(b, out, vars, argument);
+  else
+    schedule(out, vars, argument, b.lanes(), b.kernel().threads);
   return b.finish(out, argument);
 }
 

@@ -7,6 +7,7 @@
 
 #include "backends/halide/build/build_kernel.h"
 #include "backends/halide/build/math.h"
+#include "backends/halide/build/offload.h"
 
 namespace intarsia::halide {
 namespace {
@@ -35,7 +36,7 @@ class ReductionBuilder {
       form_of(node) == Form::reduction ? add_reduction(node) : add_elementwise(node);
     out_ = Func("out");
     Exprs index = to_exprs(vars_);
-    out_(vars_) = stored(b_.broadcast_at(b_.body().outputs[0], index));
+    out_(b_.output_vars(vars_)) = stored(b_.broadcast_at(b_.body().outputs[0], index));
     schedule();
     return b_.finish(out_, b_.output());
   }
@@ -269,6 +270,7 @@ class ReductionBuilder {
     else if (full_output && factor > 1)  // in place, nothing may be written twice
       out_.vectorize(lane, factor,
                      b_.kernel().in_place ? TailStrategy::GuardWithIf : TailStrategy::ShiftInwards);
+    if (b_.isa().is_offloaded()) outer = {offload(b_, out_, outer)};
     for (Func f : value_funcs_) place(f, outer);
     for (Func f : partial_funcs_) place(f, outer);
     for (Func f : row_funcs_) {
@@ -279,7 +281,7 @@ class ReductionBuilder {
       f.vectorize(lane, factor);
       if (f.has_update_definition()) f.update().vectorize(lane, factor);
     }
-    parallelize(outer);
+    if (!b_.isa().is_offloaded()) parallelize(outer);
   }
 
   /// The lane axis is innermost in a row's buffer.

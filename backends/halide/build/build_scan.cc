@@ -1,5 +1,6 @@
 // Running sums: each element depends on the one before it along one axis.
 #include "backends/halide/build/build_kernel.h"
+#include "backends/halide/build/offload.h"
 
 namespace intarsia::halide {
 
@@ -23,8 +24,19 @@ BuiltKernel build_scan(KernelBuilder& b) {
   Exprs index = to_exprs(vars), at = index;
   Expr place = reverse ? last - index[axis] : index[axis];
   at[axis] = exclusive ? place : place + 1;
-  out(vars) = stored(b.result_at(index, sum(at)));
-  sum.compute_root();
+  out(b.output_vars(vars)) = stored(b.result_at(index, sum(at)));
+  if (!b.isa().is_offloaded()) {
+    sum.compute_root();
+    return b.finish(out, argument);
+  }
+  // A work item has the sums along the axis.
+  std::vector<Var> loops{vars[axis]};
+  std::vector<Var> outer;
+  for (size_t i = vars.size(); i-- > 0;)
+    if (i != axis) outer.push_back(vars[i]);
+  loops.insert(loops.end(), outer.begin(), outer.end());
+  out.reorder(std::vector<Halide::VarOrRVar>(loops.begin(), loops.end()));
+  sum.compute_at(out, offload(b, out, outer));
   return b.finish(out, argument);
 }
 

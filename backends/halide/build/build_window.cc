@@ -3,6 +3,7 @@
 
 #include "backends/halide/build/build_kernel.h"
 #include "backends/halide/build/math.h"
+#include "backends/halide/build/offload.h"
 
 namespace intarsia::halide {
 namespace {
@@ -63,18 +64,22 @@ void schedule(KernelBuilder& b, Func out, Func pool, const RDom& r, const std::v
   while (at > 0 && argument.shape[order[at]] == 1) --at;
   Var inner = vars[order[at]], io("io"), ii("ii");
   int factor = vector_factor(argument.shape[order[at]], b.lanes());
-  std::vector<Halide::VarOrRVar> loops{ii, io};
+  std::vector<Var> outer{io};
   out.split(inner, io, ii, factor, TailStrategy::ShiftInwards);
   for (size_t i = order.size(); i-- > 0;)
-    if (i != at) loops.emplace_back(vars[order[i]]);
+    if (i != at) outer.push_back(vars[order[i]]);
+  std::vector<Halide::VarOrRVar> loops{ii};
+  loops.insert(loops.end(), outer.begin(), outer.end());
   out.reorder(loops).vectorize(ii);
+  const Var level = b.isa().is_offloaded() ? offload(b, out, outer) : io;
   if (pool.defined()) {
-    pool.compute_at(out, io).vectorize(inner);
+    pool.compute_at(out, level).vectorize(inner);
     std::vector<Halide::VarOrRVar> taps_order{inner};
     for (int i = 0; i < r.dimensions(); ++i) taps_order.emplace_back(r[i]);
     pool.update().reorder(taps_order).vectorize(inner);
     for (int i = 0; taps <= 9 && i < r.dimensions(); ++i) pool.update().unroll(r[i]);
   }
+  if (b.isa().is_offloaded()) return;
   if (b.kernel().threads > 1 && element_count(argument.shape) * taps > 100000)
     for (size_t i = 0; i < at; ++i)
       if (argument.shape[order[i]] >= b.kernel().threads) {
@@ -91,7 +96,7 @@ BuiltKernel build_window(KernelBuilder& b) {
   Exprs index = to_exprs(vars);
   Func out("out"), pool;
   if (op_of(node) == CoreOp::lrn) {
-    out(vars) = stored(b.result_at(index, local_response(b, node, index)));
+    out(b.output_vars(vars)) = stored(b.result_at(index, local_response(b, node, index)));
     schedule(b, out, pool, RDom(), vars, attributes_of<LrnAttributes>(node).size);
     return b.finish(out, b.output());
   }
@@ -122,7 +127,7 @@ BuiltKernel build_window(KernelBuilder& b) {
   else
     pool(vars) = Halide::max(pool(vars), Halide::select(inside, value, outside));
   Expr pooled = pool(vars);
-  out(vars) =
+  out(b.output_vars(vars)) =
       stored(b.result_at(index, average ? pooled / Halide::cast(type, Halide::max(count, 1)) : pooled));
   schedule(b, out, pool, r, vars, taps);
   return b.finish(out, b.output());

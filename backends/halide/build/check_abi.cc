@@ -1,6 +1,7 @@
 // halide_abi.h says what Halide's own header says. Nothing here runs: what differs does not compile, the
 // functions because both headers declare them in C.
 #include <HalideRuntime.h>
+#include <HalideRuntimeOpenCL.h>
 
 #include <cstddef>
 
@@ -38,6 +39,7 @@ SAME_FIELD(HalideBuffer, halide_buffer_t, padding);
 static_assert(sizeof(HalideBuffer) == sizeof(halide_buffer_t));
 
 static_assert(int{halide_out_of_memory} == int{halide_error_code_out_of_memory});
+static_assert(int{halide_launch_failed} == int{halide_error_code_device_run_failed});
 
 #undef SAME_FIELD
 

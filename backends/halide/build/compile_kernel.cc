@@ -9,6 +9,7 @@
 #include "backends/halide/build/build_kernel.h"
 #include "backends/halide/build/load_from_output.h"
 #include "backends/halide/build/name_tasks.h"
+#include "backends/halide/build/plain_comparisons.h"
 #include "backends/halide/build/scratch_bytes.h"
 #include "backends/halide/build/writes_once.h"
 #include "backends/halide/schedule/kernel_name.h"
@@ -23,6 +24,7 @@ Target make_target(const Isa& isa, bool checks) {
   if (isa.level != "x86-64-v2")
     features.insert(features.end(), {Target::AVX, Target::AVX2, Target::FMA, Target::F16C});
   if (isa.level == "x86-64-v4") features.insert(features.end(), {Target::AVX512, Target::AVX512_Skylake});
+  if (isa.device == KernelDevice::opencl) features.push_back(Target::OpenCL);
   if (!checks) features.insert(features.end(), {Target::NoRuntime, Target::NoAsserts, Target::NoBoundsQuery});
   return Target(Target::Linux, Target::X86, 64, features);
 }
@@ -65,19 +67,20 @@ Result<std::string> make_object(Halide::Module& module) {
   return file.read_all();
 }
 
-}  // namespace
-
-Result<EmittedKernel> compile_kernel(const Kernel& wanted, bool checks) {
+/// `scheduled`: how the code is made; its name and arguments are those of `wanted`.
+Result<EmittedKernel> compile_scheduled(const Kernel& wanted, const Kernel& scheduled, bool checks) {
   try {
-    BuiltKernel built = build_kernel(wanted);
+    BuiltKernel built = build_kernel(scheduled);
     Kernel kernel = wanted;
     // Code that writes elements twice was built without regard to `in_place`, so it is the out-of-place
     // kernel's.
     if (kernel.in_place && !writes_once(built)) kernel.in_place.reset();
+    if (kernel.isa.is_offloaded()) make_comparisons_plain(built.output);
     Halide::Pipeline pipeline(built.output);
     if (kernel.in_place) load_from_output(pipeline, built.arguments[*kernel.in_place].name, built.output);
     const std::string symbol =
-        name_of(kernel, checks) + symbol_ending(argument_forms(kernel, built.output_argument));
+        name_of(kernel, checks) +
+        symbol_ending(argument_forms(kernel, built.output_argument), kernel.isa.device);
     const std::string function = symbol.substr(0, symbol.size() - std::string_view("_argv").size());
     Halide::Module module = pipeline.compile_to_module(
         built.arguments, function, make_target(kernel.isa, checks), Halide::LinkageType::ExternalPlusArgv);
@@ -87,6 +90,18 @@ Result<EmittedKernel> compile_kernel(const Kernel& wanted, bool checks) {
   } catch (const Halide::Error& error) {  // not a std::exception
     return fail("{}; the kernel:\n{}", error.what(), wanted.text());
   }
+}
+
+}  // namespace
+
+Result<EmittedKernel> compile_kernel(const Kernel& wanted, bool checks) {
+  Result<EmittedKernel> made = compile_scheduled(wanted, wanted, checks);
+  if (made || !wanted.isa.is_offloaded()) return made;
+  // OpenCL C has vectors of few sizes, and Halide may make others out of them.
+  Kernel plain = wanted;
+  plain.isa.vector_bytes = 1;
+  Result<EmittedKernel> without_vectors = compile_scheduled(wanted, plain, checks);
+  return without_vectors ? std::move(without_vectors) : std::move(made);
 }
 
 }  // namespace intarsia::halide

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "backends/halide/build/offload.h"
+
 namespace intarsia::halide {
 namespace {
 
@@ -139,6 +141,27 @@ void schedule_contraction(ContractionParts& p) {
         p.out.parallel(p.batch[i]);
         return;
       }
+}
+
+void schedule_items(const KernelBuilder& builder, ContractionParts& p) {
+  const Var x = p.pixels.back(), xo("xo"), xi("xi");
+  if (!p.tile.exact) {
+    p.out.split(p.channel, p.co, p.ci, as_int(p.tile.panel), TailStrategy::ShiftInwards);
+    p.acc.bound_extent(p.ci, as_int(p.tile.panel));
+  }
+  p.out.split(x, xo, xi, as_int(p.tile.pixels), TailStrategy::ShiftInwards);
+  std::vector<Var> outer{xo};
+  outer.insert(outer.end(), std::next(p.pixels.rbegin()), p.pixels.rend());
+  outer.push_back(p.co);
+  if (p.group > 1) outer.push_back(p.g);
+  outer.insert(outer.end(), p.batch.rbegin(), p.batch.rend());
+  std::vector<VarOrRVar> order{p.ci, xi};
+  order.insert(order.end(), outer.begin(), outer.end());
+  p.out.reorder(order);
+  vectorize_lanes(p.out, p);
+  p.out.unroll(xi);
+  p.acc.compute_at(p.out, offload(builder, p.out, outer));
+  schedule_accumulators(p);
 }
 
 }  // namespace intarsia::halide

@@ -44,10 +44,15 @@ StagedInput stage_conv_input(KernelBuilder& builder, const Node& node, const Sha
 /// loops over the inside.
 StagedInput guard_conv_input(KernelBuilder& builder, const Node& node, const Shape& kernel);
 
+/// Never a copy: what lies in the padding is selected where it is read.
+StagedInput padded_conv_input(KernelBuilder& builder, const Node& node, const Shape& kernel);
+
 /// Tiles of pixels x panel in registers; panels outside of pixels, so that a panel's weights stay in cache;
 /// blocks of rows outside of panels, so that the input does. A last panel that would overhang begins
 /// earlier.
 void schedule_contraction(ContractionParts& parts);
+/// On a device: a work item is a tile, the tiles of a panel one after the other.
+void schedule_items(const KernelBuilder& builder, ContractionParts& parts);
 
 /// A matrix that is copied into panels: func(lane, step along the depth, panel, ...).
 struct PackedMatrix {

@@ -25,6 +25,23 @@ bool has_dense_pixels(const KernelBuilder& b, ValueId value) {
   return false;
 }
 
+/// The element at a place that may be in the padding, where it is zero.
+Expr padded(const std::function<Expr(const Exprs&)>& from, Exprs at,
+            const std::vector<AxisPadding>& paddings) {
+  Expr inside = Halide::Internal::make_bool(true);
+  for (size_t i = 0; i < paddings.size(); ++i) {
+    Expr& place = at[i + 2];
+    const AxisPadding& padding = paddings[i];
+    if (padding.before) inside = inside && place >= 0;
+    if (padding.after) inside = inside && place <= as_int((padding.size - 1) * padding.dilation);
+    if (padding.dilation > 1)
+      inside = inside && place % as_int(padding.dilation) == 0, place = place / as_int(padding.dilation);
+    if (padding.before || padding.after) place = Halide::clamp(place, 0, as_int(padding.size - 1));
+  }
+  Expr value = from(at);
+  return Halide::select(inside, value, Halide::Internal::make_zero(value.type()));
+}
+
 }  // namespace
 
 StagedInput guard_conv_input(KernelBuilder& b, const Node& node, const Shape& kernel) {
@@ -46,6 +63,18 @@ StagedInput guard_conv_input(KernelBuilder& b, const Node& node, const Shape& ke
             }
             Expr value = from(at);
             return Halide::select(outside, Halide::Internal::make_zero(value.type()), Halide::likely(value));
+          }};
+}
+
+StagedInput padded_conv_input(KernelBuilder& b, const Node& node, const Shape& kernel) {
+  const Shape in = b.shape(node.inputs[0]), out = b.shape(node.outputs[0]);
+  const ConvAttributes conv = attributes_of<ConvAttributes>(node);
+  std::vector<AxisPadding> paddings;
+  for (size_t i = 0; i < kernel.size(); ++i) paddings.push_back(padding_of(conv, in, out, kernel, i));
+  return {Func(), {}, [from = b.operand(node.inputs[0]).at, paddings](const Exprs& index) {
+            Exprs at = index;
+            for (size_t i = 0; i < paddings.size(); ++i) at[i + 2] -= as_int(paddings[i].begin);
+            return padded(from, at, paddings);
           }};
 }
 
@@ -79,18 +108,7 @@ StagedInput stage_conv_input(KernelBuilder& b, const Node& node, const Shape& ke
   Exprs at{n, c};
   at.insert(at.end(), axes.begin(), axes.end());
   at = shifted(at);
-  Expr inside = Halide::Internal::make_bool(true);
-  for (size_t i = 0; i < paddings.size(); ++i) {
-    Expr& place = at[i + 2];
-    const AxisPadding& padding = paddings[i];
-    if (padding.before) inside = inside && place >= 0;
-    if (padding.after) inside = inside && place <= as_int((padding.size - 1) * padding.dilation);
-    if (padding.dilation > 1)
-      inside = inside && place % as_int(padding.dilation) == 0, place = place / as_int(padding.dilation);
-    if (padding.before || padding.after) place = Halide::clamp(place, 0, as_int(padding.size - 1));
-  }
-  Expr value = from.at(at);
-  stage(vars) = Halide::select(inside, value, Halide::Internal::make_zero(value.type()));
+  stage(vars) = padded(from.at, at, paddings);
   return {stage, vars, [stage, count = kernel.size()](const Exprs& index) {
             Exprs use{index[1]};
             for (size_t i = count; i-- > 0;) use.push_back(index[i + 2]);

@@ -3,8 +3,10 @@
 // without it.
 #include <sys/prctl.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cmath>
 #include <csignal>
 
@@ -25,12 +27,37 @@ void limit_cpu_time(double seconds) {
   setitimer(ITIMER_PROF, &timer, nullptr);
 }
 
-CodegenReply answer(const std::string& message) {
-  const CodegenRequest request = TRY(decode_request(message));
+CodegenReply answer(const CodegenRequest& request) {
   limit_cpu_time(request.cpu_seconds);
   CodegenReply reply = compile_kernel(request.kernel, request.checks);
   limit_cpu_time(0);
   return reply;
+}
+
+bool reply_to(const CodegenRequest& request) {
+  return send_message(STDIN_FILENO, encode_reply(answer(request)));
+}
+
+/// In a process of its own, which dies as this one would: Halide numbers the names in a pipeline as long as a
+/// process lives, and code for a device contains them. So equal kernels have equal texts.
+bool reply_in_child(const CodegenRequest& request) {
+  const pid_t child = fork();
+  if (child < 0) return reply_to(request);
+  if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    _exit(reply_to(request) ? 0 : 1);
+  }
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFSIGNALED(status)) raise(WTERMSIG(status));
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+bool reply_to(const std::string& message) {
+  const Result<CodegenRequest> request = decode_request(message);
+  if (!request) return send_message(STDIN_FILENO, encode_reply(tl::unexpected(request.error())));
+  return request->kernel.isa.is_offloaded() ? reply_in_child(*request) : reply_to(*request);
 }
 
 }  // namespace
@@ -43,7 +70,6 @@ int main() {
   while (true) {
     const MessageReader::State state = reader.read(STDIN_FILENO, message);
     if (state == MessageReader::State::closed) return 0;
-    if (state == MessageReader::State::complete && !send_message(STDIN_FILENO, encode_reply(answer(message))))
-      return 0;
+    if (state == MessageReader::State::complete && !reply_to(message)) return 0;
   }
 }

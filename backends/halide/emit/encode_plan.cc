@@ -32,11 +32,15 @@ class Encoder {
     builder_.Finish(fbs::CreateRegionPlan(builder_, 3, tensor_bytes(graph, graph.inputs),
                                           tensor_bytes(graph, graph.outputs), memory.workspace_bytes, arena,
                                           scratch, workers, builder_.CreateVector(kernels_),
-                                          builder_.CreateVector(calls_)));
+                                          builder_.CreateVector(calls_), device_of(calls)));
     return to_bytes(builder_);
   }
 
  private:
+  static uint8_t device_of(const std::vector<Call>& calls) {
+    return calls.empty() ? 0 : static_cast<uint8_t>(calls[0].kernel.isa.device);
+  }
+
   /// "conv1/BiasAdd: Conv Add Relu"
   static std::string label(const Call& call, bool keep_names) {
     std::vector<std::string_view> ops;
@@ -60,7 +64,7 @@ class Encoder {
         kernel_index_.try_emplace(emitted.symbol, static_cast<uint32_t>(kernels_.size()));
     if (!is_new) return at->second;
     const std::vector<ArgumentForm> forms = argument_forms(kernel, emitted.output);
-    INTARSIA_CHECK(emitted.symbol.ends_with(symbol_ending(forms)));
+    INTARSIA_CHECK(emitted.symbol.ends_with(symbol_ending(forms, kernel.isa.device)));
     std::vector<flatbuffers::Offset<fbs::Argument>> arguments;
     for (const ArgumentForm& form : forms) {
       arguments.push_back(fbs::CreateArgument(builder_, static_cast<uint8_t>(form.dtype),

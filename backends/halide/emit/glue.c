@@ -27,3 +27,39 @@ int halide_error_out_of_memory(void* user_context) {
   halide_error(user_context, "out of memory");
   return halide_out_of_memory;
 }
+
+int halide_opencl_initialize_kernels(void* user_context, void** state, const char* text, int bytes) {
+  struct HalideKernelRuntime* runtime = user_context;
+  return runtime->initialize(runtime, state, text, bytes);
+}
+
+int halide_opencl_run(void* user_context, void* state, const char* entry, int groups_x, int groups_y,
+                      int groups_z, int items_x, int items_y, int items_z, int shared_bytes,
+                      size_t argument_bytes[], void* arguments[], int8_t are_buffers[]) {
+  struct HalideKernelRuntime* runtime = user_context;
+  const struct HalideLaunch launch = {entry,
+                                      {groups_x, groups_y, groups_z},
+                                      {items_x, items_y, items_z},
+                                      shared_bytes,
+                                      argument_bytes,
+                                      arguments,
+                                      are_buffers};
+  return runtime->launch(runtime, state, &launch);
+}
+
+void halide_opencl_finalize_kernels(void* user_context, void* state) {
+  (void)user_context;
+  (void)state;
+}
+
+/* Only passed on. */
+const struct halide_device_interface_t* halide_opencl_device_interface(void) { return 0; }
+
+/* Copies between memories are the session's. */
+int halide_copy_to_device(void* user_context, struct halide_buffer_t* buffer,
+                          const struct halide_device_interface_t* device_interface) {
+  (void)user_context;
+  (void)buffer;
+  (void)device_interface;
+  return 0;
+}

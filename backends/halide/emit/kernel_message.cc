@@ -195,6 +195,7 @@ msg::KernelT encode(const Kernel& kernel) {
   msg::KernelT to;
   to.form = static_cast<uint8_t>(form);
   to.level = isa.level;
+  to.device = static_cast<uint8_t>(isa.device);
   for (const Value& value : body.values) to.values.push_back(to_unique(encode(value)));
   for (const Node& node : body.nodes) to.nodes.push_back(to_unique(encode(node)));
   to.inputs = to_numbers(body.inputs);
@@ -211,7 +212,7 @@ msg::KernelT encode(const Kernel& kernel) {
 Result<Kernel> decode(const msg::KernelT& from) {
   Kernel kernel;
   kernel.form = static_cast<Form>(from.form);
-  kernel.isa = TRY(make_isa(from.level));
+  kernel.isa = TRY(make_isa(from.level, static_cast<KernelDevice>(from.device)));
   for (const auto& value : from.values) decode(*value, kernel.body);
   for (const auto& node : from.nodes) decode(*node, kernel.body);
   check_canonical(kernel.body);

@@ -10,15 +10,16 @@ namespace {
 
 class Fuser {
  public:
-  explicit Fuser(const Layouts& layouts)
+  Fuser(const Layouts& layouts, KernelDevice device)
       : layouts_(layouts),
+        is_offloaded_(device != KernelDevice::cpu),
         graph_(layouts.graph),
         readers_(find_readers(layouts.graph)),
         taken_(graph_.nodes.size(), false) {}
 
   std::vector<Group> run() {
     // First, so that no other group takes their masks.
-    for (size_t n = 0; n < graph_.nodes.size(); ++n)
+    for (size_t n = 0; n < graph_.nodes.size() && !is_offloaded_; ++n)
       if (const auto attention = find_attention(graph_, readers_, NodeId(n)); attention && wins(*attention))
         groups_.push_back(grow_attention(*attention));
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
@@ -104,7 +105,7 @@ class Fuser {
   /// Prologue fusion: a convolution computes elementwise operators before it while it copies its input's
   /// rows.
   bool takes_as_prologue(const Node& node, ValueId input) const {
-    if (op_of(node) != CoreOp::conv || node.inputs[0] != input) return false;
+    if (is_offloaded_ || op_of(node) != CoreOp::conv || node.inputs[0] != input) return false;
     const ConvAttributes conv = attributes_of<ConvAttributes>(node);
     return conv.group == 1 && all_are(conv.input_dilations, 1) &&
            std::ranges::count(node.inputs, input) == 1 && readers_[index(input)].size() == 1;
@@ -154,6 +155,7 @@ class Fuser {
   }
 
   const Layouts& layouts_;
+  bool is_offloaded_;
   const Graph& graph_;
   std::vector<std::vector<NodeId>> readers_;
   std::vector<bool> taken_;
@@ -162,7 +164,7 @@ class Fuser {
 
 }  // namespace
 
-std::vector<Group> fuse(const Layouts& layouts) { return Fuser(layouts).run(); }
+std::vector<Group> fuse(const Layouts& layouts, KernelDevice device) { return Fuser(layouts, device).run(); }
 
 std::string print_groups(const Layouts& layouts, const std::vector<Group>& groups) {
   std::string text;

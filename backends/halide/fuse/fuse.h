@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/halide/abi/kernel_device.h"
 #include "backends/halide/core/core_ops.h"
 #include "backends/halide/fuse/match_attention.h"
 #include "backends/halide/layout/choose_layouts.h"
@@ -23,8 +24,9 @@ struct Group {
   std::optional<AttentionNodes> attention = std::nullopt;  // the nodes' roles in an attention
 };
 
-/// Groups in an order in which they can run. Views and concats are in no group.
-std::vector<Group> fuse(const Layouts& layouts);
+/// Groups in an order in which they can run. Views and concats are in no group. On a device nothing shares
+/// what it read, so there are no prologues, and the parts of an attention stay apart.
+std::vector<Group> fuse(const Layouts& layouts, KernelDevice device = KernelDevice::cpu);
 
 std::string print_groups(const Layouts& layouts, const std::vector<Group>& groups);
 

@@ -9,9 +9,11 @@ namespace intarsia::halide {
 namespace {
 
 /// True when no element of this input is read once another element of the output is written: a kernel reads
-/// it at the index that it writes, or reads a whole row before it writes that row.
+/// it at the index that it writes, or reads a whole row before it writes that row. On a device work items
+/// repeat elements.
 bool reads_before_it_writes(const Kernel& kernel, size_t input) {
-  if (kernel.form == Form::recurrence || kernel.inputs[input] != kernel.output) return false;
+  if (kernel.isa.is_offloaded() || kernel.form == Form::recurrence || kernel.inputs[input] != kernel.output)
+    return false;
   if (kernel.anchor == no_node) return true;
   // What stands in front of the anchor is computed where that one reads it.
   return std::ranges::none_of(

@@ -23,10 +23,12 @@ struct alignas(64) KernelRuntime::Block {
 };
 
 KernelRuntime::KernelRuntime(ThreadTeam* threads, size_t slice_bytes, Scratch workspace, Scratch more)
-    : HalideKernelRuntime{parallel_for, allocate, release, error},
+    : HalideKernelRuntime{parallel_for, allocate, release, error, initialize, launch},
       threads_(threads),
       slice_bytes_(slice_bytes),
       scratch_{workspace, more} {}
+
+KernelRuntime::KernelRuntime(Launcher* launcher) : KernelRuntime(nullptr, 0, {}) { launcher_ = launcher; }
 
 KernelRuntime& KernelRuntime::self(HalideKernelRuntime* table) { return static_cast<KernelRuntime&>(*table); }
 
@@ -90,6 +92,43 @@ void KernelRuntime::error(HalideKernelRuntime* table, const char* message) {
   KernelRuntime& runtime = self(table);
   if (runtime.has_message_.test_and_set(std::memory_order_relaxed)) return;
   std::strncpy(runtime.message_.data(), message, runtime.message_.size() - 1);
+}
+
+/// What is kept lies in the code's data, which all sessions share: so it is the text's address, the same for
+/// all.
+int KernelRuntime::initialize(HalideKernelRuntime* table, void** state, const char* text, int bytes) {
+  self(table).program_ = {text, static_cast<size_t>(std::max(bytes, 1)) - 1};
+  *state = const_cast<char*>(text);
+  return 0;
+}
+
+int KernelRuntime::launch(HalideKernelRuntime* table, void*, const HalideLaunch* from) {
+  KernelRuntime& runtime = self(table);
+  if (!runtime.launched_) return halide_launch_failed;
+  std::array<LaunchArgument, 1024> arguments;
+  size_t count = 0;
+  for (; count < arguments.size() && from->argument_bytes[count] != 0; ++count) {
+    const void* argument = from->arguments[count];
+    if (from->are_buffers[count] != 0)
+      arguments[count] = {reinterpret_cast<const void*>(static_cast<const HalideBuffer*>(argument)->device),
+                          0};
+    else
+      arguments[count] = {argument, from->argument_bytes[count]};
+  }
+  Launch to{.program = runtime.program_, .entry = from->entry};
+  for (size_t axis = 0; axis < to.groups.size(); ++axis) {
+    to.groups[axis] = static_cast<size_t>(from->groups[axis]);
+    to.group_items[axis] = static_cast<size_t>(from->group_items[axis]);
+  }
+  to.shared_bytes = static_cast<size_t>(from->shared_bytes);
+  to.arguments = std::span(arguments).first(count);
+  if (count == arguments.size())
+    runtime.launched_ = fail(ErrorKind::unsupported, "it has more than {} arguments", count);
+  else
+    runtime.launched_ = runtime.launcher_ != nullptr
+                            ? runtime.launcher_->launch(to)
+                            : fail("it was compiled for a device, and runs on the host");
+  return runtime.launched_ ? 0 : halide_launch_failed;
 }
 
 }  // namespace intarsia::halide

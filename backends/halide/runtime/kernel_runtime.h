@@ -1,5 +1,5 @@
-// What a kernel's user context points to during one run: the session's threads, scratch memory, an error
-// message.
+// What a kernel's user context points to during one run: the session's threads, scratch memory, the way to
+// the device, errors.
 #pragma once
 
 #include <array>
@@ -8,6 +8,7 @@
 
 #include "backends/halide/abi/halide_abi.h"
 #include "base/thread_pool.h"
+#include "device/launcher.h"
 
 namespace intarsia::halide {
 
@@ -23,6 +24,8 @@ class KernelRuntime : HalideKernelRuntime {
   /// The seats have slices of `slice_bytes` in the workspace, and those beyond in `more`; what does not fit
   /// comes from the C library's heap.
   KernelRuntime(ThreadTeam* threads, size_t slice_bytes, Scratch workspace, Scratch more = {});
+  /// For kernels on a device, which `launcher` reaches; one thread calls them.
+  explicit KernelRuntime(Launcher* launcher);
   KernelRuntime(const KernelRuntime&) = delete;
   KernelRuntime& operator=(const KernelRuntime&) = delete;
 
@@ -30,6 +33,8 @@ class KernelRuntime : HalideKernelRuntime {
   void* table() { return static_cast<HalideKernelRuntime*>(this); }
   /// The message of the first failing worker. After a loop, not during one.
   const char* message() const { return message_.data(); }
+  /// The first error of a launch, after which nothing is launched: kernels do not look at it.
+  const Status& launched() const { return launched_; }
 
  private:
   struct Loop;
@@ -44,6 +49,8 @@ class KernelRuntime : HalideKernelRuntime {
   static void* allocate(HalideKernelRuntime* table, size_t bytes);
   static void release(HalideKernelRuntime* table, void* memory);
   static void error(HalideKernelRuntime* table, const char* message);
+  static int initialize(HalideKernelRuntime* table, void** state, const char* text, int bytes);
+  static int launch(HalideKernelRuntime* table, void* state, const HalideLaunch* launch);
 
   /// Of a seat; null: it has none.
   std::byte* slice_of(size_t seat) const;
@@ -54,6 +61,9 @@ class KernelRuntime : HalideKernelRuntime {
   std::array<Slice, 128> slices_{};  // seats past the last have none
   std::atomic_flag has_message_;     // several workers may fail at once
   std::array<char, 256> message_{};
+  Launcher* launcher_ = nullptr;
+  std::string_view program_;  // of the launches that follow
+  Status launched_;
 };
 
 }  // namespace intarsia::halide

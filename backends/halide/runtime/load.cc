@@ -10,7 +10,6 @@
 namespace intarsia::halide {
 namespace {
 
-constexpr size_t max_dimensions = 16;
 constexpr uint32_t max_workers = 1024;
 constexpr uint32_t max_symbol_bytes = 256;
 constexpr uint32_t max_times_in_place = 64;  // the tuner lets a step write the same output a few times
@@ -72,6 +71,11 @@ bool read(Loading& state, const Vector* parts, size_t size) {
 Status load_sizes(Loading& state) {
   state.region.input_bytes.assign(state.plan->input_bytes()->begin(), state.plan->input_bytes()->end());
   state.region.output_bytes.assign(state.plan->output_bytes()->begin(), state.plan->output_bytes()->end());
+  const bool is_offloaded = state.plan->device() != 0;
+  if (is_offloaded && state.context.constant_places.size() != state.context.constants.size())
+    return fail("halide: the region's kernels are for a device");
+  if (state.plan->device() > static_cast<uint8_t>(KernelDevice::opencl)) return damaged();
+  state.region.device = static_cast<KernelDevice>(state.plan->device());
   state.region.workers = state.plan->workers();
   state.region.scratch_offset = state.plan->scratch_offset();
   state.region.scratch_bytes = state.plan->scratch_bytes();
@@ -120,7 +124,7 @@ Status load_kernel(Loading& state, const fbs::Kernel& from) {
   for (uint32_t i = 0; i < arguments->size(); ++i)
     TRY(load_argument(state, *arguments->Get(i), kernel, forms));
   const std::string symbol = from.symbol()->str();
-  if (!symbol.ends_with(symbol_ending(forms)))
+  if (!symbol.ends_with(symbol_ending(forms, state.region.device)))
     return fail("halide: the kernel '{}' was generated for other arguments than the region's plan passes",
                 symbol);
   void* address = state.context.symbol ? state.context.symbol(symbol) : nullptr;
@@ -175,8 +179,10 @@ Result<BufferPlan> place(const Loading& state, BufferPlan buffer, const fbs::Pla
     return fail("it moves out of its tensor of {} bytes", *container);
   if (buffer.offset % (buffer.type.bits / 8) != 0 || step % (buffer.type.bits / 8) != 0)
     return fail("it lies at byte {} and moves by {}: between elements", buffer.offset, step);
-  if (buffer.where == BufferPlan::Where::constant)
-    buffer.constant = state.context.constants[buffer.index].data;
+  if (buffer.where == BufferPlan::Where::constant && state.region.device == KernelDevice::cpu)
+    buffer.constant = {const_cast<void*>(state.context.constants[buffer.index].data), 0};
+  else if (buffer.where == BufferPlan::Where::constant)
+    buffer.constant = state.context.constant_places[buffer.index];
   return buffer;
 }
 

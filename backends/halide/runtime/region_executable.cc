@@ -1,8 +1,20 @@
 #include "backends/halide/runtime/region_executable.h"
 
+#include <limits>
+
 #include "backends/halide/runtime/kernel_runtime.h"
 
 namespace intarsia::halide {
+
+namespace {
+
+/// Does it lie where the kernels find it?
+template <typename Argument>
+bool is_there(const Argument& argument, KernelDevice device) {
+  return device == KernelDevice::cpu ? argument.tensor.data != nullptr : argument.place.memory != nullptr;
+}
+
+}  // namespace
 
 Status RegionExecutable::check(const RunContext& context) const {
   if (context.inputs.size() != code_.input_bytes.size() ||
@@ -10,11 +22,11 @@ Status RegionExecutable::check(const RunContext& context) const {
     return fail("halide: the region takes {} inputs and {} outputs, got {} and {}", code_.input_bytes.size(),
                 code_.output_bytes.size(), context.inputs.size(), context.outputs.size());
   for (size_t i = 0; i < code_.input_bytes.size(); ++i)
-    if (!context.inputs[i].tensor.data || context.inputs[i].tensor.bytes() < code_.input_bytes[i])
+    if (!is_there(context.inputs[i], code_.device) || context.inputs[i].tensor.bytes() < code_.input_bytes[i])
       return fail("halide: input {} has {} bytes, the region reads {}", i, context.inputs[i].tensor.bytes(),
                   code_.input_bytes[i]);
   for (size_t i = 0; i < code_.output_bytes.size(); ++i)
-    if (context.outputs[i].dynamic || !context.outputs[i].tensor.data ||
+    if (context.outputs[i].dynamic || !is_there(context.outputs[i], code_.device) ||
         context.outputs[i].tensor.bytes() < code_.output_bytes[i])
       return fail("halide: output {} has {} bytes, the region writes {}", i,
                   context.outputs[i].tensor.bytes(), code_.output_bytes[i]);
@@ -22,7 +34,7 @@ Status RegionExecutable::check(const RunContext& context) const {
 }
 
 uint8_t* RegionExecutable::address(const BufferPlan& buffer, const RunContext& context) const {
-  const void* start = buffer.constant;
+  const void* start = buffer.constant.memory;
   if (buffer.where == BufferPlan::Where::input) start = context.inputs[buffer.index].tensor.data;
   if (buffer.where == BufferPlan::Where::output) start = context.outputs[buffer.index].tensor.data;
   if (buffer.where == BufferPlan::Where::workspace) start = context.workspace;
@@ -57,6 +69,10 @@ size_t RegionExecutable::scratch_bytes(int threads) const {
 
 Status RegionExecutable::run(const RunContext& context) const {
   if (Status sizes = check(context); !sizes) return sizes;
+  return code_.device == KernelDevice::cpu ? run_on_host(context) : run_on_device(context);
+}
+
+Status RegionExecutable::run_on_host(const RunContext& context) const {
   const int threads = context.threads != nullptr ? context.threads->size() : 1;
   KernelRuntime runtime(context.threads, code_.scratch_bytes,
                         {context.workspace + code_.scratch_offset, 0, code_.workers},
@@ -84,6 +100,98 @@ Status RegionExecutable::run(const RunContext& context) const {
     if (context.trace != nullptr) (*context.trace)(call.label, begin, clock_nanoseconds());
     if (status != 0) return fail("halide: kernel {} failed with status {}: {}", c, status, runtime.message());
   }
+  return {};
+}
+
+namespace {
+
+/// Where an argument lies, without its own offset.
+Place start_of(const BufferPlan& buffer, const RunContext& context) {
+  switch (buffer.where) {
+    case BufferPlan::Where::input:
+      return context.inputs[buffer.index].place;
+    case BufferPlan::Where::output:
+      return context.outputs[buffer.index].place;
+    case BufferPlan::Where::workspace:
+      return context.workspace_place;
+    case BufferPlan::Where::constant:
+      break;
+  }
+  return buffer.constant;
+}
+
+/// An argument of a kernel on a device: its memory from the start, and an axis that says where it lies.
+struct DeviceArgument {
+  HalideBuffer buffer;
+  std::array<HalideDimension, max_dimensions + 1> axes;
+
+  /// `start`: of what it lies in; `moved`: bytes from where the plan has it.
+  Status set(const BufferPlan& plan, const Place& start, int64_t moved) {
+    const size_t rank = plan.dimensions.size(), element = plan.type.bits / 8;
+    const size_t offset = (start.offset + plan.offset + static_cast<size_t>(moved)) / element;
+    size_t reach = 1;
+    for (size_t i = 0; i < rank; ++i) {
+      axes[i] = plan.dimensions[i];
+      reach += static_cast<size_t>(axes[i].extent - 1) * static_cast<size_t>(axes[i].stride);
+    }
+    if (offset + reach > std::numeric_limits<int32_t>::max())
+      return fail(ErrorKind::unsupported,
+                  "an argument ends at element {} of its memory; a kernel reaches 2^31", offset + reach);
+    axes[rank] = {0, static_cast<int32_t>(offset + 1), 1, 0};
+    buffer = {reinterpret_cast<uint64_t>(start.memory), nullptr,     nullptr, 0, plan.type,
+              static_cast<int32_t>(rank + 1),           axes.data(), nullptr};
+    return {};
+  }
+};
+
+/// Calls kernels whose code launches work items.
+class DeviceCaller {
+ public:
+  DeviceCaller(const RegionCode& code, Launcher* launcher) : code_(code), runtime_(launcher) {}
+
+  /// `context`: where values are; null: nowhere. `time`: of those that the call is repeated.
+  Status launch(const CallPlan& call, const RunContext* context, uint32_t time) {
+    void* user_context = runtime_.table();
+    arguments_[0] = &user_context;
+    for (size_t i = 0; i < call.buffers.size(); ++i) {
+      const BufferPlan& plan = code_.buffers[call.buffers[i]];
+      const Place start = context != nullptr ? start_of(plan, *context) : Place();
+      TRY(buffers_[i].set(plan, start, call.steps.empty() ? 0 : call.steps[i] * time));
+      arguments_[i + 1] = &buffers_[i].buffer;
+    }
+    call.kernel(arguments_.data());
+    return runtime_.launched();
+  }
+
+ private:
+  const RegionCode& code_;
+  KernelRuntime runtime_;
+  std::array<DeviceArgument, max_arguments> buffers_;
+  std::array<void*, max_arguments + 1> arguments_;
+};
+
+}  // namespace
+
+Status RegionExecutable::run_on_device(const RunContext& context) const {
+  DeviceCaller caller(code_, context.launcher);
+  for (size_t c = 0; c < code_.calls.size(); ++c) {
+    const CallPlan& call = code_.calls[c];
+    const int64_t begin = context.trace != nullptr ? clock_nanoseconds() : 0;
+    for (uint32_t time = 0; time < call.times; ++time)
+      TRY(with_context(caller.launch(call, &context, time), "halide: kernel {} ({})", c, call.label));
+    if (context.trace == nullptr) continue;
+    TRY(with_context(context.launcher->wait(), "halide: kernel {} ({})", c, call.label));
+    (*context.trace)(call.label, begin, clock_nanoseconds());
+  }
+  return {};
+}
+
+Status RegionExecutable::prepare(Launcher& launcher) const {
+  if (code_.device == KernelDevice::cpu) return {};
+  DeviceCaller caller(code_, &launcher);
+  for (size_t c = 0; c < code_.calls.size(); ++c)
+    TRY(with_context(caller.launch(code_.calls[c], nullptr, 0), "halide: kernel {} ({})", c,
+                     code_.calls[c].label));
   return {};
 }
 

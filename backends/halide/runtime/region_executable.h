@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backends/halide/abi/halide_abi.h"
+#include "backends/halide/abi/kernel_device.h"
 #include "device/executable.h"
 
 namespace intarsia::halide {
@@ -9,7 +10,8 @@ namespace intarsia::halide {
 /// A kernel by its array form: pointers to the user context's address, then to each buffer.
 using KernelFunction = int (*)(void** arguments);
 
-constexpr size_t max_arguments = 96;  // of one kernel; they are on the stack during a call
+constexpr size_t max_arguments = 96;   // of one kernel; they are on the stack during a call
+constexpr size_t max_dimensions = 16;  // of an argument
 
 struct BufferPlan {
   enum class Where : uint8_t { input, output, constant, workspace };
@@ -18,7 +20,7 @@ struct BufferPlan {
   uint64_t offset = 0;  // bytes
   HalideType type{};
   std::vector<HalideDimension> dimensions;
-  const void* constant = nullptr;  // start of the constant
+  Place constant = {};  // its start
 };
 
 struct CallPlan {
@@ -36,6 +38,7 @@ struct RegionCode {
   uint64_t scratch_offset = 0;  // in the workspace
   uint64_t scratch_bytes = 0;   // of each worker
   uint32_t workers = 0;
+  KernelDevice device = KernelDevice::cpu;
   std::vector<BufferPlan> buffers;
   std::vector<CallPlan> calls;
 };
@@ -45,10 +48,13 @@ class RegionExecutable : public Executable {
   explicit RegionExecutable(RegionCode code) : code_(std::move(code)) {}
   Status run(const RunContext& context) const override;
   size_t scratch_bytes(int threads) const override;
+  Status prepare(Launcher& launcher) const override;
 
  private:
   size_t more_workers(int threads) const;
   Status check(const RunContext& context) const;
+  Status run_on_host(const RunContext& context) const;
+  Status run_on_device(const RunContext& context) const;
   uint8_t* address(const BufferPlan& buffer, const RunContext& context) const;
 
   RegionCode code_;

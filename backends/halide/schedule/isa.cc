@@ -4,11 +4,11 @@
 
 namespace intarsia::halide {
 
-Result<Isa> make_isa(const std::string& cpu) {
+Result<Isa> make_isa(const std::string& cpu, KernelDevice device) {
   std::string level = TRY(resolve_cpu_level(cpu));
-  if (level == "x86-64-v4") return Isa{level, 64, 32};
-  if (level == "x86-64-v3") return Isa{level, 32, 16};
-  if (level == "x86-64-v2") return Isa{level, 16, 16};
+  if (level == "x86-64-v4") return Isa{level, 64, 32, device};
+  if (level == "x86-64-v3") return Isa{level, 32, 16, device};
+  if (level == "x86-64-v2") return Isa{level, 16, 16, device};
   return fail("halide: cannot generate code for cpu level '{}'; choose x86-64-v2, x86-64-v3 or x86-64-v4",
               level);
 }

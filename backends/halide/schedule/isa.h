@@ -1,8 +1,10 @@
-// What schedules must know about the processor.
+// What schedules must know about the processor, or the device.
 #pragma once
 
+#include <algorithm>
 #include <string>
 
+#include "backends/halide/abi/kernel_device.h"
 #include "base/result.h"
 
 namespace intarsia::halide {
@@ -11,10 +13,18 @@ struct Isa {
   std::string level;  // "x86-64-v2", "x86-64-v3", "x86-64-v4"
   int vector_bytes = 16;
   int registers = 16;  // of that width
-  int lanes(int element_bytes) const { return vector_bytes / element_bytes; }
+  KernelDevice device = KernelDevice::cpu;
+
+  bool is_offloaded() const { return device != KernelDevice::cpu; }
+  /// In one vector; OpenCL C has none of more than 16 elements.
+  int lanes(int element_bytes) const {
+    const int lanes = std::max(vector_bytes / element_bytes, 1);
+    return is_offloaded() ? std::min(lanes, 16) : lanes;
+  }
 };
 
-/// From CompileOptions::cpu; "native" is what this machine has.
-Result<Isa> make_isa(const std::string& cpu);
+/// From CompileOptions::cpu; "native" is what this machine has. Of a device: what launches its kernels, and
+/// the registers of a processor that is one.
+Result<Isa> make_isa(const std::string& cpu, KernelDevice device = KernelDevice::cpu);
 
 }  // namespace intarsia::halide

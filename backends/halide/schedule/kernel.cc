@@ -126,8 +126,9 @@ std::string value_text(const Graph& body, ValueId id) {
 }
 
 std::string isa_text(const Isa& isa) {
-  const auto& [level, vector_bytes, registers] = isa;
-  return fmt::format("{} with {} vectors of {} bytes", level, registers, vector_bytes);
+  const auto& [level, vector_bytes, registers, device] = isa;
+  return fmt::format("{} with {} vectors of {} bytes{}", level, registers, vector_bytes,
+                     device == KernelDevice::opencl ? ", on an OpenCL device" : "");
 }
 
 std::string place_text(const std::optional<size_t>& input) {

@@ -10,7 +10,8 @@ namespace {
 /// More kernels than this that differ only in numbers become one.
 constexpr size_t max_alike = 4;
 
-constexpr size_t max_buffers = 90;  // of a kernel: the run half takes 96
+constexpr size_t max_buffers = 90;            // of a kernel: the run half takes 96
+constexpr size_t max_buffers_of_device = 72;  // 1024 bytes of parameters, 12 for each
 
 bool is_exponent(const Graph& body, ValueId value) {
   return std::ranges::any_of(
@@ -20,9 +21,10 @@ bool is_exponent(const Graph& body, ValueId value) {
 /// The call with its numbers as arguments.
 Call with_numbers_read(Call call) {
   Kernel& kernel = call.kernel;
+  const size_t most = kernel.isa.is_offloaded() ? max_buffers_of_device : max_buffers;
   for (const auto& [number, source] : call.numbers) {
     Value& value = kernel.body.value(number);
-    if (kernel.inputs.size() == max_buffers || is_exponent(kernel.body, number)) continue;
+    if (kernel.inputs.size() >= most || is_exponent(kernel.body, number)) continue;
     value.constant.reset();
     value.type.shape = SymbolicShape{};
     kernel.body.inputs.push_back(number);

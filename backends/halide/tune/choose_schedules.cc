@@ -57,7 +57,8 @@ std::vector<Kernel> scheduled_variants(const Kernel& kernel, const CompileOption
     variants.back().details = details;
   };
   if (kernel.form == Form::contraction) {
-    const ScheduleSpace space{kernel.weights().has_value(), options.exact_math, most, kernel.threads};
+    const bool direct_only = options.exact_math || kernel.isa.is_offloaded();
+    const ScheduleSpace space{kernel.weights().has_value(), direct_only, most, kernel.threads};
     for (const ContractionSchedule& schedule :
          contraction_schedules(kernel.body, kernel.body.node(kernel.anchor), kernel.isa, space))
       variants.push_back(with_schedule(kernel, schedule));
@@ -83,7 +84,7 @@ constexpr ptrdiff_t max_candidates = 3;
 /// if the kernel already is that one.
 std::optional<Kernel> plain_variant(const Kernel& kernel) {
   Kernel plain = kernel;
-  plain.isa = *make_isa("x86-64-v2");
+  plain.isa = *make_isa("x86-64-v2", kernel.isa.device);
   plain.threads = 1;
   if (plain.isa.level == kernel.isa.level && kernel.threads == 1) return std::nullopt;
   CompileOptions options;

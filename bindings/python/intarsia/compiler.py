@@ -115,7 +115,8 @@ def compile(
 ) -> Compiled:
     """Compiles a model: an ONNX file, a frozen GraphDef (.pb) or a SavedModel folder.
 
-    Options (a string where several are possible is one): devices: "cpu", "cpu:0-1", "sim:0", or with a slot's name "accel=sim:0";
+    Options (a string where several are possible is one): devices: "cpu", "cpu:0-1", "opencl:0", "sim:0", or with a slot's name
+    "accel=sim:0";
     "auto": all of this machine, of which the plan takes those that pay. backends: names in order of preference (none:
     all). shapes: {input: sizes} for inputs that the model leaves open (else 1). pins: {node name pattern:
     "backend@slot"}. fallback: "auto" lets frameworks run what our compiler lacks, "none" forbids it. threads: that a run

@@ -1,0 +1,32 @@
+// The OpenCL devices of this machine, found once in a process.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "device/opencl_api.h"
+
+namespace intarsia {
+
+/// A device with all that is asked of it again and again. Lives as long as the process, as does its context.
+struct OpenclDevice {
+  const OpenclApi* api = nullptr;
+  cl_device_id id = nullptr;
+  cl_context context = nullptr;  // one for all devices of a platform, which can so copy to each other
+  std::string name, platform;
+  std::string version;             // of the device and its driver
+  bool is_cpu = false;             // its memory is the host's, its work items are loops
+  bool divides_correctly = false;  // f32, where it is asked to round correctly
+  bool has_f64 = false;
+  uint64_t max_bytes = 0;  // of one piece of memory
+
+  Status check(cl_int code, const char* function) const;
+};
+
+/// In the order of the platforms. The first call opens the drivers; their threads may run where the process's
+/// first thread may. Error (not_found): no loader, no platform, or no platform with a device, each with what
+/// to do. Thread-safe.
+Result<std::span<const OpenclDevice>> opencl_devices();
+
+}  // namespace intarsia

@@ -1,0 +1,118 @@
+#include "device/opencl_space.h"
+
+#include <algorithm>
+#include <array>
+
+namespace intarsia {
+namespace {
+
+/// Memory is filled by this pattern, so its size is a multiple of it.
+constexpr std::array<std::byte, 16> zeros{};
+
+size_t rounded(size_t bytes) { return std::max<size_t>((bytes + 63) / 64 * 64, 64); }
+
+}  // namespace
+
+Result<OpenclQueue> OpenclQueue::make(const OpenclDevice& device) {
+  cl_int code = CL_SUCCESS;
+  cl_command_queue queue = device.api->clCreateCommandQueue(device.context, device.id, 0, &code);
+  TRY(device.check(code, "clCreateCommandQueue"));
+  return OpenclQueue(device.api, queue);
+}
+
+Result<std::shared_ptr<OpenclSpace>> OpenclSpace::make(const std::string& name, const OpenclDevice& device) {
+  return std::shared_ptr<OpenclSpace>(new OpenclSpace(name, device, TRY(OpenclQueue::make(device))));
+}
+
+/// `event`: of a command of our queue, which this waits for.
+Status OpenclSpace::finish(cl_int enqueued, const char* function, cl_event event) const {
+  TRY(device_.check(enqueued, function));
+  const cl_int code = api_.clWaitForEvents(1, &event);
+  api_.clReleaseEvent(event);
+  return device_.check(code, function);
+}
+
+Result<cl_mem> OpenclSpace::create(cl_mem_flags flags, size_t bytes) const {
+  if (bytes > device_.max_bytes)
+    return fail(ErrorKind::out_of_memory,
+                "device '{}': cannot allocate {} bytes; '{}' has at most {} in one piece", name(), bytes,
+                device_.name, device_.max_bytes);
+  cl_int code = CL_SUCCESS;
+  cl_mem memory = api_.clCreateBuffer(device_.context, flags, rounded(bytes), nullptr, &code);
+  TRY(with_context(device_.check(code, "clCreateBuffer"), "device '{}': cannot allocate {} bytes", name(),
+                   bytes));
+  return memory;
+}
+
+Result<Memory> OpenclSpace::allocate(size_t bytes) {
+  auto memory = std::make_shared<OpenclMemory>(api_, TRY(create(CL_MEM_READ_WRITE, bytes)));
+  cl_event event = nullptr;
+  const cl_int code = api_.clEnqueueFillBuffer(queue_.get(), memory->object, zeros.data(), zeros.size(), 0,
+                                               rounded(bytes), 0, nullptr, &event);
+  TRY(with_kind(ErrorKind::out_of_memory, finish(code, "clEnqueueFillBuffer", event)));
+  return Memory(std::move(memory), bytes);
+}
+
+Result<std::shared_ptr<void>> OpenclSpace::allocate_staging(size_t bytes) {
+  auto memory =
+      std::make_shared<OpenclMemory>(api_, TRY(create(CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes)));
+  cl_int code = CL_SUCCESS;
+  void* mapped = api_.clEnqueueMapBuffer(queue_.get(), memory->object, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
+                                         rounded(bytes), 0, nullptr, nullptr, &code);
+  TRY(device_.check(code, "clEnqueueMapBuffer"));
+  // Its own queue, as the space may be gone before it.
+  auto queue = std::make_shared<OpenclQueue>(TRY(OpenclQueue::make(device_)));
+  return std::shared_ptr<void>(mapped, [memory, queue](void* address) {
+    memory->api->clEnqueueUnmapMemObject(queue->get(), memory->object, address, 0, nullptr, nullptr);
+    memory->api->clFinish(queue->get());
+  });
+}
+
+Status OpenclSpace::upload(const Place& to, const void* from, size_t bytes) {
+  count_upload(bytes);
+  if (bytes == 0) return {};
+  return device_.check(api_.clEnqueueWriteBuffer(queue_.get(), OpenclMemory::of(to.memory), CL_TRUE,
+                                                 to.offset, bytes, from, 0, nullptr, nullptr),
+                       "clEnqueueWriteBuffer");
+}
+
+Status OpenclSpace::download(void* to, const Place& from, size_t bytes) {
+  count_download(bytes);
+  if (bytes == 0) return {};
+  return device_.check(api_.clEnqueueReadBuffer(queue_.get(), OpenclMemory::of(from.memory), CL_TRUE,
+                                                from.offset, bytes, to, 0, nullptr, nullptr),
+                       "clEnqueueReadBuffer");
+}
+
+Status OpenclSpace::copy(cl_mem to, size_t to_offset, cl_mem from, size_t from_offset, size_t bytes) const {
+  cl_event event = nullptr;
+  const cl_int code =
+      api_.clEnqueueCopyBuffer(queue_.get(), from, to, from_offset, to_offset, bytes, 0, nullptr, &event);
+  return finish(code, "clEnqueueCopyBuffer", event);
+}
+
+/// OpenCL copies no ranges that overlap.
+Status OpenclSpace::move(const Place& to, const Place& from, size_t bytes) {
+  const bool is_there = to.memory == from.memory && to.offset == from.offset;
+  if (bytes == 0 || is_there) return {};
+  cl_mem source = OpenclMemory::of(from.memory), target = OpenclMemory::of(to.memory);
+  const size_t distance = std::max(to.offset, from.offset) - std::min(to.offset, from.offset);
+  if (source != target || distance >= bytes) return copy(target, to.offset, source, from.offset, bytes);
+  const OpenclMemory between(api_, TRY(create(CL_MEM_READ_WRITE, bytes)));
+  TRY(copy(between.object, 0, source, from.offset, bytes));
+  return copy(target, to.offset, between.object, 0, bytes);
+}
+
+bool OpenclSpace::can_copy_from(const MemorySpace& other) const {
+  const auto* opencl = dynamic_cast<const OpenclSpace*>(&other);
+  return opencl != nullptr && opencl->device_.context == device_.context;
+}
+
+Status OpenclSpace::copy_from(MemorySpace& other, const Place& to, const Place& from, size_t bytes) {
+  if (!can_copy_from(other)) return MemorySpace::copy_from(other, to, from, bytes);
+  count_direct(bytes);
+  if (bytes == 0) return {};
+  return copy(OpenclMemory::of(to.memory), to.offset, OpenclMemory::of(from.memory), from.offset, bytes);
+}
+
+}  // namespace intarsia

@@ -1,0 +1,209 @@
+// An OpenCL device: its memory, copies, launches, and the errors of each. Skipped where there is none.
+//
+// Covers: src/base/ cache_folder.cc
+// src/device/ opencl_api.cc opencl_binaries.cc opencl_devices.cc opencl_executor.cc
+// opencl_programs.cc opencl_space.cc
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+
+#include "base/digest.h"
+#include "device/devices.h"
+#include "device/launcher.h"
+#include "device/opencl_programs.h"
+#include "tests/support/runtime_support.h"
+#include "tests/support/test_folder.h"
+
+namespace intarsia::test {
+namespace {
+
+class Opencl : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto device = make_device("opencl:0");
+    if (!device) GTEST_SKIP() << device.error().message;
+    device_ = *device;
+    space_ = device_->space();
+  }
+
+  Memory filled(const std::vector<float>& numbers) {
+    const Memory memory = *space_->allocate(numbers.size() * sizeof(float));
+    EXPECT_TRUE(space_->upload({memory.handle(), 0}, numbers.data(), memory.bytes()));
+    return memory;
+  }
+
+  std::vector<float> read(const Memory& memory, size_t offset = 0) {
+    std::vector<float> numbers((memory.bytes() - offset) / sizeof(float));
+    EXPECT_TRUE(space_->download(numbers.data(), {memory.handle(), offset}, memory.bytes() - offset));
+    return numbers;
+  }
+
+  std::shared_ptr<Executor> device_;
+  std::shared_ptr<MemorySpace> space_;
+};
+
+TEST_F(Opencl, NamesAndTheirErrors) {
+  EXPECT_EQ(device_->kind(), "opencl");
+  EXPECT_EQ(*make_device("opencl:0"), device_);
+  const auto error = [](const char* name) { return make_device(name).error().message; };
+  EXPECT_NE(error("opencl:x").find("want opencl:N"), std::string::npos);
+  EXPECT_NE(error("opencl:4000").find("OpenCL devices: opencl:0 to"), std::string::npos);
+  EXPECT_NE(error("opencl:0?fast=1").find("no device"), std::string::npos);
+}
+
+TEST_F(Opencl, MemoryIsZeroAndCopiesAreCounted) {
+  const CopyCounts before = space_->copy_counts();
+  const Memory memory = *space_->allocate(100);
+  std::array<std::byte, 100> bytes{}, zeros{};
+  bytes.fill(std::byte{1});
+  EXPECT_EQ(space_->address({memory.handle(), 0}), nullptr);
+  EXPECT_TRUE(space_->download(bytes.data(), {memory.handle(), 0}, 100));
+  EXPECT_EQ(bytes, zeros);
+  EXPECT_TRUE(space_->upload({memory.handle(), 7}, "abcdef", 6));
+  EXPECT_TRUE(space_->upload({memory.handle(), 7}, "", 0));
+  EXPECT_TRUE(space_->download(bytes.data(), {memory.handle(), 9}, 4));
+  EXPECT_EQ(std::memcmp(bytes.data(), "cdef", 4), 0);
+  const CopyCounts after = space_->copy_counts();
+  EXPECT_EQ(after.uploads - before.uploads, 2u);
+  EXPECT_EQ(after.uploaded_bytes - before.uploaded_bytes, 6u);
+  EXPECT_EQ(after.downloads - before.downloads, 2u);
+  EXPECT_EQ(after.downloaded_bytes - before.downloaded_bytes, 104u);
+}
+
+TEST_F(Opencl, MovesWithinItsMemory) {
+  const Memory a = filled({1, 2, 3, 4, 5, 6, 7, 8}), b = *space_->allocate(32);
+  EXPECT_TRUE(space_->move({b.handle(), 4}, {a.handle(), 8}, 12));
+  EXPECT_EQ(read(b), (std::vector<float>{0, 3, 4, 5, 0, 0, 0, 0}));
+  EXPECT_TRUE(space_->move({a.handle(), 4}, {a.handle(), 0}, 24));  // over itself
+  EXPECT_EQ(read(a), (std::vector<float>{1, 1, 2, 3, 4, 5, 6, 8}));
+}
+
+TEST_F(Opencl, StagingIsMemoryOfTheHost) {
+  const auto staging = space_->allocate_staging(4096);
+  ASSERT_TRUE(staging) << staging.error().message;
+  std::memset(staging->get(), 5, 4096);
+  const Memory memory = *space_->allocate(4096);
+  EXPECT_TRUE(space_->upload({memory.handle(), 0}, staging->get(), 4096));
+  std::vector<std::byte> back(4096);
+  EXPECT_TRUE(space_->download(back.data(), {memory.handle(), 0}, 4096));
+  EXPECT_EQ(back, std::vector<std::byte>(4096, std::byte{5}));
+}
+
+TEST_F(Opencl, MoreMemoryThanThereIsIsAnError) {
+  const auto memory = space_->allocate(size_t{1} << 50);
+  ASSERT_FALSE(memory);
+  EXPECT_EQ(memory.error().kind, ErrorKind::out_of_memory);
+  EXPECT_NE(memory.error().message.find("device 'opencl:0': cannot allocate"), std::string::npos);
+}
+
+constexpr std::string_view program = R"(
+__kernel void add(float number, __global const float* x, __global float* y, __local int* unused) {
+  size_t i = get_global_id(0);
+  y[i] = x[i] + number;
+})";
+
+/// Calls a launch, as an executable does.
+class Launching : public Executable {
+ public:
+  explicit Launching(std::function<Status(Launcher&)> work) : work_(std::move(work)) {}
+  Status run(const RunContext& context) const override {
+    return context.launcher != nullptr ? work_(*context.launcher) : fail("no launcher");
+  }
+
+ private:
+  std::function<Status(Launcher&)> work_;
+};
+
+TEST_F(Opencl, LaunchesInOrder) {
+  const Memory x = filled({1, 2, 3, 4}), y = *space_->allocate(16);
+  const auto work = [&](Launcher& launcher) -> Status {
+    for (const auto& [from, to, number] : {std::tuple(&x, &y, 1.0f), std::tuple(&y, &x, 10.0f)}) {
+      const std::array<LaunchArgument, 3> arguments{
+          {{&number, sizeof(number)}, {from->handle(), 0}, {to->handle(), 0}}};
+      TRY(launcher.launch({.program = program,
+                           .entry = "add",
+                           .groups = {2, 1, 1},
+                           .group_items = {2, 1, 1},
+                           .arguments = arguments}));
+    }
+    return {};
+  };
+  const auto executable = device_->adapt(std::make_unique<Launching>(work), {});
+  ASSERT_TRUE(executable);
+  for (int run = 1; run <= 2; ++run) {
+    const Status status = device_->run(**executable, {});
+    ASSERT_TRUE(status) << status.error().message;
+  }
+  EXPECT_EQ(read(y), (std::vector<float>{13, 14, 15, 16}));
+  EXPECT_EQ(read(x), (std::vector<float>{23, 24, 25, 26}));
+}
+
+TEST_F(Opencl, ErrorsOfLaunchesAreTold) {
+  const Memory x = filled({1, 2, 3, 4});
+  const auto error_of = [&](const Launch& launch) {
+    const auto executable = device_->adapt(
+        std::make_unique<Launching>([&](Launcher& launcher) { return launcher.launch(launch); }), {});
+    const Status status = device_->run(**executable, {});
+    return status ? std::string() : status.error().message;
+  };
+  EXPECT_NE(error_of({.program = "__kernel void f( {", .entry = "f"}).find("does not build a kernel"),
+            std::string::npos);
+  EXPECT_NE(error_of({.program = program, .entry = "subtract"}).find("CL_INVALID_KERNEL_NAME"),
+            std::string::npos);
+  EXPECT_NE(error_of({.program = program, .entry = "add"}).find("clSetKernelArg"), std::string::npos);
+}
+
+/// What a device refuses is known before the first run.
+TEST_F(Opencl, KernelsAreMadeBeforeTheFirstRun) {
+  class Prepared : public Launching {
+   public:
+    explicit Prepared(std::string_view text) : Launching([](Launcher&) { return Status(); }), text_(text) {}
+    Status prepare(Launcher& launcher) const override {
+      return launcher.launch({.program = text_, .entry = "add"});
+    }
+
+   private:
+    std::string_view text_;
+  };
+  EXPECT_TRUE(device_->adapt(std::make_unique<Prepared>(program), {}));
+  const auto refused = device_->adapt(std::make_unique<Prepared>("__kernel void add( {"), {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::unsupported);
+}
+
+/// A program is built from its text once; damage and another driver's binary are not used.
+TEST_F(Opencl, ProgramsAreKeptInFiles) {
+  const TestFolder folder;
+  setenv("XDG_CACHE_HOME", folder.path().c_str(), 1);
+  const OpenclDevice& opencl = opencl_devices()->front();
+  const std::string_view texts[] = {"__kernel void first(__local int* unused) {}",
+                                    "__kernel void second(__local int* unused) {}"};
+  const OpenclBinaries binaries(opencl,
+                                opencl.divides_correctly ? "-cl-fp32-correctly-rounded-divide-sqrt" : "");
+  const auto has = [&](std::string_view text, const char* entry) {
+    OpenclPrograms programs(opencl);  // as in a new process
+    const auto built = programs.build(text);
+    EXPECT_TRUE(built) << built.error().message;
+    cl_int code = CL_SUCCESS;
+    cl_kernel kernel = opencl.api->clCreateKernel(*built, entry, &code);
+    if (kernel != nullptr) opencl.api->clReleaseKernel(kernel);
+    return code == CL_SUCCESS;
+  };
+  EXPECT_TRUE(has(texts[0], "first"));
+  EXPECT_TRUE(has(texts[1], "second"));
+  const std::string first = binaries.path(content_digest(texts[0])),
+                    second = binaries.path(content_digest(texts[1]));
+  ASSERT_TRUE(std::filesystem::exists(first) && std::filesystem::exists(second));
+  std::filesystem::copy_file(first, second, std::filesystem::copy_options::overwrite_existing);
+  EXPECT_TRUE(has(texts[1], "first"));  // so the file is what is used
+  std::filesystem::resize_file(second, std::filesystem::file_size(second) - 1);
+  EXPECT_TRUE(has(texts[1], "second"));
+  EXPECT_TRUE(has(texts[1], "second"));
+}
+
+}  // namespace
+}  // namespace intarsia::test
