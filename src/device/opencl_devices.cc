@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "base/core_set.h"
+#include "base/fork_count.h"
 
 namespace intarsia {
 namespace {
@@ -31,6 +32,7 @@ Number read_number(const OpenclApi& api, cl_device_id id, cl_uint what) {
 
 OpenclDevice describe(const OpenclApi& api, cl_device_id id, cl_context context, std::string platform) {
   OpenclDevice device{.api = &api, .id = id, .context = context};
+  device.forks = fork_count();
   device.name = read_text(api.clGetDeviceInfo, id, CL_DEVICE_NAME);
   device.version = read_text(api.clGetDeviceInfo, id, CL_DEVICE_VERSION) + ", driver " +
                    read_text(api.clGetDeviceInfo, id, CL_DRIVER_VERSION);
@@ -99,6 +101,14 @@ Result<std::vector<OpenclDevice>> find_on_all_cores() {
 
 Status OpenclDevice::check(cl_int code, const char* function) const {
   return with_context(check_opencl(code, function), "OpenCL device '{}'", name);
+}
+
+Status OpenclDevice::check_process() const {
+  if (forks == fork_count()) return {};
+  return fail(ErrorKind::unsupported,
+              "OpenCL device '{}': the process that uses it called fork(), and the threads of its driver are "
+              "not in this copy; start processes anew (Python: multiprocessing with 'spawn')",
+              name);
 }
 
 Result<std::span<const OpenclDevice>> opencl_devices() {

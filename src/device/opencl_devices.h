@@ -20,8 +20,12 @@ struct OpenclDevice {
   bool divides_correctly = false;  // f32, where it is asked to round correctly
   bool has_f64 = false;
   uint64_t max_bytes = 0;  // of one piece of memory
+  uint32_t forks = 0;      // fork_count() when its driver was opened
 
   Status check(cl_int code, const char* function) const;
+  /// Before commands. Error: this process is a copy of the one that opened the driver, and lacks its threads,
+  /// so that commands would never end.
+  Status check_process() const;
 };
 
 /// In the order of the platforms. The first call opens the drivers; their threads may run where the process's

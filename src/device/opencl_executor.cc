@@ -32,8 +32,9 @@ class OpenclKernels {
   OpenclKernels(const OpenclKernels&) = delete;
   OpenclKernels& operator=(const OpenclKernels&) = delete;
 
-  /// `done`: of this launch.
-  Status launch(const Launch& launch, cl_event* done) {
+  /// `after` (null: none) fails this launch if it failed; `done`: of this launch.
+  Status launch(const Launch& launch, cl_event after, cl_event* done) {
+    TRY(runtime_.device.check_process());
     // A kernel keeps its arguments until it is enqueued.
     const std::lock_guard lock(mutex_);
     cl_kernel kernel = TRY(find(launch));
@@ -42,7 +43,8 @@ class OpenclKernels {
     for (size_t i = 0; i < items.size(); ++i) items[i] = launch.groups[i] * launch.group_items[i];
     return runtime_.device.check(
         api_.clEnqueueNDRangeKernel(runtime_.queue.get(), kernel, static_cast<cl_uint>(items.size()), nullptr,
-                                    items.data(), launch.group_items.data(), 0, nullptr, done),
+                                    items.data(), launch.group_items.data(), after == nullptr ? 0 : 1,
+                                    after == nullptr ? nullptr : &after, done),
         "clEnqueueNDRangeKernel");
   }
 
@@ -82,7 +84,8 @@ class OpenclKernels {
   std::map<std::pair<const void*, const void*>, cl_kernel> kernels_;
 };
 
-/// Of one run: commands of the queue are done in order, so the last launch stands for all.
+/// Of one run: each launch waits for the one before it, whose failure becomes its own, so the last stands for
+/// all.
 class OpenclLauncher : public Launcher {
  public:
   OpenclLauncher(OpenclRuntime& runtime, OpenclKernels& kernels)
@@ -93,7 +96,7 @@ class OpenclLauncher : public Launcher {
 
   Status launch(const Launch& launch) override {
     cl_event done = nullptr;
-    TRY(kernels_.launch(launch, &done));
+    TRY(kernels_.launch(launch, last_, &done));
     forget();
     last_ = done;
     return {};

@@ -14,6 +14,7 @@ size_t rounded(size_t bytes) { return std::max<size_t>((bytes + 63) / 64 * 64, 6
 }  // namespace
 
 Result<OpenclQueue> OpenclQueue::make(const OpenclDevice& device) {
+  TRY(device.check_process());
   cl_int code = CL_SUCCESS;
   cl_command_queue queue = device.api->clCreateCommandQueue(device.context, device.id, 0, &code);
   TRY(device.check(code, "clCreateCommandQueue"));
@@ -33,6 +34,7 @@ Status OpenclSpace::finish(cl_int enqueued, const char* function, cl_event event
 }
 
 Result<cl_mem> OpenclSpace::create(cl_mem_flags flags, size_t bytes) const {
+  TRY(device_.check_process());
   if (bytes > device_.max_bytes)
     return fail(ErrorKind::out_of_memory,
                 "device '{}': cannot allocate {} bytes; '{}' has at most {} in one piece", name(), bytes,
@@ -71,6 +73,7 @@ Result<std::shared_ptr<void>> OpenclSpace::allocate_staging(size_t bytes) {
 Status OpenclSpace::upload(const Place& to, const void* from, size_t bytes) {
   count_upload(bytes);
   if (bytes == 0) return {};
+  TRY(device_.check_process());
   return device_.check(api_.clEnqueueWriteBuffer(queue_.get(), OpenclMemory::of(to.memory), CL_TRUE,
                                                  to.offset, bytes, from, 0, nullptr, nullptr),
                        "clEnqueueWriteBuffer");
@@ -79,12 +82,14 @@ Status OpenclSpace::upload(const Place& to, const void* from, size_t bytes) {
 Status OpenclSpace::download(void* to, const Place& from, size_t bytes) {
   count_download(bytes);
   if (bytes == 0) return {};
+  TRY(device_.check_process());
   return device_.check(api_.clEnqueueReadBuffer(queue_.get(), OpenclMemory::of(from.memory), CL_TRUE,
                                                 from.offset, bytes, to, 0, nullptr, nullptr),
                        "clEnqueueReadBuffer");
 }
 
 Status OpenclSpace::copy(cl_mem to, size_t to_offset, cl_mem from, size_t from_offset, size_t bytes) const {
+  TRY(device_.check_process());
   cl_event event = nullptr;
   const cl_int code =
       api_.clEnqueueCopyBuffer(queue_.get(), from, to, from_offset, to_offset, bytes, 0, nullptr, &event);

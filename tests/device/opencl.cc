@@ -4,7 +4,10 @@
 // src/device/ opencl_api.cc opencl_binaries.cc opencl_devices.cc opencl_executor.cc
 // opencl_programs.cc opencl_space.cc
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <cstring>
@@ -203,6 +206,28 @@ TEST_F(Opencl, ProgramsAreKeptInFiles) {
   std::filesystem::resize_file(second, std::filesystem::file_size(second) - 1);
   EXPECT_TRUE(has(texts[1], "second"));
   EXPECT_TRUE(has(texts[1], "second"));
+}
+
+/// The threads of the driver are not in it, so that it would wait forever.
+TEST_F(Opencl, AForkedChildIsToldThatItCannotUseIt) {
+  const Memory memory = filled({1, 2, 3});
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    float number = 0;
+    const Status used[] = {space_->upload({memory.handle(), 0}, &number, sizeof(number)),
+                           space_->download(&number, {memory.handle(), 0}, sizeof(number)),
+                           space_->move({memory.handle(), 4}, {memory.handle(), 0}, sizeof(number)),
+                           space_->allocate(4).map([](const Memory&) {})};
+    const bool are_told = std::ranges::all_of(used, [](const Status& status) {
+      return !status && status.error().message.find("called fork()") != std::string::npos;
+    });
+    _exit(are_told ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(read(memory), (std::vector<float>{1, 2, 3}));
 }
 
 }  // namespace
