@@ -210,6 +210,20 @@ RawFunction read_function(std::string_view bytes) {
   return function;
 }
 
+std::pair<std::string, std::string> read_string_entry(std::string_view bytes) {
+  std::pair<std::string, std::string> entry;
+  pbf_reader message = read_message(bytes);
+  while (message.next()) {
+    if (message.tag() == string_entry::key)
+      entry.first = message.get_string();
+    else if (message.tag() == string_entry::value)
+      entry.second = message.get_string();
+    else
+      message.skip();
+  }
+  return entry;
+}
+
 NamedType read_value_info(std::string_view bytes) {
   NamedType result;
   pbf_reader message = read_message(bytes);

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "graph/graph.h"
@@ -42,6 +43,9 @@ RawModel read_model(std::string_view bytes);
 RawGraph read_graph(std::string_view bytes);
 RawNode read_node(std::string_view bytes);
 RawFunction read_function(std::string_view bytes);
+
+/// A StringStringEntryProto: key and value.
+std::pair<std::string, std::string> read_string_entry(std::string_view bytes);
 
 struct NamedType {
   std::string name;

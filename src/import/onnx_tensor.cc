@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/protobuf.h"
+#include "import/onnx_messages.h"
 #include "onnx/onnx_fields.h"
 
 namespace intarsia {
@@ -29,17 +30,8 @@ void append(const Range& range, List& list) {
   for (auto value : range) list.push_back(value);
 }
 
-void read_entry(pbf_reader message, std::map<std::string, std::string>& entries) {
-  std::string key, value;
-  while (message.next()) {
-    if (message.tag() == onnx::entry::key)
-      key = message.get_string();
-    else if (message.tag() == onnx::entry::value)
-      value = message.get_string();
-    else
-      message.skip();
-  }
-  entries[key] = value;
+void set_entry(std::map<std::string, std::string>& entries, std::pair<std::string, std::string> entry) {
+  entries[std::move(entry.first)] = std::move(entry.second);
 }
 
 RawTensor read_fields(std::string_view bytes) {
@@ -65,7 +57,7 @@ RawTensor read_fields(std::string_view bytes) {
         break;
       }
       case onnx::tensor::external_data:
-        read_entry(message.get_message(), raw.external);
+        set_entry(raw.external, onnx::read_string_entry(read_bytes(message)));
         break;
       case onnx::tensor::data_location:
         raw.is_external = message.get_enum() == 1;

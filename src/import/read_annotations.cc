@@ -41,17 +41,8 @@ Configurations read_configurations(std::string_view model) {
 std::optional<std::string> read_layer(std::string_view node) {
   pbf_reader message = read_message(node);
   while (message.next(onnx::node::metadata_props)) {
-    pbf_reader entry = message.get_message();
-    std::string key, value;
-    while (entry.next()) {
-      if (entry.tag() == onnx::string_entry::key)
-        key = entry.get_string();
-      else if (entry.tag() == onnx::string_entry::value)
-        value = entry.get_string();
-      else
-        entry.skip();
-    }
-    if (key == layer_key) return value;
+    auto [key, value] = onnx::read_string_entry(read_bytes(message));
+    if (key == layer_key) return std::move(value);
   }
   return std::nullopt;
 }

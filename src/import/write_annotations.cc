@@ -46,13 +46,6 @@ std::string field_head(uint32_t tag, uint64_t bytes) {
   return head;
 }
 
-std::string key_of(std::string_view entry) {
-  std::string key;
-  pbf_reader message = read_message(entry);
-  while (message.next(onnx::string_entry::key)) key = message.get_string();
-  return key;
-}
-
 /// Its fields with another `layer_ann`.
 std::string annotate_node(std::string_view node, const std::string& place) {
   std::string result;
@@ -60,7 +53,8 @@ std::string annotate_node(std::string_view node, const std::string& place) {
   while (message) {
     const std::string_view bytes = take_field(message);
     const Field field = open_field(bytes);
-    if (field.tag != onnx::node::metadata_props || key_of(field.content) != layer_key) result += bytes;
+    if (field.tag != onnx::node::metadata_props || onnx::read_string_entry(field.content).first != layer_key)
+      result += bytes;
   }
   if (place.empty()) return result;
   std::string entry;
@@ -133,17 +127,8 @@ class ExternalFiles {
   void search_tensor(std::string_view tensor) {
     pbf_reader message = read_message(tensor);
     while (message.next(onnx::tensor::external_data)) {
-      pbf_reader entry = message.get_message();
-      std::string key, value;
-      while (entry.next()) {
-        if (entry.tag() == onnx::string_entry::key)
-          key = entry.get_string();
-        else if (entry.tag() == onnx::string_entry::value)
-          value = entry.get_string();
-        else
-          entry.skip();
-      }
-      if (key == "location") locations_.insert(value);
+      auto [key, value] = onnx::read_string_entry(read_bytes(message));
+      if (key == "location") locations_.insert(std::move(value));
     }
   }
 

@@ -126,8 +126,4 @@ enum : uint32_t {
   overload = 13
 };
 }
-namespace entry {
-enum : uint32_t { key = 1, value = 2 };
-}
-
 }  // namespace intarsia::onnx

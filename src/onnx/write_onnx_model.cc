@@ -34,8 +34,8 @@ void write_external_tensor(pbf_writer message, const std::string& name, const Te
   message.add_int32(onnx::tensor::data_type, static_cast<int32_t>(tensor.dtype));
   message.add_string(onnx::tensor::name, name);
   pbf_writer entry(message, onnx::tensor::external_data);
-  entry.add_string(onnx::entry::key, "location");
-  entry.add_string(onnx::entry::value, "provided by the program");
+  entry.add_string(onnx::string_entry::key, "location");
+  entry.add_string(onnx::string_entry::value, "provided by the program");
   entry.commit();
   message.add_enum(onnx::tensor::data_location, external);
 }
