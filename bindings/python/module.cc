@@ -98,6 +98,15 @@ class Session {
     return nb::make_tuple(info.number, std::string(info.targets), info.measured_ns, std::string(info.reason));
   }
 
+  /// In the order of intarsia_copy_counts.
+  nb::tuple copy_counts(size_t slot) const {
+    intarsia_copy_counts counts{};
+    counts.struct_size = sizeof(counts);
+    check(intarsia_session_copy_counts(session_.get(), slot, &counts));
+    return nb::make_tuple(counts.uploads, counts.uploaded_bytes, counts.downloads, counts.downloaded_bytes,
+                          counts.direct, counts.direct_bytes);
+  }
+
   /// dump(name, value) gets a copy of the value, in the form of `run`'s outputs; None turns it off.
   void set_dump(nb::object dump) {
     const bool wanted = !dump.is_none();
@@ -173,6 +182,21 @@ class Program {
     return Session(session);
   }
 
+  /// Names.
+  nb::list slots() const {
+    intarsia_program_info info{};
+    info.struct_size = sizeof(info);
+    check(intarsia_program_describe(program_.get(), &info));
+    nb::list names;
+    for (size_t i = 0; i < info.slot_count; ++i) {
+      intarsia_slot slot{};
+      slot.struct_size = sizeof(slot);
+      check(intarsia_program_slot(program_.get(), i, &slot));
+      names.append(std::string(slot.name));
+    }
+    return names;
+  }
+
   /// [(function, [(name, kind, dtype, shape or None)], [the same for outputs])]
   nb::list functions() const {
     intarsia_program_info info{};
@@ -220,11 +244,13 @@ NB_MODULE(_intarsia, module) {
       .def("run", &Session::run)
       .def("profile", &Session::profile)
       .def("alternative", &Session::alternative)
+      .def("copy_counts", &Session::copy_counts)
       .def("set_dump", &Session::set_dump, nb::arg("dump").none())
       .def("set_trace", &Session::set_trace, nb::arg("trace").none());
   nb::class_<Program>(module, "Program")
       .def(nb::init<const std::string&>())
       .def("bind", &Program::bind)
+      .def("slots", &Program::slots)
       .def("functions", &Program::functions)
       .def("text", &Program::text)
       .def("verify", &Program::verify);

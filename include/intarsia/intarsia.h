@@ -243,6 +243,20 @@ typedef struct intarsia_alternative {
 INTARSIA_EXPORT intarsia_error* intarsia_session_alternative(const intarsia_session* session, size_t function,
                                                              intarsia_alternative* info);
 
+/* Copies to and from the memory of a device since this process made it, of all sessions that use it. */
+typedef struct intarsia_copy_counts {
+  size_t struct_size;
+  uint64_t uploads, uploaded_bytes;     /* from the host's memory: constants once, inputs in every run */
+  uint64_t downloads, downloaded_bytes; /* to the host's memory */
+  uint64_t direct, direct_bytes;        /* from the memory of another device, not by way of the host */
+} intarsia_copy_counts;
+
+/* Of the memory that a slot, which counts from 0 as in intarsia_program_slot, works in; the host's is never
+ * copied to. Fills in a struct whose struct_size the caller has set. Error: no such slot, or the session has
+ * no device for it. */
+INTARSIA_EXPORT intarsia_error* intarsia_session_copy_counts(const intarsia_session* session, size_t slot,
+                                                             intarsia_copy_counts* counts);
+
 /* Runs a function (NULL: the only one). Every input must be given, in any order; outputs not requested are
  * dropped. Outputs must not overlap inputs. After an error the outputs' data is undefined, and none has an
  * owner. */

@@ -182,6 +182,11 @@ struct Alternative {
   std::string reason;        // why those before it cannot run here; empty for number 0
 };
 
+/// Copies to and from the memory of a device (intarsia_copy_counts).
+struct CopyCounts {
+  uint64_t uploads = 0, uploaded_bytes = 0, downloads = 0, downloaded_bytes = 0, direct = 0, direct_bytes = 0;
+};
+
 /// What takes time in a run (intarsia_profile_entry).
 struct ProfileEntry {
   std::string kind;                                        // "kernel", "operator", "region" or "copy"
@@ -306,6 +311,15 @@ class Session {
     info.struct_size = sizeof(info);
     detail::check(intarsia_session_alternative(session_.get(), function, &info));
     return {info.number, info.targets, info.measured_ns, info.reason};
+  }
+
+  /// Of the memory of a slot's device, by all sessions of the process; slots count from 0.
+  CopyCounts copy_counts(size_t slot) const {
+    intarsia_copy_counts counts{};
+    counts.struct_size = sizeof(counts);
+    detail::check(intarsia_session_copy_counts(session_.get(), slot, &counts));
+    return {counts.uploads,          counts.uploaded_bytes, counts.downloads,
+            counts.downloaded_bytes, counts.direct,         counts.direct_bytes};
   }
 
   /// For what the C API has and this class does not.

@@ -235,6 +235,24 @@ intarsia_error* intarsia_session_alternative(const intarsia_session* session, si
   });
 }
 
+intarsia_error* intarsia_session_copy_counts(const intarsia_session* session, size_t slot,
+                                             intarsia_copy_counts* counts) {
+  return guarded([&]() -> Status {
+    if (session == nullptr) return fail("the session is a null pointer");
+    const auto& executors = session->session.program().executors;
+    if (slot >= executors.size()) return fail("no slot {}; the program has {}", slot, executors.size());
+    if (executors[slot] == nullptr) return fail("the session has no device for slot {}", slot);
+    const CopyCounts made = executors[slot]->space()->copy_counts();
+    return fill_struct(counts, {.struct_size = sizeof(*counts),
+                                .uploads = made.uploads,
+                                .uploaded_bytes = made.uploaded_bytes,
+                                .downloads = made.downloads,
+                                .downloaded_bytes = made.downloaded_bytes,
+                                .direct = made.direct,
+                                .direct_bytes = made.direct_bytes});
+  });
+}
+
 void intarsia_session_release(intarsia_session* session) { delete session; }
 
 intarsia_error* intarsia_session_run(intarsia_session* session, const char* function,

@@ -31,6 +31,8 @@ inline constexpr size_t first_size<intarsia_trace_event> = 48;
 template <>
 inline constexpr size_t first_size<intarsia_alternative> = 40;
 template <>
+inline constexpr size_t first_size<intarsia_copy_counts> = 56;
+template <>
 inline constexpr size_t first_size<intarsia_profile_info> = 32;
 template <>
 inline constexpr size_t first_size<intarsia_profile_entry> = 128;

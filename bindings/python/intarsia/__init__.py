@@ -24,7 +24,7 @@ from .errors import (
     UnsupportedError,
     VersionError,
 )
-from .program import Alternative, Argument, Profile, ProfileEntry, Program, Session, load
+from .program import Alternative, Argument, CopyCounts, Profile, ProfileEntry, Program, Session, load
 
 __all__ = [
     "Alternative",
@@ -32,6 +32,7 @@ __all__ = [
     "BusyError",
     "CancelledError",
     "Compiled",
+    "CopyCounts",
     "CorruptError",
     "DeviceLostError",
     "Error",

@@ -38,6 +38,19 @@ class Alternative:
 
 
 @dataclass(frozen=True)
+class CopyCounts:
+    """Copies to and from the memory of a device since this process made it, of all sessions that use it: from the host's
+    memory (constants once, inputs in every run), to it, and directly from another device's."""
+
+    uploads: int
+    uploaded_bytes: int
+    downloads: int
+    downloaded_bytes: int
+    direct: int
+    direct_bytes: int
+
+
+@dataclass(frozen=True)
 class ProfileEntry:
     """What takes time in a run: a "kernel", an "operator" of a framework, a "region" whose backend does not tell its parts,
     or a "copy" between devices. None: not known, or there is none.
@@ -91,9 +104,10 @@ def _argument(entry: tuple) -> Argument:
 
 
 class Signatures:
-    """The functions of a program, with their arguments."""
+    """The functions of a program, with their arguments, and its slots."""
 
-    def __init__(self, functions: list[tuple]):
+    def __init__(self, functions: list[tuple], slots: list[str]):
+        self.slots = slots
         self.functions = [
             (name, [_argument(a) for a in inputs], [_argument(a) for a in outputs])
             for name, inputs, outputs in functions
@@ -149,6 +163,15 @@ class Session:
         )
         return Alternative(number, targets, measured_ns or None, reason or None)
 
+    def copy_counts(self, slot: str) -> CopyCounts:
+        """Copies to and from the memory that a slot's device works in, by all sessions of this process.
+
+        Raises Error when the program has no such slot, or the session no device for it.
+        """
+        if slot not in self._signatures.slots:
+            raise InvalidArgumentError(f"the program has no slot '{slot}'; it has {self._signatures.slots}")
+        return CopyCounts(*self._session.copy_counts(self._signatures.slots.index(slot)))
+
     def _to_values(self, inputs: Mapping[str, object], function: str | None) -> list[tuple]:
         kinds = {argument.name: argument for argument in self._signatures.find(function)[1]}
         return [(name, to_value(value, kinds.get(name))) for name, value in inputs.items()]
@@ -169,7 +192,7 @@ class Program:
 
     def __init__(self, path: str | os.PathLike):
         self._program = _intarsia.Program(os.fspath(path))
-        self._signatures = Signatures(self._program.functions())
+        self._signatures = Signatures(self._program.functions(), self._program.slots())
         self._idle: list[Session] = []  # of finished calls
 
     def signature(self, function: str | None = None) -> tuple[str, list[Argument], list[Argument]]:
@@ -179,6 +202,11 @@ class Program:
     @property
     def functions(self) -> list[str]:
         return [entry[0] for entry in self._signatures.functions]
+
+    @property
+    def slots(self) -> list[str]:
+        """Names of the devices' places, which `bind` gives devices to."""
+        return list(self._signatures.slots)
 
     @property
     def inputs(self) -> list[Argument]:
