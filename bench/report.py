@@ -189,6 +189,7 @@ def measure_overheads() -> dict:
         "partition_worst_seconds_by_nodes": worst,
         "cost_table": json_of(BIN / "bench_cost_table", "10000"),
         "onnxruntime_call": json_of(BIN / "bench_onnxruntime_call"),
+        "opencl": json_of(BIN / "bench_opencl"),
         "resnet50_load_to_first_result_ms": round(first_result_ms(OUT / "resnet50.so"), 1),
     }
 
