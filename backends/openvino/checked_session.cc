@@ -58,14 +58,14 @@ Result<bool> find_unwritten(const ModelSession& session, std::vector<bool>& is_c
 
 }  // namespace
 
-Result<CheckedSession> open_checked(std::string_view model, int threads) {
-  CheckedSession checked{TRY(ModelSession::from_bytes(model, threads)), {}};
+Result<CheckedSession> open_checked(std::string_view model, const SessionSettings& settings) {
+  CheckedSession checked{TRY(ModelSession::from_bytes(model, settings)), {}};
   const bool has_open_sizes = std::ranges::any_of(checked.session->inputs(), is_open) ||
                               std::ranges::any_of(checked.session->outputs(), is_open);
   checked.is_copied.assign(checked.session->outputs().size(), has_open_sizes);
   if (has_open_sizes) return checked;
   while (TRY(find_unwritten(*checked.session, checked.is_copied)))
-    checked.session = TRY(ModelSession::from_bytes(model, threads));
+    checked.session = TRY(ModelSession::from_bytes(model, settings));
   return checked;
 }
 

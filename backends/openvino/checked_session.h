@@ -17,6 +17,6 @@ struct CheckedSession {
 };
 
 /// Of a model with open sizes, which cannot be tried, all outputs are copied.
-Result<CheckedSession> open_checked(std::string_view model, int threads);
+Result<CheckedSession> open_checked(std::string_view model, const SessionSettings& settings);
 
 }  // namespace intarsia::openvino

@@ -19,6 +19,10 @@ using SetTensor = OvStatus (*)(InferRequest*, size_t, const TensorHandle*);
 
 bool is_of_pool(std::string_view thread) { return thread == thread_name; }
 
+SessionSettings settings_of(const RegionModel& model) {
+  return {.threads = model.threads, .device = device_of(model.executor)};
+}
+
 /// A request with the buffers that it was given: buffers mostly stay where they are.
 struct Call {
   OwnedRequest request;
@@ -66,7 +70,7 @@ class SessionExecutable : public Executable {
   /// A profile that fails is none: what was asked for is the run.
   void report_operators(const RunContext& context) const {
     const auto profile = [&]() -> Result<std::vector<OperatorTime>> {
-      return profile_model(TRY(complete_model(model_)), model_.threads, context.inputs);
+      return profile_model(TRY(complete_model(model_)), settings_of(model_), context.inputs);
     };
     for (const OperatorTime& time : profile().value_or(std::vector<OperatorTime>()))
       (*context.trace)(time.label, 0, time.nanoseconds);
@@ -147,14 +151,15 @@ class SessionExecutable : public Executable {
 };
 
 Result<CheckedSession> open_on_cores(const RegionModel& model) {
+  if (settings_of(model).device != "CPU") return open_checked(TRY(complete_model(model)), settings_of(model));
   TRY(hold_pool("OpenVINO", model.cores));
-  if (model.cores == nullptr) return open_checked(TRY(complete_model(model)), model.threads);
+  if (model.cores == nullptr) return open_checked(TRY(complete_model(model)), settings_of(model));
   TRY(Library::get());
   TRY(Library::check_stays_on_cores());
   CheckedSession session;
   {
     const BoundThread bound(*model.cores);
-    session = TRY(open_checked(TRY(complete_model(model)), model.threads));
+    session = TRY(open_checked(TRY(complete_model(model)), settings_of(model)));
   }
   bind_threads(is_of_pool, *model.cores);
   return session;
@@ -166,9 +171,20 @@ Result<std::unique_ptr<Executable>> load(const LoadContext& context) {
   return std::make_unique<SessionExecutable>(std::move(session), std::move(model));
 }
 
+/// Its CPU is the host's, which needs no name of its own.
+std::vector<std::string> executor_names() {
+  std::vector<std::string> names;
+  for (const std::string& device : list_devices().value_or(std::vector<std::string>())) {
+    if (device != "CPU") names.push_back("openvino:" + device);
+  }
+  return names;
+}
+
 }  // namespace
 }  // namespace openvino
 
-RunBackend openvino_run_backend() { return {"openvino", openvino::load}; }
+RunBackend openvino_run_backend() {
+  return {.name = "openvino", .load = openvino::load, .devices = openvino::executor_names};
+}
 
 }  // namespace intarsia

@@ -36,6 +36,8 @@ Result<Api> find_functions(const OpenedLibrary& library) {
   INTARSIA_FIND(ov_core_read_model);
   INTARSIA_FIND(ov_core_read_model_from_memory_buffer);
   INTARSIA_FIND(ov_core_compile_model);
+  INTARSIA_FIND(ov_core_get_available_devices);
+  INTARSIA_FIND(ov_available_devices_free);
   INTARSIA_FIND(ov_core_free);
   INTARSIA_FIND(ov_model_reshape);
   INTARSIA_FIND(ov_model_inputs_size);

@@ -42,6 +42,10 @@ struct ProfilingList {
   ProfilingInfo* items;
   size_t size;
 };
+struct DeviceList {
+  char** names;  // "CPU", "GPU.0"
+  size_t size;
+};
 using OvStatus = int;  // 0: good
 
 /// The functions that we call, by their names. Objects that they return are freed by the functions
@@ -61,6 +65,8 @@ struct Api {
   /// `property_count` counts keys and values, which follow the last parameter.
   OvStatus (*ov_core_compile_model)(const Core*, const Model*, const char* device, size_t property_count,
                                     CompiledModel**, ...);
+  OvStatus (*ov_core_get_available_devices)(const Core*, DeviceList*);
+  void (*ov_available_devices_free)(DeviceList*);
   void (*ov_core_free)(Core*);
 
   OvStatus (*ov_model_reshape)(const Model*, const char** names, const PartialShape*, size_t count);

@@ -1,5 +1,8 @@
 #include "backends/openvino/ov_session.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <mutex>
 
 #include "backends/openvino/ov_tensor.h"
@@ -16,6 +19,13 @@ Result<const Core*> shared_core(const Library& library) {
   std::lock_guard lock(mutex);
   if (core == nullptr) TRY(library.check(library.api().ov_core_create(&core)));
   return core;
+}
+
+Status check_is_listed(const std::string& device) {
+  const std::vector<std::string> devices = TRY(list_devices());
+  if (std::ranges::find(devices, device) != devices.end()) return {};
+  return fail(ErrorKind::not_found, "OpenVINO has no device '{}'; it has {}", device,
+              fmt::join(devices, ", "));
 }
 
 Result<PortType> read_port(const Library& library, const Port* port) {
@@ -37,20 +47,44 @@ Result<PortType> read_port(const Library& library, const Port* port) {
 
 }  // namespace
 
-Status ModelSession::compile(std::string_view bytes, int threads, bool counts_time) {
+std::string device_of(const std::string& executor) {
+  constexpr std::string_view kind = "openvino:";
+  return executor.starts_with(kind) ? executor.substr(kind.size()) : "CPU";
+}
+
+Result<std::vector<std::string>> list_devices() {
+  const Library& library = *TRY(Library::get());
+  const Core* core = TRY(shared_core(library));
+  DeviceList list{};
+  TRY(library.check(library.api().ov_core_get_available_devices(core, &list)));
+  std::vector<std::string> names(list.names, list.names + list.size);
+  library.api().ov_available_devices_free(&list);
+  return names;
+}
+
+Status ModelSession::compile(std::string_view bytes, const SessionSettings& settings) {
   const Api& api = library_.api();
   const Core* core = TRY(shared_core(library_));
   Model* raw = nullptr;
   TRY(library_.check(
       api.ov_core_read_model_from_memory_buffer(core, bytes.data(), bytes.size(), nullptr, &raw)));
   const Owned<Model> model(raw, api.ov_model_free);
-  const std::string thread_count = std::to_string(threads);
-  constexpr size_t settings = 6;
+  const char* const counts_time = settings.counts_time ? "YES" : "NO";
   CompiledModel* compiled = nullptr;
-  TRY(library_.check(api.ov_core_compile_model(
-      core, raw, "CPU", 2 * settings, &compiled, "INFERENCE_PRECISION_HINT", "f32", "EXECUTION_MODE_HINT",
-      "ACCURACY", "INFERENCE_NUM_THREADS", thread_count.c_str(), "NUM_STREAMS", "1", "ENABLE_CPU_PINNING",
-      "NO", "PERF_COUNT", counts_time ? "YES" : "NO")));
+  if (settings.device == "CPU") {
+    const std::string threads = std::to_string(settings.threads);
+    constexpr size_t properties = 6;
+    TRY(library_.check(api.ov_core_compile_model(
+        core, raw, "CPU", 2 * properties, &compiled, "INFERENCE_PRECISION_HINT", "f32", "EXECUTION_MODE_HINT",
+        "ACCURACY", "INFERENCE_NUM_THREADS", threads.c_str(), "NUM_STREAMS", "1", "ENABLE_CPU_PINNING", "NO",
+        "PERF_COUNT", counts_time)));
+  } else {
+    TRY(check_is_listed(settings.device));
+    constexpr size_t properties = 3;
+    TRY(library_.check(api.ov_core_compile_model(
+        core, raw, settings.device.c_str(), 2 * properties, &compiled, "INFERENCE_PRECISION_HINT", "f32",
+        "EXECUTION_MODE_HINT", "ACCURACY", "PERF_COUNT", counts_time)));
+  }
   compiled_.reset(compiled);
   return {};
 }
@@ -72,12 +106,12 @@ Status ModelSession::read_ports() {
   return read(api.ov_compiled_model_outputs_size, api.ov_compiled_model_output_by_index, outputs_);
 }
 
-Result<std::shared_ptr<const ModelSession>> ModelSession::from_bytes(std::string_view model, int threads,
-                                                                     bool counts_time) {
+Result<std::shared_ptr<const ModelSession>> ModelSession::from_bytes(std::string_view model,
+                                                                     const SessionSettings& settings) {
   const NamesNewThreads named(thread_name);
   const Library& library = *TRY(Library::get());
   std::shared_ptr<ModelSession> session(new ModelSession(library));
-  TRY(session->compile(model, threads, counts_time));
+  TRY(session->compile(model, settings));
   TRY(session->read_ports());
   return session;
 }

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -22,14 +23,25 @@ struct PortType {
   std::optional<Shape> shape;  // -1: an open size; absent: the rank is open
 };
 
+struct SessionSettings {
+  int threads = 1;             // for one run, including the caller's
+  std::string device = "CPU";  // as the library names it
+  bool counts_time = false;    // requests tell the time of each operator
+};
+
+/// What the library names the device of an executor: of "openvino:GPU" its "GPU", of all others the CPU.
+std::string device_of(const std::string& executor);
+
+/// The library's devices: "CPU", "GPU", "GPU.1", ... Error: it cannot be opened.
+Result<std::vector<std::string>> list_devices();
+
 /// Immutable; any number of requests of it may run at once.
 class ModelSession {
  public:
-  /// Of a ModelProto, which need not outlive the call, on the CPU, all in f32: left alone, the library would
-  /// compute in bf16 where the CPU can. `threads` for one run, including the caller's. With `counts_time`
-  /// requests tell the time of each operator.
-  static Result<std::shared_ptr<const ModelSession>> from_bytes(std::string_view model, int threads,
-                                                                bool counts_time = false);
+  /// Of a ModelProto, which need not outlive the call, all in f32: left alone, the library would compute in
+  /// bf16 or f16 where the device can. Error (not_found): there is no such device.
+  static Result<std::shared_ptr<const ModelSession>> from_bytes(std::string_view model,
+                                                                const SessionSettings& settings);
 
   const Library& library() const { return library_; }
   const std::vector<PortType>& inputs() const { return inputs_; }
@@ -39,7 +51,7 @@ class ModelSession {
  private:
   explicit ModelSession(const Library& library)
       : library_(library), compiled_(nullptr, library.api().ov_compiled_model_free) {}
-  Status compile(std::string_view model, int threads, bool counts_time);
+  Status compile(std::string_view model, const SessionSettings& settings);
   Status read_ports();
 
   const Library& library_;

@@ -30,10 +30,10 @@ Status add_run(const Library& library, const InferRequest* request, std::vector<
 
 }  // namespace
 
-Result<std::vector<OperatorTime>> profile_model(std::string_view model, int threads,
+Result<std::vector<OperatorTime>> profile_model(std::string_view model, SessionSettings settings,
                                                 std::span<const Input> inputs) {
-  constexpr bool counts_time = true;
-  const auto session = TRY(ModelSession::from_bytes(model, threads, counts_time));
+  settings.counts_time = true;
+  const auto session = TRY(ModelSession::from_bytes(model, settings));
   const Library& library = session->library();
   const OwnedRequest request = TRY(session->make_request());
   for (size_t i = 0; i < inputs.size(); ++i) {

@@ -16,12 +16,11 @@ namespace openvino {
 namespace {
 
 /// One thread: it is about acceptance, and the library's workers would stay.
-Result<std::shared_ptr<const ModelSession>> try_model(const OnnxModel& model) {
+Result<std::shared_ptr<const ModelSession>> try_model(const OnnxModel& model, const std::string& device) {
   std::vector<ConstTensorView> constants;
   for (const Tensor& constant : model.constants) constants.push_back(constant.view());
-  constexpr int threads = 1;
   return ModelSession::from_bytes(TRY(complete_model({model.bytes, model.constant_names, constants})),
-                                  threads);
+                                  {.threads = 1, .device = device});
 }
 
 std::string print_port(const PortType& port) {
@@ -71,28 +70,33 @@ Status check_inputs(const ModelSession& session, size_t want) {
 
 class OpenVinoTarget : public Target {
  public:
-  OpenVinoTarget() : Target({.name = "openvino", .needs_framework = true, .has_one_pool = true}) {}
+  OpenVinoTarget()
+      : Target({.name = "openvino",
+                .device_kinds = {"cpu", "sim", "openvino"},
+                .needs_framework = true,
+                .has_one_pool = true}) {}
 
   std::string version() const override {
     const auto library = Library::get();
     return library ? (*library)->version() : std::string();
   }
 
-  Support supports(const Graph& graph, NodeId id, const TargetDevice&) const override {
+  Support supports(const Graph& graph, NodeId id, const TargetDevice& device) const override {
     if (const Support known = computes_exactly(graph, graph.node(id)); !known.yes) return known;
     if (Result<const Library*> library = Library::get(); !library)
       return Support::refused(library.error().message);
-    const Status taken = accepts(graph, id, {.keep_sizes = true});
+    const Status taken = accepts(graph, id, {.keep_sizes = true}, device_of(device.name));
     if (taken) return Support::supported();
-    const Status with_constants = accepts(graph, id, {.keep_constants = true, .keep_sizes = true});
+    const Status with_constants =
+        accepts(graph, id, {.keep_constants = true, .keep_sizes = true}, device_of(device.name));
     return with_constants ? Support::supported() : Support::refused(with_constants.error().message);
   }
 
-  Result<CompiledRegion> compile(const Graph& region, const TargetDevice&,
+  Result<CompiledRegion> compile(const Graph& region, const TargetDevice& device,
                                  const CompileOptions&) const override {
     OnnxModel model = TRY(write_onnx_model(region, LargeConstants::left_out));
-    const auto session =
-        TRY(with_context(try_model(model), "OpenVINO {} refuses the region '{}'", version(), region.name));
+    const auto session = TRY(with_context(try_model(model, device_of(device.name)),
+                                          "OpenVINO {} refuses the region '{}'", version(), region.name));
     TRY(check_inputs(*session, region.inputs.size()));
     TRY(compare_outputs(session->outputs(), region, region.outputs));
     CompiledRegion compiled;
@@ -105,28 +109,30 @@ class OpenVinoTarget : public Target {
  private:
   using Ports = Result<std::vector<PortType>>;  // of outputs
 
-  Status accepts(const Graph& graph, NodeId id, ProbeOptions options) const {
+  Status accepts(const Graph& graph, NodeId id, ProbeOptions options, const std::string& device) const {
     const Graph probe = make_probe(graph, id, options);
-    const Ports& outputs = ask(TRY(write_onnx_model(probe, LargeConstants::left_out)), probe.inputs.size());
+    const Ports& outputs =
+        ask(TRY(write_onnx_model(probe, LargeConstants::left_out)), probe.inputs.size(), device);
     if (!outputs) return tl::unexpected(outputs.error());
     return compare_outputs(*outputs, graph, graph.node(id).outputs);
   }
 
-  static Ports try_probe(const OnnxModel& probe, size_t inputs) {
-    const auto session = TRY(try_model(probe));
+  static Ports try_probe(const OnnxModel& probe, size_t inputs, const std::string& device) {
+    const auto session = TRY(try_model(probe, device));
     TRY(check_inputs(*session, inputs));
     return session->outputs();
   }
 
-  /// What the model's outputs are. The answers are cached by the model itself: equal nodes ask once.
-  const Ports& ask(const OnnxModel& probe, size_t inputs) const {
+  /// What the model's outputs are. The answers are cached by device and model: equal nodes ask once.
+  const Ports& ask(const OnnxModel& probe, size_t inputs, const std::string& device) const {
+    const std::string key = device + '\n' + probe.bytes;
     {
       std::lock_guard lock(mutex_);
-      if (auto at = answers_.find(probe.bytes); at != answers_.end()) return at->second;
+      if (auto at = answers_.find(key); at != answers_.end()) return at->second;
     }
-    Ports answer = try_probe(probe, inputs);
+    Ports answer = try_probe(probe, inputs, device);
     std::lock_guard lock(mutex_);
-    return answers_.emplace(probe.bytes, std::move(answer)).first->second;
+    return answers_.emplace(key, std::move(answer)).first->second;
   }
 
   mutable std::mutex mutex_;  // guards answers_, which only grow

@@ -6,10 +6,10 @@
 #include <cstddef>
 #include <cstring>
 
+#include "api/all_devices.h"
 #include "base/byte_size.h"
 #include "base/cpu_level.h"
 #include "compile/compile_model.h"
-#include "device/devices.h"
 
 namespace intarsia::api {
 
@@ -73,7 +73,7 @@ Status read_devices(const intarsia_strings& from, CompileRequest& to) {
   const auto automatic = std::ranges::find(to.devices, "auto");
   if (automatic == to.devices.end()) return {};
   auto position = to.devices.erase(automatic);
-  for (const DeviceInfo& device : list_devices()) {
+  for (const DeviceInfo& device : all_devices()) {
     if (std::ranges::find(to.devices, device.name) != to.devices.end()) continue;
     to.automatic.push_back({device.name, device.why_not_automatic});
     if (device.why_not_automatic.empty()) position = std::next(to.devices.insert(position, device.name));

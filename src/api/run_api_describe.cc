@@ -1,7 +1,7 @@
 // The part of the C API that describes programs and devices.
+#include "api/all_devices.h"
 #include "api/handles.h"
 #include "api/struct_sizes.h"
-#include "device/devices.h"
 #include "program/print_program.h"
 
 namespace intarsia::api {
@@ -30,12 +30,6 @@ Status describe_argument(const intarsia_program* program, size_t number, bool in
   if (index >= side.size())
     return fail("no {} {}; the function has {}", input ? "input" : "output", index, side.size());
   return fill_struct(info, describe_value(*function->values[side[index]]));
-}
-
-/// Strings that live as long as the process.
-const std::vector<DeviceInfo>& devices() {
-  static const std::vector<DeviceInfo> all = list_devices();
-  return all;
 }
 
 }  // namespace
@@ -107,7 +101,7 @@ const char* intarsia_program_text(intarsia_program* program) {
 size_t intarsia_device_count(void) {
   size_t count = 0;
   const Status counted = caught([&]() -> Status {
-    count = devices().size();
+    count = all_devices().size();
     return {};
   });
   return counted ? count : 0;
@@ -115,8 +109,8 @@ size_t intarsia_device_count(void) {
 
 intarsia_error* intarsia_device_info(size_t index, intarsia_device* info) {
   return guarded([&]() -> Status {
-    if (index >= devices().size()) return fail("no device {}; there are {}", index, devices().size());
-    const DeviceInfo& device = devices()[index];
+    if (index >= all_devices().size()) return fail("no device {}; there are {}", index, all_devices().size());
+    const DeviceInfo& device = all_devices()[index];
     return fill_struct(info, {.struct_size = sizeof(*info),
                               .name = device.name.c_str(),
                               .description = device.description.c_str()});

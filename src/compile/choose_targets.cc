@@ -42,6 +42,7 @@ Result<std::vector<const Target*>> choose_backends(const CompileRequest& request
   return chosen;
 }
 
+bool is_cpu(const DeviceSlot& slot) { return slot.kind == "cpu"; }
 bool is_on_host(const DeviceSlot& slot) { return space_kind(slot.kind) == host_space_kind; }
 
 /// Of the file of sim:N?times=FILE; empty for any other device.
@@ -93,13 +94,13 @@ Result<std::vector<DeviceSlot>> parse_slots(const std::vector<std::string>& devi
       return fail("--devices {}: want DEVICE or SLOT=DEVICE, as in cpu,accel=sim:0", text);
     if (std::ranges::find(slots, slot.name, &DeviceSlot::name) != slots.end())
       return fail("--devices: two slots are named '{}'", slot.name);
-    if (const size_t colon = slot.device.find(':'); is_on_host(slot) && colon != std::string::npos)
+    if (const size_t colon = slot.device.find(':'); is_cpu(slot) && colon != std::string::npos)
       slot.cores =
           TRY(with_context(CoreSet::parse(slot.device.substr(colon + 1)), "--devices {}", text)).size();
     slot.declared_times = TRY(with_context(digest_declared_times(slot.device), "--devices {}", text));
     slots.push_back(std::move(slot));
   }
-  if (std::ranges::none_of(slots, is_on_host)) slots.push_back({"cpu", "cpu", "cpu"});
+  if (std::ranges::none_of(slots, is_cpu)) slots.push_back({"cpu", "cpu", "cpu"});
   return slots;
 }
 

@@ -230,10 +230,10 @@ Explanation explain_function(const CompiledFunction& function) {
 
 void find_takers(const PlanningProblem& problem, Explanation& explanation) {
   for (uint32_t i = 0; i < explanation.nodes.size(); ++i) {
-    // A backend is asked once for a kind of device, however many slots it has.
+    // A backend is asked once for a model of device, however many slots it has.
     std::map<std::pair<const Target*, std::string_view>, bool> takes;
     for (const PlacementTarget& target : problem.targets) {
-      const auto [known, is_new] = takes.try_emplace({target.backend, target.device.kind});
+      const auto [known, is_new] = takes.try_emplace({target.backend, target.device.model()});
       if (is_new) known->second = target.backend->supports(problem.graph, NodeId{i}, target.device).yes;
       if (known->second && target.backend->name() != "nobody")
         explanation.nodes[i].takers.push_back(target.name);

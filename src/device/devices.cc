@@ -34,10 +34,22 @@ Result<size_t> read_number(const std::string& name) {
   return static_cast<size_t>(std::stoul(number));
 }
 
+/// A device of OpenVINO's, which copies from and to the host's memory itself.
+Result<std::shared_ptr<Executor>> make_openvino_executor(const std::string& name) {
+  const std::string device = name.substr(name.find(':') + 1);
+  const bool is_name = !device.empty() && std::ranges::all_of(device, [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || c == '.' || c == '_';
+  });
+  if (!is_name)
+    return fail("device '{}': want a device of OpenVINO's, as in openvino:GPU or openvino:GPU.1", name);
+  return std::make_shared<Executor>(name, "openvino", host_memory_space());
+}
+
 Result<std::shared_ptr<Executor>> make_new(const std::string& name) {
   if (name == "cpu" || name.starts_with("cpu:")) return make_cpu_executor(name);
   if (name.starts_with("opencl:") && !name.contains('?'))
     return with_context(make_opencl_executor(name, TRY(read_number(name))), "device '{}'", name);
+  if (name.starts_with("openvino:")) return make_openvino_executor(name);
   if (name.starts_with("sim:")) {
     const size_t mark = std::min(name.find('?'), name.size());
     TRY(read_number(name));
@@ -46,6 +58,7 @@ Result<std::shared_ptr<Executor>> make_new(const std::string& name) {
   }
   return fail(ErrorKind::not_found,
               "no device '{}'; there are: cpu, cpu:CORES (as in cpu:0-1+4), opencl:N (an OpenCL device), "
+              "openvino:NAME (a device of OpenVINO's, as in openvino:GPU), "
               "sim:N (N any number, with ?slowdown=X&latency_us=X&gbps=X&direct=1&times=FILE.json)",
               name);
 }

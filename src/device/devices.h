@@ -10,9 +10,10 @@
 
 namespace intarsia {
 
-/// "cpu"; "cpu:0-1+4", the cores of these numbers; "opencl:N", the N-th OpenCL device; or "sim:N" with
-/// settings: "sim:0?slowdown=2&latency_us=10&gbps=5". As long as a device is in use, the same name gives the
-/// same one. Error: no such device, or cores that the calling thread may not use. Thread-safe.
+/// "cpu"; "cpu:0-1+4", the cores of these numbers; "opencl:N", the N-th OpenCL device; "openvino:GPU", a
+/// device of OpenVINO's, whether it has one or not; or "sim:N" with settings:
+/// "sim:0?slowdown=2&latency_us=10&gbps=5". As long as a device is in use, the same name gives the same one.
+/// Error: no such device, or cores that the calling thread may not use. Thread-safe.
 Result<std::shared_ptr<Executor>> make_device(const std::string& name);
 
 struct DeviceInfo {

@@ -96,6 +96,7 @@ struct LoadContext {
   int threads = 1;
   size_t workspace_bytes = 0;                   // of RunContext::workspace
   const CoreSet* cores = nullptr;               // that its executor is held to; null: none
+  std::string executor;                         // name of the one that is to run it: "cpu", "sim:0"
   std::span<const Place> constant_places = {};  // of the constants, outside the host's memory
 };
 
@@ -117,6 +118,8 @@ struct RunBackend {
   /// TypeProto.
   Result<OpaqueParts> (*unpack)(const std::shared_ptr<void>& value, std::string_view encoded_type) = nullptr;
   Result<std::shared_ptr<void>> (*pack)(const OpaqueParts& parts, std::string_view encoded_type) = nullptr;
+  /// (optional) The names of devices that only it knows, as make_device() takes them. May open its library.
+  std::vector<std::string> (*devices)() = nullptr;
 };
 
 }  // namespace intarsia

@@ -17,6 +17,7 @@ struct RegionModel {
   std::span<const ConstTensorView> constants;
   int threads = 1;
   const CoreSet* cores = nullptr;  // null: none in particular
+  std::string executor;            // name: "cpu:0-1"
 };
 
 /// The blob of a region.

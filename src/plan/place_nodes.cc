@@ -39,7 +39,7 @@ Result<std::vector<uint32_t>> match_pins(const Graph& graph, const std::vector<P
   return pinned;
 }
 
-/// Asks each backend once a node and kind of device, however many slots it has.
+/// Asks each backend once a node and model of device, however many slots it has.
 class SupportTable {
  public:
   SupportTable(const Graph& graph, const std::vector<PlacementTarget>& targets)
@@ -49,7 +49,7 @@ class SupportTable {
     if (node != node_) answers_.clear();
     node_ = node;
     const PlacementTarget& asked = targets_[target];
-    auto [at, is_new] = answers_.try_emplace({asked.backend, asked.device.kind});
+    auto [at, is_new] = answers_.try_emplace({asked.backend, asked.device.model()});
     if (is_new) at->second = asked.backend->supports(graph_, node, asked.device);
     return at->second;
   }

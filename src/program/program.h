@@ -48,7 +48,7 @@ inline constexpr std::string_view alternatives_feature = "alternatives";
 
 /// The kind of the space that devices of a kind work in.
 constexpr std::string_view space_kind(std::string_view device_kind) {
-  return device_kind == "cpu" ? host_space_kind : device_kind;
+  return device_kind == "cpu" || device_kind == "openvino" ? host_space_kind : device_kind;
 }
 
 }  // namespace intarsia

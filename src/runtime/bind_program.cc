@@ -210,6 +210,7 @@ class ProgramBinder {
         .threads = threads_on(region.slot),
         .workspace_bytes = region.workspace_bytes,
         .cores = bound_.executors[region.slot]->cores(),
+        .executor = bound_.executors[region.slot]->name(),
         .constant_places = places};
     std::unique_ptr<Executable> loaded =
         TRY(with_kind(ErrorKind::corrupt, with_context(backend.load(context), "program '{}': {}", file_.path,

@@ -74,6 +74,8 @@ struct CompiledRegion {
 struct TargetDevice {
   std::string kind = "cpu";
   std::string name = "cpu";  // "cpu:0-1", "sim:0"
+  /// Backends answer the same for devices of one model: all core sets are, and all simulations.
+  const std::string& model() const { return kind == "cpu" || kind == "sim" ? kind : name; }
 };
 
 /// What a backend is and what it can do, whatever the model.

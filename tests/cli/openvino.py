@@ -8,6 +8,7 @@ import os
 
 import pytest
 from cli_models import LIGHT_MODELS, call, call_json, error_of, save, save_small
+
 from onnx import TensorProto, helper
 
 ABSENT = {"INTARSIA_OPENVINO": "/nowhere"}
@@ -50,6 +51,33 @@ def test_it_has_one_core_set_in_a_process(tmp_path):
     assert slots["openvino"][0]["cores"] == "per process" and slots["onnxruntime"][0]["cores"] == "exact"
     text = call("explain", model, *options, "openvino").stdout
     assert f"slot   cpu:{core} = cpu:{core} (threads held: per process)" in text
+
+
+def test_its_devices_are_devices(tmp_path):
+    """Its CPU stands for those that a machine may have: the same way leads to its GPU."""
+    model, program = save_small(tmp_path / "small.onnx"), tmp_path / "small.so"
+    report = call_json(
+        "compile", model, "-o", program, "-d", "openvino:CPU", "--pin", "*=openvino@openvino:CPU"
+    )
+    assert [region["target"] for region in report["regions"]] == ["openvino@openvino:CPU"]
+    assert report["copies"] == []  # it works in the host's memory
+    assert call_json("check", program, "--against", "reference")["ok"]
+    both = ("-d", "cpu,openvino:CPU", "--pin", "relu1=halide@cpu", "--pin", "pool1=openvino@openvino:CPU")
+    call("compile", model, "-o", program, *both, "--tune", "off")
+    assert call_json("check", program, "--against", "reference")["ok"]
+
+
+def test_a_device_that_it_does_not_have(tmp_path):
+    model, program = save_small(tmp_path / "small.onnx"), tmp_path / "small.so"
+    pin = ("--pin", "*=openvino@openvino:NPU.7")
+    refused = error_of("compile", model, "-o", program, "-d", "openvino:NPU.7", *pin, status=2)
+    assert "OpenVINO has no device 'NPU.7'; it has CPU" in refused
+    call("compile", model, "-o", program, "-d", "openvino:CPU", "--pin", "*=openvino@openvino:CPU")
+    missing = error_of("run", program, "--bind", "openvino:CPU=openvino:NPU.7")
+    assert "OpenVINO has no device 'NPU.7'; it has CPU" in missing
+    assert "want a device of OpenVINO's" in error_of(
+        "run", program, "--bind", "openvino:CPU=openvino:g p", status=2
+    )
 
 
 def test_where_it_is_absent(tmp_path):
