@@ -1,10 +1,10 @@
 """What ships against each backend alone, run again: the promise is at least 0.98 of the best, and better where a mixture pays.
 
-    build/venv/bin/python bench/shipped.py [--threads N ...] [--seconds S] [--rounds N] [MODEL...]
+    build/venv/bin/python bench/shipped.py [--threads N ...] [--seconds S] [--rounds N] [--document] [MODEL...]
 
 Each model is compiled as by default, and for each of the backends alone that takes all of it; the programs then run in turn,
 and best times count. Prints one line a model; all numbers go to build/bench/shipped.json. Without MODEL it takes the nine of
-bench/report.py and the detectors of scripts/make_detectors.py, and writes the section "Native and shipped" of
+bench/report.py and the detectors of scripts/make_detectors.py. With --document it writes the section "Native and shipped" of
 docs/performance.md. For an idle machine.
 """
 
@@ -105,6 +105,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, nargs="+", default=THREADS)
     parser.add_argument("--seconds", type=float, default=2, help="of one turn")
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--document", action="store_true", help="write the section of docs/performance.md")
     arguments = parser.parse_args()
     OUT.mkdir(exist_ok=True)
     load = os.getloadavg()[0]
@@ -114,7 +115,7 @@ def main() -> None:
             results.append(measure_model(model, threads, arguments.seconds, arguments.rounds))
             print(describe(results[-1]), flush=True)
     (OUT / "shipped.json").write_text(json.dumps(results, indent=1))
-    if not arguments.models:
+    if arguments.document:
         replace_section(TITLE, section(results, load))
 
 
