@@ -17,7 +17,9 @@ Result<RegionModel> decode_region_model(const LoadContext& context) {
   const TableCopy<fbs::RegionModel> blob(context.blob, fbs::RegionModelIdentifier());
   if (!blob)
     return fail("the bytes of the region are damaged or of an older version; compile the model again");
-  RegionModel model{.constants = context.constants, .threads = context.threads, .cores = context.cores,
+  RegionModel model{.constants = context.constants,
+                    .threads = context.threads,
+                    .cores = context.cores,
                     .executor = context.executor};
   model.bytes = text_of(blob->model());
   model.constant_names = to_strings(blob->constants());

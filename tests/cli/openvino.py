@@ -1,6 +1,6 @@
 """OpenVINO as a backend, as a user meets it: whole models, excluded like a framework, and what to do where it is absent.
 
-Covers: registry/ backend_registry.cc openvino_target.cc
+Covers: registry/ backend_registry.cc openvino_target.cc src/api/ all_devices.cc
 backends/openvino/ node_rules.cc target.cc
 """
 

@@ -512,7 +512,8 @@ class ExternalData : public testing::Test {
                          .text(tensor::name, "y")
                          .number(tensor::data_location, 1);
     for (const auto& [key, value] : entries)
-      tensor.message(tensor::external_data, Message().text(string_entry::key, key).text(string_entry::value, value).bytes);
+      tensor.message(tensor::external_data,
+                     Message().text(string_entry::key, key).text(string_entry::value, value).bytes);
     write("model/m.onnx", model_message({.initializers = {tensor.bytes}, .outputs = {output_y}}));
     return import_onnx((root_ / "model" / "m.onnx").string());
   }
