@@ -6,7 +6,7 @@ Covers: backends/halide/target.cc
 
 import numpy as np
 import pytest
-from cli_models import TensorProto, call, call_json, error_of, helper, save
+from cli_models import TensorProto, call, call_json, error_of, helper, save, skip_without_device
 
 FLOAT = TensorProto.FLOAT
 DEVICE = "opencl:0"
@@ -15,9 +15,7 @@ DEVICE = "opencl:0"
 @pytest.fixture(scope="module", autouse=True)
 def device():
     """Skips all where there is none."""
-    [found] = [device for device in call_json("devices")["devices"] if device["name"] == DEVICE]
-    if found["description"].startswith("not available"):
-        pytest.skip(found["description"])
+    skip_without_device(DEVICE)
 
 
 @pytest.fixture(scope="module")

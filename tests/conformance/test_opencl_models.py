@@ -7,7 +7,7 @@ Covers: backends/halide/build/ offload.cc plain_comparisons.cc
 import intarsia
 import numpy as np
 import pytest
-from cli_models import call_json
+from cli_models import call_json, skip_without_device
 from model_tools import MODELS
 
 DEVICE = "opencl:0"
@@ -16,9 +16,7 @@ DEVICE = "opencl:0"
 @pytest.fixture(scope="module", autouse=True)
 def device():
     """Skips all where there is none."""
-    [found] = [device for device in call_json("devices")["devices"] if device["name"] == DEVICE]
-    if found["description"].startswith("not available"):
-        pytest.skip(found["description"])
+    skip_without_device(DEVICE)
 
 
 @pytest.mark.parametrize("name", ("mobilenetv2", "resnet50"))

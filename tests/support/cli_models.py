@@ -9,6 +9,7 @@ import time
 
 import numpy as np
 import onnx
+import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -36,6 +37,13 @@ def call(*arguments, status=0, env=None, timeout=300, **options):
 
 def call_json(*arguments, status=0, **options):
     return json.loads(call(*arguments, "--json", status=status, **options).stdout)
+
+
+def skip_without_device(name):
+    """Skips the test where the machine lacks a device that `devices` always lists, and says why."""
+    [found] = [device for device in call_json("devices")["devices"] if device["name"] == name]
+    if found["description"].startswith("not available"):
+        pytest.skip(found["description"])
 
 
 def error_of(*arguments, status=1, **options):
