@@ -39,7 +39,9 @@ Graph node_alone(const Graph& graph, NodeId id) {
 }
 
 KernelDevice kernel_device(const TargetDevice& device) {
-  return device.kind == "opencl" ? KernelDevice::opencl : KernelDevice::cpu;
+  if (device.kind == "cuda") return KernelDevice::cuda;
+  if (device.kind != "opencl") return KernelDevice::cpu;
+  return device.is_gpu ? KernelDevice::opencl_gpu : KernelDevice::opencl;
 }
 
 /// A work item keeps the sums along the axis of a scan, and what a row of a reduction needs more than once,
@@ -82,7 +84,7 @@ class HalideTarget : public Target {
  public:
   HalideTarget()
       : Target({.name = "halide",
-                .device_kinds = {"cpu", "sim", "opencl"},
+                .device_kinds = {"cpu", "sim", "opencl", "cuda"},
                 .code_generation = halide::code_generation,
                 .step_names = {halide::step_names().begin(), halide::step_names().end()}}) {}
   std::string version() const override { return INTARSIA_HALIDE_VERSION; }
@@ -100,11 +102,14 @@ class HalideTarget : public Target {
     return halide::output_layouts(region);
   }
 
-  /// The tuner times kernels on the processor: those of a device have the analytic schedules.
+  /// Kernels of a device that is not here have the analytic schedules.
   Result<CompiledRegion> compile(const Graph& region, const TargetDevice& device,
                                  const CompileOptions& options) const override {
     CompileOptions here = options;
-    if (kernel_device(device) != KernelDevice::cpu) here.tuner = nullptr;
+    if (kernel_device(device) != KernelDevice::cpu) {
+      here.timed_on = device.name;
+      if (here.tuner != nullptr && !here.tuner->has_device(device.name)) here.tuner = nullptr;
+    }
     return compile_region(region, emitter_, here, {}, kernel_device(device));
   }
 

@@ -30,8 +30,9 @@ typedef struct intarsia_compile_request {
   size_t struct_size;
   const char* model;   /* path of the model: an ONNX file, a frozen GraphDef (.pb), a SavedModel folder */
   const char* program; /* path of the program to write */
-  /* "cpu", "cpu:0-1", "opencl:0", "sim:0", "accel=sim:1" (SLOT=DEVICE); none: "cpu". "auto": all devices of
-   * this machine but OpenCL devices and simulations, of which the program has those that its plan uses. */
+  /* "cpu", "cpu:0-1", "opencl:0", "cuda:0", "sim:0", "accel=sim:1" (SLOT=DEVICE); none: "cpu". "auto": all
+   * devices of this machine but simulations and OpenCL devices that are the processor, of which the program
+   * has those that its plan uses. */
   intarsia_strings devices;
   intarsia_strings backends; /* in order of preference; none: all, in the order of intarsia_backends */
   intarsia_strings shapes;   /* "INPUT=1x3x224x224"; sizes that stay open become 1 */

@@ -22,6 +22,7 @@
 #include "measure/bisect_model.h"
 #include "measure/check_model.h"
 #include "measure/probe.h"
+#include "measure/time_device_kernels.h"
 #include "measure/time_kernels.h"
 #include "measure/time_link.h"
 #include "measure/time_programs.h"
@@ -31,21 +32,32 @@
 namespace intarsia::api {
 namespace {
 
+/// `device`: "cpu", or one whose memory is not the host's.
+Result<std::vector<Timing>> time_kernels_on(const std::string& device, const KernelBatch& batch,
+                                            const RunBackend& backend, int threads,
+                                            const std::function<bool()>& is_cancelled) {
+  if (device == "cpu") return time_kernels(batch, backend, threads, is_cancelled);
+  const std::shared_ptr<Executor> executor = TRY(make_device(device));
+  return time_device_kernels(batch, backend, *executor, is_cancelled);
+}
+
 Result<BackendRegistry> make_tools(const ReadRequest& read) {
   BackendRegistry tools = TRY(make_backend_registry(read.request, read.kernels));
   tools.progress = read.progress;
   tools.print = read.print;
   tools.is_cancelled = read.is_cancelled;
   tools.time_kernels = [is_cancelled = read.is_cancelled](const std::string& backend,
-                                                          const KernelBatch& batch,
+                                                          const KernelBatch& batch, const std::string& device,
                                                           int threads) -> Result<std::vector<Timing>> {
     for (const RunBackend& one : run_backends()) {
-      if (one.name == backend) return time_kernels(batch, one, threads, is_cancelled);
+      if (one.name == backend) return time_kernels_on(device, batch, one, threads, is_cancelled);
     }
     return fail("no usable backend '{}'", backend);
   };
+  tools.has_device = [](const std::string& device) { return make_device(device).has_value(); };
   tools.probe = measure_probe;
   tools.time_link = time_link;
+  tools.is_gpu = is_gpu;
   tools.time_programs = [](std::vector<TemporaryFile> programs, int threads,
                            const std::function<bool()>& may_go_on) {
     return time_programs(std::move(programs), run_backends(), threads, may_go_on);

@@ -109,12 +109,13 @@ Status choose_targets(const CompileRequest& request, const BackendRegistry& tool
   problem.slots = TRY(parse_slots(request.devices));
   number_spaces(problem);
   TRY(set_memory_limits(request, problem));
+  const auto is_gpu = [&](const DeviceSlot& slot) { return tools.is_gpu && tools.is_gpu(slot.device); };
   for (const Target* backend : backends) {
     for (uint32_t slot = 0; slot < problem.slots.size(); ++slot) {
       const DeviceSlot& device = problem.slots[slot];
       if (!drives(*backend, device.kind)) continue;
       problem.targets.push_back(
-          {backend, slot, backend->name() + "@" + device.name, {device.kind, device.device}});
+          {backend, slot, backend->name() + "@" + device.name, {device.kind, device.device, is_gpu(device)}});
       problem.space_of_target.push_back(device.space);
     }
   }

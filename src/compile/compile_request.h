@@ -79,13 +79,17 @@ struct BackendRegistry {
   std::function<bool()> is_cancelled;                  // asked several times a second; empty: never
   /// Times kernels (Tuner::time_kernels) that the named backend compiled; empty: nothing can be measured.
   std::function<Result<std::vector<Timing>>(const std::string& backend, const KernelBatch& batch,
-                                            int threads)>
+                                            const std::string& device, int threads)>
       time_kernels;
+  /// Is there a device of this name? There if anything can be measured.
+  std::function<bool(const std::string& device)> has_device;
   /// Nanoseconds that a fixed computation takes now (measure/probe.h); there if anything can be measured.
   std::function<int64_t()> probe;
   /// What a copy takes between the memories of two devices, by their names; there if anything can be
   /// measured.
   std::function<Result<LinkCost>(const std::string& from, const std::string& to)> time_link;
+  /// Whether the device of this name runs groups of work items side by side; empty: none does.
+  std::function<bool(const std::string& device)> is_gpu;
   /// Times runs of program files on filled inputs, in turns; they are removed as soon as they are open. One
   /// result a program. Rounds end when `may_go_on` says no. Empty: nothing can be measured.
   std::function<std::vector<Result<PlanTimes>>(std::vector<TemporaryFile> programs, int threads,

@@ -34,6 +34,7 @@ Tuning::Tuning(const CompileRequest& request, const BackendRegistry& tools)
   tuner_.effort = request.tune;
   tuner_.costs = &*costs_;
   tuner_.probe = [this] { return probe(); };
+  tuner_.has_device = tools.has_device;
   tuner_.may_go_on = [this] {
     if (tools_.is_cancelled && tools_.is_cancelled()) return false;
     if (!request_.plan_path.empty()) return false;
@@ -44,8 +45,8 @@ Tuning::Tuning(const CompileRequest& request, const BackendRegistry& tools)
 
 Tuner* Tuning::tuner_for(const std::string& backend) {
   if (!disabled_reason_.empty()) return nullptr;
-  tuner_.time_kernels = [this, backend](const KernelBatch& batch, int threads) {
-    return tools_.time_kernels(backend, batch, threads);
+  tuner_.time_kernels = [this, backend](const KernelBatch& batch, const std::string& device, int threads) {
+    return tools_.time_kernels(backend, batch, device, threads);
   };
   return &tuner_;
 }

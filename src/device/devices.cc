@@ -5,6 +5,8 @@
 #include <mutex>
 #include <thread>
 
+#include "device/cuda_devices.h"
+#include "device/cuda_executor.h"
 #include "device/opencl_devices.h"
 #include "device/opencl_executor.h"
 #include "device/sim_executor.h"
@@ -23,7 +25,7 @@ Result<std::shared_ptr<Executor>> make_cpu_executor(const std::string& name) {
   return std::make_shared<Executor>(name, "cpu", host_memory_space(), cores);
 }
 
-/// The N of "sim:N" and "opencl:N", up to a question mark.
+/// The N of "sim:N", "opencl:N" and "cuda:N", up to a question mark.
 Result<size_t> read_number(const std::string& name) {
   const size_t colon = name.find(':'), mark = std::min(name.find('?'), name.size());
   const std::string number = name.substr(colon + 1, mark - colon - 1);
@@ -49,6 +51,8 @@ Result<std::shared_ptr<Executor>> make_new(const std::string& name) {
   if (name == "cpu" || name.starts_with("cpu:")) return make_cpu_executor(name);
   if (name.starts_with("opencl:") && !name.contains('?'))
     return with_context(make_opencl_executor(name, TRY(read_number(name))), "device '{}'", name);
+  if (name.starts_with("cuda:") && !name.contains('?'))
+    return with_context(make_cuda_executor(name, TRY(read_number(name))), "device '{}'", name);
   if (name.starts_with("openvino:")) return make_openvino_executor(name);
   if (name.starts_with("sim:")) {
     const size_t mark = std::min(name.find('?'), name.size());
@@ -58,6 +62,7 @@ Result<std::shared_ptr<Executor>> make_new(const std::string& name) {
   }
   return fail(ErrorKind::not_found,
               "no device '{}'; there are: cpu, cpu:CORES (as in cpu:0-1+4), opencl:N (an OpenCL device), "
+              "cuda:N (an NVIDIA GPU), "
               "openvino:NAME (a device of OpenVINO's, as in openvino:GPU), "
               "sim:N (N any number, with ?slowdown=X&latency_us=X&gbps=X&direct=1&times=FILE.json)",
               name);
@@ -81,6 +86,14 @@ Result<std::shared_ptr<Executor>> make_device(const std::string& name) {
   return device;
 }
 
+bool is_gpu(const std::string& name) {
+  if (name.starts_with("cuda:")) return true;
+  if (!name.starts_with("opencl:")) return false;
+  const Result<size_t> number = read_number(name);
+  const auto devices = opencl_devices();
+  return number && devices && *number < devices->size() && !(*devices)[*number].is_cpu;
+}
+
 namespace {
 
 void add_opencl_devices(std::vector<DeviceInfo>& list) {
@@ -92,7 +105,18 @@ void add_opencl_devices(std::vector<DeviceInfo>& list) {
   for (const OpenclDevice& device : *devices)
     list.push_back({fmt::format("opencl:{}", &device - devices->data()),
                     fmt::format("{} ({}, {})", device.name, device.platform, device.version),
-                    "its kernels are not tuned by measurement"});
+                    device.is_cpu ? "its cores are those of cpu" : ""});
+}
+
+void add_cuda_devices(std::vector<DeviceInfo>& list) {
+  const auto devices = cuda_devices();
+  if (!devices) {
+    list.push_back({"cuda:0", "not available: " + devices.error().message, devices.error().message});
+    return;
+  }
+  for (const CudaDevice& device : *devices)
+    list.push_back({fmt::format("cuda:{}", &device - devices->data()),
+                    fmt::format("{} ({})", device.name, device.version), ""});
 }
 
 }  // namespace
@@ -100,6 +124,7 @@ void add_opencl_devices(std::vector<DeviceInfo>& list) {
 std::vector<DeviceInfo> list_devices() {
   std::vector<DeviceInfo> list;
   add_opencl_devices(list);
+  add_cuda_devices(list);
   list.insert(
       list.begin(),
       {{"cpu", fmt::format("the host, {} hardware threads", std::thread::hardware_concurrency())},

@@ -38,6 +38,7 @@ struct CompileOptions {
   bool exact_math =
       false;               // direct arithmetic only; else errors up to 1e-4 of the largest output are allowed
   Tuner* tuner = nullptr;  // null: analytic choices
+  std::string timed_on = "cpu";        // the device whose times choose kernels
   CodegenReport* codegen = nullptr;    // filled in if given
   std::function<bool()> is_cancelled;  // polled several times a second during code generation; empty: never
   Progress progress;                   // of compiling this region
@@ -74,6 +75,7 @@ struct CompiledRegion {
 struct TargetDevice {
   std::string kind = "cpu";
   std::string name = "cpu";  // "cpu:0-1", "sim:0"
+  bool is_gpu = false;       // it runs groups of work items side by side
   /// Backends answer the same for devices of one model: all core sets are, and all simulations.
   const std::string& model() const { return kind == "cpu" || kind == "sim" ? kind : name; }
 };

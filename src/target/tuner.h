@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
@@ -36,11 +37,14 @@ struct Tuner {
   Tune effort = Tune::fast;
   CostTable* costs = nullptr;
   Probe probe;
-  /// Loads the batch's region and times each kernel, in the order of calls, over several rounds, so that all
-  /// other kernels run between two runs of one. With threads, each of them has written its part of what the
-  /// kernel reads, and the clock stops when each has read its part of what was written, as the kernels before
-  /// and after would do.
-  std::function<Result<std::vector<Timing>>(const KernelBatch& batch, int threads)> time_kernels;
+  /// Can kernels be timed on the device?
+  std::function<bool(const std::string& device)> has_device;
+  /// Loads the batch's region on the device and times each kernel, in the order of calls, over several
+  /// rounds, so that all other kernels run between two runs of one. With threads, each of them has written
+  /// its part of what the kernel reads, and the clock stops when each has read its part of what was written,
+  /// as the kernels before and after would do.
+  std::function<Result<std::vector<Timing>>(const KernelBatch& batch, const std::string& device, int threads)>
+      time_kernels;
   /// Is there time left for another batch?
   std::function<bool()> may_go_on;
 

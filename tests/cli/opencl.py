@@ -1,7 +1,7 @@
 """Models on an OpenCL device through the command line: right results, and copies only of inputs and outputs. Skipped where
 there is no device.
 
-Covers: backends/halide/target.cc
+Covers: backends/halide/target.cc src/measure/ time_device_kernels.cc
 """
 
 import numpy as np
@@ -107,3 +107,16 @@ def test_two_of_a_platform_copy_to_each_other(model, tmp_path):
         ("a", "cpu"),
     ]
     assert call_json("check", program, "--against", "reference", env=env)["ok"]
+
+
+def test_kernels_are_timed_on_it(model, tmp_path):
+    options = ("-d", DEVICE, "--pin", f"*=halide@{DEVICE}", "--cache", tmp_path / "cache")
+    first = call_json("compile", model, "-o", tmp_path / "first.so", *options)["tuning"]
+    again = call_json("compile", model, "-o", tmp_path / "again.so", *options)["tuning"]
+    assert first["measured"] >= 2 and first["disabled_reason"] is None, (
+        "two tiles of the convolution at least"
+    )
+    assert again["measured"] == 0 and again["remembered"] >= first["measured"]
+    on_cpu = call_json("compile", model, "-o", tmp_path / "cpu.so", "--backends", "halide", *options[-2:])
+    assert on_cpu["tuning"]["measured"] >= 2, "times of the device are not the processor's"
+    assert call_json("check", tmp_path / "first.so", "--against", "reference")["ok"]

@@ -61,7 +61,9 @@ class PlanChoice : public testing::Test {
     request.cache_folder = folder_;
     add_target("own", {"Exp"});
     framework = add_target("framework", {}, true);
-    tools.time_kernels = [](const std::string&, const KernelBatch&, int) { return std::vector<Timing>(); };
+    tools.time_kernels = [](const std::string&, const KernelBatch&, const std::string&, int) {
+      return std::vector<Timing>();
+    };
     tools.probe = [this] { return ++probed, probe; };
     tools.time_link = [](const std::string&, const std::string&) { return LinkCost{.latency_ns = 1000}; };
     tools.time_programs = [this](std::vector<TemporaryFile> programs, int, const std::function<bool()>&) {

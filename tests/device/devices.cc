@@ -53,7 +53,7 @@ TEST(Devices, OneNameIsOneDevice) {
   for (const DeviceInfo& info : list_devices()) {
     const auto made = make_device(info.name);
     const std::string why = made ? "" : made.error().message;
-    EXPECT_TRUE(made || why == "device 'opencl:0': " + info.why_not_automatic) << info.name << ": " << why;
+    EXPECT_TRUE(made || why == fmt::format("device '{}': {}", info.name, info.why_not_automatic)) << why;
   }
 }
 

@@ -289,7 +289,7 @@ Tuner random_tuner(CostTable& costs, uint32_t seed) {
   tuner.costs = &costs;
   tuner.probe = [] { return 1000; };
   tuner.may_go_on = [] { return true; };
-  tuner.time_kernels = [random = std::mt19937(seed)](const KernelBatch& batch,
+  tuner.time_kernels = [random = std::mt19937(seed)](const KernelBatch& batch, const std::string&,
                                                      int) mutable -> Result<std::vector<Timing>> {
     TRY(load_uncalled(batch.region));
     std::vector<Timing> times(batch.uses.size());

@@ -45,7 +45,8 @@ enum {
 struct halide_buffer_t;           /* a HalideBuffer */
 struct halide_device_interface_t; /* what it contains is not used */
 
-/* What kernels call; glue.c has them. Those of OpenCL: kernels that run on a device, in this order. */
+/* What kernels call; glue.c has them. Those of OpenCL, and those of CUDA: kernels that run on a device, in
+   this order. */
 int halide_do_par_for(void* user_context, HalideTask task, int min, int size, uint8_t* closure);
 void* halide_malloc(void* user_context, size_t bytes);
 void halide_free(void* user_context, void* memory);
@@ -59,6 +60,12 @@ int halide_opencl_run(void* user_context, void* state, const char* entry, int gr
                       size_t argument_bytes[], void* arguments[], int8_t are_buffers[]);
 void halide_opencl_finalize_kernels(void* user_context, void* state);
 const struct halide_device_interface_t* halide_opencl_device_interface(void);
+int halide_cuda_initialize_kernels(void* user_context, void** state, const char* text, int bytes);
+int halide_cuda_run(void* user_context, void* state, const char* entry, int groups_x, int groups_y,
+                    int groups_z, int items_x, int items_y, int items_z, int shared_bytes,
+                    size_t argument_bytes[], void* arguments[], int8_t are_buffers[]);
+void halide_cuda_finalize_kernels(void* user_context, void* state);
+const struct halide_device_interface_t* halide_cuda_device_interface(void);
 
 /* Work items of a kernel on a device. */
 struct HalideLaunch {

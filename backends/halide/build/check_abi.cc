@@ -1,6 +1,7 @@
 // halide_abi.h says what Halide's own header says. Nothing here runs: what differs does not compile, the
 // functions because both headers declare them in C.
 #include <HalideRuntime.h>
+#include <HalideRuntimeCuda.h>
 #include <HalideRuntimeOpenCL.h>
 
 #include <cstddef>

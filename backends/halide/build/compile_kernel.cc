@@ -24,7 +24,10 @@ Target make_target(const Isa& isa, bool checks) {
   if (isa.level != "x86-64-v2")
     features.insert(features.end(), {Target::AVX, Target::AVX2, Target::FMA, Target::F16C});
   if (isa.level == "x86-64-v4") features.insert(features.end(), {Target::AVX512, Target::AVX512_Skylake});
-  if (isa.device == KernelDevice::opencl) features.push_back(Target::OpenCL);
+  if (isa.device == KernelDevice::cuda)
+    features.insert(features.end(), {Target::CUDA, Target::CUDACapability80});
+  else if (isa.is_offloaded())
+    features.push_back(Target::OpenCL);
   if (!checks) features.insert(features.end(), {Target::NoRuntime, Target::NoAsserts, Target::NoBoundsQuery});
   return Target(Target::Linux, Target::X86, 64, features);
 }
@@ -75,7 +78,8 @@ Result<EmittedKernel> compile_scheduled(const Kernel& wanted, const Kernel& sche
     // Code that writes elements twice was built without regard to `in_place`, so it is the out-of-place
     // kernel's.
     if (kernel.in_place && !writes_once(built)) kernel.in_place.reset();
-    if (kernel.isa.is_offloaded()) make_comparisons_plain(built.output);
+    if (kernel.isa.is_offloaded() && kernel.isa.device != KernelDevice::cuda)
+      make_comparisons_plain(built.output);
     Halide::Pipeline pipeline(built.output);
     if (kernel.in_place) load_from_output(pipeline, built.arguments[*kernel.in_place].name, built.output);
     const std::string symbol =

@@ -13,7 +13,9 @@ Var offload(const KernelBuilder& builder, Func out, const std::vector<Var>& oute
     task = fused;
   }
   Var group("group"), item("item");
-  out.split(task, group, item, 1).gpu_blocks(group).gpu_threads(item);
+  const int items = builder.isa().group_items;
+  const auto tail = items == 1 ? Halide::TailStrategy::Auto : Halide::TailStrategy::GuardWithIf;
+  out.split(task, group, item, items, tail).gpu_blocks(group).gpu_threads(item);
   return item;
 }
 

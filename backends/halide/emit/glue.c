@@ -55,6 +55,23 @@ void halide_opencl_finalize_kernels(void* user_context, void* state) {
 /* Only passed on. */
 const struct halide_device_interface_t* halide_opencl_device_interface(void) { return 0; }
 
+int halide_cuda_initialize_kernels(void* user_context, void** state, const char* text, int bytes) {
+  return halide_opencl_initialize_kernels(user_context, state, text, bytes);
+}
+
+int halide_cuda_run(void* user_context, void* state, const char* entry, int groups_x, int groups_y,
+                    int groups_z, int items_x, int items_y, int items_z, int shared_bytes,
+                    size_t argument_bytes[], void* arguments[], int8_t are_buffers[]) {
+  return halide_opencl_run(user_context, state, entry, groups_x, groups_y, groups_z, items_x, items_y,
+                           items_z, shared_bytes, argument_bytes, arguments, are_buffers);
+}
+
+void halide_cuda_finalize_kernels(void* user_context, void* state) {
+  halide_opencl_finalize_kernels(user_context, state);
+}
+
+const struct halide_device_interface_t* halide_cuda_device_interface(void) { return 0; }
+
 /* Copies between memories are the session's. */
 int halide_copy_to_device(void* user_context, struct halide_buffer_t* buffer,
                           const struct halide_device_interface_t* device_interface) {

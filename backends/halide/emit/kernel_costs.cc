@@ -10,7 +10,7 @@ CostKey cost_key(const Kernel& kernel, const CompileOptions& options) {
           .backend = "halide",
           .version = INTARSIA_HALIDE_VERSION,
           .code = std::to_string(code_generation),
-          .device = "cpu",
+          .device = options.timed_on,
           .threads = options.threads,
           .precision = std::string(dtype_name(kernel.output.dtype))};
 }

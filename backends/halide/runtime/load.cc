@@ -74,7 +74,7 @@ Status load_sizes(Loading& state) {
   const bool is_offloaded = state.plan->device() != 0;
   if (is_offloaded && state.context.constant_places.size() != state.context.constants.size())
     return fail("halide: the region's kernels are for a device");
-  if (state.plan->device() > static_cast<uint8_t>(KernelDevice::opencl)) return damaged();
+  if (state.plan->device() >= kernel_device_count) return damaged();
   state.region.device = static_cast<KernelDevice>(state.plan->device());
   state.region.workers = state.plan->workers();
   state.region.scratch_offset = state.plan->scratch_offset();

@@ -14,6 +14,7 @@ struct Isa {
   int vector_bytes = 16;
   int registers = 16;  // of that width
   KernelDevice device = KernelDevice::cpu;
+  int group_items = 1;  // work items of a group
 
   bool is_offloaded() const { return device != KernelDevice::cpu; }
   /// In one vector; OpenCL C has none of more than 16 elements.
@@ -23,8 +24,8 @@ struct Isa {
   }
 };
 
-/// From CompileOptions::cpu; "native" is what this machine has. Of a device: what launches its kernels, and
-/// the registers of a processor that is one.
+/// From CompileOptions::cpu; "native" is what this machine has. Of a device that is a processor, `cpu` says
+/// what registers it has; of others, what launches its kernels.
 Result<Isa> make_isa(const std::string& cpu, KernelDevice device = KernelDevice::cpu);
 
 }  // namespace intarsia::halide

@@ -125,10 +125,25 @@ std::string value_text(const Graph& body, ValueId id) {
   return value.constant ? number_text(*value.constant) : fmt::format("{}", index(id));
 }
 
+const char* device_text(KernelDevice device) {
+  switch (device) {
+    case KernelDevice::cpu:
+      return "";
+    case KernelDevice::opencl:
+      return ", on an OpenCL device";
+    case KernelDevice::opencl_gpu:
+      return ", on an OpenCL GPU";
+    case KernelDevice::cuda:
+      return ", on a CUDA device";
+  }
+  return "";
+}
+
 std::string isa_text(const Isa& isa) {
-  const auto& [level, vector_bytes, registers, device] = isa;
-  return fmt::format("{} with {} vectors of {} bytes{}", level, registers, vector_bytes,
-                     device == KernelDevice::opencl ? ", on an OpenCL device" : "");
+  const auto& [level, vector_bytes, registers, device, group_items] = isa;
+  return fmt::format("{} with {} vectors of {} bytes{}{}", level, registers, vector_bytes,
+                     device_text(device),
+                     group_items == 1 ? "" : fmt::format(" in groups of {}", group_items));
 }
 
 std::string place_text(const std::optional<size_t>& input) {

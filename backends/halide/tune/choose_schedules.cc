@@ -11,10 +11,11 @@ namespace {
 
 using Algorithm = ContractionSchedule::Algorithm;
 
-/// Tiles of each algorithm that are tried.
-size_t max_tiles(const Tuner* tuner) {
+/// Tiles of each algorithm that are tried. A device's driver builds each kernel once more, slowly.
+size_t max_tiles(const Tuner* tuner, const Isa& isa) {
   if (tuner == nullptr) return 1;
-  return tuner->effort == Tune::full ? 16 : 3;
+  if (tuner->effort == Tune::full) return 16;
+  return isa.is_offloaded() ? 2 : 3;
 }
 
 bool is_depthwise(Algorithm algorithm) {
@@ -50,7 +51,7 @@ Kernel with_schedule(Kernel kernel, const ContractionSchedule& schedule) {
 
 /// With each schedule of its form that is worth trying.
 std::vector<Kernel> scheduled_variants(const Kernel& kernel, const CompileOptions& options) {
-  const size_t most = max_tiles(options.tuner);
+  const size_t most = max_tiles(options.tuner, kernel.isa);
   std::vector<Kernel> variants;
   const auto add = [&](const KernelDetails& details) {
     variants.push_back(kernel);
@@ -96,7 +97,7 @@ std::optional<Kernel> plain_variant(const Kernel& kernel) {
 
 std::vector<Kernel> kernel_variants(const Kernel& kernel, const CompileOptions& options) {
   std::vector<Kernel> variants = scheduled_variants(kernel, options);
-  if (options.tuner == nullptr || options.threads < 2) return variants;
+  if (options.tuner == nullptr || options.threads < 2 || kernel.isa.is_offloaded()) return variants;
   const size_t threaded = variants.size();
   for (size_t i = 0; i < threaded; ++i) {
     variants.push_back(variants[i]);

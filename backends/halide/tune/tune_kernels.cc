@@ -56,9 +56,6 @@ class Batch {
     output_bytes_ = std::max(output_bytes_, rounded(bytes_of(FixedArgument(kernel.output))));
   }
 
-  bool is_full() const { return constant_bytes_ > batch_bytes; }
-  bool is_empty() const { return calls_.empty(); }
-
   /// What each kernel takes.
   Result<std::vector<Timing>> time(const CompileOptions& options) {
     for (size_t i = 0; i < calls_.size(); ++i) {
@@ -69,7 +66,8 @@ class Batch {
     CompileOptions nameless = options;
     nameless.keep_names = false;
     const CompiledRegion region = make_region({}, calls_, emitted_, std::move(memory_), nameless, {});
-    std::vector<Timing> times = TRY(options.tuner->time_kernels({region, uses_}, options.threads));
+    std::vector<Timing> times =
+        TRY(options.tuner->time_kernels({region, uses_}, options.timed_on, options.threads));
     INTARSIA_CHECK(times.size() == calls_.size());
     return times;
   }
@@ -80,10 +78,7 @@ class Batch {
 
   size_t constant(const FixedArgument& argument) {
     auto [at, is_new] = constants_.try_emplace(argument.shape, memory_.constants.size());
-    if (is_new) {
-      memory_.constants.emplace_back(argument.dtype, argument.shape);
-      constant_bytes_ += memory_.constants.back().bytes();
-    }
+    if (is_new) memory_.constants.emplace_back(argument.dtype, argument.shape);
     return at->second;
   }
 
@@ -92,13 +87,23 @@ class Batch {
   std::vector<KernelBatch::Uses> uses_;  // of the calls
   MemoryPlan memory_;
   std::map<Shape, size_t> constants_;
-  size_t constant_bytes_ = 0, input_bytes_ = 0, output_bytes_ = 0;
+  size_t input_bytes_ = 0, output_bytes_ = 0;
 };
 
 std::vector<CostKey> joined(const std::vector<std::vector<CostKey>>& lists) {
   std::vector<CostKey> all;
   for (const std::vector<CostKey>& list : lists) all.insert(all.end(), list.begin(), list.end());
   return all;
+}
+
+/// A kernel and its code.
+struct Made {
+  const Kernel* kernel;
+  const EmittedKernel* code;
+};
+
+size_t weight_bytes(const Kernel& kernel) {
+  return kernel.weights() ? bytes_of(FixedArgument(kernel.inputs[*kernel.weights()])) : 0;
 }
 
 class Times {
@@ -153,29 +158,42 @@ class Times {
     const Progress progress = options_.progress.part(static_cast<double>(kernels.size()));
     progress.expect(4);  // generating the code takes longer than timing it
     const auto outcomes = TRY(emitter_.emit(kernels, {false, emit_.cpu_seconds, progress.part(3)}, options_));
-    std::vector<const Kernel*> timed;
-    Batch batch;
+    std::vector<Made> made;
+    size_t bytes = 0;
     for (size_t i = 0; i < kernels.size(); ++i) {
       if (outcomes[i]->kind == CodegenOutcome::Kind::made) {
-        batch.add(*kernels[i], outcomes[i]->kernel);
-        timed.push_back(kernels[i]);
+        made.push_back({kernels[i], &outcomes[i]->kernel});
+        bytes += weight_bytes(*kernels[i]);
       } else {
         times_[cost_key(*kernels[i], options_)] = {};  // never
       }
-      if (batch.is_empty() || (!batch.is_full() && i + 1 < kernels.size())) continue;
-      TRY(remember(timed, TRY(batch.time(options_))));
-      batch = Batch();
-      timed.clear();
+      if (made.empty() || (bytes <= batch_bytes && i + 1 < kernels.size())) continue;
+      TRY(remember(made, TRY(time_together(made))));
+      made.clear();
+      bytes = 0;
     }
     progress.did("tune");
     return {};
   }
 
-  Status remember(const std::vector<const Kernel*>& kernels, const std::vector<Timing>& timings) {
+  /// A driver may refuse a kernel: then each is tried alone, and those that fail never run.
+  Result<std::vector<Timing>> time_together(std::span<const Made> made) {
+    Batch batch;
+    for (const auto& [kernel, code] : made) batch.add(*kernel, *code);
+    Result<std::vector<Timing>> times = batch.time(options_);
+    const bool is_device = options_.timed_on != "cpu";
+    if (times || !is_device || times.error().kind == ErrorKind::cancelled) return times;
+    if (made.size() == 1) return std::vector<Timing>(1);
+    std::vector<Timing> alone;
+    for (size_t i = 0; i < made.size(); ++i) alone.push_back(TRY(time_together(made.subspan(i, 1)))[0]);
+    return alone;
+  }
+
+  Status remember(const std::vector<Made>& made, const std::vector<Timing>& timings) {
     const Cost now = cost_measured_now(tuner_.probe());
     std::vector<std::pair<CostKey, Cost>> rows;
-    for (size_t i = 0; i < kernels.size(); ++i) {
-      rows.emplace_back(cost_key(*kernels[i], options_), now);
+    for (size_t i = 0; i < made.size(); ++i) {
+      rows.emplace_back(cost_key(*made[i].kernel, options_), now);
       rows.back().second.timing = timings[i];
     }
     tuner_.costs->add(rows);

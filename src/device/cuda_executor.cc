@@ -1,0 +1,144 @@
+#include "device/cuda_executor.h"
+
+#include <array>
+#include <map>
+#include <mutex>
+
+#include "device/cuda_programs.h"
+#include "device/cuda_space.h"
+#include "device/launched_region.h"
+
+namespace intarsia {
+namespace {
+
+constexpr int oldest_capability = 8;  // that the kernels' code is for
+constexpr unsigned no_timing = 2;     // CU_EVENT_DISABLE_TIMING
+constexpr size_t max_arguments = 1024;
+
+/// What executables of a device share.
+struct CudaRuntime {
+  CudaRuntime(const CudaDevice& device, CudaQueue queue)
+      : device(device), queue(std::move(queue)), programs(device) {}
+  const CudaDevice& device;
+  CudaQueue queue;  // of kernels
+  CudaPrograms programs;
+};
+
+/// The kernels of an executable. Where texts and names lie is their key: that is fixed as long as its code is
+/// loaded.
+class CudaKernels {
+ public:
+  class Run;
+  explicit CudaKernels(CudaRuntime& runtime) : runtime_(runtime) {}
+
+  const CudaRuntime& runtime() const { return runtime_; }
+
+  Status make(const Launch& launch) {
+    TRY(find(launch));
+    return {};
+  }
+
+  /// In the device's scope.
+  Status launch(const Launch& launch) {
+    CudaFunction function = TRY(find(launch));
+    std::array<CudaPointer, max_arguments> addresses;
+    std::array<void*, max_arguments> arguments;
+    for (size_t i = 0; i < launch.arguments.size(); ++i) {
+      const LaunchArgument& argument = launch.arguments[i];
+      if (argument.bytes == 0) addresses[i] = CudaMemory::of(argument.value);
+      arguments[i] = argument.bytes == 0 ? &addresses[i] : const_cast<void*>(argument.value);
+    }
+    const auto& [x, y, z] = launch.groups;
+    const auto& [items_x, items_y, items_z] = launch.group_items;
+    return runtime_.device.check(
+        runtime_.device.api->cuLaunchKernel(
+            function, static_cast<unsigned>(x), static_cast<unsigned>(y), static_cast<unsigned>(z),
+            static_cast<unsigned>(items_x), static_cast<unsigned>(items_y), static_cast<unsigned>(items_z),
+            static_cast<unsigned>(launch.shared_bytes), runtime_.queue.get(), arguments.data(), nullptr),
+        "cuLaunchKernel");
+  }
+
+ private:
+  Result<CudaFunction> find(const Launch& launch) {
+    const std::lock_guard lock(mutex_);
+    CudaFunction& function = functions_[{launch.program.data(), launch.entry}];
+    if (function == nullptr) function = TRY(runtime_.programs.find(launch.program, launch.entry));
+    return function;
+  }
+
+  CudaRuntime& runtime_;
+  std::mutex mutex_;
+  std::map<std::pair<const void*, const void*>, CudaFunction> functions_;
+};
+
+/// The device's queue runs kernels in order; an event after the last one stands for all.
+class CudaKernels::Run : public Launcher {
+ public:
+  explicit Run(CudaKernels& kernels)
+      : kernels_(kernels),
+        device_(kernels.runtime().device),
+        api_(*device_.api),
+        scope_(CudaScope::enter(device_)) {}
+  ~Run() override {
+    if (done_ != nullptr) api_.cuEventDestroy(done_);
+  }
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  Status launch(const Launch& launch) override {
+    if (!scope_) return tl::unexpected(scope_.error());
+    TRY(kernels_.launch(launch));
+    has_launched_ = true;
+    return {};
+  }
+
+  Status wait() override {
+    if (!has_launched_) return {};
+    has_launched_ = false;
+    if (done_ == nullptr) TRY(device_.check(api_.cuEventCreate(&done_, no_timing), "cuEventCreate"));
+    TRY(device_.check(api_.cuEventRecord(done_, kernels_.runtime().queue.get()), "cuEventRecord"));
+    return device_.check(api_.cuEventSynchronize(done_), "a kernel");
+  }
+
+ private:
+  CudaKernels& kernels_;
+  const CudaDevice& device_;
+  const CudaApi& api_;
+  Result<CudaScope> scope_;
+  CudaEvent done_ = nullptr;
+  bool has_launched_ = false;
+};
+
+class CudaExecutor : public Executor {
+ public:
+  CudaExecutor(const std::string& name, std::shared_ptr<CudaSpace> space, CudaQueue queue)
+      : Executor(name, "cuda", space), runtime_(space->device(), std::move(queue)) {}
+
+  Result<std::unique_ptr<Executable>> adapt(std::unique_ptr<Executable> region,
+                                            std::span<const std::string>) override {
+    auto made = std::make_unique<LaunchedRegion<CudaKernels>>(std::move(region), runtime_);
+    TRY(made->make_kernels());
+    return made;
+  }
+
+ private:
+  CudaRuntime runtime_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<Executor>> make_cuda_executor(const std::string& name, size_t number) {
+  const std::span<const CudaDevice> devices = TRY(cuda_devices());
+  if (number >= devices.size())
+    return fail(ErrorKind::not_found, "there are {} CUDA devices: cuda:0 to cuda:{}", devices.size(),
+                devices.size() - 1);
+  const CudaDevice& device = devices[number];
+  if (device.capability_major < oldest_capability)
+    return fail(ErrorKind::unsupported,
+                "'{}' has compute capability {}.{}; kernels are made for {}.0 and later: use opencl:N",
+                device.name, device.capability_major, device.capability_minor, oldest_capability);
+  return std::make_shared<CudaExecutor>(name, TRY(CudaSpace::make(name, device)),
+                                        TRY(CudaQueue::make(device)));
+}
+
+}  // namespace intarsia
