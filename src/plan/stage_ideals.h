@@ -1,0 +1,22 @@
+// Stages of any shape, exactly: over all sets of nodes that a pipeline may have done.
+#pragma once
+
+#include <optional>
+
+#include "plan/stage_problem.h"
+
+namespace intarsia {
+
+/// How much may be enumerated.
+struct IdealsEffort {
+  size_t ideals = 60'000;       // sets of nodes that contain what their nodes depend on
+  size_t stages = 100'000'000;  // pairs of them that one stage lies between
+};
+
+/// The split with the smallest load, by dynamic programming over ideals (Tarnawski et al., 2020, section 4).
+/// Only splits of less than `most` load are looked for; nothing in `stages`: there is none. Nothing: it
+/// would take more than the effort.
+std::optional<StageSplit> split_ideals(const StageProblem& problem, double most,
+                                       const IdealsEffort& effort = {});
+
+}  // namespace intarsia
