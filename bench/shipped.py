@@ -3,9 +3,9 @@
     build/venv/bin/python bench/shipped.py [--threads N ...] [--seconds S] [--rounds N] [--document] [MODEL...]
 
 Each model is compiled as by default, and for each of the backends alone that takes all of it; the programs then run in turn,
-and best times count. Prints one line a model; all numbers go to build/bench/shipped.json. Without MODEL it takes the nine of
-bench/report.py and the detectors of scripts/make_detectors.py. With --document it writes the section "Native and shipped" of
-docs/performance.md. For an idle machine.
+and best times count. Prints one line a model; the last numbers of each model are kept in build/bench/shipped.json. Without MODEL
+it takes the nine of bench/report.py and the detectors of scripts/make_detectors.py. With --document it writes the section
+"Native and shipped" of docs/performance.md, from all numbers that are kept. For an idle machine.
 """
 
 from __future__ import annotations
@@ -75,7 +75,10 @@ def section(results: list[dict], load: float) -> list[str]:
         "",
         "What ships by default beside each backend alone, where one takes all of the model (`--backends`; native is what",
         "`--fallback none` gives). All are programs of Intarsia, run in turn; times are the minimum, in ms. Ratio = the best backend's time /",
-        f"what ships: the promise is {PROMISE}, above 1 a mixture wins. Written by `bench/shipped.py`. Load average before: {load:.1f}.",
+        f"what ships: the promise is {PROMISE}, above 1 a mixture wins. What ships as one region of one backend has the code of the",
+        "program that is compiled for this backend alone: there the ratio shows how well the machine repeats itself.",
+        "The numbers of a row are from one run.",
+        f"Written by `bench/shipped.py`. Load average before: {load:.1f}.",
         "",
         f"| model | threads | {' | '.join(BACKENDS.values())} | shipped | its regions | ratio |",
         "|---|---|---|---|---|---|---|---|",
@@ -103,20 +106,24 @@ def main() -> None:
     )
     parser.add_argument("models", nargs="*", type=pathlib.Path)
     parser.add_argument("--threads", type=int, nargs="+", default=THREADS)
-    parser.add_argument("--seconds", type=float, default=2, help="of one turn")
-    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=1, help="of one turn")
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--document", action="store_true", help="write the section of docs/performance.md")
     arguments = parser.parse_args()
     OUT.mkdir(exist_ok=True)
     load = os.getloadavg()[0]
-    results = []
+    file = OUT / "shipped.json"
+    kept = {
+        (row["model"], row["threads"]): row for row in (json.loads(file.read_text()) if file.exists() else [])
+    }
     for model in arguments.models or default_models():
         for threads in arguments.threads:
-            results.append(measure_model(model, threads, arguments.seconds, arguments.rounds))
-            print(describe(results[-1]), flush=True)
-    (OUT / "shipped.json").write_text(json.dumps(results, indent=1))
+            result = measure_model(model, threads, arguments.seconds, arguments.rounds)
+            kept[result["model"], threads] = result
+            file.write_text(json.dumps(list(kept.values()), indent=1))
+            print(describe(result), flush=True)
     if arguments.document:
-        replace_section(TITLE, section(results, load))
+        replace_section(TITLE, section(list(kept.values()), load))
 
 
 if __name__ == "__main__":
