@@ -130,9 +130,14 @@ def test_a_run_takes_the_critical_path(branches, tmp_path, a_ms, b_ms):
     options = ("-d", ",".join(devices), "--backends", "halide", "--tune", "off")
     program = tmp_path / "pinned.so"
     call("compile", branches, "-o", program, *options, *pins)
-    times = call_json("bench", program, "-t", 3, "-q")["results"][0]
     critical_path = 4 * max(a_ms, b_ms) + 2
-    assert critical_path < times["min_ms"] < 1.02 * critical_path + 1  # the sum, on the CPU
+    enough = 1.02 * critical_path + 1  # the sum, on the CPU
+    best = 2 * critical_path
+    for _ in range(5):  # on a loaded machine
+        best = min(best, call_json("bench", program, "-t", 1.5, "-q")["results"][0]["min_ms"])
+        if best < enough:
+            break
+    assert critical_path < best < enough
 
 
 def test_branches_stay_where_devices_are_slow(branches, tmp_path):

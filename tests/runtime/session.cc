@@ -280,8 +280,8 @@ TEST_F(SessionTest, BindErrors) {
   EXPECT_HAS(bind_error(two_devices(), {{{"a", "sim:0"}, {"a", "sim:1"}}}), "slot 'a' is bound twice");
   EXPECT_HAS(bind_error(two_devices(), {{{"a", "cpu"}}}),
              "slot 'a' was compiled for a device of kind sim, but 'cpu' is a cpu");
-  EXPECT_HAS(bind_error(two_devices(), {{{"a", "cuda:0"}}}),
-             "slot 'a': no device 'cuda:0'; there are: cpu, cpu:CORES (as in cpu:0-1+4), opencl:N");
+  EXPECT_HAS(bind_error(two_devices(), {{{"a", "tpu:0"}}}),
+             "slot 'a': no device 'tpu:0'; there are: cpu, cpu:CORES (as in cpu:0-1+4), opencl:N");
   EXPECT_HAS(bind_error(small_program(), {{}, -1}), "-1 threads");
   ProgramMaker maker = small_program();
   maker.blobs[1] = "refuse";
