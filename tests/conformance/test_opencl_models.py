@@ -1,7 +1,7 @@
 """Whole models on an OpenCL device: the results of ONNX Runtime, and copies only of inputs and outputs. Skipped where there is
 no device.
 
-Covers: backends/halide/build/ offload.cc plain_comparisons.cc
+Covers: backends/halide/build/ run_tiles.cc plain_comparisons.cc
 """
 
 import intarsia

@@ -1,6 +1,6 @@
 // Running sums: each element depends on the one before it along one axis.
 #include "backends/halide/build/build_kernel.h"
-#include "backends/halide/build/offload.h"
+#include "backends/halide/build/run_tiles.h"
 
 namespace intarsia::halide {
 
@@ -25,7 +25,7 @@ BuiltKernel build_scan(KernelBuilder& b) {
   Expr place = reverse ? last - index[axis] : index[axis];
   at[axis] = exclusive ? place : place + 1;
   out(b.output_vars(vars)) = stored(b.result_at(index, sum(at)));
-  if (!b.isa().is_offloaded()) {
+  if (b.mapping() == Mapping::loops) {
     sum.compute_root();
     return b.finish(out, argument);
   }
@@ -36,7 +36,7 @@ BuiltKernel build_scan(KernelBuilder& b) {
     if (i != axis) outer.push_back(vars[i]);
   loops.insert(loops.end(), outer.begin(), outer.end());
   out.reorder(std::vector<Halide::VarOrRVar>(loops.begin(), loops.end()));
-  sum.compute_at(out, offload(b, out, outer));
+  sum.compute_at(run_tiles(b, out, outer));
   return b.finish(out, argument);
 }
 

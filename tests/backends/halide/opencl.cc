@@ -1,27 +1,18 @@
 // Every kind of kernel of the halide backend on an OpenCL device against the reference kernels, with values
 // at odd elements of the device's memory. Skipped where there is no device.
 //
-// Covers: backends/halide/build/ offload.cc
+// Covers: backends/halide/build/ run_tiles.cc
 #include <gtest/gtest.h>
 
 #include <map>
 
 #include "backends/halide/target.h"
 #include "device/devices.h"
+#include "tests/backends/halide/cases.h"
 #include "tests/support/halide_support.h"
 
 namespace intarsia::test {
 namespace {
-
-struct Case {
-  const char* name;
-  const char* text;
-};
-
-/// What the list of tests shows as the parameter.
-void PrintTo(const Case& one, std::ostream* to) { *to << one.name; }
-
-#include "tests/backends/halide/cases.inc"
 
 /// Why a case has no kernel on a device yet; a case that is supported must not be here.
 const std::map<std::string_view, std::string_view> unsupported = {
