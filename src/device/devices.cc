@@ -47,8 +47,10 @@ Result<std::shared_ptr<Executor>> make_openvino_executor(const std::string& name
 
 Result<std::shared_ptr<Executor>> make_new(const std::string& name) {
   if (name == "cpu" || name.starts_with("cpu:")) return make_cpu_executor(name);
-  if (name.starts_with("opencl:") && !name.contains('?'))
-    return with_context(make_opencl_executor(name, TRY(read_number(name))), "device '{}'", name);
+  if (name.starts_with("opencl:") && !name.contains('?')) {
+    TRY(read_number(name));
+    return make_opencl_executor(name);
+  }
   if (name.starts_with("openvino:")) return make_openvino_executor(name);
   if (name.starts_with("sim:")) {
     const size_t mark = std::min(name.find('?'), name.size());
@@ -90,8 +92,7 @@ void add_opencl_devices(std::vector<DeviceInfo>& list) {
     return;
   }
   for (const OpenclDevice& device : *devices)
-    list.push_back({fmt::format("opencl:{}", &device - devices->data()),
-                    fmt::format("{} ({}, {})", device.name, device.platform, device.version),
+    list.push_back({device.label, fmt::format("{} ({}, {})", device.name, device.platform, device.version),
                     "its kernels are not tuned by measurement"});
 }
 
