@@ -79,9 +79,19 @@ class ReductionBuilder {
     else
       f(kept_) = value;
     b_.operand(out) = {shape, [f, full, this](const Exprs& at) { return full ? f(at) : f(kept_part(at)); }};
-    if (uses(out) > 1 && out != b_.body().outputs[0]) (full ? row_funcs_ : value_funcs_).push_back(f);
+    if (uses(out) > 1 && out != b_.body().outputs[0] && (!full || keeps_rows()))
+      (full ? row_funcs_ : value_funcs_).push_back(f);
     if (!full && uses(out) == 1) value_funcs_.push_back(f);
     if (!full && uses(out) > 0 && !lanes_in_row_) vectorized_.push_back(f);
+  }
+
+  /// What is needed of each element more than once stays in a buffer; a work item has no room for a long row,
+  /// and computes it again.
+  bool keeps_rows() const {
+    constexpr int64_t longest = 65536;
+    int64_t elements = 1;
+    for (size_t axis : reduced_axes_) elements *= full_[axis];
+    return b_.mapping() == Mapping::loops || elements <= longest;
   }
 
   Exprs kept_part(const Exprs& at) const {

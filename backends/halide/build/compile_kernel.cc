@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -19,12 +20,18 @@ namespace {
 
 using Halide::Target;
 
-Target make_target(const Isa& isa, bool checks) {
+bool has_f64(const Graph& body) {
+  return std::ranges::any_of(body.values, [](const Value& value) { return value.type.dtype == DType::f64; });
+}
+
+Target make_target(const Kernel& kernel, bool checks) {
+  const Isa& isa = kernel.isa;
   std::vector<Target::Feature> features{Target::SSE41, Target::UserContext};
   if (isa.level != "x86-64-v2")
     features.insert(features.end(), {Target::AVX, Target::AVX2, Target::FMA, Target::F16C});
   if (isa.level == "x86-64-v4") features.insert(features.end(), {Target::AVX512, Target::AVX512_Skylake});
   if (isa.device == KernelDevice::opencl) features.push_back(Target::OpenCL);
+  if (isa.device == KernelDevice::opencl && has_f64(kernel.body)) features.push_back(Target::CLDoubles);
   if (!checks) features.insert(features.end(), {Target::NoRuntime, Target::NoAsserts, Target::NoBoundsQuery});
   return Target(Target::Linux, Target::X86, 64, features);
 }
@@ -82,8 +89,8 @@ Result<EmittedKernel> compile_scheduled(const Kernel& wanted, const Kernel& sche
         name_of(kernel, checks) +
         symbol_ending(argument_forms(kernel, built.output_argument), kernel.isa.device);
     const std::string function = symbol.substr(0, symbol.size() - std::string_view("_argv").size());
-    Halide::Module module = pipeline.compile_to_module(
-        built.arguments, function, make_target(kernel.isa, checks), Halide::LinkageType::ExternalPlusArgv);
+    Halide::Module module = pipeline.compile_to_module(built.arguments, function, make_target(kernel, checks),
+                                                       Halide::LinkageType::ExternalPlusArgv);
     name_tasks(module, function);
     return EmittedKernel{symbol, TRY(make_object(module)), built.output_argument, scratch_bytes(module),
                          kernel.in_place.has_value()};
