@@ -1,11 +1,11 @@
 #include "backends/halide/target.h"
 
+#include <algorithm>
 #include <map>
+#include <utility>
 
 #include "backends/halide/canonicalize/canonicalize.h"
 #include "backends/halide/compile_region.h"
-#include "backends/halide/core/core_attributes.h"
-#include "backends/halide/core/core_ops.h"
 #include "backends/halide/emit/code_generation.h"
 #include "graph/op_table.h"
 
@@ -41,43 +41,12 @@ Graph node_alone(const Graph& graph, NodeId id) {
 KernelDevice kernel_device(const TargetDevice& device) {
   if (device.kind == "cuda") return KernelDevice::cuda;
   if (device.kind != "opencl") return KernelDevice::cpu;
-  return device.is_gpu ? KernelDevice::opencl_gpu : KernelDevice::opencl;
+  return device.features.is_gpu ? KernelDevice::opencl_gpu : KernelDevice::opencl;
 }
 
-/// A work item keeps the sums along the axis of a scan, and what a row of a reduction needs more than once,
-/// on its stack.
-constexpr int64_t longest_scan = 2048, longest_row = 65536;
-
-bool is_long_scan(const Graph& canonical, const Node& node) {
-  if (form_of(node) != Form::scan) return false;
-  const std::optional<Shape> shape = static_shape(sizes_of(canonical, node.inputs[0]));
-  return shape && (*shape)[static_cast<size_t>(attributes_of<CumSumAttributes>(node).axis)] > longest_scan;
-}
-
-bool has_long_row(const Graph& canonical, const Node& node) {
-  if (form_of(node) != Form::reduction) return false;
-  const std::optional<Shape> shape = static_shape(sizes_of(canonical, node.inputs[0]));
-  int64_t elements = 1;
-  for (int64_t axis : reduced_axes(node)) elements *= shape ? (*shape)[static_cast<size_t>(axis)] : 1;
-  return elements > longest_row;
-}
-
-/// Those of a node, of which forms without a schedule for devices are refused.
-Support supports_on_device(const Graph& canonical) {
-  for (const Node& node : canonical.nodes) {
-    if (form_of(node) == Form::recurrence)
-      return Support::refused(fmt::format("no kernel for {} on OpenCL devices", node.op));
-    if (is_long_scan(canonical, node))
-      return Support::refused(
-          fmt::format("{} on OpenCL devices along an axis of more than {}", node.op, longest_scan));
-  }
-  for (const Node& node : canonical.nodes)
-    if (has_long_row(canonical, node))
-      return Support::refused(
-          fmt::format("a reduction of more than {} elements on OpenCL devices", longest_row));
-  for (const Value& value : canonical.values)
-    if (value.type.dtype == DType::f64) return Support::refused("f64, which not all OpenCL devices have");
-  return Support::supported();
+bool uses_f64(const Graph& canonical) {
+  return std::ranges::any_of(canonical.values,
+                             [](const Value& value) { return value.type.dtype == DType::f64; });
 }
 
 class HalideTarget : public Target {
@@ -95,7 +64,9 @@ class HalideTarget : public Target {
       return Support::refused(fmt::format("no kernel for {}", graph.node(node).op));
     Result<Graph> canonical = canonicalize(node_alone(graph, node));
     if (!canonical) return Support::refused(canonical.error().message);
-    return kernel_device(device) == KernelDevice::cpu ? Support::supported() : supports_on_device(*canonical);
+    const bool lacks_f64 = !device.features.has_f64 && uses_f64(*canonical);
+    return lacks_f64 ? Support::refused(fmt::format("f64, which '{}' does not have", device.name))
+                     : Support::supported();
   }
 
   Result<std::vector<AxisOrder>> output_layouts(const Graph& region) const override {

@@ -278,7 +278,7 @@ typedef struct intarsia_trace_event {
   const char* name;
   const char* kind;   /* "region", "copy" (between devices) or "kernel" (within a region) */
   const char* device; /* "cpu" */
-  int64_t begin_ns;   /* of a steady clock */
+  int64_t begin_ns;   /* of a steady clock; of a kernel on an OpenCL device, as the device measured it */
   int64_t end_ns;
 } intarsia_trace_event;
 

@@ -57,7 +57,7 @@ Result<BackendRegistry> make_tools(const ReadRequest& read) {
   tools.has_device = [](const std::string& device) { return make_device(device).has_value(); };
   tools.probe = measure_probe;
   tools.time_link = time_link;
-  tools.is_gpu = is_gpu;
+  tools.device_features = device_features;
   tools.time_programs = [](std::vector<TemporaryFile> programs, int threads,
                            const std::function<bool()>& may_go_on) {
     return time_programs(std::move(programs), run_backends(), threads, may_go_on);

@@ -109,13 +109,17 @@ Status choose_targets(const CompileRequest& request, const BackendRegistry& tool
   problem.slots = TRY(parse_slots(request.devices));
   number_spaces(problem);
   TRY(set_memory_limits(request, problem));
-  const auto is_gpu = [&](const DeviceSlot& slot) { return tools.is_gpu && tools.is_gpu(slot.device); };
+  const auto features_of = [&](const DeviceSlot& slot) {
+    return tools.device_features ? tools.device_features(slot.device) : DeviceFeatures();
+  };
   for (const Target* backend : backends) {
     for (uint32_t slot = 0; slot < problem.slots.size(); ++slot) {
       const DeviceSlot& device = problem.slots[slot];
       if (!drives(*backend, device.kind)) continue;
-      problem.targets.push_back(
-          {backend, slot, backend->name() + "@" + device.name, {device.kind, device.device, is_gpu(device)}});
+      problem.targets.push_back({backend,
+                                 slot,
+                                 backend->name() + "@" + device.name,
+                                 {device.kind, device.device, features_of(device)}});
       problem.space_of_target.push_back(device.space);
     }
   }

@@ -88,8 +88,8 @@ struct BackendRegistry {
   /// What a copy takes between the memories of two devices, by their names; there if anything can be
   /// measured.
   std::function<Result<LinkCost>(const std::string& from, const std::string& to)> time_link;
-  /// Whether the device of this name runs groups of work items side by side; empty: none does.
-  std::function<bool(const std::string& device)> is_gpu;
+  /// Of the device of this name; empty: the host's.
+  std::function<DeviceFeatures(const std::string& device)> device_features;
   /// Times runs of program files on filled inputs, in turns; they are removed as soon as they are open. One
   /// result a program. Rounds end when `may_go_on` says no. Empty: nothing can be measured.
   std::function<std::vector<Result<PlanTimes>>(std::vector<TemporaryFile> programs, int threads,

@@ -28,7 +28,6 @@ struct CudaRuntime {
 /// loaded.
 class CudaKernels {
  public:
-  class Run;
   explicit CudaKernels(CudaRuntime& runtime) : runtime_(runtime) {}
 
   const CudaRuntime& runtime() const { return runtime_; }
@@ -72,21 +71,22 @@ class CudaKernels {
 };
 
 /// The device's queue runs kernels in order; an event after the last one stands for all.
-class CudaKernels::Run : public Launcher {
+class CudaLauncher : public Launcher {
  public:
-  explicit Run(CudaKernels& kernels)
+  explicit CudaLauncher(CudaKernels& kernels)
       : kernels_(kernels),
         device_(kernels.runtime().device),
         api_(*device_.api),
         scope_(CudaScope::enter(device_)) {}
-  ~Run() override {
+  ~CudaLauncher() override {
     if (done_ != nullptr) api_.cuEventDestroy(done_);
   }
-  Run(const Run&) = delete;
-  Run& operator=(const Run&) = delete;
+  CudaLauncher(const CudaLauncher&) = delete;
+  CudaLauncher& operator=(const CudaLauncher&) = delete;
 
   Status launch(const Launch& launch) override {
     if (!scope_) return tl::unexpected(scope_.error());
+    if (!has_launched_) begin_ns_ = clock_nanoseconds();
     TRY(kernels_.launch(launch));
     has_launched_ = true;
     return {};
@@ -100,6 +100,12 @@ class CudaKernels::Run : public Launcher {
     return device_.check(api_.cuEventSynchronize(done_), "a kernel");
   }
 
+  /// By our clock.
+  Result<TimeSpan> wait_timed() override {
+    TRY(wait());
+    return TimeSpan{begin_ns_, clock_nanoseconds()};
+  }
+
  private:
   CudaKernels& kernels_;
   const CudaDevice& device_;
@@ -107,6 +113,29 @@ class CudaKernels::Run : public Launcher {
   Result<CudaScope> scope_;
   CudaEvent done_ = nullptr;
   bool has_launched_ = false;
+  int64_t begin_ns_ = 0;  // the first launch since the last wait
+};
+
+class CudaExecutable : public Executable {
+ public:
+  CudaExecutable(std::unique_ptr<Executable> region, CudaRuntime& runtime)
+      : region_(std::move(region)), kernels_(runtime) {}
+
+  Status make_kernels() {
+    KernelMaker maker(kernels_);
+    return region_->prepare(maker);
+  }
+
+  Status run(const RunContext& context) const override {
+    CudaLauncher launcher(kernels_);
+    return run_launched(*region_, context, launcher);
+  }
+
+  size_t scratch_bytes(int threads) const override { return region_->scratch_bytes(threads); }
+
+ private:
+  std::unique_ptr<Executable> region_;
+  mutable CudaKernels kernels_;
 };
 
 class CudaExecutor : public Executor {
@@ -116,7 +145,7 @@ class CudaExecutor : public Executor {
 
   Result<std::unique_ptr<Executable>> adapt(std::unique_ptr<Executable> region,
                                             std::span<const std::string>) override {
-    auto made = std::make_unique<LaunchedRegion<CudaKernels>>(std::move(region), runtime_);
+    auto made = std::make_unique<CudaExecutable>(std::move(region), runtime_);
     TRY(made->make_kernels());
     return made;
   }

@@ -49,8 +49,10 @@ Result<std::shared_ptr<Executor>> make_openvino_executor(const std::string& name
 
 Result<std::shared_ptr<Executor>> make_new(const std::string& name) {
   if (name == "cpu" || name.starts_with("cpu:")) return make_cpu_executor(name);
-  if (name.starts_with("opencl:") && !name.contains('?'))
-    return with_context(make_opencl_executor(name, TRY(read_number(name))), "device '{}'", name);
+  if (name.starts_with("opencl:") && !name.contains('?')) {
+    TRY(read_number(name));
+    return make_opencl_executor(name);
+  }
   if (name.starts_with("cuda:") && !name.contains('?'))
     return with_context(make_cuda_executor(name, TRY(read_number(name))), "device '{}'", name);
   if (name.starts_with("openvino:")) return make_openvino_executor(name);
@@ -86,12 +88,12 @@ Result<std::shared_ptr<Executor>> make_device(const std::string& name) {
   return device;
 }
 
-bool is_gpu(const std::string& name) {
-  if (name.starts_with("cuda:")) return true;
-  if (!name.starts_with("opencl:")) return false;
-  const Result<size_t> number = read_number(name);
-  const auto devices = opencl_devices();
-  return number && devices && *number < devices->size() && !(*devices)[*number].is_cpu;
+DeviceFeatures device_features(const std::string& name) {
+  if (name.starts_with("cuda:")) return {.is_gpu = true};
+  if (!name.starts_with("opencl:")) return {};
+  const Result<const OpenclDevice*> device = find_opencl_device(name);
+  if (!device) return {.has_f64 = false};
+  return {.is_gpu = !(*device)->is_cpu, .has_f64 = (*device)->has_f64};
 }
 
 namespace {
@@ -103,8 +105,7 @@ void add_opencl_devices(std::vector<DeviceInfo>& list) {
     return;
   }
   for (const OpenclDevice& device : *devices)
-    list.push_back({fmt::format("opencl:{}", &device - devices->data()),
-                    fmt::format("{} ({}, {})", device.name, device.platform, device.version),
+    list.push_back({device.label, fmt::format("{} ({}, {})", device.name, device.platform, device.version),
                     device.is_cpu ? "its cores are those of cpu" : ""});
 }
 

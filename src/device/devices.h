@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/device_features.h"
 #include "base/result.h"
 #include "device/executor.h"
 
@@ -16,8 +17,9 @@ namespace intarsia {
 /// Error: no such device, or cores that the calling thread may not use. Thread-safe.
 Result<std::shared_ptr<Executor>> make_device(const std::string& name);
 
-/// Whether the device runs groups of work items side by side, as GPUs do. A name of none: no.
-bool is_gpu(const std::string& name);
+/// Of the device of this name. One that this machine does not have counts as one that lacks what not all
+/// have.
+DeviceFeatures device_features(const std::string& name);
 
 struct DeviceInfo {
   std::string name;

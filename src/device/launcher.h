@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -24,6 +25,11 @@ struct Launch {
   std::span<const LaunchArgument> arguments;
 };
 
+/// By clock_nanoseconds().
+struct TimeSpan {
+  int64_t begin_ns = 0, end_ns = 0;
+};
+
 /// During one run of an executable on a device; called by one thread.
 class Launcher {
  public:
@@ -33,6 +39,9 @@ class Launcher {
   virtual Status launch(const Launch& launch) = 0;
   /// Until all that was launched is done.
   virtual Status wait() = 0;
+  /// The same. Gives when the device worked on what was launched since the last wait, by its own clock where
+  /// a trace was requested.
+  virtual Result<TimeSpan> wait_timed() = 0;
 };
 
 }  // namespace intarsia

@@ -70,6 +70,8 @@ std::string find_functions(void* library, OpenclApi& api) {
   loading.find(api.clEnqueueNDRangeKernel, "clEnqueueNDRangeKernel");
   loading.find(api.clWaitForEvents, "clWaitForEvents");
   loading.find(api.clReleaseEvent, "clReleaseEvent");
+  loading.find(api.clGetEventInfo, "clGetEventInfo");
+  loading.find(api.clGetEventProfilingInfo, "clGetEventProfilingInfo");
   return loading.missing();
 }
 

@@ -41,6 +41,8 @@ struct OpenclApi {
   decltype(&::clEnqueueNDRangeKernel) clEnqueueNDRangeKernel = nullptr;
   decltype(&::clWaitForEvents) clWaitForEvents = nullptr;
   decltype(&::clReleaseEvent) clReleaseEvent = nullptr;
+  decltype(&::clGetEventInfo) clGetEventInfo = nullptr;
+  decltype(&::clGetEventProfilingInfo) clGetEventProfilingInfo = nullptr;
 };
 
 /// Opens the library on the first call; a platform's driver starts with the first function called. Error

@@ -41,6 +41,7 @@ OpenclDevice describe(const OpenclApi& api, cl_device_id id, cl_context context,
   device.divides_correctly = read_number<cl_device_fp_config>(api, id, CL_DEVICE_SINGLE_FP_CONFIG) &
                              CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT;
   device.has_f64 = read_number<cl_device_fp_config>(api, id, CL_DEVICE_DOUBLE_FP_CONFIG) != 0;
+  device.memory_bytes = read_number<cl_ulong>(api, id, CL_DEVICE_GLOBAL_MEM_SIZE);
   device.max_bytes = read_number<cl_ulong>(api, id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
   return device;
 }
@@ -83,6 +84,7 @@ Result<std::vector<OpenclDevice>> find_devices() {
     if (!added && first_failure) first_failure = std::move(added);
   }
   if (devices.empty()) TRY(std::move(first_failure));
+  for (size_t i = 0; i < devices.size(); ++i) devices[i].label = fmt::format("opencl:{}", i);
   return devices;
 }
 
@@ -100,15 +102,15 @@ Result<std::vector<OpenclDevice>> find_on_all_cores() {
 }  // namespace
 
 Status OpenclDevice::check(cl_int code, const char* function) const {
-  return with_context(check_opencl(code, function), "OpenCL device '{}'", name);
+  return with_context(check_opencl(code, function), "device '{}' ({})", label, name);
 }
 
 Status OpenclDevice::check_process() const {
   if (forks == fork_count()) return {};
   return fail(ErrorKind::unsupported,
-              "OpenCL device '{}': the process that uses it called fork(), and the threads of its driver are "
+              "device '{}': the process that uses it called fork(), and the threads of its driver are "
               "not in this copy; start processes anew (Python: multiprocessing with 'spawn')",
-              name);
+              label);
 }
 
 Result<std::span<const OpenclDevice>> opencl_devices() {
@@ -116,6 +118,15 @@ Result<std::span<const OpenclDevice>> opencl_devices() {
   static const auto& devices = *new Result<std::vector<OpenclDevice>>(find_on_all_cores());
   if (!devices) return tl::unexpected(devices.error());
   return std::span(*devices);
+}
+
+Result<const OpenclDevice*> find_opencl_device(const std::string& label) {
+  const std::span<const OpenclDevice> devices = TRY(with_context(opencl_devices(), "device '{}'", label));
+  const auto found = std::ranges::find(devices, label, &OpenclDevice::label);
+  if (found == devices.end())
+    return fail(ErrorKind::not_found, "device '{}': there are {} OpenCL devices: opencl:0 to opencl:{}",
+                label, devices.size(), devices.size() - 1);
+  return &*found;
 }
 
 }  // namespace intarsia

@@ -13,14 +13,16 @@ namespace intarsia {
 struct OpenclDevice {
   const OpenclApi* api = nullptr;
   cl_device_id id = nullptr;
-  cl_context context = nullptr;  // one for all devices of a platform, which can so copy to each other
-  std::string name, platform;
+  cl_context context = nullptr;    // one for all devices of a platform, which can so copy to each other
+  std::string label;               // "opencl:0"
+  std::string name, platform;      // as its driver says
   std::string version;             // of the device and its driver
   bool is_cpu = false;             // its memory is the host's, its work items are loops
   bool divides_correctly = false;  // f32, where it is asked to round correctly
   bool has_f64 = false;
-  uint64_t max_bytes = 0;  // of one piece of memory
-  uint32_t forks = 0;      // fork_count() when its driver was opened
+  uint64_t memory_bytes = 0;  // of all pieces of memory
+  uint64_t max_bytes = 0;     // of one piece
+  uint32_t forks = 0;         // fork_count() when its driver was opened
 
   Status check(cl_int code, const char* function) const;
   /// Before commands. Error: this process is a copy of the one that opened the driver, and lacks its threads,
@@ -32,5 +34,7 @@ struct OpenclDevice {
 /// first thread may. Error (not_found): no loader, no platform, or no platform with a device, each with what
 /// to do. Thread-safe.
 Result<std::span<const OpenclDevice>> opencl_devices();
+/// By its label. Error (not_found): as above, or there are fewer devices.
+Result<const OpenclDevice*> find_opencl_device(const std::string& label);
 
 }  // namespace intarsia

@@ -38,8 +38,8 @@ Result<cl_program> OpenclPrograms::build_from_source(std::string_view text) cons
   if (code == CL_SUCCESS) return program;
   const std::string log = build_log(program);
   api.clReleaseProgram(program);
-  return fail(ErrorKind::unsupported, "OpenCL device '{}' does not build a kernel: {}; {}", device_.name,
-              opencl_error_text(code), log);
+  return fail(ErrorKind::unsupported, "device '{}' ({}) does not build a kernel: {}; {}", device_.label,
+              device_.name, opencl_error_text(code), log);
 }
 
 /// Null: there is none, or the driver refuses it.

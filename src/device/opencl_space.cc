@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/byte_size.h"
+
 namespace intarsia {
 namespace {
 
@@ -13,10 +15,11 @@ size_t rounded(size_t bytes) { return std::max<size_t>((bytes + 63) / 64 * 64, 6
 
 }  // namespace
 
-Result<OpenclQueue> OpenclQueue::make(const OpenclDevice& device) {
+Result<OpenclQueue> OpenclQueue::make(const OpenclDevice& device, bool is_timed) {
   TRY(device.check_process());
   cl_int code = CL_SUCCESS;
-  cl_command_queue queue = device.api->clCreateCommandQueue(device.context, device.id, 0, &code);
+  cl_command_queue queue = device.api->clCreateCommandQueue(device.context, device.id,
+                                                            is_timed ? CL_QUEUE_PROFILING_ENABLE : 0, &code);
   TRY(device.check(code, "clCreateCommandQueue"));
   return OpenclQueue(device.api, queue);
 }
@@ -33,21 +36,34 @@ Status OpenclSpace::finish(cl_int enqueued, const char* function, cl_event event
   return device_.check(code, function);
 }
 
-Result<cl_mem> OpenclSpace::create(cl_mem_flags flags, size_t bytes) const {
+/// What other programs hold is not known.
+std::string OpenclSpace::no_room(uint64_t bytes) const {
+  const uint64_t free = device_.memory_bytes - std::min(device_.memory_bytes, held_->load());
+  const bool is_in_pieces = device_.max_bytes < std::min(bytes, free);
+  const std::string piece =
+      is_in_pieces ? fmt::format(", at most {} in one piece", print_byte_size(device_.max_bytes)) : "";
+  return fmt::format("cannot allocate {} on {} ({} free{}): bind another device or pass --memory",
+                     print_byte_size(bytes), name(), print_byte_size(free), piece);
+}
+
+Result<std::shared_ptr<OpenclMemory>> OpenclSpace::create(cl_mem_flags flags, size_t bytes) const {
   TRY(device_.check_process());
-  if (bytes > device_.max_bytes)
-    return fail(ErrorKind::out_of_memory,
-                "device '{}': cannot allocate {} bytes; '{}' has at most {} in one piece", name(), bytes,
-                device_.name, device_.max_bytes);
+  if (bytes > device_.max_bytes) return fail(ErrorKind::out_of_memory, "{}", no_room(bytes));
+  const uint64_t size = rounded(bytes);
+  if (held_->fetch_add(size) + size > device_.memory_bytes) {
+    held_->fetch_sub(size);
+    return fail(ErrorKind::out_of_memory, "{}", no_room(bytes));
+  }
   cl_int code = CL_SUCCESS;
-  cl_mem memory = api_.clCreateBuffer(device_.context, flags, rounded(bytes), nullptr, &code);
-  TRY(with_context(device_.check(code, "clCreateBuffer"), "device '{}': cannot allocate {} bytes", name(),
-                   bytes));
-  return memory;
+  cl_mem object = api_.clCreateBuffer(device_.context, flags, size, nullptr, &code);
+  if (code == CL_SUCCESS) return std::make_shared<OpenclMemory>(api_, object, size, held_);
+  held_->fetch_sub(size);
+  TRY(with_context(device_.check(code, "clCreateBuffer"), "{}", no_room(bytes)));
+  return nullptr;
 }
 
 Result<Memory> OpenclSpace::allocate(size_t bytes) {
-  auto memory = std::make_shared<OpenclMemory>(api_, TRY(create(CL_MEM_READ_WRITE, bytes)));
+  std::shared_ptr<OpenclMemory> memory = TRY(create(CL_MEM_READ_WRITE, bytes));
   cl_event event = nullptr;
   const cl_int code = api_.clEnqueueFillBuffer(queue_.get(), memory->object, zeros.data(), zeros.size(), 0,
                                                rounded(bytes), 0, nullptr, &event);
@@ -56,8 +72,7 @@ Result<Memory> OpenclSpace::allocate(size_t bytes) {
 }
 
 Result<std::shared_ptr<void>> OpenclSpace::allocate_staging(size_t bytes) {
-  auto memory =
-      std::make_shared<OpenclMemory>(api_, TRY(create(CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes)));
+  std::shared_ptr<OpenclMemory> memory = TRY(create(CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes));
   cl_int code = CL_SUCCESS;
   void* mapped = api_.clEnqueueMapBuffer(queue_.get(), memory->object, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
                                          rounded(bytes), 0, nullptr, nullptr, &code);
@@ -103,9 +118,9 @@ Status OpenclSpace::move(const Place& to, const Place& from, size_t bytes) {
   cl_mem source = OpenclMemory::of(from.memory), target = OpenclMemory::of(to.memory);
   const size_t distance = std::max(to.offset, from.offset) - std::min(to.offset, from.offset);
   if (source != target || distance >= bytes) return copy(target, to.offset, source, from.offset, bytes);
-  const OpenclMemory between(api_, TRY(create(CL_MEM_READ_WRITE, bytes)));
-  TRY(copy(between.object, 0, source, from.offset, bytes));
-  return copy(target, to.offset, between.object, 0, bytes);
+  const std::shared_ptr<OpenclMemory> between = TRY(create(CL_MEM_READ_WRITE, bytes));
+  TRY(copy(between->object, 0, source, from.offset, bytes));
+  return copy(target, to.offset, between->object, 0, bytes);
 }
 
 bool OpenclSpace::can_copy_from(const MemorySpace& other) const {

@@ -1,6 +1,8 @@
 // The memory of an OpenCL device.
 #pragma once
 
+#include <atomic>
+#include <memory>
 #include <utility>
 
 #include "device/memory_space.h"
@@ -8,13 +10,22 @@
 
 namespace intarsia {
 
+/// Bytes of a space's memory that are allocated. Pieces of it outlive the space.
+using HeldBytes = std::shared_ptr<std::atomic<uint64_t>>;
+
 /// What a Place's memory is in such a space.
 struct OpenclMemory {
   const OpenclApi* api;
   cl_mem object;
+  uint64_t bytes;
+  HeldBytes held;  // these are in it
 
-  OpenclMemory(const OpenclApi& api, cl_mem object) : api(&api), object(object) {}
-  ~OpenclMemory() { api->clReleaseMemObject(object); }
+  OpenclMemory(const OpenclApi& api, cl_mem object, uint64_t bytes, HeldBytes held)
+      : api(&api), object(object), bytes(bytes), held(std::move(held)) {}
+  ~OpenclMemory() {
+    api->clReleaseMemObject(object);
+    held->fetch_sub(bytes);
+  }
   OpenclMemory(const OpenclMemory&) = delete;
   OpenclMemory& operator=(const OpenclMemory&) = delete;
 
@@ -24,7 +35,8 @@ struct OpenclMemory {
 /// A command queue that runs its commands in order.
 class OpenclQueue {
  public:
-  static Result<OpenclQueue> make(const OpenclDevice& device);
+  /// `is_timed`: its events know when they ran.
+  static Result<OpenclQueue> make(const OpenclDevice& device, bool is_timed = false);
   OpenclQueue(OpenclQueue&& from) noexcept : api_(from.api_), queue_(std::exchange(from.queue_, nullptr)) {}
   OpenclQueue& operator=(OpenclQueue&&) = delete;
   ~OpenclQueue() {
@@ -60,13 +72,16 @@ class OpenclSpace : public MemorySpace {
  private:
   OpenclSpace(const std::string& name, const OpenclDevice& device, OpenclQueue queue)
       : MemorySpace(name), device_(device), api_(*device.api), queue_(std::move(queue)) {}
-  Result<cl_mem> create(cl_mem_flags flags, size_t bytes) const;
+  Result<std::shared_ptr<OpenclMemory>> create(cl_mem_flags flags, size_t bytes) const;
+  /// Why so many bytes cannot be allocated, and what to do.
+  std::string no_room(uint64_t bytes) const;
   Status finish(cl_int enqueued, const char* function, cl_event event) const;
   Status copy(cl_mem to, size_t to_offset, cl_mem from, size_t from_offset, size_t bytes) const;
 
   const OpenclDevice& device_;
   const OpenclApi& api_;
   OpenclQueue queue_;  // of copies, which so run beside kernels
+  HeldBytes held_ = std::make_shared<std::atomic<uint64_t>>(0);
 };
 
 }  // namespace intarsia

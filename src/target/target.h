@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/device_features.h"
 #include "base/progress.h"
 #include "graph/graph.h"
 #include "target/tuner.h"
@@ -75,7 +76,7 @@ struct CompiledRegion {
 struct TargetDevice {
   std::string kind = "cpu";
   std::string name = "cpu";  // "cpu:0-1", "sim:0"
-  bool is_gpu = false;       // it runs groups of work items side by side
+  DeviceFeatures features = {};
   /// Backends answer the same for devices of one model: all core sets are, and all simulations.
   const std::string& model() const { return kind == "cpu" || kind == "sim" ? kind : name; }
 };

@@ -4,6 +4,9 @@ there is no device.
 Covers: backends/halide/target.cc src/measure/ time_device_kernels.cc
 """
 
+import json
+import subprocess
+
 import numpy as np
 import pytest
 from cli_models import TensorProto, call, call_json, error_of, helper, save, skip_without_device
@@ -59,36 +62,105 @@ def test_the_next_compile_gives_the_same_program(model, tmp_path):
     assert programs[0].read_bytes() == programs[1].read_bytes()
 
 
+def test_recurrent_layers_run_on_it(tmp_path):
+    """An LSTM in both directions, then a GRU."""
+    rng = np.random.default_rng(2)
+    steps, batch, depth, hidden = 5, 2, 6, 20
+
+    def weights(directions, gates, columns):
+        return (rng.standard_normal((directions, gates * hidden, columns)) / 4).astype(np.float32)
+
+    nodes = [
+        helper.make_node(
+            "LSTM", ["x", "w", "r"], ["a"], "lstm", hidden_size=hidden, direction="bidirectional"
+        ),
+        helper.make_node("Transpose", ["a"], ["b"], "transpose", perm=[0, 2, 1, 3]),
+        helper.make_node("Reshape", ["b", "shape"], ["c"], "reshape"),
+        helper.make_node("GRU", ["c", "gw", "gr"], ["", "y"], "gru", hidden_size=hidden),
+    ]
+    model = save(
+        tmp_path / "model.onnx",
+        nodes,
+        [("x", FLOAT, [steps, batch, depth])],
+        [("y", FLOAT, [1, batch, hidden])],
+        [
+            ("w", weights(2, 4, depth)),
+            ("r", weights(2, 4, hidden)),
+            ("shape", np.array([steps, batch, 2 * hidden], np.int64)),
+            ("gw", weights(1, 3, 2 * hidden)),
+            ("gr", weights(1, 3, hidden)),
+        ],
+    )
+    program = tmp_path / "program.so"
+    report = call_json("compile", model, "-o", program, "-d", DEVICE, "--pin", f"*=halide@{DEVICE}")
+    assert [copy["value"] for copy in report["copies"]] == ["x", "y"]
+    assert call_json("check", program)["ok"]
+
+
+def test_a_device_is_asked_for_f64(tmp_path):
+    nodes = [helper.make_node("Exp", ["x"], ["y"], "exp")]
+    double = TensorProto.DOUBLE
+    model = save(tmp_path / "model.onnx", nodes, [("x", double, [3, 5])], [("y", double, [3, 5])])
+    program = tmp_path / "program.so"
+    options = ("compile", model, "-o", program, "--pin", "exp=halide@a", "-d")
+    call(*options, f"a={DEVICE}")
+    assert call_json("check", program, "--against", "reference")["ok"]
+    refused = error_of(*options, "a=opencl:999", status=2)
+    assert "f64, which 'opencl:999' does not have" in refused
+
+
 def test_what_it_has_no_kernel_for_runs_on_the_processor(tmp_path):
     nodes = [
         helper.make_node("Relu", ["x"], ["a"], "relu"),
-        helper.make_node("CumSum", ["a", "axis"], ["b"], "sum"),
+        helper.make_node("TopK", ["a", "k"], ["b", "i"], "top", axis=1),
         helper.make_node("Exp", ["b"], ["y"], "exp"),
     ]
     model = save(
         tmp_path / "model.onnx",
         nodes,
-        [("x", FLOAT, [3, 5000])],
-        [("y", FLOAT, [3, 5000])],
-        [("axis", np.array(1, np.int64))],
+        [("x", FLOAT, [3, 50])],
+        [("y", FLOAT, [3, 7])],
+        [("k", np.array([7], np.int64))],
     )
     program = tmp_path / "program.so"
     pins = [option for name in ("relu", "exp") for option in ("--pin", f"{name}=halide@{DEVICE}")]
-    call("compile", model, "-o", program, "-d", f"{DEVICE},cpu", "--backends", "halide", *pins)
+    call("compile", model, "-o", program, "-d", f"{DEVICE},cpu", "--backends", "halide,reference", *pins)
     assert call_json("check", program, "--against", "reference")["ok"]
     refused = error_of(
-        "compile", model, "-o", program, "-d", DEVICE, "--pin", f"sum=halide@{DEVICE}", status=2
+        "compile", model, "-o", program, "-d", DEVICE, "--pin", f"top=halide@{DEVICE}", status=2
     )
-    assert "CumSum on OpenCL devices along an axis of more than 2048" in refused
+    assert "no kernel for TopK" in refused
 
 
-def test_a_machine_without_one_says_why():
+def test_a_machine_without_one_says_why(tmp_path):
     def why(**env):
         [found] = [one for one in call_json("devices", env=env)["devices"] if one["name"] == DEVICE]
         return found["description"]
 
     assert "not available: there is no OpenCL platform" in why(OCL_ICD_VENDORS="/nowhere")
-    assert "has no devices" in why(POCL_DEVICES="none", OCL_ICD_VENDORS="/etc/OpenCL/vendors/pocl.icd")
+    pocl = {"OCL_ICD_VENDORS": "/etc/OpenCL/vendors/pocl.icd"}
+    assert "has no devices" in why(POCL_DEVICES="none", **pocl)
+    assert "has no devices" in why(POCL_CACHE_DIR="/proc/not-writable", **pocl)
+    loader = tmp_path / "libOpenCL.so.1"
+    loader.write_text("not a library")
+    assert "OpenCL cannot be opened" in why(LD_LIBRARY_PATH=str(tmp_path))
+    subprocess.run(["cc", "-shared", "-x", "c", "/dev/null", "-o", loader], check=True)
+    assert "has no clGetPlatformIDs" in why(LD_LIBRARY_PATH=str(tmp_path))
+
+
+def test_a_trace_has_the_times_of_kernels(model, tmp_path):
+    """One after the other, within their region."""
+    program, trace = tmp_path / "program.so", tmp_path / "trace.json"
+    call("compile", model, "-o", program, "-d", DEVICE, "--pin", f"*=halide@{DEVICE}", "--tune", "off")
+    call("run", program, "--trace", trace)
+    events = [event for event in json.loads(trace.read_text())["traceEvents"] if event["ph"] == "X"]
+    [region] = [event for event in events if event["cat"] == "region"]
+    kernels = sorted((event for event in events if event["cat"] == "kernel"), key=lambda event: event["ts"])
+    assert len(kernels) >= 3
+    ends = [kernel["ts"] + kernel["dur"] for kernel in kernels]
+    assert region["ts"] <= kernels[0]["ts"] and ends[-1] <= region["ts"] + region["dur"] + 1
+    assert all(end <= kernel["ts"] + 1 for end, kernel in zip(ends, kernels[1:]))
+    assert all(kernel["dur"] > 0 for kernel in kernels)
 
 
 def test_two_of_a_platform_copy_to_each_other(model, tmp_path):

@@ -1,13 +1,17 @@
 """Whole models on an OpenCL device: the results of ONNX Runtime, and copies only of inputs and outputs. Skipped where there is
 no device.
 
-Covers: backends/halide/build/ offload.cc plain_comparisons.cc
+Covers: backends/halide/build/ run_tiles.cc plain_comparisons.cc
 """
+
+import subprocess
+import sys
 
 import intarsia
 import numpy as np
+import onnx
 import pytest
-from cli_models import call_json, skip_without_device
+from cli_models import SOURCE, call_json, skip_without_device
 from model_tools import MODELS
 
 DEVICE = "opencl:0"
@@ -26,10 +30,12 @@ def test_a_model_runs_wholly_on_it(name, tmp_path):
     report = call_json("compile", model, "-o", program, "-d", DEVICE, "--pin", f"*=halide@{DEVICE}")
     inputs = [(copy["from"], copy["to"]) for copy in report["copies"] if copy["to"] == DEVICE]
     outputs = [(copy["from"], copy["to"]) for copy in report["copies"] if copy["from"] == DEVICE]
-    assert (inputs, outputs) == ([("cpu", DEVICE)], [(DEVICE, "cpu")])
+    loaded = intarsia.load(program)
+    assert inputs == [("cpu", DEVICE)] * len(loaded.inputs)
+    assert outputs == [(DEVICE, "cpu")] * len(loaded.outputs)
     checked = call_json("check", program)
     assert checked["ok"], checked
-    check_copies(intarsia.load(program), 2)
+    check_copies(loaded, 2)
 
 
 @pytest.mark.parametrize("name", (DEVICE, "sim:0"))
@@ -53,8 +59,50 @@ def check_copies(program, runs):
         for _ in range(runs):
             session.run(inputs)
     after = sessions[1].copy_counts(slot)
-    assert after.uploads - before.uploads == after.downloads - before.downloads == 2 * runs
+    assert after.uploads - before.uploads == 2 * runs * len(inputs)
+    assert after.downloads - before.downloads == 2 * runs * len(program.outputs)
     sent = sum(value.nbytes for value in inputs.values())
     assert after.uploaded_bytes - before.uploaded_bytes == 2 * runs * sent
     third = program.bind()
     assert third.copy_counts(slot) == after, "its constants are there"
+
+
+@pytest.fixture(scope="module")
+def detectors(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("detectors")
+    subprocess.run([sys.executable, SOURCE / "scripts/make_detectors.py", folder], check=True)
+    return folder
+
+
+def body_of_ssd(nodes):
+    """To the values of all heads side by side."""
+    return nodes[: next(i for i, node in enumerate(nodes) if node.op_type == "Softmax")]
+
+
+def body_of_yolo(nodes):
+    return nodes[: max(i for i, node in enumerate(nodes) if node.op_type == "Conv") + 1]
+
+
+@pytest.mark.parametrize("device", (DEVICE, "sim:0"))
+@pytest.mark.parametrize(
+    "name, body_of", (("ssdlite_mobilenetv2", body_of_ssd), ("yolov3_tiny", body_of_yolo))
+)
+def test_a_detector_crosses_once_for_each_head(name, body_of, device, detectors, tmp_path):
+    """Its body on the device; boxes are decoded and suppressed on the host."""
+    model, program = detectors / f"{name}.onnx", tmp_path / "program.so"
+    nodes = onnx.load(model).graph.node
+    body = body_of(nodes)
+    pins = [
+        option
+        for i, node in enumerate(nodes)
+        for option in ("--pin", f"{node.name}={f'halide@{device}' if i < len(body) else '@cpu'}")
+    ]
+    report = call_json("compile", model, "-o", program, "-d", f"{device},cpu", "--tune", "off", *pins)
+    made = {output for node in body for output in node.output}
+    read = {value for node in nodes[len(body) :] for value in node.input}
+    copies = [(copy["value"], copy["from"], copy["to"]) for copy in report["copies"]]
+    assert copies[0] == ("image", "cpu", device)
+    assert sorted(copies[1:]) == sorted((value, device, "cpu") for value in made & read)
+    assert len(copies) == 3
+    checked = call_json("check", program)
+    assert checked["ok"], checked

@@ -168,11 +168,12 @@ std::shared_ptr<void> guarded_memory(size_t bytes, bool at_end) {
 
 Result<std::unique_ptr<LoadedRegion>> LoadedRegion::make(const Graph& graph, const CompileOptions& options,
                                                          const halide::EmitOptions& emit,
-                                                         std::shared_ptr<Executor> device) {
+                                                         std::shared_ptr<Executor> device,
+                                                         halide::KernelDevice kernels) {
   auto loaded = std::make_unique<LoadedRegion>();
   loaded->graph_ = graph;
   loaded->device_ = device;
-  const auto kernel_device = device ? halide::KernelDevice::opencl : halide::KernelDevice::cpu;
+  const auto kernel_device = device ? kernels : halide::KernelDevice::cpu;
   loaded->region_ = TRY(halide::compile_region(graph, test_emitter(), options, emit, kernel_device));
   loaded->code_ = TRY(load_code(loaded->region_.object_files));
   for (const Tensor& constant : loaded->region_.constants) loaded->constants_.push_back(constant.view());

@@ -37,9 +37,10 @@ class LoadedRegion {
  public:
   /// `device`: an OpenCL device, on which it runs with all values in one piece of its memory, which begin at
   /// odd elements; null: the host.
-  static Result<std::unique_ptr<LoadedRegion>> make(const Graph& graph, const CompileOptions& options,
-                                                    const halide::EmitOptions& emit,
-                                                    std::shared_ptr<Executor> device = nullptr);
+  static Result<std::unique_ptr<LoadedRegion>> make(
+      const Graph& graph, const CompileOptions& options, const halide::EmitOptions& emit,
+      std::shared_ptr<Executor> device = nullptr,
+      halide::KernelDevice kernels = halide::KernelDevice::opencl);
   ~LoadedRegion();
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs, ThreadTeam* threads) const;
   /// The same with inputs and outputs between guard pages.

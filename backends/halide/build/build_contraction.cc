@@ -80,7 +80,7 @@ class ContractionBuilder {
       at.push_back(parts_.ci);
       return from.at(at);
     }
-    if (b_.isa().is_offloaded()) return weight_in_place(r);
+    if (b_.mapping() == Mapping::tile_per_item) return weight_in_place(r);
     return conv_ ? staged_conv_weight(r) : staged_matrix(r);
   }
 
@@ -155,8 +155,7 @@ class ContractionBuilder {
     Exprs at{parts_.batch[0], parts_.group == 1 ? Expr(r[0]) : parts_.g * as_int(depth_) + r[0]};
     for (size_t i = 0; i < kernel_.size(); ++i)
       at.push_back(parts_.pixels[i] * as_int(conv.strides[i]) + tap(r, i) * as_int(conv.dilations[i]));
-    StagedInput staged = b_.isa().is_offloaded() ? padded_conv_input(b_, node_, kernel_)
-                                                 : stage_conv_input(b_, node_, kernel_);
+    StagedInput staged = conv_input(b_, node_, kernel_);
     parts_.stage = staged.func;
     parts_.stage_vars = staged.vars;
     return staged.at(at);
@@ -182,10 +181,7 @@ class ContractionBuilder {
     Exprs at = logical(to_exprs(p.batch), channel, to_exprs(p.pixels));
     p.out = Func("out");
     p.out(b_.output_vars(p.outer_first())) = stored(b_.result_at(at, p.acc(from)));
-    if (b_.isa().is_offloaded())
-      schedule_items(b_, p);
-    else
-      schedule_contraction(p);
+    schedule_contraction(b_, p);
     return b_.finish(p.out, seen_argument());
   }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "backends/halide/build/build_kernel.h"
-#include "backends/halide/build/offload.h"
+#include "backends/halide/build/run_tiles.h"
 #include "backends/halide/build/schedule_contraction.h"
 
 namespace intarsia::halide {
@@ -40,31 +40,26 @@ void schedule(KernelBuilder& b, Depthwise& d, const Shape& shape, int64_t taps) 
   Var c = d.vars[1], x = d.vars.back(), co("co"), ci("ci"), xo("xo"), xi("xi"), block("block"), rest("rest");
   d.out.split(c, co, ci, block_channels, TailStrategy::ShiftInwards)
       .split(x, xo, xi, as_int(pixels), TailStrategy::ShiftInwards);
-  std::vector<VarOrRVar> order{ci, xi, co, xo};
   int64_t rows = shape[2],
           row_bytes = element_count(shape) / (shape[0] * rows) * b.type(b.body().outputs[0]).bytes();
   int64_t chunk = std::clamp<int64_t>(stage_bytes / row_bytes, std::min<int64_t>(rows, 4), rows);
   if (b.kernel().threads > 1)
     chunk =
         std::min(chunk, std::max<int64_t>((rows + 2 * b.kernel().threads - 1) / (2 * b.kernel().threads), 1));
-  if (b.isa().is_offloaded()) {
-    for (size_t i = rank - 1; i-- > 2;) order.emplace_back(d.vars[i]);
-  } else if (rank > 3) {
+  std::vector<Var> outer{co, xo};
+  for (size_t i = rank - 2; i > 2; --i) outer.push_back(d.vars[i]);
+  const bool in_blocks = rank > 3 && b.mapping() == Mapping::loops;
+  if (in_blocks) {
     d.out.split(d.vars[2], block, rest, as_int(chunk), TailStrategy::ShiftInwards);
-    for (size_t i = rank - 2; i > 2; --i) order.emplace_back(d.vars[i]);
-    order.emplace_back(rest);
-    order.emplace_back(block);
+    outer.insert(outer.end(), {rest, block});
+  } else if (rank > 3) {
+    outer.push_back(d.vars[2]);
   }
-  order.emplace_back(d.vars[0]);
+  outer.push_back(d.vars[0]);
+  std::vector<VarOrRVar> order{ci, xi};
+  order.insert(order.end(), outer.begin(), outer.end());
   d.out.reorder(order).vectorize(ci, factor).unroll(ci).unroll(xi);
-  Var inside = co;
-  if (b.isa().is_offloaded()) {
-    std::vector<Var> outer{co, xo};
-    for (size_t i = rank - 1; i-- > 2;) outer.push_back(d.vars[i]);
-    outer.push_back(d.vars[0]);
-    inside = offload(b, d.out, outer);
-  }
-  d.acc.compute_at(d.out, inside).reorder(d.acc.args()[0], d.acc.args()[1]);
+  d.acc.compute_at(run_tiles(b, d.out, outer)).reorder(d.acc.args()[0], d.acc.args()[1]);
   d.acc.vectorize(d.acc.args()[0], factor).unroll(d.acc.args()[0]).unroll(d.acc.args()[1]);
   std::vector<VarOrRVar> inner{d.acc.args()[0], d.acc.args()[1]};
   for (int i = 0; i < d.taps.dimensions(); ++i) inner.emplace_back(d.taps[i]);
@@ -75,8 +70,7 @@ void schedule(KernelBuilder& b, Depthwise& d, const Shape& shape, int64_t taps) 
       .unroll(d.acc.args()[1]);
   for (int i = 0; taps <= 49 && i < d.taps.dimensions() && (i == 0 || taps <= 9); ++i)
     d.acc.update().unroll(d.taps[i]);
-  if (b.isa().is_offloaded()) return;
-  Var level = rank > 3 ? block : d.vars[0];
+  Var level = in_blocks ? block : d.vars[0];
   if (d.stage.func.defined())
     d.stage.func.compute_at(d.out, level).vectorize(d.stage.vars[0], factor, TailStrategy::ShiftInwards);
   if (b.kernel().threads > 1 && rank > 3 && element_count(shape) * taps > 100000) d.out.parallel(block);
@@ -89,12 +83,10 @@ BuiltKernel build_depthwise(KernelBuilder& b) {
   Shape weights = b.shape(node.inputs[1]), shape = b.shape(node.outputs[0]);
   Shape kernel(weights.begin() + 2, weights.end() - 2);
   Depthwise d;
-  const bool in_place =
+  const bool is_guarded =
+      b.mapping() == Mapping::loops &&
       b.kernel().contraction().schedule.algorithm == ContractionSchedule::Algorithm::depthwise_in_place;
-  if (b.isa().is_offloaded())
-    d.stage = padded_conv_input(b, node, kernel);
-  else
-    d.stage = in_place ? guard_conv_input(b, node, kernel) : stage_conv_input(b, node, kernel);
+  d.stage = is_guarded ? guard_conv_input(b, node, kernel) : conv_input(b, node, kernel);
   Halide::Region region;
   for (size_t i = kernel.size(); i-- > 0;) region.push_back({0, as_int(kernel[i])});
   d.taps = RDom(region, "r");

@@ -24,6 +24,11 @@ bool becomes_wide(int64_t stride) { return stride > 1 && stride < 16; }
 /// The index of the argument on its axis for that (kernel_device.h).
 Expr place_of(Halide::OutputImageParam param) { return param.dim(param.dimensions() - 1).extent() - 1; }
 
+/// Of a device: right on every kind of it, and made for processors.
+Mapping choose_mapping(const Kernel& kernel) {
+  return kernel.isa.is_offloaded() ? Mapping::tile_per_item : Mapping::loops;
+}
+
 BuiltKernel build_by_schedule(KernelBuilder& builder) {
   switch (builder.kernel().contraction().schedule.algorithm) {
     case ContractionSchedule::Algorithm::depthwise:
@@ -103,6 +108,7 @@ int vector_factor(int64_t extent, int lanes) {
 
 KernelBuilder::KernelBuilder(const Kernel& kernel)
     : kernel_(kernel),
+      mapping_(choose_mapping(kernel)),
       inputs_(kernel.inputs.begin(), kernel.inputs.end()),
       output_(kernel.output),
       operands_(kernel.body.values.size()) {

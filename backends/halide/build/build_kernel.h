@@ -31,6 +31,12 @@ struct Operand {
   std::function<Expr(const Exprs& index)> at;
 };
 
+/// How the register tiles of a kernel run.
+enum class Mapping {
+  loops,         // inside a processor's loops, some of which are parallel
+  tile_per_item  // each as a work item of a device, in a group of its own
+};
+
 /// What the build_<form> functions share.
 class KernelBuilder {
  public:
@@ -38,6 +44,7 @@ class KernelBuilder {
 
   const Kernel& kernel() const { return kernel_; }
   const Isa& isa() const { return kernel_.isa; }
+  Mapping mapping() const { return mapping_; }
   const FixedArgument& input(size_t i) const { return inputs_[i]; }
   const FixedArgument& output() const { return output_; }
   const Graph& body() const { return kernel_.body; }
@@ -74,6 +81,7 @@ class KernelBuilder {
   void set_dims(Halide::OutputImageParam param, const FixedArgument& argument) const;
 
   const Kernel& kernel_;
+  const Mapping mapping_;
   const Var place_{"place"};
   std::vector<FixedArgument> inputs_;
   FixedArgument output_;

@@ -1,6 +1,6 @@
 // Elementwise and data movement kernels: each output element by itself, in the order of the output's memory.
 #include "backends/halide/build/build_kernel.h"
-#include "backends/halide/build/offload.h"
+#include "backends/halide/build/run_tiles.h"
 
 namespace intarsia::halide {
 namespace {
@@ -18,7 +18,7 @@ void schedule_items(const KernelBuilder& b, Func out, const std::vector<Var>& va
   std::vector<Halide::VarOrRVar> inside;
   std::vector<Var> outside;
   if (order.empty()) {
-    offload(b, out, outside);
+    run_tiles(b, out, outside);
     return;
   }
   size_t at = order.size() - 1;
@@ -41,7 +41,7 @@ void schedule_items(const KernelBuilder& b, Func out, const std::vector<Var>& va
   }
   inside.insert(inside.end(), outside.begin(), outside.end());
   out.reorder(inside).vectorize(lane);
-  offload(b, out, outside);
+  run_tiles(b, out, outside);
 }
 
 void schedule(Func out, const std::vector<Var>& vars, const FixedArgument& argument, int lanes, int threads) {
@@ -83,7 +83,7 @@ BuiltKernel build_pointwise(KernelBuilder& b) {
   Expr anchor = b.kernel().anchor == no_node ? Expr() : build_movement(b, b.anchor(), index);
   Func out("out");
   out(b.output_vars(vars)) = stored(b.result_at(index, anchor));
-  if (b.isa().is_offloaded())
+  if (b.mapping() == Mapping::tile_per_item)
     schedule_items(b, out, vars, argument);
   else
     schedule(out, vars, argument, b.lanes(), b.kernel().threads);

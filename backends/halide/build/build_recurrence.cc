@@ -4,6 +4,7 @@
 // gates of a tile's units are in registers, then their functions are taken.
 #include "backends/halide/build/build_kernel.h"
 #include "backends/halide/build/math.h"
+#include "backends/halide/build/run_tiles.h"
 #include "backends/halide/schedule/recurrence.h"
 
 namespace intarsia::halide {
@@ -34,7 +35,8 @@ class RecurrenceBuilder {
       gru();
     else
       gru_that_resets_before();
-    schedule_tiles(out_, sums_, true);
+    const Halide::LoopLevel rows = schedule_tiles(out_, sums_, true);
+    if (keeps_units()) kept_.compute_at(rows);
     if (worth_threads()) out_.parallel(panel_);
     return b_.finish(out_, seen_argument());
   }
@@ -66,8 +68,7 @@ class RecurrenceBuilder {
     cell_(lane_, block_, n_) =
         divide(sigmoid_ratio(sum(2)) * before(1, unit()) + sigmoid_ratio(sum(0)) * tanh_ratio(sum(3)));
     const Expr cell = cell_(lane_, block_, n_);
-    out_(state_, n_, block_, lane_) =
-        Halide::select(state_ == 0, divide(sigmoid_ratio(sum(1)) * tanh_ratio(cell)), cell);
+    set_state(Halide::select(state_ == 0, divide(sigmoid_ratio(sum(1)) * tanh_ratio(cell)), cell));
   }
 
   void rnn() {
@@ -75,12 +76,14 @@ class RecurrenceBuilder {
         "sums", recurrent_weights, [&](Expr gate) { return x(gate); },
         [&](Expr, Expr k) { return before(0, k); });
     const bool relu = attributes_of<RecurrenceAttributes>(node_).relu;
-    out_(state_, n_, block_, lane_) = relu ? relu_of(sum(0)) : tanh_of(sum(0));
+    set_state(relu ? relu_of(sum(0)) : tanh_of(sum(0)));
   }
 
   static Expr relu_of(const Expr& x) {
     return strictly({x}, [](const Exprs& in) { return Halide::select(in[0] < 0.0f, 0.0f, in[0]); });
   }
+
+  void set_state(const Expr& state) { out_(b_.output_vars({state_, n_, block_, lane_})) = state; }
 
   static Expr divide(const Ratio& ratio) { return ratio.over / ratio.under; }
 
@@ -89,7 +92,7 @@ class RecurrenceBuilder {
     const Ratio update = sigmoid_ratio(sum(0));
     const Expr over =
         (update.under - update.over) * candidate.over + update.over * before(0, unit()) * candidate.under;
-    out_(state_, n_, block_, lane_) = over / (update.under * candidate.under);
+    set_state(over / (update.under * candidate.under));
   }
 
   void gru() {
@@ -103,18 +106,16 @@ class RecurrenceBuilder {
   void gru_that_resets_before() {
     Func reset_sums =
         sums("reset_sums", 3, [&](Expr) { return x(2); }, [&](Expr, Expr k) { return before(0, k); });
-    Func kept("kept");
-    kept(lane_, block_, n_) = divide(sigmoid_ratio(reset_sums(lane_, 0, block_, n_)) * before(0, unit()));
-    kept.compute_root()
-        .bound(lane_, 0, as_int(sizes_.lanes))
-        .bound(block_, 0, as_int(sizes_.blocks))
-        .bound(n_, 0, as_int(sizes_.batch));
-    schedule_tiles(kept, reset_sums, false);
+    kept_ = Func("kept");
+    kept_(lane_, block_, n_) = divide(sigmoid_ratio(reset_sums(lane_, 0, block_, n_)) * before(0, unit()));
+    kept_.bound(lane_, 0, as_int(sizes_.lanes)).bound(block_, 0, as_int(sizes_.blocks));
+    if (!keeps_units()) kept_.compute_root().bound(n_, 0, as_int(sizes_.batch));
+    schedule_tiles(kept_, reset_sums, false);
     const int lanes = as_int(sizes_.lanes);
     sums_ = sums(
         "sums", recurrent_weights, [&](Expr gate) { return x(gate); },
         [&](Expr gate, Expr k) {
-          return Halide::select(gate == 0, before(0, k), kept(k % lanes, k / lanes, n_));
+          return Halide::select(gate == 0, before(0, k), kept_(k % lanes, k / lanes, n_));
         });
     blend(tanh_ratio(sum(1)));
   }
@@ -128,24 +129,38 @@ class RecurrenceBuilder {
   int64_t lanes_of_tile() const { return std::min(tile_.panel, sizes_.lanes); }
   int64_t blocks_of_tile() const { return std::max<int64_t>(tile_.panel / sizes_.lanes, 1); }
 
-  /// Panels of units outside of rows, so that a panel's weights stay in cache.
-  void schedule_tiles(Func f, Func sums, bool has_states) {
+  /// A work item has what all units of its rows keep, and computes all tiles of these rows.
+  bool keeps_units() const { return kept_.defined() && b_.mapping() == Mapping::tile_per_item; }
+
+  /// Panels of units outside of rows, so that a panel's weights stay in cache; or inside, where a work item
+  /// has all of them. Gives where what a work item needs is computed.
+  Halide::LoopLevel schedule_tiles(Func f, Func sums, bool has_states) {
     Var part("part"), in_part("in_part"), in_panel("in_panel"), rows("rows"), row("row");
     f.split(lane_, part, in_part, as_int(lanes_of_tile()))
         .split(block_, panel_, in_panel, as_int(blocks_of_tile()), TailStrategy::ShiftInwards)
         .split(n_, rows, row, as_int(tile_.pixels), TailStrategy::ShiftInwards);
     std::vector<VarOrRVar> order{in_part};
     if (has_states) order.emplace_back(state_);
-    for (const Var& var : {in_panel, row, rows, part, panel_}) order.emplace_back(var);
+    for (const Var& var : {in_panel, row}) order.emplace_back(var);
+    const std::vector<Var> outer =
+        keeps_units() ? std::vector<Var>{part, panel_, rows} : std::vector<Var>{rows, part, panel_};
+    order.insert(order.end(), outer.begin(), outer.end());
     f.reorder(order);
     vectorize_lanes(f, in_part);
     f.unroll(in_panel).unroll(row);
     if (has_states) f.bound(state_, 0, as_int(sizes_.states)).unroll(state_);
-    schedule_sums(sums, Halide::LoopLevel(f, rows));
-    if (!has_states || !cell_.defined()) return;
-    cell_.compute_at(f, rows);
+    const Halide::LoopLevel tile(f, outer[0]);
+    if (!has_states) {
+      schedule_sums(sums, tile);
+      return tile;
+    }
+    const Halide::LoopLevel item = run_tiles(b_, f, keeps_units() ? std::vector<Var>{rows} : outer);
+    schedule_sums(sums, keeps_units() ? tile : item);
+    if (!cell_.defined()) return item;
+    cell_.compute_at(item);
     vectorize_lanes(cell_, lane_);
     cell_.unroll(block_).unroll(n_);
+    return item;
   }
 
   void schedule_sums(Func sums, Halide::LoopLevel level) {
@@ -182,6 +197,7 @@ class RecurrenceBuilder {
   Var lane_{"lane"}, gate_{"gate"}, block_{"block"}, n_{"n"}, state_{"state"}, panel_{"panel"};
   RDom k_;  // the units that all sums run over
   Func sums_, cell_, out_{"out"};
+  Func kept_;  // of h, by the reset gate
 };
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 #include "backends/halide/build/build_kernel.h"
 #include "backends/halide/build/math.h"
-#include "backends/halide/build/offload.h"
+#include "backends/halide/build/run_tiles.h"
 
 namespace intarsia::halide {
 namespace {
@@ -79,9 +79,19 @@ class ReductionBuilder {
     else
       f(kept_) = value;
     b_.operand(out) = {shape, [f, full, this](const Exprs& at) { return full ? f(at) : f(kept_part(at)); }};
-    if (uses(out) > 1 && out != b_.body().outputs[0]) (full ? row_funcs_ : value_funcs_).push_back(f);
+    if (uses(out) > 1 && out != b_.body().outputs[0] && (!full || keeps_rows()))
+      (full ? row_funcs_ : value_funcs_).push_back(f);
     if (!full && uses(out) == 1) value_funcs_.push_back(f);
     if (!full && uses(out) > 0 && !lanes_in_row_) vectorized_.push_back(f);
+  }
+
+  /// What is needed of each element more than once stays in a buffer; a work item has no room for a long row,
+  /// and computes it again.
+  bool keeps_rows() const {
+    constexpr int64_t longest = 65536;
+    int64_t elements = 1;
+    for (size_t axis : reduced_axes_) elements *= full_[axis];
+    return b_.mapping() == Mapping::loops || elements <= longest;
   }
 
   Exprs kept_part(const Exprs& at) const {
@@ -270,18 +280,18 @@ class ReductionBuilder {
     else if (full_output && factor > 1)  // in place, nothing may be written twice
       out_.vectorize(lane, factor,
                      b_.kernel().in_place ? TailStrategy::GuardWithIf : TailStrategy::ShiftInwards);
-    if (b_.isa().is_offloaded()) outer = {offload(b_, out_, outer)};
-    for (Func f : value_funcs_) place(f, outer);
-    for (Func f : partial_funcs_) place(f, outer);
+    const Halide::LoopLevel row = run_tiles(b_, out_, outer);
+    for (Func f : value_funcs_) f.compute_at(row);
+    for (Func f : partial_funcs_) f.compute_at(row);
     for (Func f : row_funcs_) {
-      place(f, outer);
+      f.compute_at(row);
       if (factor > 1) store_lanes_innermost(f).vectorize(lane, factor, TailStrategy::ShiftInwards);
     }
     for (Func f : vectorized_) {
       f.vectorize(lane, factor);
       if (f.has_update_definition()) f.update().vectorize(lane, factor);
     }
-    if (!b_.isa().is_offloaded()) parallelize(outer);
+    parallelize(outer);
   }
 
   /// The lane axis is innermost in a row's buffer.
@@ -290,13 +300,6 @@ class ReductionBuilder {
     for (size_t i = vars_.size(); i-- > 0;)
       if (i != lane_axis_) order.push_back(vars_[i]);
     return order.size() > 1 ? f.reorder_storage(order) : f;
-  }
-
-  void place(Func f, const std::vector<Var>& outer) {
-    if (outer.empty())
-      f.compute_root();
-    else
-      f.compute_at(out_, outer[0]);
   }
 
   void parallelize(const std::vector<Var>& outer) {

@@ -1,10 +1,41 @@
 // Running sums: each element depends on the one before it along one axis.
 #include "backends/halide/build/build_kernel.h"
-#include "backends/halide/build/offload.h"
+#include "backends/halide/build/run_tiles.h"
 
 namespace intarsia::halide {
+namespace {
+
+/// In the output itself, from which the sum so far is read again: a work item has no room for a long axis.
+/// Nothing is computed after it in the same kernel (fuse.cc).
+BuiltKernel scan_in_output(KernelBuilder& b) {
+  const Node& node = b.anchor();
+  const FixedArgument& argument = b.output();
+  const auto [scanned, exclusive, reverse] = attributes_of<CumSumAttributes>(node);
+  const auto axis = static_cast<size_t>(scanned);
+  const std::vector<Var> vars = make_vars(argument.shape.size(), "i");
+  const int last = as_int(argument.shape[axis]) - 1;
+  const RDom r(0, last + 1, "r");
+  const Expr step = r, place = reverse ? last - step : step,
+             before = Halide::clamp(reverse ? place + 1 : place - 1, 0, last);
+  Exprs to = to_exprs(b.output_vars(vars)), so_far = to, from = to_exprs(vars);
+  to[axis] = place, so_far[axis] = before, from[axis] = exclusive ? before : place;
+
+  Func out("out");
+  const Halide::Type type = b.type(node.outputs[0]);
+  const Expr zero = Halide::Internal::make_zero(type), added = b.operand(node.inputs[0]).at(from);
+  out(b.output_vars(vars)) = Halide::undef(type);
+  out(to) = Halide::select(step == 0, exclusive ? zero : added, out(so_far) + added);
+  std::vector<Var> outer;
+  for (size_t i = vars.size(); i-- > 0;)
+    if (i != axis) outer.push_back(vars[i]);
+  make_items(b, out.update(), outer);
+  return b.finish(out, argument);
+}
+
+}  // namespace
 
 BuiltKernel build_scan(KernelBuilder& b) {
+  if (b.mapping() == Mapping::tile_per_item) return scan_in_output(b);
   const Node& node = b.anchor();
   const FixedArgument& argument = b.output();
   const auto [scanned, exclusive, reverse] = attributes_of<CumSumAttributes>(node);
@@ -25,18 +56,7 @@ BuiltKernel build_scan(KernelBuilder& b) {
   Expr place = reverse ? last - index[axis] : index[axis];
   at[axis] = exclusive ? place : place + 1;
   out(b.output_vars(vars)) = stored(b.result_at(index, sum(at)));
-  if (!b.isa().is_offloaded()) {
-    sum.compute_root();
-    return b.finish(out, argument);
-  }
-  // A work item has the sums along the axis.
-  std::vector<Var> loops{vars[axis]};
-  std::vector<Var> outer;
-  for (size_t i = vars.size(); i-- > 0;)
-    if (i != axis) outer.push_back(vars[i]);
-  loops.insert(loops.end(), outer.begin(), outer.end());
-  out.reorder(std::vector<Halide::VarOrRVar>(loops.begin(), loops.end()));
-  sum.compute_at(out, offload(b, out, outer));
+  sum.compute_root();
   return b.finish(out, argument);
 }
 

@@ -3,7 +3,7 @@
 
 #include "backends/halide/build/build_kernel.h"
 #include "backends/halide/build/math.h"
-#include "backends/halide/build/offload.h"
+#include "backends/halide/build/run_tiles.h"
 
 namespace intarsia::halide {
 namespace {
@@ -71,15 +71,14 @@ void schedule(KernelBuilder& b, Func out, Func pool, const RDom& r, const std::v
   std::vector<Halide::VarOrRVar> loops{ii};
   loops.insert(loops.end(), outer.begin(), outer.end());
   out.reorder(loops).vectorize(ii);
-  const Var level = b.isa().is_offloaded() ? offload(b, out, outer) : io;
+  const Halide::LoopLevel tile = run_tiles(b, out, outer);
   if (pool.defined()) {
-    pool.compute_at(out, level).vectorize(inner);
+    pool.compute_at(tile).vectorize(inner);
     std::vector<Halide::VarOrRVar> taps_order{inner};
     for (int i = 0; i < r.dimensions(); ++i) taps_order.emplace_back(r[i]);
     pool.update().reorder(taps_order).vectorize(inner);
     for (int i = 0; taps <= 9 && i < r.dimensions(); ++i) pool.update().unroll(r[i]);
   }
-  if (b.isa().is_offloaded()) return;
   if (b.kernel().threads > 1 && element_count(argument.shape) * taps > 100000)
     for (size_t i = 0; i < at; ++i)
       if (argument.shape[order[i]] >= b.kernel().threads) {

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -19,7 +20,12 @@ namespace {
 
 using Halide::Target;
 
-Target make_target(const Isa& isa, bool checks) {
+bool has_f64(const Graph& body) {
+  return std::ranges::any_of(body.values, [](const Value& value) { return value.type.dtype == DType::f64; });
+}
+
+Target make_target(const Kernel& kernel, bool checks) {
+  const Isa& isa = kernel.isa;
   std::vector<Target::Feature> features{Target::SSE41, Target::UserContext};
   if (isa.level != "x86-64-v2")
     features.insert(features.end(), {Target::AVX, Target::AVX2, Target::FMA, Target::F16C});
@@ -28,6 +34,7 @@ Target make_target(const Isa& isa, bool checks) {
     features.insert(features.end(), {Target::CUDA, Target::CUDACapability80});
   else if (isa.is_offloaded())
     features.push_back(Target::OpenCL);
+  if (isa.is_opencl() && has_f64(kernel.body)) features.push_back(Target::CLDoubles);
   if (!checks) features.insert(features.end(), {Target::NoRuntime, Target::NoAsserts, Target::NoBoundsQuery});
   return Target(Target::Linux, Target::X86, 64, features);
 }
@@ -78,16 +85,15 @@ Result<EmittedKernel> compile_scheduled(const Kernel& wanted, const Kernel& sche
     // Code that writes elements twice was built without regard to `in_place`, so it is the out-of-place
     // kernel's.
     if (kernel.in_place && !writes_once(built)) kernel.in_place.reset();
-    if (kernel.isa.is_offloaded() && kernel.isa.device != KernelDevice::cuda)
-      make_comparisons_plain(built.output);
+    if (kernel.isa.is_opencl()) make_comparisons_plain(built.output);
     Halide::Pipeline pipeline(built.output);
     if (kernel.in_place) load_from_output(pipeline, built.arguments[*kernel.in_place].name, built.output);
     const std::string symbol =
         name_of(kernel, checks) +
         symbol_ending(argument_forms(kernel, built.output_argument), kernel.isa.device);
     const std::string function = symbol.substr(0, symbol.size() - std::string_view("_argv").size());
-    Halide::Module module = pipeline.compile_to_module(
-        built.arguments, function, make_target(kernel.isa, checks), Halide::LinkageType::ExternalPlusArgv);
+    Halide::Module module = pipeline.compile_to_module(built.arguments, function, make_target(kernel, checks),
+                                                       Halide::LinkageType::ExternalPlusArgv);
     name_tasks(module, function);
     return EmittedKernel{symbol, TRY(make_object(module)), built.output_argument, scratch_bytes(module),
                          kernel.in_place.has_value()};

@@ -10,7 +10,7 @@ class PlainComparisons : public Halide::Internal::IRMutator {
   using IRMutator::visit;
 
   Expr visit(const Call* call) override {
-    if (call->args.size() == 1 && call->args[0].type() == Halide::Float(32)) return test(call);
+    if (call->args.size() == 1 && call->args[0].type().is_float()) return test(call);
     if (!call->is_intrinsic({Call::strict_eq, Call::strict_lt, Call::strict_le}))
       return IRMutator::visit(call);
     const Expr a = mutate(call->args[0]), b = mutate(call->args[1]);
@@ -18,14 +18,17 @@ class PlainComparisons : public Halide::Internal::IRMutator {
     return call->is_intrinsic(Call::strict_lt) ? a < b : a <= b;
   }
 
-  /// Of one f32.
+  /// Of one number.
   Expr test(const Call* call) {
-    const bool nan = call->name == "is_nan_f32", infinite = call->name == "is_inf_f32";
+    const bool nan = call->name.starts_with("is_nan_f"), infinite = call->name.starts_with("is_inf_f");
     if (!nan && !infinite) return IRMutator::visit(call);
-    const auto word = [](uint32_t bits) { return Halide::Internal::make_const(Halide::UInt(32), bits); };
-    const Expr infinity = word(0x7f800000), size_mask = word(0x7fffffff);
-    const Expr bits = Halide::reinterpret<uint32_t>(mutate(call->args[0])) & size_mask;
-    return nan ? bits > infinity : bits == infinity;
+    const int bits = call->args[0].type().bits();
+    const Halide::Type word = Halide::UInt(bits);
+    const Expr infinity = bits == 64 ? Halide::Internal::make_const(word, uint64_t{0x7ff0000000000000})
+                                     : Halide::Internal::make_const(word, uint64_t{0x7f800000}),
+               sign = Halide::Internal::make_one(word) << (bits - 1);
+    const Expr size = Halide::reinterpret(word, mutate(call->args[0])) & (sign - 1);
+    return nan ? size > infinity : size == infinity;
   }
 };
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "backends/halide/build/offload.h"
+#include "backends/halide/build/run_tiles.h"
 
 namespace intarsia::halide {
 namespace {
@@ -79,14 +79,12 @@ void schedule_pack(PackedMatrix pack) {
       .unroll(step);
 }
 
-void schedule_contraction(ContractionParts& p) {
+namespace {
+
+void schedule_loops(ContractionParts& p) {
   Var xi("xi"), xo("xo"), block("block"), rest("rest");
   Var x = p.pixels.back();
   int64_t width = p.pixel_extents.back(), t = p.tile.pixels;
-  if (!p.tile.exact) {
-    p.out.split(p.channel, p.co, p.ci, as_int(p.tile.panel), TailStrategy::ShiftInwards);
-    p.acc.bound_extent(p.ci, as_int(p.tile.panel));
-  }
   std::vector<VarOrRVar> order{p.ci, xi, xo};
   int64_t blocks = 1;
   const int threads_of_rows = p.threads_share_rows ? p.threads : 1;
@@ -145,10 +143,6 @@ void schedule_contraction(ContractionParts& p) {
 
 void schedule_items(const KernelBuilder& builder, ContractionParts& p) {
   const Var x = p.pixels.back(), xo("xo"), xi("xi");
-  if (!p.tile.exact) {
-    p.out.split(p.channel, p.co, p.ci, as_int(p.tile.panel), TailStrategy::ShiftInwards);
-    p.acc.bound_extent(p.ci, as_int(p.tile.panel));
-  }
   p.out.split(x, xo, xi, as_int(p.tile.pixels), TailStrategy::ShiftInwards);
   std::vector<Var> outer{xo};
   outer.insert(outer.end(), std::next(p.pixels.rbegin()), p.pixels.rend());
@@ -160,8 +154,21 @@ void schedule_items(const KernelBuilder& builder, ContractionParts& p) {
   p.out.reorder(order);
   vectorize_lanes(p.out, p);
   p.out.unroll(xi);
-  p.acc.compute_at(p.out, offload(builder, p.out, outer));
+  p.acc.compute_at(run_tiles(builder, p.out, outer));
   schedule_accumulators(p);
+}
+
+}  // namespace
+
+void schedule_contraction(const KernelBuilder& builder, ContractionParts& p) {
+  if (!p.tile.exact) {
+    p.out.split(p.channel, p.co, p.ci, as_int(p.tile.panel), TailStrategy::ShiftInwards);
+    p.acc.bound_extent(p.ci, as_int(p.tile.panel));
+  }
+  if (builder.mapping() == Mapping::tile_per_item)
+    schedule_items(builder, p);
+  else
+    schedule_loops(p);
 }
 
 }  // namespace intarsia::halide

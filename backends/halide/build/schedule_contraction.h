@@ -32,27 +32,23 @@ struct ContractionParts {
   std::vector<Var> outer_first() const;  // arguments of out
 };
 
-/// The input of a convolution as its reduction reads it, at places counted from the first padded element: the
-/// tensor itself, or a copy with the padding (and the zeros of a dilated input) in it.
+/// The input of a convolution as its reduction reads it, at places counted from the first padded element.
 struct StagedInput {
   Func func;  // undefined when the tensor is read as it is
   std::vector<Var> vars;
   std::function<Expr(const Exprs& at)> at;
 };
-StagedInput stage_conv_input(KernelBuilder& builder, const Node& node, const Shape& kernel);
+/// The tensor itself, or a copy with the padding (and the zeros of a dilated input) in it. With
+/// Mapping::tile_per_item never a copy: what lies in the padding is selected where it is read.
+StagedInput conv_input(KernelBuilder& builder, const Node& node, const Shape& kernel);
 /// Never a copy: elements outside of the tensor are handled by a condition that Halide hoists out of the
 /// loops over the inside.
 StagedInput guard_conv_input(KernelBuilder& builder, const Node& node, const Shape& kernel);
 
-/// Never a copy: what lies in the padding is selected where it is read.
-StagedInput padded_conv_input(KernelBuilder& builder, const Node& node, const Shape& kernel);
-
-/// Tiles of pixels x panel in registers; panels outside of pixels, so that a panel's weights stay in cache;
-/// blocks of rows outside of panels, so that the input does. A last panel that would overhang begins
-/// earlier.
-void schedule_contraction(ContractionParts& parts);
-/// On a device: a work item is a tile, the tiles of a panel one after the other.
-void schedule_items(const KernelBuilder& builder, ContractionParts& parts);
+/// Tiles of pixels x panel in registers. As loops: panels outside of pixels, so that a panel's weights stay
+/// in cache; blocks of rows outside of panels, so that the input does. As work items: the tiles of a panel
+/// one after the other. A last panel that would overhang begins earlier.
+void schedule_contraction(const KernelBuilder& builder, ContractionParts& parts);
 
 /// A matrix that is copied into panels: func(lane, step along the depth, panel, ...).
 struct PackedMatrix {

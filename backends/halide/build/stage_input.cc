@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "backends/halide/build/schedule_contraction.h"
 
 namespace intarsia::halide {
@@ -15,6 +17,25 @@ AxisPadding padding_of(const ConvAttributes& conv, const Shape& in, const Shape&
   int64_t last = (out[axis + 2] - 1) * conv.strides[axis] + (kernel[axis] - 1) * conv.dilations[axis] - begin;
   int64_t size = in[axis + 2];
   return {size, begin, dilation, begin > 0, last > (size - 1) * dilation};
+}
+
+std::vector<AxisPadding> paddings_of(const KernelBuilder& b, const Node& node, const Shape& kernel) {
+  const Shape in = b.shape(node.inputs[0]), out = b.shape(node.outputs[0]);
+  const ConvAttributes conv = attributes_of<ConvAttributes>(node);
+  std::vector<AxisPadding> paddings;
+  for (size_t i = 0; i < kernel.size(); ++i) paddings.push_back(padding_of(conv, in, out, kernel, i));
+  return paddings;
+}
+
+/// Every element that is read along the axis is one of the tensor.
+bool is_plain(const AxisPadding& padding) {
+  return !padding.before && !padding.after && padding.dilation == 1;
+}
+
+/// A place counted from the first padded element as one counted from the tensor's first.
+Exprs shifted(Exprs at, const std::vector<AxisPadding>& paddings) {
+  for (size_t i = 0; i < paddings.size(); ++i) at[i + 2] -= as_int(paddings[i].begin);
+  return at;
 }
 
 /// Is it in memory, with the channels of a pixel contiguous?
@@ -45,10 +66,7 @@ Expr padded(const std::function<Expr(const Exprs&)>& from, Exprs at,
 }  // namespace
 
 StagedInput guard_conv_input(KernelBuilder& b, const Node& node, const Shape& kernel) {
-  const Shape in = b.shape(node.inputs[0]), out = b.shape(node.outputs[0]);
-  std::vector<AxisPadding> paddings;
-  const ConvAttributes conv = attributes_of<ConvAttributes>(node);
-  for (size_t i = 0; i < kernel.size(); ++i) paddings.push_back(padding_of(conv, in, out, kernel, i));
+  const std::vector<AxisPadding> paddings = paddings_of(b, node, kernel);
   return {Func(), {}, [from = b.operand(node.inputs[0]).at, paddings](const Exprs& index) {
             Exprs at = index;
             Expr outside = Halide::Internal::make_bool(false);
@@ -66,39 +84,13 @@ StagedInput guard_conv_input(KernelBuilder& b, const Node& node, const Shape& ke
           }};
 }
 
-StagedInput padded_conv_input(KernelBuilder& b, const Node& node, const Shape& kernel) {
-  const Shape in = b.shape(node.inputs[0]), out = b.shape(node.outputs[0]);
-  const ConvAttributes conv = attributes_of<ConvAttributes>(node);
-  std::vector<AxisPadding> paddings;
-  for (size_t i = 0; i < kernel.size(); ++i) paddings.push_back(padding_of(conv, in, out, kernel, i));
-  return {Func(), {}, [from = b.operand(node.inputs[0]).at, paddings](const Exprs& index) {
-            Exprs at = index;
-            for (size_t i = 0; i < paddings.size(); ++i) at[i + 2] -= as_int(paddings[i].begin);
-            return padded(from, at, paddings);
-          }};
-}
-
-StagedInput stage_conv_input(KernelBuilder& b, const Node& node, const Shape& kernel) {
-  Shape in = b.shape(node.inputs[0]), out = b.shape(node.outputs[0]);
-  std::vector<AxisPadding> paddings;
-  bool plain = has_dense_pixels(b, node.inputs[0]);
-  bool negative = false;
-  const ConvAttributes conv = attributes_of<ConvAttributes>(node);
-  for (size_t i = 0; i < kernel.size(); ++i) {
-    paddings.push_back(padding_of(conv, in, out, kernel, i));
-    plain = plain && !paddings[i].before && !paddings[i].after && paddings[i].dilation == 1;
-    negative = negative || paddings[i].begin < 0;
-  }
-  const Operand& from = b.operand(node.inputs[0]);
-  auto shifted = [&](Exprs at) {
-    for (size_t i = 0; i < paddings.size(); ++i) at[i + 2] -= as_int(paddings[i].begin);
-    return at;
-  };
-  if (plain)
-    return {Func(), {}, [at = from.at, shifted, paddings](const Exprs& index) {
-              Exprs moved = index;
-              for (size_t i = 0; i < paddings.size(); ++i) moved[i + 2] -= as_int(paddings[i].begin);
-              return at(moved);
+StagedInput conv_input(KernelBuilder& b, const Node& node, const Shape& kernel) {
+  const std::vector<AxisPadding> paddings = paddings_of(b, node, kernel);
+  const std::function<Expr(const Exprs&)> from = b.operand(node.inputs[0]).at;
+  const bool is_tensor = has_dense_pixels(b, node.inputs[0]) && std::ranges::all_of(paddings, is_plain);
+  if (is_tensor || b.mapping() == Mapping::tile_per_item)
+    return {Func(), {}, [from, paddings](const Exprs& index) {
+              return padded(from, shifted(index, paddings), paddings);
             }};
   Func stage("stage");
   Var n("n"), c("c");
@@ -107,8 +99,7 @@ StagedInput stage_conv_input(KernelBuilder& b, const Node& node, const Shape& ke
   vars.push_back(n);
   Exprs at{n, c};
   at.insert(at.end(), axes.begin(), axes.end());
-  at = shifted(at);
-  stage(vars) = padded(from.at, at, paddings);
+  stage(vars) = padded(from, shifted(at, paddings), paddings);
   return {stage, vars, [stage, count = kernel.size()](const Exprs& index) {
             Exprs use{index[1]};
             for (size_t i = count; i-- > 0;) use.push_back(index[i + 2]);

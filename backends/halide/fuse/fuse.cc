@@ -116,8 +116,8 @@ class Fuser {
   bool extend(Group& group, std::optional<Reduction>& reduction) {
     constexpr size_t max_nodes = 24;  // of one extension: keeps expressions small
     constexpr size_t max_group = 20;  // before one: a kernel has at most 96 buffers (region_executable.h)
-    if (group.form == Form::recurrence || is_region_output(group.output) || group.nodes.size() > max_group)
-      return false;
+    const bool is_alone = group.form == Form::recurrence || (is_offloaded_ && group.form == Form::scan);
+    if (is_alone || is_region_output(group.output) || group.nodes.size() > max_group) return false;
     std::set<ValueId> live{group.output};
     std::set<NodeId> added;
     std::optional<Reduction> grown_reduction = reduction;

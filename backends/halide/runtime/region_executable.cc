@@ -176,12 +176,12 @@ Status RegionExecutable::run_on_device(const RunContext& context) const {
   DeviceCaller caller(code_, context.launcher);
   for (size_t c = 0; c < code_.calls.size(); ++c) {
     const CallPlan& call = code_.calls[c];
-    const int64_t begin = context.trace != nullptr ? clock_nanoseconds() : 0;
     for (uint32_t time = 0; time < call.times; ++time)
       TRY(with_context(caller.launch(call, &context, time), "halide: kernel {} ({})", c, call.label));
     if (context.trace == nullptr) continue;
-    TRY(with_context(context.launcher->wait(), "halide: kernel {} ({})", c, call.label));
-    (*context.trace)(call.label, begin, clock_nanoseconds());
+    const TimeSpan ran =
+        TRY(with_context(context.launcher->wait_timed(), "halide: kernel {} ({})", c, call.label));
+    (*context.trace)(call.label, ran.begin_ns, ran.end_ns);
   }
   return {};
 }

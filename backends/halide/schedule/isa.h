@@ -17,6 +17,7 @@ struct Isa {
   int group_items = 1;  // work items of a group
 
   bool is_offloaded() const { return device != KernelDevice::cpu; }
+  bool is_opencl() const { return device == KernelDevice::opencl || device == KernelDevice::opencl_gpu; }
   /// In one vector; OpenCL C has none of more than 16 elements.
   int lanes(int element_bytes) const {
     const int lanes = std::max(vector_bytes / element_bytes, 1);

@@ -7,18 +7,12 @@
 #include "backends/halide/canonicalize/canonicalize.h"
 #include "backends/halide/emit/kernel_costs.h"
 #include "backends/halide/tune/choose_schedules.h"
+#include "tests/backends/halide/cases.h"
 #include "tests/support/halide_support.h"
 #include "tests/support/test_team.h"
 
 namespace intarsia::test {
 namespace {
-
-struct Case {
-  const char* name;
-  const char* text;
-};
-
-#include "tests/backends/halide/cases.inc"
 
 /// With schedules, as from compile_region.
 Result<std::vector<halide::Call>> make_calls(const std::string& text, const CompileOptions& options) {

@@ -30,21 +30,12 @@
 #include "backends/halide/runtime/load.h"
 #include "backends/halide/target.h"
 #include "backends/halide/tune/choose_schedules.h"
+#include "tests/backends/halide/cases.h"
 #include "tests/support/halide_support.h"
 #include "tests/support/test_team.h"
 
 namespace intarsia::test {
 namespace {
-
-struct Case {
-  const char* name;
-  const char* text;
-};
-
-/// What the list of tests shows as the parameter.
-void PrintTo(const Case& one, std::ostream* to) { *to << one.name; }
-
-#include "tests/backends/halide/cases.inc"
 
 class HalideKernels : public testing::TestWithParam<Case> {};
 

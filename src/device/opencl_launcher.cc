@@ -1,0 +1,126 @@
+#include "device/opencl_launcher.h"
+
+#include <algorithm>
+#include <array>
+
+namespace intarsia {
+
+Result<cl_command_queue> OpenclRuntime::queue(bool is_timed) {
+  if (!is_timed) return queue_.get();
+  const std::lock_guard lock(mutex_);
+  if (!timed_queue_) timed_queue_.emplace(TRY(OpenclQueue::make(device, true)));
+  return timed_queue_->get();
+}
+
+OpenclKernels::~OpenclKernels() {
+  for (const auto& [key, kernel] : kernels_) api_.clReleaseKernel(kernel);
+}
+
+Status OpenclKernels::launch(const Launch& launch, cl_command_queue queue, cl_event after, cl_event* done) {
+  TRY(runtime_.device.check_process());
+  // A kernel keeps its arguments until it is enqueued.
+  const std::lock_guard lock(mutex_);
+  cl_kernel kernel = TRY(find(launch));
+  TRY(set_arguments(kernel, launch));
+  std::array<size_t, 3> items{};
+  for (size_t i = 0; i < items.size(); ++i) items[i] = launch.groups[i] * launch.group_items[i];
+  return runtime_.device.check(
+      api_.clEnqueueNDRangeKernel(queue, kernel, static_cast<cl_uint>(items.size()), nullptr, items.data(),
+                                  launch.group_items.data(), after == nullptr ? 0 : 1,
+                                  after == nullptr ? nullptr : &after, done),
+      "clEnqueueNDRangeKernel");
+}
+
+Status OpenclKernels::make(const Launch& launch) {
+  const std::lock_guard lock(mutex_);
+  TRY(find(launch));
+  return {};
+}
+
+Result<cl_kernel> OpenclKernels::find(const Launch& launch) {
+  cl_kernel& kernel = kernels_[{launch.program.data(), launch.entry}];
+  if (kernel != nullptr) return kernel;
+  cl_program program = TRY(runtime_.programs.build(launch.program));
+  cl_int code = CL_SUCCESS;
+  cl_kernel made = api_.clCreateKernel(program, launch.entry, &code);
+  TRY(runtime_.device.check(code, "clCreateKernel"));
+  return kernel = made;
+}
+
+/// The last parameter of every kernel is its group's memory.
+Status OpenclKernels::set_arguments(cl_kernel kernel, const Launch& launch) {
+  cl_uint i = 0;
+  for (const LaunchArgument& argument : launch.arguments) {
+    cl_mem memory = argument.bytes == 0 ? OpenclMemory::of(argument.value) : nullptr;
+    const size_t bytes = argument.bytes == 0 ? sizeof(memory) : argument.bytes;
+    const void* value = argument.bytes == 0 ? &memory : argument.value;
+    TRY(runtime_.device.check(api_.clSetKernelArg(kernel, i++, bytes, value), "clSetKernelArg"));
+  }
+  const size_t shared = std::max<size_t>(launch.shared_bytes, 1);
+  return runtime_.device.check(api_.clSetKernelArg(kernel, i, shared, nullptr), "clSetKernelArg");
+}
+
+Status OpenclLauncher::launch(const Launch& launch) {
+  cl_event done = nullptr;
+  const int64_t now = clock_nanoseconds();
+  TRY(kernels_.launch(launch, queue_, last_, &done));
+  if (first_ == nullptr) {
+    first_ = done;
+    enqueued_ns_ = now;
+  } else if (last_ != first_) {
+    api_.clReleaseEvent(last_);
+  }
+  last_ = done;
+  return {};
+}
+
+Status OpenclLauncher::wait() {
+  TRY(wait_for_last());
+  forget();
+  return {};
+}
+
+Result<TimeSpan> OpenclLauncher::wait_timed() {
+  TRY(wait_for_last());
+  const TimeSpan span = last_ == nullptr ? TimeSpan() : span_of_events();
+  forget();
+  return span;
+}
+
+Status OpenclLauncher::wait_for_last() {
+  if (last_ == nullptr) return {};
+  cl_int code = api_.clWaitForEvents(1, &last_);
+  if (code == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST) code = status_of(last_).value_or(code);
+  if (code != CL_SUCCESS) forget();
+  return device_.check(code, "a kernel");
+}
+
+std::optional<cl_int> OpenclLauncher::status_of(cl_event event) const {
+  cl_int status = CL_SUCCESS;
+  const cl_int asked =
+      api_.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status, nullptr);
+  return asked == CL_SUCCESS && status < 0 ? std::optional(status) : std::nullopt;
+}
+
+std::optional<int64_t> OpenclLauncher::time_of(cl_event event, cl_profiling_info what) const {
+  cl_ulong time = 0;
+  if (api_.clGetEventProfilingInfo(event, what, sizeof(time), &time, nullptr) != CL_SUCCESS) return {};
+  return static_cast<int64_t>(time);
+}
+
+/// The device's clock counts from another moment than ours: what it calls queued was our call.
+TimeSpan OpenclLauncher::span_of_events() const {
+  const std::optional<int64_t> queued = time_of(first_, CL_PROFILING_COMMAND_QUEUED),
+                               begin = time_of(first_, CL_PROFILING_COMMAND_START),
+                               end = time_of(last_, CL_PROFILING_COMMAND_END);
+  if (!queued || !begin || !end) return {enqueued_ns_, clock_nanoseconds()};
+  return {enqueued_ns_ + (*begin - *queued), enqueued_ns_ + (*end - *queued)};
+}
+
+void OpenclLauncher::forget() {
+  if (last_ != nullptr && last_ != first_) api_.clReleaseEvent(last_);
+  if (first_ != nullptr) api_.clReleaseEvent(first_);
+  first_ = last_ = nullptr;
+}
+
+}  // namespace intarsia
