@@ -49,15 +49,15 @@ std::string OpenclSpace::no_room(uint64_t bytes) const {
 Result<std::shared_ptr<OpenclMemory>> OpenclSpace::create(cl_mem_flags flags, size_t bytes) const {
   TRY(device_.check_process());
   if (bytes > device_.max_bytes) return fail(ErrorKind::out_of_memory, "{}", no_room(bytes));
-  const uint64_t size = rounded(bytes);
-  if (held_->fetch_add(size) + size > device_.memory_bytes) {
-    held_->fetch_sub(size);
+  const uint64_t size = rounded(bytes), held = (flags & CL_MEM_ALLOC_HOST_PTR) != 0 ? 0 : size;
+  if (held_->fetch_add(held) + held > device_.memory_bytes) {
+    held_->fetch_sub(held);
     return fail(ErrorKind::out_of_memory, "{}", no_room(bytes));
   }
   cl_int code = CL_SUCCESS;
   cl_mem object = api_.clCreateBuffer(device_.context, flags, size, nullptr, &code);
-  if (code == CL_SUCCESS) return std::make_shared<OpenclMemory>(api_, object, size, held_);
-  held_->fetch_sub(size);
+  if (code == CL_SUCCESS) return std::make_shared<OpenclMemory>(api_, object, held, held_);
+  held_->fetch_sub(held);
   TRY(with_context(device_.check(code, "clCreateBuffer"), "{}", no_room(bytes)));
   return nullptr;
 }

@@ -17,7 +17,7 @@ using HeldBytes = std::shared_ptr<std::atomic<uint64_t>>;
 struct OpenclMemory {
   const OpenclApi* api;
   cl_mem object;
-  uint64_t bytes;
+  uint64_t bytes;  // of the device; the host has those of staging memory
   HeldBytes held;  // these are in it
 
   OpenclMemory(const OpenclApi& api, cl_mem object, uint64_t bytes, HeldBytes held)

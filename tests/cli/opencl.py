@@ -5,6 +5,7 @@ Covers: backends/halide/target.cc src/measure/ time_device_kernels.cc
 """
 
 import json
+import os
 import subprocess
 
 import numpy as np
@@ -13,6 +14,11 @@ from cli_models import TensorProto, call, call_json, error_of, helper, save, ski
 
 FLOAT = TensorProto.FLOAT
 DEVICE = "opencl:0"
+
+
+def as_if(devices):
+    """The environment in which the machine's devices are such (tests/support/opencl_faults.h)."""
+    return {"OPENCL_LAYERS": os.environ["OPENCL_FAULTS_LAYER"], "OPENCL_FAULTS": devices}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -107,6 +113,24 @@ def test_a_device_is_asked_for_f64(tmp_path):
     assert call_json("check", program, "--against", "reference")["ok"]
     refused = error_of(*options, "a=opencl:999", status=2)
     assert "f64, which 'opencl:999' does not have" in refused
+    refused = error_of(*options, f"a={DEVICE}", status=2, env=as_if("lacks_f64=1"))
+    assert f"f64, which '{DEVICE}' does not have" in refused
+
+
+def test_too_little_memory_is_told_in_bytes(tmp_path):
+    model = save(
+        tmp_path / "model.onnx",
+        [helper.make_node("MatMul", ["x", "w"], ["y"], "product")],
+        [("x", FLOAT, [1, 1024])],
+        [("y", FLOAT, [1, 1024])],
+        [("w", np.ones((1024, 1024), np.float32))],
+    )
+    program = tmp_path / "program.so"
+    call("compile", model, "-o", program, "-d", DEVICE, "--pin", f"*=halide@{DEVICE}", "--tune", "off")
+    refused = error_of("run", program, env=as_if("memory_bytes=1048576"))
+    assert (
+        f"cannot allocate 4.0 MB on {DEVICE} (1.0 MB free): bind another device or pass --memory" in refused
+    )
 
 
 def test_what_it_has_no_kernel_for_runs_on_the_processor(tmp_path):

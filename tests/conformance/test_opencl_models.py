@@ -92,12 +92,8 @@ def test_a_detector_crosses_once_for_each_head(name, body_of, device, detectors,
     model, program = detectors / f"{name}.onnx", tmp_path / "program.so"
     nodes = onnx.load(model).graph.node
     body = body_of(nodes)
-    pins = [
-        option
-        for i, node in enumerate(nodes)
-        for option in ("--pin", f"{node.name}={f'halide@{device}' if i < len(body) else '@cpu'}")
-    ]
-    report = call_json("compile", model, "-o", program, "-d", f"{device},cpu", "--tune", "off", *pins)
+    pins = [option for node in body for option in ("--pin", f"{node.name}=halide@{device}")]
+    report = call_json("compile", model, "-o", program, "-d", f"cpu,{device}", "--tune", "off", *pins)
     made = {output for node in body for output in node.output}
     read = {value for node in nodes[len(body) :] for value in node.input}
     copies = [(copy["value"], copy["from"], copy["to"]) for copy in report["copies"]]

@@ -106,7 +106,9 @@ TEST_F(OpenclFaulty, TooLittleMemoryIsToldInBytes) {
   }
   EXPECT_EQ(error(size_t{12} << 20),
             "cannot allocate 12.0 MB on opencl:0 (8.0 MB free): bind another device or pass --memory");
-  EXPECT_TRUE(space.allocate(memory_bytes));
+  const auto all = space.allocate(memory_bytes);
+  EXPECT_TRUE(all);
+  EXPECT_TRUE(space.allocate_staging(memory_bytes)) << "of the host";
 }
 
 TEST_F(OpenclFaulty, ADeviceThatIsGoneIsLost) {

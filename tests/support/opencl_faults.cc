@@ -89,11 +89,6 @@ void read(std::string_view text, std::string_view name, Number& number) {
 void read_environment() {
   const char* text = std::getenv("OPENCL_FAULTS");
   if (text == nullptr) return;
-  read(text, "only_device=", opencl_faults.only_device);
-  read(text, "launch_code=", opencl_faults.launch_code);
-  read(text, "good_launches=", opencl_faults.good_launches);
-  read(text, "queue_code=", opencl_faults.queue_code);
-  read(text, "kernel_code=", opencl_faults.kernel_code);
   read(text, "lacks_f64=", opencl_faults.lacks_f64);
   read(text, "memory_bytes=", opencl_faults.memory_bytes);
 }

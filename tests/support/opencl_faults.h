@@ -3,8 +3,8 @@
 
 #include <CL/cl.h>
 
-/// What goes wrong from now on; zeros: nothing. The environment variable OPENCL_FAULTS sets it at the start:
-/// "launch_code=-5,good_launches=3".
+/// What goes wrong from now on; zeros: nothing. What devices say of themselves is read once, so the
+/// environment variable OPENCL_FAULTS sets that at the start: "lacks_f64=1,memory_bytes=1000000".
 struct OpenclFaults {
   cl_int only_device;    // N: launches and queues of the N-th alone fail; 0: of all
   cl_int launch_code;    // of every launch after `good_launches` more
