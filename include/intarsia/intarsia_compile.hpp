@@ -138,9 +138,10 @@ class Peer;
 class Compiler {
  public:
   /// Throws if the library is missing or of another version. It is searched for next to libintarsia.so, then
-  /// by the loader's rules.
+  /// by the loader's rules. It has the plug-ins that were loaded before the call.
   static const Compiler& get() {
     static const Compiler compiler;
+    compiler.load_plugins();
     return compiler;
   }
 
@@ -238,6 +239,12 @@ class Compiler {
     find(library, "intarsia_peer_output", peer_output_);
     find(library, "intarsia_backends", backends_);
     find(library, "intarsia_pass_names", pass_names_);
+    find(library, "intarsia_compile_load_plugin", load_plugin_);
+  }
+
+  /// Those of libintarsia, which has a list of its own.
+  void load_plugins() const {
+    for (const Plugin& plugin : plugins()) detail::check(load_plugin_(plugin.path.c_str()));
   }
 
   /// Stays open until the process ends.
@@ -296,6 +303,7 @@ class Compiler {
   decltype(&intarsia_peer_output) peer_output_ = nullptr;
   decltype(&intarsia_backends) backends_ = nullptr;
   decltype(&intarsia_pass_names) pass_names_ = nullptr;
+  decltype(&intarsia_compile_load_plugin) load_plugin_ = nullptr;
   friend class Peer;
 };
 
