@@ -11,6 +11,7 @@
 #include <intarsia/intarsia_compile.h>
 #include <intarsia/intarsia.hpp>
 
+#include <atomic>
 #include <functional>
 #include <string>
 #include <vector>
@@ -242,9 +243,12 @@ class Compiler {
     find(library, "intarsia_compile_load_plugin", load_plugin_);
   }
 
-  /// Those of libintarsia, which has a list of its own.
+  /// Those of libintarsia, which has a list of its own, since the last call.
   void load_plugins() const {
+    const size_t count = intarsia_plugin_count();
+    if (plugin_count_ == count) return;
     for (const Plugin& plugin : plugins()) detail::check(load_plugin_(plugin.path.c_str()));
+    plugin_count_ = count;
   }
 
   /// Stays open until the process ends.
@@ -304,6 +308,7 @@ class Compiler {
   decltype(&intarsia_backends) backends_ = nullptr;
   decltype(&intarsia_pass_names) pass_names_ = nullptr;
   decltype(&intarsia_compile_load_plugin) load_plugin_ = nullptr;
+  mutable std::atomic<size_t> plugin_count_{0};  // that this library was given
   friend class Peer;
 };
 

@@ -127,8 +127,10 @@ Status choose_targets(const CompileRequest& request, const BackendRegistry& tool
     if (std::ranges::find(request.automatic, device.device, &OfferedDevice::name) != request.automatic.end())
       continue;
     if (std::ranges::find(problem.targets, slot, &PlacementTarget::slot) == problem.targets.end())
-      return fail("--devices: no backend can drive '{}' (kind '{}'); `intarsia devices` lists what there is",
-                  device.device, device.kind);
+      return fail(
+          "--devices: no backend can drive '{}' (kind '{}'); `intarsia devices` lists what there is, and "
+          "--plugin adds a device of your own",
+          device.device, device.kind);
   }
   return {};
 }

@@ -126,19 +126,14 @@ Result<std::shared_ptr<const Plugin>> Plugin::open(const std::string& path) {
     return fail(ErrorKind::not_found, "plug-in '{}' cannot be loaded: {}", path, dlerror());
   using Entry = const intarsia_plugin* (*)();
   const Entry entry = as_function<Entry>(dlsym(handle, "intarsia_plugin_entry"));
-  const auto close = [&] { dlclose(handle); };
-  if (entry == nullptr) {
-    close();
+  if (entry == nullptr)
     return fail("plug-in '{}' does not export intarsia_plugin_entry (see intarsia/plugin.h)", path);
-  }
   std::shared_ptr<Plugin> plugin(new Plugin);
   plugin->path_ = path;
   plugin->table_ = entry();
-  if (plugin->table_ == nullptr) {
-    close();
+  if (plugin->table_ == nullptr)
     return fail(ErrorKind::unsupported, "plug-in '{}': intarsia_plugin_entry gave none: it cannot work here",
                 path);
-  }
   TRY(with_context(plugin->read(), "plug-in '{}'", path));
   return plugin;
 }

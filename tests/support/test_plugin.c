@@ -195,6 +195,28 @@ static int32_t shapes(intarsia_plugin_device device, intarsia_plugin_executable 
   return status_of("shapes", message);
 }
 
+static int32_t copy_from(intarsia_plugin_device device, intarsia_plugin_memory to, size_t to_offset,
+                         intarsia_plugin_device other, intarsia_plugin_memory from, size_t from_offset,
+                         size_t bytes, intarsia_plugin_event* event, const intarsia_plugin_message* message) {
+  if (device == other) return INTARSIA_PLUGIN_FAILED;
+  memcpy(address_of(to) + to_offset, address_of(from) + from_offset, bytes);
+  begin(event);
+  return status_of("copy_from", message);
+}
+
+static int32_t allocate_staging(intarsia_plugin_device device, size_t bytes, void** memory,
+                                const intarsia_plugin_message* message) {
+  (void)device;
+  if (!has_fault("allocate_staging", "null")) *memory = malloc(bytes);
+  return status_of("allocate_staging", message);
+}
+
+static void free_staging(intarsia_plugin_device device, void* memory) {
+  (void)device;
+  note("s");
+  free(memory);
+}
+
 /* A runtime of a later header: it has a field that this one lacks. */
 typedef struct later_runtime {
   intarsia_plugin_runtime runtime;
@@ -220,9 +242,9 @@ static later_runtime runtime = {{sizeof(intarsia_plugin_runtime),
                                  unload,
                                  run,
                                  shapes,
-                                 NULL,
-                                 NULL,
-                                 NULL},
+                                 copy_from,
+                                 allocate_staging,
+                                 free_staging},
                                 later};
 
 static intarsia_plugin plugin = {sizeof(intarsia_plugin), PLUGIN_ABI, PLUGIN_NAME,

@@ -61,8 +61,9 @@ Result<Memory> upload(MemorySpace& space, const void* data, size_t bytes) {
   return memory;
 }
 
-/// All that a session does with a region: the result of a run, or the first error.
-Result<Floats> compile_and_run(const std::string& name, Floats x) {
+/// All that a session does with a region: the result of a run, or the first error. `is_open`: the output's
+/// size is not known before.
+Result<Floats> compile_and_run(const std::string& name, Floats x, bool is_open = false) {
   const CompiledRegion compiled = TRY(compile_relu(name));
   const std::shared_ptr<Executor> executor = TRY(make_device(name + ":0"));
   MemorySpace& space = *executor->space();
@@ -83,12 +84,14 @@ Result<Floats> compile_and_run(const std::string& name, Floats x) {
   const Shape shape{2, 3};
   const Input input{ConstTensorView(nullptr, DType::f32, shape), nullptr, {in.handle(), 0}};
   Output output{TensorView{nullptr, DType::f32, shape}, nullptr, false, {between.handle(), 0}};
+  if (is_open) output = {{}, nullptr, true, {}};
   RunContext run;
   run.inputs = {&input, 1};
   run.outputs = {&output, 1};
   run.workspace_place = {workspace.handle(), 0};
   TRY(executor->run(*executable, run));
-  TRY(space.move({out.handle(), 0}, {between.handle(), 0}, out.bytes()));
+  if (output.tensor.shape != shape) return fail("the output is {}", print_shape(output.tensor.shape));
+  TRY(space.move({out.handle(), 0}, output.place, out.bytes()));
   TRY(space.download(x.data(), {out.handle(), 0}, out.bytes()));
   return x;
 }
@@ -110,6 +113,46 @@ TEST_F(PluginRegion, RunsWithEveryHeader) {
     ASSERT_TRUE(y) << name << ": " << y.error().message;
     EXPECT_EQ(*y, x) << name;
   }
+}
+
+TEST_F(PluginRegion, OutputsOfOpenSizes) {
+  const Floats x{1, 2, 3, 4, 5, 6};
+  EXPECT_EQ(compile_and_run("test_npu", x, true), x);
+  const auto older = compile_and_run("older_npu", x, true);
+  ASSERT_FALSE(older);
+  EXPECT_NE(older.error().message.find("the size of output 0 is open, which needs shapes()"),
+            std::string::npos);
+}
+
+TEST_F(PluginRegion, CopiesBetweenItsDevices) {
+  const auto one = make_device("test_npu:0"), two = make_device("test_npu:1"),
+             older = make_device("older_npu:0");
+  ASSERT_TRUE(one && two && older);
+  MemorySpace &from = *(*one)->space(), &to = *(*two)->space();
+  EXPECT_FALSE(needs_staging(from, to));
+  EXPECT_TRUE(needs_staging(from, *(*older)->space()));
+  EXPECT_FALSE(to.can_copy_from(*host_memory_space()));
+  const Floats x{1, 2, 3};
+  const Memory source = *upload(from, x.data(), 12), target = *to.allocate(12);
+  ASSERT_TRUE(copy_between(from, {source.handle(), 4}, to, {target.handle(), 0}, 8, nullptr));
+  Floats y(3);
+  ASSERT_TRUE(to.download(y.data(), {target.handle(), 0}, 12));
+  EXPECT_EQ(y, (Floats{2, 3, 0}));
+  EXPECT_EQ(to.copy_counts().direct_bytes, 8u);
+  const Fault at("copy_from error");
+  const Status failed = copy_between(from, {source.handle(), 4}, to, {target.handle(), 0}, 8, nullptr);
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().message, "plug-in 'test_npu' 1.2: copy_from on test_npu:1: a declared fault");
+}
+
+TEST_F(PluginRegion, StagingMemoryIsThePlugins) {
+  const auto device = make_device("test_npu:0"), older = make_device("older_npu:0");
+  ASSERT_TRUE(device && older);
+  EXPECT_NE((*device)->space()->allocate_staging(8).value(), nullptr);
+  EXPECT_NE((*older)->space()->allocate_staging(8).value(), nullptr);
+  const Fault at("allocate_staging null");
+  EXPECT_NE((*device)->space()->allocate_staging(8).error().message.find("it gave no memory"),
+            std::string::npos);
 }
 
 TEST_F(PluginRegion, EveryCallThatGoesWrongSaysWhich) {
