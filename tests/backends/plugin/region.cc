@@ -262,13 +262,16 @@ TEST(PluginBlob, RefusesOtherBytes) {
 }
 
 /// y = the plug-in's copy of x.
-ProgramMaker plugin_program(const std::string& name, const std::string& blob) {
+ProgramMaker plugin_program(const std::string& name, const std::string& blob, const Shape& shape = {2, 3},
+                            const std::vector<Floats>& constants = {{1, 2}}) {
   ProgramMaker maker;
   const uint32_t npu = maker.slot("npu", name, name + ":0");
-  const uint32_t x = maker.input("x", {2, 3}), y = maker.output("y", {2, 3});
-  const uint32_t there = maker.arena("x.npu", {2, 3}, npu), made = maker.arena("y.npu", {2, 3}, npu);
+  const uint32_t x = maker.input("x", shape), y = maker.output("y", shape);
+  const uint32_t there = maker.arena("x.npu", shape, npu), made = maker.arena("y.npu", shape, npu);
+  std::vector<uint32_t> numbers;
+  for (const Floats& constant : constants) numbers.push_back(maker.constant(constant));
   maker.copy(x, there);
-  maker.run(blob, {there}, {made}, npu, {maker.constant({1, 2})});
+  maker.run(blob, {there}, {made}, npu, numbers);
   maker.program.regions[0]->backend = name;
   maker.program.regions[0]->workspace_bytes = 128;
   maker.function().steps.back()->workspace_offset = maker.function().arena_bytes[1];
@@ -293,10 +296,10 @@ class PluginProgram : public PluginRegion {
   TestFolder folder_;
 };
 
-Result<Floats> run(Session& session, Floats x) {
+Result<Floats> run(Session& session, Floats x, const Shape& shape = {2, 3}) {
   Floats y(x.size());
-  const NamedTensor inputs[] = {{"x", {x.data(), DType::f32, {2, 3}}, nullptr}};
-  NamedTensor outputs[] = {{"y", {y.data(), DType::f32, {2, 3}}, nullptr}};
+  const NamedTensor inputs[] = {{"x", {x.data(), DType::f32, shape}, nullptr}};
+  NamedTensor outputs[] = {{"y", {y.data(), DType::f32, shape}, nullptr}};
   TRY(session.run("main", inputs, outputs));
   return y;
 }
@@ -329,6 +332,48 @@ TEST_F(PluginProgram, AfterARunThatFailedTheNextOneWorks) {
     }
     EXPECT_EQ(run(*session, x), x) << fault;
   }
+}
+
+/// y = max(2 * x - 5, 0), the example's device at work.
+TEST_F(PluginProgram, OnTheToyNpu) {
+  ASSERT_TRUE(load_plugin(TEST_PLUGINS "/libtoy_npu.so"));
+  const Graph graph = parse_graph(
+                          "graph \"\" opsets {\"\": 18}\ninput %x : f32[1,1,2,3]\n"
+                          "const %w : f32[1,1,1,1] = {2}\nconst %b : f32[1] = {-5}\n"
+                          "%c : f32[1,1,2,3] = Conv(%x, %w, %b) \"c\"\n"
+                          "%y : f32[1,1,2,3] = Relu(%c) \"r\"\noutput %y\n")
+                          .value();
+  const auto target = make_plugin_target(find_plugin("toy_npu"));
+  EXPECT_TRUE(target->supports(graph, NodeId{1}, {"toy_npu", "toy_npu:0"}).yes);
+  const auto compiled = target->compile(graph, {"toy_npu", "toy_npu:0"}, {});
+  ASSERT_TRUE(compiled) << compiled.error().message;
+  ASSERT_EQ(compiled->constants.size(), 2u);
+  const Shape shape{1, 1, 2, 3};
+  auto session = bind(plugin_program("toy_npu", compiled->blob, shape, {{2}, {-5}}));
+  ASSERT_TRUE(session) << session.error().message;
+  EXPECT_EQ(run(*session, {1, 2, 3, 4, 5, 6}, shape), (Floats{0, 0, 1, 3, 5, 7}));
+}
+
+/// Each is refused, or computes something within its memory.
+TEST_F(PluginProgram, OnTheToyNpuWithADamagedBlob) {
+  ASSERT_TRUE(load_plugin(TEST_PLUGINS "/libtoy_npu.so"));
+  const Graph graph = parse_graph(
+                          "graph \"\" opsets {\"\": 18}\ninput %x : f32[1,1,2,3]\n"
+                          "const %w : f32[1,1,1,1] = {2}\n"
+                          "%y : f32[1,1,2,3] = Conv(%x, %w) \"c\"\noutput %y\n")
+                          .value();
+  const std::string blob =
+      make_plugin_target(find_plugin("toy_npu"))->compile(graph, {"toy_npu", "toy_npu:0"}, {})->blob;
+  const Shape shape{1, 1, 2, 3};
+  int refused = 0;
+  for (size_t at = 64; at < blob.size() - 64; at += 8) {
+    std::string damaged = blob;
+    damaged[at] = static_cast<char>(damaged[at] + 7);
+    auto session = bind(plugin_program("toy_npu", damaged, shape, {{2}}));
+    refused += !session || !run(*session, {1, 2, 3, 4, 5, 6}, shape);
+  }
+  EXPECT_GT(refused, 5);
+  EXPECT_FALSE(bind(plugin_program("toy_npu", blob.substr(0, blob.size() - 1), shape, {{2}})));
 }
 
 TEST_F(PluginProgram, OfAnotherMajorVersion) {
