@@ -111,8 +111,9 @@ Status choose_targets(const CompileRequest& request, const BackendRegistry& tool
   TRY(set_memory_limits(request, problem));
   for (const Target* backend : backends) {
     for (uint32_t slot = 0; slot < problem.slots.size(); ++slot) {
-      const DeviceSlot& device = problem.slots[slot];
+      DeviceSlot& device = problem.slots[slot];
       if (!drives(*backend, device.kind)) continue;
+      if (backend->info().is_plugin) device.plugin_version = backend->version();
       problem.targets.push_back(
           {backend, slot, backend->name() + "@" + device.name, {device.kind, device.device}});
       problem.space_of_target.push_back(device.space);

@@ -4,9 +4,11 @@ plug-ins are found, and what is said where one is missing or goes wrong.
 Covers: cli/ plugins.cc registry/ backend_registry.cc run_backends.cc src/api/ all_devices.cc
 """
 
+import contextlib
 import json
 import os
 import pathlib
+import sqlite3
 
 import numpy as np
 import onnx
@@ -120,18 +122,18 @@ def test_only_what_crosses_is_copied(program):
 
 
 def test_its_times_are_measured_and_compared(resnet, tmp_path):
-    report = call_json(
-        "compile", resnet, "-o", tmp_path / "p.so", *DEVICES, "--cache", tmp_path, "--backends", "toy_npu,halide",
-        *WITH_TOY_NPU,
-    )  # fmt: skip
+    options = (*DEVICES, "--cache", tmp_path, "--backends", "toy_npu,halide", *WITH_TOY_NPU)
+    report = call_json("compile", resnet, "-o", tmp_path / "p.so", *options)
     assert report["plan"] is not None
     assert any(stretch["ms"].get("toy_npu@npu") for stretch in report["stretches"])
     assert "halide@cpu" in report["single_backend_ms"]
-    again = call_json(
-        "compile", resnet, "-o", tmp_path / "q.so", *DEVICES, "--cache", tmp_path, "--backends", "toy_npu,halide",
-        *WITH_TOY_NPU,
-    )  # fmt: skip
+    again = call_json("compile", resnet, "-o", tmp_path / "q.so", *options)
     assert again["plan"]["regions_measured"] == 0
+    with contextlib.closing(sqlite3.connect(tmp_path / "costs.sqlite")) as table:
+        versions = table.execute("SELECT DISTINCT version FROM costs WHERE backend = 'toy_npu'").fetchall()
+        links = table.execute("SELECT DISTINCT to_space FROM links").fetchall()
+    assert versions == [("1.0",)]
+    assert ("toy_npu:0 1.0",) in links
 
 
 def test_a_program_on_it_is_timed_and_profiled(program, tmp_path):
