@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "files.h"
+#include "plugins.h"
 
 namespace {
 const char* const names[] = {"--devices",      "--backends", "--shape",   "--threads",   "--pin",
@@ -88,6 +89,7 @@ void add_compile_options(CLI::App& command, intarsia::CompileOptions& options) {
       .add_option("--kernels", options.kernels, "Library with your own kernels (include/intarsia/kernel.h)")
       ->type_name("LIB.so")
       ->allow_extra_args(false);
+  add_plugin_option(command);
 }
 
 void refuse_compile_options(const CLI::App& command, const std::vector<std::string>& allowed) {

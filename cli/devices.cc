@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "commands.h"
+#include "plugins.h"
 #include "print.h"
 
 namespace {
@@ -51,6 +52,7 @@ void devices(bool json) {
 
 void add_devices_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("devices", "List the devices and backends of this machine");
+  add_plugin_option(*command);
   auto json = std::make_shared<bool>(false);
   command->add_flag("--json", *json, "One JSON object on standard output (docs/json.md)");
   command->callback([json] { devices(*json); });

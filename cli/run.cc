@@ -14,6 +14,7 @@
 #include "files.h"
 #include "inputs.h"
 #include "npy.h"
+#include "plugins.h"
 #include "print.h"
 #include "profile.h"
 #include "trace.h"
@@ -279,6 +280,7 @@ void add_run_command(CLI::App& app) {
   command->add_option("--bind", options->bindings, "Put a slot on a device of its kind")
       ->type_name("SLOT=DEVICE")
       ->allow_extra_args(false);
+  add_plugin_option(*command);
   command->add_option("--threads", options->threads, "Threads (default: as compiled)")
       ->check(CLI::Range(1, 1024))
       ->type_name("N");

@@ -3,10 +3,12 @@
 #include <algorithm>
 
 #include "backends/kernels/target.h"
+#include "backends/plugin/target.h"
 #include "backends/reference/evaluate.h"
 #include "backends/reference/target.h"
 #include "backends/tensorflow/saved_model.h"
 #include "compile/translating_target.h"
+#include "plugin/loaded_plugins.h"
 #include "registry/open_targets.h"
 #include "target/absent_target.h"
 
@@ -27,7 +29,7 @@ struct Entry {
   Status (*find)() = nullptr;  // whether it is there, of one that opens its library on first need
 };
 
-/// The only list, in order of preference. The user's own kernels come before it.
+/// The only list, in order of preference. The user's own kernels and plug-ins come before it.
 constexpr Entry backends[] = {
     {"halide", Kind::native, open_halide_target},
     {"onnxruntime", Kind::of_onnx, open_onnxruntime_target},
@@ -36,6 +38,18 @@ constexpr Entry backends[] = {
     {"reference", Kind::native,
      [](const CompileRequest&) -> TargetResult { return make_reference_target(); }},
 };
+
+/// Those that can compile, and that the list of backends does not leave out.
+Status add_plugins(const CompileRequest& request, BackendRegistry& tools) {
+  TRY(check_plugins_of_environment());
+  for (auto& plugin : loaded_plugins()) {
+    const auto& listed = request.backends;
+    const bool is_listed = listed.empty() || std::ranges::find(listed, plugin->name()) != listed.end();
+    if (is_listed && plugin->compiler() != nullptr)
+      tools.targets.push_back(make_translating_target(make_plugin_target(std::move(plugin)), tools.evaluate));
+  }
+  return {};
+}
 
 bool is_wanted(const Entry& entry, const CompileRequest& request) {
   if (entry.kind != Kind::native && !request.allow_fallback) return false;
@@ -54,6 +68,7 @@ Result<BackendRegistry> make_backend_registry(const CompileRequest& request,
   tools.evaluate = reference::evaluate_node;
   tools.tensorflow = make_tensorflow_source(request.op_libraries);
   if (!kernel_libraries.empty()) tools.targets.push_back(TRY(make_kernels_target(kernel_libraries)));
+  TRY(add_plugins(request, tools));
   std::vector<std::unique_ptr<Target>> absent;
   for (const Entry& entry : backends) {
     TargetResult target = is_wanted(entry, request)
@@ -73,6 +88,11 @@ Result<BackendRegistry> make_backend_registry(const CompileRequest& request,
 
 std::vector<BackendInfo> list_backends() {
   std::vector<BackendInfo> list;
+  for (const auto& plugin : loaded_plugins()) {
+    const bool compiles = plugin->compiler() != nullptr;
+    list.push_back({plugin->name(), plugin->version(), compiles,
+                    compiles ? "" : "its plug-in runs programs and compiles none"});
+  }
   for (const Entry& entry : backends) {
     const Status found = entry.find == nullptr ? Status() : entry.find();
     const TargetResult target = found ? entry.open({}) : tl::unexpected(found.error());

@@ -1,7 +1,10 @@
 #include "api/run_backends.h"
 
+#include <algorithm>
+#include <iterator>
 #include <vector>
 
+#include "backends/plugin/load.h"
 #include "registry/run_backends_present.h"
 
 namespace intarsia {
@@ -16,8 +19,9 @@ namespace halide {
 RunBackend run_backend();
 }
 
-// The only list. A backend that was left out of this build is not called, so it need not be linked.
-std::span<const RunBackend> run_backends() {
+// The only list, but for plug-ins. A backend that was left out of this build is not called, so it need not be
+// linked.
+std::vector<RunBackend> run_backends() {
   static const std::vector<RunBackend> backends = [] {
     std::vector<RunBackend> all;
     if constexpr (have_reference) all.push_back(reference_run_backend());
@@ -28,7 +32,9 @@ std::span<const RunBackend> run_backends() {
     if constexpr (have_halide) all.push_back(halide::run_backend());
     return all;
   }();
-  return backends;
+  std::vector<RunBackend> all = backends;
+  if constexpr (have_plugin) std::ranges::move(plugin_run_backends(), std::back_inserter(all));
+  return all;
 }
 
 }  // namespace intarsia

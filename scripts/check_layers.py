@@ -23,7 +23,8 @@ LAYERS = {
     "plan": ["graph", "target"],
     "program": ["base"],
     "compile": ["import", "passes", "plan", "program"],
-    "device": ["base"],
+    "plugin": ["base"],
+    "device": ["base", "plugin"],
     "onnx_region": ["device"],
     "runtime": ["program", "device"],
     "measure": ["compile", "runtime", "target"],
@@ -50,8 +51,9 @@ RUN_ROOMS = {"halide": {"runtime": ["abi"]}}
 EDGES = ("cli", "bindings")  # see only include/intarsia
 # Backends that are built on another one, or on a public header.
 BACKEND_ON = {"kernels": ["backends/reference/", "include/intarsia/kernel.h"]}
-# Tables of facts without code: field numbers of the public ONNX schema, for readers and writers of it.
-FREE = {"src/onnx/onnx_fields.h"}
+# Tables of facts without code: field numbers of the public ONNX schema, for readers and writers of it, and
+# what plug-ins are called by.
+FREE = {"src/onnx/onnx_fields.h", "include/intarsia/plugin.h"}
 RUN_HALF_NEVER = {"graph", "onnx", "import", "passes", "target", "plan", "compile", "measure", "api"}
 MOST_LINES, MOST_FUNCTION_LINES = 600, 80
 CODE = (".h", ".hpp", ".cc", ".cpp", ".c")
@@ -133,7 +135,7 @@ def run_half(backend, includes):
 
 def check_backend(path, used, in_run_half):
     backend = path.split("/")[1]
-    shared = {"tensorflow", "onnx_region"}
+    shared = {"tensorflow", "onnx_region", "plugin"}
     allowed = {"base", "device"} | shared if in_run_half else closure("target") | shared | {"onnx"}
     own = [f"backends/{backend}/", *BACKEND_ON.get(backend, [])]
     for name in sorted(used - FREE):

@@ -264,5 +264,17 @@ NB_MODULE(_intarsia, module) {
     }
     return devices;
   });
+  module.def("load_plugin", [](const std::string& path) { check(intarsia_load_plugin(path.c_str())); });
+  module.def("plugins", [] {
+    nb::list plugins;
+    for (size_t i = 0; i < intarsia_plugin_count(); ++i) {
+      intarsia_plugin_description info{};
+      info.struct_size = sizeof(info);
+      check(intarsia_plugin_info(i, &info));
+      plugins.append(
+          nb::make_tuple(std::string(info.name), std::string(info.version), std::string(info.path)));
+    }
+    return plugins;
+  });
   intarsia_python::define_compile(module);
 }

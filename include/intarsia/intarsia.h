@@ -352,6 +352,28 @@ typedef struct intarsia_device {
 INTARSIA_EXPORT size_t intarsia_device_count(void);
 INTARSIA_EXPORT intarsia_error* intarsia_device_info(size_t index, intarsia_device* info);
 
+/* ---- Plug-ins: devices of your own (plugin.h) ----
+ * Those that the environment variable INTARSIA_PLUGINS names, paths with colons between them, are loaded when
+ * the library first needs them. libintarsia_compile.so has a list of its own (intarsia_compile_load_plugin).
+ */
+
+/* Opens a plug-in's library and adds its devices to those of this process, and its backend to those that can
+ * run programs; load it before the programs that need it. It stays loaded as long as the process. A plug-in
+ * that is loaded already is no error. Errors: the library cannot be opened or is no plug-in, it was built for
+ * another ABI, or another plug-in has its name. */
+INTARSIA_EXPORT intarsia_error* intarsia_load_plugin(const char* path);
+
+typedef struct intarsia_plugin_description {
+  size_t struct_size;
+  const char* name;    /* "toy_npu": of its backend, and the kind of its devices. Lives as long as the */
+  const char* version; /* process, like these */
+  const char* path;    /* as it was given */
+} intarsia_plugin_description;
+
+/* The plug-ins of this process, in the order in which they were loaded. */
+INTARSIA_EXPORT size_t intarsia_plugin_count(void);
+INTARSIA_EXPORT intarsia_error* intarsia_plugin_info(size_t index, intarsia_plugin_description* info);
+
 /* ---- Output files ----
  * As the library writes programs, for results that go with them. Outputs are new files or replace regular
  * ones; links are followed and stay. */

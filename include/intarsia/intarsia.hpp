@@ -134,6 +134,27 @@ class Value {
   intarsia_tensor tensor_ = empty();
 };
 
+/// A library with devices of its own (plugin.h) that this process has loaded.
+struct Plugin {
+  std::string name, version, path;
+};
+
+/// Loads a plug-in; one that is loaded already is no error. Call it before the programs that need it are
+/// loaded, and before compiling for its devices. Throws when it cannot be loaded (intarsia_load_plugin).
+inline void load_plugin(const std::string& path) { detail::check(intarsia_load_plugin(path.c_str())); }
+
+/// Those of this process, with those that INTARSIA_PLUGINS names.
+inline std::vector<Plugin> plugins() {
+  std::vector<Plugin> all;
+  for (size_t i = 0; i < intarsia_plugin_count(); ++i) {
+    intarsia_plugin_description plugin{};
+    plugin.struct_size = sizeof(plugin);
+    detail::check(intarsia_plugin_info(i, &plugin));
+    all.push_back({plugin.name, plugin.version, plugin.path});
+  }
+  return all;
+}
+
 using Binding = std::pair<std::string, std::string>;  // slot, device
 using NamedView = std::pair<std::string, View>;
 

@@ -19,6 +19,10 @@ INTARSIA_EXPORT uint32_t intarsia_compile_api_version(void);
 
 INTARSIA_EXPORT void intarsia_text_release(char* text);
 
+/* As intarsia_load_plugin, for this library, which has a list of plug-ins of its own: call it before the
+ * compiles and checks that use the plug-in's devices. intarsia_compile.hpp does. */
+INTARSIA_EXPORT intarsia_error* intarsia_compile_load_plugin(const char* path);
+
 /* A list of zero-terminated strings; all zero is the empty list. */
 typedef struct intarsia_strings {
   const char* const* items;
@@ -30,9 +34,9 @@ typedef struct intarsia_compile_request {
   size_t struct_size;
   const char* model;   /* path of the model: an ONNX file, a frozen GraphDef (.pb), a SavedModel folder */
   const char* program; /* path of the program to write */
-  /* "cpu", "cpu:0-1", "opencl:0", "cuda:0", "sim:0", "accel=sim:1" (SLOT=DEVICE); none: "cpu". "auto": all
-   * devices of this machine but simulations and OpenCL devices that are the processor, of which the program
-   * has those that its plan uses. */
+  /* "cpu", "cpu:0-1", "opencl:0", "cuda:0", "sim:0", "accel=sim:1" (SLOT=DEVICE), "NAME:0" of a plug-in;
+   * none: "cpu". "auto": all devices of this machine but simulations and OpenCL devices that are the
+   * processor, of which the program has those that its plan uses. */
   intarsia_strings devices;
   intarsia_strings backends; /* in order of preference; none: all, in the order of intarsia_backends */
   intarsia_strings shapes;   /* "INPUT=1x3x224x224"; sizes that stay open become 1 */

@@ -11,6 +11,7 @@
 #include <intarsia/intarsia_compile.h>
 #include <intarsia/intarsia.hpp>
 
+#include <atomic>
 #include <functional>
 #include <string>
 #include <vector>
@@ -138,9 +139,10 @@ class Peer;
 class Compiler {
  public:
   /// Throws if the library is missing or of another version. It is searched for next to libintarsia.so, then
-  /// by the loader's rules.
+  /// by the loader's rules. It has the plug-ins that were loaded before the call.
   static const Compiler& get() {
     static const Compiler compiler;
+    compiler.load_plugins();
     return compiler;
   }
 
@@ -238,6 +240,15 @@ class Compiler {
     find(library, "intarsia_peer_output", peer_output_);
     find(library, "intarsia_backends", backends_);
     find(library, "intarsia_pass_names", pass_names_);
+    find(library, "intarsia_compile_load_plugin", load_plugin_);
+  }
+
+  /// Those of libintarsia, which has a list of its own, since the last call.
+  void load_plugins() const {
+    const size_t count = intarsia_plugin_count();
+    if (plugin_count_ == count) return;
+    for (const Plugin& plugin : plugins()) detail::check(load_plugin_(plugin.path.c_str()));
+    plugin_count_ = count;
   }
 
   /// Stays open until the process ends.
@@ -296,6 +307,8 @@ class Compiler {
   decltype(&intarsia_peer_output) peer_output_ = nullptr;
   decltype(&intarsia_backends) backends_ = nullptr;
   decltype(&intarsia_pass_names) pass_names_ = nullptr;
+  decltype(&intarsia_compile_load_plugin) load_plugin_ = nullptr;
+  mutable std::atomic<size_t> plugin_count_{0};  // that this library was given
   friend class Peer;
 };
 

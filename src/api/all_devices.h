@@ -1,4 +1,4 @@
-// The devices of this machine, with those that only a backend knows.
+// The devices of this machine, with those that only a backend knows, or a plug-in.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,8 @@
 
 namespace intarsia::api {
 
-/// Found once. May open drivers, and the libraries of backends.
-const std::vector<DeviceInfo>& all_devices();
+/// What is found once, and the devices of the plug-ins that are loaded by now. May open drivers, and the
+/// libraries of backends. Each lives as long as the process. Thread-safe.
+std::vector<const DeviceInfo*> all_devices();
 
 }  // namespace intarsia::api

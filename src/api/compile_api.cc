@@ -26,6 +26,7 @@
 #include "measure/time_kernels.h"
 #include "measure/time_link.h"
 #include "measure/time_programs.h"
+#include "plugin/loaded_plugins.h"
 #include "program/read_program.h"
 #include "target/absent_target.h"
 
@@ -211,7 +212,8 @@ Status check(const intarsia_check_request& given, int32_t* ok, char** report) {
   const Oracle oracle = TRY(make_oracle(from.against == nullptr ? "" : from.against, model,
                                         read.request.allow_fallback, read.request.op_libraries));
   const BackendRegistry tools = TRY(make_tools(read));
-  const CheckTools check_tools{tools, run_backends(), oracle};
+  const std::vector<RunBackend> backends = run_backends();
+  const CheckTools check_tools{tools, backends, oracle};
   constexpr double comparing_takes = 0.2;  // of the time of compiling
   tools.progress.expect(1 + comparing_takes);
   CheckResult result = TRY(check_model(request, check_tools));
@@ -242,6 +244,13 @@ using namespace intarsia;
 using namespace intarsia::api;
 
 uint32_t intarsia_compile_api_version(void) { return INTARSIA_API_VERSION; }
+intarsia_error* intarsia_compile_load_plugin(const char* path) {
+  return guarded([&]() -> Status {
+    if (path == nullptr) return fail("intarsia_compile_load_plugin got a null pointer");
+    return load_plugin(path);
+  });
+}
+
 void intarsia_text_release(char* text) { std::free(text); }
 
 intarsia_error* intarsia_compile(const intarsia_compile_request* request, char** report) {

@@ -73,10 +73,10 @@ Status read_devices(const intarsia_strings& from, CompileRequest& to) {
   const auto automatic = std::ranges::find(to.devices, "auto");
   if (automatic == to.devices.end()) return {};
   auto position = to.devices.erase(automatic);
-  for (const DeviceInfo& device : all_devices()) {
-    if (std::ranges::find(to.devices, device.name) != to.devices.end()) continue;
-    to.automatic.push_back({device.name, device.why_not_automatic});
-    if (device.why_not_automatic.empty()) position = std::next(to.devices.insert(position, device.name));
+  for (const DeviceInfo* device : all_devices()) {
+    if (std::ranges::find(to.devices, device->name) != to.devices.end()) continue;
+    to.automatic.push_back({device->name, device->why_not_automatic});
+    if (device->why_not_automatic.empty()) position = std::next(to.devices.insert(position, device->name));
   }
   return {};
 }

@@ -109,8 +109,9 @@ size_t intarsia_device_count(void) {
 
 intarsia_error* intarsia_device_info(size_t index, intarsia_device* info) {
   return guarded([&]() -> Status {
-    if (index >= all_devices().size()) return fail("no device {}; there are {}", index, all_devices().size());
-    const DeviceInfo& device = all_devices()[index];
+    const std::vector<const DeviceInfo*> devices = all_devices();
+    if (index >= devices.size()) return fail("no device {}; there are {}", index, devices.size());
+    const DeviceInfo& device = *devices[index];
     return fill_struct(info, {.struct_size = sizeof(*info),
                               .name = device.name.c_str(),
                               .description = device.description.c_str()});

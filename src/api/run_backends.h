@@ -1,12 +1,13 @@
 // The run backends of this library.
 #pragma once
 
-#include <span>
+#include <vector>
 
 #include "device/executable.h"
 
 namespace intarsia {
 
-std::span<const RunBackend> run_backends();
+/// With those of the plug-ins that are loaded now.
+std::vector<RunBackend> run_backends();
 
 }  // namespace intarsia

@@ -39,6 +39,8 @@ inline constexpr size_t first_size<intarsia_profile_entry> = 128;
 template <>
 inline constexpr size_t first_size<intarsia_device> = 24;
 template <>
+inline constexpr size_t first_size<intarsia_plugin_description> = 32;
+template <>
 inline constexpr size_t first_size<intarsia_compile_request> = 256;
 template <>
 inline constexpr size_t first_size<intarsia_check_request> = 96;

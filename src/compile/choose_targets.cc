@@ -114,8 +114,9 @@ Status choose_targets(const CompileRequest& request, const BackendRegistry& tool
   };
   for (const Target* backend : backends) {
     for (uint32_t slot = 0; slot < problem.slots.size(); ++slot) {
-      const DeviceSlot& device = problem.slots[slot];
+      DeviceSlot& device = problem.slots[slot];
       if (!drives(*backend, device.kind)) continue;
+      if (backend->info().is_plugin) device.plugin_version = backend->version();
       problem.targets.push_back({backend,
                                  slot,
                                  backend->name() + "@" + device.name,
@@ -132,8 +133,10 @@ Status choose_targets(const CompileRequest& request, const BackendRegistry& tool
     if (std::ranges::find(request.automatic, device.device, &OfferedDevice::name) != request.automatic.end())
       continue;
     if (std::ranges::find(problem.targets, slot, &PlacementTarget::slot) == problem.targets.end())
-      return fail("--devices: no backend can drive '{}' (kind '{}'); `intarsia devices` lists what there is",
-                  device.device, device.kind);
+      return fail(
+          "--devices: no backend can drive '{}' (kind '{}'); `intarsia devices` lists what there is, and "
+          "--plugin adds a device of your own",
+          device.device, device.kind);
   }
   return {};
 }

@@ -1,5 +1,6 @@
 #include "compile/emit_program.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <numeric>
 #include <set>
@@ -85,6 +86,7 @@ class ProgramEmitter {
     for (ValueId id : built.constants) constants.push_back(parts.problem.graph.value(id).constant->view());
     for (const CompiledRegion& region : parts.regions.regions) blobs.push_back(region.blob);
     objects.insert(parts.regions.object_files.begin(), parts.regions.object_files.end());
+    describe_plugins(parts);
     built.function.measured_ns = static_cast<uint64_t>(parts.measured.value_or(0));
     return std::make_unique<fbs::FunctionT>(std::move(built.function));
   }
@@ -145,6 +147,18 @@ class ProgramEmitter {
         constants.push_back(constant.view());
       }
       program.regions.push_back(std::move(entry));
+    }
+  }
+
+  void describe_plugins(const FunctionParts& parts) {
+    for (const Region& region : parts.plan.partition.regions) {
+      const Target& backend = *parts.problem.targets[region.target].backend;
+      const auto is_this = [&](const auto& known) { return known->name == backend.name(); };
+      if (!backend.info().is_plugin || std::ranges::any_of(program.plugins, is_this)) continue;
+      auto entry = std::make_unique<fbs::PluginT>();
+      entry->name = backend.name();
+      entry->version = backend.version();
+      program.plugins.push_back(std::move(entry));
     }
   }
 

@@ -6,6 +6,11 @@
 namespace intarsia {
 namespace {
 
+/// What its copies are kept under: with another version of its plug-in a device is another one.
+std::string link_end(const DeviceSlot& slot) {
+  return slot.plugin_version.empty() ? slot.device : slot.device + " " + slot.plugin_version;
+}
+
 Result<TemporaryFile> write_plan(const PlanningProblem& problem, const Plan& plan,
                                  const CompiledRegions& regions, const CompileRequest& request) {
   TemporaryFile file = TRY(TemporaryFile::make("intarsia-plan"));
@@ -86,10 +91,10 @@ Result<std::vector<Result<PlanTimes>>> measure_plans(const PlanningProblem& prob
 Result<LinkCost> measure_link(const DeviceSlot& from, const DeviceSlot& to, RegionCompiler& compiler,
                               const CompileRequest& request, const BackendRegistry& tools) {
   CostTable& costs = *compiler.tuning().costs();
-  if (const auto known = costs.find_link(from.device, to.device)) return *known;
+  if (const auto known = costs.find_link(link_end(from), link_end(to))) return *known;
   if (request.only_remembered) return fail("copies were not timed on this machine");
   const LinkCost link = TRY(tools.time_link(from.device, to.device));
-  costs.add_link(from.device, to.device, link);
+  costs.add_link(link_end(from), link_end(to), link);
   return link;
 }
 

@@ -9,7 +9,9 @@
 #include "device/cuda_executor.h"
 #include "device/opencl_devices.h"
 #include "device/opencl_executor.h"
+#include "device/plugin_device.h"
 #include "device/sim_executor.h"
+#include "plugin/loaded_plugins.h"
 
 namespace intarsia {
 namespace {
@@ -62,12 +64,17 @@ Result<std::shared_ptr<Executor>> make_new(const std::string& name) {
     const auto settings = parse_sim_settings(std::string_view(name).substr(std::min(mark + 1, name.size())));
     return make_sim_executor(name, TRY(with_context(settings, "device '{}'", name)));
   }
+  if (auto plugin = find_plugin(name.substr(0, name.find(':'))); plugin != nullptr && !name.contains('?'))
+    return with_context(make_plugin_executor(name, std::move(plugin), TRY(read_number(name))), "device '{}'",
+                        name);
+  const Status plugins = check_plugins_of_environment();
   return fail(ErrorKind::not_found,
               "no device '{}'; there are: cpu, cpu:CORES (as in cpu:0-1+4), opencl:N (an OpenCL device), "
               "cuda:N (an NVIDIA GPU), "
               "openvino:NAME (a device of OpenVINO's, as in openvino:GPU), "
-              "sim:N (N any number, with ?slowdown=X&latency_us=X&gbps=X&direct=1&times=FILE.json)",
-              name);
+              "sim:N (N any number, with ?slowdown=X&latency_us=X&gbps=X&direct=1&times=FILE.json), "
+              "and those of plug-ins (--plugin, INTARSIA_PLUGINS){}",
+              name, plugins ? "" : "; " + plugins.error().message);
 }
 
 }  // namespace

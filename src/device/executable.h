@@ -113,7 +113,7 @@ struct OpaqueParts {
 /// A backend's run half.
 struct RunBackend {
   std::string name;
-  Result<std::unique_ptr<Executable>> (*load)(const LoadContext& context);
+  std::function<Result<std::unique_ptr<Executable>>(const LoadContext& context)> load;
   /// (optional) Opaque values at the boundary of the program. `encoded_type` is the value's serialized ONNX
   /// TypeProto.
   Result<OpaqueParts> (*unpack)(const std::shared_ptr<void>& value, std::string_view encoded_type) = nullptr;

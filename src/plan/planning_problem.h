@@ -17,7 +17,8 @@ struct DeviceSlot {
   /// Of a device that declares its times (`times=FILE`): digest of the file; empty: times are measured. What
   /// it declares is by the names of nodes.
   std::string declared_times;
-  int cores = 0;  // of a core set: the most threads that it runs; 0: any number
+  int cores = 0;                    // of a core set: the most threads that it runs; 0: any number
+  std::string plugin_version = {};  // of a plug-in's device; empty: it is none
 
   /// How many of the wanted threads it runs.
   int threads(int wanted) const { return cores == 0 ? wanted : std::min(wanted, cores); }

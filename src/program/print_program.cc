@@ -97,6 +97,8 @@ std::string print_program(const fbs::ProgramT& program) {
   if (!program.cpu_features.empty())
     text += fmt::format("needs CPU features {}\n", fmt::join(program.cpu_features, ", "));
   if (!program.requirements.empty()) text += fmt::format("needs {}\n", fmt::join(program.requirements, ", "));
+  for (const auto& plugin : program.plugins)
+    text += fmt::format("needs plug-in {} {}\n", plugin->name, plugin->version);
   if (!program.needs.empty()) text += fmt::format("uses {}\n", fmt::join(program.needs, ", "));
   for (const auto& space : program.spaces)
     text += fmt::format("space {}: memory of kind {}\n", space->name, space->kind);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "plugin/loaded_plugins.h"
 #include "program/verify_machine.h"
 #include "runtime/region_text.h"
 
@@ -19,6 +20,16 @@ Result<const RunBackend*> LoadedProgram::backend(size_t region) const {
 Result<const RunBackend*> LoadedProgram::find_backend(const std::string& name) const {
   const auto found = std::ranges::find(backends_, name, &RunBackend::name);
   if (found != backends_.end()) return &*found;
+  for (const auto& plugin : description().plugins) {
+    if (plugin->name != name) continue;
+    const Status others = check_plugins_of_environment();
+    return fail(
+        ErrorKind::not_found,
+        "it needs the plug-in '{}' (compiled with version {}), which is not loaded{}: name its library "
+        "with --plugin, in INTARSIA_PLUGINS or by intarsia_load_plugin, or compile the model with "
+        "--also for a plan without it",
+        name, plugin->version, others ? "" : fmt::format(" ({})", others.error().message));
+  }
   std::vector<std::string> names;
   for (const RunBackend& backend : backends_) names.push_back(backend.name);
   const std::string ops = backend_ops(description(), name);

@@ -99,6 +99,8 @@ struct TargetInfo {
   /// Written to be read, not to be fast: it runs what no other backend takes, and nothing else is given to
   /// it.
   bool is_unoptimized = false;
+  /// It is of a plug-in: programs with regions of it record its version.
+  bool is_plugin = false;
   std::vector<std::string> step_names = {};  // of compile, in order, whose results can be printed
 };
 

@@ -13,7 +13,7 @@
 // Last: programs include this or the library's internals, never both, and names such as Session are in both.
 #include <intarsia/intarsia.hpp>
 
-std::span<const intarsia::RunBackend> intarsia::run_backends() {
+std::vector<intarsia::RunBackend> intarsia::run_backends() {
   static const std::vector<RunBackend> backends = {test::toy_backend()};
   return backends;
 }

@@ -14,6 +14,8 @@ from intarsia.compiler import _options
 INCLUDE = SOURCE / "include/intarsia"
 # What only a command line has: how it prints, and where it writes what other callers receive.
 PRESENTATION = {"--help", "--json", "--quiet", "--verbose", "--all-rows"}
+# What is for a whole process, and a call of its own everywhere: its name.
+OF_THE_PROCESS = {"--plugin": "load_plugin"}
 # Parts of commands that are not a call of the library: `run` and `bench` are programs made of its calls.
 OWN = {
     "compile": {"--output": "a parameter of intarsia_compile's request (program) and of Compiled.save"},
@@ -92,7 +94,7 @@ def test_every_flag_is_everywhere(command):
     assert len(found) > 4
     c, cpp, python = SURFACES[command]
     missing = []
-    for flag in sorted(found - PRESENTATION - OWN.get(command, {}).keys()):
+    for flag in sorted(found - PRESENTATION - OF_THE_PROCESS.keys() - OWN.get(command, {}).keys()):
         name = flag.removeprefix("--").replace("-", "_")
         in_c = C_NAMES.get(flag, name)
         missing += [] if has(c, in_c) else [f"{flag}: no {in_c} in C"]
@@ -100,6 +102,11 @@ def test_every_flag_is_everywhere(command):
         in_python = PYTHON_NAMES.get(flag, name)
         missing += [] if in_python in python else [f"{flag}: no {in_python} in Python"]
     assert not missing
+
+
+@pytest.mark.parametrize("name", OF_THE_PROCESS.values())
+def test_what_is_for_a_process_is_a_call_everywhere(name):
+    assert has(C_RUN, f"intarsia_{name}") and has(CPP_RUN, name) and name in dir(intarsia)
 
 
 @pytest.mark.parametrize("command", SURFACES)

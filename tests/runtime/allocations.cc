@@ -15,7 +15,7 @@
 #include "tests/support/count_allocations.h"
 #include "tests/support/runtime_support.h"
 
-std::span<const intarsia::RunBackend> intarsia::run_backends() {
+std::vector<intarsia::RunBackend> intarsia::run_backends() {
   static const std::vector<RunBackend> backends = {test::toy_backend()};
   return backends;
 }

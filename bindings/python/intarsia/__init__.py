@@ -24,6 +24,7 @@ from .errors import (
     UnsupportedError,
     VersionError,
 )
+from .plugins import Plugin, load_plugin, plugins
 from .program import Alternative, Argument, CopyCounts, Profile, ProfileEntry, Program, Session, load
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "IoError",
     "NotFoundError",
     "OutOfMemoryError",
+    "Plugin",
     "Profile",
     "ProfileEntry",
     "Program",
@@ -55,7 +57,9 @@ __all__ = [
     "explain",
     "explain_html",
     "load",
+    "load_plugin",
     "pass_names",
+    "plugins",
     "version",
 ]
 __version__ = version()

@@ -1,0 +1,29 @@
+// What Intarsia writes around the blob of a plug-in, and reads before the plug-in sees a byte of it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace intarsia::plugin {
+
+struct BlobHeader {
+  std::string name, version;  // of the plug-in that compiled it
+  uint64_t inputs = 0, outputs = 0, constants = 0;
+  bool operator==(const BlobHeader&) const = default;
+};
+
+struct ReadBlob {
+  BlobHeader header;
+  std::span<const std::byte> bytes;  // the plug-in's own, at a multiple of 64 from the blob's beginning
+};
+
+std::string encode_blob(const BlobHeader& header, std::string_view bytes);
+
+/// Views the blob. Error: damaged bytes.
+Result<ReadBlob> decode_blob(std::span<const std::byte> blob);
+
+}  // namespace intarsia::plugin

@@ -1,0 +1,94 @@
+#include "backends/plugin/target.h"
+
+#include <algorithm>
+
+#include "backends/plugin/compiled_sink.h"
+#include "backends/plugin/graph_reader.h"
+#include "backends/plugin/plugin_blob.h"
+#include "plugin/plugin_call.h"
+
+namespace intarsia {
+namespace {
+
+constexpr size_t workspace_alignment = 64;
+constexpr size_t most_workspace = size_t{1} << 46;
+
+/// Why no plug-in is asked about a node that reads or makes the value; empty: it is.
+std::string why_not_offered(const Value& value, bool takes_open_sizes) {
+  if (value.type.opaque) return fmt::format("'{}' is not a tensor", value.name);
+  if (value.type.dtype == DType::undefined) return fmt::format("the type of '{}' is not known", value.name);
+  if (value.type.dtype == DType::string) return fmt::format("'{}' has strings", value.name);
+  if (!value.type.shape) return fmt::format("the rank of '{}' is not known", value.name);
+  if (value.type.shape->size() > INTARSIA_PLUGIN_MAX_RANK)
+    return fmt::format("'{}' has more than {} axes", value.name, INTARSIA_PLUGIN_MAX_RANK);
+  if (!takes_open_sizes && !value.type.fixed_shape())
+    return fmt::format("'{}' is {}, which has open sizes", value.name, print_type(value.type));
+  return {};
+}
+
+class PluginTarget : public Target {
+ public:
+  explicit PluginTarget(std::shared_ptr<const Plugin> plugin)
+      : Target({.name = plugin->name(), .device_kinds = {plugin->name()}, .is_plugin = true}),
+        plugin_(std::move(plugin)) {}
+
+  std::string version() const override { return plugin_->version(); }
+
+  Support supports(const Graph& graph, NodeId id, const TargetDevice& device) const override {
+    const Node& node = graph.node(id);
+    const bool has_subgraph = std::ranges::any_of(node.attributes, [](const Attributes::Entry& entry) {
+      return std::holds_alternative<EncodedAttribute>(entry.value);
+    });
+    if (has_subgraph) return Support::refused("it has a subgraph");
+    std::vector<ValueId> values = values_read(node);
+    std::ranges::copy_if(node.outputs, std::back_inserter(values), [](ValueId v) { return v != no_value; });
+    for (ValueId value : values) {
+      std::string why = why_not_offered(graph.value(value), compiler().takes_open_sizes != 0);
+      if (!why.empty()) return Support::refused(std::move(why));
+    }
+    const plugin::GraphReader reader(graph);
+    PluginMessage message;
+    if (compiler().supports(reader.get(), index(id), device.name.c_str(), message.get()) != 0)
+      return Support::supported();
+    const std::string why = message.text();
+    return Support::refused(why.empty() ? "it gave no reason" : why);
+  }
+
+  Result<CompiledRegion> compile(const Graph& region, const TargetDevice& device,
+                                 const CompileOptions& options) const override {
+    const plugin::GraphReader reader(region);
+    const intarsia_plugin_compile_options for_plugin{sizeof(for_plugin), device.name.c_str(),
+                                                     options.exact_math ? 1 : 0, options.keep_names ? 1 : 0};
+    plugin::CompiledSink sink;
+    PluginMessage message;
+    const int32_t status = compiler().compile(reader.get(), &for_plugin, sink.get(), message.get());
+    const std::string what = "compile for " + device.name;
+    TRY(check_plugin_status(plugin_->who(), what, status, message));
+    if (!sink.blob()) return fail(ErrorKind::io, "{}: {}: it set no blob", plugin_->who(), what);
+    if (sink.workspace_bytes() > most_workspace)
+      return fail(ErrorKind::io, "{}: {}: it wants {} bytes of workspace", plugin_->who(), what,
+                  sink.workspace_bytes());
+    CompiledRegion compiled;
+    compiled.constants = sink.take_constants();
+    compiled.blob = plugin::encode_blob({plugin_->name(), plugin_->version(), region.inputs.size(),
+                                         region.outputs.size(), compiled.constants.size()},
+                                        *sink.blob());
+    compiled.workspace_bytes =
+        (sink.workspace_bytes() + workspace_alignment - 1) / workspace_alignment * workspace_alignment;
+    compiled.kernels = static_cast<int>(region.nodes.size());
+    return compiled;
+  }
+
+ private:
+  const intarsia_plugin_compiler& compiler() const { return *plugin_->compiler(); }
+
+  std::shared_ptr<const Plugin> plugin_;
+};
+
+}  // namespace
+
+std::unique_ptr<Target> make_plugin_target(std::shared_ptr<const Plugin> plugin) {
+  return std::make_unique<PluginTarget>(std::move(plugin));
+}
+
+}  // namespace intarsia

@@ -1,0 +1,14 @@
+// The compile half of plug-ins.
+#pragma once
+
+#include <memory>
+
+#include "plugin/plugin_library.h"
+#include "target/target.h"
+
+namespace intarsia {
+
+/// Named as the plug-in, for its devices alone. The plug-in has a compiler.
+std::unique_ptr<Target> make_plugin_target(std::shared_ptr<const Plugin> plugin);
+
+}  // namespace intarsia

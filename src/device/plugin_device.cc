@@ -1,0 +1,93 @@
+#include "device/plugin_device.h"
+
+#include <algorithm>
+
+#include "base/fork_count.h"
+#include "device/plugin_space.h"
+#include "plugin/loaded_plugins.h"
+
+namespace intarsia {
+namespace {
+
+constexpr size_t most_listed = 1000;  // devices of a plug-in
+
+}  // namespace
+
+PluginDevice::PluginDevice(std::string name, std::shared_ptr<const Plugin> plugin,
+                           intarsia_plugin_device handle)
+    : name_(std::move(name)), plugin_(std::move(plugin)), handle_(handle), forks_(fork_count()) {}
+
+PluginDevice::~PluginDevice() {
+  release([this] { runtime().close_device(handle_); });
+}
+
+bool PluginDevice::is_in_its_process() const { return forks_ == fork_count(); }
+
+Result<std::shared_ptr<const PluginDevice>> PluginDevice::open(const std::string& name,
+                                                               std::shared_ptr<const Plugin> plugin,
+                                                               size_t number) {
+  const size_t count = plugin->runtime().device_count();
+  if (number >= count)
+    return fail(ErrorKind::not_found, "{} has {} device{} here, numbered from 0", plugin->who(), count,
+                count == 1 ? "" : "s");
+  PluginMessage message;
+  intarsia_plugin_device handle = nullptr;
+  const int32_t status = plugin->runtime().open_device(number, &handle, message.get());
+  TRY(check_plugin_status(plugin->who(), "open_device", status, message));
+  if (handle == nullptr)
+    return fail(ErrorKind::device_lost, "{}: open_device: it gave no device", plugin->who());
+  return std::shared_ptr<const PluginDevice>(new PluginDevice(name, std::move(plugin), handle));
+}
+
+Status PluginDevice::check_process() const {
+  if (is_in_its_process()) return {};
+  return fail(
+      ErrorKind::unsupported,
+      "device '{}': the process that uses it called fork(), and the threads of its plug-in are not in "
+      "this copy; start processes anew (Python: multiprocessing with 'spawn')",
+      name_);
+}
+
+Status PluginDevice::check(const char* what, int32_t status, PluginMessage& message) const {
+  if (status == INTARSIA_PLUGIN_OK) return {};
+  return check_plugin_status(plugin_->who(), fmt::format("{} on {}", what, name_), status, message);
+}
+
+Status PluginDevice::finish(const char* what, Status begun, intarsia_plugin_event event) const {
+  if (begun) {
+    PluginMessage message;
+    begun = check(what, runtime().wait(handle_, event, message.get()), message);
+  }
+  runtime().release_event(handle_, event);
+  return begun;
+}
+
+tl::unexpected<Error> PluginDevice::wrong_answer(const char* what, const std::string& why) const {
+  return fail(ErrorKind::io, "{}: {} on {}: {}", plugin_->who(), what, name_, why);
+}
+
+PluginExecutor::PluginExecutor(std::shared_ptr<const PluginDevice> device)
+    : Executor(device->name(), device->plugin().name(), std::make_shared<PluginSpace>(device)),
+      device_(std::move(device)) {}
+
+Result<std::shared_ptr<Executor>> make_plugin_executor(const std::string& name,
+                                                       std::shared_ptr<const Plugin> plugin, size_t number) {
+  return std::make_shared<PluginExecutor>(TRY(PluginDevice::open(name, std::move(plugin), number)));
+}
+
+std::vector<DeviceInfo> list_plugin_devices() {
+  std::vector<DeviceInfo> list;
+  for (const auto& plugin : loaded_plugins()) {
+    const intarsia_plugin_runtime& runtime = plugin->runtime();
+    const size_t count = std::min(runtime.device_count(), most_listed);
+    for (size_t number = 0; number < count; ++number) {
+      const char* text = runtime.describe_device == nullptr ? nullptr : runtime.describe_device(number);
+      const std::string about = text == nullptr ? "a device" : text;
+      list.push_back(
+          {fmt::format("{}:{}", plugin->name(), number), fmt::format("{} ({})", about, plugin->who()), ""});
+    }
+  }
+  return list;
+}
+
+}  // namespace intarsia

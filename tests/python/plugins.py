@@ -1,0 +1,70 @@
+"""Plug-ins from Python: what is loaded, and how often a device's memory is copied to.
+
+Covers: bindings/python/intarsia/ plugins.py src/api/ plugin_api.cc
+"""
+
+import os
+import pathlib
+
+import intarsia
+import numpy as np
+import pytest
+from cli_models import SOURCE, TensorProto, helper, save
+
+PLUGINS = pathlib.Path(os.environ.get("INTARSIA_TEST_PLUGINS", SOURCE / "build/release/test_plugins"))
+TOY_NPU = PLUGINS / "libtoy_npu.so"
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """x -> Conv -> Relu -> Conv -> y"""
+    random = np.random.default_rng(1)
+    weights = [random.standard_normal((4, 4, 3, 3)).astype(np.float32) for _ in range(2)]
+    return save(
+        tmp_path_factory.mktemp("plugins") / "model.onnx",
+        [
+            helper.make_node("Conv", ["x", "w0"], ["a"], "conv0", pads=[1] * 4),
+            helper.make_node("Relu", ["a"], ["b"], "relu"),
+            helper.make_node("Conv", ["b", "w1"], ["y"], "conv1", pads=[1] * 4),
+        ],
+        [("x", TensorProto.FLOAT, [1, 4, 9, 9])],
+        [("y", TensorProto.FLOAT, [1, 4, 9, 9])],
+        [("w0", weights[0]), ("w1", weights[1])],
+    )
+
+
+def test_what_is_loaded_is_listed_once():
+    intarsia.load_plugin(TOY_NPU)
+    intarsia.load_plugin(str(TOY_NPU))
+    [plugin] = [one for one in intarsia.plugins() if one.name == "toy_npu"]
+    assert (plugin.version, plugin.path) == ("1.0", str(TOY_NPU))
+    assert "toy_npu:0" in [name for name, _ in intarsia.devices()]
+    assert "toy_npu" in [backend["name"] for backend in intarsia.backends()]
+
+
+def test_a_model_on_it_copies_inputs_and_outputs_alone(model, tmp_path):
+    intarsia.load_plugin(TOY_NPU)
+    compiled = intarsia.compile(model, devices=["npu=toy_npu:0"], tune="off")
+    compiled.save(tmp_path / "p.so")
+    program = intarsia.load(tmp_path / "p.so")
+    x = np.random.default_rng(2).standard_normal((1, 4, 9, 9)).astype(np.float32)
+    want = intarsia.compile(model, tune="off", backends=["reference"])
+    want.save(tmp_path / "reference.so")
+    expected = intarsia.load(tmp_path / "reference.so")(x=x)
+    session = program.bind()
+    for runs in (1, 2):
+        np.testing.assert_allclose(session.run({"x": x})["y"], expected, rtol=1e-4, atol=1e-4)
+        counts = session.copy_counts("npu")
+        assert (counts.uploads, counts.downloads, counts.direct) == (2 + runs, runs, 0)
+    second = program.bind()
+    second.run({"x": x})
+    assert second.copy_counts("npu").uploads == 2 + 3
+
+
+def test_errors():
+    with pytest.raises(intarsia.NotFoundError, match="none.so"):
+        intarsia.load_plugin("/no/such/none.so")
+    with pytest.raises(intarsia.VersionError, match="it has ABI 2, want 1"):
+        intarsia.load_plugin(PLUGINS / "libtest_plugin_wrong_abi.so")
+    with pytest.raises(intarsia.InvalidArgumentError, match="does not export intarsia_plugin_entry"):
+        intarsia.load_plugin(PLUGINS / "libtest_plugin_without_entry.so")
