@@ -31,13 +31,15 @@ BINARY = ("Add", "Sub", "Mul", "Max")
 class RandomGraph:
     """Values are f32 of shape [rows, columns]; any earlier value may be read again."""
 
+    KINDS = ("unary", "binary", "concat", "split", "product", "reduce", "top")  # methods that add a node
+
     def __init__(self, seed):
         self.random = np.random.default_rng(seed)
         self.nodes, self.values, self.constants = [], [], []
         self.inputs = [self.add_value(f"x{i}", self.shape()) for i in range(self.number(1, 3))]
         while len(self.nodes) < self.random.integers(*NODES):
-            make = (self.unary, self.binary, self.concat, self.split, self.product, self.reduce, self.top)
-            make[self.random.integers(len(make))](f"n{len(self.nodes)}")
+            make = self.KINDS[self.random.integers(len(self.KINDS))]
+            getattr(self, make)(f"n{len(self.nodes)}")
         self.add_outputs()
 
     def number(self, low, high):
