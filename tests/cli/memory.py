@@ -81,7 +81,7 @@ def test_the_fastest_that_fits_ships(tmp_path):
     report = call_json("compile", model, "-o", tmp_path / "half.so", *options, "--memory", f"accel={limit}")
     memory = slots_of(report)["accel"]
     assert memory["constants_bytes"] + memory["arena_bytes"] <= limit
-    assert 3 <= on_accelerator(report) <= 4
+    assert 3 <= on_accelerator(report) < layers
     assert free["measured_ms"] < report["measured_ms"] < free["single_backend_ms"]["halide@cpu"]
 
 
