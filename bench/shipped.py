@@ -68,6 +68,13 @@ def describe(result: dict) -> str:
     return f"{result['model']}, {result['threads']} threads: {result['ratio']:.3f} ({times} ms; {regions})"
 
 
+def in_order(results: list[dict]) -> list[dict]:
+    """The nine, the detectors, then others."""
+    known = [*MODELS, *DETECTORS]
+    names = known + sorted({result["model"] for result in results} - set(known))
+    return sorted(results, key=lambda result: (names.index(result["model"]), result["threads"]))
+
+
 def section(results: list[dict], load: float) -> list[str]:
     """The lines of the document, from the title on."""
     lines = [
@@ -123,7 +130,7 @@ def main() -> None:
             file.write_text(json.dumps(list(kept.values()), indent=1))
             print(describe(result), flush=True)
     if arguments.document:
-        replace_section(TITLE, section(list(kept.values()), load))
+        replace_section(TITLE, section(in_order(list(kept.values())), load))
 
 
 if __name__ == "__main__":

@@ -27,7 +27,8 @@ def device():
 def test_a_model_runs_wholly_on_it(name, tmp_path):
     program = tmp_path / "program.so"
     model = MODELS / f"{name}.onnx"
-    report = call_json("compile", model, "-o", program, "-d", DEVICE, "--pin", f"*=halide@{DEVICE}")
+    options = ("-d", DEVICE, "--pin", f"*=halide@{DEVICE}", "--tune", "off")
+    report = call_json("compile", model, "-o", program, *options)
     inputs = [(copy["from"], copy["to"]) for copy in report["copies"] if copy["to"] == DEVICE]
     outputs = [(copy["from"], copy["to"]) for copy in report["copies"] if copy["from"] == DEVICE]
     loaded = intarsia.load(program)
