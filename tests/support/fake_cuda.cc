@@ -185,8 +185,9 @@ int cuMemFree_v2(uint64_t memory) {
 }
 
 int cuMemHostAlloc(void** memory, size_t bytes, unsigned) {
-  *memory = std::malloc(bytes);
-  return status_of("cuMemHostAlloc");
+  const int status = status_of("cuMemHostAlloc");
+  if (status == success) *memory = std::malloc(bytes);
+  return status;
 }
 
 int cuMemFreeHost(void* memory) {
@@ -230,8 +231,9 @@ int cuMemcpyPeerAsync(uint64_t to, void* of_to, uint64_t from, void* of_from, si
 }
 
 int cuStreamCreate(void** stream, unsigned) {
-  *stream = new char;
-  return status_of("cuStreamCreate");
+  const int status = status_of("cuStreamCreate");
+  if (status == success) *stream = new char;
+  return status;
 }
 
 int cuStreamDestroy_v2(void* stream) {
@@ -242,8 +244,9 @@ int cuStreamDestroy_v2(void* stream) {
 int cuStreamSynchronize(void*) { return status_of("cuStreamSynchronize"); }
 
 int cuEventCreate(void** event, unsigned) {
-  *event = new char;
-  return status_of("cuEventCreate");
+  const int status = status_of("cuEventCreate");
+  if (status == success) *event = new char;
+  return status;
 }
 
 int cuEventDestroy_v2(void* event) {
