@@ -29,7 +29,8 @@ CudaQueue::~CudaQueue() {
 }
 
 Result<std::shared_ptr<CudaSpace>> CudaSpace::make(const std::string& name, const CudaDevice& device) {
-  return std::shared_ptr<CudaSpace>(new CudaSpace(name, device, TRY(CudaQueue::make(device))));
+  CudaQueue queue = TRY(CudaQueue::make(device));
+  return std::shared_ptr<CudaSpace>(new CudaSpace(name, device, std::move(queue)));
 }
 
 /// Waits for what our queue has.

@@ -25,7 +25,8 @@ Result<OpenclQueue> OpenclQueue::make(const OpenclDevice& device, bool is_timed)
 }
 
 Result<std::shared_ptr<OpenclSpace>> OpenclSpace::make(const std::string& name, const OpenclDevice& device) {
-  return std::shared_ptr<OpenclSpace>(new OpenclSpace(name, device, TRY(OpenclQueue::make(device))));
+  OpenclQueue queue = TRY(OpenclQueue::make(device));
+  return std::shared_ptr<OpenclSpace>(new OpenclSpace(name, device, std::move(queue)));
 }
 
 /// `event`: of a command of our queue, which this waits for.
