@@ -2,30 +2,16 @@
 
 #include <dlfcn.h>
 
+#include "device/driver_functions.h"
+
 namespace intarsia {
 namespace {
 
 constexpr const char* driver = "libcuda.so.1";
 
-class Finder {
- public:
-  explicit Finder(void* library) : library_(library) {}
-
-  template <typename Function>
-  void find(Function& function, const char* name) {
-    function = reinterpret_cast<Function>(dlsym(library_, name));
-    if (function == nullptr && missing_.empty()) missing_ = name;
-  }
-  const std::string& missing() const { return missing_; }
-
- private:
-  void* library_;
-  std::string missing_;
-};
-
 /// The name of the first function that is missing; empty: all are there.
 std::string find_cuda_functions(void* library, CudaApi& api) {
-  Finder in(library);
+  DriverFunctions in(library);
   in.find(api.cuInit, "cuInit");
   in.find(api.cuDriverGetVersion, "cuDriverGetVersion");
   in.find(api.cuGetErrorName, "cuGetErrorName");

@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 
+#include "device/driver_functions.h"
+
 namespace intarsia {
 namespace {
 
@@ -22,25 +24,9 @@ void prefer_its_own_symbols(const char* driver) {
   if (!is_sanitized) dlopen(driver, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
 }
 
-class Loading {
- public:
-  explicit Loading(void* library) : library_(library) {}
-
-  template <typename Function>
-  void find(Function& function, const char* name) {
-    function = reinterpret_cast<Function>(dlsym(library_, name));
-    if (function == nullptr && missing_.empty()) missing_ = name;
-  }
-  const std::string& missing() const { return missing_; }
-
- private:
-  void* library_;
-  std::string missing_;
-};
-
 /// The name of the first function that is missing; empty: all are there.
 std::string find_functions(void* library, OpenclApi& api) {
-  Loading loading(library);
+  DriverFunctions loading(library);
   loading.find(api.clGetPlatformIDs, "clGetPlatformIDs");
   loading.find(api.clGetPlatformInfo, "clGetPlatformInfo");
   loading.find(api.clGetDeviceIDs, "clGetDeviceIDs");
