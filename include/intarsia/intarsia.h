@@ -359,8 +359,8 @@ INTARSIA_EXPORT intarsia_error* intarsia_device_info(size_t index, intarsia_devi
 
 /* Opens a plug-in's library and adds its devices to those of this process, and its backend to those that can
  * run programs; load it before the programs that need it. It stays loaded as long as the process. A plug-in
- * that is loaded already is no error. Errors: the library cannot be opened or is no plug-in, it was built for
- * another ABI, or another plug-in has its name. */
+ * that is loaded already is not an error. Errors: the library cannot be opened or is not a plug-in, it was
+ * built for another ABI, or another plug-in has its name. */
 INTARSIA_EXPORT intarsia_error* intarsia_load_plugin(const char* path);
 
 typedef struct intarsia_plugin_description {

@@ -139,7 +139,7 @@ struct Plugin {
   std::string name, version, path;
 };
 
-/// Loads a plug-in; one that is loaded already is no error. Call it before the programs that need it are
+/// Loads a plug-in; one that is loaded already is not an error. Call it before the programs that need it are
 /// loaded, and before compiling for its devices. Throws when it cannot be loaded (intarsia_load_plugin).
 inline void load_plugin(const std::string& path) { detail::check(intarsia_load_plugin(path.c_str())); }
 

@@ -20,11 +20,11 @@ class Plugin:
 def load_plugin(path: str | os.PathLike) -> None:
     """Loads a library that was built against intarsia/plugin.h: its devices join those of `devices()`, and programs that
     were compiled for it run. Call it before such programs are loaded, and before compiling for its devices. A library that
-    is loaded already is no error; libraries that the environment variable INTARSIA_PLUGINS names, with colons between
+    is loaded already is not an error; libraries that the environment variable INTARSIA_PLUGINS names, with colons between
     them, are loaded without it.
 
     Raises NotFoundError when there is no library, VersionError when it was built for another ABI, and
-    InvalidArgumentError when it is no plug-in or another one has its name."""
+    InvalidArgumentError when it is not a plug-in or another one has its name."""
     _intarsia.load_plugin(os.fspath(path))
 
 
