@@ -23,6 +23,7 @@ OWN = {
         "--input": "the inputs of a run",
         "--output": "the outputs of a run",
         "--runs": "a loop around a run",
+        "--pipeline": "a call of its own, intarsia_pipeline_read and PipelineBuilder(path)",
     },
     "explain": {
         "--dot": "a field of intarsia_explanation",
@@ -128,5 +129,5 @@ def test_passes_are_one_list():
     assert intarsia.pass_names()[0] == "import"
     refused = call("compile", "none.onnx", "--stop-after", "lunch", status=2).stderr
     assert all(name in refused for name in intarsia.pass_names())
-    documented = (SOURCE / "docs/pipeline.md").read_text()
+    documented = (SOURCE / "docs/passes.md").read_text()
     assert not [name for name in intarsia.pass_names() if f"`{name}`" not in documented]
