@@ -27,8 +27,9 @@ LAYERS = {
     "device": ["base", "plugin"],
     "onnx_region": ["device"],
     "runtime": ["program", "device"],
+    "pipeline": ["runtime"],
     "measure": ["compile", "runtime", "target"],
-    "api": ["measure", "include"],
+    "api": ["measure", "pipeline", "include"],
     "registry": ["api", "backends"],
 }
 # Rooms of a backend that has some, in the order of its steps: each may include those before it. Files outside the rooms

@@ -25,8 +25,9 @@ enum class ErrorKind : uint8_t {
   device_lost,
   busy,  // in use by another thread
   cancelled,
-  internal,  // a bug of ours
-  io,        // the system refuses to read, write or start something
+  internal,   // a bug of ours
+  io,         // the system refuses to read, write or start something
+  timed_out,  // not done within the time that the caller set
 };
 
 struct Error {

@@ -1,0 +1,56 @@
+#include "pipeline/buffer_pool.h"
+
+#include <algorithm>
+#include <mutex>
+#include <vector>
+
+#include "base/tensor_view.h"
+
+namespace intarsia {
+
+struct BufferPool::Shelf {
+  struct PooledBuffer {
+    size_t bytes = 0;
+    std::shared_ptr<void> memory;
+  };
+
+  std::mutex mutex;
+  std::vector<PooledBuffer> free;
+  size_t lent = 0;
+
+  /// The smallest that is large enough. Where all are too small the largest makes room for a new one, so that
+  /// memory does not grow with sizes that change.
+  PooledBuffer lend(size_t bytes) {
+    const std::scoped_lock lock(mutex);
+    free.reserve(free.size() + ++lent);  // giving back cannot fail
+    std::ranges::sort(free, {}, &PooledBuffer::bytes);
+    const auto best = std::ranges::lower_bound(free, bytes, {}, &PooledBuffer::bytes);
+    if (best == free.end()) {
+      if (!free.empty()) free.pop_back();
+      return {};
+    }
+    PooledBuffer found = std::move(*best);
+    free.erase(best);
+    return found;
+  }
+
+  void give_back(PooledBuffer buffer) {
+    const std::scoped_lock lock(mutex);
+    --lent;
+    free.push_back(std::move(buffer));
+  }
+};
+
+BufferPool::BufferPool() : shelf_(std::make_shared<Shelf>()) {}
+
+std::shared_ptr<void> BufferPool::take(size_t bytes) {
+  Shelf::PooledBuffer buffer = shelf_->lend(bytes);
+  if (buffer.memory == nullptr) buffer = {bytes, allocate_aligned(std::max<size_t>(bytes, 1))};
+  void* memory = buffer.memory.get();
+  std::shared_ptr<void> lent(memory, [shelf = shelf_, buffer = std::move(buffer)](void*) mutable {
+    shelf->give_back(std::move(buffer));
+  });
+  return memory == nullptr ? nullptr : lent;
+}
+
+}  // namespace intarsia

@@ -1,0 +1,219 @@
+#include "pipeline/pipeline_graph.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace intarsia {
+namespace {
+
+using NamedStage = PipelineGraph::NamedStage;
+
+std::string text_of(const PortName& name) {
+  return name.stage.empty() ? name.port : fmt::format("{}.{}", name.stage, name.port);
+}
+
+std::span<const StagePort> inputs_of(const NamedStage& stage) { return stage.replicas.front()->inputs(); }
+std::span<const StagePort> outputs_of(const NamedStage& stage) { return stage.replicas.front()->outputs(); }
+
+/// Number of the port; the error lists those there are.
+Result<uint32_t> find_port(std::span<const StagePort> ports, const PortName& name, std::string_view what) {
+  const auto port = std::ranges::find(ports, name.port, &StagePort::name);
+  if (port != ports.end()) return static_cast<uint32_t>(port - ports.begin());
+  std::vector<std::string> known;
+  for (const StagePort& other : ports) known.push_back(other.name);
+  return fail("connection of '{}': stage '{}' has no {} '{}'; it has {}", text_of(name), name.stage, what,
+              name.port, known.empty() ? "none" : fmt::format("'{}'", fmt::join(known, "', '")));
+}
+
+bool are_sizes_equal(const Shape& from, const Shape& to) {
+  return std::ranges::equal(from, to, [](int64_t a, int64_t b) { return a == b || a < 0 || b < 0; });
+}
+
+std::string print_type(const StagePort& port) {
+  return fmt::format("{} {}", dtype_name(port.dtype), port.shape ? print_shape(*port.shape) : "of any shape");
+}
+
+Status check_types(const StagePort& from, const StagePort& to, const std::string& connection) {
+  const bool is_dtype_known = from.dtype != DType::undefined && to.dtype != DType::undefined;
+  const bool is_shape_known = from.shape && to.shape;
+  if (is_dtype_known && from.dtype != to.dtype)
+    return fail("connection {}: it gives {}, but wants {}", connection, print_type(from), print_type(to));
+  if (is_shape_known && !are_sizes_equal(*from.shape, *to.shape))
+    return fail("connection {}: it gives {}, but wants {}", connection, print_type(from), print_type(to));
+  return {};
+}
+
+/// Fills in routes, connection by connection.
+class RouteFinder {
+ public:
+  explicit RouteFinder(const PipelineGraph& graph) : graph_(graph) {}
+
+  Result<PipelineRoutes> find() {
+    TRY(check_stages());
+    number_values();
+    for (const auto& [from, to] : graph_.connections) TRY(connect(from, to));
+    TRY(check_all_connected());
+    link_stages();
+    TRY(check_acyclic());
+    return std::move(routes_);
+  }
+
+ private:
+  static constexpr uint32_t none = ~0u;
+
+  Status check_stages() {
+    if (graph_.stages.empty()) return fail("the pipeline has no stage; add one before it starts");
+    for (const NamedStage& stage : graph_.stages) {
+      if (stage.name.empty()) return fail("a stage has an empty name");
+      if (!numbers_.emplace(stage.name, static_cast<uint32_t>(numbers_.size())).second)
+        return fail("two stages are named '{}'", stage.name);
+      for (const auto ports : {inputs_of(stage), outputs_of(stage)}) {
+        std::set<std::string_view> names;
+        for (const StagePort& port : ports)
+          if (!names.insert(port.name).second)
+            return fail("stage '{}' has two ports named '{}' on one side", stage.name, port.name);
+      }
+    }
+    return {};
+  }
+
+  /// Inputs of the pipeline come first, then the outputs of each stage.
+  void number_values() {
+    for (const auto& [from, to] : graph_.connections)
+      if (from.stage.empty() && std::ranges::find(routes_.inputs, from.port) == routes_.inputs.end())
+        routes_.inputs.push_back(from.port);
+    routes_.ports.resize(routes_.inputs.size());
+    makers_.assign(routes_.inputs.size(), none);
+    for (size_t s = 0; s < graph_.stages.size(); ++s) {
+      PipelineRoutes::StageRoute& route = routes_.stages.emplace_back();
+      route.inputs.assign(inputs_of(graph_.stages[s]).size(), none);
+      for (const StagePort& port : outputs_of(graph_.stages[s])) {
+        route.outputs.push_back(static_cast<uint32_t>(routes_.ports.size()));
+        routes_.ports.push_back(port);
+        makers_.push_back(static_cast<uint32_t>(s));
+      }
+    }
+    routes_.readers.assign(routes_.ports.size(), 0);
+    routes_.is_output.assign(routes_.ports.size(), false);
+  }
+
+  Result<uint32_t> find_stage(const PortName& name) const {
+    const auto stage = numbers_.find(name.stage);
+    if (stage == numbers_.end())
+      return fail("connection of '{}': there is no stage '{}'", text_of(name), name.stage);
+    return stage->second;
+  }
+
+  Result<uint32_t> find_value(const PortName& from) const {
+    if (from.stage.empty())
+      return static_cast<uint32_t>(std::ranges::find(routes_.inputs, from.port) - routes_.inputs.begin());
+    const uint32_t stage = TRY(find_stage(from));
+    return routes_.stages[stage].outputs[TRY(find_port(outputs_of(graph_.stages[stage]), from, "output"))];
+  }
+
+  Status connect(const PortName& from, const PortName& to) {
+    const uint32_t value = TRY(find_value(from));
+    if (to.stage.empty()) {
+      if (std::ranges::find(routes_.outputs, to.port, &PipelineRoutes::Output::name) != routes_.outputs.end())
+        return fail("output '{}' of the pipeline is connected twice", to.port);
+      routes_.outputs.push_back({to.port, value});
+      routes_.is_output[value] = true;
+      return {};
+    }
+    const uint32_t stage = TRY(find_stage(to));
+    const auto ports = inputs_of(graph_.stages[stage]);
+    const uint32_t port = TRY(find_port(ports, to, "input"));
+    uint32_t& input = routes_.stages[stage].inputs[port];
+    if (input != none) return fail("input '{}' of stage '{}' is connected twice", to.port, to.stage);
+    input = value;
+    // The first reader says what an input of the pipeline is.
+    if (makers_[value] == none && routes_.ports[value].name.empty()) routes_.ports[value] = ports[port];
+    return check_types(routes_.ports[value], ports[port],
+                       fmt::format("'{}' -> '{}'", text_of(from), text_of(to)));
+  }
+
+  Status check_all_connected() const {
+    for (size_t s = 0; s < routes_.stages.size(); ++s) {
+      const std::vector<uint32_t>& inputs = routes_.stages[s].inputs;
+      const auto open = std::ranges::find(inputs, none);
+      if (open == inputs.end()) continue;
+      const NamedStage& stage = graph_.stages[s];
+      return fail(
+          "input '{}' of stage '{}' is not connected; connect it to a stage's output or to an input "
+          "of the pipeline",
+          inputs_of(stage)[size_t(open - inputs.begin())].name, stage.name);
+    }
+    return {};
+  }
+
+  void link_stages() {
+    for (uint32_t s = 0; s < routes_.stages.size(); ++s) {
+      const std::set<uint32_t> values(routes_.stages[s].inputs.begin(), routes_.stages[s].inputs.end());
+      std::set<uint32_t> producers;
+      for (const uint32_t value : values) {
+        ++routes_.readers[value];
+        if (makers_[value] != none) producers.insert(makers_[value]);
+      }
+      for (const uint32_t producer : producers) routes_.stages[producer].consumers.push_back(s);
+      routes_.stages[s].producers.assign(producers.begin(), producers.end());
+    }
+    for (uint32_t s = 0; s < routes_.stages.size(); ++s) {
+      if (routes_.stages[s].producers.empty()) routes_.first.push_back(s);
+      if (routes_.stages[s].consumers.empty()) routes_.last.push_back(s);
+    }
+  }
+
+  /// Kahn's algorithm: takes stages away whose producers are gone.
+  Status check_acyclic() const {
+    std::vector<size_t> waiting;
+    for (const auto& stage : routes_.stages) waiting.push_back(stage.producers.size());
+    std::vector<uint32_t> ready = routes_.first;
+    for (size_t i = 0; i < ready.size(); ++i)
+      for (const uint32_t next : routes_.stages[ready[i]].consumers)
+        if (--waiting[next] == 0) ready.push_back(next);
+    if (ready.size() == routes_.stages.size()) return {};
+    std::vector<std::string> names;
+    for (size_t s = 0; s < waiting.size(); ++s)
+      if (waiting[s] > 0) names.push_back(graph_.stages[s].name);
+    return fail(
+        "the connections of the stages '{}' form a cycle, or come after one; a frame only goes forward",
+        fmt::join(names, "', '"));
+  }
+
+  const PipelineGraph& graph_;
+  std::map<std::string, uint32_t> numbers_;  // of stages
+  std::vector<uint32_t> makers_;             // of values: their stage; none: an input of the pipeline
+  PipelineRoutes routes_;
+};
+
+}  // namespace
+
+void PipelineGraph::connect_by_name() {
+  std::set<std::pair<std::string, std::string>> read, fed;
+  for (const auto& [from, to] : connections) {
+    read.emplace(from.stage, from.port);
+    fed.emplace(to.stage, to.port);
+  }
+  std::map<std::string, std::string> makers;  // of a name: the last stage so far
+  for (const NamedStage& stage : stages) {
+    for (const StagePort& port : inputs_of(stage)) {
+      if (fed.contains({stage.name, port.name})) continue;
+      const auto maker = makers.find(port.name);
+      const PortName from{maker == makers.end() ? "" : maker->second, port.name};
+      connections.push_back({from, {stage.name, port.name}});
+      read.emplace(from.stage, from.port);
+    }
+    for (const StagePort& port : outputs_of(stage)) makers[port.name] = stage.name;
+  }
+  for (const NamedStage& stage : stages)
+    for (const StagePort& port : outputs_of(stage))
+      if (!read.contains({stage.name, port.name}) && fed.emplace("", port.name).second)
+        connections.push_back({{stage.name, port.name}, {"", port.name}});
+}
+
+Result<PipelineRoutes> find_routes(const PipelineGraph& graph) { return RouteFinder(graph).find(); }
+
+}  // namespace intarsia
