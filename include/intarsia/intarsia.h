@@ -50,7 +50,8 @@ enum {
   INTARSIA_ERROR_BUSY = 8,             /* in use by another thread */
   INTARSIA_ERROR_CANCELLED = 9,        /* at the caller's request */
   INTARSIA_ERROR_INTERNAL = 10,        /* a bug of Intarsia's: please report it */
-  INTARSIA_ERROR_IO = 11               /* the system refuses to read, write or start something */
+  INTARSIA_ERROR_IO = 11,              /* the system refuses to read, write or start something */
+  INTARSIA_ERROR_TIMED_OUT = 12        /* not done within the time that the caller set */
 };
 
 /* One of INTARSIA_ERROR_...; 0 for NULL. */

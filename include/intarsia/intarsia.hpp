@@ -160,6 +160,26 @@ using NamedView = std::pair<std::string, View>;
 
 namespace detail {
 
+/// The form that the C API takes; refers to the bindings, which must outlive it.
+class BindOptions {
+ public:
+  BindOptions(const std::vector<Binding>& devices, int threads) {
+    for (const Binding& binding : devices)
+      bindings_.push_back({binding.first.c_str(), binding.second.c_str()});
+    options_.struct_size = sizeof(options_);
+    options_.bindings = bindings_.data();
+    options_.binding_count = bindings_.size();
+    options_.threads = threads;
+  }
+  BindOptions(const BindOptions&) = delete;
+  BindOptions& operator=(const BindOptions&) = delete;
+  const intarsia_bind_options* get() const { return &options_; }
+
+ private:
+  std::vector<intarsia_binding> bindings_;
+  intarsia_bind_options options_{};
+};
+
 /// The form that the C API takes; refers to the name and the view, which must outlive it.
 inline intarsia_tensor tensor(const std::string& name, const View& view) {
   intarsia_tensor tensor{};
@@ -188,6 +208,15 @@ struct Argument {
   bool rank_known = true;
   std::vector<int64_t> shape;
 };
+
+namespace detail {
+
+inline Argument argument(const intarsia_argument& from) {
+  const size_t rank = from.rank < 0 ? 0 : static_cast<size_t>(from.rank);
+  return {from.name, from.kind, from.dtype, from.rank >= 0, {from.shape, from.shape + rank}};
+}
+
+}  // namespace detail
 
 struct Function {
   std::string name;
@@ -382,16 +411,9 @@ class Program {
 
   /// Slots not named go to the device they were compiled for; threads 0: as compiled.
   Session bind(const std::vector<Binding>& devices = {}, int threads = 0) const {
-    std::vector<intarsia_binding> bindings;
-    for (const Binding& binding : devices)
-      bindings.push_back({binding.first.c_str(), binding.second.c_str()});
-    intarsia_bind_options options{};
-    options.struct_size = sizeof(options);
-    options.bindings = bindings.data();
-    options.binding_count = bindings.size();
-    options.threads = threads;
+    const detail::BindOptions options(devices, threads);
     intarsia_session* session = nullptr;
-    detail::check(intarsia_program_bind(program_.get(), &options, &session));
+    detail::check(intarsia_program_bind(program_.get(), options.get(), &session));
     return Session(session);
   }
 
@@ -461,12 +483,7 @@ class Program {
       intarsia_argument argument{};
       argument.struct_size = sizeof(argument);
       detail::check(describe(program_.get(), function, i, &argument));
-      const size_t rank = argument.rank < 0 ? 0 : static_cast<size_t>(argument.rank);
-      all.push_back({argument.name,
-                     argument.kind,
-                     argument.dtype,
-                     argument.rank >= 0,
-                     {argument.shape, argument.shape + rank}});
+      all.push_back(detail::argument(argument));
     }
     return all;
   }

@@ -1,10 +1,10 @@
 // The part of the C API that loads, binds and runs.
 #include <algorithm>
 #include <atomic>
-#include <thread>
 
 #include "api/external_tensor.h"
 #include "api/handles.h"
+#include "api/read_bind_options.h"
 #include "api/run_backends.h"
 #include "api/struct_sizes.h"
 
@@ -21,6 +21,7 @@ static_assert(static_cast<int>(ErrorKind::busy) == INTARSIA_ERROR_BUSY);
 static_assert(static_cast<int>(ErrorKind::cancelled) == INTARSIA_ERROR_CANCELLED);
 static_assert(static_cast<int>(ErrorKind::internal) == INTARSIA_ERROR_INTERNAL);
 static_assert(static_cast<int>(ErrorKind::io) == INTARSIA_ERROR_IO);
+static_assert(static_cast<int>(ErrorKind::timed_out) == INTARSIA_ERROR_TIMED_OUT);
 
 /// The backend that packs or unpacks each opaque value on a function's boundary: the one that reads or
 /// produces it.
@@ -197,19 +198,7 @@ intarsia_error* intarsia_program_bind(const intarsia_program* program, const int
                                       intarsia_session** session) {
   return guarded([&]() -> Status {
     if (program == nullptr || session == nullptr) return fail("intarsia_program_bind got a null pointer");
-    BindOptions bind;
-    if (options != nullptr) {
-      const intarsia_bind_options given = TRY(read_struct(*options, "the bind options"));
-      for (size_t i = 0; i < given.binding_count; ++i) {
-        const intarsia_binding& binding = given.bindings[i];
-        if (binding.slot == nullptr || binding.device == nullptr)
-          return fail("binding {} has a null pointer", i);
-        bind.devices.emplace_back(binding.slot, binding.device);
-      }
-      const auto cores = static_cast<int>(std::max(std::thread::hardware_concurrency(), 1u));
-      if (given.threads > cores) return fail("--threads {}: this machine has {} cores", given.threads, cores);
-      bind.threads = given.threads;
-    }
+    const BindOptions bind = TRY(read_bind_options(options));
     auto made =
         std::make_unique<intarsia_session>(TRY(Session::create(TRY(bind_program(program->loaded, bind)))));
     for (const BoundFunction& bound : made->session.program().functions)

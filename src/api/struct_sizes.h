@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "include/intarsia/intarsia_compile.h"
+#include "include/intarsia/intarsia_pipeline.h"
 
 namespace intarsia::api {
 
@@ -40,6 +41,18 @@ template <>
 inline constexpr size_t first_size<intarsia_device> = 24;
 template <>
 inline constexpr size_t first_size<intarsia_plugin_description> = 32;
+template <>
+inline constexpr size_t first_size<intarsia_stage_function> = 88;
+template <>
+inline constexpr size_t first_size<intarsia_frame_event> = 48;
+template <>
+inline constexpr size_t first_size<intarsia_pipeline_options> = 40;
+template <>
+inline constexpr size_t first_size<intarsia_pipeline_info> = 32;
+template <>
+inline constexpr size_t first_size<intarsia_frame> = 40;
+template <>
+inline constexpr size_t first_size<intarsia_stage_statistics> = 88;
 template <>
 inline constexpr size_t first_size<intarsia_compile_request> = 256;
 template <>

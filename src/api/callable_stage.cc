@@ -1,0 +1,223 @@
+#include "api/callable_stage.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "api/external_tensor.h"
+#include "api/handles.h"
+#include "pipeline/buffer_pool.h"
+
+namespace intarsia::api {
+
+/// What the threads of a stage share.
+struct Callable {
+  Callable(intarsia_stage_run function, void* argument, intarsia_release release, size_t outputs)
+      : run(function), user(argument), released(release, argument), pools(outputs) {}
+
+  intarsia_stage_run run;
+  void* user;
+  Release released;
+  std::vector<StagePort> inputs, outputs;
+  std::vector<BufferPool> pools;  // of outputs
+};
+
+}  // namespace intarsia::api
+
+struct intarsia_stage_call {
+  uint64_t frame = 0;
+  intarsia::api::Callable* callable = nullptr;
+  std::span<const intarsia::NamedTensor> inputs;
+  std::span<intarsia::NamedTensor> outputs;
+  std::vector<bool> given;
+  bool has_failed = false;
+  std::string message;
+};
+
+namespace intarsia::api {
+namespace {
+
+/// The stage's inputs in the form of the C API, as long as it lives.
+class ShownInputs {
+ public:
+  explicit ShownInputs(std::span<const NamedTensor> inputs) : tensors_(inputs.size()) {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      tensors_[i].struct_size = sizeof(intarsia_tensor);
+      names_.emplace_back(inputs[i].name);
+    }
+    for (size_t i = 0; i < inputs.size(); ++i) tensors_[i].name = names_[i].c_str();
+  }
+  ~ShownInputs() {
+    for (intarsia_tensor& tensor : tensors_) release_tensor(tensor);
+  }
+  ShownInputs(const ShownInputs&) = delete;
+  ShownInputs& operator=(const ShownInputs&) = delete;
+
+  Status show(std::span<const NamedTensor> inputs) {
+    for (size_t i = 0; i < inputs.size(); ++i) TRY(write_output(inputs[i], nullptr, nullptr, tensors_[i]));
+    return {};
+  }
+  const std::vector<intarsia_tensor>& tensors() const { return tensors_; }
+
+ private:
+  std::vector<intarsia_tensor> tensors_;
+  std::vector<std::string> names_;
+};
+
+class CallableStage final : public Stage {
+ public:
+  CallableStage(std::shared_ptr<Callable> callable, std::optional<CoreSet> cores)
+      : callable_(std::move(callable)), cores_(std::move(cores)) {}
+
+  std::span<const StagePort> inputs() const override { return callable_->inputs; }
+  std::span<const StagePort> outputs() const override { return callable_->outputs; }
+  std::optional<CoreSet> cores() const override { return cores_; }
+
+  Status run(uint64_t frame, std::span<const NamedTensor> inputs, std::span<NamedTensor> outputs) override {
+    ShownInputs shown(inputs);
+    TRY(shown.show(inputs));
+    intarsia_stage_call call{
+        frame, callable_.get(), inputs, outputs, std::vector<bool>(outputs.size()), false, {}};
+    callable_->run(callable_->user, &call, shown.tensors().data(), inputs.size());
+    if (call.has_failed) return fail("{}", call.message);
+    const auto missing = std::ranges::find(call.given, false);
+    if (missing == call.given.end()) return {};
+    return fail("it returned without giving output '{}'", outputs[size_t(missing - call.given.begin())].name);
+  }
+
+ private:
+  std::shared_ptr<Callable> callable_;
+  std::optional<CoreSet> cores_;
+};
+
+Result<std::vector<StagePort>> read_ports(const char* const* names, size_t count, const char* what) {
+  if (count > 0 && names == nullptr) return fail("its {} names are a null pointer", what);
+  std::vector<StagePort> ports;
+  for (size_t i = 0; i < count; ++i) {
+    if (names[i] == nullptr || *names[i] == 0) return fail("{} {} has no name", what, i);
+    ports.push_back({names[i], DType::undefined, std::nullopt});
+  }
+  return ports;
+}
+
+/// The output to give, which is not given yet.
+Result<NamedTensor*> find_output(intarsia_stage_call* call, size_t output) {
+  if (call == nullptr) return fail("the stage's call is a null pointer");
+  if (output >= call->outputs.size())
+    return fail("no output {}; the stage has {}", output, call->outputs.size());
+  return &call->outputs[output];
+}
+
+/// A copy unless `owner` keeps its memory.
+Result<NamedTensor> take_tensor(const intarsia_tensor& value, std::shared_ptr<void> owner, BufferPool& pool) {
+  TRY(check_sizes("value", &value, 1));
+  intarsia_tensor named_value = value;
+  named_value.struct_size = sizeof(named_value);
+  if (named_value.name == nullptr) named_value.name = "";
+  NamedTensor named;
+  Tensor strings;
+  TRY(read_input(named_value, nullptr, nullptr, named, strings));
+  TRY(checked_elements(named.tensor.shape));
+  if (named.tensor.dtype == DType::string) {
+    named.owner = strings.owner();
+    return named;
+  }
+  const size_t bytes = named.tensor.bytes();
+  if (bytes > 0 && named.tensor.data == nullptr) return fail("it has no data");
+  if (owner != nullptr) {
+    named.owner = std::move(owner);
+    return named;
+  }
+  named.owner = pool.take(bytes);
+  if (named.owner == nullptr) return fail(ErrorKind::out_of_memory, "no memory for {} bytes", bytes);
+  std::copy_n(static_cast<const std::byte*>(named.tensor.data), bytes,
+              static_cast<std::byte*>(named.owner.get()));
+  named.tensor.data = named.owner.get();
+  return named;
+}
+
+}  // namespace
+
+Result<std::vector<std::unique_ptr<Stage>>> make_callable_stages(const intarsia_stage_function& about) {
+  if (about.run == nullptr) return fail("its function is a null pointer");
+  std::optional<CoreSet> cores;
+  if (about.cores != nullptr)
+    cores = TRY(with_context(CoreSet::parse(about.cores), "cores '{}'", about.cores));
+  auto callable = std::make_shared<Callable>(about.run, about.user, about.release, about.output_count);
+  callable->inputs = TRY(read_ports(about.inputs, about.input_count, "input"));
+  callable->outputs = TRY(read_ports(about.outputs, about.output_count, "output"));
+  std::vector<std::unique_ptr<Stage>> stages;
+  for (uint32_t i = 0; i < std::max(about.thread_count, 1u); ++i)
+    stages.push_back(std::make_unique<CallableStage>(callable, cores));
+  callable->released.arm();
+  return stages;
+}
+
+}  // namespace intarsia::api
+
+using namespace intarsia;
+using namespace intarsia::api;
+
+uint64_t intarsia_stage_call_frame(const intarsia_stage_call* call) {
+  return call == nullptr ? 0 : call->frame;
+}
+
+intarsia_error* intarsia_stage_call_allocate(intarsia_stage_call* call, size_t output, int32_t dtype,
+                                             size_t rank, const int64_t* shape, void** data) {
+  return guarded([&]() -> Status {
+    NamedTensor& made = *TRY(find_output(call, output));
+    if (data == nullptr || (rank > 0 && shape == nullptr))
+      return fail("intarsia_stage_call_allocate got a null pointer");
+    if (dtype <= 0 || dtype >= dtype_count || dtype == INTARSIA_STRING)
+      return fail("output '{}': dtype {} has no memory to allocate", made.name, dtype);
+    TensorView view{nullptr, static_cast<DType>(dtype), Shape(shape, shape + rank)};
+    TRY(with_context(checked_elements(view.shape), "output '{}'", made.name));
+    made.owner = call->callable->pools[output].take(view.bytes());
+    if (made.owner == nullptr)
+      return fail(ErrorKind::out_of_memory, "no memory for output '{}' ({} bytes)", made.name, view.bytes());
+    view.data = made.owner.get();
+    made.tensor = std::move(view);
+    *data = made.tensor.data;
+    call->given[output] = true;
+    return {};
+  });
+}
+
+intarsia_error* intarsia_stage_call_give(intarsia_stage_call* call, size_t output,
+                                         const intarsia_tensor* value, intarsia_release release, void* user) {
+  return guarded([&]() -> Status {
+    NamedTensor& made = *TRY(find_output(call, output));
+    if (value == nullptr) return fail("output '{}': the value is a null pointer", made.name);
+    std::shared_ptr<Release> owner;
+    if (release != nullptr) owner = std::make_shared<Release>(release, user);
+    NamedTensor taken = TRY(
+        with_context(take_tensor(*value, owner, call->callable->pools[output]), "output '{}'", made.name));
+    if (owner != nullptr) owner->arm();
+    made.tensor = std::move(taken.tensor);
+    made.owner = std::move(taken.owner);
+    call->given[output] = true;
+    return {};
+  });
+}
+
+intarsia_error* intarsia_stage_call_keep(intarsia_stage_call* call, size_t input, intarsia_tensor* kept) {
+  return guarded([&]() -> Status {
+    if (call == nullptr || kept == nullptr) return fail("intarsia_stage_call_keep got a null pointer");
+    if (input >= call->inputs.size())
+      return fail("no input {}; the stage has {}", input, call->inputs.size());
+    TRY(check_sizes("value", kept, 1));
+    intarsia_tensor made{};
+    made.struct_size = sizeof(made);
+    TRY(write_output(call->inputs[input], nullptr, nullptr, made));
+    made.name = kept->name;
+    const size_t size = kept->struct_size;
+    std::memcpy(kept, &made, std::min(size, sizeof(made)));
+    kept->struct_size = size;
+    return {};
+  });
+}
+
+void intarsia_stage_call_fail(intarsia_stage_call* call, const char* message) {
+  if (call == nullptr) return;
+  call->has_failed = true;
+  call->message = message == nullptr ? "it failed" : message;
+}

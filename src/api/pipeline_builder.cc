@@ -1,0 +1,122 @@
+#include "api/pipeline_builder.h"
+
+#include <algorithm>
+
+#include "api/callable_stage.h"
+#include "api/handles.h"
+#include "api/read_bind_options.h"
+#include "api/struct_sizes.h"
+#include "pipeline/session_stage.h"
+
+namespace intarsia::api {
+namespace {
+
+Status check_new(intarsia_pipeline_builder& builder, const std::string& stage) {
+  if (stage.empty() || stage.contains('.'))
+    return fail("stage '{}': want a name without dots, as files write \"STAGE.PORT\"", stage);
+  if (find_stage(builder, stage) != nullptr) return fail("there is a stage '{}' already", stage);
+  return {};
+}
+
+Result<std::unique_ptr<Stage>> make_stage(const intarsia_pipeline_builder::Source& source,
+                                          const BindOptions& options) {
+  return make_session_stage(TRY(bind_program(source.program, options)), source.function);
+}
+
+std::string text_or_empty(const char* text) { return text == nullptr ? "" : text; }
+
+}  // namespace
+
+PipelineGraph::NamedStage* find_stage(intarsia_pipeline_builder& builder, const std::string& name) {
+  const auto stage = std::ranges::find(builder.graph.stages, name, &PipelineGraph::NamedStage::name);
+  return stage == builder.graph.stages.end() ? nullptr : &*stage;
+}
+
+Status add_program_stage(intarsia_pipeline_builder& builder, const std::string& name,
+                         intarsia_pipeline_builder::Source source, const BindOptions& options) {
+  TRY(check_new(builder, name));
+  std::unique_ptr<Stage> stage = TRY(with_context(make_stage(source, options), "stage '{}'", name));
+  PipelineGraph::NamedStage named{name, {}};
+  named.replicas.push_back(std::move(stage));
+  builder.graph.stages.push_back(std::move(named));
+  builder.sources[name] = std::move(source);
+  return {};
+}
+
+Status add_replica(intarsia_pipeline_builder& builder, const std::string& name, const BindOptions& options) {
+  PipelineGraph::NamedStage* stage = find_stage(builder, name);
+  const auto source = builder.sources.find(name);
+  if (stage == nullptr) return fail("there is no stage '{}' to replicate", name);
+  if (source == builder.sources.end())
+    return fail("stage '{}' is a function: give it a thread_count instead of replicas", name);
+  stage->replicas.push_back(TRY(with_context(make_stage(source->second, options), "stage '{}'", name)));
+  return {};
+}
+
+}  // namespace intarsia::api
+
+using namespace intarsia;
+using namespace intarsia::api;
+
+intarsia_error* intarsia_pipeline_builder_create(intarsia_pipeline_builder** builder) {
+  return guarded([&]() -> Status {
+    if (builder == nullptr) return fail("intarsia_pipeline_builder_create got a null pointer");
+    *builder = new intarsia_pipeline_builder;
+    return {};
+  });
+}
+
+void intarsia_pipeline_builder_release(intarsia_pipeline_builder* builder) { delete builder; }
+
+intarsia_error* intarsia_pipeline_add_program(intarsia_pipeline_builder* builder, const char* stage,
+                                              const intarsia_program* program, const char* function,
+                                              const intarsia_bind_options* options) {
+  return guarded([&]() -> Status {
+    if (builder == nullptr || stage == nullptr || program == nullptr)
+      return fail("intarsia_pipeline_add_program got a null pointer");
+    const BindOptions bind = TRY(with_context(read_bind_options(options), "stage '{}'", stage));
+    return add_program_stage(*builder, stage, {program->loaded, text_or_empty(function)}, bind);
+  });
+}
+
+intarsia_error* intarsia_pipeline_add_replica(intarsia_pipeline_builder* builder, const char* stage,
+                                              const intarsia_bind_options* options) {
+  return guarded([&]() -> Status {
+    if (builder == nullptr || stage == nullptr)
+      return fail("intarsia_pipeline_add_replica got a null pointer");
+    return add_replica(*builder, stage, TRY(with_context(read_bind_options(options), "stage '{}'", stage)));
+  });
+}
+
+intarsia_error* intarsia_pipeline_add_function(intarsia_pipeline_builder* builder,
+                                               const intarsia_stage_function* stage) {
+  return guarded([&]() -> Status {
+    if (builder == nullptr || stage == nullptr)
+      return fail("intarsia_pipeline_add_function got a null pointer");
+    const intarsia_stage_function about = TRY(read_struct(*stage, "the stage"));
+    const std::string name = text_or_empty(about.name);
+    TRY(check_new(*builder, name));
+    builder->graph.stages.reserve(builder->graph.stages.size() + 1);  // from here nothing fails
+    builder->graph.stages.push_back(
+        {name, TRY(with_context(make_callable_stages(about), "stage '{}'", name))});
+    return {};
+  });
+}
+
+intarsia_error* intarsia_pipeline_connect(intarsia_pipeline_builder* builder, const char* from,
+                                          const char* output, const char* to, const char* input) {
+  return guarded([&]() -> Status {
+    if (builder == nullptr || output == nullptr || input == nullptr)
+      return fail("intarsia_pipeline_connect got a null pointer");
+    builder->graph.connections.push_back({{text_or_empty(from), output}, {text_or_empty(to), input}});
+    return {};
+  });
+}
+
+intarsia_error* intarsia_pipeline_connect_by_name(intarsia_pipeline_builder* builder) {
+  return guarded([&]() -> Status {
+    if (builder == nullptr) return fail("intarsia_pipeline_connect_by_name got a null pointer");
+    builder->graph.connect_by_name();
+    return {};
+  });
+}

@@ -1,0 +1,25 @@
+#include "api/read_bind_options.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "api/struct_sizes.h"
+
+namespace intarsia::api {
+
+Result<BindOptions> read_bind_options(const intarsia_bind_options* options) {
+  BindOptions bind;
+  if (options == nullptr) return bind;
+  const intarsia_bind_options given = TRY(read_struct(*options, "the bind options"));
+  for (size_t i = 0; i < given.binding_count; ++i) {
+    const intarsia_binding& binding = given.bindings[i];
+    if (binding.slot == nullptr || binding.device == nullptr) return fail("binding {} has a null pointer", i);
+    bind.devices.emplace_back(binding.slot, binding.device);
+  }
+  const auto cores = static_cast<int>(std::max(std::thread::hardware_concurrency(), 1u));
+  if (given.threads > cores) return fail("--threads {}: this machine has {} cores", given.threads, cores);
+  bind.threads = given.threads;
+  return bind;
+}
+
+}  // namespace intarsia::api

@@ -1,0 +1,12 @@
+// intarsia_bind_options in the runtime's form.
+#pragma once
+
+#include "include/intarsia/intarsia.h"
+#include "runtime/bind_program.h"
+
+namespace intarsia::api {
+
+/// `options` may be null.
+Result<BindOptions> read_bind_options(const intarsia_bind_options* options);
+
+}  // namespace intarsia::api
