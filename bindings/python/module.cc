@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "compile_module.h"
+#include "pipeline_module.h"
 #include "value.h"
 
 namespace nb = nanobind;
@@ -161,12 +162,12 @@ class Session {
   std::shared_ptr<intarsia_session> session_;
 };
 
-class Program {
+class Program : public ProgramHandle {
  public:
   explicit Program(const std::string& path) {
-    intarsia_program* program = nullptr;
-    check(intarsia_program_load(path.c_str(), &program));
-    program_ = std::shared_ptr<intarsia_program>(program, intarsia_program_release);
+    intarsia_program* loaded = nullptr;
+    check(intarsia_program_load(path.c_str(), &loaded));
+    program = std::shared_ptr<intarsia_program>(loaded, intarsia_program_release);
   }
 
   Session bind(const std::vector<std::pair<std::string, std::string>>& devices, int threads) const {
@@ -178,7 +179,7 @@ class Program {
     options.binding_count = bindings.size();
     options.threads = threads;
     intarsia_session* session = nullptr;
-    check(intarsia_program_bind(program_.get(), &options, &session));
+    check(intarsia_program_bind(program.get(), &options, &session));
     return Session(session);
   }
 
@@ -186,12 +187,12 @@ class Program {
   nb::list slots() const {
     intarsia_program_info info{};
     info.struct_size = sizeof(info);
-    check(intarsia_program_describe(program_.get(), &info));
+    check(intarsia_program_describe(program.get(), &info));
     nb::list names;
     for (size_t i = 0; i < info.slot_count; ++i) {
       intarsia_slot slot{};
       slot.struct_size = sizeof(slot);
-      check(intarsia_program_slot(program_.get(), i, &slot));
+      check(intarsia_program_slot(program.get(), i, &slot));
       names.append(std::string(slot.name));
     }
     return names;
@@ -201,12 +202,12 @@ class Program {
   nb::list functions() const {
     intarsia_program_info info{};
     info.struct_size = sizeof(info);
-    check(intarsia_program_describe(program_.get(), &info));
+    check(intarsia_program_describe(program.get(), &info));
     nb::list functions;
     for (size_t f = 0; f < info.function_count; ++f) {
       intarsia_function function{};
       function.struct_size = sizeof(function);
-      check(intarsia_program_function(program_.get(), f, &function));
+      check(intarsia_program_function(program.get(), f, &function));
       nb::list inputs, outputs;
       for (size_t i = 0; i < function.input_count; ++i) inputs.append(argument(intarsia_program_input, f, i));
       for (size_t i = 0; i < function.output_count; ++i)
@@ -216,22 +217,20 @@ class Program {
     return functions;
   }
 
-  std::string text() const { return intarsia_program_text(program_.get()); }
-  void verify() const { check(intarsia_program_verify(program_.get())); }
+  std::string text() const { return intarsia_program_text(program.get()); }
+  void verify() const { check(intarsia_program_verify(program.get())); }
 
  private:
   template <typename Describe>
   nb::tuple argument(Describe describe, size_t function, size_t number) const {
     intarsia_argument info{};
     info.struct_size = sizeof(info);
-    check(describe(program_.get(), function, number, &info));
+    check(describe(program.get(), function, number, &info));
     if (info.rank < 0) return nb::make_tuple(std::string(info.name), info.kind, info.dtype, nb::none());
     nb::list shape;
     for (int64_t i = 0; i < info.rank; ++i) shape.append(info.shape[i]);
     return nb::make_tuple(std::string(info.name), info.kind, info.dtype, shape);
   }
-
-  std::shared_ptr<intarsia_program> program_;
 };
 
 }  // namespace
@@ -247,7 +246,8 @@ NB_MODULE(_intarsia, module) {
       .def("copy_counts", &Session::copy_counts)
       .def("set_dump", &Session::set_dump, nb::arg("dump").none())
       .def("set_trace", &Session::set_trace, nb::arg("trace").none());
-  nb::class_<Program>(module, "Program")
+  intarsia_python::define_pipelines(module);
+  nb::class_<Program, ProgramHandle>(module, "Program")
       .def(nb::init<const std::string&>())
       .def("bind", &Program::bind)
       .def("slots", &Program::slots)

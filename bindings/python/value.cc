@@ -48,6 +48,8 @@ intarsia_tensor Value::describe(const char* name) {
   tensor.dtype = dtype;
   tensor.rank = shape.size();
   tensor.shape = shape.data();
+  strings.clear();
+  item_structs.clear();
   for (const nb::bytes& text : texts) strings.push_back({text.c_str(), text.size()});
   tensor.data = dtype == INTARSIA_STRING ? static_cast<void*>(strings.data())
                 : bytes ? const_cast<uint8_t*>(bytes->data())  // the struct is that of outputs, too

@@ -19,7 +19,7 @@ def program(tmp_path):
 
 def test_kinds_of_the_header_have_classes():
     kinds = intarsia.errors.BY_KIND
-    assert sorted(kinds) == list(range(1, 12))
+    assert sorted(kinds) == list(range(1, 13))
     assert all(issubclass(kind, intarsia.Error) for kind in kinds.values())
     assert all(kind.__name__ in intarsia.__all__ for kind in kinds.values())
 

@@ -21,9 +21,11 @@ from .errors import (
     IoError,
     NotFoundError,
     OutOfMemoryError,
+    TimedOutError,
     UnsupportedError,
     VersionError,
 )
+from .pipeline import Frame, Pipeline, PipelineBuilder, StageStatistics
 from .plugins import Plugin, load_plugin, plugins
 from .program import Alternative, Argument, CopyCounts, Profile, ProfileEntry, Program, Session, load
 
@@ -37,16 +39,21 @@ __all__ = [
     "CorruptError",
     "DeviceLostError",
     "Error",
+    "Frame",
     "InternalError",
     "InvalidArgumentError",
     "IoError",
     "NotFoundError",
     "OutOfMemoryError",
+    "Pipeline",
+    "PipelineBuilder",
     "Plugin",
     "Profile",
     "ProfileEntry",
     "Program",
     "Session",
+    "StageStatistics",
+    "TimedOutError",
     "UnsupportedError",
     "VersionError",
     "annotate",

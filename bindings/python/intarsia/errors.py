@@ -49,6 +49,10 @@ class IoError(Error, OSError):
     """The system refuses to read, write or start something."""
 
 
+class TimedOutError(Error, TimeoutError):
+    """Not done within the time that the caller set."""
+
+
 # By the numbers of INTARSIA_ERROR_... in intarsia.h; a number that this list lacks is an Error.
 BY_KIND = {
     1: InvalidArgumentError,
@@ -62,4 +66,5 @@ BY_KIND = {
     9: CancelledError,
     10: InternalError,
     11: IoError,
+    12: TimedOutError,
 }

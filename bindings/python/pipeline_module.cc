@@ -1,0 +1,281 @@
+#include "pipeline_module.h"
+
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <intarsia/intarsia_pipeline.hpp>
+
+#include "value.h"
+
+namespace intarsia_python {
+namespace {
+
+using intarsia::detail::check;
+
+using Bindings = std::vector<std::pair<std::string, std::string>>;
+using Names = std::vector<std::string>;
+
+/// Python objects that threads of the library let go of, when they do not have the lock of the interpreter.
+struct KeptObject {
+  nb::object object;
+
+  static void release(void* kept) {
+    if (!nb::is_alive()) return;  // the interpreter has ended, and its objects with it
+    const nb::gil_scoped_acquire acquire;
+    delete static_cast<KeptObject*>(kept);
+  }
+};
+
+/// An input as the package takes it, over memory that lives as long as its array.
+nb::tuple keep_input(intarsia_stage_call* call, size_t input) {
+  auto* kept = new intarsia_tensor{};
+  kept->struct_size = sizeof(*kept);
+  const OutputOwner owner(kept, [](intarsia_tensor* tensor) {
+    intarsia_tensor_release(tensor);
+    delete tensor;
+  });
+  check(intarsia_stage_call_keep(call, input, kept));
+  return to_python(*kept, owner);
+}
+
+/// "ValueError: no ones"
+std::string one_line(const nb::python_error& error) {
+  const auto name = nb::cast<std::string>(error.type().attr("__name__"));
+  return name + ": " + nb::str(error.value()).c_str();
+}
+
+/// function(frame, [input]) gives a list of Values, one an output.
+void call_function(void* user, intarsia_stage_call* call, const intarsia_tensor*, size_t input_count) {
+  if (!nb::is_alive()) return intarsia_stage_call_fail(call, "the interpreter has ended");
+  const nb::gil_scoped_acquire acquire;
+  try {
+    nb::list inputs;
+    for (size_t i = 0; i < input_count; ++i) inputs.append(keep_input(call, i));
+    const nb::list made =
+        nb::cast<nb::list>(static_cast<KeptObject*>(user)->object(intarsia_stage_call_frame(call), inputs));
+    for (size_t i = 0; i < made.size(); ++i) {
+      const nb::object object = made[i];
+      const intarsia_tensor value = nb::cast<Value&>(object).describe("");
+      auto kept = std::make_unique<KeptObject>(KeptObject{object});
+      check(intarsia_stage_call_give(call, i, &value, KeptObject::release, kept.get()));
+      kept.release();
+    }
+  } catch (nb::python_error& error) {
+    intarsia_stage_call_fail(call, one_line(error).c_str());
+  } catch (const std::exception& error) {
+    intarsia_stage_call_fail(call, error.what());
+  }
+}
+
+class Pipeline {
+ public:
+  Pipeline(intarsia_pipeline* pipeline, nb::object trace)
+      : trace_(std::move(trace)), pipeline_(pipeline, [](intarsia_pipeline* ended) {
+          const nb::gil_scoped_release release;  // its threads may wait for the lock
+          intarsia_pipeline_release(ended);
+        }) {}
+
+  /// The frame's number, or None where there is no room in time. The library copies the inputs, or keeps
+  /// `owner` until it has read them.
+  nb::object push(std::vector<std::pair<std::string, Value*>> inputs, int64_t wait_ns, nb::object owner) {
+    std::vector<intarsia_tensor> given;
+    for (auto& [name, value] : inputs) given.push_back(value->describe(name.c_str()));
+    auto kept = owner.is_none() ? nullptr : std::make_unique<KeptObject>(KeptObject{std::move(owner)});
+    const intarsia_frame_owner released{KeptObject::release, kept.get()};
+    int32_t pushed = 0;
+    uint64_t frame = 0;
+    intarsia_error* error = nullptr;
+    {
+      const nb::gil_scoped_release release;
+      error = intarsia_pipeline_push(pipeline_.get(), wait_ns, given.data(), given.size(),
+                                     kept ? &released : nullptr, &pushed, &frame);
+    }
+    check(error);
+    if (pushed == 0) return nb::none();
+    kept.release();
+    return nb::cast(frame);
+  }
+
+  /// (state, number, pushed_ns, done_ns, error or None, {name: value}); an error is (kind, message).
+  nb::tuple pop(const Names& outputs, int64_t wait_ns) {
+    std::vector<intarsia_tensor> to;
+    for (const std::string& name : outputs) {
+      to.push_back({});
+      to.back().struct_size = sizeof(intarsia_tensor);
+      to.back().name = name.c_str();
+    }
+    intarsia_frame frame{};
+    frame.struct_size = sizeof(frame);
+    frame.state = INTARSIA_POP_NONE;
+    intarsia_error* error = nullptr;
+    {
+      const nb::gil_scoped_release release;
+      error = intarsia_pipeline_pop(pipeline_.get(), wait_ns, to.data(), to.size(), &frame);
+    }
+    if (error != nullptr && frame.state != INTARSIA_POP_FRAME) check(error);
+    nb::dict values;
+    nb::object failed = nb::none();
+    if (error != nullptr) {
+      failed = nb::make_tuple(intarsia_error_kind(error), std::string(intarsia_error_message(error)));
+      intarsia_error_release(error);
+    } else if (frame.state == INTARSIA_POP_FRAME) {
+      for (size_t i = 0; i < to.size(); ++i) {
+        const OutputOwner owner(new intarsia_tensor(to[i]), [](intarsia_tensor* tensor) {
+          intarsia_tensor_release(tensor);
+          delete tensor;
+        });
+        values[outputs[i].c_str()] = to_python(*owner, owner);
+      }
+    }
+    return nb::make_tuple(frame.state, frame.number, frame.pushed_ns, frame.done_ns, failed, values);
+  }
+
+  void finish() { check(intarsia_pipeline_finish(pipeline_.get())); }
+  void cancel() {
+    intarsia_error* error = nullptr;
+    {
+      const nb::gil_scoped_release release;  // it frees frames, whose owners want the lock
+      error = intarsia_pipeline_cancel(pipeline_.get());
+    }
+    check(error);
+  }
+
+  /// Lets go of the stages; calls are errors from then on.
+  void close() { pipeline_.reset(); }
+
+  /// (names of the inputs, names of the outputs)
+  nb::tuple ports() const {
+    const intarsia_pipeline_info info = describe();
+    nb::list inputs, outputs;
+    for (size_t i = 0; i < info.input_count; ++i) inputs.append(name_of(intarsia_pipeline_input, i));
+    for (size_t i = 0; i < info.output_count; ++i) outputs.append(name_of(intarsia_pipeline_output, i));
+    return nb::make_tuple(inputs, outputs);
+  }
+
+  /// [(name, replicas, frames, errors, busy_ns, waiting_ns, blocked_ns, queued, most_queued, running)]
+  nb::list statistics() const {
+    nb::list all;
+    for (size_t i = 0; i < describe().stage_count; ++i) {
+      intarsia_stage_statistics one{};
+      one.struct_size = sizeof(one);
+      check(intarsia_pipeline_stage(pipeline_.get(), i, &one));
+      all.append(nb::make_tuple(std::string(one.name), one.replicas, one.frames, one.errors, one.busy_ns,
+                                one.waiting_ns, one.blocked_ns, one.queued, one.most_queued, one.running));
+    }
+    return all;
+  }
+
+ private:
+  intarsia_pipeline_info describe() const {
+    intarsia_pipeline_info info{};
+    info.struct_size = sizeof(info);
+    check(intarsia_pipeline_describe(pipeline_.get(), &info));
+    return info;
+  }
+  template <typename Describe>
+  std::string name_of(Describe port, size_t number) const {
+    intarsia_argument argument{};
+    argument.struct_size = sizeof(argument);
+    check(port(pipeline_.get(), number, &argument));
+    return argument.name;
+  }
+
+  nb::object trace_;  // the pipeline refers to it
+  std::shared_ptr<intarsia_pipeline> pipeline_;
+};
+
+class PipelineBuilder {
+ public:
+  void add_program(const std::string& stage, const ProgramHandle& program, const std::string& function,
+                   const Bindings& devices, int threads) {
+    const intarsia::detail::BindOptions options(devices, threads);
+    check(intarsia_pipeline_add_program(builder_.get(), stage.c_str(), program.program.get(),
+                                        function.empty() ? nullptr : function.c_str(), options.get()));
+  }
+  void add_replica(const std::string& stage, const Bindings& devices, int threads) {
+    builder_.add_replica(stage, devices, threads);
+  }
+  void add_function(const std::string& stage, const Names& inputs, const Names& outputs, nb::object function,
+                    const std::string& cores, uint32_t threads) {
+    std::vector<const char*> in, out;
+    for (const std::string& name : inputs) in.push_back(name.c_str());
+    for (const std::string& name : outputs) out.push_back(name.c_str());
+    auto kept = std::make_unique<KeptObject>(KeptObject{std::move(function)});
+    intarsia_stage_function about{};
+    about.struct_size = sizeof(about);
+    about.name = stage.c_str();
+    about.inputs = in.data();
+    about.input_count = in.size();
+    about.outputs = out.data();
+    about.output_count = out.size();
+    about.cores = cores.empty() ? nullptr : cores.c_str();
+    about.thread_count = threads;
+    about.run = call_function;
+    about.user = kept.get();
+    about.release = KeptObject::release;
+    check(intarsia_pipeline_add_function(builder_.get(), &about));
+    kept.release();
+  }
+  void connect(const std::string& from, const std::string& output, const std::string& to,
+               const std::string& input) {
+    builder_.connect(from, output, to, input);
+  }
+  void connect_by_name() { builder_.connect_by_name(); }
+  void read(const std::string& path) { builder_.read(path); }
+
+  /// trace(stage, replica, frame, begin_ns, end_ns), or None.
+  Pipeline* start(uint32_t depth, int64_t timeout_ns, nb::object trace) {
+    intarsia_pipeline_options options{};
+    options.struct_size = sizeof(options);
+    options.depth = depth;
+    options.timeout_ns = timeout_ns;
+    if (!trace.is_none()) {
+      options.trace = call_trace;
+      options.user = trace.ptr();
+    }
+    intarsia_pipeline* pipeline = nullptr;
+    check(intarsia_pipeline_start(builder_.get(), &options, &pipeline));
+    return new Pipeline(pipeline, std::move(trace));
+  }
+
+ private:
+  static void call_trace(void* user, const intarsia_frame_event* event) {
+    if (!nb::is_alive()) return;
+    const nb::gil_scoped_acquire acquire;
+    try {
+      nb::handle(static_cast<PyObject*>(user))(event->stage, event->replica, event->frame, event->begin_ns,
+                                               event->end_ns);
+    } catch (nb::python_error& error) {
+      error.discard_as_unraisable("intarsia: a pipeline's trace");
+    }
+  }
+
+  intarsia::PipelineBuilder builder_;
+};
+
+}  // namespace
+
+void define_pipelines(nb::module_& module) {
+  nb::class_<ProgramHandle>(module, "ProgramHandle");
+  nb::class_<Pipeline>(module, "Pipeline", nb::is_weak_referenceable())
+      .def("push", &Pipeline::push, nb::arg("inputs"), nb::arg("wait_ns"), nb::arg("owner").none())
+      .def("pop", &Pipeline::pop)
+      .def("finish", &Pipeline::finish)
+      .def("cancel", &Pipeline::cancel)
+      .def("close", &Pipeline::close)
+      .def("ports", &Pipeline::ports)
+      .def("statistics", &Pipeline::statistics);
+  nb::class_<PipelineBuilder>(module, "PipelineBuilder")
+      .def(nb::init<>())
+      .def("add_program", &PipelineBuilder::add_program)
+      .def("add_replica", &PipelineBuilder::add_replica)
+      .def("add_function", &PipelineBuilder::add_function)
+      .def("connect", &PipelineBuilder::connect)
+      .def("connect_by_name", &PipelineBuilder::connect_by_name)
+      .def("read", &PipelineBuilder::read)
+      .def("start", &PipelineBuilder::start, nb::arg("depth"), nb::arg("timeout_ns"),
+           nb::arg("trace").none());
+}
+
+}  // namespace intarsia_python

@@ -1,0 +1,196 @@
+"""Pipelines from Python: functions and programs as stages, in order, with errors on their frames.
+
+Covers: bindings/python/ pipeline_module.cc bindings/python/intarsia/ pipeline.py
+"""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import intarsia
+import numpy as np
+import pytest
+from cli_models import TensorProto, helper, save
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    """y = relu(x + 1) of four floats."""
+    folder = tmp_path_factory.mktemp("pipeline")
+    model = save(
+        folder / "model.onnx",
+        [
+            helper.make_node("Add", ["x", "one"], ["sum"], "add"),
+            helper.make_node("Relu", ["sum"], ["y"], "relu"),
+        ],
+        [("x", TensorProto.FLOAT, [4])],
+        [("y", TensorProto.FLOAT, [4])],
+        [("one", np.ones(4, np.float32))],
+    )
+    intarsia.compile(model, devices=["cpu"], backends=["halide"]).save(folder / "model.so")
+    return folder / "model.so"
+
+
+def double(image):
+    return (2 * image).astype(np.float32)
+
+
+def builder_of(program):
+    return (
+        intarsia.PipelineBuilder()
+        .add("double", double, inputs=["image"], outputs=["x"])
+        .add("net", intarsia.load(program))
+    )
+
+
+def test_frames_come_in_order(program):
+    with builder_of(program).start(depth=3) as pipeline:
+        assert (pipeline.inputs, pipeline.outputs) == (["image"], ["y"])
+        frames = [{"image": np.full(4, i, np.float32)} for i in range(200)]
+        results = list(pipeline.run_all(frames, progress=False))
+        statistics = {stage.name: stage for stage in pipeline.statistics}
+    assert [frame.number for frame in results] == list(range(200))
+    for i, frame in enumerate(results):
+        np.testing.assert_array_equal(frame.outputs["y"], np.full(4, 2 * i + 1, np.float32))
+        assert frame.error is None and frame.latency_ns > 0
+    assert statistics["net"].frames == 200 and statistics["double"].errors == 0
+    assert statistics["net"].most_queued <= 3
+
+
+def test_run_all_takes_any_iterator_and_shows_progress(program, capfd):
+    with builder_of(program).start() as pipeline:
+        frames = ({"image": np.full(4, i, np.float32)} for i in range(5))
+        assert sum(1 for _ in pipeline.run_all(frames, progress=True)) == 5
+    assert "5frame" in capfd.readouterr().err.replace(" ", "")
+
+
+def test_an_exception_is_its_frames_error(program):
+    def picky(image):
+        if image[0] == 1:
+            raise ValueError("no ones")
+        return image
+
+    builder = intarsia.PipelineBuilder().add("picky", picky, inputs=["image"], outputs=["x"])
+    with builder.add("net", intarsia.load(program)).start() as pipeline:
+        results = list(pipeline.run_all([{"image": np.full(4, i, np.float32)} for i in range(3)]))
+    assert [frame.error is None for frame in results] == [True, False, True]
+    assert "frame 1: stage 'picky': ValueError: no ones" in str(results[1].error)
+    assert results[1].outputs == {}
+
+
+def test_inputs_are_copied_unless_it_is_told_otherwise(program):
+    seen = []
+    builder = intarsia.PipelineBuilder().add(
+        "look", lambda x: seen.append(x) or x, inputs=["x"], outputs=["x"]
+    )
+    with builder.start() as pipeline:
+        x = np.arange(4, dtype=np.float32)
+        for copy in (True, False):
+            pipeline.push({"x": x}, copy=copy)
+            frame = pipeline.pop()
+            assert not seen[-1].flags.writeable
+            assert np.shares_memory(seen[-1], x) == (not copy)
+            assert np.shares_memory(frame.outputs["x"], seen[-1])  # handed on without a copy
+    kept = seen[0].copy()
+    del pipeline, frame
+    np.testing.assert_array_equal(seen[0], kept)  # arrays outlive their pipeline
+
+
+def test_push_and_pop_wait_as_long_as_they_are_told(program):
+    gate = threading.Event()
+
+    def wait(x):
+        gate.wait()
+        return x
+
+    builder = intarsia.PipelineBuilder().add("wait", wait, inputs=["x"], outputs=["x"])
+    with builder.start(depth=1) as pipeline:
+        x = {"x": np.zeros(1, np.float32)}
+        assert pipeline.try_pop() is None and not pipeline.ended
+        while pipeline.try_push(x) is not None:
+            time.sleep(0.01)
+        begin = time.monotonic()
+        assert pipeline.push(x, timeout=0.15) is None
+        assert pipeline.pop(timeout=0.15) is None
+        assert 0.3 <= time.monotonic() - begin < 5
+        gate.set()
+        pipeline.finish()
+        numbers = []
+        while (frame := pipeline.pop()) is not None:
+            numbers.append(frame.number)
+        assert numbers == [0, 1] and pipeline.ended
+        with pytest.raises(intarsia.InvalidArgumentError, match="no more frames"):
+            pipeline.push(x)
+
+
+def test_a_late_frame_times_out_and_the_next_goes_on():
+    def slow(x):
+        time.sleep(float(x[0]))
+        return x
+
+    builder = intarsia.PipelineBuilder().add("slow", slow, inputs=["x"], outputs=["x"])
+    with builder.start(timeout=0.1) as pipeline:
+        pipeline.push({"x": np.array([0.5], np.float32)})
+        frame = pipeline.pop()
+        assert isinstance(frame.error, intarsia.TimedOutError) and isinstance(frame.error, TimeoutError)
+        while pipeline.statistics[0].running:
+            time.sleep(0.01)
+        pipeline.push({"x": np.array([0], np.float32)})
+        assert pipeline.pop().error is None
+
+
+def test_replicas_files_and_traces(program, tmp_path):
+    file = tmp_path / "pipeline.json"
+    file.write_text(
+        json.dumps(
+            {
+                "intarsia_pipeline": 1,
+                "stages": [
+                    {"name": "a", "program": str(program), "replicas": [{}]},
+                    {"name": "b", "program": str(program)},
+                ],
+                "connections": [["a.y", "b.x"]],
+            }
+        )
+    )
+    events = []
+    with intarsia.PipelineBuilder(file).start(trace=lambda *event: events.append(event)) as pipeline:
+        assert pipeline.statistics[0].replicas == 2
+        for frame in pipeline.run_all({"x": np.full(4, i, np.float32)} for i in range(20)):
+            np.testing.assert_array_equal(frame.outputs["y"], np.full(4, frame.number + 2, np.float32))
+    assert {(stage, frame) for stage, _, frame, _, _ in events} == {(s, f) for s in "ab" for f in range(20)}
+    assert all(begin <= end for *_, begin, end in events)
+
+
+@pytest.mark.parametrize(
+    "build, message",
+    [
+        (lambda b: b.connect("a", "b.x"), 'want "STAGE.PORT"'),
+        (
+            lambda b: b.add("a", lambda x: x, inputs=["x"], outputs=["x"]).connect("a.z", "a.x"),
+            "no output 'z'",
+        ),
+        (lambda b: b.add("a", lambda x: x, inputs=["x"], outputs=["x"]).connect("a.x", "a.x"), "cycle"),
+        (lambda b: b, "no stage"),
+        (lambda b: b.add("a", lambda: 1, outputs=["x"], cores="nine"), "cores 'nine'"),
+    ],
+)
+def test_mistakes_are_told(build, message):
+    with pytest.raises(intarsia.Error, match=message.replace(".", r"\.")):
+        build(intarsia.PipelineBuilder()).start()
+
+
+def test_a_stage_that_still_runs_does_not_hang_the_interpreters_end():
+    code = """
+import time, intarsia, numpy as np
+pipeline = intarsia.PipelineBuilder().add("slow", lambda x: time.sleep(0.5) or x, inputs=["x"], outputs=["x"]).start()
+pipeline.push({"x": np.zeros(1, np.float32)})
+print("done")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=os.environ
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
