@@ -13,83 +13,22 @@
 #include "commands.h"
 #include "files.h"
 #include "inputs.h"
-#include "npy.h"
+#include "outputs.h"
 #include "plugins.h"
 #include "print.h"
 #include "profile.h"
+#include "run_pipeline.h"
 #include "trace.h"
 
 namespace {
 
 struct RunOptions {
   std::string program, function, folder, dump, trace;
+  std::string pipeline;  // a file
   std::vector<std::string> inputs, bindings;
   int threads = 0, runs = 0;  // 0: one
   ProfileOptions profile;
   bool json = false;
-};
-
-/// "0.1, 0.2, 0.3 ...": the first elements of common types.
-std::string preview(const intarsia_tensor& tensor) {
-  constexpr size_t most = 4;
-  const auto count = static_cast<size_t>(count_elements({tensor.shape, tensor.shape + tensor.rank}));
-  std::vector<std::string> parts;
-  for (size_t i = 0; i < std::min(count, most); ++i) {
-    switch (tensor.dtype) {
-      case INTARSIA_F32:
-        parts.push_back(fmt::format("{:.6g}", static_cast<const float*>(tensor.data)[i]));
-        break;
-      case INTARSIA_F64:
-        parts.push_back(fmt::format("{:.6g}", static_cast<const double*>(tensor.data)[i]));
-        break;
-      case INTARSIA_I32:
-        parts.push_back(fmt::format("{}", static_cast<const int32_t*>(tensor.data)[i]));
-        break;
-      case INTARSIA_I64:
-        parts.push_back(fmt::format("{}", static_cast<const int64_t*>(tensor.data)[i]));
-        break;
-      case INTARSIA_BOOL:
-        parts.push_back(static_cast<const char*>(tensor.data)[i] != 0 ? "true" : "false");
-        break;
-      default:
-        return "";
-    }
-  }
-  return fmt::format("= {}{}", fmt::join(parts, ", "), count > most ? ", ..." : "");
-}
-
-/// Writes outputs, and the elements of sequences one by one, and reports them in JSON.
-class OutputWriter {
- public:
-  /// No file of `inputs` may be replaced.
-  OutputWriter(std::string folder, std::vector<std::string> inputs)
-      : folder_(std::move(folder)), inputs_(std::move(inputs)) {
-    std::error_code error;
-    if (!folder_.empty()) std::filesystem::create_directories(folder_, error);
-    if (error) throw intarsia::Error(folder_ + ": cannot create the folder: " + error.message());
-  }
-
-  Json write(const std::string& name, const intarsia_tensor& tensor) {
-    Json entry{{"name", name}};
-    entry.update(describe_tensor(tensor));
-    entry["file"] = nullptr;
-    if (tensor.kind != INTARSIA_TENSOR) {
-      entry["items"] = Json::array();
-      for (size_t i = 0; i < tensor.item_count; ++i)
-        entry["items"].push_back(write(fmt::format("{}.{}", name, i), tensor.items[i]));
-    } else if (!folder_.empty()) {
-      const std::string file = (std::filesystem::path(folder_) / (names_.make(name) + ".npy")).string();
-      check_output(file, inputs_);
-      write_npy(file, tensor);
-      entry["file"] = file;
-    }
-    return entry;
-  }
-
- private:
-  std::string folder_;
-  std::vector<std::string> inputs_;
-  FileNames names_;
 };
 
 /// A program, bound, with the inputs of one run.
@@ -190,29 +129,10 @@ struct Dump {
   }
 };
 
-double median(std::vector<double> numbers) {
-  const auto middle = numbers.begin() + static_cast<ptrdiff_t>(numbers.size() / 2);
-  std::nth_element(numbers.begin(), middle, numbers.end());
-  return *middle;
-}
-
 void print_run(const RunOptions& options, const Json& report, const std::vector<intarsia_tensor>& outputs) {
   std::string text;
-  for (const Json& input : report["inputs"]) {
-    text += fmt::format("input  {}: {}{}\n", input["name"].get<std::string>(), print_type(input),
-                        input["filled"].get<bool>() ? " (not given: filled with seeded values)" : "");
-  }
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    const Json& output = report["outputs"][i];
-    if (output["dtype"].is_null()) {
-      text += fmt::format("output {}: {}\n", output["name"].get<std::string>(),
-                          count_of(output["items"].size(), "item"));
-      continue;
-    }
-    text += fmt::format("output {}: {} {}\n", output["name"].get<std::string>(), print_type(output),
-                        preview(outputs[i]));
-    if (!output["file"].is_null()) text += fmt::format("       in {}\n", output["file"].get<std::string>());
-  }
+  for (const Json& input : report["inputs"]) text += print_input(input);
+  for (size_t i = 0; i < outputs.size(); ++i) text += print_output(report["outputs"][i], outputs[i]);
   text += print_alternative(report["alternative"]);
   for (const Json& value : report["dumped"])
     text += fmt::format("dumped {}\n", value["file"].get<std::string>());
@@ -254,7 +174,7 @@ void run(const RunOptions& options) {
     report["outputs"].push_back(dump.writer.write(output.name, output));
   report["dumped"] = dump.written;
   report["alternative"] = describe_alternative(run.alternative());
-  report["milliseconds"] = median(milliseconds);
+  report["milliseconds"] = quantile(milliseconds, 0.5);
   report["trace"] = options.trace.empty() ? Json(nullptr) : Json(options.trace);
   report["profile"] = options.profile.wanted
                           ? describe_profile(run.profile(static_cast<size_t>(options.runs)))
@@ -271,7 +191,8 @@ void run(const RunOptions& options) {
 void add_run_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("run", "Run a program");
   auto options = std::make_shared<RunOptions>();
-  command->add_option("program", options->program, "The program")->required()->type_name("PROGRAM.so");
+  CLI::Option* program =
+      command->add_option("program", options->program, "The program")->type_name("PROGRAM.so");
   command->add_option("--function", options->function, "Which function (default: the only one)")
       ->type_name("NAME");
   add_input_option(*command, options->inputs);
@@ -292,6 +213,13 @@ void add_run_command(CLI::App& app) {
   command->add_option("--trace", options->trace, "Write what ran when, for ui.perfetto.dev")
       ->type_name("TRACE.json");
   add_profile_options(*command, options->profile);
+  CLI::Option* pipeline =
+      command
+          ->add_option("--pipeline", options->pipeline,
+                       "Run the stages of this file at the same time, on --runs frames (docs/pipelines.md)")
+          ->type_name("PIPELINE.json");
+  for (const char* other : {"program", "--function", "--bind", "--threads", "--dump", "--profile"})
+    pipeline->excludes(other);
   command->add_flag("--json", options->json, "One JSON object on standard output (docs/json.md)");
   command->footer(
       "Examples:\n"
@@ -299,6 +227,13 @@ void add_run_command(CLI::App& app) {
       "  intarsia run resnet.so -i image=cat.npy -o results --json\n"
       "  intarsia run net.so --bind accel=sim:1 --dump '*' -o values\n"
       "  intarsia run net.so --runs 20 --trace net.json\n"
-      "  intarsia run net.so --profile");
-  command->callback([options] { run(*options); });
+      "  intarsia run net.so --profile\n"
+      "  intarsia run --pipeline camera.json --runs 1000");
+  command->callback([options, program, pipeline] {
+    if (pipeline->count() > 0)
+      return run_pipeline({options->pipeline, options->folder, options->trace, options->inputs, options->runs,
+                           options->json});
+    if (program->count() == 0) throw UsageError("want a program, or --pipeline PIPELINE.json");
+    run(*options);
+  });
 }
