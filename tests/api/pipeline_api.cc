@@ -143,9 +143,8 @@ TEST_F(PipelineApi, MemoryOfTheCallerIsUsedInPlaceAndReleased) {
   Floats x(4, 1);
   int released = 0;
   const intarsia_frame_owner owner{[](void* user) { ++*static_cast<int*>(user); }, &released};
-  const intarsia_tensor given = api::detail::tensors({{"x", view(x)}}).at(0);
-  intarsia_tensor named = given;
-  named.name = "x";
+  const std::vector<api::NamedView> inputs{{"x", view(x)}};
+  intarsia_tensor named = api::detail::tensors(inputs).at(0);
   int32_t pushed = 0;
   ASSERT_EQ(intarsia_pipeline_push(pipeline.get(), -1, &named, 1, &owner, &pushed, nullptr), nullptr);
   EXPECT_EQ(pushed, 1);
