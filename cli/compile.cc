@@ -1,6 +1,7 @@
 // intarsia compile
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <intarsia/intarsia_compile.hpp>
 #include <memory>
@@ -38,6 +39,46 @@ std::string print_plan(const Json& report) {
   }
   text += fmt::format(": {:.3g} ms", report["measured_ms"].get<double>());
   return others.empty() ? text : fmt::format("{} ({})", text, others);
+}
+
+std::string join(const Json& texts) {
+  std::string joined;
+  for (const Json& text : texts) joined += (joined.empty() ? "" : ", ") + text.get<std::string>();
+  return joined;
+}
+
+std::string print_ms(const Json& time) {
+  return time.is_null() ? "?" : fmt::format("{:.3g} ms", time.get<double>());
+}
+
+/// What each stage takes of a frame, and why there are these.
+std::string print_stages(const Json& report) {
+  std::string text;
+  size_t number = 0;
+  for (const Json& stage : report["stages"])
+    text += fmt::format("  stage {:<3} {}: {}, predicted {}, measured {}\n", number++,
+                        join(stage["executors"]), count_of(stage["regions"].size(), "region"),
+                        print_ms(stage["predicted_ms"]), print_ms(stage["measured_ms"]));
+  const Json& throughput = report["throughput"];
+  if (throughput.is_null()) return text;
+  text +=
+      fmt::format("  pipeline  {}: a frame every {}, measured {}", throughput["chosen"].get<std::string>(),
+                  print_ms(throughput["predicted_ms"]), print_ms(throughput["measured_ms"]));
+  if (!throughput["bound_ms"].is_null()) {
+    const double bound = throughput["bound_ms"], predicted = throughput["predicted_ms"].is_null()
+                                                                 ? bound
+                                                                 : throughput["predicted_ms"].get<double>();
+    text += fmt::format("; none takes less than {:.3g} ms (gap {:.1f}%)", bound,
+                        bound > 0 ? 100 * std::max(predicted / bound - 1, 0.0) : 0.0);
+  }
+  text += "\n";
+  for (const Json& other : throughput["compared"])
+    text += fmt::format("  compared  {}: a frame every {}\n", other["name"].get<std::string>(),
+                        print_ms(other["predicted_ms"]));
+  if (!throughput["guessed_reason"].is_null())
+    text += fmt::format("  note      times of parts are estimates: {}\n",
+                        throughput["guessed_reason"].get<std::string>());
+  return text;
 }
 
 /// Of a slot whose memory has a limit.
@@ -78,6 +119,7 @@ std::string print_function(const Json& report) {
   }
   if (!report["plan"].is_null() && !report["kernels"].is_null())
     text += fmt::format("  plan      {}\n", print_plan(report));
+  text += print_stages(report);
   for (const Json& other : report["alternatives"]) {
     const Json& time = other["measured_ms"];
     text += fmt::format("  otherwise {}{}, where a library or device of the plan is missing\n",
@@ -178,6 +220,7 @@ void add_compile_command(CLI::App& app) {
       "  intarsia compile bert.onnx --shape ids=1x128 --shape mask=1x128\n"
       "  intarsia compile net.onnx -d cpu,accel=sim:0 --pin 'conv*=reference@accel'\n"
       "  intarsia compile net.onnx -d cpu,accel=sim:0 --memory accel=64MB\n"
+      "  intarsia compile net.onnx -d cpu:0,cpu:1 --objective throughput\n"
       "  intarsia compile net.onnx --dry-run --print-after place_nodes\n\n"
       "An unknown PASS gives the list of passes.");
   command->callback([options] { compile(*options); });

@@ -7,11 +7,27 @@
 #include "plugins.h"
 
 namespace {
-const char* const names[] = {"--devices",      "--backends", "--shape",   "--threads",   "--pin",
-                             "--fallback",     "--cpu",      "--kernels", "--math",      "--tune",
-                             "--tune-seconds", "--cache",    "--plan",    "--signature", "--op-library",
-                             "--also",         "--memory"};
+const char* const names[] = {"--devices",      "--backends", "--shape",     "--threads",   "--pin",
+                             "--fallback",     "--cpu",      "--kernels",   "--math",      "--tune",
+                             "--tune-seconds", "--cache",    "--plan",      "--signature", "--op-library",
+                             "--also",         "--memory",   "--objective", "--stages",    "--cut"};
+
+void add_stage_options(CLI::App& command, intarsia::CompileOptions& options) {
+  command
+      .add_option("--objective", options.objective,
+                  "What the plan is for: latency, or throughput: stages for a pipeline (default: latency)")
+      ->check(CLI::IsMember({"latency", "throughput"}))
+      ->type_name("latency|throughput");
+  command
+      .add_option("--stages", options.stages,
+                  "Stages of a pipeline; auto: as many as are best (default: auto; docs/stages.md)")
+      ->type_name("auto|N");
+  command
+      .add_option("--cut", options.cuts, "A stage ends where this value is made; once a stage but the last")
+      ->type_name("VALUE")
+      ->allow_extra_args(false);
 }
+}  // namespace
 
 void add_compile_options(CLI::App& command, intarsia::CompileOptions& options) {
   command
@@ -73,6 +89,7 @@ void add_compile_options(CLI::App& command, intarsia::CompileOptions& options) {
                   "accel=64MB (a KB is 1024 bytes); a plan that needs less is searched for")
       ->type_name("SLOT=SIZE")
       ->allow_extra_args(false);
+  add_stage_options(command, options);
   command
       .add_option("--plan", options.plan,
                   "Run each node where this plan says; measure nothing (docs/plans.md)")

@@ -16,7 +16,7 @@ bin=build/asan/bin
 # and the smaller SavedModels.
 if [ ! -f $folder/seeds ]; then
   mkdir -p $folder/corpus/fuzz_onnx $folder/corpus/fuzz_graph_text $folder/corpus/fuzz_program $folder/corpus/fuzz_halide_plan $folder/corpus/fuzz_tensorflow $folder/corpus/fuzz_plan
-  echo '{"intarsia_plan": 1, "functions": {"main": {"measured_ms": 6.43, "nodes": {"conv1": "halide@cpu"}}}}' >$folder/corpus/fuzz_plan/plan.json
+  echo '{"intarsia_plan": 1, "functions": {"main": {"measured_ms": 6.43, "nodes": {"conv1": "halide@cpu"}, "stages": [{"slot": "cpu", "executors": ["cpu:0"], "nodes": ["conv1"]}]}}}' >$folder/corpus/fuzz_plan/plan.json
   build/venv/bin/python tests/conformance/tensorflow_operators.py $folder/corpus/fuzz_tensorflow --graphs >>build/fuzz.log 2>&1
   for model in build/models/tensorflow/*/saved_model.pb; do
     [ -f "$model" ] || continue

@@ -74,9 +74,7 @@ class Callbacks {
   std::optional<nb::python_error> exception_;
 };
 
-}  // namespace
-
-void define_compile(nb::module_& module) {
+void define_options(nb::module_& module) {
   using intarsia::CompileOptions;
   nb::class_<CompileOptions>(module, "CompileOptions")
       .def(nb::init<>())
@@ -94,6 +92,9 @@ void define_compile(nb::module_& module) {
       .def_rw("cache", &CompileOptions::cache)
       .def_rw("also", &CompileOptions::also)
       .def_rw("memory", &CompileOptions::memory)
+      .def_rw("objective", &CompileOptions::objective)
+      .def_rw("stages", &CompileOptions::stages)
+      .def_rw("cuts", &CompileOptions::cuts)
       .def_rw("plan", &CompileOptions::plan)
       .def_rw("save_plan", &CompileOptions::save_plan)
       .def_rw("signatures", &CompileOptions::signatures)
@@ -102,6 +103,13 @@ void define_compile(nb::module_& module) {
       .def_rw("dry_run", &CompileOptions::dry_run)
       .def_rw("print_after", &CompileOptions::print_after)
       .def_rw("stop_after", &CompileOptions::stop_after);
+}
+
+}  // namespace
+
+void define_compile(nb::module_& module) {
+  using intarsia::CompileOptions;
+  define_options(module);
   module.def(
       "compile",
       [](const std::string& model, const std::string& program, CompileOptions options,

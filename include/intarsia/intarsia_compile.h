@@ -86,6 +86,13 @@ typedef struct intarsia_compile_request {
    * share one memory. A plan that needs less is searched for; if there is none, that is an error that says
    * how much is needed. None: as much as it needs. */
   intarsia_strings memory;
+  /* What the plan is for. "latency": a run takes as little time as can be. "throughput": the program has
+   * stages, which a pipeline runs side by side, one frame each (docs/stages.md). NULL: "latency". */
+  const char* objective;
+  /* With "throughput": how many stages, as in "2"; "auto" or NULL: as many as are best. */
+  const char* stages;
+  /* With "throughput": names of values at which a stage ends. None: the planner cuts. */
+  intarsia_strings cuts;
 } intarsia_compile_request;
 
 /* Compiles a model to a program. The program is written whole or not at all. `report` (may be NULL) is the

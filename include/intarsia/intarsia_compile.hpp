@@ -22,9 +22,10 @@ inline namespace v1 {
 /// The fields of intarsia_compile_request, which describes them.
 struct CompileOptions {
   std::vector<std::string> devices, backends, shapes, pins, kernels, print_after, signatures, op_libraries,
-      also, memory;
+      also, memory, cuts;
   std::string fallback = "auto", cpu = "native", stop_after, math = "fast", tune = "fast", cache;
   std::string plan, save_plan;
+  std::string objective = "latency", stages;
   int threads = 0;
   double tune_seconds = 0;
   bool strip_names = false, dry_run = false;
@@ -79,7 +80,8 @@ class RequestHolder {
         signatures_(options.signatures),
         op_libraries_(options.op_libraries),
         also_(options.also),
-        memory_(options.memory) {
+        memory_(options.memory),
+        cuts_(options.cuts) {
     request_.struct_size = sizeof(request_);
     request_.model = model.c_str();
     request_.program = program.c_str();
@@ -101,6 +103,9 @@ class RequestHolder {
     if (!options.cache.empty()) request_.cache = options.cache.c_str();
     request_.also = also_.get();
     request_.memory = memory_.get();
+    request_.objective = options.objective.c_str();
+    if (!options.stages.empty()) request_.stages = options.stages.c_str();
+    request_.cuts = cuts_.get();
     if (!options.plan.empty()) request_.plan = options.plan.c_str();
     if (!options.save_plan.empty()) request_.save_plan = options.save_plan.c_str();
     request_.signatures = signatures_.get();
@@ -127,7 +132,7 @@ class RequestHolder {
   }
 
   StringList devices_, backends_, shapes_, pins_, kernels_, print_after_, signatures_, op_libraries_, also_,
-      memory_;
+      memory_, cuts_;
   intarsia_compile_request request_{};
 };
 

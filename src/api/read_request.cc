@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
 #include <cstring>
 
@@ -92,6 +93,37 @@ Status read_memory_limits(const intarsia_strings& from, CompileRequest& to) {
   return {};
 }
 
+/// "auto", or a number of at least 1.
+Result<std::optional<uint32_t>> read_stage_count(const char* text) {
+  constexpr uint32_t most = 1024;
+  if (text == nullptr || std::string_view(text) == "auto") return std::nullopt;
+  const std::string_view digits = text;
+  uint32_t count = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), count);
+  if (error != std::errc() || end != digits.data() + digits.size() || count < 1 || count > most)
+    return fail("--stages {}: want auto, or a number from 1 to {}", text, most);
+  return count;
+}
+
+Status read_stages(const intarsia_compile_request& from, CompileRequest& to) {
+  const bool is_throughput =
+      TRY(read_word(from.objective, "--objective", {"latency", "throughput"})) == "throughput";
+  to.objective = is_throughput ? Objective::throughput : Objective::latency;
+  to.stages = TRY(read_stage_count(from.stages));
+  to.cuts = TRY(read_strings(from.cuts, "--cut"));
+  const bool is_count_given = from.stages != nullptr;
+  if (!is_throughput && (is_count_given || !to.cuts.empty()))
+    return fail("{}: a program for latency has no stages; add --objective throughput",
+                is_count_given ? fmt::format("--stages {}", from.stages) : "--cut " + to.cuts[0]);
+  if (is_count_given && !to.cuts.empty())
+    return fail("--stages {} and --cut {} both say how many stages there are; give one of them", from.stages,
+                to.cuts[0]);
+  if (from.plan != nullptr && (is_count_given || !to.cuts.empty()))
+    return fail("--plan and {} both say where stages end; give one of them",
+                is_count_given ? "--stages" : "--cut");
+  return {};
+}
+
 Status read_options(const intarsia_compile_request& from, CompileRequest& to) {
   to.backends = TRY(read_strings(from.backends, "--backends"));
   TRY(read_devices(from.devices, to));
@@ -115,6 +147,7 @@ Status read_options(const intarsia_compile_request& from, CompileRequest& to) {
   if (from.cache != nullptr) to.cache_folder = from.cache;
   to.also = TRY(read_strings(from.also, "--also"));
   TRY(read_memory_limits(from.memory, to));
+  TRY(read_stages(from, to));
   if (from.plan != nullptr) to.plan_path = from.plan;
   if (from.save_plan != nullptr) to.saved_plan_path = from.save_plan;
   to.strip_names = from.strip_names != 0;

@@ -4,26 +4,37 @@
 #include <map>
 
 #include "compile/assign_arenas.h"
+#include "plan/stage_steps.h"
 
 namespace intarsia {
 namespace {
 
+/// What callers give and get, and the steps between.
+struct FunctionBody {
+  const std::string& name;
+  const std::vector<ValueId>& inputs;
+  const std::vector<ValueId>& outputs;
+  const StepList& steps;
+};
+
 class FunctionBuilder {
  public:
-  FunctionBuilder(const FunctionParts& parts, uint32_t first_region, uint32_t first_constant)
+  FunctionBuilder(const FunctionParts& parts, const FunctionBody& body, uint32_t first_region,
+                  uint32_t first_constant)
       : parts_(parts),
+        body_(body),
         graph_(parts.problem.graph),
         first_region_(first_region),
         first_constant_(first_constant) {}
 
   BuiltFunction build() {
-    function_.name = parts_.name;
-    for (ValueId input : graph_.inputs) {
+    function_.name = body_.name;
+    for (ValueId input : body_.inputs) {
       function_.inputs.push_back(add_value({input, host_memory}, fbs::Storage::input));
     }
     mark_outputs();
-    for (const Step& step : parts_.plan.steps) add_step(step);
-    for (ValueId output : graph_.outputs) add_output(output);
+    for (const Step& step : body_.steps) add_step(step);
+    for (ValueId output : body_.outputs) add_output(output);
     list_predecessors();
     return BuiltFunction{std::move(function_), std::move(constants_)};
   }
@@ -36,7 +47,7 @@ class FunctionBuilder {
   }
 
   void mark_outputs() {
-    for (ValueId output : graph_.outputs) {
+    for (ValueId output : body_.outputs) {
       if (!needs_own_output(output)) is_output_[output] = true;
     }
   }
@@ -136,6 +147,7 @@ class FunctionBuilder {
   }
 
   const FunctionParts& parts_;
+  const FunctionBody& body_;
   const Graph& graph_;
   const uint32_t first_region_, first_constant_;
   fbs::FunctionT function_;
@@ -144,13 +156,29 @@ class FunctionBuilder {
   std::map<ValueId, bool> is_output_;
 };
 
+Result<BuiltFunction> build_body(const FunctionParts& parts, const FunctionBody& body, uint32_t first_region,
+                                 uint32_t first_constant) {
+  BuiltFunction built = FunctionBuilder(parts, body, first_region, first_constant).build();
+  TRY(assign_arenas(parts, first_region, built.function));
+  return built;
+}
+
 }  // namespace
 
 Result<BuiltFunction> build_function(const FunctionParts& parts, uint32_t first_region,
                                      uint32_t first_constant) {
-  BuiltFunction built = FunctionBuilder(parts, first_region, first_constant).build();
-  TRY(assign_arenas(parts, first_region, built.function));
-  return built;
+  const Graph& graph = parts.problem.graph;
+  const FunctionBody body{parts.name, graph.inputs, graph.outputs, parts.plan.steps};
+  return build_body(parts, body, first_region, first_constant);
+}
+
+Result<BuiltFunction> build_stage(const FunctionParts& parts, size_t stage, uint32_t first_region,
+                                  uint32_t first_constant) {
+  const std::vector<StageSteps> stages =
+      list_stages(parts.problem.graph, parts.plan.partition, parts.problem.space_of_target);
+  const std::string name = fmt::format("stage{}", stage);
+  const StageSteps& one = stages.at(stage);
+  return build_body(parts, {name, one.inputs, one.outputs, one.steps}, first_region, first_constant);
 }
 
 }  // namespace intarsia

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "compile/compile_regions.h"
+#include "plan/chosen_stage.h"
 #include "plan/region_costs.h"
 #include "program/program.h"
 
@@ -17,6 +18,7 @@ struct FunctionParts {
   std::optional<int64_t> measured;               // nanoseconds of a run
   std::vector<RegionCost> region_costs;          // of each region; empty: not known
   std::vector<FunctionParts> alternatives = {};  // of the same problem, in order of preference
+  std::vector<ChosenStage> stages = {};          // of the plan; empty: it is not divided
 };
 
 struct BuiltFunction {
@@ -29,5 +31,9 @@ struct BuiltFunction {
 /// constants, have in the program.
 Result<BuiltFunction> build_function(const FunctionParts& parts, uint32_t first_region,
                                      uint32_t first_constant);
+
+/// The same of a stage of the plan alone. Its regions are those of the function.
+Result<BuiltFunction> build_stage(const FunctionParts& parts, size_t stage, uint32_t first_region,
+                                  uint32_t first_constant);
 
 }  // namespace intarsia

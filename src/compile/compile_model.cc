@@ -18,6 +18,7 @@
 #include "passes/infer_types.h"
 #include "passes/remove_dead_nodes.h"
 #include "plan/boundary_layouts.h"
+#include "plan/cut_graph.h"
 #include "plan/describe_plan.h"
 #include "plan/elide_copies.h"
 #include "plan/fit_memory.h"
@@ -175,7 +176,10 @@ Result<Plan> make_plan(PassRunner& passes, const PlanningProblem& problem, Place
 
   TRY(passes.run(
       "group_opaque_values", graph,
-      [&] { return group_opaque_values(graph, problem.targets, plan.placement); },
+      [&]() -> Status {
+        TRY(group_opaque_values(graph, problem.targets, plan.placement));
+        return verify_stage_order(graph, plan.placement);
+      },
       [&] { return describe_placement(problem, plan.placement); }));
   // From here nodes that must share a region have one group.
 
@@ -232,10 +236,27 @@ Status check_steps_printed(const CompileRequest& request, const BackendRegistry&
   return {};
 }
 
-/// The faster of the plan as placed and what a framework could run of it.
-Result<ChosenPlan> choose_measured_plan(const std::string& function, const PlanningProblem& problem,
-                                        Plan placed, RegionCompiler& compiler, const CompileRequest& request,
-                                        const BackendRegistry& tools) {
+/// The plan that ships becomes one in stages.
+Status divide_plan(const CompileRequest& request, const PlanTools& plan_tools, CompiledFunction& function) {
+  ChosenPlan& chosen = function.chosen;
+  StagedPlan staged = TRY(
+      choose_stages(function.problem, chosen, {.cuts = request.cuts, .count = request.stages}, plan_tools));
+  chosen.plan = std::move(staged.plan);
+  chosen.stages = std::move(staged.stages);
+  chosen.measured.reset();
+  chosen.predicted.reset();
+  if (plan_tools.timer != nullptr) {
+    if (const auto times = plan_tools.timer->time_runs({&chosen.plan}); times && (*times)[0] != never)
+      chosen.measured = (*times)[0];
+  }
+  function.stage_report = std::move(staged.report);
+  return {};
+}
+
+/// The faster of the plan as placed and what a framework could run of it, with stages if they are asked for.
+Status choose_measured_plan(RegionCompiler& compiler, const CompileRequest& request,
+                            const BackendRegistry& tools, CompiledFunction& function) {
+  const PlanningProblem& problem = function.problem;
   PlanTools plan_tools{.disabled_reason = why_plans_are_not_measured(compiler, request, tools)};
   std::optional<PlanTimer> timer;
   if (plan_tools.disabled_reason.empty()) {
@@ -253,7 +274,7 @@ Result<ChosenPlan> choose_measured_plan(const std::string& function, const Plann
       return measure_link(from, to, compiler, request, tools);
     };
   }
-  MemoryMeter meter(function, problem, compiler);
+  MemoryMeter meter(function.name, problem, compiler);
   if (!request.memory_limits.empty() && !request.only_remembered) {
     plan_tools.memory = {[&](const Plan& plan) { return meter.measure(plan); },
                          [&](const Plan& plan) { return meter.estimate(plan); }};
@@ -264,7 +285,20 @@ Result<ChosenPlan> choose_measured_plan(const std::string& function, const Plann
     PassRunner quiet = PassRunner::quiet(request, tools);
     return make_plan(quiet, problem, std::move(placement));
   };
-  return choose_plan(problem, std::move(placed), plan_tools);
+  function.chosen = TRY(choose_plan(problem, std::move(function.chosen.plan), plan_tools));
+  const bool is_divided =
+      request.objective == Objective::throughput && request.plan_path.empty() && !request.only_remembered;
+  return is_divided ? divide_plan(request, plan_tools, function) : Status();
+}
+
+/// The stages that a file gives.
+Status take_given_stages(const CompileRequest& request, const SavedPlan& given, CompiledFunction& function) {
+  function.chosen.stages =
+      TRY(with_context(stages_of_plan(function.problem.slots, given), "plan '{}'", request.plan_path));
+  if (request.objective == Objective::throughput && given.stages.empty())
+    return fail("--objective throughput: plan '{}' has no stages: save it by a compile with this objective",
+                request.plan_path);
+  return {};
 }
 
 /// A plan that a file gives is predicted, not measured.
@@ -294,8 +328,9 @@ void recall_regions(RegionCompiler& compiler, const CompileRequest& request, Com
 /// What the table of costs knows of the plan, which stays.
 Status recall_costs(RegionCompiler& compiler, const CompileRequest& request, const BackendRegistry& tools,
                     CompiledFunction& function) {
-  ChosenPlan known = TRY(
-      choose_measured_plan(function.name, function.problem, function.chosen.plan, compiler, request, tools));
+  const Plan plan = function.chosen.plan;
+  TRY(choose_measured_plan(compiler, request, tools, function));
+  ChosenPlan known = std::exchange(function.chosen, ChosenPlan{.plan = plan, .report = std::nullopt});
   function.chosen.report = std::move(known.report);
   function.chosen.costs = std::move(known.costs);
   if (function.chosen.report) function.chosen.measured = function.chosen.report->as_placed;
@@ -353,11 +388,12 @@ Result<CompiledFunction> compile_function(const std::string& name, const Compile
   RegionCompiler compiler(problem, request, tools, compiling);
   if (request.only_remembered) {
     TRY(recall_costs(compiler, request, tools, function));
+    if (given) TRY(take_given_stages(request, *given, function));
     recall_regions(compiler, request, function);
     return function;
   }
-  function.chosen = TRY(choose_measured_plan(function.name, problem, std::move(function.chosen.plan),
-                                             compiler, request, tools));
+  TRY(choose_measured_plan(compiler, request, tools, function));
+  if (given) TRY(take_given_stages(request, *given, function));
   if (given) predict_given_plan(compiler, request, *given, function);
   recall_regions(compiler, request, function);
   // From here the plan is what ships.
@@ -375,6 +411,7 @@ FunctionParts parts_of(const CompiledFunction& function) {
     parts.alternatives.push_back(
         {function.name, function.problem, other.plan, function.alternatives[i], other.measured, {}});
   }
+  parts.stages = chosen.stages;
   return parts;
 }
 
@@ -383,7 +420,7 @@ Status write_plans(const CompileResult& result, const CompileRequest& request) {
   std::map<std::string, SavedPlan> plans;
   for (const CompiledFunction& function : result.functions) {
     const ChosenPlan& chosen = function.chosen;
-    plans[function.name] = save_plan(function.problem, chosen.plan.placement, chosen.measured);
+    plans[function.name] = save_plan(function.problem, chosen.plan.placement, chosen.measured, chosen.stages);
   }
   return write_plan_file(request.saved_plan_path, plans);
 }

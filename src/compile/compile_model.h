@@ -4,6 +4,7 @@
 #include "compile/compile_regions.h"
 #include "passes/bind_shapes.h"
 #include "plan/choose_plan.h"
+#include "plan/choose_stages.h"
 
 namespace intarsia {
 
@@ -15,6 +16,7 @@ struct CompiledFunction {
   std::vector<SymbolBinding> bindings;
   PlanningProblem problem;  // the graph as it was placed
   ChosenPlan chosen;
+  std::optional<StageReport> stage_report;  // of stages that were chosen now
   CompiledRegions regions;
   std::vector<CompiledRegions> alternatives;  // of chosen.alternatives
   uint64_t arena_bytes = 0;                   // in all spaces

@@ -30,6 +30,12 @@ struct MemoryLimit {
   uint64_t bytes = 0;
 };
 
+/// What plans are chosen for.
+enum class Objective {
+  latency,    // a run takes as little time as can be
+  throughput  // a pipeline, whose stages work on one frame each, takes as many frames as can be
+};
+
 struct CompileRequest {
   std::string model_path;
   std::vector<std::string>
@@ -45,6 +51,9 @@ struct CompileRequest {
   std::vector<std::string> also;     // slots that must be enough to run the program
   std::vector<MemoryLimit> memory_limits;  // of one slot at most one
   bool allow_fallback = true;              // frameworks may run what no compiler of ours takes
+  Objective objective = Objective::latency;
+  std::optional<uint32_t> stages;  // with throughput: how many; nothing: as many as are best
+  std::vector<std::string> cuts;   // with throughput: values at which stages end; empty: the planner cuts
   int threads = 1;
   std::string cpu = "native";  // native, x86-64-v2, x86-64-v3, x86-64-v4
   bool exact_math = false;     // direct arithmetic only

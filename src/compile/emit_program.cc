@@ -83,7 +83,8 @@ class ProgramEmitter {
     describe_nodes(parts, first_region);
     describe_regions(parts, first_node);
     BuiltFunction built = TRY(build_function(parts, first_region, static_cast<uint32_t>(constants.size())));
-    for (ValueId id : built.constants) constants.push_back(parts.problem.graph.value(id).constant->view());
+    add_constants(parts, built);
+    TRY(add_stages(parts, first_region, built.function));
     for (const CompiledRegion& region : parts.regions.regions) blobs.push_back(region.blob);
     objects.insert(parts.regions.object_files.begin(), parts.regions.object_files.end());
     describe_plugins(parts);
@@ -115,6 +116,26 @@ class ProgramEmitter {
   std::set<std::string> objects;   // ELF files
 
  private:
+  void add_constants(const FunctionParts& parts, const BuiltFunction& built) {
+    for (ValueId id : built.constants) constants.push_back(parts.problem.graph.value(id).constant->view());
+  }
+
+  Status add_stages(const FunctionParts& parts, uint32_t first_region, fbs::FunctionT& function) {
+    for (size_t i = 0; i < parts.stages.size(); ++i) {
+      const ChosenStage& chosen = parts.stages[i];
+      BuiltFunction built = TRY(build_stage(parts, i, first_region, static_cast<uint32_t>(constants.size())));
+      add_constants(parts, built);
+      auto stage = std::make_unique<fbs::StageT>();
+      stage->slot = chosen.slot;
+      stage->executors = chosen.executors;
+      stage->predicted_ns = static_cast<uint64_t>(chosen.predicted.value_or(0));
+      built.function.measured_ns = static_cast<uint64_t>(chosen.measured.value_or(0));
+      stage->function = std::make_unique<fbs::FunctionT>(std::move(built.function));
+      function.stages.push_back(std::move(stage));
+    }
+    return {};
+  }
+
   void describe_nodes(const FunctionParts& parts, uint32_t first_region) {
     const Graph& graph = parts.problem.graph;
     for (uint32_t i = 0; i < graph.nodes.size(); ++i) {

@@ -7,6 +7,7 @@
 
 #include "compile/explanation.h"
 #include "graph/count_operations.h"
+#include "plan/stage_steps.h"
 
 namespace intarsia {
 namespace {
@@ -199,6 +200,26 @@ ExplainedSlot explain_slot(const CompiledFunction& function, uint32_t number) {
   return explained;
 }
 
+std::vector<ExplainedStage> explain_stages(const CompiledFunction& function) {
+  const PlanningProblem& problem = function.problem;
+  const ChosenPlan& chosen = function.chosen;
+  std::vector<ExplainedStage> stages;
+  if (chosen.stages.empty()) return stages;
+  for (const StageSteps& steps : list_stages(problem.graph, chosen.plan.partition, problem.space_of_target)) {
+    const ChosenStage& known = chosen.stages[stages.size()];
+    ExplainedStage& stage = stages.emplace_back();
+    stage.slot = problem.slots[known.slot].name;
+    stage.executors = known.executors;
+    stage.predicted = known.predicted;
+    stage.measured = known.measured;
+    for (const Step& step : steps.steps)
+      if (step.kind == Step::Kind::run) stage.regions.push_back(step.region);
+    for (ValueId id : steps.inputs) stage.inputs.push_back(problem.graph.value(id).name);
+    for (ValueId id : steps.outputs) stage.outputs.push_back(problem.graph.value(id).name);
+  }
+  return stages;
+}
+
 }  // namespace
 
 Explanation explain_function(const CompiledFunction& function) {
@@ -224,6 +245,7 @@ Explanation explain_function(const CompiledFunction& function) {
   explanation.flows = explain_flows(function);
   for (const AlternativePlan& alternative : function.chosen.alternatives)
     explanation.alternatives.push_back({targets_of(problem, alternative.plan), alternative.measured});
+  explanation.stages = explain_stages(function);
   explain_costs(function, explanation);
   return explanation;
 }

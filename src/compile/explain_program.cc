@@ -129,6 +129,21 @@ std::vector<MemoryUse> explain_memory(const fbs::ProgramT& program) {
   return uses;
 }
 
+ExplainedStage explain_stage(const fbs::ProgramT& program, const fbs::StageT& stage) {
+  ExplainedStage explained{.slot = program.slots[stage.slot]->name,
+                           .executors = stage.executors,
+                           .regions = {},
+                           .inputs = {},
+                           .outputs = {},
+                           .predicted = time_or_none(stage.predicted_ns),
+                           .measured = time_or_none(stage.function->measured_ns)};
+  for (const auto& step : stage.function->steps)
+    if (step->kind == fbs::StepKind::run) explained.regions.push_back(step->region);
+  for (uint32_t id : stage.function->inputs) explained.inputs.push_back(stage.function->values[id]->name);
+  for (uint32_t id : stage.function->outputs) explained.outputs.push_back(stage.function->values[id]->name);
+  return explained;
+}
+
 }  // namespace
 
 Explanation explain_program(const fbs::ProgramT& program) {
@@ -157,6 +172,7 @@ Explanation explain_program(const fbs::ProgramT& program) {
     for (const auto& alternative : function->alternatives)
       explanation.alternatives.push_back(
           {targets_of(program, *alternative), time_or_none(alternative->measured_ns)});
+    for (const auto& stage : function->stages) explanation.stages.push_back(explain_stage(program, *stage));
   }
   if (program.functions.size() == 1) explanation.measured = time_or_none(program.functions[0]->measured_ns);
   explanation.no_times = "a program keeps the times of its regions, not of their parts";

@@ -151,6 +151,18 @@ void print_stretches(const Explanation& explanation, std::string& text) {
   }
 }
 
+void print_stages(const Explanation& explanation, std::string& text) {
+  if (!explanation.stages.empty()) text += "\nStages of a pipeline:\n";
+  for (const ExplainedStage& stage : explanation.stages) {
+    const std::optional<int64_t> time = stage.measured ? stage.measured : stage.predicted;
+    text +=
+        wrap(fmt::format("  {}: {} -> {}, {} region{}{}", fmt::join(stage.executors, ", "),
+                         fmt::join(stage.inputs, ", "), fmt::join(stage.outputs, ", "), stage.regions.size(),
+                         stage.regions.size() == 1 ? "" : "s", time ? ", " + print_milliseconds(time) : ""),
+             6);
+  }
+}
+
 }  // namespace
 
 std::string print_bytes(std::optional<uint64_t> bytes) {
@@ -222,6 +234,7 @@ std::string explain_text(const Explanation& explanation, const std::string& subj
         fmt::format("  {}{}", other.targets, other.measured ? ", " + print_milliseconds(other.measured) : ""),
         6);
   }
+  print_stages(explanation, text);
   if (!explanation.copies.empty()) text += "\nCopies:\n";
   for (const ExplainedCopy& copy : explanation.copies) {
     text +=

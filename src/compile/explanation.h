@@ -91,6 +91,16 @@ struct ExplainedAlternative {
   std::optional<int64_t> measured;  // nanoseconds of a run, where it was compiled
 };
 
+/// A part of the function that a pipeline runs on executors of its own.
+struct ExplainedStage {
+  std::string slot;
+  std::vector<std::string> executors;        // devices, one a replica
+  std::vector<size_t> regions;               // ascending
+  std::vector<std::string> inputs, outputs;  // names
+  std::optional<int64_t> predicted;  // nanoseconds of a frame on one executor, by the times of its parts
+  std::optional<int64_t> measured;   // the same by those of its regions
+};
+
 /// A plan that was compared with the others.
 struct ExplainedPlan {
   std::string name;                  // "as placed, all in halide"
@@ -107,8 +117,9 @@ struct Explanation {
   std::vector<ExplainedCopy> copies;
   std::vector<ExplainedFlow> flows;
   std::vector<ExplainedAlternative> alternatives;
-  std::vector<ExplainedPlan> plans;  // the fastest first
-  std::vector<std::string> targets;  // of the stretches' times
+  std::vector<ExplainedStage> stages;  // empty: the function is not divided
+  std::vector<ExplainedPlan> plans;    // the fastest first
+  std::vector<std::string> targets;    // of the stretches' times
   std::vector<ExplainedStretch> stretches;
   std::optional<int64_t> measured;  // nanoseconds of a run; of a program with one function
   std::string no_times;             // why no stretches are listed; empty: some are

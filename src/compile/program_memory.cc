@@ -79,6 +79,17 @@ class MemoryCounter {
   ConstantDigests& digests_;
 };
 
+/// By space: what all replicas of all stages have together.
+Result<std::vector<uint64_t>> arenas_of_stages(const FunctionParts& parts) {
+  std::vector<uint64_t> bytes(parts.problem.spaces.size());
+  for (size_t i = 0; i < parts.stages.size(); ++i) {
+    const BuiltFunction built = TRY(build_stage(parts, i, 0, 0));
+    for (size_t space = 0; space < bytes.size(); ++space)
+      bytes[space] += parts.stages[i].executors.size() * built.function.arena_bytes[space];
+  }
+  return bytes;
+}
+
 }  // namespace
 
 uint64_t ConstantDigests::digest(const TensorView& constant) {
@@ -100,6 +111,7 @@ Result<std::vector<MemoryUse>> measure_memory(const std::vector<FunctionParts>& 
     for (ValueId id : built.constants)
       counter.add_constant(host_memory, parts.problem.graph.value(id).constant->view());
     counter.add_arenas(built.function.arena_bytes);
+    if (!parts.stages.empty()) counter.add_arenas(TRY(arenas_of_stages(parts)));
   }
   return counter.take();
 }

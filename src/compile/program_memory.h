@@ -19,7 +19,8 @@ class ConstantDigests {
 };
 
 /// By space: the constants of all functions, equal ones once, as binding places them, and the largest of
-/// their arenas, which a session has one of. Alternatives do not count: they run instead.
+/// their arenas, which a session has one of, or of those of all stages together, where that is more.
+/// Alternatives do not count: they run instead.
 Result<std::vector<MemoryUse>> measure_memory(const std::vector<FunctionParts>& functions,
                                               ConstantDigests& digests);
 

@@ -110,6 +110,39 @@ Json alternatives_json(const Explanation& explanation) {
   return list;
 }
 
+Json stages_json(const Explanation& explanation) {
+  Json list = Json::array();
+  for (const ExplainedStage& stage : explanation.stages)
+    list.push_back({{"slot", stage.slot},
+                    {"executors", stage.executors},
+                    {"regions", stage.regions},
+                    {"inputs", stage.inputs},
+                    {"outputs", stage.outputs},
+                    {"predicted_ms", milliseconds_or_null(stage.predicted)},
+                    {"measured_ms", milliseconds_or_null(stage.measured)}});
+  return list;
+}
+
+/// What choosing stages came to.
+Json throughput_json(const CompiledFunction& function) {
+  if (!function.stage_report) return nullptr;
+  const StageReport& report = *function.stage_report;
+  const auto interval_json = [&](std::optional<int64_t> ChosenStage::* time) {
+    const int64_t interval = StageReport::interval(function.chosen.stages, time);
+    return interval == never ? Json(nullptr) : milliseconds_or_null(interval);
+  };
+  Json compared = Json::array();
+  for (const ComparedStages& one : report.compared)
+    compared.push_back({{"name", one.name}, {"predicted_ms", milliseconds_or_null(one.nanoseconds)}});
+  return {{"chosen", report.chosen},
+          {"predicted_ms", interval_json(&ChosenStage::predicted)},
+          {"measured_ms", interval_json(&ChosenStage::measured)},
+          {"bound_ms", milliseconds_or_null(report.lower_bound)},
+          {"compared", std::move(compared)},
+          {"nudged", report.nudged},
+          {"guessed_reason", report.guessed_reason.empty() ? Json(nullptr) : Json(report.guessed_reason)}};
+}
+
 /// {"halide@cpu": 0.12, "onnxruntime@cpu": null}
 Json times_json(const Explanation& explanation, const std::vector<std::optional<int64_t>>& times) {
   Json json = Json::object();
@@ -214,6 +247,8 @@ Json function_json(const CompiledFunction& function, const CompileRequest& reque
   json["regions"] = regions_json(explanation);
   json["copies"] = copies_json(explanation);
   json["alternatives"] = alternatives_json(explanation);
+  json["stages"] = stages_json(explanation);
+  json["throughput"] = throughput_json(function);
   json["stretches"] = stretches_json(explanation);
   json["kernels"] = stopped ? Json(nullptr) : Json(0);
   for (const CompiledRegion& region : function.regions.regions)
@@ -257,6 +292,7 @@ std::string explain_json(const Explanation& explanation, const std::string& subj
   json["regions"] = regions_json(explanation);
   json["copies"] = copies_json(explanation);
   json["alternatives"] = alternatives_json(explanation);
+  json["stages"] = stages_json(explanation);
   json["measured_ms"] = milliseconds_or_null(explanation.measured);
   json["plans"] = plans_json(explanation);
   json["stretches"] = stretches_json(explanation);

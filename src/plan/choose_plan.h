@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "plan/chosen_stage.h"
 #include "plan/find_alternatives.h"
 #include "plan/memory_use.h"
 #include "plan/price_segments.h"
@@ -47,6 +48,7 @@ struct ChosenPlan {
   /// What parts took in the plans that were compared; absent when only one plan was possible, or parts could
   /// not be timed.
   std::optional<SegmentCosts> costs = {};
+  std::vector<ChosenStage> stages = {};  // of a pipeline; empty: the plan is not divided
 };
 
 /// The fastest of: the plan as placed; the same without the regions of ours ("islands") that take longer,

@@ -1,22 +1,32 @@
 #include "plan/insert_copies.h"
 
+#include <numeric>
+
 namespace intarsia {
 
 StepList insert_copies(const Graph& graph, const Partition& partition,
                        const std::vector<uint32_t>& space_of_target) {
+  std::vector<uint32_t> all(partition.regions.size());
+  std::iota(all.begin(), all.end(), 0u);
+  return insert_copies(graph, partition, space_of_target, all, graph.outputs);
+}
+
+StepList insert_copies(const Graph& graph, const Partition& partition,
+                       const std::vector<uint32_t>& space_of_target, std::span<const uint32_t> regions,
+                       const std::vector<ValueId>& outputs) {
   std::vector<uint32_t> home(graph.values.size(), host_memory);
   StepList steps;
   const auto copy_to = [&](ValueId value, uint32_t space) {
     if (home[index(value)] == space) return;
     steps.push_back({Step::Kind::copy, 0, {value, home[index(value)]}, {value, space}});
   };
-  for (uint32_t r = 0; r < partition.regions.size(); ++r) {
+  for (uint32_t r : regions) {
     const uint32_t memory = space_of_target[partition.regions[r].target];
     for (ValueId input : partition.boundaries[r].inputs) copy_to(input, memory);
     steps.push_back({Step::Kind::run, r, {}, {}});
     for (ValueId output : partition.boundaries[r].outputs) home[index(output)] = memory;
   }
-  for (ValueId output : graph.outputs) {
+  for (ValueId output : outputs) {
     if (!graph.value(output).constant) copy_to(output, host_memory);
   }
   return steps;

@@ -1,6 +1,8 @@
 // Makes every value present where it is needed.
 #pragma once
 
+#include <span>
+
 #include "plan/step_list.h"
 
 namespace intarsia {
@@ -11,5 +13,11 @@ namespace intarsia {
 ///   x -> a@sim -> b@cpu   =>   copy x host->sim; run a; copy a sim->host; run b
 StepList insert_copies(const Graph& graph, const Partition& partition,
                        const std::vector<uint32_t>& space_of_target);
+
+/// The same for some regions alone, which read what others make from the host's memory, and bring `outputs`
+/// there.
+StepList insert_copies(const Graph& graph, const Partition& partition,
+                       const std::vector<uint32_t>& space_of_target, std::span<const uint32_t> regions,
+                       const std::vector<ValueId>& outputs);
 
 }  // namespace intarsia

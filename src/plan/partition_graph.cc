@@ -64,6 +64,23 @@ void expand_atoms(std::vector<Region>& regions, const Atoms& atoms) {
   }
 }
 
+/// Atoms of one target and one stage grow together.
+std::vector<Region> grow_within_stages(const Neighbors& next, const Atoms& atoms,
+                                       const Placement& placement) {
+  if (placement.stage.empty()) return grow_regions(next, atoms.target);
+  const uint32_t targets = 1 + *std::ranges::max_element(atoms.target);
+  std::vector<uint32_t> kinds;
+  for (size_t atom = 0; atom < atoms.nodes.size(); ++atom)
+    kinds.push_back(placement.stage[atoms.nodes[atom][0]] * targets + atoms.target[atom]);
+  std::vector<Region> regions = grow_regions(next, kinds);
+  for (Region& region : regions) {
+    region.stage = region.target / targets;
+    region.target %= targets;
+  }
+  std::ranges::stable_sort(regions, {}, &Region::stage);
+  return regions;
+}
+
 std::vector<Boundary> find_boundaries(const Graph& graph, const std::vector<Region>& regions) {
   const BoundaryFinder finder(graph);
   std::vector<Boundary> boundaries;
@@ -104,7 +121,7 @@ Status verify_boundaries(const Graph& graph, const Partition& partition) {
 Partition partition_graph(const Graph& graph, const Placement& placement) {
   if (graph.nodes.empty()) return {};
   const Atoms atoms = find_atoms(graph, placement);
-  std::vector<Region> regions = grow_regions(find_atom_readers(graph, atoms), atoms.target);
+  std::vector<Region> regions = grow_within_stages(find_atom_readers(graph, atoms), atoms, placement);
   expand_atoms(regions, atoms);
   return number_regions(graph, std::move(regions));
 }
@@ -119,7 +136,11 @@ Status verify_partition(const Graph& graph, const Placement& placement, const Pa
   if (partition.boundaries.size() != partition.regions.size()) return fail("a region has no boundary");
   std::vector<bool> seen(graph.nodes.size(), false);
   for (uint32_t r = 0; r < partition.regions.size(); ++r) {
+    if (r > 0 && partition.regions[r].stage < partition.regions[r - 1].stage)
+      return fail("region {} is of an earlier stage than the one before it", r);
     for (NodeId node : partition.regions[r].nodes) {
+      if (!placement.stage.empty() && placement.stage[index(node)] != partition.regions[r].stage)
+        return fail("node '{}' is in a region of another stage", graph.node(node).name);
       if (seen[index(node)]) return fail("node '{}' is in two regions", graph.node(node).name);
       seen[index(node)] = true;
       if (partition.region_of[index(node)] != r)

@@ -14,6 +14,7 @@ namespace intarsia {
 struct Region {
   uint32_t target = 0;
   std::vector<NodeId> nodes;
+  uint32_t stage = 0;
 };
 
 struct Partition {
@@ -30,7 +31,8 @@ struct Partition {
 /// regions of one target that no path through another connects are joined. For two targets their number is
 /// the least possible; for more no two could be joined. Nodes of one group (Placement::group) are taken
 /// together, so that one region holds them all: groups lie on one target, and with each made one node the
-/// graph has no cycle (group_opaque_values sees to it). The result depends on the dependencies alone, not on
+/// graph has no cycle (group_opaque_values sees to it). No region is of two stages, and those of a stage
+/// follow each other (verify_stage_order sees to it). The result depends on the dependencies alone, not on
 /// the order of nodes. Linear in nodes and edges for a fixed number of targets.
 ///   A -> B -> C -> D -> E, A -> E, with B and D elsewhere:  {A} {B} {C} {D} {E}
 Partition partition_graph(const Graph& graph, const Placement& placement);

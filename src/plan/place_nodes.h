@@ -32,6 +32,7 @@ struct Placement {
   std::vector<bool> pinned;                        // by the user, never moved; empty: none is
   std::vector<uint32_t>
       group;  // the lowest node of those that one region holds together; empty: each is alone
+  std::vector<uint32_t> stage = {};  // of a pipeline; values only flow to later ones. Empty: there is one
 };
 
 /// Each node goes to the target it is pinned to, by the user or else by the model (`in_model`: targets that

@@ -24,8 +24,34 @@ Status check_keys(const Json& object, const std::set<std::string>& known, const 
   return {};
 }
 
+Result<std::vector<std::string>> read_texts(const Json& object, const char* key, const std::string& where) {
+  const auto list = object.find(key);
+  std::vector<std::string> texts;
+  const bool is_list = list != object.end() && list->is_array() && !list->empty();
+  if (!is_list || !std::ranges::all_of(*list, [](const Json& one) { return one.is_string(); }))
+    return fail("{}: want a list \"{}\" of texts, with one at least", where, key);
+  for (const Json& one : *list) texts.push_back(one.get<std::string>());
+  return texts;
+}
+
+Result<std::vector<SavedStage>> read_stages(const Json& function, const std::string& where) {
+  std::vector<SavedStage> stages;
+  const auto list = function.find("stages");
+  if (list == function.end()) return stages;
+  if (!list->is_array()) return fail("{}, \"stages\": want a list", where);
+  for (const Json& json : *list) {
+    const std::string here = fmt::format("{}, stage {}", where, stages.size());
+    TRY(check_keys(json, {"slot", "executors", "nodes"}, here));
+    const auto slot = json.find("slot");
+    if (slot == json.end() || !slot->is_string()) return fail("{}: want a text \"slot\"", here);
+    stages.push_back({slot->get<std::string>(), TRY(read_texts(json, "executors", here)),
+                      TRY(read_texts(json, "nodes", here))});
+  }
+  return stages;
+}
+
 Result<SavedPlan> read_function(const Json& json, const std::string& where) {
-  TRY(check_keys(json, {"measured_ms", "nodes"}, where));
+  TRY(check_keys(json, {"measured_ms", "nodes", "stages"}, where));
   SavedPlan plan;
   if (const auto time = json.find("measured_ms"); time != json.end() && !time->is_null()) {
     constexpr double most_ms = 1e9;
@@ -39,6 +65,7 @@ Result<SavedPlan> read_function(const Json& json, const std::string& where) {
     if (!target.is_string()) return fail("{}, node '{}': want a target, as in \"halide@cpu\"", where, name);
     plan.targets.emplace_back(name, target.get<std::string>());
   }
+  plan.stages = TRY(read_stages(json, where));
   return plan;
 }
 
@@ -78,6 +105,27 @@ Result<uint32_t> find_target(const Graph& graph, const std::vector<PlacementTarg
   return static_cast<uint32_t>(target - targets.begin());
 }
 
+/// By node its stage; empty where the plan has none.
+Result<std::vector<uint32_t>> find_stages(const std::vector<std::string>& keys, const SavedPlan& plan) {
+  if (plan.stages.empty()) return std::vector<uint32_t>();
+  const std::set<std::string> known(keys.begin(), keys.end());
+  std::map<std::string, uint32_t> stage_of;
+  for (uint32_t stage = 0; stage < plan.stages.size(); ++stage) {
+    for (const std::string& node : plan.stages[stage].nodes) {
+      if (!stage_of.emplace(node, stage).second)
+        return fail("node '{}' is in two stages, or twice in one", node);
+      if (!known.contains(node)) return fail("stage {}: the model has no node '{}'", stage, node);
+    }
+  }
+  std::vector<uint32_t> stages;
+  for (const std::string& key : keys) {
+    if (!stage_of.contains(key))
+      return fail("node '{}' is in none of the {} stages", key, plan.stages.size());
+    stages.push_back(stage_of[key]);
+  }
+  return stages;
+}
+
 }  // namespace
 
 std::vector<std::string> node_keys(const Graph& graph) {
@@ -96,11 +144,15 @@ std::vector<std::string> node_keys(const Graph& graph) {
 }
 
 SavedPlan save_plan(const PlanningProblem& problem, const Placement& placement,
-                    std::optional<int64_t> measured) {
+                    std::optional<int64_t> measured, const std::vector<ChosenStage>& stages) {
   SavedPlan plan{measured, {}};
   const std::vector<std::string> keys = node_keys(problem.graph);
-  for (size_t i = 0; i < keys.size(); ++i)
+  for (const ChosenStage& stage : stages)
+    plan.stages.push_back({problem.slots[stage.slot].name, stage.executors, {}});
+  for (size_t i = 0; i < keys.size(); ++i) {
     plan.targets.emplace_back(keys[i], problem.targets[placement.target[i]].name);
+    if (!stages.empty()) plan.stages[placement.stage[i]].nodes.push_back(keys[i]);
+  }
   return plan;
 }
 
@@ -111,6 +163,9 @@ std::string print_plans(const std::map<std::string, SavedPlan>& functions) {
     function["measured_ms"] = plan.measured ? Json(static_cast<double>(*plan.measured) / 1e6) : Json(nullptr);
     function["nodes"] = Json::object();
     for (const auto& [node, target] : plan.targets) function["nodes"][node] = target;
+    for (const SavedStage& stage : plan.stages)
+      function["stages"].push_back(
+          {{"slot", stage.slot}, {"executors", stage.executors}, {"nodes", stage.nodes}});
   }
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -153,7 +208,27 @@ Result<Placement> place_by_plan(const Graph& graph, const std::vector<PlacementT
   for (const auto& [name, target] : target_of) {
     if (!known.contains(name)) return fail("the model has no node '{}': it is of another model", name);
   }
+  placement.stage = TRY(find_stages(keys, plan));
   return placement;
+}
+
+Result<std::vector<ChosenStage>> stages_of_plan(const std::vector<DeviceSlot>& slots, const SavedPlan& plan) {
+  std::vector<ChosenStage> stages;
+  for (const SavedStage& saved : plan.stages) {
+    const auto slot = std::ranges::find(slots, saved.slot, &DeviceSlot::name);
+    if (slot == slots.end()) {
+      std::string names;
+      for (const DeviceSlot& one : slots) names += (names.empty() ? "" : ", ") + one.name;
+      return fail("stage {}: no slot '{}'; -d has: {}", stages.size(), saved.slot, names);
+    }
+    for (const std::string& device : saved.executors) {
+      if (device.substr(0, device.find_first_of(":?")) != slot->kind)
+        return fail("stage {}: executor '{}' is not a {}, as slot '{}' is", stages.size(), device, slot->kind,
+                    saved.slot);
+    }
+    stages.push_back({static_cast<uint32_t>(slot - slots.begin()), saved.executors});
+  }
+  return stages;
 }
 
 }  // namespace intarsia

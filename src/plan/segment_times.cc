@@ -30,17 +30,6 @@ std::unordered_map<std::string_view, size_t> number_names(const Graph& graph, co
   return segment_of;
 }
 
-/// About what a segment takes, in nanoseconds, by its arithmetic and its traffic.
-double estimate(const Graph& graph, const std::vector<NodeId>& segment) {
-  constexpr double operations_per_ns = 50, bytes_per_ns = 20;
-  double sum = 1;
-  for (NodeId node : segment) {
-    sum += static_cast<double>(count_operations(graph, graph.node(node))) / operations_per_ns;
-    sum += static_cast<double>(count_bytes(graph, graph.node(node))) / bytes_per_ns;
-  }
-  return sum;
-}
-
 /// Segments with work of one region without a time, and the one with a time before them, or else behind:
 /// they share it.
 class SharedTimes {
@@ -66,9 +55,10 @@ class SharedTimes {
     double time = 0, estimates = 0;
     for (size_t segment : sharing_) {
       time += times_[segment];
-      estimates += estimate(graph_, segments_[segment]);
+      estimates += estimate_time(graph_, segments_[segment]);
     }
-    for (size_t segment : sharing_) times_[segment] = time * estimate(graph_, segments_[segment]) / estimates;
+    for (size_t segment : sharing_)
+      times_[segment] = time * estimate_time(graph_, segments_[segment]) / estimates;
     sharing_.clear();
     has_time_ = false;
   }
@@ -90,6 +80,16 @@ void share_times(const Graph& graph, const Partition& partition, const Segments&
 }
 
 }  // namespace
+
+double estimate_time(const Graph& graph, const std::vector<NodeId>& segment) {
+  constexpr double operations_per_ns = 50, bytes_per_ns = 20;
+  double sum = 1;
+  for (NodeId node : segment) {
+    sum += static_cast<double>(count_operations(graph, graph.node(node))) / operations_per_ns;
+    sum += static_cast<double>(count_bytes(graph, graph.node(node))) / bytes_per_ns;
+  }
+  return sum;
+}
 
 Segments list_segments(const std::vector<uint32_t>& segment_of) {
   Segments segments;

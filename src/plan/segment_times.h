@@ -13,6 +13,9 @@ using Segments = std::vector<std::vector<NodeId>>;
 /// `segment_of`: by node the first of its segment (find_segments).
 Segments list_segments(const std::vector<uint32_t>& segment_of);
 
+/// About what a segment takes on one core, in nanoseconds, by its arithmetic and its traffic.
+double estimate_time(const Graph& graph, const std::vector<NodeId>& segment);
+
 /// The region that has all nodes of a segment; nothing when several share it.
 std::optional<uint32_t> region_of_segment(const Partition& partition, const std::vector<NodeId>& segment);
 

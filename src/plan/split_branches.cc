@@ -124,7 +124,8 @@ class BranchSplitter {
 
 void split_branches(const PlanningProblem& problem, const Placement& placement, Partition& partition) {
   const bool is_many = partition.regions.size() > 1 && partition.regions.size() <= max_regions;
-  if (!is_many || problem.slots.size() < 2) return;
+  // A stage is run by one executor, mostly: what it does earlier, others wait for none the less.
+  if (!is_many || problem.slots.size() < 2 || !placement.stage.empty()) return;
   partition = number_regions(problem.graph, BranchSplitter(problem, placement, partition).split());
 }
 

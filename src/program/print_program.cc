@@ -74,6 +74,9 @@ std::string print_function(const fbs::ProgramT& program, const fbs::FunctionT& f
   if (function.measured_ns > 0) text += fmt::format("  measured {} ns\n", function.measured_ns);
   for (const auto& alternative : function.alternatives)
     text += "alternative " + print_function(program, *alternative);
+  for (const auto& stage : function.stages)
+    text += fmt::format("stage on {} ({}): {}", program.slots[stage->slot]->name,
+                        fmt::join(stage->executors, ", "), print_function(program, *stage->function));
   return text;
 }
 

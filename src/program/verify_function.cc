@@ -22,6 +22,7 @@ bool is_fixed(const fbs::ValueT& value) {
 struct Verification {
   const fbs::ProgramT& program;
   const fbs::FunctionT& function;
+  bool is_stage;
   std::vector<bool> ready;           // values that some step before has written, inputs and constants
   std::vector<uint64_t> arena_ends;  // one per space: end of the last value or workspace
 };
@@ -74,13 +75,16 @@ Status verify_constant(const Verification& state, const fbs::ValueT& value) {
 }
 
 /// Only values of whole bytes that pass between regions lie otherwise than in the source.
-Status verify_axes(const fbs::ValueT& value, bool is_fixed) {
+Status verify_axes(const Verification& state, const fbs::ValueT& value, bool is_fixed) {
   if (value.axes.empty()) return {};
   std::vector<uint8_t> axes = value.axes, each(value.dims.size());
   std::ranges::sort(axes);
   std::iota(each.begin(), each.end(), uint8_t{0});
   if (axes != each) return fail("axes that are not those of its {} sizes, each once", value.dims.size());
-  if (!is_fixed || value.storage != Storage::arena || dtype_bits(static_cast<DType>(value.dtype)) % 8 != 0)
+  const bool is_exchanged =
+      state.is_stage && (value.storage == Storage::input || value.storage == Storage::output);
+  const bool is_between = value.storage == Storage::arena || is_exchanged;
+  if (!is_fixed || !is_between || dtype_bits(static_cast<DType>(value.dtype)) % 8 != 0)
     return fail("axes, though it is not a tensor of known size between regions");
   return {};
 }
@@ -97,7 +101,7 @@ Status verify_value(Verification& state, const fbs::ValueT& value) {
   const bool fixed = is_fixed(value) && !opaque;
   const uint64_t bytes =
       fixed ? dtype_bytes(dtype, static_cast<size_t>(TRY(checked_elements(value.dims)))) : 0;
-  TRY(verify_axes(value, fixed));
+  TRY(verify_axes(state, value, fixed));
   switch (value.storage) {
     case Storage::input:
       return on_host(value) ? Status() : fail("an input that is not in the host's memory");
@@ -207,8 +211,8 @@ Status verify_step(Verification& state, size_t number) {
 
 }  // namespace
 
-Status verify_function(const fbs::ProgramT& program, const fbs::FunctionT& function) {
-  Verification state{program, function, std::vector<bool>(function.values.size(), false),
+Status verify_function(const fbs::ProgramT& program, const fbs::FunctionT& function, bool is_stage) {
+  Verification state{program, function, is_stage, std::vector<bool>(function.values.size(), false),
                      std::vector<uint64_t>(program.spaces.size(), 0)};
   TRY(verify_arenas(state));
   for (const auto& value : function.values)

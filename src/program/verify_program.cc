@@ -9,6 +9,7 @@
 #include "base/dtype.h"
 #include "base/shape.h"
 #include "program/verify_function.h"
+#include "program/verify_stages.h"
 
 namespace intarsia {
 namespace {
@@ -112,6 +113,7 @@ Status verify_alternatives(const fbs::ProgramT& program, const fbs::FunctionT& f
     const fbs::FunctionT& alternative = *function.alternatives[i];
     TRY(with_context(verify_function(program, alternative), "alternative {}", i));
     if (!alternative.alternatives.empty()) return fail("alternative {} has alternatives", i);
+    if (!alternative.stages.empty()) return fail("alternative {} has stages", i);
     if (alternative.name != function.name || print_boundary(alternative) != print_boundary(function))
       return fail("alternative {} has another name, other inputs or other outputs", i);
   }
@@ -139,6 +141,7 @@ Status verify_program(const fbs::ProgramT& program, uint64_t constants_bytes, ui
     if (!names.insert(function->name).second) return fail("two functions are named '{}'", function->name);
     TRY(with_context(verify_function(program, *function), "function '{}'", function->name));
     TRY(with_context(verify_alternatives(program, *function), "function '{}'", function->name));
+    TRY(with_context(verify_stages(program, *function), "function '{}'", function->name));
   }
   return {};
 }

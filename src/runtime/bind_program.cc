@@ -14,13 +14,39 @@
 namespace intarsia {
 namespace {
 
+/// The stage that is asked for; null: whole functions are.
+Result<const fbs::StageT*> find_stage(const fbs::ProgramT& program, const BindOptions& options) {
+  if (!options.stage) return nullptr;
+  const StageChoice& wanted = *options.stage;
+  const auto is_wanted = [&](const auto& function) {
+    return function->name == wanted.function || (wanted.function.empty() && program.functions.size() == 1);
+  };
+  const auto function = std::ranges::find_if(program.functions, is_wanted);
+  if (function == program.functions.end())
+    return fail("no function '{}' to take a stage of; the program has {} functions", wanted.function,
+                program.functions.size());
+  const auto& stages = (*function)->stages;
+  if (wanted.stage >= stages.size())
+    return fail(
+        "no stage {} of function '{}', which has {}: compile the model with --objective throughput for "
+        "stages",
+        wanted.stage, (*function)->name, stages.size());
+  const fbs::StageT& stage = *stages[wanted.stage];
+  if (wanted.executor >= stage.executors.size())
+    return fail("no executor {} of stage {}, which has {}", wanted.executor, wanted.stage,
+                stage.executors.size());
+  return &stage;
+}
+
 /// Device names, one per slot.
-Result<std::vector<std::string>> choose_devices(const fbs::ProgramT& program, const BindOptions& options) {
+Result<std::vector<std::string>> choose_devices(const fbs::ProgramT& program, const BindOptions& options,
+                                                const fbs::StageT* stage) {
   std::vector<std::string> names, slots;
   for (const auto& slot : program.slots) {
     names.push_back(slot->device);
     slots.push_back(slot->name);
   }
+  if (stage != nullptr) names[stage->slot] = stage->executors[options.stage->executor];
   std::set<std::string> bound;
   for (const auto& [slot, device] : options.devices) {
     const size_t at = static_cast<size_t>(std::ranges::find(slots, slot) - slots.begin());
@@ -90,6 +116,11 @@ class ProgramBinder {
     const fbs::FunctionT& chosen = alternative == 0 ? function : *function.alternatives[alternative - 1];
     bound_.functions.push_back({&chosen, alternative, targets_of(description(), chosen), {}});
     return load(chosen);
+  }
+
+  Status bind(const fbs::StageT& stage) {
+    bound_.functions.push_back({stage.function.get(), 0, targets_of(description(), *stage.function), {}});
+    return load(*stage.function);
   }
 
   /// The first that can run here.
@@ -239,11 +270,14 @@ Result<std::shared_ptr<const BoundProgram>> bind_program(const std::shared_ptr<c
   TRY(with_context(program->file().file->check_unchanged(), "program '{}'", program->file().path));
   if (options.threads < 0)
     return fail("{} threads; want a positive number, or 0 for the compiled one", options.threads);
-  const std::vector<std::string> names = TRY(choose_devices(program->description(), options));
+  const fbs::StageT* const stage = TRY(find_stage(program->description(), options));
+  const std::vector<std::string> names = TRY(choose_devices(program->description(), options, stage));
   const unsigned cores = std::max(std::thread::hardware_concurrency(), 1u);
   const int compiled_for = static_cast<int>(std::clamp(program->description().threads, 1u, cores));
   const int threads = options.threads > 0 ? options.threads : compiled_for;
-  const std::string which = options.alternative ? fmt::format("{}", *options.alternative) : "";
+  const std::string which = stage != nullptr      ? fmt::format("{}", fmt::ptr(stage))
+                            : options.alternative ? fmt::format("{}", *options.alternative)
+                                                  : "";
   const std::string key = fmt::format("{}\n{}\n{}", threads, which, fmt::join(names, "\n"));
   // Held while binding, so that two sessions starting at once do not load everything twice.
   std::lock_guard lock(program->bound_mutex_);
@@ -255,8 +289,11 @@ Result<std::shared_ptr<const BoundProgram>> bind_program(const std::shared_ptr<c
   bound->threads = threads;
   ProgramBinder binder(*bound);
   TRY(binder.open_executors(names, options));
-  for (const auto& function : program->description().functions)
+  if (stage != nullptr) TRY(binder.bind(*stage));
+  for (const auto& function : program->description().functions) {
+    if (stage != nullptr) break;
     TRY(options.alternative ? binder.bind(*function, *options.alternative) : binder.bind(*function));
+  }
   known = bound;
   return bound;
 }

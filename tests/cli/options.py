@@ -41,6 +41,7 @@ OWN = {
 C_NAMES = {
     "--shape": "shapes",
     "--pin": "pins",
+    "--cut": "cuts",
     "--signature": "signatures",
     "--op-library": "op_libraries",
     "--input": "inputs",

@@ -5,6 +5,7 @@
 // the file as it is.
 //
 // Covers: src/program/ print_program.cc read_program.cc verify_function.cc verify_program.cc
+// verify_stages.cc
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

@@ -1,6 +1,7 @@
 // Every rule of verify_program: break it in a valid program, and the error says so.
 //
-// Covers: src/program/ string_constant.cc verify_function.cc verify_program.cc verify_unshared.cc
+// Covers: src/program/ string_constant.cc verify_function.cc verify_program.cc verify_stages.cc
+// verify_unshared.cc
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -118,6 +119,76 @@ const Case cases[] = {
               m.value("there", fbs::Storage::dynamic, {2}, m.slot("accel", "sim", "sim:0"), DType::string));
      }},
 };
+
+fbs::StageT& stage(ProgramMaker& maker, size_t number) { return *maker.function().stages[number]; }
+
+// The same in two stages, a step each: {x (0) -> t (1)} {t (0), x (1) -> y (2)}.
+const Case cases_of_stages[] = {
+    {"function 'main': stage 1: no function", [](auto& m) { stage(m, 1).function.reset(); }},
+    {"function 'main': stage 0: slot 4 of 1", [](auto& m) { stage(m, 0).slot = 4; }},
+    {"stage 0: no executor", [](auto& m) { stage(m, 0).executors.clear(); }},
+    {"stage 0: executor 'sim:0' for a slot of kind 'cpu'",
+     [](auto& m) { stage(m, 0).executors = {"sim:0"}; }},
+    {"stage 0: executor 'cpu:x'", [](auto& m) { stage(m, 0).executors.push_back("cpu:x"); }},
+    {"stage 1: step 0: region 7 of 2", [](auto& m) { stage(m, 1).function->steps[0]->region = 7; }},
+    {"stage 1: region 0 is not the function's, or runs twice",
+     [](auto& m) { stage(m, 1).function->steps[0]->region = 0; }},
+    {"function 'main': no stage runs region 1", [](auto& m) { m.function().stages.pop_back(); }},
+    {"stage 0: input 't' is neither an input of the function nor made by an earlier stage",
+     [](auto& m) { std::swap(m.function().stages[0], m.function().stages[1]); }},
+    {"stage 1: input 't' is neither",
+     [](auto& m) { stage(m, 1).function->values[0]->dtype = static_cast<uint8_t>(DType::i32); }},
+    {"stage 1: input 't' is neither", [](auto& m) { stage(m, 1).function->values[0]->dims = {2, 2}; }},
+    {"stage 1: input 't' is neither", [](auto& m) { stage(m, 1).function->values[0]->axes = {0}; }},
+    {"stage 1: output 'y' is not as the function's",
+     [](auto& m) { stage(m, 1).function->values[2]->dims = {2, 2}; }},
+    {"function 'main': no stage makes output 'y'",
+     [](auto& m) { stage(m, 1).function->values[2]->name = "z"; }},
+    {"stage 1: output 't' is made by two stages",
+     [](auto& m) { stage(m, 1).function->values[2]->name = "t"; }},
+    {"stage 0: output 't' is opaque, and of what type is not told",
+     [](auto& m) {
+       fbs::ValueT& value = *stage(m, 0).function->values[1];
+       value.dtype = 0;
+       value.storage = fbs::Storage::dynamic;
+     }},
+    {"stage 1: its name 'stage0' is empty or another stage's",
+     [](auto& m) { stage(m, 1).function->name = "stage0"; }},
+    {"stage 0: it has alternatives or stages of its own",
+     [](auto& m) {
+       fbs::FunctionT& first = *stage(m, 0).function;
+       first.stages.push_back(std::make_unique<fbs::StageT>(stage(m, 0)));
+     }},
+    {"stage 0: it has alternatives or stages of its own",
+     [](auto& m) {
+       fbs::FunctionT& first = *stage(m, 0).function;
+       first.alternatives.push_back(std::make_unique<fbs::FunctionT>(first));
+     }},
+    {"function 'main': alternative 0 has stages", [](auto& m) { m.alternative(); }},
+};
+
+TEST(VerifyProgram, NamesWhatIsBrokenOfStages) {
+  const TestFolder folder;
+  for (const Case& one : cases_of_stages) {
+    ProgramMaker maker = small_program();
+    maker.divide();
+    ASSERT_TRUE(maker.write(folder / "p.so"));
+    one.damage(maker);
+    const Status status = maker.write(folder / "p.so");
+    ASSERT_FALSE(status) << one.message;
+    EXPECT_NE(status.error().message.find(one.message), std::string::npos) << status.error().message;
+  }
+}
+
+TEST(VerifyProgram, ValuesBetweenStagesMayHaveAxes) {
+  const TestFolder folder;
+  ProgramMaker maker = small_program();
+  maker.divide();
+  stage(maker, 0).function->values[1]->axes = {0};
+  stage(maker, 1).function->values[0]->axes = {0};
+  const Status status = maker.write(folder / "p.so");
+  EXPECT_TRUE(status) << status.error().message;
+}
 
 TEST(VerifyProgram, NamesWhatIsBroken) {
   const TestFolder folder;

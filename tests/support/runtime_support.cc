@@ -213,6 +213,33 @@ uint32_t ProgramMaker::alternative() {
   return first;
 }
 
+void ProgramMaker::divide() {
+  const fbs::FunctionT& whole = function();
+  std::vector<std::unique_ptr<fbs::StageT>> stages;
+  for (const auto& step : whole.steps) {
+    auto stage = std::make_unique<fbs::StageT>();
+    stage->executors = {"cpu"};
+    stage->function = std::make_unique<fbs::FunctionT>();
+    fbs::FunctionT& part = *stage->function;
+    part.name = "stage" + std::to_string(stages.size());
+    part.arena_bytes.resize(program.spaces.size());
+    auto alone = std::make_unique<fbs::StepT>(*step);
+    const auto take = [&](uint32_t& id, fbs::Storage storage, std::vector<uint32_t>& boundary) {
+      auto value = std::make_unique<fbs::ValueT>(*whole.values[id]);
+      if (value->storage != fbs::Storage::dynamic || storage == fbs::Storage::input) value->storage = storage;
+      value->offset = 0;
+      id = static_cast<uint32_t>(part.values.size());
+      part.values.push_back(std::move(value));
+      boundary.push_back(id);
+    };
+    for (uint32_t& id : alone->inputs) take(id, fbs::Storage::input, part.inputs);
+    for (uint32_t& id : alone->outputs) take(id, fbs::Storage::output, part.outputs);
+    part.steps.push_back(std::move(alone));
+    stages.push_back(std::move(stage));
+  }
+  function().stages = std::move(stages);
+}
+
 void ProgramMaker::note(const std::string& node, const std::string& op, uint32_t region) {
   auto made = std::make_unique<fbs::NodeNoteT>();
   made->name = node;

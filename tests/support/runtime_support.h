@@ -53,6 +53,9 @@ struct ProgramMaker {
   /// number.
   uint32_t alternative();
 
+  /// Each step of the function becomes a stage, too: a function that runs it alone, on the device "cpu".
+  void divide();
+
   Status write(const std::string& path) const;
 };
 

@@ -69,6 +69,9 @@ def _options(
     cache: str | os.PathLike = "",
     also: str | Sequence[str] = (),
     memory: Mapping[str, int | str] | None = None,
+    objective: str = "latency",
+    stages: int | str = "",
+    cuts: str | Sequence[str] = (),
     plan: str | os.PathLike = "",
     save_plan: str | os.PathLike = "",
     signature: str | Sequence[str] = (),
@@ -95,6 +98,9 @@ def _options(
     options.cache = os.fspath(cache)
     options.also = _several(also)
     options.memory = [f"{slot}={size}" for slot, size in (memory or {}).items()]
+    options.objective = objective
+    options.stages = str(stages)
+    options.cuts = _several(cuts)
     options.plan = os.fspath(plan)
     options.save_plan = os.fspath(save_plan)
     options.signatures = _several(signature)
@@ -126,7 +132,8 @@ def compile(
     tune_seconds (0: as long as it takes). cache: folder of the measured times (none: the user's). also: slots that must be enough to run,
     with an alternative for where other devices are missing. memory: {slot: size}, in bytes or as "64MB", that constants
     and working memory of one session may take of the memory that the slot works in; a plan that needs less is
-    searched for. plan: a file that says where
+    searched for. objective: "latency", or "throughput": the program has stages for a pipeline, stages of them ("auto", or none:
+    as many as are best), or one more than cuts, names of values at which stages end. plan: a file that says where
     each node runs, so that nothing is measured. save_plan: where to write the plan of this compile. signature: of a
     SavedModel, one name or several, each a function of the program (none: "serving_default", or else all). op_libraries:
     libraries with your own TensorFlow operators. strip_names: leave node names out of the program.

@@ -1,0 +1,246 @@
+#include "plan/choose_stages.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "plan/cut_graph.h"
+#include "plan/find_segments.h"
+#include "plan/offer_stages.h"
+#include "plan/place_stages.h"
+
+namespace intarsia {
+namespace {
+
+/// What the planner knows of the model's parts.
+struct PartTimes {
+  SegmentCosts costs;
+  std::string guessed_reason;  // why they are estimates; empty: they are measured
+};
+
+/// Segments whose times nobody knows.
+SegmentCosts unknown_costs(const PlanningProblem& problem, const Plan& plan) {
+  std::vector<std::vector<bool>> may_run;
+  for (uint32_t target : plan.placement.target) {
+    may_run.emplace_back(problem.targets.size(), false);
+    may_run.back()[target] = true;
+  }
+  SegmentCosts costs;
+  costs.segments = list_segments(find_segments(problem.graph, may_run));
+  costs.times.assign(costs.segments.size(), std::vector<int64_t>(problem.targets.size(), never));
+  return costs;
+}
+
+PartTimes find_part_times(const PlanningProblem& problem, const ChosenPlan& chosen, const PlanTools& tools) {
+  if (chosen.costs) return {*chosen.costs, ""};
+  if (tools.timer == nullptr) return {unknown_costs(problem, chosen.plan), tools.disabled_reason};
+  Result<SegmentCosts> costs =
+      price_segments(problem, {&chosen.plan}, chosen.plan.placement, *tools.timer, tools.time_link);
+  if (costs) return {std::move(*costs), ""};
+  return {unknown_costs(problem, chosen.plan), costs.error().message};
+}
+
+/// Slots of stages that the user cuts.
+Result<std::vector<uint32_t>> slots_in_order(const PlanningProblem& problem, uint32_t stages) {
+  std::vector<uint32_t> slots(stages, 0);
+  if (problem.slots.size() == 1) return slots;
+  if (problem.slots.size() == stages) {
+    std::iota(slots.begin(), slots.end(), 0u);
+    return slots;
+  }
+  std::string names;
+  for (const DeviceSlot& slot : problem.slots) names += (names.empty() ? "" : ", ") + slot.name;
+  return fail(
+      "--cut: {} stages for {} slots ({}): name one device a stage with -d, in the order of the stages, "
+      "or one for all",
+      stages, problem.slots.size(), names);
+}
+
+/// By stage, each on its slot: a node's part of its segment's time is that of its work.
+std::vector<std::optional<int64_t>> predict_stages(const PlanningProblem& problem, const Plan& plan,
+                                                   const SegmentCosts& costs,
+                                                   const std::vector<ChosenStage>& stages) {
+  const std::vector<ExecutorKind> kinds = find_executor_kinds(problem, plan.placement, costs);
+  std::vector<double> times(stages.size(), 0);
+  for (size_t s = 0; s < costs.segments.size(); ++s) {
+    const double all = estimate_time(problem.graph, costs.segments[s]);
+    for (NodeId node : costs.segments[s]) {
+      const uint32_t stage = plan.placement.stage[index(node)];
+      const auto has_slot = [&](const ExecutorKind& kind) {
+        return std::ranges::find(kind.slots, stages[stage].slot) != kind.slots.end();
+      };
+      const double part = estimate_time(problem.graph, {node}) / all;
+      times[stage] += std::ranges::find_if(kinds, has_slot)->times[s] * part;
+    }
+  }
+  std::vector<std::optional<int64_t>> predicted;
+  for (double time : times)
+    predicted.push_back(time < static_cast<double>(too_long) ? std::optional(std::llround(time))
+                                                             : std::nullopt);
+  return predicted;
+}
+
+/// By stage; nothing where regions are not timed.
+std::vector<std::optional<int64_t>> measure_stages(const Plan& plan, size_t stages, const PlanTools& tools) {
+  std::vector<std::optional<int64_t>> measured(stages);
+  if (tools.timer == nullptr) return measured;
+  const auto times = tools.timer->time_regions({&plan});
+  if (!times) return measured;
+  std::vector<int64_t> sums(stages, 0);
+  for (size_t r = 0; r < plan.partition.regions.size(); ++r) {
+    int64_t& sum = sums[plan.partition.regions[r].stage];
+    sum = (*times)[0][r] >= too_long || sum == never ? never : sum + (*times)[0][r];
+  }
+  for (size_t stage = 0; stage < stages; ++stage)
+    if (sums[stage] != never) measured[stage] = sums[stage];
+  return measured;
+}
+
+/// The plan with its nodes on the slots of their stages.
+Result<StagedPlan> place_and_time(const PlanningProblem& problem, Placement placement,
+                                  const SegmentCosts& costs, std::vector<ChosenStage> stages,
+                                  const PlanTools& tools) {
+  std::vector<uint32_t> slots;
+  for (const ChosenStage& stage : stages) slots.push_back(stage.slot);
+  place_stages(problem, slots, placement);
+  StagedPlan staged{TRY(tools.replan(std::move(placement))), std::move(stages), {}};
+  const auto predicted = predict_stages(problem, staged.plan, costs, staged.stages);
+  const auto measured = measure_stages(staged.plan, staged.stages.size(), tools);
+  for (size_t i = 0; i < staged.stages.size(); ++i) {
+    staged.stages[i].predicted = predicted[i];
+    staged.stages[i].measured = measured[i];
+  }
+  return staged;
+}
+
+Result<StagedPlan> cut_by_hand(const PlanningProblem& problem, const ChosenPlan& chosen,
+                               const StageDemand& demand, const PlanTools& tools) {
+  Placement placement = chosen.plan.placement;
+  placement.stage = TRY(cut_graph(problem.graph, demand.cuts));
+  std::vector<ChosenStage> stages;
+  for (uint32_t slot : TRY(slots_in_order(problem, count_stages(placement))))
+    stages.push_back({slot, {problem.slots[slot].device}});
+  const PartTimes parts = find_part_times(problem, chosen, tools);
+  StagedPlan staged =
+      TRY(place_and_time(problem, std::move(placement), parts.costs, std::move(stages), tools));
+  staged.report.chosen = "cut by hand";
+  staged.report.guessed_reason = parts.guessed_reason;
+  return staged;
+}
+
+/// Cuts where times say, and again where they were wrong.
+class StagePlanner {
+ public:
+  StagePlanner(const PlanningProblem& problem, const ChosenPlan& chosen, const StageDemand& demand,
+               const PlanTools& tools)
+      : problem_(problem),
+        chosen_(chosen),
+        demand_(demand),
+        tools_(tools),
+        parts_(find_part_times(problem, chosen, tools)),
+        as_timed_(find_executor_kinds(problem, chosen.plan.placement, parts_.costs)),
+        kinds_(as_timed_) {}
+
+  Result<StagedPlan> plan() {
+    const std::vector<StageOffer> offers = TRY(make_offers(demand_.count));
+    if (offers.empty()) return fail("--objective throughput: no executor can run the whole model or a part");
+    StageOffer best = find_best_offer(offers);
+    const double lower_bound = best.lower_bound;
+    StagedPlan staged = TRY(realize(best));
+    TRY(nudge(best, staged));
+    StageReport& report = staged.report;
+    report.chosen = describe_offer(problem_, best);
+    report.guessed_reason = parts_.guessed_reason;
+    report.lower_bound = std::llround(lower_bound);
+    for (const StageOffer& offer : offers)
+      report.compared.push_back({describe_offer(problem_, offer), std::llround(offer.max_load)});
+    return staged;
+  }
+
+ private:
+  Result<std::vector<StageOffer>> make_offers(std::optional<uint32_t> count) const {
+    return offer_stages(problem_, chosen_.plan.placement, parts_.costs, kinds_, count);
+  }
+
+  Result<StagedPlan> realize(const StageOffer& offer) const {
+    Placement placement = chosen_.plan.placement;
+    placement.stage.resize(placement.target.size());
+    std::vector<ChosenStage> stages;
+    for (const OfferedStage& offered : offer.stages) {
+      for (uint32_t segment : offered.segments)
+        for (NodeId node : parts_.costs.segments[segment])
+          placement.stage[index(node)] = static_cast<uint32_t>(stages.size());
+      ChosenStage& stage = stages.emplace_back(ChosenStage{offered.slots[0], {}});
+      for (uint32_t slot : offered.slots) stage.executors.push_back(problem_.slots[slot].device);
+    }
+    return place_and_time(problem_, std::move(placement), parts_.costs, std::move(stages), tools_);
+  }
+
+  /// Times of segments become those that their stages were measured to take.
+  void correct(const StageOffer& offer, const StagedPlan& staged) {
+    kinds_ = as_timed_;
+    for (size_t stage = 0; stage < staged.stages.size(); ++stage) {
+      const ChosenStage& known = staged.stages[stage];
+      const double factor =
+          static_cast<double>(*known.measured) / std::max(static_cast<double>(*known.predicted), 1.0);
+      for (uint32_t segment : offer.stages[stage].segments)
+        for (ExecutorKind& kind : kinds_) kind.times[segment] *= factor;
+    }
+  }
+
+  /// The offer and its plan become better ones, if there are.
+  Status nudge(StageOffer& best_offer, StagedPlan& best) {
+    constexpr int rounds = 2;
+    constexpr double worthwhile = 0.01;
+    const auto is_timed = [](const ChosenStage& stage) { return stage.measured && stage.predicted; };
+    StageOffer offer = best_offer;
+    StagedPlan latest = best;
+    for (int round = 0; round < rounds && latest.stages.size() > 1; ++round) {
+      if (!std::ranges::all_of(latest.stages, is_timed)) return {};
+      correct(offer, latest);
+      const Result<std::vector<StageOffer>> offers = make_offers(static_cast<uint32_t>(latest.stages.size()));
+      if (!offers) return {};
+      offer = find_best_offer(*offers);
+      StagedPlan moved = TRY(realize(offer));
+      if (moved.plan.placement.stage == latest.plan.placement.stage) return {};
+      const auto now = StageReport::interval(moved.stages, &ChosenStage::measured);
+      const auto before = StageReport::interval(best.stages, &ChosenStage::measured);
+      latest = moved;
+      if (static_cast<double>(now) >= (1 - worthwhile) * static_cast<double>(before)) continue;
+      moved.report.nudged = round + 1;
+      best_offer = offer;
+      best = std::move(moved);
+    }
+    return {};
+  }
+
+  const PlanningProblem& problem_;
+  const ChosenPlan& chosen_;
+  const StageDemand& demand_;
+  const PlanTools& tools_;
+  const PartTimes parts_;
+  const std::vector<ExecutorKind> as_timed_;
+  std::vector<ExecutorKind> kinds_;  // with times corrected
+};
+
+}  // namespace
+
+int64_t StageReport::interval(const std::vector<ChosenStage>& stages,
+                              std::optional<int64_t> ChosenStage::* time) {
+  int64_t longest = 0;
+  for (const ChosenStage& stage : stages) {
+    if (!(stage.*time)) return never;
+    longest = std::max(longest, *(stage.*time) / static_cast<int64_t>(stage.executors.size()));
+  }
+  return longest;
+}
+
+Result<StagedPlan> choose_stages(const PlanningProblem& problem, const ChosenPlan& chosen,
+                                 const StageDemand& demand, const PlanTools& tools) {
+  if (problem.graph.nodes.empty())
+    return fail("--objective throughput: the model has no operator left to divide; leave the option out");
+  if (!demand.cuts.empty()) return cut_by_hand(problem, chosen, demand, tools);
+  return StagePlanner(problem, chosen, demand, tools).plan();
+}
+
+}  // namespace intarsia

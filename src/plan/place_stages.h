@@ -1,0 +1,13 @@
+// Moves the nodes of stages to their executors.
+#pragma once
+
+#include "plan/planning_problem.h"
+
+namespace intarsia {
+
+/// Nodes go to the slot of their stage: there to the backend that runs them where they are, else to the first
+/// that takes them. What is pinned elsewhere, or no backend there takes, stays where it is.
+void place_stages(const PlanningProblem& problem, const std::vector<uint32_t>& slot_of_stage,
+                  Placement& placement);
+
+}  // namespace intarsia

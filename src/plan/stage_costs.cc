@@ -1,0 +1,162 @@
+#include "plan/stage_costs.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "plan/plan_candidates.h"
+
+namespace intarsia {
+namespace {
+
+double known_time(int64_t nanoseconds) {
+  return nanoseconds < too_long ? static_cast<double>(nanoseconds) : cannot_run;
+}
+
+bool has_time_anywhere(const SegmentCosts& costs, size_t segment) {
+  return std::ranges::any_of(costs.times[segment], [](int64_t time) { return time < too_long; });
+}
+
+/// Of a segment whose time nobody knows.
+double guess_time(const PlanningProblem& problem, const Placement& placement, const SegmentCosts& costs,
+                  size_t segment, uint32_t slot) {
+  for (uint32_t target = 0; target < problem.targets.size(); ++target) {
+    if (problem.targets[target].slot != slot) continue;
+    const auto may_be_there = [&](NodeId node) { return may_go(problem, placement, node, target); };
+    if (!std::ranges::all_of(costs.segments[segment], may_be_there)) continue;
+    return estimate_time(problem.graph, costs.segments[segment]);
+  }
+  return cannot_run;
+}
+
+double time_on_slot(const PlanningProblem& problem, const Placement& placement, const SegmentCosts& costs,
+                    size_t segment, uint32_t slot) {
+  if (!has_time_anywhere(costs, segment)) return guess_time(problem, placement, costs, segment, slot);
+  const uint32_t placed = placement.target[index(costs.segments[segment][0])];
+  double least = cannot_run;
+  for (uint32_t target = 0; target < problem.targets.size(); ++target) {
+    if (problem.targets[target].slot != slot) continue;
+    const double time = known_time(costs.times[segment][target]);
+    if (problem.targets[target].backend == problem.targets[placed].backend && time < cannot_run) return time;
+    least = std::min(least, time);
+  }
+  return least;
+}
+
+/// By segment: bytes of the constants that its nodes read.
+double constant_bytes(const Graph& graph, const std::vector<NodeId>& segment) {
+  std::set<ValueId> seen;
+  double bytes = 0;
+  for (NodeId node : segment) {
+    for (ValueId read : values_read(graph.node(node))) {
+      const Value& value = graph.value(read);
+      if (value.constant && seen.insert(read).second) bytes += static_cast<double>(value.constant->bytes());
+    }
+  }
+  return bytes;
+}
+
+/// The longest that a copy of so many bytes takes between the host and another memory.
+double transfer_time(const SegmentCosts& costs, size_t bytes) {
+  double longest = 0;
+  for (size_t space = 1; space < costs.links.size(); ++space) {
+    for (const Link& link : {costs.links[host_memory][space], costs.links[space][host_memory]}) {
+      if (link.latency >= too_long) continue;
+      const double time =
+          static_cast<double>(link.latency) + static_cast<double>(bytes) * link.nanoseconds_per_byte;
+      longest = std::max(longest, time);
+    }
+  }
+  return longest;
+}
+
+/// Values that one segment makes and others read.
+std::vector<StageValue> find_stage_values(const Graph& graph, const SegmentCosts& costs,
+                                          const std::vector<uint32_t>& segment_of) {
+  std::map<ValueId, StageValue> values;
+  for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
+    for (ValueId read : values_read(graph.nodes[i])) {
+      const Value& value = graph.value(read);
+      if (value.producer == no_node || segment_of[index(value.producer)] == segment_of[i]) continue;
+      StageValue& crossing = values[read];
+      crossing.producer = segment_of[index(value.producer)];
+      crossing.transfer = transfer_time(costs, value.type.fixed_bytes().value_or(0));
+      if (std::ranges::find(crossing.consumers, segment_of[i]) == crossing.consumers.end())
+        crossing.consumers.push_back(segment_of[i]);
+    }
+  }
+  std::vector<StageValue> list;
+  for (auto& [id, value] : values) list.push_back(std::move(value));
+  return list;
+}
+
+/// Segments that share a group of nodes which one region holds.
+std::vector<std::vector<uint32_t>> find_together(const Placement& placement,
+                                                 const std::vector<uint32_t>& segment_of) {
+  std::map<uint32_t, std::set<uint32_t>> by_group;
+  for (uint32_t i = 0; i < placement.group.size(); ++i) by_group[placement.group[i]].insert(segment_of[i]);
+  std::vector<std::vector<uint32_t>> together;
+  for (const auto& [group, segments] : by_group)
+    if (segments.size() > 1) together.emplace_back(segments.begin(), segments.end());
+  return together;
+}
+
+}  // namespace
+
+std::vector<ExecutorKind> find_executor_kinds(const PlanningProblem& problem, const Placement& placement,
+                                              const SegmentCosts& costs) {
+  std::vector<ExecutorKind> kinds;
+  for (uint32_t slot = 0; slot < problem.slots.size(); ++slot) {
+    ExecutorKind made{{slot}, {}};
+    for (size_t s = 0; s < costs.segments.size(); ++s)
+      made.times.push_back(time_on_slot(problem, placement, costs, s, slot));
+    const auto is_alike = [&](const ExecutorKind& kind) {
+      const DeviceSlot &one = problem.slots[kind.slots[0]], &other = problem.slots[slot];
+      return one.space == other.space && one.kind == other.kind && one.cores == other.cores &&
+             kind.times == made.times;
+    };
+    const auto same = std::ranges::find_if(kinds, is_alike);
+    if (same == kinds.end())
+      kinds.push_back(std::move(made));
+    else
+      same->slots.push_back(slot);
+  }
+  return kinds;
+}
+
+std::vector<ExecutorGroup> distinct_groups(const std::vector<ExecutorGroup>& groups) {
+  std::vector<ExecutorGroup> distinct;
+  for (const ExecutorGroup& group : groups)
+    if (std::ranges::find(distinct, group) == distinct.end()) distinct.push_back(group);
+  return distinct;
+}
+
+StageProblem make_stage_problem(const PlanningProblem& problem, const Placement& placement,
+                                const SegmentCosts& costs, const std::vector<ExecutorKind>& kinds,
+                                const std::vector<ExecutorGroup>& groups) {
+  StageProblem made;
+  const std::vector<ExecutorGroup> distinct = distinct_groups(groups);
+  for (const ExecutorGroup& group : distinct) {
+    const DeviceSlot& slot = problem.slots[kinds[group.kind].slots[0]];
+    const bool is_on_host = slot.space == host_memory;
+    const uint64_t limit = problem.memory_limit(slot.space);
+    made.devices.push_back(
+        {.name = slot.name,
+         .count = static_cast<uint32_t>(std::ranges::count(groups, group)),
+         .memory = is_on_host || limit == no_limit ? cannot_run : static_cast<double>(limit),
+         .pays_transfers = !is_on_host});
+  }
+  std::vector<uint32_t> segment_of(problem.graph.nodes.size());
+  for (uint32_t s = 0; s < costs.segments.size(); ++s) {
+    for (NodeId node : costs.segments[s]) segment_of[index(node)] = s;
+    StageNode node{{}, constant_bytes(problem.graph, costs.segments[s])};
+    for (const ExecutorGroup& group : distinct)
+      node.time.push_back(kinds[group.kind].times[s] / group.replicas);
+    made.nodes.push_back(std::move(node));
+  }
+  made.values = find_stage_values(problem.graph, costs, segment_of);
+  made.together = find_together(placement, segment_of);
+  return made;
+}
+
+}  // namespace intarsia

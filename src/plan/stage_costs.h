@@ -1,0 +1,37 @@
+// The nodes and executors of a stage problem, from what parts of a model take.
+#pragma once
+
+#include "plan/mix_backends.h"
+#include "plan/stage_problem.h"
+
+namespace intarsia {
+
+/// Slots on which every segment takes the same time.
+struct ExecutorKind {
+  std::vector<uint32_t> slots;
+  std::vector<double> times;  // nanoseconds by segment; infinity: it cannot run there
+};
+
+/// Times of segments that are not known anywhere are estimated. On its slot a segment is run by the backend
+/// that has it in `placement`, if its time there is known, else by the fastest.
+std::vector<ExecutorKind> find_executor_kinds(const PlanningProblem& problem, const Placement& placement,
+                                              const SegmentCosts& costs);
+
+/// Executors of one kind that take frames in turns: a stage's replicas.
+struct ExecutorGroup {
+  uint32_t kind = 0;
+  uint32_t replicas = 1;
+  bool operator==(const ExecutorGroup&) const = default;
+};
+
+/// Each once, in the order in which they come first.
+std::vector<ExecutorGroup> distinct_groups(const std::vector<ExecutorGroup>& groups);
+
+/// Segments are nodes; each of the distinct groups is a kind of devices, as many as there are of it. Times
+/// are of a frame: with replicas, of one frame in so many. A host's memory has no limit here (fit_memory.h
+/// judges whole plans).
+StageProblem make_stage_problem(const PlanningProblem& problem, const Placement& placement,
+                                const SegmentCosts& costs, const std::vector<ExecutorKind>& kinds,
+                                const std::vector<ExecutorGroup>& groups);
+
+}  // namespace intarsia

@@ -1,0 +1,321 @@
+// Graphs divided into stages: by the user's cuts, and by what parts take on the executors that there are.
+//
+// Covers: src/plan/ choose_stages.cc cut_graph.cc offer_stages.cc place_stages.cc stage_costs.cc
+// stage_steps.cc chosen_stage.h
+#include "plan/choose_stages.h"
+
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "graph/parse_graph.h"
+#include "plan/cut_graph.h"
+#include "plan/elide_copies.h"
+#include "plan/insert_copies.h"
+#include "plan/offer_stages.h"
+#include "plan/split_stages.h"
+#include "plan/stage_steps.h"
+#include "tests/support/fake_target.h"
+#include "tests/support/random_graph.h"
+
+namespace intarsia {
+namespace {
+
+/// x -> a -> b -> c -> y, c also reads a, and aux leaves after b.
+constexpr const char* skipping = R"(graph "g" opsets {"": 17}
+input %x : f32[4,4]
+%a = MatMul(%x, %x) "na"
+%b = MatMul(%a, %a) "nb"
+%aux = Relu(%b) "naux"
+%c = Add(%b, %a) "nc"
+%y = MatMul(%c, %x) "ny"
+output %y
+output %b
+output %aux)";
+
+std::string text_of(const Result<std::vector<uint32_t>>& stages) {
+  return stages ? fmt::format("{}", fmt::join(*stages, " ")) : stages.error().message;
+}
+
+std::string names(const Graph& graph, const std::vector<ValueId>& values) {
+  std::vector<std::string> list;
+  for (ValueId id : values) list.push_back(graph.value(id).name);
+  return fmt::format("{}", fmt::join(list, " "));
+}
+
+#define EXPECT_HAS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
+
+TEST(CutGraph, AStageIsWhatItsValueDependsOn) {
+  const Graph graph = parse_graph(skipping).value();
+  EXPECT_EQ(text_of(cut_graph(graph, {"b"})), "0 0 1 1 1");
+  EXPECT_EQ(text_of(cut_graph(graph, {"c", "a"})), "0 1 2 1 2") << "in the order of the graph";
+}
+
+TEST(CutGraph, WhatCutsNothingOffIsAnError) {
+  const Graph graph = parse_graph(skipping).value();
+  EXPECT_HAS(text_of(cut_graph(graph, {"z"})), "--cut z: the model has no such value");
+  EXPECT_HAS(text_of(cut_graph(graph, {"x"})), "--cut x: it is an input of the model, which no node makes");
+  EXPECT_HAS(text_of(cut_graph(graph, {"b", "b"})), "all before it is before --cut b, too");
+  const Graph chain = parse_graph(R"(graph "g" opsets {"": 17}
+input %x : f32[4]
+%a = Relu(%x) "na"
+%y = Relu(%a) "ny"
+output %y)")
+                          .value();
+  EXPECT_HAS(text_of(cut_graph(chain, {"y"})), "--cut y: it cuts nothing off: every node is before it");
+}
+
+TEST(CutGraph, AGroupIsNotTorn) {
+  const Graph graph = parse_graph(skipping).value();
+  Placement placement;
+  placement.stage = *cut_graph(graph, {"b"});
+  EXPECT_TRUE(verify_stage_order(graph, placement));
+  placement.group = {0, 1, 2, 1, 4};
+  const Status torn = verify_stage_order(graph, placement);
+  ASSERT_FALSE(torn);
+  EXPECT_HAS(torn.error().message, "nodes 'nb' and 'nc' are in the stages 1 and 2, but pass values");
+  placement.group.clear();
+  placement.stage = {1, 0, 0, 1, 1};
+  EXPECT_HAS(verify_stage_order(graph, placement).error().message,
+             "stage 1 reads 'a', which the later stage 2 makes");
+}
+
+/// One backend on several slots, all on the host unless said otherwise.
+class Staging : public testing::Test {
+ protected:
+  void make(const std::string& text, uint32_t slots) {
+    problem_.graph = parse_graph(text).value();
+    for (uint32_t slot = 0; slot < slots; ++slot) add_slot("cpu", 0);
+    placement_.target.assign(problem_.graph.nodes.size(), 0);
+    placement_.reason.resize(problem_.graph.nodes.size());
+    placement_.refusals.resize(problem_.graph.nodes.size());
+  }
+
+  void add_slot(const std::string& kind, uint32_t space) {
+    const auto slot = static_cast<uint32_t>(problem_.slots.size());
+    const std::string device = fmt::format("{}:{}", kind, slot);
+    problem_.slots.push_back({device, kind, device, space, "", 1});
+    if (space == problem_.spaces.size()) problem_.spaces.push_back(device);
+    problem_.targets.push_back({&backend_, slot, "fake@" + device});
+    problem_.space_of_target.push_back(space);
+  }
+
+  Result<Plan> plan(Placement placement) const {
+    Plan plan{std::move(placement), {}, {}};
+    TRY(verify_stage_order(problem_.graph, plan.placement));
+    plan.partition = partition_graph(problem_.graph, plan.placement);
+    TRY(verify_partition(problem_.graph, plan.placement, plan.partition));
+    plan.steps = elide_copies(insert_copies(problem_.graph, plan.partition, problem_.space_of_target));
+    TRY(verify_steps(problem_.graph, plan.partition, problem_.space_of_target, plan.steps));
+    return plan;
+  }
+
+  /// Every node is a segment, and takes as long on every slot.
+  SegmentCosts costs(const std::vector<int64_t>& nanoseconds) const {
+    SegmentCosts costs;
+    for (uint32_t i = 0; i < nanoseconds.size(); ++i) {
+      costs.segments.push_back({NodeId{i}});
+      costs.times.emplace_back(problem_.targets.size(), nanoseconds[i]);
+    }
+    costs.links.assign(problem_.spaces.size(), std::vector<Link>(problem_.spaces.size(), Link{10, 0}));
+    return costs;
+  }
+
+  Result<StagedPlan> choose(const StageDemand& demand, const std::vector<int64_t>& nanoseconds) const {
+    ChosenPlan chosen{.plan = TRY(plan(placement_)), .report = std::nullopt};
+    chosen.costs = costs(nanoseconds);
+    return choose_stages(problem_, chosen, demand,
+                         {.disabled_reason = "no clock",
+                          .replan = [&](Placement placement) { return plan(std::move(placement)); }});
+  }
+
+  /// "cpu:0: na nb | cpu:1, cpu:2: nc", or the error.
+  std::string stages(const StageDemand& demand, const std::vector<int64_t>& nanoseconds) const {
+    const Result<StagedPlan> staged = choose(demand, nanoseconds);
+    if (!staged) return staged.error().message;
+    std::string text;
+    for (uint32_t s = 0; s < staged->stages.size(); ++s) {
+      text += fmt::format("{}{}:", s == 0 ? "" : " | ", fmt::join(staged->stages[s].executors, ", "));
+      for (const Region& region : staged->plan.partition.regions)
+        for (NodeId node : region.nodes)
+          if (region.stage == s) text += " " + problem_.graph.node(node).name;
+    }
+    return text;
+  }
+
+  FakeTarget backend_{"fake", {"MatMul", "Relu", "Add", "Foo"}};
+  PlanningProblem problem_;
+  Placement placement_;
+};
+
+constexpr const char* chain_of_four = R"(graph "g" opsets {"": 17}
+input %x : f32[4,4]
+%a = MatMul(%x, %x) "a"
+%b = MatMul(%a, %a) "b"
+%c = MatMul(%b, %b) "c"
+%y = MatMul(%c, %c) "d"
+output %y)";
+
+TEST_F(Staging, ValuesThatSkipAStageLeaveTheirMakerOnce) {
+  make(skipping, 3);
+  placement_.stage = *cut_graph(problem_.graph, {"a", "b"});
+  const Plan staged = plan(placement_).value();
+  const std::vector<StageSteps> stages =
+      list_stages(problem_.graph, staged.partition, problem_.space_of_target);
+  ASSERT_EQ(stages.size(), 3u);
+  EXPECT_EQ(names(problem_.graph, stages[0].inputs), "x");
+  EXPECT_EQ(names(problem_.graph, stages[0].outputs), "a");
+  EXPECT_EQ(names(problem_.graph, stages[1].inputs), "a");
+  EXPECT_EQ(names(problem_.graph, stages[1].outputs), "b") << "an output, and read by the last";
+  EXPECT_EQ(names(problem_.graph, stages[2].inputs), "x a b") << "x enters again, a skipped a stage";
+  EXPECT_EQ(names(problem_.graph, stages[2].outputs), "aux y");
+}
+
+TEST_F(Staging, ByHandOneSlotAStageOrOneForAll) {
+  make(chain_of_four, 2);
+  EXPECT_EQ(stages({.cuts = {"a"}}, {1, 1, 1, 1}), "cpu:0: a | cpu:1: b c d");
+  EXPECT_HAS(stages({.cuts = {"a", "b"}}, {1, 1, 1, 1}), "--cut: 3 stages for 2 slots (cpu:0, cpu:1): name");
+  EXPECT_EQ(choose({.cuts = {"a"}}, {1, 2, 3, 4})->stages[1].predicted, 9);
+  problem_.slots.pop_back();
+  problem_.targets.pop_back();
+  EXPECT_EQ(stages({.cuts = {"a", "b"}}, {1, 1, 1, 1}), "cpu:0: a | cpu:0: b | cpu:0: c d");
+}
+
+TEST_F(Staging, APinnedNodeStaysWhereItIs) {
+  make(chain_of_four, 2);
+  placement_.pinned = {false, false, true, false};
+  const Result<StagedPlan> staged = choose({.cuts = {"a"}}, {1, 1, 1, 1});
+  EXPECT_EQ(staged->plan.placement.target, (std::vector<uint32_t>{0, 1, 0, 1}));
+}
+
+TEST_F(Staging, TheSlowestStageIsAsFastAsCanBe) {
+  make(chain_of_four, 2);
+  EXPECT_EQ(stages({.count = 2}, {100, 200, 300, 500}), "cpu:0: a b c | cpu:1: d");
+  EXPECT_EQ(stages({.count = 2}, {500, 300, 200, 100}), "cpu:0: a | cpu:1: b c d");
+  EXPECT_EQ(stages({.count = 1}, {1, 2, 3, 4}), "cpu:0, cpu:1: a b c d") << "replicas of the whole";
+}
+
+TEST_F(Staging, ExactlySoManyStages) {
+  make(chain_of_four, 5);
+  EXPECT_EQ(stages({.count = 4}, {1, 1, 1, 900}), "cpu:0: a | cpu:1: b | cpu:2: c | cpu:3, cpu:4: d");
+  EXPECT_EQ(stages({.count = 5}, {1, 1, 1, 1}),
+            "--stages 5: the model has 4 parts that can be apart; want at most as many stages");
+  EXPECT_EQ(
+      stages({.count = 6}, {1, 1, 1, 1}),
+      "--stages 6: at most 5 executors work at once; name as many as stages with -d, as in -d cpu:0,cpu:1");
+}
+
+TEST_F(Staging, ReplicasWhereTheModelCannotBeBalanced) {
+  make(chain_of_four, 2);
+  EXPECT_EQ(stages({}, {1, 1, 1, 900}), "cpu:0, cpu:1: a b c d");
+  const Result<StagedPlan> staged = choose({}, {1, 1, 1, 900});
+  EXPECT_EQ(staged->report.chosen, "2 replicas of the whole: cpu:0, cpu:1");
+  ASSERT_EQ(staged->report.compared.size(), 2u);
+  EXPECT_EQ(staged->report.compared[0].nanoseconds, 452) << "903 on two";
+  EXPECT_EQ(staged->report.compared[1].nanoseconds, 900) << "2 stages";
+  EXPECT_EQ(StageReport::interval(staged->stages, &ChosenStage::predicted), 451);
+}
+
+TEST_F(Staging, CoresAreHandedOut) {
+  make(chain_of_four, 2);
+  add_slot("cpu", 0);
+  problem_.slots[2].device = "cpu:0-1";
+  problem_.slots[2].cores = 2;
+  const auto reports = [&](int64_t on_two) {
+    ChosenPlan chosen{.plan = *plan(placement_), .report = std::nullopt};
+    chosen.costs = costs({100, 100, 100, 900});
+    for (auto& times : chosen.costs->times) times[2] = times[0] * on_two / 100;
+    const auto replan = [&](Placement placement) { return plan(std::move(placement)); };
+    return choose_stages(problem_, chosen, {}, {.disabled_reason = "no clock", .replan = replan})->report;
+  };
+  std::vector<std::string> compared;
+  for (const ComparedStages& one : reports(60).compared) compared.push_back(one.name);
+  EXPECT_EQ(compared, (std::vector<std::string>{"2 replicas of the whole: cpu:0, cpu:1",
+                                                "2 stages: cpu:0 | cpu:1", "the whole on cpu:2"}));
+  EXPECT_EQ(reports(60).chosen, "2 replicas of the whole: cpu:0, cpu:1");
+  EXPECT_EQ(reports(40).chosen, "the whole on cpu:2");
+}
+
+TEST_F(Staging, AMeasuredPartRunsOnlyWhereItWas) {
+  make(chain_of_four, 1);
+  add_slot("sim", 1);
+  ChosenPlan chosen{.plan = *plan(placement_), .report = std::nullopt};
+  chosen.costs = costs({100, 100, 100, 100});
+  for (size_t s : {0u, 1u}) chosen.costs->times[s][1] = never;
+  const std::vector<ExecutorKind> kinds = find_executor_kinds(problem_, placement_, *chosen.costs);
+  ASSERT_EQ(kinds.size(), 2u) << "another memory, other times";
+  const auto offers = offer_stages(problem_, placement_, *chosen.costs, kinds, std::nullopt);
+  const StageOffer& best = find_best_offer(*offers);
+  ASSERT_EQ(best.stages.size(), 2u);
+  EXPECT_EQ(best.stages[1].segments, (std::vector<uint32_t>{2, 3}));
+  EXPECT_EQ(best.max_load, 210) << "its memory is not the host's: a transfer";
+}
+
+/// compile and plan_workload call split_stages: on the same graph they find the same.
+TEST_F(Staging, TheSolverIsThatOfPublicWorkloads) {
+  make(chain_of_four, 2);
+  StageProblem workload;
+  workload.devices = {{.name = "cpu", .count = 2, .memory = cannot_run, .pays_transfers = false}};
+  for (double time : {40, 10, 20, 50}) workload.nodes.push_back({{time}, 0});
+  for (uint32_t i = 0; i < 3; ++i) workload.values.push_back({i, {i + 1}, 0});
+  const StageSplit split = split_stages(workload);
+  const Result<StagedPlan> staged = choose({.count = 2}, {40, 10, 20, 50});
+  ASSERT_TRUE(staged) << staged.error().message;
+  EXPECT_EQ(StageReport::interval(staged->stages, &ChosenStage::predicted), std::lround(split.max_load));
+  EXPECT_EQ(staged->report.lower_bound, std::lround(split.lower_bound));
+}
+
+/// Whatever is cut: every region is of one stage, and stages exchange what they need.
+TEST(StageProperties, StagesFindWhatTheyRead) {
+  const FakeTarget backend("fake", {"Foo"});
+  for_each_seed(300, [&](std::mt19937& random) {
+    PlanningProblem problem;
+    problem.graph = make_random_graph(random, {});
+    problem.slots = {{"cpu", "cpu", "cpu", 0}, {"accel", "sim", "sim:0", 1}};
+    problem.spaces = {"cpu", "accel"};
+    problem.targets = {{&backend, 0, "fake@cpu"}, {&backend, 1, "fake@accel"}};
+    problem.space_of_target = {0, 1};
+    const Graph& graph = problem.graph;
+    Placement placement;
+    for (size_t i = 0; i < graph.nodes.size(); ++i) placement.target.push_back(random() % 2);
+    std::vector<std::string> cuts;
+    for (size_t i = 0; i < 1 + random() % 3; ++i)
+      cuts.push_back(graph.values[random() % graph.values.size()].name);
+    const Result<std::vector<uint32_t>> stage_of = cut_graph(graph, cuts);
+    if (!stage_of) return;
+    placement.stage = *stage_of;
+    ASSERT_TRUE(verify_stage_order(graph, placement));
+    const Partition partition = partition_graph(graph, placement);
+    const Status verified = verify_partition(graph, placement, partition);
+    ASSERT_TRUE(verified) << verified.error().message;
+    std::set<ValueId> present(graph.inputs.begin(), graph.inputs.end()), made;
+    for (const StageSteps& stage : list_stages(graph, partition, problem.space_of_target)) {
+      std::set<PlacedValue> here;
+      for (ValueId input : stage.inputs) {
+        ASSERT_TRUE(present.contains(input));
+        here.insert({input, host_memory});
+      }
+      for (const Step& step : stage.steps) {
+        if (step.kind == Step::Kind::copy) {
+          ASSERT_TRUE(here.contains(step.from));
+          here.insert(step.to);
+          continue;
+        }
+        const uint32_t memory = problem.space_of_target[partition.regions[step.region].target];
+        for (ValueId input : partition.boundaries[step.region].inputs)
+          ASSERT_TRUE(here.contains({input, memory}));
+        for (ValueId output : partition.boundaries[step.region].outputs) here.insert({output, memory});
+      }
+      for (ValueId output : stage.outputs) {
+        ASSERT_TRUE(graph.value(output).constant || here.contains({output, host_memory}));
+        ASSERT_TRUE(made.insert(output).second) << "once";
+        present.insert(output);
+      }
+    }
+    for (ValueId output : graph.outputs) ASSERT_TRUE(made.contains(output));
+  });
+}
+
+}  // namespace
+}  // namespace intarsia
