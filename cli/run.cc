@@ -215,11 +215,13 @@ void add_run_command(CLI::App& app) {
   add_profile_options(*command, options->profile);
   CLI::Option* pipeline =
       command
-          ->add_option("--pipeline", options->pipeline,
-                       "Run the stages of this file at the same time, on --runs frames (docs/pipelines.md)")
-          ->type_name("PIPELINE.json");
-  for (const char* other : {"program", "--function", "--bind", "--threads", "--dump", "--profile"})
-    pipeline->excludes(other);
+          ->add_option(
+              "--pipeline", options->pipeline,
+              "Run stages at the same time, on --runs frames: those of a file, or without one those that "
+              "the program was compiled with (docs/pipelines.md)")
+          ->expected(0, 1)
+          ->type_name("[PIPELINE.json]");
+  for (const char* other : {"--bind", "--threads", "--dump", "--profile"}) pipeline->excludes(other);
   command->add_flag("--json", options->json, "One JSON object on standard output (docs/json.md)");
   command->footer(
       "Examples:\n"
@@ -228,12 +230,16 @@ void add_run_command(CLI::App& app) {
       "  intarsia run net.so --bind accel=sim:1 --dump '*' -o values\n"
       "  intarsia run net.so --runs 20 --trace net.json\n"
       "  intarsia run net.so --profile\n"
+      "  intarsia run net.so --pipeline --runs 1000\n"
       "  intarsia run --pipeline camera.json --runs 1000");
   command->callback([options, program, pipeline] {
-    if (pipeline->count() > 0)
-      return run_pipeline({options->pipeline, options->folder, options->trace, options->inputs, options->runs,
-                           options->json});
-    if (program->count() == 0) throw UsageError("want a program, or --pipeline PIPELINE.json");
-    run(*options);
+    if (program->count() == 0 && options->pipeline.empty())
+      throw UsageError("want a program, or --pipeline PIPELINE.json");
+    if (program->count() > 0 && !options->pipeline.empty())
+      throw UsageError("--pipeline " + options->pipeline + " names its programs: leave out " +
+                       options->program);
+    if (pipeline->count() == 0) return run(*options);
+    run_pipeline({options->pipeline, options->program, options->function, options->folder, options->trace,
+                  options->inputs, options->runs, options->json});
   });
 }

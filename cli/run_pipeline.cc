@@ -111,7 +111,7 @@ Json describe_frames(const Frames& frames, size_t count) {
   return report;
 }
 
-std::string print_stages(const Json& stages) {
+std::string print_statistics(const Json& stages) {
   std::string text = fmt::format("{:<20} {:>8} {:>12} {:>12} {:>12}\n", "stage", "replicas", "ms a frame",
                                  "waits ms", "blocked ms");
   for (const Json& stage : stages) {
@@ -129,9 +129,9 @@ void print_report(const Json& report, const Frames& frames, const RunPipelineOpt
   for (const Json& input : report["inputs"]) text += print_input(input);
   for (size_t i = 0; i < report["outputs"].size(); ++i)
     text += print_output(report["outputs"][i], frames.last->outputs[i].tensor());
-  text += print_stages(report["stages"]);
+  text += print_statistics(report["stages"]);
   if (!options.trace.empty()) text += fmt::format("trace  {}\n", options.trace);
-  text += fmt::format("{}: {} in {:.3f} s, {:.1f} frames/s", options.file,
+  text += fmt::format("{}: {} in {:.3f} s, {:.1f} frames/s", report["pipeline"].get<std::string>(),
                       count_of(report["frames"].get<size_t>(), "frame"), frames.seconds,
                       report["frames_per_second"].get<double>());
   if (const Json& latency = report["latency_ms"]; !latency.is_null())
@@ -142,7 +142,12 @@ void print_report(const Json& report, const Frames& frames, const RunPipelineOpt
 
 intarsia::Pipeline start(const RunPipelineOptions& options, PipelineTrace& trace) {
   intarsia::PipelineBuilder builder;
-  builder.read(options.file);
+  if (options.file.empty()) {
+    builder.add_stages(intarsia::Program::load(options.program), options.function);
+    builder.connect_by_name();
+  } else {
+    builder.read(options.file);
+  }
   intarsia_pipeline_options started{};
   started.struct_size = sizeof(started);
   if (!options.trace.empty()) {
@@ -155,7 +160,8 @@ intarsia::Pipeline start(const RunPipelineOptions& options, PipelineTrace& trace
 }  // namespace
 
 void run_pipeline(const RunPipelineOptions& options) {
-  std::vector<std::string> files{options.file};
+  const std::string& what = options.file.empty() ? options.program : options.file;
+  std::vector<std::string> files{what};
   const auto given = parse_input_files(options.inputs);
   for (const auto& [name, file] : given) files.push_back(file);
   if (!options.trace.empty()) check_output(options.trace, files);
@@ -167,7 +173,7 @@ void run_pipeline(const RunPipelineOptions& options) {
   for (const intarsia::Argument& output : pipeline.outputs()) outputs.push_back(output.name);
   const auto count = static_cast<size_t>(std::max(options.frames, 1));
   const Frames frames = run_frames(pipeline, inputs, outputs, count);
-  Json report{{"pipeline", options.file}, {"inputs", inputs->notes()}, {"outputs", Json::array()}};
+  Json report{{"pipeline", what}, {"inputs", inputs->notes()}, {"outputs", Json::array()}};
   if (frames.last)
     for (size_t i = 0; i < outputs.size(); ++i)
       report["outputs"].push_back(writer.write(outputs[i], frames.last->outputs[i].tensor()));

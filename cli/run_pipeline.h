@@ -5,7 +5,9 @@
 #include <vector>
 
 struct RunPipelineOptions {
-  std::string file, folder, trace;
+  std::string file;               // of a pipeline; empty: the stages of
+  std::string program, function;  // this
+  std::string folder, trace;
   std::vector<std::string> inputs;
   int frames = 0;  // 0: one
   bool json = false;

@@ -193,6 +193,10 @@ class PipelineBuilder {
     check(intarsia_pipeline_add_program(builder_.get(), stage.c_str(), program.program.get(),
                                         function.empty() ? nullptr : function.c_str(), options.get()));
   }
+  void add_stages(const ProgramHandle& program, const std::string& function) {
+    check(intarsia_pipeline_add_stages(builder_.get(), program.program.get(),
+                                       function.empty() ? nullptr : function.c_str()));
+  }
   void add_replica(const std::string& stage, const Bindings& devices, int threads) {
     builder_.add_replica(stage, devices, threads);
   }
@@ -269,6 +273,7 @@ void define_pipelines(nb::module_& module) {
   nb::class_<PipelineBuilder>(module, "PipelineBuilder")
       .def(nb::init<>())
       .def("add_program", &PipelineBuilder::add_program)
+      .def("add_stages", &PipelineBuilder::add_stages)
       .def("add_replica", &PipelineBuilder::add_replica)
       .def("add_function", &PipelineBuilder::add_function)
       .def("connect", &PipelineBuilder::connect)

@@ -30,6 +30,13 @@ INTARSIA_EXPORT intarsia_error* intarsia_pipeline_add_program(intarsia_pipeline_
                                                               const intarsia_program* program,
                                                               const char* function,
                                                               const intarsia_bind_options* options);
+/* The stages that a function (NULL: the only one) was compiled with (`intarsia compile --objective
+ * throughput`), as "stage0", "stage1", ..., each on the executors that it was compiled for; a function
+ * without stages is one. Their code and constants are there once, also beside sessions of the program. On an
+ * error the builder may have some of them. */
+INTARSIA_EXPORT intarsia_error* intarsia_pipeline_add_stages(intarsia_pipeline_builder* builder,
+                                                             const intarsia_program* program,
+                                                             const char* function);
 /* Another session of a stage that is a program: the two share its frames, which keep their order. */
 INTARSIA_EXPORT intarsia_error* intarsia_pipeline_add_replica(intarsia_pipeline_builder* builder,
                                                               const char* stage,

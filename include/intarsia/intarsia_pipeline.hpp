@@ -214,6 +214,11 @@ class PipelineBuilder {
                                                 function.empty() ? nullptr : function.c_str(),
                                                 options.get()));
   }
+  /// The stages that a function was compiled with, as "stage0", "stage1", ..., on executors of their own.
+  void add_stages(const Program& program, const std::string& function = {}) {
+    detail::check(intarsia_pipeline_add_stages(builder_.get(), program.get(),
+                                               function.empty() ? nullptr : function.c_str()));
+  }
   /// Another session of that stage.
   void add_replica(const std::string& stage, const std::vector<Binding>& devices = {}, int threads = 0) {
     const detail::BindOptions options(devices, threads);

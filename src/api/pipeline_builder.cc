@@ -18,9 +18,45 @@ Status check_new(intarsia_pipeline_builder& builder, const std::string& stage) {
   return {};
 }
 
+/// `executor`: which of the stage's own, where the caller does not bind its slot.
 Result<std::unique_ptr<Stage>> make_stage(const intarsia_pipeline_builder::Source& source,
-                                          const BindOptions& options) {
-  return make_session_stage(TRY(bind_program(source.program, options)), source.function);
+                                          BindOptions options, uint32_t executor = 0) {
+  if (!source.stage) return make_session_stage(TRY(bind_program(source.program, options)), source.function);
+  options.stage = StageChoice{source.function, *source.stage, executor};
+  return make_session_stage(TRY(bind_program(source.program, options)), "");
+}
+
+Result<const fbs::FunctionT*> find_function(const LoadedProgram& program, const std::string& name) {
+  const auto& functions = program.description().functions;
+  if (name.empty() && functions.size() == 1) return functions[0].get();
+  for (const auto& function : functions)
+    if (function->name == name) return function.get();
+  return fail("the program has {} functions and none named '{}'", functions.size(), name);
+}
+
+/// "stage0", or the next that is free.
+std::string free_name(intarsia_pipeline_builder& builder) {
+  size_t number = 0;
+  while (find_stage(builder, fmt::format("stage{}", number)) != nullptr) ++number;
+  return fmt::format("stage{}", number);
+}
+
+bool has_port(std::span<const StagePort> ports, const std::string& name) {
+  return std::ranges::find(ports, name, &StagePort::name) != ports.end();
+}
+
+/// An output of the function that another stage reads is the pipeline's, too; of the others that is a matter
+/// of who reads them.
+void connect_outputs(PipelineGraph& graph, size_t first, const fbs::FunctionT& function) {
+  const auto added = std::span(graph.stages).subspan(first);
+  for (const uint32_t output : function.outputs) {
+    const std::string& name = function.values[output]->name;
+    const auto reads = [&](const auto& stage) { return has_port(stage.replicas[0]->inputs(), name); };
+    const auto makes = [&](const auto& stage) { return has_port(stage.replicas[0]->outputs(), name); };
+    const auto maker = std::ranges::find_if(added, makes);
+    if (maker != added.end() && std::ranges::any_of(added, reads))
+      graph.connections.push_back({{maker->name, name}, {"", name}});
+  }
 }
 
 std::string text_or_empty(const char* text) { return text == nullptr ? "" : text; }
@@ -40,6 +76,23 @@ Status add_program_stage(intarsia_pipeline_builder& builder, const std::string& 
   named.replicas.push_back(std::move(stage));
   builder.graph.stages.push_back(std::move(named));
   builder.sources[name] = std::move(source);
+  return {};
+}
+
+Status add_stages_of(intarsia_pipeline_builder& builder, const std::shared_ptr<const LoadedProgram>& program,
+                     const std::string& name) {
+  const fbs::FunctionT& function = *TRY(find_function(*program, name));
+  if (function.stages.empty()) return add_program_stage(builder, free_name(builder), {program, name}, {});
+  const size_t first = builder.graph.stages.size();
+  for (uint32_t i = 0; i < function.stages.size(); ++i) {
+    const intarsia_pipeline_builder::Source source{program, function.name, i};
+    PipelineGraph::NamedStage stage{free_name(builder), {}};
+    for (uint32_t executor = 0; executor < function.stages[i]->executors.size(); ++executor)
+      stage.replicas.push_back(TRY(with_context(make_stage(source, {}, executor), "stage {}", i)));
+    builder.sources[stage.name] = source;
+    builder.graph.stages.push_back(std::move(stage));
+  }
+  connect_outputs(builder.graph, first, function);
   return {};
 }
 
@@ -76,6 +129,15 @@ intarsia_error* intarsia_pipeline_add_program(intarsia_pipeline_builder* builder
       return fail("intarsia_pipeline_add_program got a null pointer");
     const BindOptions bind = TRY(with_context(read_bind_options(options), "stage '{}'", stage));
     return add_program_stage(*builder, stage, {program->loaded, text_or_empty(function)}, bind);
+  });
+}
+
+intarsia_error* intarsia_pipeline_add_stages(intarsia_pipeline_builder* builder,
+                                             const intarsia_program* program, const char* function) {
+  return guarded([&]() -> Status {
+    if (builder == nullptr || program == nullptr)
+      return fail("intarsia_pipeline_add_stages got a null pointer");
+    return add_stages_of(*builder, program->loaded, text_or_empty(function));
   });
 }
 

@@ -12,6 +12,7 @@ struct intarsia_pipeline_builder {
   struct Source {
     std::shared_ptr<const intarsia::LoadedProgram> program;
     std::string function;
+    std::optional<uint32_t> stage = {};  // of the function; nothing: all of it
   };
 
   intarsia::PipelineGraph graph;
@@ -28,6 +29,9 @@ PipelineGraph::NamedStage* find_stage(intarsia_pipeline_builder& builder, const 
 /// Error: as intarsia_pipeline_add_program.
 Status add_program_stage(intarsia_pipeline_builder& builder, const std::string& stage,
                          intarsia_pipeline_builder::Source source, const BindOptions& options);
+/// The stages of a function, each with its replicas; a function without stages is one.
+Status add_stages_of(intarsia_pipeline_builder& builder, const std::shared_ptr<const LoadedProgram>& program,
+                     const std::string& function);
 Status add_replica(intarsia_pipeline_builder& builder, const std::string& stage, const BindOptions& options);
 
 }  // namespace intarsia::api

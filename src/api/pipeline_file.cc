@@ -92,6 +92,7 @@ class PipelineReader {
   }
 
   Status read_stage(const Json& stage, std::string where) {
+    if (stage.is_object() && stage.contains("stages_of")) return read_stages_of(stage, where);
     TRY(check_object(stage, {"name", "program", "function", "devices", "threads", "replicas"}, where));
     const std::string name = TRY(read_text(stage, "name", where));
     if (name.empty()) return fail("{}: want a text \"name\"", where);
@@ -109,6 +110,13 @@ class PipelineReader {
       TRY(add_replica(builder_, name, TRY(read_binding(replica, where + ", a replica"))));
     }
     return {};
+  }
+
+  Status read_stages_of(const Json& stage, const std::string& where) {
+    TRY(check_object(stage, {"stages_of", "function"}, where));
+    const std::string program = TRY(read_text(stage, "stages_of", where));
+    return add_stages_of(builder_, TRY(load_program((folder_ / program).string(), run_backends())),
+                         TRY(read_text(stage, "function", where)));
   }
 
   /// "backbone.features": the names of stages have no dots.

@@ -83,9 +83,19 @@ def test_the_trace_has_a_row_per_replica_and_an_arrow_per_frame(folder):
         assert starts[frame]["ts"] <= steps[frame]["ts"]
 
 
+def test_without_a_file_the_stages_of_the_program_run(folder):
+    call(
+        "compile", folder / "model.onnx", "-o", folder / "s.so", "--objective", "throughput", "--tune", "off"
+    )
+    for options in ([folder / "s.so", "--pipeline"], ["--pipeline", folder / "of.json"]):
+        (folder / "of.json").write_text('{"intarsia_pipeline": 1, "stages": [{"stages_of": "s.so"}]}')
+        report = call_json("run", *options, "--runs", 5)
+        assert report["stages"][0]["name"] == "stage0" and report["frames"] == 5
+
+
 def test_mistakes_are_one_line(folder):
     pipeline = folder / "pipeline.json"
-    assert "program excludes --pipeline" in error_of("run", folder / "p.so", "--pipeline", pipeline, status=2)
+    assert "leave out" in error_of("run", folder / "p.so", "--pipeline", pipeline, status=2)
     assert "want a program, or --pipeline" in error_of("run", status=2)
     assert "nowhere.json" in error_of("run", "--pipeline", folder / "nowhere.json")
     assert "no input 'z'" in error_of("run", "--pipeline", pipeline, "-i", f"z={folder / 'x.npy'}", status=2)

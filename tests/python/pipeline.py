@@ -165,6 +165,50 @@ def test_replicas_files_and_traces(program, tmp_path):
     assert all(begin <= end for *_, begin, end in events)
 
 
+@pytest.fixture(scope="module")
+def staged(tmp_path_factory):
+    """Two stages, cut at h, which the first gives to the second and is an output, too; z enters late."""
+    random = np.random.default_rng(1)
+    weights = [(f"w{i}", random.standard_normal((4, 4, 3, 3)).astype(np.float32)) for i in range(2)]
+    shape = [1, 4, 8, 8]
+    model = save(
+        tmp_path_factory.mktemp("staged") / "model.onnx",
+        [
+            helper.make_node("Conv", ["x", "w0"], ["a"], "conv0", pads=[1] * 4),
+            helper.make_node("Relu", ["a"], ["h"], "relu"),
+            helper.make_node("Conv", ["h", "w1"], ["b"], "conv1", pads=[1] * 4),
+            helper.make_node("Add", ["b", "z"], ["y"], "add"),
+        ],
+        [("x", TensorProto.FLOAT, shape), ("z", TensorProto.FLOAT, shape)],
+        [("h", TensorProto.FLOAT, shape), ("y", TensorProto.FLOAT, shape)],
+        weights,
+    )
+    return intarsia.compile(model, devices=["cpu"], objective="throughput", cuts=["h"], tune="off").load()
+
+
+def test_a_program_runs_as_a_session_and_as_a_pipeline_of_its_stages(staged):
+    random = np.random.default_rng(2)
+    frames = [{n: random.random((1, 4, 8, 8), np.float32) for n in "xz"} for _ in range(20)]
+    builder = intarsia.PipelineBuilder().add_stages(staged)
+    builder.add("sum", lambda y: y.sum(keepdims=True), inputs=["y"], outputs=["sum"])
+    with builder.start() as pipeline:
+        assert [stage.name for stage in pipeline.statistics] == ["stage0", "stage1", "sum"]
+        assert sorted(pipeline.inputs) == ["x", "z"] and sorted(pipeline.outputs) == ["h", "sum"]
+        session = staged.bind()
+        for inputs, frame in zip(frames, pipeline.run_all(frames), strict=True):
+            want = session.run(inputs)
+            np.testing.assert_array_equal(frame.outputs["h"], want["h"])
+            np.testing.assert_array_equal(frame.outputs["sum"], want["y"].sum(keepdims=True))
+
+
+def test_a_program_without_stages_is_one(program):
+    with intarsia.PipelineBuilder().add_stages(intarsia.load(program)).start() as pipeline:
+        [frame] = pipeline.run_all([{"x": np.ones(4, np.float32)}])
+        np.testing.assert_array_equal(frame.outputs["y"], np.full(4, 2, np.float32))
+    with pytest.raises(intarsia.Error, match="none named 'other'"):
+        intarsia.PipelineBuilder().add_stages(intarsia.load(program), "other")
+
+
 @pytest.mark.parametrize(
     "build, message",
     [

@@ -200,6 +200,12 @@ class PipelineBuilder:
             self._builder.add_function(stage, list(inputs), list(outputs), call, cores or "", max(threads, 1))
         return self
 
+    def add_stages(self, program: Program, function: str | None = None) -> PipelineBuilder:
+        """Adds the stages that a function (None: the only one) was compiled with (`objective="throughput"`) as "stage0",
+        "stage1", ..., each on the executors that it was compiled for; a function without stages is one."""
+        self._builder.add_stages(program._program, function or "")
+        return self
+
     def add_replica(
         self, stage: str, devices: Mapping[str, str] | None = None, threads: int = 0
     ) -> PipelineBuilder:
