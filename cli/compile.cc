@@ -71,6 +71,7 @@ std::string print_stages(const Json& report) {
     text += fmt::format("; none takes less than {:.3g} ms (gap {:.1f}%)", bound,
                         bound > 0 ? 100 * std::max(predicted / bound - 1, 0.0) : 0.0);
   }
+  if (throughput["nudged"].get<int>() > 0) text += "; cuts were moved to where timed stages are equal";
   text += "\n";
   for (const Json& other : throughput["compared"])
     text += fmt::format("  compared  {}: a frame every {}\n", other["name"].get<std::string>(),

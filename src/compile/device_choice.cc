@@ -23,6 +23,16 @@ std::optional<int64_t> find_time(const CompiledFunction& function, uint32_t slot
   return least;
 }
 
+/// The slot runs the region, or a replica of its stage.
+bool runs(const CompiledFunction& function, uint32_t slot, const Region& region) {
+  const PlanningProblem& problem = function.problem;
+  const std::vector<ChosenStage>& stages = function.chosen.stages;
+  const uint32_t home = problem.targets[region.target].slot;
+  if (stages.empty() || stages[region.stage].slot != home) return home == slot;
+  const std::vector<std::string>& executors = stages[region.stage].executors;
+  return std::ranges::find(executors, problem.slots[slot].device) != executors.end();
+}
+
 std::string why_not_used(const CompiledFunction& function, uint32_t slot) {
   const ChosenPlan& chosen = function.chosen;
   if (!chosen.report) return "the plan as placed does not need it, and others were not compared";
@@ -42,7 +52,7 @@ std::vector<DeviceChoice> explain_devices(const CompiledFunction& function, cons
   for (uint32_t slot = 0; slot < problem.slots.size(); ++slot) {
     DeviceChoice choice{problem.slots[slot].device, problem.slots[slot].name};
     for (const Region& region : function.chosen.plan.partition.regions)
-      choice.regions += problem.targets[region.target].slot == slot;
+      choice.regions += runs(function, slot, region);
     if (choice.regions == 0) choice.why_not = why_not_used(function, slot);
     choices.push_back(std::move(choice));
   }

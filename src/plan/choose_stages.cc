@@ -144,16 +144,17 @@ class StagePlanner {
   Result<StagedPlan> plan() {
     const std::vector<StageOffer> offers = TRY(make_offers(demand_.count));
     if (offers.empty()) return fail("--objective throughput: no executor can run the whole model or a part");
-    StageOffer best = find_best_offer(offers);
-    const double lower_bound = best.lower_bound;
-    StagedPlan staged = TRY(realize(best));
-    TRY(nudge(best, staged));
-    StageReport& report = staged.report;
-    report.chosen = describe_offer(problem_, best);
-    report.guessed_reason = parts_.guessed_reason;
-    report.lower_bound = std::llround(lower_bound);
+    StagedPlan staged = TRY(pursue(find_best_offer(offers)));
+    if (const StageOffer* whole = find_best_whole(offers); whole != nullptr && staged.stages.size() > 1) {
+      StagedPlan other = TRY(pursue(*whole));
+      const auto interval = [](const StagedPlan& plan) {
+        return StageReport::interval(plan.stages, &ChosenStage::measured);
+      };
+      if (interval(other) <= interval(staged) && interval(other) != never) staged = std::move(other);
+    }
+    staged.report.guessed_reason = parts_.guessed_reason;
     for (const StageOffer& offer : offers)
-      report.compared.push_back({describe_offer(problem_, offer), std::llround(offer.max_load)});
+      staged.report.compared.push_back({describe_offer(problem_, offer), std::llround(offer.max_load)});
     return staged;
   }
 
@@ -176,23 +177,60 @@ class StagePlanner {
     return place_and_time(problem_, std::move(placement), parts_.costs, std::move(stages), tools_);
   }
 
+  /// The offer of one stage, if there is one: stages are measured against it.
+  static const StageOffer* find_best_whole(const std::vector<StageOffer>& offers) {
+    const StageOffer* best = nullptr;
+    for (const StageOffer& offer : offers) {
+      if (offer.stages.size() > 1) continue;
+      if (best == nullptr || offer.max_load < best->max_load) best = &offer;
+    }
+    return best;
+  }
+
+  /// The plan of the offer, or of one like it with other cuts.
+  Result<StagedPlan> pursue(StageOffer offer) {
+    kinds_ = as_timed_;
+    StagedPlan staged = TRY(realize(offer));
+    TRY(nudge(offer, staged));
+    staged.report.chosen = describe_offer(problem_, offer);
+    staged.report.lower_bound = std::llround(offer.lower_bound);
+    return staged;
+  }
+
+  /// What the stage takes by the times as they were measured first.
+  double time_of(const OfferedStage& stage) const {
+    const auto has_slot = [&](const ExecutorKind& kind) {
+      return std::ranges::find(kind.slots, stage.slots[0]) != kind.slots.end();
+    };
+    const ExecutorKind& kind = *std::ranges::find_if(as_timed_, has_slot);
+    double sum = 0;
+    for (uint32_t segment : stage.segments) sum += kind.times[segment];
+    return sum;
+  }
+
   /// Times of segments become those that their stages were measured to take.
   void correct(const StageOffer& offer, const StagedPlan& staged) {
     kinds_ = as_timed_;
     for (size_t stage = 0; stage < staged.stages.size(); ++stage) {
-      const ChosenStage& known = staged.stages[stage];
-      const double factor =
-          static_cast<double>(*known.measured) / std::max(static_cast<double>(*known.predicted), 1.0);
+      const double before = std::max(time_of(offer.stages[stage]), 1.0);
+      const double factor = static_cast<double>(*staged.stages[stage].measured) / before;
       for (uint32_t segment : offer.stages[stage].segments)
         for (ExecutorKind& kind : kinds_) kind.times[segment] *= factor;
     }
+  }
+
+  /// By the corrected times, with what its devices pay for transfers.
+  static void predict(const StageOffer& offer, StagedPlan& staged) {
+    for (size_t stage = 0; stage < staged.stages.size(); ++stage)
+      staged.stages[stage].predicted =
+          std::llround(offer.stages[stage].load * offer.stages[stage].group.replicas);
   }
 
   /// The offer and its plan become better ones, if there are.
   Status nudge(StageOffer& best_offer, StagedPlan& best) {
     constexpr int rounds = 2;
     constexpr double worthwhile = 0.01;
-    const auto is_timed = [](const ChosenStage& stage) { return stage.measured && stage.predicted; };
+    const auto is_timed = [](const ChosenStage& stage) { return stage.measured.has_value(); };
     StageOffer offer = best_offer;
     StagedPlan latest = best;
     for (int round = 0; round < rounds && latest.stages.size() > 1; ++round) {
@@ -203,6 +241,7 @@ class StagePlanner {
       offer = find_best_offer(*offers);
       StagedPlan moved = TRY(realize(offer));
       if (moved.plan.placement.stage == latest.plan.placement.stage) return {};
+      predict(offer, moved);
       const auto now = StageReport::interval(moved.stages, &ChosenStage::measured);
       const auto before = StageReport::interval(best.stages, &ChosenStage::measured);
       latest = moved;

@@ -1,20 +1,38 @@
 #include "plan/place_stages.h"
 
+#include <map>
 #include <optional>
+#include <set>
 
 #include "plan/plan_candidates.h"
 
 namespace intarsia {
 namespace {
 
+/// By backend with one pool of threads in the process: the slots of the stages that have nodes of it.
+using WantedSlots = std::map<const Target*, std::set<uint32_t>>;
+
+WantedSlots find_wanted_slots(const PlanningProblem& problem, const std::vector<uint32_t>& slot_of_stage,
+                              const Placement& placement) {
+  WantedSlots wanted;
+  for (size_t i = 0; i < placement.target.size(); ++i) {
+    const Target* const backend = problem.targets[placement.target[i]].backend;
+    if (backend->info().has_one_pool) wanted[backend].insert(slot_of_stage[placement.stage[i]]);
+  }
+  return wanted;
+}
+
 /// Of the targets on the slot; nothing: the node cannot be there.
 std::optional<uint32_t> target_on_slot(const PlanningProblem& problem, const Placement& placement,
-                                       NodeId node, uint32_t slot) {
+                                       const WantedSlots& wanted, NodeId node, uint32_t slot) {
   const Target* const backend = problem.targets[placement.target[index(node)]].backend;
   std::optional<uint32_t> first;
   for (uint32_t target = 0; target < problem.targets.size(); ++target) {
+    const Target* const other = problem.targets[target].backend;
     if (problem.targets[target].slot != slot || !may_go(problem, placement, node, target)) continue;
-    if (problem.targets[target].backend == backend) return target;
+    const bool has_cores = !other->info().has_one_pool || (other == backend && wanted.at(other).size() == 1);
+    if (!has_cores) continue;
+    if (other == backend) return target;
     if (!first) first = target;
   }
   return first;
@@ -24,10 +42,11 @@ std::optional<uint32_t> target_on_slot(const PlanningProblem& problem, const Pla
 
 void place_stages(const PlanningProblem& problem, const std::vector<uint32_t>& slot_of_stage,
                   Placement& placement) {
+  const WantedSlots wanted = find_wanted_slots(problem, slot_of_stage, placement);
   for (uint32_t i = 0; i < placement.target.size(); ++i) {
     const uint32_t stage = placement.stage[i], slot = slot_of_stage[stage];
     if (problem.targets[placement.target[i]].slot == slot) continue;
-    const std::optional<uint32_t> target = target_on_slot(problem, placement, NodeId{i}, slot);
+    const std::optional<uint32_t> target = target_on_slot(problem, placement, wanted, NodeId{i}, slot);
     if (!target) continue;
     placement.target[i] = *target;
     placement.reason[i] = fmt::format("in stage {}, on {}", stage, problem.slots[slot].name);

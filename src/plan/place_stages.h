@@ -6,7 +6,8 @@
 namespace intarsia {
 
 /// Nodes go to the slot of their stage: there to the backend that runs them where they are, else to the first
-/// that takes them. What is pinned elsewhere, or no backend there takes, stays where it is.
+/// that takes them. A library that has one pool of threads in the process moves only as a whole. What is
+/// pinned elsewhere, or no backend there takes, stays where it is.
 void place_stages(const PlanningProblem& problem, const std::vector<uint32_t>& slot_of_stage,
                   Placement& placement);
 

@@ -22,6 +22,8 @@ double guess_time(const PlanningProblem& problem, const Placement& placement, co
                   size_t segment, uint32_t slot) {
   for (uint32_t target = 0; target < problem.targets.size(); ++target) {
     if (problem.targets[target].slot != slot) continue;
+    const uint32_t placed = placement.target[index(costs.segments[segment][0])];
+    if (problem.targets[target].backend->info().has_one_pool && target != placed) continue;
     const auto may_be_there = [&](NodeId node) { return may_go(problem, placement, node, target); };
     if (!std::ranges::all_of(costs.segments[segment], may_be_there)) continue;
     return estimate_time(problem.graph, costs.segments[segment]);

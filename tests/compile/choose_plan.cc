@@ -110,7 +110,10 @@ class PlanChoice : public testing::Test {
       const std::string& backend = program.regions[node->region]->backend;
       const int64_t price = prices.at({backend, node->op});
       regions[node->region] += price;
-      if (has_profile) times.kernels.push_back({node->region, node->name + ": " + node->op, price});
+      const auto lie = told.find(node->name);
+      if (has_profile)
+        times.kernels.push_back(
+            {node->region, node->name + ": " + node->op, lie == told.end() ? price : lie->second});
     }
     int64_t whole = 0;
     for (int64_t region : regions) {
@@ -158,11 +161,12 @@ class PlanChoice : public testing::Test {
       {{"own", "MatMul"}, 100'000},   {{"framework", "MatMul"}, 100'000}};
   /// What a whole run takes in truth; below 0 it fails.
   std::function<int64_t(const fbs::ProgramT&, int64_t)> stretch;
-  bool has_profile = false;  // kernels are reported
-  int timed = 0;             // calls of the clock
-  size_t programs_run = 0;   // in all of them
-  int64_t probe = 1000;      // how fast the machine is today
-  int probed = 0;            // how often that was measured
+  bool has_profile = false;             // kernels are reported
+  std::map<std::string, int64_t> told;  // what a profile says of a node instead of what it takes
+  int timed = 0;                        // calls of the clock
+  size_t programs_run = 0;              // in all of them
+  int64_t probe = 1000;                 // how fast the machine is today
+  int probed = 0;                       // how often that was measured
 
  private:
   const test::TestFolder temporary_;
@@ -218,6 +222,43 @@ TEST_F(PlanChoice, ATieGoesToThePlanAsPlaced) {
   EXPECT_EQ(result.report->measured, 1'020'000 + 2 * region_ns);
   EXPECT_EQ(result.report->single_backend.at("framework"), 1'022'000 + region_ns) << "0.3% less";
   EXPECT_EQ(result.reasons[1], "first choice");
+}
+
+TEST_F(PlanChoice, CutsMoveToWhereTimedStagesAreEqual) {
+  request.devices = {"cpu:0", "cpu:1"};
+  request.objective = Objective::throughput;
+  request.stages = 2;
+  has_profile = true;
+  prices[{"own", "Relu"}] = 100'000;
+  prices[{"framework", "Relu"}] = 900'000;
+  told["Relu0"] = 300'000;  // so that it and the first product seem to take as long as all others
+  write_chain({"Relu", "MatMul", "MatMul", "MatMul", "MatMul", "MatMul"});
+  const Result<CompileResult> result = compile_model(request, tools);
+  ASSERT_TRUE(result) << result.error().message;
+  const CompiledFunction& function = result->functions[0];
+  EXPECT_EQ(function.chosen.plan.placement.stage, (std::vector<uint32_t>{0, 0, 0, 1, 1, 1}));
+  EXPECT_EQ(function.stage_report->nudged, 1);
+  EXPECT_EQ(function.stage_report->chosen, "2 stages: cpu:0 | cpu:1");
+  for (const ChosenStage& stage : function.chosen.stages) {
+    EXPECT_EQ(stage.measured, 300'000);
+    EXPECT_EQ(stage.predicted, 300'000);
+  }
+  EXPECT_EQ(function.stage_report->lower_bound, 300'000);
+  EXPECT_EQ(function.chosen.measured, 600'000 + 2 * region_ns) << "as a session";
+}
+
+TEST_F(PlanChoice, StagesThatAreSlowerThanReplicasDoNotShip) {
+  request.devices = {"cpu:0", "cpu:1"};
+  request.objective = Objective::throughput;
+  has_profile = true;
+  write_chain({"MatMul", "MatMul", "Sqrt", "MatMul"});
+  prices[{"own", "Sqrt"}] = 900'000;
+  const Result<CompileResult> result = compile_model(request, tools);
+  ASSERT_TRUE(result) << result.error().message;
+  const CompiledFunction& function = result->functions[0];
+  ASSERT_EQ(function.chosen.stages.size(), 1u);
+  EXPECT_EQ(function.chosen.stages[0].executors, (std::vector<std::string>{"cpu:0", "cpu:1"}));
+  EXPECT_EQ(function.stage_report->chosen, "2 replicas of the whole: cpu:0, cpu:1");
 }
 
 TEST_F(PlanChoice, WholeRunsDecide) {

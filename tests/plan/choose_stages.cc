@@ -81,6 +81,12 @@ TEST(CutGraph, AGroupIsNotTorn) {
              "stage 1 reads 'a', which the later stage 2 makes");
 }
 
+/// A library that the process can have on one core set only.
+class OnePoolTarget : public FakeTarget {
+ public:
+  OnePoolTarget() : FakeTarget("library", {"MatMul"}, true) { info_.has_one_pool = true; }
+};
+
 /// One backend on several slots, all on the host unless said otherwise.
 class Staging : public testing::Test {
  protected:
@@ -187,6 +193,21 @@ TEST_F(Staging, APinnedNodeStaysWhereItIs) {
   placement_.pinned = {false, false, true, false};
   const Result<StagedPlan> staged = choose({.cuts = {"a"}}, {1, 1, 1, 1});
   EXPECT_EQ(staged->plan.placement.target, (std::vector<uint32_t>{0, 1, 0, 1}));
+}
+
+TEST_F(Staging, ALibraryWithOnePoolMovesAsAWhole) {
+  make(chain_of_four, 2);
+  const OnePoolTarget library;
+  for (uint32_t slot : {0u, 1u}) {
+    problem_.targets.push_back({&library, slot, fmt::format("library@cpu:{}", slot)});
+    problem_.space_of_target.push_back(0);
+  }
+  placement_.target = {0, 2, 2, 0};
+  const auto targets = [&](const std::string& cut) {
+    return choose({.cuts = {cut}}, {1, 1, 1, 1})->plan.placement.target;
+  };
+  EXPECT_EQ(targets("a"), (std::vector<uint32_t>{0, 3, 3, 1}));
+  EXPECT_EQ(targets("b"), (std::vector<uint32_t>{0, 2, 1, 1})) << "the library is in the first stage, too";
 }
 
 TEST_F(Staging, TheSlowestStageIsAsFastAsCanBe) {
