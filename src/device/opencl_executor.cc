@@ -18,7 +18,7 @@ class OpenclExecutable : public Executable {
   }
 
   Status run(const RunContext& context) const override {
-    OpenclLauncher launcher(runtime_.device, kernels_, TRY(runtime_.queue(context.trace != nullptr)));
+    OpenclLauncher launcher(runtime_.device, kernels_, TRY(runtime_.queues.lend(context.trace != nullptr)));
     return run_launched(*region_, context, launcher);
   }
 
@@ -32,8 +32,8 @@ class OpenclExecutable : public Executable {
 
 class OpenclExecutor : public Executor {
  public:
-  OpenclExecutor(const std::string& name, std::shared_ptr<OpenclSpace> space, OpenclQueue queue)
-      : Executor(name, "opencl", space), runtime_(space->device(), std::move(queue)) {}
+  OpenclExecutor(const std::string& name, const std::shared_ptr<OpenclSpace>& space)
+      : Executor(name, "opencl", space), runtime_(space->queues()) {}
 
   Result<std::unique_ptr<Executable>> adapt(std::unique_ptr<Executable> region,
                                             std::span<const std::string>) override {
@@ -50,8 +50,7 @@ class OpenclExecutor : public Executor {
 
 Result<std::shared_ptr<Executor>> make_opencl_executor(const std::string& name) {
   const OpenclDevice& device = *TRY(find_opencl_device(name));
-  return std::make_shared<OpenclExecutor>(name, TRY(OpenclSpace::make(name, device)),
-                                          TRY(OpenclQueue::make(device)));
+  return std::make_shared<OpenclExecutor>(name, TRY(OpenclSpace::make(name, device)));
 }
 
 }  // namespace intarsia

@@ -50,14 +50,14 @@ class SimMemorySpace : public MemorySpace {
     return static_cast<std::byte*>(static_cast<SimMemory*>(place.memory)->bytes.get()) + place.offset;
   }
 
-  Status upload(const Place& to, const void* from, size_t bytes) override {
+  Status upload(const Place& to, const void* from, size_t bytes, TimeSpan* ran) override {
     count_upload(bytes);
-    return transfer(address(to), from, bytes);
+    return transfer(address(to), from, bytes, ran);
   }
 
-  Status download(void* to, const Place& from, size_t bytes) override {
+  Status download(void* to, const Place& from, size_t bytes, TimeSpan* ran) override {
     count_download(bytes);
-    return transfer(to, address(from), bytes);
+    return transfer(to, address(from), bytes, ran);
   }
 
   Status move(const Place& to, const Place& from, size_t bytes) override {
@@ -70,21 +70,23 @@ class SimMemorySpace : public MemorySpace {
     return settings_.direct > 0 && sim != nullptr && sim->settings_.direct > 0;
   }
 
-  Status copy_from(MemorySpace& other, const Place& to, const Place& from, size_t bytes) override {
+  Status copy_from(MemorySpace& other, const Place& to, const Place& from, size_t bytes,
+                   TimeSpan* ran) override {
     count_direct(bytes);
-    return transfer(address(to), other.address(from), bytes);
+    return transfer(address(to), other.address(from), bytes, ran);
   }
 
  private:
-  Status transfer(void* target, const void* source, size_t bytes) {
-    const int64_t done = reserve_link(bytes);
+  Status transfer(void* target, const void* source, size_t bytes, TimeSpan* ran) {
+    const TimeSpan reserved = reserve_link(bytes);
     if (bytes > 0) std::memcpy(target, source, bytes);
-    sleep_until(done);
+    sleep_until(reserved.end_ns);
+    if (ran != nullptr) *ran = {reserved.begin_ns, clock_nanoseconds()};
     return {};
   }
 
-  /// When a copy that is requested now will be done.
-  int64_t reserve_link(size_t bytes) {
+  /// When a copy that is requested now is under way.
+  TimeSpan reserve_link(size_t bytes) {
     const auto takes =
         static_cast<int64_t>(settings_.latency_us * 1e3 + static_cast<double>(bytes) / settings_.gbps);
     int64_t free_at = link_free_at_ns_.load(std::memory_order_relaxed);
@@ -92,7 +94,7 @@ class SimMemorySpace : public MemorySpace {
     do {
       done = std::max(free_at, clock_nanoseconds()) + takes;
     } while (!link_free_at_ns_.compare_exchange_weak(free_at, done, std::memory_order_relaxed));
-    return done;
+    return {done - takes, done};
   }
 
   SimSettings settings_;
