@@ -69,14 +69,14 @@ Result<std::shared_ptr<void>> CudaSpace::allocate_staging(size_t bytes) {
   });
 }
 
-Status CudaSpace::upload(const Place& to, const void* from, size_t bytes) {
+Status CudaSpace::upload(const Place& to, const void* from, size_t bytes, TimeSpan*) {
   count_upload(bytes);
   if (bytes == 0) return {};
   const CudaScope scope = TRY(CudaScope::enter(device_));
   return finish(api_.cuMemcpyHtoDAsync(address_of(to), from, bytes, queue_.get()), "cuMemcpyHtoDAsync");
 }
 
-Status CudaSpace::download(void* to, const Place& from, size_t bytes) {
+Status CudaSpace::download(void* to, const Place& from, size_t bytes, TimeSpan*) {
   count_download(bytes);
   if (bytes == 0) return {};
   const CudaScope scope = TRY(CudaScope::enter(device_));
@@ -102,7 +102,7 @@ bool CudaSpace::can_copy_from(const MemorySpace& other) const {
   return dynamic_cast<const CudaSpace*>(&other) != nullptr;
 }
 
-Status CudaSpace::copy_from(MemorySpace& other, const Place& to, const Place& from, size_t bytes) {
+Status CudaSpace::copy_from(MemorySpace& other, const Place& to, const Place& from, size_t bytes, TimeSpan*) {
   const auto* source = dynamic_cast<const CudaSpace*>(&other);
   if (source == nullptr) return MemorySpace::copy_from(other, to, from, bytes);
   count_direct(bytes);

@@ -49,12 +49,13 @@ class CudaSpace : public MemorySpace {
   /// Memory of the host that stays where it is, which every device reaches.
   Result<std::shared_ptr<void>> allocate_staging(size_t bytes) override;
   void* address(const Place&) const override { return nullptr; }
-  Status upload(const Place& to, const void* from, size_t bytes) override;
-  Status download(void* to, const Place& from, size_t bytes) override;
+  Status upload(const Place& to, const void* from, size_t bytes, TimeSpan* ran = nullptr) override;
+  Status download(void* to, const Place& from, size_t bytes, TimeSpan* ran = nullptr) override;
   Status move(const Place& to, const Place& from, size_t bytes) override;
   /// From all other CUDA devices.
   bool can_copy_from(const MemorySpace& other) const override;
-  Status copy_from(MemorySpace& other, const Place& to, const Place& from, size_t bytes) override;
+  Status copy_from(MemorySpace& other, const Place& to, const Place& from, size_t bytes,
+                   TimeSpan* ran = nullptr) override;
 
  private:
   CudaSpace(const std::string& name, const CudaDevice& device, CudaQueue queue)

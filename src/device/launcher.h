@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "base/time_span.h"
 
 namespace intarsia {
 
@@ -23,11 +24,6 @@ struct Launch {
   std::array<size_t, 3> group_items{1, 1, 1};
   size_t shared_bytes = 0;  // of a group
   std::span<const LaunchArgument> arguments;
-};
-
-/// By clock_nanoseconds().
-struct TimeSpan {
-  int64_t begin_ns = 0, end_ns = 0;
 };
 
 /// During one run of an executable on a device; called by one thread.

@@ -20,11 +20,11 @@ class HostMemorySpace : public MemorySpace {
   bool is_host() const override { return true; }
   Result<Memory> allocate(size_t bytes) override { return Memory(TRY(allocate_staging(bytes)), bytes); }
   void* address(const Place& place) const override { return host_address(place); }
-  Status upload(const Place& to, const void* from, size_t bytes) override {
+  Status upload(const Place& to, const void* from, size_t bytes, TimeSpan*) override {
     copy_bytes(host_address(to), from, bytes);
     return {};
   }
-  Status download(void* to, const Place& from, size_t bytes) override {
+  Status download(void* to, const Place& from, size_t bytes, TimeSpan*) override {
     copy_bytes(to, host_address(from), bytes);
     return {};
   }
@@ -50,7 +50,7 @@ Result<std::shared_ptr<void>> MemorySpace::allocate_staging(size_t bytes) {
 
 bool MemorySpace::can_copy_from(const MemorySpace&) const { return false; }
 
-Status MemorySpace::copy_from(MemorySpace& other, const Place&, const Place&, size_t) {
+Status MemorySpace::copy_from(MemorySpace& other, const Place&, const Place&, size_t, TimeSpan*) {
   return fail(ErrorKind::internal, "'{}' cannot copy from '{}'", name(), other.name());
 }
 
@@ -78,14 +78,17 @@ bool needs_staging(const MemorySpace& from, const MemorySpace& to) {
 }
 
 Status copy_between(MemorySpace& from, const Place& source, MemorySpace& to, const Place& target,
-                    size_t bytes, void* staging) {
+                    size_t bytes, void* staging, TimeSpan* ran) {
   if (&from == &to) return from.move(target, source, bytes);
-  if (from.is_host()) return to.upload(target, host_address(source), bytes);
-  if (to.is_host()) return from.download(host_address(target), source, bytes);
-  if (to.can_copy_from(from)) return to.copy_from(from, target, source, bytes);
+  if (from.is_host()) return to.upload(target, host_address(source), bytes, ran);
+  if (to.is_host()) return from.download(host_address(target), source, bytes, ran);
+  if (to.can_copy_from(from)) return to.copy_from(from, target, source, bytes, ran);
   INTARSIA_CHECK(staging != nullptr || bytes == 0);
-  TRY(from.download(staging, source, bytes));
-  return to.upload(target, staging, bytes);
+  TimeSpan down, up;
+  TRY(from.download(staging, source, bytes, ran == nullptr ? nullptr : &down));
+  TRY(to.upload(target, staging, bytes, ran == nullptr ? nullptr : &up));
+  if (ran != nullptr && down.end_ns != 0 && up.end_ns != 0) *ran = {down.begin_ns, up.end_ns};
+  return {};
 }
 
 }  // namespace intarsia

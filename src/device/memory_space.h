@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "base/time_span.h"
 
 namespace intarsia {
 
@@ -66,14 +67,17 @@ class MemorySpace {
   /// What executables in the space find in TensorView::data: null where they work with handles.
   virtual void* address(const Place& place) const = 0;
 
-  virtual Status upload(const Place& to, const void* from, size_t bytes) = 0;
-  virtual Status download(void* to, const Place& from, size_t bytes) = 0;
+  /// `ran` of these (null: nobody asks) gets when the device copied, by its own clock, where that is known;
+  /// else it stays as it is.
+  virtual Status upload(const Place& to, const void* from, size_t bytes, TimeSpan* ran = nullptr) = 0;
+  virtual Status download(void* to, const Place& from, size_t bytes, TimeSpan* ran = nullptr) = 0;
   /// Within the space.
   virtual Status move(const Place& to, const Place& from, size_t bytes) = 0;
   /// Can copy_from() be called?
   virtual bool can_copy_from(const MemorySpace& other) const;
   /// Not by way of the host.
-  virtual Status copy_from(MemorySpace& other, const Place& to, const Place& from, size_t bytes);
+  virtual Status copy_from(MemorySpace& other, const Place& to, const Place& from, size_t bytes,
+                           TimeSpan* ran = nullptr);
 
   CopyCounts copy_counts() const;
 
@@ -92,9 +96,9 @@ class MemorySpace {
 const std::shared_ptr<MemorySpace>& host_memory_space();
 
 /// Between any two spaces: within one, up, down, directly, or by way of `staging`, which is memory of the
-/// host of at least `bytes` bytes and used only where needs_staging().
+/// host of at least `bytes` bytes and used only where needs_staging(). `ran`: as above.
 bool needs_staging(const MemorySpace& from, const MemorySpace& to);
 Status copy_between(MemorySpace& from, const Place& source, MemorySpace& to, const Place& target,
-                    size_t bytes, void* staging);
+                    size_t bytes, void* staging, TimeSpan* ran = nullptr);
 
 }  // namespace intarsia

@@ -5,13 +5,6 @@
 
 namespace intarsia {
 
-Result<cl_command_queue> OpenclRuntime::queue(bool is_timed) {
-  if (!is_timed) return queue_.get();
-  const std::lock_guard lock(mutex_);
-  if (!timed_queue_) timed_queue_.emplace(TRY(OpenclQueue::make(device, true)));
-  return timed_queue_->get();
-}
-
 OpenclKernels::~OpenclKernels() {
   for (const auto& [key, kernel] : kernels_) api_.clReleaseKernel(kernel);
 }
@@ -63,7 +56,7 @@ Status OpenclKernels::set_arguments(cl_kernel kernel, const Launch& launch) {
 Status OpenclLauncher::launch(const Launch& launch) {
   cl_event done = nullptr;
   const int64_t now = clock_nanoseconds();
-  TRY(kernels_.launch(launch, queue_, last_, &done));
+  TRY(kernels_.launch(launch, queue_.get(), last_, &done));
   if (first_ == nullptr) {
     first_ = done;
     enqueued_ns_ = now;
@@ -82,7 +75,7 @@ Status OpenclLauncher::wait() {
 
 Result<TimeSpan> OpenclLauncher::wait_timed() {
   TRY(wait_for_last());
-  const TimeSpan span = last_ == nullptr ? TimeSpan() : span_of_events();
+  const TimeSpan span = last_ == nullptr ? TimeSpan() : opencl_times(api_, first_, last_, enqueued_ns_);
   forget();
   return span;
 }
@@ -100,21 +93,6 @@ std::optional<cl_int> OpenclLauncher::status_of(cl_event event) const {
   const cl_int asked =
       api_.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status, nullptr);
   return asked == CL_SUCCESS && status < 0 ? std::optional(status) : std::nullopt;
-}
-
-std::optional<int64_t> OpenclLauncher::time_of(cl_event event, cl_profiling_info what) const {
-  cl_ulong time = 0;
-  if (api_.clGetEventProfilingInfo(event, what, sizeof(time), &time, nullptr) != CL_SUCCESS) return {};
-  return static_cast<int64_t>(time);
-}
-
-/// The device's clock counts from another moment than ours: what it calls queued was our call.
-TimeSpan OpenclLauncher::span_of_events() const {
-  const std::optional<int64_t> queued = time_of(first_, CL_PROFILING_COMMAND_QUEUED),
-                               begin = time_of(first_, CL_PROFILING_COMMAND_START),
-                               end = time_of(last_, CL_PROFILING_COMMAND_END);
-  if (!queued || !begin || !end) return {enqueued_ns_, clock_nanoseconds()};
-  return {enqueued_ns_ + (*begin - *queued), enqueued_ns_ + (*end - *queued)};
 }
 
 void OpenclLauncher::forget() {

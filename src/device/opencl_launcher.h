@@ -6,7 +6,6 @@
 #include <optional>
 #include <utility>
 
-#include "base/clock.h"
 #include "device/launcher.h"
 #include "device/opencl_programs.h"
 #include "device/opencl_space.h"
@@ -14,21 +13,13 @@
 namespace intarsia {
 
 /// What executables of a device share.
-class OpenclRuntime {
- public:
-  OpenclRuntime(const OpenclDevice& device, OpenclQueue queue)
-      : device(device), programs(device), queue_(std::move(queue)) {}
+struct OpenclRuntime {
+  explicit OpenclRuntime(OpenclQueues& queues)
+      : device(queues.device()), queues(queues), programs(queues.device()) {}
 
   const OpenclDevice& device;
+  OpenclQueues& queues;
   OpenclPrograms programs;
-
-  /// Of kernels; `is_timed`: of traced runs, made for the first. Lives as long as this.
-  Result<cl_command_queue> queue(bool is_timed);
-
- private:
-  OpenclQueue queue_;
-  std::mutex mutex_;
-  std::optional<OpenclQueue> timed_queue_;
 };
 
 /// The kernels of an executable. Where texts and names lie is their key: that is fixed as long as its code is
@@ -59,8 +50,8 @@ class OpenclKernels {
 /// all.
 class OpenclLauncher : public Launcher {
  public:
-  OpenclLauncher(const OpenclDevice& device, OpenclKernels& kernels, cl_command_queue queue)
-      : device_(device), kernels_(kernels), api_(*device.api), queue_(queue) {}
+  OpenclLauncher(const OpenclDevice& device, OpenclKernels& kernels, OpenclQueues::Lent queue)
+      : device_(device), kernels_(kernels), api_(*device.api), queue_(std::move(queue)) {}
   ~OpenclLauncher() override { forget(); }
   OpenclLauncher(const OpenclLauncher&) = delete;
   OpenclLauncher& operator=(const OpenclLauncher&) = delete;
@@ -74,15 +65,12 @@ class OpenclLauncher : public Launcher {
   Status wait_for_last();
   /// Why it failed, if the driver knows.
   std::optional<cl_int> status_of(cl_event event) const;
-  /// Nothing where the queue is not timed.
-  std::optional<int64_t> time_of(cl_event event, cl_profiling_info what) const;
-  TimeSpan span_of_events() const;
   void forget();
 
   const OpenclDevice& device_;
   OpenclKernels& kernels_;
   const OpenclApi& api_;
-  cl_command_queue queue_;
+  OpenclQueues::Lent queue_;
   cl_event first_ = nullptr, last_ = nullptr;  // since the last wait
   int64_t enqueued_ns_ = 0;                    // the first, by our clock
 };

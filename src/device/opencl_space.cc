@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/byte_size.h"
+#include "base/clock.h"
 
 namespace intarsia {
 namespace {
@@ -15,25 +16,23 @@ size_t rounded(size_t bytes) { return std::max<size_t>((bytes + 63) / 64 * 64, 6
 
 }  // namespace
 
-Result<OpenclQueue> OpenclQueue::make(const OpenclDevice& device, bool is_timed) {
-  TRY(device.check_process());
-  cl_int code = CL_SUCCESS;
-  cl_command_queue queue = device.api->clCreateCommandQueue(device.context, device.id,
-                                                            is_timed ? CL_QUEUE_PROFILING_ENABLE : 0, &code);
-  TRY(device.check(code, "clCreateCommandQueue"));
-  return OpenclQueue(device.api, queue);
-}
-
+/// A device that refuses a queue is found here, not in the first copy.
 Result<std::shared_ptr<OpenclSpace>> OpenclSpace::make(const std::string& name, const OpenclDevice& device) {
-  OpenclQueue queue = TRY(OpenclQueue::make(device));
-  return std::shared_ptr<OpenclSpace>(new OpenclSpace(name, device, std::move(queue)));
+  std::shared_ptr<OpenclSpace> space(new OpenclSpace(name, device));
+  TRY(space->queues_.lend());
+  return space;
 }
 
-/// `event`: of a command of our queue, which this waits for.
-Status OpenclSpace::finish(cl_int enqueued, const char* function, cl_event event) const {
-  TRY(device_.check(enqueued, function));
-  const cl_int code = api_.clWaitForEvents(1, &event);
-  api_.clReleaseEvent(event);
+template <typename Enqueue>
+Status OpenclSpace::run_command(const char* function, TimeSpan* ran, const Enqueue& enqueue) {
+  TRY(device_.check_process());
+  const OpenclQueues::Lent queue = TRY(queues_.lend(ran != nullptr));
+  const int64_t now = clock_nanoseconds();
+  cl_event done = nullptr;
+  TRY(device_.check(enqueue(queue.get(), &done), function));
+  const cl_int code = api_.clWaitForEvents(1, &done);
+  if (ran != nullptr && code == CL_SUCCESS) *ran = opencl_times(api_, done, done, now);
+  api_.clReleaseEvent(done);
   return device_.check(code, function);
 }
 
@@ -65,51 +64,51 @@ Result<std::shared_ptr<OpenclMemory>> OpenclSpace::create(cl_mem_flags flags, si
 
 Result<Memory> OpenclSpace::allocate(size_t bytes) {
   std::shared_ptr<OpenclMemory> memory = TRY(create(CL_MEM_READ_WRITE, bytes));
-  cl_event event = nullptr;
-  const cl_int code = api_.clEnqueueFillBuffer(queue_.get(), memory->object, zeros.data(), zeros.size(), 0,
-                                               rounded(bytes), 0, nullptr, &event);
-  TRY(with_kind(ErrorKind::out_of_memory, finish(code, "clEnqueueFillBuffer", event)));
+  Status filled = run_command("clEnqueueFillBuffer", nullptr, [&](cl_command_queue queue, cl_event* done) {
+    return api_.clEnqueueFillBuffer(queue, memory->object, zeros.data(), zeros.size(), 0, rounded(bytes), 0,
+                                    nullptr, done);
+  });
+  TRY(with_kind(ErrorKind::out_of_memory, std::move(filled)));
   return Memory(std::move(memory), bytes);
 }
 
 Result<std::shared_ptr<void>> OpenclSpace::allocate_staging(size_t bytes) {
   std::shared_ptr<OpenclMemory> memory = TRY(create(CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes));
-  cl_int code = CL_SUCCESS;
-  void* mapped = api_.clEnqueueMapBuffer(queue_.get(), memory->object, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
-                                         rounded(bytes), 0, nullptr, nullptr, &code);
-  TRY(device_.check(code, "clEnqueueMapBuffer"));
   // Its own queue, as the space may be gone before it.
   auto queue = std::make_shared<OpenclQueue>(TRY(OpenclQueue::make(device_)));
+  cl_int code = CL_SUCCESS;
+  void* mapped = api_.clEnqueueMapBuffer(queue->get(), memory->object, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
+                                         rounded(bytes), 0, nullptr, nullptr, &code);
+  TRY(device_.check(code, "clEnqueueMapBuffer"));
   return std::shared_ptr<void>(mapped, [memory, queue](void* address) {
     memory->api->clEnqueueUnmapMemObject(queue->get(), memory->object, address, 0, nullptr, nullptr);
     memory->api->clFinish(queue->get());
   });
 }
 
-Status OpenclSpace::upload(const Place& to, const void* from, size_t bytes) {
+Status OpenclSpace::upload(const Place& to, const void* from, size_t bytes, TimeSpan* ran) {
   count_upload(bytes);
   if (bytes == 0) return {};
-  TRY(device_.check_process());
-  return device_.check(api_.clEnqueueWriteBuffer(queue_.get(), OpenclMemory::of(to.memory), CL_TRUE,
-                                                 to.offset, bytes, from, 0, nullptr, nullptr),
-                       "clEnqueueWriteBuffer");
+  return run_command("clEnqueueWriteBuffer", ran, [&](cl_command_queue queue, cl_event* done) {
+    return api_.clEnqueueWriteBuffer(queue, OpenclMemory::of(to.memory), CL_FALSE, to.offset, bytes, from, 0,
+                                     nullptr, done);
+  });
 }
 
-Status OpenclSpace::download(void* to, const Place& from, size_t bytes) {
+Status OpenclSpace::download(void* to, const Place& from, size_t bytes, TimeSpan* ran) {
   count_download(bytes);
   if (bytes == 0) return {};
-  TRY(device_.check_process());
-  return device_.check(api_.clEnqueueReadBuffer(queue_.get(), OpenclMemory::of(from.memory), CL_TRUE,
-                                                from.offset, bytes, to, 0, nullptr, nullptr),
-                       "clEnqueueReadBuffer");
+  return run_command("clEnqueueReadBuffer", ran, [&](cl_command_queue queue, cl_event* done) {
+    return api_.clEnqueueReadBuffer(queue, OpenclMemory::of(from.memory), CL_FALSE, from.offset, bytes, to, 0,
+                                    nullptr, done);
+  });
 }
 
-Status OpenclSpace::copy(cl_mem to, size_t to_offset, cl_mem from, size_t from_offset, size_t bytes) const {
-  TRY(device_.check_process());
-  cl_event event = nullptr;
-  const cl_int code =
-      api_.clEnqueueCopyBuffer(queue_.get(), from, to, from_offset, to_offset, bytes, 0, nullptr, &event);
-  return finish(code, "clEnqueueCopyBuffer", event);
+Status OpenclSpace::copy(cl_mem to, size_t to_offset, cl_mem from, size_t from_offset, size_t bytes,
+                         TimeSpan* ran) {
+  return run_command("clEnqueueCopyBuffer", ran, [&](cl_command_queue queue, cl_event* done) {
+    return api_.clEnqueueCopyBuffer(queue, from, to, from_offset, to_offset, bytes, 0, nullptr, done);
+  });
 }
 
 /// OpenCL copies no ranges that overlap.
@@ -118,10 +117,11 @@ Status OpenclSpace::move(const Place& to, const Place& from, size_t bytes) {
   if (bytes == 0 || is_there) return {};
   cl_mem source = OpenclMemory::of(from.memory), target = OpenclMemory::of(to.memory);
   const size_t distance = std::max(to.offset, from.offset) - std::min(to.offset, from.offset);
-  if (source != target || distance >= bytes) return copy(target, to.offset, source, from.offset, bytes);
+  if (source != target || distance >= bytes)
+    return copy(target, to.offset, source, from.offset, bytes, nullptr);
   const std::shared_ptr<OpenclMemory> between = TRY(create(CL_MEM_READ_WRITE, bytes));
-  TRY(copy(between->object, 0, source, from.offset, bytes));
-  return copy(target, to.offset, between->object, 0, bytes);
+  TRY(copy(between->object, 0, source, from.offset, bytes, nullptr));
+  return copy(target, to.offset, between->object, 0, bytes, nullptr);
 }
 
 bool OpenclSpace::can_copy_from(const MemorySpace& other) const {
@@ -129,11 +129,12 @@ bool OpenclSpace::can_copy_from(const MemorySpace& other) const {
   return opencl != nullptr && opencl->device_.context == device_.context;
 }
 
-Status OpenclSpace::copy_from(MemorySpace& other, const Place& to, const Place& from, size_t bytes) {
-  if (!can_copy_from(other)) return MemorySpace::copy_from(other, to, from, bytes);
+Status OpenclSpace::copy_from(MemorySpace& other, const Place& to, const Place& from, size_t bytes,
+                              TimeSpan* ran) {
+  if (!can_copy_from(other)) return MemorySpace::copy_from(other, to, from, bytes, ran);
   count_direct(bytes);
   if (bytes == 0) return {};
-  return copy(OpenclMemory::of(to.memory), to.offset, OpenclMemory::of(from.memory), from.offset, bytes);
+  return copy(OpenclMemory::of(to.memory), to.offset, OpenclMemory::of(from.memory), from.offset, bytes, ran);
 }
 
 }  // namespace intarsia

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "device/memory_space.h"
-#include "device/opencl_devices.h"
+#include "device/opencl_queues.h"
 
 namespace intarsia {
 
@@ -32,55 +32,42 @@ struct OpenclMemory {
   static cl_mem of(const void* memory) { return static_cast<const OpenclMemory*>(memory)->object; }
 };
 
-/// A command queue that runs its commands in order.
-class OpenclQueue {
- public:
-  /// `is_timed`: its events know when they ran.
-  static Result<OpenclQueue> make(const OpenclDevice& device, bool is_timed = false);
-  OpenclQueue(OpenclQueue&& from) noexcept : api_(from.api_), queue_(std::exchange(from.queue_, nullptr)) {}
-  OpenclQueue& operator=(OpenclQueue&&) = delete;
-  ~OpenclQueue() {
-    if (queue_ != nullptr) api_->clReleaseCommandQueue(queue_);
-  }
-  cl_command_queue get() const { return queue_; }
-
- private:
-  OpenclQueue(const OpenclApi* api, cl_command_queue queue) : api_(api), queue_(queue) {}
-  const OpenclApi* api_;
-  cl_command_queue queue_;
-};
-
 /// Values lie at any multiple of their element size: kernels get their memory and an offset.
 class OpenclSpace : public MemorySpace {
  public:
   /// `name`: of the device, "opencl:0". `device` lives as long as the process. Error: the device refuses.
   static Result<std::shared_ptr<OpenclSpace>> make(const std::string& name, const OpenclDevice& device);
 
-  const OpenclDevice& device() const { return device_; }
+  const OpenclDevice& device() const { return queues_.device(); }
+  /// Of all commands: copies, and kernels.
+  OpenclQueues& queues() { return queues_; }
 
   Result<Memory> allocate(size_t bytes) override;
   /// Memory of the host that the device can reach, if it has such.
   Result<std::shared_ptr<void>> allocate_staging(size_t bytes) override;
   void* address(const Place&) const override { return nullptr; }
-  Status upload(const Place& to, const void* from, size_t bytes) override;
-  Status download(void* to, const Place& from, size_t bytes) override;
+  Status upload(const Place& to, const void* from, size_t bytes, TimeSpan* ran = nullptr) override;
+  Status download(void* to, const Place& from, size_t bytes, TimeSpan* ran = nullptr) override;
   Status move(const Place& to, const Place& from, size_t bytes) override;
   /// From other devices of its platform.
   bool can_copy_from(const MemorySpace& other) const override;
-  Status copy_from(MemorySpace& other, const Place& to, const Place& from, size_t bytes) override;
+  Status copy_from(MemorySpace& other, const Place& to, const Place& from, size_t bytes,
+                   TimeSpan* ran = nullptr) override;
 
  private:
-  OpenclSpace(const std::string& name, const OpenclDevice& device, OpenclQueue queue)
-      : MemorySpace(name), device_(device), api_(*device.api), queue_(std::move(queue)) {}
+  OpenclSpace(const std::string& name, const OpenclDevice& device)
+      : MemorySpace(name), queues_(device), device_(device), api_(*device.api) {}
   Result<std::shared_ptr<OpenclMemory>> create(cl_mem_flags flags, size_t bytes) const;
   /// Why so many bytes cannot be allocated, and what to do.
   std::string no_room(uint64_t bytes) const;
-  Status finish(cl_int enqueued, const char* function, cl_event event) const;
-  Status copy(cl_mem to, size_t to_offset, cl_mem from, size_t from_offset, size_t bytes) const;
+  /// Enqueues a command by `enqueue(queue, event)`, which is `function`, and waits for it.
+  template <typename Enqueue>
+  Status run_command(const char* function, TimeSpan* ran, const Enqueue& enqueue);
+  Status copy(cl_mem to, size_t to_offset, cl_mem from, size_t from_offset, size_t bytes, TimeSpan* ran);
 
+  OpenclQueues queues_;
   const OpenclDevice& device_;
   const OpenclApi& api_;
-  OpenclQueue queue_;  // of copies, which so run beside kernels
   HeldBytes held_ = std::make_shared<std::atomic<uint64_t>>(0);
 };
 

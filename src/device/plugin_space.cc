@@ -32,7 +32,7 @@ Result<std::shared_ptr<void>> PluginSpace::allocate_staging(size_t bytes) {
   });
 }
 
-Status PluginSpace::upload(const Place& to, const void* from, size_t bytes) {
+Status PluginSpace::upload(const Place& to, const void* from, size_t bytes, TimeSpan*) {
   count_upload(bytes);
   if (bytes == 0) return {};
   return device_->call_and_wait("upload", [&](auto* event, const auto* message) {
@@ -40,7 +40,7 @@ Status PluginSpace::upload(const Place& to, const void* from, size_t bytes) {
   });
 }
 
-Status PluginSpace::download(void* to, const Place& from, size_t bytes) {
+Status PluginSpace::download(void* to, const Place& from, size_t bytes, TimeSpan*) {
   count_download(bytes);
   if (bytes == 0) return {};
   return device_->call_and_wait("download", [&](auto* event, const auto* message) {
@@ -63,7 +63,8 @@ bool PluginSpace::can_copy_from(const MemorySpace& other) const {
          of_plugin->device_->plugin().is_same(device_->plugin());
 }
 
-Status PluginSpace::copy_from(MemorySpace& other, const Place& to, const Place& from, size_t bytes) {
+Status PluginSpace::copy_from(MemorySpace& other, const Place& to, const Place& from, size_t bytes,
+                              TimeSpan*) {
   if (!can_copy_from(other)) return MemorySpace::copy_from(other, to, from, bytes);
   count_direct(bytes);
   if (bytes == 0) return {};

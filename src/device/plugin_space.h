@@ -17,12 +17,13 @@ class PluginSpace : public MemorySpace {
   Result<Memory> allocate(size_t bytes) override;
   Result<std::shared_ptr<void>> allocate_staging(size_t bytes) override;
   void* address(const Place&) const override { return nullptr; }
-  Status upload(const Place& to, const void* from, size_t bytes) override;
-  Status download(void* to, const Place& from, size_t bytes) override;
+  Status upload(const Place& to, const void* from, size_t bytes, TimeSpan* ran = nullptr) override;
+  Status download(void* to, const Place& from, size_t bytes, TimeSpan* ran = nullptr) override;
   Status move(const Place& to, const Place& from, size_t bytes) override;
   /// From other devices of the plug-in, where it can.
   bool can_copy_from(const MemorySpace& other) const override;
-  Status copy_from(MemorySpace& other, const Place& to, const Place& from, size_t bytes) override;
+  Status copy_from(MemorySpace& other, const Place& to, const Place& from, size_t bytes,
+                   TimeSpan* ran = nullptr) override;
 
  private:
   std::shared_ptr<const PluginDevice> device_;

@@ -1,32 +1,21 @@
 #include "device/sim_executor.h"
 
-#include <sys/prctl.h>
-
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <mutex>
 #include <numeric>
 #include <optional>
-#include <thread>
 
+#include "base/clock.h"
 #include "base/digest.h"
 #include "base/tensor_view.h"
 #include "device/declared_times.h"
+#include "device/sleep_until.h"
 
 namespace intarsia {
 namespace {
-
-/// By default the kernel may wake a sleeper 50 us late, more than a copy takes: ask for 1 ns of slack, then
-/// for the default.
-void sleep_until(int64_t time_ns) {
-  if (clock_nanoseconds() >= time_ns) return;
-  prctl(PR_SET_TIMERSLACK, 1UL, 0, 0, 0);
-  std::this_thread::sleep_until(std::chrono::steady_clock::time_point(std::chrono::nanoseconds(time_ns)));
-  prctl(PR_SET_TIMERSLACK, 0UL, 0, 0, 0);
-}
 
 /// Its handles are not addresses, like those of a real device: used as an address, one leads to no values.
 struct SimMemory {
@@ -50,14 +39,14 @@ class SimMemorySpace : public MemorySpace {
     return static_cast<std::byte*>(static_cast<SimMemory*>(place.memory)->bytes.get()) + place.offset;
   }
 
-  Status upload(const Place& to, const void* from, size_t bytes) override {
+  Status upload(const Place& to, const void* from, size_t bytes, TimeSpan* ran) override {
     count_upload(bytes);
-    return transfer(address(to), from, bytes);
+    return transfer(address(to), from, bytes, ran);
   }
 
-  Status download(void* to, const Place& from, size_t bytes) override {
+  Status download(void* to, const Place& from, size_t bytes, TimeSpan* ran) override {
     count_download(bytes);
-    return transfer(to, address(from), bytes);
+    return transfer(to, address(from), bytes, ran);
   }
 
   Status move(const Place& to, const Place& from, size_t bytes) override {
@@ -70,21 +59,23 @@ class SimMemorySpace : public MemorySpace {
     return settings_.direct > 0 && sim != nullptr && sim->settings_.direct > 0;
   }
 
-  Status copy_from(MemorySpace& other, const Place& to, const Place& from, size_t bytes) override {
+  Status copy_from(MemorySpace& other, const Place& to, const Place& from, size_t bytes,
+                   TimeSpan* ran) override {
     count_direct(bytes);
-    return transfer(address(to), other.address(from), bytes);
+    return transfer(address(to), other.address(from), bytes, ran);
   }
 
  private:
-  Status transfer(void* target, const void* source, size_t bytes) {
-    const int64_t done = reserve_link(bytes);
+  Status transfer(void* target, const void* source, size_t bytes, TimeSpan* ran) {
+    const TimeSpan reserved = reserve_link(bytes);
     if (bytes > 0) std::memcpy(target, source, bytes);
-    sleep_until(done);
+    sleep_until(reserved.end_ns);
+    if (ran != nullptr) *ran = {reserved.begin_ns, clock_nanoseconds()};
     return {};
   }
 
-  /// When a copy that is requested now will be done.
-  int64_t reserve_link(size_t bytes) {
+  /// When a copy that is requested now is under way.
+  TimeSpan reserve_link(size_t bytes) {
     const auto takes =
         static_cast<int64_t>(settings_.latency_us * 1e3 + static_cast<double>(bytes) / settings_.gbps);
     int64_t free_at = link_free_at_ns_.load(std::memory_order_relaxed);
@@ -92,7 +83,7 @@ class SimMemorySpace : public MemorySpace {
     do {
       done = std::max(free_at, clock_nanoseconds()) + takes;
     } while (!link_free_at_ns_.compare_exchange_weak(free_at, done, std::memory_order_relaxed));
-    return done;
+    return {done - takes, done};
   }
 
   SimSettings settings_;
@@ -190,8 +181,9 @@ class TimedExecutable : public Executable {
 
 class SimExecutor : public Executor {
  public:
-  SimExecutor(const std::string& name, const SimSettings& settings, std::optional<DeclaredTimes> times)
-      : Executor(name, "sim", std::make_shared<SimMemorySpace>(name, settings)),
+  SimExecutor(const std::string& name, const std::string& kind, const SimSettings& settings,
+              std::optional<DeclaredTimes> times)
+      : Executor(name, kind, std::make_shared<SimMemorySpace>(name, settings)),
         settings_(settings),
         times_(std::move(times)) {}
 
@@ -258,7 +250,12 @@ Result<std::shared_ptr<Executor>> make_sim_executor(const std::string& name, Sim
     settings.latency_us = times->latency_us.value_or(settings.latency_us);
     settings.gbps = times->gbps.value_or(settings.gbps);
   }
-  return std::make_shared<SimExecutor>(name, settings, std::move(times));
+  return std::make_shared<SimExecutor>(name, "sim", settings, std::move(times));
+}
+
+std::shared_ptr<Executor> make_stand_in(const std::string& name, const std::string& kind,
+                                        const SimSettings& settings) {
+  return std::make_shared<SimExecutor>(name, kind, settings, std::nullopt);
 }
 
 }  // namespace intarsia

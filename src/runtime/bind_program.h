@@ -27,6 +27,9 @@ struct BindOptions {
   std::optional<uint32_t> alternative = {};
   /// Only this runs: it is the one function of the bound program.
   std::optional<StageChoice> stage = {};
+  /// Only times count: where the machine lacks a device, what stands in for it computes nothing
+  /// (timed_device()).
+  bool may_stand_in = false;
 };
 
 /// A constant as executables in a space find it, and where it is for copies; neither where it is not used.

@@ -69,7 +69,7 @@ Status PreparedFunction::make_target(PreparedStep& step, const ValueState& from,
   return {};
 }
 
-Status PreparedFunction::run_copy(PreparedStep& step) {
+Status PreparedFunction::run_copy(PreparedStep& step, TimeSpan* ran) {
   const ValueState& from = values_[step.inputs[0]];
   ValueState& to = values_[step.outputs[0]];
   if (from.is_opaque()) {
@@ -91,7 +91,7 @@ Status PreparedFunction::run_copy(PreparedStep& step) {
     if (memory.bytes() < bytes) memory = Memory(TRY(step.to->allocate_staging(bytes)), bytes);
     staging = memory.handle();
   }
-  return copy_between(*step.from, from.source(), *step.to, to.source(), bytes, staging);
+  return copy_between(*step.from, from.source(), *step.to, to.source(), bytes, staging, ran);
 }
 
 void PreparedFunction::dump_outputs(const PreparedStep& step) {
@@ -136,9 +136,10 @@ void PreparedFunction::set_trace(const TraceCallback& trace, bool is_profile) {
 Status PreparedFunction::run_traced(PreparedStep& step) {
   const bool run = step.kind == fbs::StepKind::run;
   const int64_t begin = clock_nanoseconds();
-  Status status = run ? run_region(step) : run_copy(step);
-  const int64_t end = clock_nanoseconds();
-  trace_({step_text(step), run ? "region" : "copy", step.executor->name(), begin, end,
+  TimeSpan copied;  // by the device's clock
+  Status status = run ? run_region(step) : run_copy(step, &copied);
+  const TimeSpan ran = copied.end_ns != 0 ? copied : TimeSpan{begin, clock_nanoseconds()};
+  trace_({step_text(step), run ? "region" : "copy", step.executor->name(), ran.begin_ns, ran.end_ns,
           run ? static_cast<int>(step.region) : -1});
   return status;
 }

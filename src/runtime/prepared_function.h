@@ -95,7 +95,8 @@ class PreparedFunction {
   Status do_step(PreparedStep& step);
   Status run_on_its_cores(PreparedStep& step);
   Status run_region(PreparedStep& step);
-  Status run_copy(PreparedStep& step);
+  /// `ran`: MemorySpace::upload().
+  Status run_copy(PreparedStep& step, TimeSpan* ran = nullptr);
   Status make_target(PreparedStep& step, const ValueState& from, ValueState& to);
   Status take_dynamic(uint32_t value);
   std::string step_text(const PreparedStep& step) const;

@@ -57,7 +57,9 @@ TEST_F(Opencl, NamesAndTheirErrors) {
   const auto error = [](const char* name) { return make_device(name).error().message; };
   EXPECT_NE(error("opencl:x").find("want opencl:N"), std::string::npos);
   EXPECT_NE(error("opencl:4000").find("OpenCL devices: opencl:0 to"), std::string::npos);
-  EXPECT_NE(error("opencl:0?fast=1").find("no device"), std::string::npos);
+  EXPECT_NE(error("opencl:0?fast=1").find("one setting, as in opencl:0?cores=0-1"), std::string::npos);
+  EXPECT_NE(error("opencl:0?cores=").find("device 'opencl:0?cores='"), std::string::npos);
+  EXPECT_NE(error("opencl:0?cores=1023").find("this process may use the CPUs"), std::string::npos);
 }
 
 TEST_F(Opencl, MemoryIsZeroAndCopiesAreCounted) {
@@ -199,9 +201,13 @@ TEST_F(Opencl, CopiesRunBesideKernelsInATrace) {
   std::vector<TimeSpan> copies;
   const std::vector<std::byte> bytes(1 << 20);
   while (!is_done) {
+    TimeSpan ran;
     const int64_t begun = clock_nanoseconds();
-    EXPECT_TRUE(space_->upload({target.handle(), 0}, bytes.data(), bytes.size()));
-    copies.push_back({begun, clock_nanoseconds()});
+    EXPECT_TRUE(space_->upload({target.handle(), 0}, bytes.data(), bytes.size(), &ran));
+    EXPECT_LE(begun, ran.begin_ns);
+    EXPECT_LT(ran.begin_ns, ran.end_ns) << "its own times";
+    EXPECT_LE(ran.end_ns, clock_nanoseconds() + 1'000'000);
+    copies.push_back(ran);
   }
   beside.join();
   ASSERT_TRUE(status) << status.error().message;

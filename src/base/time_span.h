@@ -1,0 +1,13 @@
+// From when to when something ran.
+#pragma once
+
+#include <cstdint>
+
+namespace intarsia {
+
+/// By clock_nanoseconds().
+struct TimeSpan {
+  int64_t begin_ns = 0, end_ns = 0;
+};
+
+}  // namespace intarsia

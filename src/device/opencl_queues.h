@@ -1,0 +1,78 @@
+// The command queues of an OpenCL device.
+#pragma once
+
+#include <array>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "base/time_span.h"
+#include "device/opencl_devices.h"
+
+namespace intarsia {
+
+/// A command queue that runs its commands in order.
+class OpenclQueue {
+ public:
+  /// `is_timed`: its events know when they ran.
+  static Result<OpenclQueue> make(const OpenclDevice& device, bool is_timed = false);
+  OpenclQueue(OpenclQueue&& from) noexcept : api_(from.api_), queue_(std::exchange(from.queue_, nullptr)) {}
+  OpenclQueue& operator=(OpenclQueue&& from) noexcept {
+    std::swap(api_, from.api_);
+    std::swap(queue_, from.queue_);
+    return *this;
+  }
+  ~OpenclQueue() {
+    if (queue_ != nullptr) api_->clReleaseCommandQueue(queue_);
+  }
+  cl_command_queue get() const { return queue_; }
+
+ private:
+  OpenclQueue(const OpenclApi* api, cl_command_queue queue) : api_(api), queue_(queue) {}
+  const OpenclApi* api_;
+  cl_command_queue queue_;
+};
+
+/// Queues that are lent to one thread at a time, as many as there are threads at once, so that no command
+/// ever waits for another thread's. PoCL's `basic` devices rely on it: there commands run in the thread that
+/// enqueues them. One that must wait for another thread's is left to that thread, which runs it with its
+/// event locked, and so waits for itself forever (decision 0026).
+class OpenclQueues {
+ public:
+  /// A queue that nobody else has while this lives. The queues outlive it.
+  class Lent {
+   public:
+    Lent(Lent&& from) noexcept
+        : owner_(std::exchange(from.owner_, nullptr)),
+          queue_(std::move(from.queue_)),
+          is_timed_(from.is_timed_) {}
+    Lent& operator=(Lent&&) = delete;
+    ~Lent();
+    cl_command_queue get() const { return queue_.get(); }
+
+   private:
+    friend class OpenclQueues;
+    Lent(OpenclQueues& owner, OpenclQueue queue, bool is_timed)
+        : owner_(&owner), queue_(std::move(queue)), is_timed_(is_timed) {}
+    OpenclQueues* owner_;
+    OpenclQueue queue_;
+    bool is_timed_;
+  };
+
+  explicit OpenclQueues(const OpenclDevice& device) : device_(device) {}
+
+  const OpenclDevice& device() const { return device_; }
+  /// `is_timed`: its events know when they ran. Error: the device refuses another queue.
+  Result<Lent> lend(bool is_timed = false);
+
+ private:
+  const OpenclDevice& device_;
+  std::mutex mutex_;
+  std::array<std::vector<OpenclQueue>, 2> free_;  // those that are timed in the second
+};
+
+/// From the begin of `first` to the end of `last`, events of a timed queue that are done. `enqueued_ns`: when
+/// `first` was enqueued. Where they do not know, from then to now.
+TimeSpan opencl_times(const OpenclApi& api, cl_event first, cl_event last, int64_t enqueued_ns);
+
+}  // namespace intarsia
