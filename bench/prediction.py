@@ -1,10 +1,11 @@
 """How well the planner predicts: random placements of parts of a model on all backends, predicted and then run.
 
-    build/venv/bin/python bench/prediction.py [--placements N] [--seconds S] [--threads N] [--seed N] MODEL...
+    build/venv/bin/python bench/prediction.py [--placements N] [--seconds S] [--threads N] [--seed N] [--document] MODEL...
 
 Each model is compiled once, which measures what its parts take in the plans of single backends. Then a placement gives every
 part a backend, in runs of equal ones; `compile --plan` predicts it, and `bench` runs it. Prints one line a placement, then the
-median and the worst error; all numbers go to build/bench/prediction.json. For an idle machine.
+median and the worst error; the last numbers of each model are kept in build/bench/prediction.json. With --document it writes the
+section "Predicted times" of docs/performance.md from all that is kept. For an idle machine.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ import pathlib
 import random
 import statistics
 
-from measuring import BIN, OUT, ROOT, json_of
+from measuring import BIN, OUT, ROOT, json_of, replace_section
+
+TITLE = "## Predicted times"
 
 
 def compile_model(model: pathlib.Path, threads: int, *options: object) -> dict:
@@ -78,25 +81,54 @@ def measure_model(name: str, arguments: argparse.Namespace) -> list[dict]:
     return rows
 
 
+def table(results: dict[str, list[dict]]) -> list[str]:
+    lines = ["| model | placements | regions | median error | worst |", "|---|---|---|---|---|"]
+    for name, rows in results.items():
+        errors = [row["error"] for row in rows if row["error"] is not None]
+        regions = sorted({row["regions"] for row in rows})
+        if errors:
+            lines.append(
+                f"| {name} | {len(errors)} | {regions[0]} to {regions[-1]} | {statistics.median(errors):.1%} "
+                f"| {max(errors):.1%} |"
+            )
+    return lines
+
+
+def section(results: dict[str, list[dict]]) -> list[str]:
+    """The lines of the document, from the title on."""
+    return [
+        TITLE,
+        "",
+        "What the planner predicts of a placement that it has not run, against what it then takes: random placements of a model's parts",
+        "on all backends, 1 thread. The parts' times come from plans that ran them in other surroundings.",
+        "Written by `bench/prediction.py`.",
+        "",
+        *table(results),
+        "",
+    ]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("models", nargs="+", metavar="MODEL")
+    parser.add_argument("models", nargs="*", metavar="MODEL")
     parser.add_argument("--placements", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=2)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--document", action="store_true", help="write the section of docs/performance.md")
     arguments = parser.parse_args()
     OUT.mkdir(parents=True, exist_ok=True)
-    results = {name: measure_model(name, arguments) for name in arguments.models}
-    (OUT / "prediction.json").write_text(json.dumps(results, indent=2) + "\n")
-    for name, rows in results.items():
-        errors = [row["error"] for row in rows if row["error"] is not None]
-        if errors:
-            print(
-                f"{name}: median {statistics.median(errors):.1%}, worst {max(errors):.1%}, of {len(errors)}"
-            )
+    file = OUT / "prediction.json"
+    kept = json.loads(file.read_text()) if file.exists() else {}
+    for name in arguments.models:
+        kept[name] = measure_model(name, arguments)
+        file.write_text(json.dumps(kept, indent=2) + "\n")
+    for line in table(kept):
+        print(line)
+    if arguments.document:
+        replace_section(TITLE, section(kept))
 
 
 if __name__ == "__main__":
