@@ -96,13 +96,30 @@ std::vector<std::optional<int64_t>> measure_stages(const Plan& plan, size_t stag
   return measured;
 }
 
+/// By node: what runs its segment on the slot of its stage.
+std::vector<const Target*> find_preferred(const PlanningProblem& problem, const Placement& placement,
+                                          const SegmentCosts& costs, const std::vector<uint32_t>& slots) {
+  const std::vector<ExecutorKind> kinds = find_executor_kinds(problem, placement, costs);
+  std::vector<const Target*> preferred(placement.target.size(), nullptr);
+  for (size_t s = 0; s < costs.segments.size(); ++s) {
+    for (NodeId node : costs.segments[s]) {
+      const auto has_slot = [&](const ExecutorKind& kind) {
+        return std::ranges::find(kind.slots, slots[placement.stage[index(node)]]) != kind.slots.end();
+      };
+      preferred[index(node)] = std::ranges::find_if(kinds, has_slot)->backends[s];
+    }
+  }
+  return preferred;
+}
+
 /// The plan with its nodes on the slots of their stages.
 Result<StagedPlan> place_and_time(const PlanningProblem& problem, Placement placement,
                                   const SegmentCosts& costs, std::vector<ChosenStage> stages,
                                   const PlanTools& tools) {
   std::vector<uint32_t> slots;
   for (const ChosenStage& stage : stages) slots.push_back(stage.slot);
-  place_stages(problem, slots, placement);
+  const auto preferred = find_preferred(problem, placement, costs, slots);
+  place_stages(problem, slots, preferred, placement);
   StagedPlan staged{TRY(tools.replan(std::move(placement))), std::move(stages), {}};
   const auto predicted = predict_stages(problem, staged.plan, costs, staged.stages);
   const auto measured = measure_stages(staged.plan, staged.stages.size(), tools);
