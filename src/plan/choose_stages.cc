@@ -5,7 +5,9 @@
 #include <numeric>
 
 #include "plan/cut_graph.h"
+#include "plan/describe_plan.h"
 #include "plan/find_segments.h"
+#include "plan/fit_memory.h"
 #include "plan/offer_stages.h"
 #include "plan/place_stages.h"
 
@@ -279,6 +281,24 @@ class StagePlanner {
   std::vector<ExecutorKind> kinds_;  // with times corrected
 };
 
+/// As of any plan that ships.
+std::vector<AlternativePlan> find_undivided_alternatives(const PlanningProblem& problem,
+                                                         const ChosenPlan& chosen, const Plan& staged,
+                                                         const PlanTools& tools) {
+  Plan whole = staged;
+  whole.placement.stage.clear();
+  MemoryFitter fitter{problem, tools.memory, tools.replan};
+  const auto replan = [&](Placement placement) -> Result<Plan> {
+    Plan plan = TRY(tools.replan(std::move(placement)));
+    if (!TRY(fitter.fits(plan))) return fail("it needs more memory than it may");
+    return plan;
+  };
+  std::map<std::string, int64_t> known;
+  for (const AlternativePlan& other : chosen.alternatives)
+    if (other.measured) known[identify_plan(problem, other.plan.partition)] = *other.measured;
+  return find_alternatives(problem, whole, tools.also, replan, known);
+}
+
 }  // namespace
 
 int64_t StageReport::interval(const std::vector<ChosenStage>& stages,
@@ -295,8 +315,10 @@ Result<StagedPlan> choose_stages(const PlanningProblem& problem, const ChosenPla
                                  const StageDemand& demand, const PlanTools& tools) {
   if (problem.graph.nodes.empty())
     return fail("--objective throughput: the model has no operator left to divide; leave the option out");
-  if (!demand.cuts.empty()) return cut_by_hand(problem, chosen, demand, tools);
-  return StagePlanner(problem, chosen, demand, tools).plan();
+  StagedPlan staged = TRY(demand.cuts.empty() ? StagePlanner(problem, chosen, demand, tools).plan()
+                                              : cut_by_hand(problem, chosen, demand, tools));
+  staged.alternatives = find_undivided_alternatives(problem, chosen, staged.plan, tools);
+  return staged;
 }
 
 }  // namespace intarsia
