@@ -118,7 +118,7 @@ std::string print_function(const Json& report) {
                         copy["from"].get<std::string>(), copy["to"].get<std::string>(),
                         copy["bytes"].is_null() ? "?" : print_bytes(copy["bytes"]));
   }
-  if (!report["plan"].is_null() && !report["kernels"].is_null())
+  if (!report["plan"].is_null() && !report["kernels"].is_null() && report["throughput"].is_null())
     text += fmt::format("  plan      {}\n", print_plan(report));
   text += print_stages(report);
   for (const Json& other : report["alternatives"]) {

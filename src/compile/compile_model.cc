@@ -243,6 +243,7 @@ Status divide_plan(const CompileRequest& request, const PlanTools& plan_tools, C
       choose_stages(function.problem, chosen, {.cuts = request.cuts, .count = request.stages}, plan_tools));
   chosen.plan = std::move(staged.plan);
   chosen.stages = std::move(staged.stages);
+  chosen.alternatives = std::move(staged.alternatives);
   chosen.measured.reset();
   chosen.predicted.reset();
   if (plan_tools.timer != nullptr) {

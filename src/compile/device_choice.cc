@@ -35,6 +35,7 @@ bool runs(const CompiledFunction& function, uint32_t slot, const Region& region)
 
 std::string why_not_used(const CompiledFunction& function, uint32_t slot) {
   const ChosenPlan& chosen = function.chosen;
+  if (function.stage_report) return "frames are predicted to take longer with it";
   if (!chosen.report) return "the plan as placed does not need it, and others were not compared";
   if (!chosen.report->disabled_reason.empty())
     return fmt::format("plans were not compared: {}", chosen.report->disabled_reason);

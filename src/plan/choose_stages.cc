@@ -5,7 +5,9 @@
 #include <numeric>
 
 #include "plan/cut_graph.h"
+#include "plan/describe_plan.h"
 #include "plan/find_segments.h"
+#include "plan/fit_memory.h"
 #include "plan/offer_stages.h"
 #include "plan/place_stages.h"
 
@@ -96,13 +98,30 @@ std::vector<std::optional<int64_t>> measure_stages(const Plan& plan, size_t stag
   return measured;
 }
 
+/// By node: what runs its segment on the slot of its stage.
+std::vector<const Target*> find_preferred(const PlanningProblem& problem, const Placement& placement,
+                                          const SegmentCosts& costs, const std::vector<uint32_t>& slots) {
+  const std::vector<ExecutorKind> kinds = find_executor_kinds(problem, placement, costs);
+  std::vector<const Target*> preferred(placement.target.size(), nullptr);
+  for (size_t s = 0; s < costs.segments.size(); ++s) {
+    for (NodeId node : costs.segments[s]) {
+      const auto has_slot = [&](const ExecutorKind& kind) {
+        return std::ranges::find(kind.slots, slots[placement.stage[index(node)]]) != kind.slots.end();
+      };
+      preferred[index(node)] = std::ranges::find_if(kinds, has_slot)->backends[s];
+    }
+  }
+  return preferred;
+}
+
 /// The plan with its nodes on the slots of their stages.
 Result<StagedPlan> place_and_time(const PlanningProblem& problem, Placement placement,
                                   const SegmentCosts& costs, std::vector<ChosenStage> stages,
                                   const PlanTools& tools) {
   std::vector<uint32_t> slots;
   for (const ChosenStage& stage : stages) slots.push_back(stage.slot);
-  place_stages(problem, slots, placement);
+  const auto preferred = find_preferred(problem, placement, costs, slots);
+  place_stages(problem, slots, preferred, placement);
   StagedPlan staged{TRY(tools.replan(std::move(placement))), std::move(stages), {}};
   const auto predicted = predict_stages(problem, staged.plan, costs, staged.stages);
   const auto measured = measure_stages(staged.plan, staged.stages.size(), tools);
@@ -262,6 +281,24 @@ class StagePlanner {
   std::vector<ExecutorKind> kinds_;  // with times corrected
 };
 
+/// As of any plan that ships.
+std::vector<AlternativePlan> find_undivided_alternatives(const PlanningProblem& problem,
+                                                         const ChosenPlan& chosen, const Plan& staged,
+                                                         const PlanTools& tools) {
+  Plan whole = staged;
+  whole.placement.stage.clear();
+  MemoryFitter fitter{problem, tools.memory, tools.replan};
+  const auto replan = [&](Placement placement) -> Result<Plan> {
+    Plan plan = TRY(tools.replan(std::move(placement)));
+    if (!TRY(fitter.fits(plan))) return fail("it needs more memory than it may");
+    return plan;
+  };
+  std::map<std::string, int64_t> known;
+  for (const AlternativePlan& other : chosen.alternatives)
+    if (other.measured) known[identify_plan(problem, other.plan.partition)] = *other.measured;
+  return find_alternatives(problem, whole, tools.also, replan, known);
+}
+
 }  // namespace
 
 int64_t StageReport::interval(const std::vector<ChosenStage>& stages,
@@ -278,8 +315,10 @@ Result<StagedPlan> choose_stages(const PlanningProblem& problem, const ChosenPla
                                  const StageDemand& demand, const PlanTools& tools) {
   if (problem.graph.nodes.empty())
     return fail("--objective throughput: the model has no operator left to divide; leave the option out");
-  if (!demand.cuts.empty()) return cut_by_hand(problem, chosen, demand, tools);
-  return StagePlanner(problem, chosen, demand, tools).plan();
+  StagedPlan staged = TRY(demand.cuts.empty() ? StagePlanner(problem, chosen, demand, tools).plan()
+                                              : cut_by_hand(problem, chosen, demand, tools));
+  staged.alternatives = find_undivided_alternatives(problem, chosen, staged.plan, tools);
+  return staged;
 }
 
 }  // namespace intarsia

@@ -33,6 +33,7 @@ struct StagedPlan {
   Plan plan;  // no region is of two stages
   std::vector<ChosenStage> stages;
   StageReport report = {};
+  std::vector<AlternativePlan> alternatives = {};  // of the whole, not divided
 };
 
 /// Divides the plan. With cuts: as they say, a slot a stage in the order of `-d`, or one for all. Else the

@@ -12,11 +12,11 @@ namespace {
 /// By backend with one pool of threads in the process: the slots of the stages that have nodes of it.
 using WantedSlots = std::map<const Target*, std::set<uint32_t>>;
 
-WantedSlots find_wanted_slots(const PlanningProblem& problem, const std::vector<uint32_t>& slot_of_stage,
-                              const Placement& placement) {
+WantedSlots find_wanted_slots(const std::vector<uint32_t>& slot_of_stage,
+                              const std::vector<const Target*>& backends, const Placement& placement) {
   WantedSlots wanted;
-  for (size_t i = 0; i < placement.target.size(); ++i) {
-    const Target* const backend = problem.targets[placement.target[i]].backend;
+  for (size_t i = 0; i < backends.size(); ++i) {
+    const Target* const backend = backends[i];
     if (backend->info().has_one_pool) wanted[backend].insert(slot_of_stage[placement.stage[i]]);
   }
   return wanted;
@@ -24,8 +24,8 @@ WantedSlots find_wanted_slots(const PlanningProblem& problem, const std::vector<
 
 /// Of the targets on the slot; nothing: the node cannot be there.
 std::optional<uint32_t> target_on_slot(const PlanningProblem& problem, const Placement& placement,
-                                       const WantedSlots& wanted, NodeId node, uint32_t slot) {
-  const Target* const backend = problem.targets[placement.target[index(node)]].backend;
+                                       const WantedSlots& wanted, NodeId node, uint32_t slot,
+                                       const Target* backend) {
   std::optional<uint32_t> first;
   for (uint32_t target = 0; target < problem.targets.size(); ++target) {
     const Target* const other = problem.targets[target].backend;
@@ -41,13 +41,18 @@ std::optional<uint32_t> target_on_slot(const PlanningProblem& problem, const Pla
 }  // namespace
 
 void place_stages(const PlanningProblem& problem, const std::vector<uint32_t>& slot_of_stage,
-                  Placement& placement) {
-  const WantedSlots wanted = find_wanted_slots(problem, slot_of_stage, placement);
+                  const std::vector<const Target*>& preferred, Placement& placement) {
+  std::vector<const Target*> backends = preferred;
+  for (size_t i = 0; i < backends.size(); ++i)
+    if (backends[i] == nullptr) backends[i] = problem.targets[placement.target[i]].backend;
+  const WantedSlots wanted = find_wanted_slots(slot_of_stage, backends, placement);
   for (uint32_t i = 0; i < placement.target.size(); ++i) {
     const uint32_t stage = placement.stage[i], slot = slot_of_stage[stage];
-    if (problem.targets[placement.target[i]].slot == slot) continue;
-    const std::optional<uint32_t> target = target_on_slot(problem, placement, wanted, NodeId{i}, slot);
-    if (!target) continue;
+    const PlacementTarget& now = problem.targets[placement.target[i]];
+    if (now.slot == slot && now.backend == backends[i]) continue;
+    const std::optional<uint32_t> target =
+        target_on_slot(problem, placement, wanted, NodeId{i}, slot, backends[i]);
+    if (!target || *target == placement.target[i]) continue;
     placement.target[i] = *target;
     placement.reason[i] = fmt::format("in stage {}, on {}", stage, problem.slots[slot].name);
   }

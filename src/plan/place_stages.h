@@ -5,10 +5,11 @@
 
 namespace intarsia {
 
-/// Nodes go to the slot of their stage: there to the backend that runs them where they are, else to the first
-/// that takes them. A library that has one pool of threads in the process moves only as a whole. What is
-/// pinned elsewhere, or no backend there takes, stays where it is.
+/// Nodes go to the slot of their stage: there to the backend that `preferred` has for them, or, where that is
+/// null, that runs them where they are, else to the first that takes them. A library that has one pool of
+/// threads in the process moves only as a whole. What is pinned elsewhere, or no backend there takes, stays
+/// where it is.
 void place_stages(const PlanningProblem& problem, const std::vector<uint32_t>& slot_of_stage,
-                  Placement& placement);
+                  const std::vector<const Target*>& preferred, Placement& placement);
 
 }  // namespace intarsia

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "plan/plan_candidates.h"
@@ -31,18 +32,48 @@ double guess_time(const PlanningProblem& problem, const Placement& placement, co
   return cannot_run;
 }
 
-double time_on_slot(const PlanningProblem& problem, const Placement& placement, const SegmentCosts& costs,
-                    size_t segment, uint32_t slot) {
-  if (!has_time_anywhere(costs, segment)) return guess_time(problem, placement, costs, segment, slot);
+/// What runs a segment on a slot.
+struct SegmentRunner {
+  double time = cannot_run;
+  const Target* backend = nullptr;
+};
+
+SegmentRunner find_runner(const PlanningProblem& problem, const Placement& placement,
+                          const SegmentCosts& costs, size_t segment, uint32_t slot) {
+  if (!has_time_anywhere(costs, segment)) return {guess_time(problem, placement, costs, segment, slot)};
   const uint32_t placed = placement.target[index(costs.segments[segment][0])];
-  double least = cannot_run;
+  SegmentRunner fastest;
   for (uint32_t target = 0; target < problem.targets.size(); ++target) {
     if (problem.targets[target].slot != slot) continue;
-    const double time = known_time(costs.times[segment][target]);
-    if (problem.targets[target].backend == problem.targets[placed].backend && time < cannot_run) return time;
-    least = std::min(least, time);
+    const SegmentRunner one{known_time(costs.times[segment][target]), problem.targets[target].backend};
+    if (one.backend == problem.targets[placed].backend && one.time < cannot_run) return one;
+    if (one.time < fastest.time) fastest = one;
   }
-  return least;
+  return fastest;
+}
+
+/// Each segment by its runner.
+ExecutorKind run_as_placed(const PlanningProblem& problem, const Placement& placement,
+                           const SegmentCosts& costs, uint32_t slot) {
+  ExecutorKind kind{{slot}, {}};
+  for (size_t s = 0; s < costs.segments.size(); ++s) {
+    const SegmentRunner runner = find_runner(problem, placement, costs, s, slot);
+    kind.times.push_back(runner.time);
+    kind.backends.push_back(runner.backend);
+  }
+  return kind;
+}
+
+/// All on the target; infinite times where they are not known.
+ExecutorKind run_on(const PlanningProblem& problem, const SegmentCosts& costs, uint32_t target) {
+  ExecutorKind kind{{problem.targets[target].slot}, {}};
+  for (const std::vector<int64_t>& times : costs.times) kind.times.push_back(known_time(times[target]));
+  kind.backends.assign(costs.times.size(), problem.targets[target].backend);
+  return kind;
+}
+
+double total_time(const ExecutorKind& kind) {
+  return std::accumulate(kind.times.begin(), kind.times.end(), 0.0);
 }
 
 /// By segment: bytes of the constants that its nodes read.
@@ -109,13 +140,16 @@ std::vector<ExecutorKind> find_executor_kinds(const PlanningProblem& problem, co
                                               const SegmentCosts& costs) {
   std::vector<ExecutorKind> kinds;
   for (uint32_t slot = 0; slot < problem.slots.size(); ++slot) {
-    ExecutorKind made{{slot}, {}};
-    for (size_t s = 0; s < costs.segments.size(); ++s)
-      made.times.push_back(time_on_slot(problem, placement, costs, s, slot));
+    ExecutorKind made = run_as_placed(problem, placement, costs, slot);
+    for (uint32_t target = 0; target < problem.targets.size(); ++target) {
+      if (problem.targets[target].slot != slot) continue;
+      ExecutorKind single = run_on(problem, costs, target);
+      if (total_time(single) < total_time(made)) made = std::move(single);
+    }
     const auto is_alike = [&](const ExecutorKind& kind) {
       const DeviceSlot &one = problem.slots[kind.slots[0]], &other = problem.slots[slot];
       return one.space == other.space && one.kind == other.kind && one.cores == other.cores &&
-             kind.times == made.times;
+             kind.times == made.times && kind.backends == made.backends;
     };
     const auto same = std::ranges::find_if(kinds, is_alike);
     if (same == kinds.end())

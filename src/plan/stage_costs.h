@@ -9,11 +9,13 @@ namespace intarsia {
 /// Slots on which every segment takes the same time.
 struct ExecutorKind {
   std::vector<uint32_t> slots;
-  std::vector<double> times;  // nanoseconds by segment; infinity: it cannot run there
+  std::vector<double> times;              // nanoseconds by segment; infinity: it cannot run there
+  std::vector<const Target*> backends{};  // by segment: what runs it there; null: nothing, or it is not known
 };
 
 /// Times of segments that are not known anywhere are estimated. On its slot a segment is run by the backend
-/// that has it in `placement`, if its time there is known, else by the fastest.
+/// that has it in `placement`, if its time there is known, else by the fastest; or all by one backend, where
+/// that is faster: what is best with other cores need not be best with these.
 std::vector<ExecutorKind> find_executor_kinds(const PlanningProblem& problem, const Placement& placement,
                                               const SegmentCosts& costs);
 

@@ -258,6 +258,22 @@ TEST_F(Staging, CoresAreHandedOut) {
   EXPECT_EQ(reports(40).chosen, "the whole on cpu:2");
 }
 
+TEST_F(Staging, WhatIsBestWithOtherCoresNeedNotBeBestWithThese) {
+  make(chain_of_four, 2);
+  const FakeTarget other("other", {"MatMul"});
+  problem_.targets.push_back({&other, 0, "other@cpu:0"});
+  problem_.targets.push_back({&other, 1, "other@cpu:1"});
+  problem_.space_of_target = {0, 0, 0, 0};
+  ChosenPlan chosen{.plan = *plan(placement_), .report = std::nullopt};
+  chosen.costs = costs({100, 100, 100, 100});
+  for (auto& times : chosen.costs->times) times[2] = times[3] = 60;
+  const auto replan = [&](Placement placement) { return plan(std::move(placement)); };
+  const StageDemand two{.cuts = {}, .count = 2};
+  const auto staged = choose_stages(problem_, chosen, two, {.disabled_reason = "no clock", .replan = replan});
+  EXPECT_EQ(staged->plan.placement.target, (std::vector<uint32_t>{2, 2, 3, 3}));
+  EXPECT_EQ(staged->stages[0].predicted, 120);
+}
+
 TEST_F(Staging, AMeasuredPartRunsOnlyWhereItWas) {
   make(chain_of_four, 1);
   add_slot("sim", 1);
