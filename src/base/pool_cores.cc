@@ -99,4 +99,8 @@ int count_threads() {
   return stat(tasks, &facts) == 0 ? static_cast<int>(facts.st_nlink) - 2 : 0;
 }
 
+int count_threads(bool (*is_such)(std::string_view name)) {
+  return static_cast<int>(find_threads(is_such).size());
+}
+
 }  // namespace intarsia

@@ -32,5 +32,7 @@ void bind_threads(bool (*is_such)(std::string_view name), const CoreSet& cores);
 
 /// How many threads this process has; one system call.
 int count_threads();
+/// How many have such a name, but for those that only give it to others.
+int count_threads(bool (*is_such)(std::string_view name));
 
 }  // namespace intarsia

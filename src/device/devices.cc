@@ -16,15 +16,21 @@
 namespace intarsia {
 namespace {
 
-/// The host's cores, or those after "cpu:".
-Result<std::shared_ptr<Executor>> make_cpu_executor(const std::string& name) {
-  if (name == "cpu") return std::make_shared<Executor>(name, "cpu", host_memory_space());
-  const CoreSet cores = TRY(with_context(CoreSet::parse(name.substr(4)), "device '{}'", name));
+/// Those of the text, which is in the name of the device.
+Result<CoreSet> read_cores(const std::string& name, std::string_view text) {
+  CoreSet cores = TRY(with_context(CoreSet::parse(text), "device '{}'", name));
   const CoreSet allowed = CoreSet::of_this_thread();
   if (!allowed.contains(cores))
     return fail(ErrorKind::not_found, "device '{}': this process may use the CPUs {}; bind to some of these",
                 name, allowed.text());
-  return std::make_shared<Executor>(name, "cpu", host_memory_space(), cores);
+  return cores;
+}
+
+/// The host's cores, or those after "cpu:".
+Result<std::shared_ptr<Executor>> make_cpu_executor(const std::string& name) {
+  if (name == "cpu") return std::make_shared<Executor>(name, "cpu", host_memory_space());
+  return std::make_shared<Executor>(name, "cpu", host_memory_space(),
+                                    TRY(read_cores(name, std::string_view(name).substr(4))));
 }
 
 /// The N of "sim:N", "opencl:N" and "cuda:N", up to a question mark.
@@ -36,6 +42,19 @@ Result<size_t> read_number(const std::string& name) {
     return fail("device '{0}': want {1}:N with a number, as in {1}:0", name, name.substr(0, colon));
   }
   return static_cast<size_t>(std::stoul(number));
+}
+
+/// "opencl:N", and "opencl:N?cores=0-1" to be held to these.
+Result<std::shared_ptr<Executor>> make_opencl_device(const std::string& name) {
+  constexpr std::string_view setting = "?cores=";
+  TRY(read_number(name));
+  const size_t mark = name.find('?');
+  if (mark == std::string::npos) return make_opencl_executor(name, std::nullopt);
+  const std::string_view settings = std::string_view(name).substr(mark);
+  if (!settings.starts_with(setting))
+    return fail("device '{}': an OpenCL device has one setting, as in {}?cores=0-1", name,
+                name.substr(0, mark));
+  return make_opencl_executor(name, TRY(read_cores(name, settings.substr(setting.size()))));
 }
 
 /// A device of OpenVINO's, which copies from and to the host's memory itself.
@@ -51,10 +70,7 @@ Result<std::shared_ptr<Executor>> make_openvino_executor(const std::string& name
 
 Result<std::shared_ptr<Executor>> make_new(const std::string& name) {
   if (name == "cpu" || name.starts_with("cpu:")) return make_cpu_executor(name);
-  if (name.starts_with("opencl:") && !name.contains('?')) {
-    TRY(read_number(name));
-    return make_opencl_executor(name);
-  }
+  if (name.starts_with("opencl:")) return make_opencl_device(name);
   if (name.starts_with("cuda:") && !name.contains('?'))
     return with_context(make_cuda_executor(name, TRY(read_number(name))), "device '{}'", name);
   if (name.starts_with("openvino:")) return make_openvino_executor(name);
@@ -69,7 +85,8 @@ Result<std::shared_ptr<Executor>> make_new(const std::string& name) {
                         name);
   const Status plugins = check_plugins_of_environment();
   return fail(ErrorKind::not_found,
-              "no device '{}'; there are: cpu, cpu:CORES (as in cpu:0-1+4), opencl:N (an OpenCL device), "
+              "no device '{}'; there are: cpu, cpu:CORES (as in cpu:0-1+4), opencl:N (an OpenCL device; on "
+              "some cores: opencl:N?cores=0-1), "
               "cuda:N (an NVIDIA GPU), "
               "openvino:NAME (a device of OpenVINO's, as in openvino:GPU), "
               "sim:N (N any number, with ?slowdown=X&latency_us=X&gbps=X&direct=1&times=FILE.json), "

@@ -11,7 +11,8 @@
 
 namespace intarsia {
 
-/// "cpu"; "cpu:0-1+4", the cores of these numbers; "opencl:N", the N-th OpenCL device; "cuda:N";
+/// "cpu"; "cpu:0-1+4", the cores of these numbers; "opencl:N", the N-th OpenCL device, and
+/// "opencl:N?cores=0-1", held to these; "cuda:N";
 /// "openvino:GPU", a device of OpenVINO's, whether it has one or not; "NAME:N", the N-th device of the
 /// plug-in NAME; or "sim:N" with settings: "sim:0?slowdown=2&latency_us=10&gbps=5". As long as a device is in
 /// use, the same name gives the same one. Error: no such device, or cores that the calling thread may not

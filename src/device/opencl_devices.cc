@@ -3,10 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 #include <thread>
 
 #include "base/core_set.h"
 #include "base/fork_count.h"
+#include "device/opencl_cores.h"
 
 namespace intarsia {
 namespace {
@@ -41,6 +43,7 @@ OpenclDevice describe(const OpenclApi& api, cl_device_id id, cl_context context,
   device.divides_correctly = read_number<cl_device_fp_config>(api, id, CL_DEVICE_SINGLE_FP_CONFIG) &
                              CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT;
   device.has_f64 = read_number<cl_device_fp_config>(api, id, CL_DEVICE_DOUBLE_FP_CONFIG) != 0;
+  device.compute_units = read_number<cl_uint>(api, id, CL_DEVICE_MAX_COMPUTE_UNITS);
   device.memory_bytes = read_number<cl_ulong>(api, id, CL_DEVICE_GLOBAL_MEM_SIZE);
   device.max_bytes = read_number<cl_ulong>(api, id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
   return device;
@@ -50,7 +53,11 @@ OpenclDevice describe(const OpenclApi& api, cl_device_id id, cl_context context,
 Status add_platform(const OpenclApi& api, cl_platform_id platform, std::vector<OpenclDevice>& devices) {
   const std::string name = read_text(api.clGetPlatformInfo, platform, CL_PLATFORM_NAME);
   cl_uint count = 0;
+  std::optional<StartsPoclThreads> starting;
+  if (is_pocl(name)) starting.emplace();
   cl_int code = api.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &count);
+  const int threads = starting ? starting->count() : 0;
+  starting.reset();
   if (code != CL_SUCCESS || count == 0)
     return fail(ErrorKind::not_found,
                 "the OpenCL platform '{}' has no devices: {}; PoCL wants a POCL_CACHE_DIR (else ~/.cache) "
@@ -61,7 +68,10 @@ Status add_platform(const OpenclApi& api, cl_platform_id platform, std::vector<O
                    "clGetDeviceIDs"));
   cl_context context = api.clCreateContext(nullptr, count, ids.data(), nullptr, nullptr, &code);
   TRY(with_context(check_opencl(code, "clCreateContext"), "the OpenCL platform '{}'", name));
-  for (cl_device_id id : ids) devices.push_back(describe(api, id, context, name));
+  for (cl_device_id id : ids) {
+    devices.push_back(describe(api, id, context, name));
+    devices.back().threads = threads;
+  }
   return {};
 }
 
@@ -122,7 +132,7 @@ Result<std::span<const OpenclDevice>> opencl_devices() {
 
 Result<const OpenclDevice*> find_opencl_device(const std::string& label) {
   const std::span<const OpenclDevice> devices = TRY(with_context(opencl_devices(), "device '{}'", label));
-  const auto found = std::ranges::find(devices, label, &OpenclDevice::label);
+  const auto found = std::ranges::find(devices, label.substr(0, label.find('?')), &OpenclDevice::label);
   if (found == devices.end())
     return fail(ErrorKind::not_found, "device '{}': there are {} OpenCL devices: opencl:0 to opencl:{}",
                 label, devices.size(), devices.size() - 1);

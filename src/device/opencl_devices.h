@@ -20,6 +20,8 @@ struct OpenclDevice {
   bool is_cpu = false;             // its memory is the host's, its work items are loops
   bool divides_correctly = false;  // f32, where it is asked to round correctly
   bool has_f64 = false;
+  uint32_t compute_units = 0;
+  int threads = 0;  // of PoCL's pool, which its devices share; 0: it has none, or they are not known
   uint64_t memory_bytes = 0;  // of all pieces of memory
   uint64_t max_bytes = 0;     // of one piece
   uint32_t forks = 0;         // fork_count() when its driver was opened
@@ -34,7 +36,8 @@ struct OpenclDevice {
 /// first thread may. Error (not_found): no loader, no platform, or no platform with a device, each with what
 /// to do. Thread-safe.
 Result<std::span<const OpenclDevice>> opencl_devices();
-/// By its label. Error (not_found): as above, or there are fewer devices.
+/// By its label, with settings after a question mark or without. Error (not_found): as above, or there are
+/// fewer devices.
 Result<const OpenclDevice*> find_opencl_device(const std::string& label);
 
 }  // namespace intarsia

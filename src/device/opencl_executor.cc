@@ -1,6 +1,7 @@
 #include "device/opencl_executor.h"
 
 #include "device/launched_region.h"
+#include "device/opencl_cores.h"
 #include "device/opencl_launcher.h"
 #include "device/opencl_space.h"
 
@@ -32,8 +33,9 @@ class OpenclExecutable : public Executable {
 
 class OpenclExecutor : public Executor {
  public:
-  OpenclExecutor(const std::string& name, const std::shared_ptr<OpenclSpace>& space)
-      : Executor(name, "opencl", space), runtime_(space->queues()) {}
+  OpenclExecutor(const std::string& name, const std::shared_ptr<OpenclSpace>& space,
+                 const std::optional<CoreSet>& cores)
+      : Executor(name, "opencl", space, cores), runtime_(space->queues()) {}
 
   Result<std::unique_ptr<Executable>> adapt(std::unique_ptr<Executable> region,
                                             std::span<const std::string>) override {
@@ -42,15 +44,24 @@ class OpenclExecutor : public Executor {
     return made;
   }
 
+  /// A device without threads computes in this one.
+  Status run(const Executable& executable, const RunContext& context) override {
+    std::optional<BoundThread> bound;
+    if (cores() != nullptr) bound.emplace(*cores());
+    return executable.run(context);
+  }
+
  private:
   OpenclRuntime runtime_;
 };
 
 }  // namespace
 
-Result<std::shared_ptr<Executor>> make_opencl_executor(const std::string& name) {
+Result<std::shared_ptr<Executor>> make_opencl_executor(const std::string& name,
+                                                       const std::optional<CoreSet>& cores) {
   const OpenclDevice& device = *TRY(find_opencl_device(name));
-  return std::make_shared<OpenclExecutor>(name, TRY(OpenclSpace::make(name, device)));
+  TRY(hold_to_cores(device, cores ? &*cores : nullptr));
+  return std::make_shared<OpenclExecutor>(name, TRY(OpenclSpace::make(name, device)), cores);
 }
 
 }  // namespace intarsia

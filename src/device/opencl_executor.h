@@ -5,8 +5,10 @@
 
 namespace intarsia {
 
-/// `name`: "opencl:N" for the N-th device of this machine (opencl_devices.h). Error (not_found): it has no
-/// such device, and why.
-Result<std::shared_ptr<Executor>> make_opencl_executor(const std::string& name);
+/// `name`: "opencl:N" for the N-th device of this machine (opencl_devices.h). `cores`: it computes on these
+/// alone (opencl_cores.h); nothing: on any. Errors (not_found): the machine has no such device, and why; or
+/// the device cannot be held to the cores.
+Result<std::shared_ptr<Executor>> make_opencl_executor(const std::string& name,
+                                                       const std::optional<CoreSet>& cores);
 
 }  // namespace intarsia

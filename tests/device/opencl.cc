@@ -57,7 +57,9 @@ TEST_F(Opencl, NamesAndTheirErrors) {
   const auto error = [](const char* name) { return make_device(name).error().message; };
   EXPECT_NE(error("opencl:x").find("want opencl:N"), std::string::npos);
   EXPECT_NE(error("opencl:4000").find("OpenCL devices: opencl:0 to"), std::string::npos);
-  EXPECT_NE(error("opencl:0?fast=1").find("no device"), std::string::npos);
+  EXPECT_NE(error("opencl:0?fast=1").find("one setting, as in opencl:0?cores=0-1"), std::string::npos);
+  EXPECT_NE(error("opencl:0?cores=").find("device 'opencl:0?cores='"), std::string::npos);
+  EXPECT_NE(error("opencl:0?cores=1023").find("this process may use the CPUs"), std::string::npos);
 }
 
 TEST_F(Opencl, MemoryIsZeroAndCopiesAreCounted) {
