@@ -187,6 +187,40 @@ def test_a_trace_has_the_times_of_kernels(model, tmp_path):
     assert all(kernel["dur"] > 0 for kernel in kernels)
 
 
+def test_a_trace_shows_a_copy_beside_a_kernel(tmp_path):
+    """By the devices' own times: while one computes, 64 MB go to the other."""
+    rng = np.random.default_rng(3)
+    size = 512
+    model = save(
+        tmp_path / "model.onnx",
+        [
+            helper.make_node("MatMul", ["x", "w"], ["a"], "product"),
+            helper.make_node("MatMul", ["a", "w"], ["y"], "product2"),
+            helper.make_node("ReduceMax", ["z", "axis"], ["m"], "largest", keepdims=0),
+        ],
+        [("x", FLOAT, [size, size]), ("z", FLOAT, [4096, 4096])],
+        [("y", FLOAT, [size, size]), ("m", FLOAT, [4096])],
+        [
+            ("w", rng.standard_normal((size, size)).astype(np.float32)),
+            ("axis", np.array([1], np.int64)),
+        ],
+    )
+    env = {"POCL_DEVICES": "pthread pthread", "OCL_ICD_VENDORS": "/etc/OpenCL/vendors/pocl.icd"}
+    program, trace = tmp_path / "program.so", tmp_path / "trace.json"
+    pins = [f"--pin={name}=halide@{slot}" for name, slot in (("product*", "a"), ("largest", "b"))]
+    call("compile", model, "-o", program, "-d", "a=opencl:0,b=opencl:1", "--tune", "off", *pins, env=env)
+    call("run", program, "--runs", "5", "--trace", trace, env=env)
+    events = [event for event in json.loads(trace.read_text())["traceEvents"] if event["ph"] == "X"]
+    copies = [event for event in events if event["cat"] == "copy" and "'z'" in event["name"]]
+    kernels = [event for event in events if event["cat"] == "kernel" and "product" in event["name"]]
+    assert len(copies) >= 5 and len(kernels) >= 10
+    assert any(
+        copy["ts"] < kernel["ts"] + kernel["dur"] and kernel["ts"] < copy["ts"] + copy["dur"]
+        for copy in copies
+        for kernel in kernels
+    )
+
+
 def test_two_of_a_platform_copy_to_each_other(model, tmp_path):
     env = {"POCL_DEVICES": "basic basic", "OCL_ICD_VENDORS": "/etc/OpenCL/vendors/pocl.icd"}
     program = tmp_path / "program.so"
