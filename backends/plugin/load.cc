@@ -1,5 +1,6 @@
 #include "backends/plugin/load.h"
 
+#include "backends/plugin/declared_region.h"
 #include "backends/plugin/plugin_blob.h"
 #include "backends/plugin/plugin_buffers.h"
 #include "device/devices.h"
@@ -146,6 +147,7 @@ Result<std::unique_ptr<Executable>> load(const Plugin& plugin, const LoadContext
   if (blob.header.constants != context.constants.size() ||
       context.constant_places.size() != context.constants.size())
     return fail("the region wants {} constants, got {}", blob.header.constants, context.constants.size());
+  if (context.executor.ends_with(declared_setting)) return make_declared_region(blob.header);
   auto executor = std::dynamic_pointer_cast<PluginExecutor>(TRY(make_device(context.executor)));
   if (executor == nullptr || !executor->device()->plugin().is_same(plugin))
     return fail("'{}' is not a device of {}", context.executor, plugin.who());

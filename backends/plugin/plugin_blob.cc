@@ -1,5 +1,6 @@
 #include "backends/plugin/plugin_blob.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "base/bytes.h"
@@ -7,7 +8,7 @@
 namespace intarsia::plugin {
 namespace {
 
-constexpr std::string_view magic = "intarsia plug-in 1";
+constexpr std::string_view magic = "intarsia plug-in 2";
 constexpr size_t alignment = 64;
 
 /// The next line, without its end, which is taken off `text`; nothing is left when there is none.
@@ -34,15 +35,19 @@ Result<uint64_t> take_number(std::string_view& text) {
 std::string encode_blob(const BlobHeader& header, std::string_view bytes) {
   std::string blob = fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n", magic, header.name, header.version,
                                  header.inputs, header.outputs, header.constants);
+  blob += fmt::format("{}\n", header.costs.size());
+  for (const DeclaredCost& cost : header.costs) {
+    std::string label = cost.label;
+    std::ranges::replace(label, '\n', ' ');
+    blob += fmt::format("{}\n{}\n", cost.nanoseconds, label);
+  }
   blob.resize((blob.size() + alignment - 1) / alignment * alignment);
   return blob.append(bytes);
 }
 
 Result<ReadBlob> decode_blob(std::span<const std::byte> blob) {
-  constexpr size_t longest = 1024;  // header
   const std::string_view whole = as_text(blob);
-  std::string_view text = whole.substr(0, longest);
-  const size_t begin = text.size();
+  std::string_view text = whole;
   if (TRY(take_line(text)) != magic)
     return fail(
         ErrorKind::version,
@@ -53,7 +58,11 @@ Result<ReadBlob> decode_blob(std::span<const std::byte> blob) {
   read.header.inputs = TRY(take_number(text));
   read.header.outputs = TRY(take_number(text));
   read.header.constants = TRY(take_number(text));
-  const size_t end = (begin - text.size() + alignment - 1) / alignment * alignment;
+  for (uint64_t left = TRY(take_number(text)); left > 0; --left) {
+    const uint64_t nanoseconds = TRY(take_number(text));
+    read.header.costs.push_back({std::string(TRY(take_line(text))), nanoseconds});
+  }
+  const size_t end = (whole.size() - text.size() + alignment - 1) / alignment * alignment;
   if (end > whole.size()) return fail("the blob of the plug-in is damaged");
   read.bytes = blob.subspan(end);
   return read;

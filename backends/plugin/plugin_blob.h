@@ -5,14 +5,23 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 
 namespace intarsia::plugin {
 
+/// What a node takes, as the plug-in declares it.
+struct DeclaredCost {
+  std::string label;  // "conv1: Conv"; empty: names are not kept
+  uint64_t nanoseconds = 0;
+  bool operator==(const DeclaredCost&) const = default;
+};
+
 struct BlobHeader {
   std::string name, version;  // of the plug-in that compiled it
   uint64_t inputs = 0, outputs = 0, constants = 0;
+  std::vector<DeclaredCost> costs = {};  // of each node; none: nothing is declared
   bool operator==(const BlobHeader&) const = default;
 };
 

@@ -12,6 +12,7 @@ namespace {
 
 constexpr size_t workspace_alignment = 64;
 constexpr size_t most_workspace = size_t{1} << 46;
+constexpr int64_t most_nanoseconds = 3'600'000'000'000;  // of a node, declared
 
 /// Why no plug-in is asked about a node that reads or makes the value; empty: it is.
 std::string why_not_offered(const Value& value, bool takes_open_sizes) {
@@ -54,6 +55,18 @@ class PluginTarget : public Target {
     return Support::refused(why.empty() ? "it gave no reason" : why);
   }
 
+  Result<std::vector<size_t>> groups(const Graph& graph, const TargetDevice& device) const override {
+    static_assert(no_group == INTARSIA_PLUGIN_NONE);
+    if (compiler().groups == nullptr) return std::vector<size_t>();
+    const plugin::GraphReader reader(graph);
+    std::vector<size_t> group_of(graph.nodes.size(), no_group);
+    PluginMessage message;
+    const int32_t status =
+        compiler().groups(reader.get(), device.name.c_str(), group_of.data(), message.get());
+    TRY(check_plugin_status(plugin_->who(), "groups for " + device.name, status, message));
+    return group_of;
+  }
+
   Result<CompiledRegion> compile(const Graph& region, const TargetDevice& device,
                                  const CompileOptions& options) const override {
     const plugin::GraphReader reader(region);
@@ -70,9 +83,10 @@ class PluginTarget : public Target {
                   sink.workspace_bytes());
     CompiledRegion compiled;
     compiled.constants = sink.take_constants();
-    compiled.blob = plugin::encode_blob({plugin_->name(), plugin_->version(), region.inputs.size(),
-                                         region.outputs.size(), compiled.constants.size()},
-                                        *sink.blob());
+    plugin::BlobHeader header{plugin_->name(), plugin_->version(), region.inputs.size(),
+                              region.outputs.size(), compiled.constants.size()};
+    header.costs = TRY(declared_costs(region, reader, device, options));
+    compiled.blob = plugin::encode_blob(header, *sink.blob());
     compiled.workspace_bytes =
         (sink.workspace_bytes() + workspace_alignment - 1) / workspace_alignment * workspace_alignment;
     compiled.kernels = static_cast<int>(region.nodes.size());
@@ -80,6 +94,30 @@ class PluginTarget : public Target {
   }
 
  private:
+  /// Of each node; none: the plug-in declares nothing.
+  Result<std::vector<plugin::DeclaredCost>> declared_costs(const Graph& region,
+                                                           const plugin::GraphReader& reader,
+                                                           const TargetDevice& device,
+                                                           const CompileOptions& options) const {
+    std::vector<plugin::DeclaredCost> costs;
+    if (compiler().cost == nullptr) return costs;
+    const std::string what = "cost for " + device.name;
+    for (size_t node = 0; node < region.nodes.size(); ++node) {
+      PluginMessage message;
+      int64_t nanoseconds = -1;
+      const int32_t status =
+          compiler().cost(reader.get(), node, device.name.c_str(), &nanoseconds, message.get());
+      TRY(check_plugin_status(plugin_->who(), what, status, message));
+      if (nanoseconds < 0 || nanoseconds > most_nanoseconds)
+        return fail(ErrorKind::io, "{}: {}: '{}' takes {} ns; want 0 to {}", plugin_->who(), what,
+                    region.nodes[node].name, nanoseconds, most_nanoseconds);
+      const Node& about = region.nodes[node];
+      const std::string label = options.keep_names ? fmt::format("{}: {}", about.name, about.op) : "";
+      costs.push_back({label, static_cast<uint64_t>(nanoseconds)});
+    }
+    return costs;
+  }
+
   const intarsia_plugin_compiler& compiler() const { return *plugin_->compiler(); }
 
   std::shared_ptr<const Plugin> plugin_;

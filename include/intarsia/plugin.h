@@ -145,6 +145,20 @@ typedef struct intarsia_plugin_compiler {
                       const intarsia_plugin_message* why_not);
   int32_t (*compile)(const intarsia_plugin_graph* region, const intarsia_plugin_compile_options* options,
                      intarsia_plugin_compiled* compiled, const intarsia_plugin_message* message);
+
+  /* (optional) Nanoseconds, 0 or more, that the node takes as a part of the region. Where the compiling
+   * machine has the device they are not used: times are measured. Where it has not, plans are timed with a
+   * device in its place that takes so long, computes nothing, and copies at the speed below. */
+  int32_t (*cost)(const intarsia_plugin_graph* region, size_t node, const char* device, int64_t* nanoseconds,
+                  const intarsia_plugin_message* message);
+  double copy_latency_ns;  /* with `cost`: of a copy between the host and the device */
+  double copy_ns_per_byte; /* with `cost`: and of each byte of it */
+  /* (optional) Which nodes belong together: sets `group_of[node]` for each node of the graph, to the same
+   * number for nodes of one group; those that it leaves at INTARSIA_PLUGIN_NONE have none. Where the planner
+   * moves work between devices by what it costs, the nodes of a group, and those between them, move as one.
+   * What is between them must be supported, too, or the group does not hold. */
+  int32_t (*groups)(const intarsia_plugin_graph* graph, const char* device, size_t* group_of,
+                    const intarsia_plugin_message* message);
 } intarsia_plugin_compiler;
 
 /* ---- The run half ---- */

@@ -116,7 +116,11 @@ Status choose_targets(const CompileRequest& request, const BackendRegistry& tool
     for (uint32_t slot = 0; slot < problem.slots.size(); ++slot) {
       DeviceSlot& device = problem.slots[slot];
       if (!drives(*backend, device.kind)) continue;
-      if (backend->info().is_plugin) device.plugin_version = backend->version();
+      if (backend->info().is_plugin) {
+        device.plugin_version = backend->version();
+        // What the plug-in declares is not kept as what a device took.
+        if (tools.has_device && !tools.has_device(device.device)) device.declared_times = " declared";
+      }
       problem.targets.push_back({backend,
                                  slot,
                                  backend->name() + "@" + device.name,

@@ -80,6 +80,10 @@ Result<std::shared_ptr<Executor>> make_new(const std::string& name) {
     const auto settings = parse_sim_settings(std::string_view(name).substr(std::min(mark + 1, name.size())));
     return make_sim_executor(name, TRY(with_context(settings, "device '{}'", name)));
   }
+  if (name.ends_with(declared_setting)) {
+    if (const auto plugin = find_plugin(name.substr(0, name.find(':'))); plugin != nullptr)
+      return with_context(make_declared_executor(name, *plugin), "device '{}'", name);
+  }
   if (auto plugin = find_plugin(name.substr(0, name.find(':'))); plugin != nullptr && !name.contains('?'))
     return with_context(make_plugin_executor(name, std::move(plugin), TRY(read_number(name))), "device '{}'",
                         name);

@@ -4,6 +4,7 @@
 
 #include "base/fork_count.h"
 #include "device/plugin_space.h"
+#include "device/sim_executor.h"
 #include "plugin/loaded_plugins.h"
 
 namespace intarsia {
@@ -73,6 +74,23 @@ PluginExecutor::PluginExecutor(std::shared_ptr<const PluginDevice> device)
 Result<std::shared_ptr<Executor>> make_plugin_executor(const std::string& name,
                                                        std::shared_ptr<const Plugin> plugin, size_t number) {
   return std::make_shared<PluginExecutor>(TRY(PluginDevice::open(name, std::move(plugin), number)));
+}
+
+std::string timed_device(const std::string& name) {
+  const std::shared_ptr<const Plugin> plugin = find_plugin(name.substr(0, name.find(':')));
+  const bool is_declared =
+      plugin != nullptr && plugin->compiler() != nullptr && plugin->compiler()->cost != nullptr;
+  return !is_declared || make_device(name) ? name : name + std::string(declared_setting);
+}
+
+Result<std::shared_ptr<Executor>> make_declared_executor(const std::string& name, const Plugin& plugin) {
+  constexpr double unlimited_gbps = 1e6;
+  const intarsia_plugin_compiler* compiler = plugin.compiler();
+  if (compiler == nullptr || compiler->cost == nullptr) return fail("{} declares no costs", plugin.who());
+  SimSettings settings;
+  settings.latency_us = compiler->copy_latency_ns / 1e3;
+  settings.gbps = compiler->copy_ns_per_byte > 0 ? 1 / compiler->copy_ns_per_byte : unlimited_gbps;
+  return make_stand_in(name, plugin.name(), settings);
 }
 
 std::vector<DeviceInfo> list_plugin_devices() {

@@ -82,6 +82,14 @@ class PluginExecutor : public Executor {
 Result<std::shared_ptr<Executor>> make_plugin_executor(const std::string& name,
                                                        std::shared_ptr<const Plugin> plugin, size_t number);
 
+/// In place of a device that this machine lacks, to time plans: it copies at the speed that the plug-in
+/// declares, and its regions take as long as declared and compute nothing. Named "toy_npu:0?declared".
+inline constexpr std::string_view declared_setting = "?declared";
+/// The device of this name; where it cannot be opened and its plug-in declares costs, what stands in for it.
+std::string timed_device(const std::string& name);
+/// `name`: with the setting. Error: the plug-in declares no costs.
+Result<std::shared_ptr<Executor>> make_declared_executor(const std::string& name, const Plugin& plugin);
+
 /// Those of all plug-ins that are loaded.
 std::vector<DeviceInfo> list_plugin_devices();
 

@@ -1,32 +1,21 @@
 #include "device/sim_executor.h"
 
-#include <sys/prctl.h>
-
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <mutex>
 #include <numeric>
 #include <optional>
-#include <thread>
 
+#include "base/clock.h"
 #include "base/digest.h"
 #include "base/tensor_view.h"
 #include "device/declared_times.h"
+#include "device/sleep_until.h"
 
 namespace intarsia {
 namespace {
-
-/// By default the kernel may wake a sleeper 50 us late, more than a copy takes: ask for 1 ns of slack, then
-/// for the default.
-void sleep_until(int64_t time_ns) {
-  if (clock_nanoseconds() >= time_ns) return;
-  prctl(PR_SET_TIMERSLACK, 1UL, 0, 0, 0);
-  std::this_thread::sleep_until(std::chrono::steady_clock::time_point(std::chrono::nanoseconds(time_ns)));
-  prctl(PR_SET_TIMERSLACK, 0UL, 0, 0, 0);
-}
 
 /// Its handles are not addresses, like those of a real device: used as an address, one leads to no values.
 struct SimMemory {
@@ -192,8 +181,9 @@ class TimedExecutable : public Executable {
 
 class SimExecutor : public Executor {
  public:
-  SimExecutor(const std::string& name, const SimSettings& settings, std::optional<DeclaredTimes> times)
-      : Executor(name, "sim", std::make_shared<SimMemorySpace>(name, settings)),
+  SimExecutor(const std::string& name, const std::string& kind, const SimSettings& settings,
+              std::optional<DeclaredTimes> times)
+      : Executor(name, kind, std::make_shared<SimMemorySpace>(name, settings)),
         settings_(settings),
         times_(std::move(times)) {}
 
@@ -260,7 +250,12 @@ Result<std::shared_ptr<Executor>> make_sim_executor(const std::string& name, Sim
     settings.latency_us = times->latency_us.value_or(settings.latency_us);
     settings.gbps = times->gbps.value_or(settings.gbps);
   }
-  return std::make_shared<SimExecutor>(name, settings, std::move(times));
+  return std::make_shared<SimExecutor>(name, "sim", settings, std::move(times));
+}
+
+std::shared_ptr<Executor> make_stand_in(const std::string& name, const std::string& kind,
+                                        const SimSettings& settings) {
+  return std::make_shared<SimExecutor>(name, kind, settings, std::nullopt);
 }
 
 }  // namespace intarsia

@@ -26,4 +26,8 @@ Result<SimSettings> parse_sim_settings(std::string_view text);
 /// compute: results are kept and given again for the same inputs. Error: the file cannot be read.
 Result<std::shared_ptr<Executor>> make_sim_executor(const std::string& name, SimSettings settings);
 
+/// In place of a device of another kind.
+std::shared_ptr<Executor> make_stand_in(const std::string& name, const std::string& kind,
+                                        const SimSettings& settings);
+
 }  // namespace intarsia

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "device/devices.h"
+#include "device/plugin_device.h"
 
 namespace intarsia {
 namespace {
@@ -31,7 +32,8 @@ Result<int64_t> time_copy(MemorySpace& from, MemorySpace& to, size_t bytes) {
 }  // namespace
 
 Result<LinkCost> time_link(const std::string& from_device, const std::string& to_device) {
-  const std::shared_ptr<Executor> from = TRY(make_device(from_device)), to = TRY(make_device(to_device));
+  const std::shared_ptr<Executor> from = TRY(make_device(timed_device(from_device))),
+                                  to = TRY(make_device(timed_device(to_device)));
   if (from->space() == to->space()) return LinkCost{.at = cost_measured_now(0).at};
   const auto few = static_cast<double>(TRY(time_copy(*from->space(), *to->space(), few_bytes)));
   const auto many = static_cast<double>(TRY(time_copy(*from->space(), *to->space(), many_bytes)));

@@ -32,7 +32,8 @@ class Contestant {
   static Result<Contestant> open(const std::string& path, std::span<const RunBackend> backends, int threads) {
     const auto program = TRY(load_program(path, backends));
     if (program->description().functions.size() != 1) return fail("a plan has one function");
-    Contestant one(TRY(Session::create(TRY(bind_program(program, {.devices = {}, .threads = threads})))));
+    const BindOptions options{.devices = {}, .threads = threads, .may_stand_in = true};
+    Contestant one(TRY(Session::create(TRY(bind_program(program, options)))));
     TRY(one.make_inputs());
     one.make_outputs();
     one.regions_.resize(program->description().regions.size());

@@ -1,5 +1,7 @@
 #include "plan/find_segments.h"
 
+#include <map>
+
 #include "plan/is_work.h"
 
 namespace intarsia {
@@ -51,6 +53,21 @@ std::vector<uint32_t> find_starts(const Graph& graph, const std::vector<std::vec
   return starts;
 }
 
+/// By node: some group has nodes before it, and it or a later one is of that group, too.
+std::vector<bool> find_inside(size_t nodes, const std::vector<std::vector<size_t>>& groups) {
+  std::vector<bool> is_inside(nodes, false);
+  for (const std::vector<size_t>& group_of : groups) {
+    std::map<size_t, size_t> last;  // node of a group so far
+    for (size_t node = 0; node < nodes; ++node) {
+      if (group_of[node] == no_group) continue;
+      const auto [at, is_first] = last.try_emplace(group_of[node], node);
+      for (size_t inside = at->second + 1; inside <= node; ++inside) is_inside[inside] = true;
+      at->second = node;
+    }
+  }
+  return is_inside;
+}
+
 /// Every other cut between segments for the same targets goes.
 std::vector<uint32_t> thin_out(const std::vector<uint32_t>& starts,
                                const std::vector<std::vector<bool>>& may_run) {
@@ -66,8 +83,20 @@ std::vector<uint32_t> thin_out(const std::vector<uint32_t>& starts,
 
 }  // namespace
 
-std::vector<uint32_t> find_segments(const Graph& graph, const std::vector<std::vector<bool>>& may_run) {
+Result<std::vector<std::vector<size_t>>> find_groups(const PlanningProblem& problem) {
+  std::vector<std::vector<size_t>> groups;
+  for (const PlacementTarget& target : problem.targets) {
+    std::vector<size_t> some = TRY(target.backend->groups(problem.graph, target.device));
+    if (!some.empty()) groups.push_back(std::move(some));
+  }
+  return groups;
+}
+
+std::vector<uint32_t> find_segments(const Graph& graph, const std::vector<std::vector<bool>>& may_run,
+                                    const std::vector<std::vector<size_t>>& groups) {
   std::vector<uint32_t> starts = find_starts(graph, may_run);
+  const std::vector<bool> is_inside = find_inside(graph.nodes.size(), groups);
+  std::erase_if(starts, [&](uint32_t start) { return is_inside[start]; });
   while (starts.size() > max_segments) {
     std::vector<uint32_t> fewer = thin_out(starts, may_run);
     if (fewer.size() == starts.size()) break;

@@ -14,8 +14,9 @@ struct DeviceSlot {
   std::string kind;    // "sim"
   std::string device;  // "sim:0"
   uint32_t space = 0;  // number of the memory that it works in
-  /// Of a device that declares its times (`times=FILE`): digest of the file; empty: times are measured. What
-  /// it declares is by the names of nodes.
+  /// Of a device that declares its times (`times=FILE`): digest of the file; of one of a plug-in that this
+  /// machine lacks: that it is declared. Empty: times are measured. What is declared is by the names of
+  /// nodes.
   std::string declared_times;
   int cores = 0;                    // of a core set: the most threads that it runs; 0: any number
   std::string plugin_version = {};  // of a plug-in's device; empty: it is none

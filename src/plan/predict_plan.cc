@@ -11,7 +11,9 @@ namespace {
 /// Those of plans that could run anything anywhere.
 Segments find_all_segments(const PlanningProblem& problem) {
   const std::vector<bool> anywhere(problem.targets.size(), true);
-  return list_segments(find_segments(problem.graph, std::vector(problem.graph.nodes.size(), anywhere)));
+  const auto groups = find_groups(problem);
+  return list_segments(find_segments(problem.graph, std::vector(problem.graph.nodes.size(), anywhere),
+                                     groups ? *groups : std::vector<std::vector<size_t>>()));
 }
 
 std::vector<std::vector<Link>> known_links(const PlanningProblem& problem, CostTable& table) {

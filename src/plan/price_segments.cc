@@ -70,7 +70,8 @@ void copy_to_equal_executors(const PlanningProblem& problem, const Placement& pl
 Result<SegmentCosts> price_segments(const PlanningProblem& problem, const std::vector<const Plan*>& plans,
                                     const Placement& placed, PlanTimer& timer, const TimeLink& time_link) {
   SegmentCosts costs;
-  costs.segments = list_segments(find_segments(problem.graph, targets_tried(problem, plans)));
+  costs.segments =
+      list_segments(find_segments(problem.graph, targets_tried(problem, plans), TRY(find_groups(problem))));
   costs.links = TRY(time_links(problem, plans, time_link));
   const auto times = TRY(timer.time_segments(plans, costs.segments));
   costs.times.assign(costs.segments.size(), std::vector<int64_t>(problem.targets.size(), never));

@@ -25,6 +25,7 @@ template <>
 inline constexpr size_t first_size<intarsia_plugin_runtime> = 128;
 
 static_assert(first_size<intarsia_plugin_runtime> == offsetof(intarsia_plugin_runtime, shapes));
+static_assert(first_size<intarsia_plugin_compiler> == offsetof(intarsia_plugin_compiler, cost));
 
 /// The plug-in's struct; what its header lacks is zero, what ours lacks is not read.
 template <typename Struct>
@@ -60,6 +61,10 @@ bool is_version(std::string_view text) {
 Status check_compiler(const intarsia_plugin_compiler& compiler) {
   if (compiler.supports == nullptr) return fail("its compiler has no supports()");
   if (compiler.compile == nullptr) return fail("its compiler has no compile()");
+  const auto is_time = [](double ns) { return ns >= 0 && ns <= 1e9; };
+  if (!is_time(compiler.copy_latency_ns) || !is_time(compiler.copy_ns_per_byte))
+    return fail("its copies take {} ns and {} ns a byte; want numbers from 0 to 1e9",
+                compiler.copy_latency_ns, compiler.copy_ns_per_byte);
   return {};
 }
 

@@ -8,6 +8,7 @@
 #include <set>
 #include <thread>
 
+#include "device/plugin_device.h"
 #include "program/print_program.h"
 #include "runtime/region_text.h"
 
@@ -28,6 +29,11 @@ Result<std::vector<std::string>> choose_devices(const fbs::ProgramT& program, co
       return fail("no slot '{}' to bind; the program has: {}", slot, fmt::join(slots, ", "));
     if (!bound.insert(slot).second) return fail("slot '{}' is bound twice", slot);
     names[at] = device;
+  }
+  for (size_t at = 0; at < names.size(); ++at) {
+    if (names[at].ends_with(declared_setting))
+      return fail("slot '{}' cannot be bound to '{}', which computes nothing", slots[at], names[at]);
+    if (options.may_stand_in) names[at] = timed_device(names[at]);
   }
   return names;
 }

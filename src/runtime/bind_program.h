@@ -18,6 +18,9 @@ struct BindOptions {
   int threads = 0;  // of each session; 0: what the program was compiled for, at most the machine's cores
   /// By number, 0 the function itself: each function runs this one and no other. Nothing: the first that can.
   std::optional<uint32_t> alternative = {};
+  /// Only times count: where the machine lacks a device, what stands in for it computes nothing
+  /// (timed_device()).
+  bool may_stand_in = false;
 };
 
 /// A constant as executables in a space find it, and where it is for copies; neither where it is not used.

@@ -104,6 +104,8 @@ struct TargetInfo {
   std::vector<std::string> step_names = {};  // of compile, in order, whose results can be printed
 };
 
+inline constexpr size_t no_group = ~size_t{0};
+
 /// A backend's compile half. Immutable after construction; one object serves all devices the backend can
 /// drive.
 class Target {
@@ -119,6 +121,12 @@ class Target {
   virtual bool hands_over(const ValueType& type) const { return !type.opaque; }
   /// `device` is of one of its kinds.
   virtual Support supports(const Graph& graph, NodeId node, const TargetDevice& device) const = 0;
+  /// (optional) Which nodes move only together between devices: by node the number of its group, `no_group`
+  /// where it has none; empty: there are no groups.
+  virtual Result<std::vector<size_t>> groups(const Graph& graph, const TargetDevice& device) const {
+    (void)graph, (void)device;
+    return std::vector<size_t>();
+  }
   /// (optional) Sets the output types of an operator that the op table lacks; leaves them as they are if it
   /// cannot.
   virtual Status infer_types(Graph& graph, NodeId node) const {

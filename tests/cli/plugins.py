@@ -136,6 +136,34 @@ def test_its_times_are_measured_and_compared(resnet, tmp_path):
     assert ("toy_npu:0 1.0",) in links
 
 
+def test_a_device_that_is_not_here_is_planned_by_declared_costs(tmp_path):
+    """Relu there as its plug-in says: in no time, and in far more than the processor takes."""
+    model = save(
+        tmp_path / "model.onnx",
+        [helper.make_node("Exp", ["x"], ["a"], "exp"), helper.make_node("Relu", ["a"], ["y"], "relu")],
+        [("x", FLOAT, [4, 100])],
+        [("y", FLOAT, [4, 100])],
+    )
+    program = tmp_path / "p.so"
+    options = ("-d", "cpu,npu=test_npu:7", "--backends", "test_npu,halide", "--cache", tmp_path)
+    plugin = ("--plugin", PLUGINS / "libtest_plugin_good.so")
+
+    def compile_where_it_takes(nanoseconds):
+        env = {"TEST_PLUGIN_COST": str(nanoseconds)}
+        return call_json("compile", model, "-o", program, *options, *plugin, env=env)
+
+    slow = compile_where_it_takes(100_000_000)
+    assert slow["plan"]["disabled_reason"] is None
+    assert {region["target"] for region in slow["regions"]} == {"halide@cpu"}
+    assert slow["measured_ms"] < 50
+    [stretch] = [one for one in slow["stretches"] if one["ms"].get("test_npu@npu")]
+    assert 100 <= stretch["ms"]["test_npu@npu"] < 110
+    call("run", program)
+    assert "computes nothing" in error_of(
+        "run", program, "--bind", "npu=test_npu:7?declared", *plugin, status=2
+    )
+
+
 def test_a_program_on_it_is_timed_and_profiled(program, tmp_path):
     bench = call_json("bench", program, "-t", "0.2", "--profile", *WITH_TOY_NPU)
     names = {entry["name"] for entry in bench["profile"]["entries"]}

@@ -37,12 +37,17 @@ TEST(Plugins, WhatAnOlderHeaderLacksIsAbsent) {
   ASSERT_TRUE(plugin) << plugin.error().message;
   EXPECT_NE((*plugin)->runtime().run, nullptr);
   EXPECT_EQ((*plugin)->runtime().shapes, nullptr);
+  EXPECT_NE((*plugin)->compiler()->compile, nullptr);
+  EXPECT_EQ((*plugin)->compiler()->cost, nullptr);
+  EXPECT_EQ((*plugin)->compiler()->copy_latency_ns, 0);
 }
 
 TEST(Plugins, WhatANewerHeaderAddsIsNotRead) {
   const auto plugin = Plugin::open(path_of("newer"));
   ASSERT_TRUE(plugin) << plugin.error().message;
   EXPECT_NE((*plugin)->runtime().shapes, nullptr);
+  EXPECT_NE((*plugin)->compiler()->cost, nullptr);
+  EXPECT_EQ((*plugin)->compiler()->copy_ns_per_byte, 0.5);
 }
 
 TEST(Plugins, OneThatOnlyRuns) {
@@ -59,6 +64,7 @@ TEST(Plugins, WhatIsNone) {
                {"too_short", "struct_size of its runtime is 64, want at least 128"},
                {"without_run", "its runtime has no run()"},
                {"without_entry", "does not export intarsia_plugin_entry"},
+               {"wrong_copy_time", "its copies take -1 ns and 0.5 ns a byte; want numbers from 0 to 1e9"},
                {"gives_null", "intarsia_plugin_entry gave none"},
                {"bad_name", "its name is 'Test NPU'; want lowercase letters, digits and underscores"},
                {"taken_name", "its name 'halide' is taken"},

@@ -63,7 +63,40 @@ static int32_t compile(const intarsia_plugin_graph* region, const intarsia_plugi
   return status_of("compile", message);
 }
 
-static const intarsia_plugin_compiler compiler = {sizeof(intarsia_plugin_compiler), 0, supports, compile};
+/* Of every node as many nanoseconds as TEST_PLUGIN_COST says. */
+static int32_t cost(const intarsia_plugin_graph* region, size_t node, const char* device,
+                    int64_t* nanoseconds, const intarsia_plugin_message* message) {
+  const char* text = getenv("TEST_PLUGIN_COST");
+  (void)region, (void)node, (void)device;
+  *nanoseconds = text == NULL ? 1000 : atoll(text);
+  return status_of("cost", message);
+}
+
+/* All Relu are one. */
+static int32_t groups(const intarsia_plugin_graph* graph, const char* device, size_t* group_of,
+                      const intarsia_plugin_message* message) {
+  size_t number;
+  (void)device;
+  for (number = 0; number < graph->node_count; ++number) {
+    intarsia_plugin_node node;
+    memset(&node, 0, sizeof(node));
+    node.struct_size = sizeof(node);
+    if (graph->node(graph, number, &node) == INTARSIA_PLUGIN_OK && strcmp(node.op, "Relu") == 0)
+      group_of[number] = 7;
+  }
+  return status_of("groups", message);
+}
+
+/* A compiler of a later header. */
+typedef struct later_compiler {
+  intarsia_plugin_compiler compiler;
+  int32_t (*later)(void);
+} later_compiler;
+
+static int32_t later(void) { abort(); }
+
+static later_compiler compiler = {
+    {sizeof(intarsia_plugin_compiler), 0, supports, compile, cost, 5000, 0.5, groups}, later};
 
 /* ---- Running ---- */
 
@@ -223,8 +256,6 @@ typedef struct later_runtime {
   int32_t (*later)(void);
 } later_runtime;
 
-static int32_t later(void) { abort(); }
-
 static later_runtime runtime = {{sizeof(intarsia_plugin_runtime),
                                  0,
                                  device_count,
@@ -247,8 +278,8 @@ static later_runtime runtime = {{sizeof(intarsia_plugin_runtime),
                                  free_staging},
                                 later};
 
-static intarsia_plugin plugin = {sizeof(intarsia_plugin), PLUGIN_ABI, PLUGIN_NAME,
-                                 PLUGIN_VERSION,          &compiler,  &runtime.runtime};
+static intarsia_plugin plugin = {sizeof(intarsia_plugin), PLUGIN_ABI,         PLUGIN_NAME,
+                                 PLUGIN_VERSION,          &compiler.compiler, &runtime.runtime};
 
 #ifdef WITHOUT_ENTRY
 __attribute__((visibility("default"))) const intarsia_plugin* another_entry(void) { return &plugin; }
@@ -256,15 +287,20 @@ __attribute__((visibility("default"))) const intarsia_plugin* another_entry(void
 const intarsia_plugin* intarsia_plugin_entry(void) {
 #ifdef OLDER /* its header ends with what is required, and the bytes after its struct are not a field */
   runtime.runtime.struct_size = offsetof(intarsia_plugin_runtime, shapes);
+  compiler.compiler.struct_size = offsetof(intarsia_plugin_compiler, cost);
 #endif
 #ifdef NEWER
   runtime.runtime.struct_size = sizeof(later_runtime);
+  compiler.compiler.struct_size = sizeof(later_compiler);
 #endif
 #ifdef TOO_SHORT
   runtime.runtime.struct_size = 64;
 #endif
 #ifdef WITHOUT_RUN
   runtime.runtime.run = NULL;
+#endif
+#ifdef WRONG_COPY_TIME
+  compiler.compiler.copy_latency_ns = -1;
 #endif
 #ifdef RUNS_ONLY
   plugin.compiler = NULL;

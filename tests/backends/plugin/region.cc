@@ -1,9 +1,8 @@
 // A region of a plug-in, from a graph to a run on its device: what it computes, what each call that goes
 // wrong says, and the order in which things are given back.
 //
-// Covers: backends/plugin/ compiled_sink.cc load.cc plugin_blob.cc plugin_buffers.cc target.cc
-// src/device/ plugin_device.cc plugin_space.cc
-// src/plugin/ plugin_call.cc
+// Covers: backends/plugin/ compiled_sink.cc declared_region.cc load.cc plugin_blob.cc plugin_buffers.cc
+// target.cc src/device/ plugin_device.cc plugin_space.cc sleep_until.cc src/plugin/ plugin_call.cc
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -14,6 +13,7 @@
 #include "backends/plugin/plugin_blob.h"
 #include "backends/plugin/target.h"
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "device/devices.h"
 #include "device/plugin_device.h"
 #include "graph/parse_graph.h"
@@ -163,6 +163,7 @@ TEST_F(PluginRegion, EveryCallThatGoesWrongSaysWhich) {
     std::string says;
   } cases[] = {{"compile error", who + "compile for test_npu:0: a declared fault"},
                {"compile null", who + "compile for test_npu:0: it set no blob"},
+               {"cost error", who + "cost for test_npu:0: a declared fault"},
                {"open_device error", "device 'test_npu:0': " + who + "open_device: a declared fault"},
                {"open_device null", "device 'test_npu:0': " + who + "open_device: it gave no device"},
                {"allocate error", who + "allocate on test_npu:0: a declared fault"},
@@ -241,8 +242,61 @@ TEST_F(PluginRegion, DevicesThatAreNotThere) {
   EXPECT_EQ((*device)->space()->address({}), nullptr);
 }
 
+TEST_F(PluginRegion, GroupsAreThePlugins) {
+  const Graph graph = parse_graph(
+                          "graph \"\" opsets {\"\": 18}\ninput %x : f32[2]\n"
+                          "%a : f32[2] = Relu(%x) \"a\"\n%b : f32[2] = Exp(%a) \"b\"\n"
+                          "%y : f32[2] = Relu(%b) \"c\"\noutput %y\n")
+                          .value();
+  const auto groups_of = [&](const std::string& name) {
+    return make_plugin_target(find_plugin(name))->groups(graph, {name, name + ":0"});
+  };
+  EXPECT_EQ(*groups_of("test_npu"), (std::vector<size_t>{7, no_group, 7}));
+  EXPECT_TRUE(groups_of("older_npu")->empty());
+  const Fault at("groups error");
+  EXPECT_EQ(groups_of("test_npu").error().message,
+            "plug-in 'test_npu' 1.2: groups for test_npu:0: a declared fault");
+}
+
+TEST_F(PluginRegion, WhatStandsInForADeviceTakesDeclaredTimes) {
+  EXPECT_EQ(timed_device("cpu"), "cpu");
+  EXPECT_EQ(timed_device("test_npu:1"), "test_npu:1") << "it is here";
+  EXPECT_EQ(timed_device("older_npu:7"), "older_npu:7") << "its plug-in declares nothing";
+  ASSERT_EQ(timed_device("test_npu:7"), "test_npu:7?declared");
+  setenv("TEST_PLUGIN_COST", "20000000", 1);
+  const CompiledRegion compiled = *compile_relu("test_npu");
+  setenv("TEST_PLUGIN_COST", "-1", 1);
+  EXPECT_EQ(compile_relu("test_npu").error().message,
+            "plug-in 'test_npu' 1.2: cost for test_npu:0: 'n' takes -1 ns; want 0 to 3600000000000");
+  unsetenv("TEST_PLUGIN_COST");
+
+  const auto executor = make_device("test_npu:7?declared");
+  ASSERT_TRUE(executor) << executor.error().message;
+  EXPECT_EQ((*executor)->kind(), "test_npu");
+  const ConstTensorView constant(nullptr, DType::f32, {2});
+  const Place nowhere;
+  LoadContext context;
+  context.blob = as_bytes(std::string_view(compiled.blob));
+  context.constants = {&constant, 1};
+  context.constant_places = {&nowhere, 1};
+  context.executor = (*executor)->name();
+  const auto region = backend_of("test_npu").load(context);
+  ASSERT_TRUE(region) << region.error().message;
+  std::string name;
+  int64_t took = 0;
+  const TraceHook trace = [&](std::string_view what, int64_t begin, int64_t end) {
+    name = what;
+    took = end - begin;
+  };
+  const int64_t begin = clock_nanoseconds();
+  ASSERT_TRUE((*executor)->run(**region, {.trace = &trace}));
+  EXPECT_GE(clock_nanoseconds() - begin, 20'000'000);
+  EXPECT_EQ(name, "n: Relu");
+  EXPECT_EQ(took, 20'000'000);
+}
+
 TEST(PluginBlob, ReadsWhatItWrote) {
-  const plugin::BlobHeader header{"toy_npu", "1.0", 1, 2, 3};
+  const plugin::BlobHeader header{"toy_npu", "1.0", 1, 2, 3, {{"a: Conv", 5}, {"", 0}}};
   const std::string blob = plugin::encode_blob(header, "bytes");
   const auto read = plugin::decode_blob(as_bytes(blob));
   ASSERT_TRUE(read) << read.error().message;
@@ -255,7 +309,7 @@ TEST(PluginBlob, RefusesOtherBytes) {
   const std::string blob = plugin::encode_blob({"toy_npu", "1.0", 1, 2, 3}, "bytes");
   for (size_t size = 0; size < blob.size() - 5; ++size)
     EXPECT_FALSE(plugin::decode_blob(as_bytes(std::string_view(blob).substr(0, size)))) << size;
-  EXPECT_FALSE(plugin::decode_blob(as_bytes("intarsia plug-in 2\n" + blob.substr(19))));
+  EXPECT_FALSE(plugin::decode_blob(as_bytes("intarsia plug-in 1\n" + blob.substr(19))));
   std::string damaged = blob;
   damaged[blob.find("\n1\n") + 1] = '-';
   EXPECT_FALSE(plugin::decode_blob(as_bytes(damaged)));
