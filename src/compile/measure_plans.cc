@@ -6,11 +6,11 @@
 namespace intarsia {
 namespace {
 
-/// What its copies are kept under: with another version of its plug-in, or declared times, a device is
-/// another one.
+/// What its copies are kept under: with another version of its plug-in, or with times that the plug-in
+/// declares, a device is another one.
 std::string link_end(const DeviceSlot& slot) {
-  return (slot.plugin_version.empty() ? slot.device : slot.device + " " + slot.plugin_version) +
-         slot.declared_times;
+  if (slot.plugin_version.empty()) return slot.device;
+  return slot.device + " " + slot.plugin_version + slot.declared_times;
 }
 
 Result<TemporaryFile> write_plan(const PlanningProblem& problem, const Plan& plan,

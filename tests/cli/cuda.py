@@ -100,22 +100,53 @@ def test_a_program_loads_and_runs(program):
         assert output["shape"] == [6, 7]
 
 
-def test_the_assembler_takes_every_kernel(program, tmp_path):
+def assemble(texts, tmp_path):
     """For the two architectures; no work item keeps registers in memory."""
-    call_json("run", program, env=fake(PTX=tmp_path))
     package = pathlib.Path(next(iter(pytest.importorskip("nvidia").__path__)))
     assembler = tmp_path / "ptxas"
     assembler.write_bytes(
         (package / "cuda_nvcc/bin/ptxas").read_bytes()
     )  # the wheel does not mark it as a program
     assembler.chmod(0o755)
-    texts = sorted(tmp_path.glob("*.ptx"))
-    assert len(texts) >= 6
     for text in texts:
         for architecture in ("sm_80", "sm_90"):
             command = [str(assembler), f"-arch={architecture}", "-v", str(text), "-o", str(tmp_path / "code")]
             said = subprocess.run(command, capture_output=True, text=True, check=True).stderr
             assert set(re.findall(r"(\d+) bytes spill", said)) == {"0"}, said
+
+
+def test_the_assembler_takes_every_kernel(program, tmp_path):
+    call_json("run", program, env=fake(PTX=tmp_path))
+    texts = sorted(tmp_path.glob("*.ptx"))
+    assert len(texts) >= 6
+    assemble(texts, tmp_path)
+
+
+def test_groups_share_weights(tmp_path):
+    """Where there are pixels for whole groups, weights are read from a group's memory, and half as much from the device's."""
+    weights = np.ones((32, 64, 1, 1), np.float32)
+
+    def loads_of(size):
+        folder = tmp_path / str(size)
+        folder.mkdir()
+        model = save(
+            folder / "model.onnx",
+            [helper.make_node("Conv", ["x", "w"], ["y"], "conv")],
+            [("x", FLOAT, [1, 64, size, size])],
+            [("y", FLOAT, [1, 32, size, size])],
+            [("w", weights)],
+        )
+        call_json("compile", model, "-o", folder / "program.so", *HALIDE, "--math", "exact")
+        call_json("run", folder / "program.so", env=fake(PTX=folder))
+        [kernel] = [text for text in folder.glob("*.ptx") if "fma.rn" in text.read_text()]
+        assemble([kernel], tmp_path)
+        text = kernel.read_text()
+        return text.count("ld.global"), text.count("ld.shared"), text.count("bar.sync")
+
+    globals_of_many, shared, barriers = loads_of(32)
+    globals_of_few, *none = loads_of(6)
+    assert shared > 0 and barriers == 1 and none == [0, 0]
+    assert 2 * globals_of_many <= globals_of_few
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,7 @@ class ContractionBuilder {
 
   Expr weight(const RDom& r) {
     const Operand& from = b_.operand(node_.inputs[1]);
+    if (shares_weights()) return shared_weight(from, r);
     if (b_.kernel().contraction().packing.panel > 0) {
       Exprs at{parts_.group > 1 ? Expr(parts_.g) : Expr(0), panel()};
       for (size_t i = 0; i < kernel_.size(); ++i) at.push_back(tap(r, i));
@@ -82,6 +83,39 @@ class ContractionBuilder {
     }
     if (b_.mapping() == Mapping::tile_per_item) return weight_in_place(r);
     return conv_ ? staged_conv_weight(r) : staged_matrix(r);
+  }
+
+  /// The items of a group, all at work on one panel, read its weights from the group's memory: they are few
+  /// enough, and there are pixels for a whole group.
+  bool shares_weights() const {
+    constexpr int64_t most_bytes = 16 << 10;  // so that a multiprocessor holds a dozen groups
+    const ContractionParts& p = parts_;
+    const int items = b_.isa().group_items;
+    if (items == 1 || b_.kernel().contraction().packing.panel == 0 || !p.tile.exact) return false;
+    const int64_t width = p.pixel_extents.back();
+    const int64_t tiles =
+        element_count(p.pixel_extents) / width * ((width + p.tile.pixels - 1) / p.tile.pixels);
+    return tiles >= items && depth_ * p.taps * p.tile.panel * b_.type(node_.inputs[1]).bytes() <= most_bytes;
+  }
+
+  Expr shared_weight(const Operand& from, const RDom& r) {
+    const Var c("c");
+    const std::vector<Var> taps = make_vars(kernel_.size(), "k");
+    std::vector<Var> index{parts_.ci, c};
+    index.insert(index.end(), taps.begin(), taps.end());
+    index.push_back(parts_.co);
+    if (parts_.group > 1) index.push_back(parts_.g);
+    Exprs at{parts_.group > 1 ? Expr(parts_.g) : Expr(0), parts_.co};
+    at.insert(at.end(), taps.begin(), taps.end());
+    at.push_back(c);
+    at.push_back(parts_.ci);
+    parts_.shared = Func("group_weights");
+    parts_.shared(index) = from.at(at);
+    Exprs use{parts_.ci, r[0]};
+    for (size_t i = 0; i < kernel_.size(); ++i) use.push_back(tap(r, i));
+    use.push_back(parts_.co);
+    if (parts_.group > 1) use.push_back(parts_.g);
+    return parts_.shared(use);
   }
 
   /// Weights that are computed at run time, read where they are.

@@ -1,22 +1,43 @@
 #include "backends/halide/build/run_tiles.h"
 
 namespace intarsia::halide {
+namespace {
+
+/// One loop of several, the innermost first.
+Var fuse_all(Halide::Stage& stage, const std::vector<Var>& loops, const char* name) {
+  Var all = loops[0];
+  for (size_t i = 1; i < loops.size(); ++i) {
+    const Var fused(fmt::format("{}{}", name, i));
+    stage.fuse(all, loops[i], fused);
+    all = fused;
+  }
+  return all;
+}
+
+}  // namespace
 
 Var make_items(const KernelBuilder& builder, Halide::Stage stage, const std::vector<Var>& outer) {
   const std::vector<Var> loops = builder.output_vars(outer);
   std::vector<Halide::VarOrRVar> order(loops.begin(), loops.end());
   if (order.size() > 1) stage.reorder(order);
-  Var task = loops[0];
-  for (size_t i = 1; i < loops.size(); ++i) {
-    const Var fused(fmt::format("task{}", i));
-    stage.fuse(task, loops[i], fused);
-    task = fused;
-  }
+  const Var task = fuse_all(stage, loops, "task");
   Var group("group"), item("item");
   const int items = builder.isa().group_items;
   const auto tail = items == 1 ? Halide::TailStrategy::Auto : Halide::TailStrategy::GuardWithIf;
   stage.split(task, group, item, items, tail).gpu_blocks(group).gpu_threads(item);
   return item;
+}
+
+GroupLoops make_groups(const KernelBuilder& builder, Halide::Stage stage, const std::vector<Var>& shared_by,
+                       const std::vector<Var>& others) {
+  const Var task = fuse_all(stage, shared_by, "task"),
+            rest = fuse_all(stage, builder.output_vars(others), "rest");
+  Var part("part"), group("group"), item("item");
+  stage.split(task, part, item, builder.isa().group_items, Halide::TailStrategy::GuardWithIf)
+      .fuse(part, rest, group)
+      .gpu_blocks(group)
+      .gpu_threads(item);
+  return {group, item};
 }
 
 Halide::LoopLevel run_tiles(const KernelBuilder& builder, Func out, const std::vector<Var>& outer) {

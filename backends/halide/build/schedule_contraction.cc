@@ -141,6 +141,23 @@ void schedule_loops(ContractionParts& p) {
       }
 }
 
+/// All items of a group copy, then wait for each other.
+void share_weights(ContractionParts& p, const GroupLoops& loops, int items) {
+  const std::vector<Var> args = p.shared.args();
+  const size_t of_panel = args.size() - (p.group > 1 ? 2 : 1);
+  Var element = args[0];
+  for (size_t i = 1; i < of_panel; ++i) {
+    const Var fused(fmt::format("element{}", i));
+    p.shared.fuse(element, args[i], fused);
+    element = fused;
+  }
+  Var round("round"), copier("copier");
+  p.shared.compute_at(p.out, loops.group)
+      .store_in(Halide::MemoryType::GPUShared)
+      .split(element, round, copier, items, TailStrategy::GuardWithIf)
+      .gpu_threads(copier);
+}
+
 void schedule_items(const KernelBuilder& builder, ContractionParts& p) {
   const Var x = p.pixels.back(), xo("xo"), xi("xi");
   p.out.split(x, xo, xi, as_int(p.tile.pixels), TailStrategy::ShiftInwards);
@@ -154,7 +171,15 @@ void schedule_items(const KernelBuilder& builder, ContractionParts& p) {
   p.out.reorder(order);
   vectorize_lanes(p.out, p);
   p.out.unroll(xi);
-  p.acc.compute_at(run_tiles(builder, p.out, outer));
+  if (p.shared.defined()) {
+    const auto pixels = static_cast<std::ptrdiff_t>(p.pixels.size());
+    const GroupLoops loops = make_groups(builder, p.out, {outer.begin(), outer.begin() + pixels},
+                                         {outer.begin() + pixels, outer.end()});
+    p.acc.compute_at(p.out, loops.item);
+    share_weights(p, loops, builder.isa().group_items);
+  } else {
+    p.acc.compute_at(run_tiles(builder, p.out, outer));
+  }
   schedule_accumulators(p);
 }
 

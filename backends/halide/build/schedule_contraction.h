@@ -18,6 +18,7 @@ struct ContractionParts {
   Var ci{"ci"}, co{"co"}, g{"g"};
   std::vector<Var> batch, pixels;
   Func out, acc, stage, pack;   // stage and pack where they are needed
+  Func shared;                  // weights of a panel in the memory of a group of work items, where it is used
   std::vector<Var> stage_vars;  // channel first
   Var pack_index{"k"};
   bool pack_reads_along_depth = false;  // neighbors along the depth lie side by side in memory
@@ -47,7 +48,8 @@ StagedInput guard_conv_input(KernelBuilder& builder, const Node& node, const Sha
 
 /// Tiles of pixels x panel in registers. As loops: panels outside of pixels, so that a panel's weights stay
 /// in cache; blocks of rows outside of panels, so that the input does. As work items: the tiles of a panel
-/// one after the other. A last panel that would overhang begins earlier.
+/// one after the other; with shared weights a group has no tiles of another panel. A last panel that would
+/// overhang begins earlier.
 void schedule_contraction(const KernelBuilder& builder, ContractionParts& parts);
 
 /// A matrix that is copied into panels: func(lane, step along the depth, panel, ...).

@@ -2,6 +2,7 @@
 // at odd elements of the device's memory. Skipped where there is no device.
 //
 // Covers: backends/halide/build/ run_tiles.cc
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -53,6 +54,33 @@ TEST_P(HalideOpencl, AgreesWithReference) {
     ASSERT_EQ(got->size(), want->size());
     for (size_t i = 0; i < want->size(); ++i)
       EXPECT_EQ(compare((*got)[i].view(), (*want)[i].view()), "") << "output " << i;
+  }
+}
+
+/// Enough pixels for groups of work items that share the weights of a panel; the last group is not full.
+TEST(HalideOpenclGroups, ShareWeights) {
+  const auto device = make_device("opencl:0");
+  if (!device) GTEST_SKIP() << device.error().message;
+  const struct {
+    Shape x, w;
+    const char* attributes;
+  } cases[] = {{{2, 24, 33, 31}, {32, 24, 1, 1}, ""},
+               {{1, 8, 35, 37}, {16, 8, 3, 3}, "{pads=[1,1,1,1]}"},
+               {{2, 16, 40, 40}, {32, 8, 3, 3}, "{group=2, strides=[2,2]}"}};
+  for (const auto& [x, w, attributes] : cases) {
+    SCOPED_TRACE(attributes);
+    const auto graph = make_graph(
+        fmt::format("graph \"groups\" opsets {{\"\": 18}}\ninput %x : f32[{}]\ninput %w : f32[{}]\n"
+                    "%c = Conv(%x, %w) {}\n%y = Relu(%c)\noutput %y",
+                    fmt::join(x, ","), fmt::join(w, ","), attributes));
+    ASSERT_TRUE(graph) << graph.error().message;
+    const std::vector<Tensor> inputs{random_tensor(DType::f32, x, 1)};
+    const auto loaded =
+        LoadedRegion::make(*graph, {1, "native", true}, {}, *device, halide::KernelDevice::opencl_gpu);
+    ASSERT_TRUE(loaded) << loaded.error().message;
+    const auto got = (*loaded)->run_on_device(inputs), want = run_reference(*graph, inputs);
+    ASSERT_TRUE(got && want);
+    EXPECT_EQ(compare((*got)[0].view(), (*want)[0].view()), "");
   }
 }
 
