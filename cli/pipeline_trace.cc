@@ -3,43 +3,41 @@
 #include <fmt/format.h>
 
 #include <intarsia/intarsia.hpp>
+#include <map>
+#include <set>
 
 #include "files.h"
-
-int PipelineTrace::row(const std::string& stage, uint32_t replica) {
-  const auto [row, is_new] = rows_.try_emplace({stage, replica}, static_cast<int>(rows_.size()) + 1);
-  if (is_new) {
-    const std::string name = replica == 0 ? stage : fmt::format("{} #{}", stage, replica + 1);
-    events_.push_back(
-        {{"name", "thread_name"}, {"ph", "M"}, {"pid", 1}, {"tid", row->second}, {"args", {{"name", name}}}});
-  }
-  return row->second;
-}
+#include "print.h"
 
 void PipelineTrace::record(void* user, const intarsia_frame_event* event) {
-  auto& trace = *static_cast<PipelineTrace*>(user);
-  const int row = trace.row(event->stage, event->replica);
-  const double begin = static_cast<double>(event->begin_ns) / 1e3;
-  trace.events_.push_back({{"name", fmt::format("frame {}", event->frame)},
-                           {"cat", "stage"},
-                           {"ph", "X"},
-                           {"pid", 1},
-                           {"tid", row},
-                           {"ts", begin},
-                           {"dur", static_cast<double>(event->end_ns - event->begin_ns) / 1e3},
-                           {"args", {{"frame", event->frame}, {"stage", event->stage}}}});
-  // The arrows of one frame have its number; steps after the first bind to the slice that they lie in.
-  const bool is_first = trace.begun_.insert(event->frame).second;
-  trace.events_.push_back({{"name", "frame"},
-                           {"cat", "frame"},
-                           {"ph", is_first ? "s" : "t"},
-                           {"id", event->frame},
-                           {"pid", 1},
-                           {"tid", row},
-                           {"ts", begin}});
+  const std::string row =
+      event->replica == 0 ? event->stage : fmt::format("{} #{}", event->stage, event->replica + 1);
+  static_cast<PipelineTrace*>(user)->slices_.push_back({row, event->frame, event->begin_ns, event->end_ns});
 }
 
 void PipelineTrace::write(const std::string& path) const {
-  const Json trace{{"traceEvents", events_}, {"displayTimeUnit", "ms"}};
+  Json events = Json::array();
+  std::map<std::string, int> rows;
+  std::set<uint64_t> begun;  // frames
+  for (const StageSlice& slice : slices_) {
+    const auto [row, is_new] = rows.try_emplace(slice.row, static_cast<int>(rows.size()) + 1);
+    const Json where{{"pid", 1}, {"tid", row->second}};
+    const auto add = [&](Json event) {
+      event.update(where);
+      events.push_back(std::move(event));
+    };
+    if (is_new) add({{"name", "thread_name"}, {"ph", "M"}, {"args", {{"name", slice.row}}}});
+    const double begin = static_cast<double>(slice.begin_ns) / 1e3;
+    add({{"name", fmt::format("frame {}", slice.frame)},
+         {"cat", "stage"},
+         {"ph", "X"},
+         {"ts", begin},
+         {"dur", static_cast<double>(slice.end_ns - slice.begin_ns) / 1e3},
+         {"args", {{"frame", slice.frame}}}});
+    // The arrows of one frame have its number, and bind to the slices that they lie in.
+    const char* phase = begun.insert(slice.frame).second ? "s" : "t";
+    add({{"name", "frame"}, {"cat", "frame"}, {"ph", phase}, {"id", slice.frame}, {"ts", begin}});
+  }
+  const Json trace{{"traceEvents", events}, {"displayTimeUnit", "ms"}};
   write_file(path, {trace.dump(1, ' ', false, Json::error_handler_t::replace), "\n"});
 }

@@ -1,28 +1,30 @@
-// A trace of a pipeline as a file that ui.perfetto.dev and chrome://tracing open.
+// What the stages of a pipeline did with its frames, and when.
 #pragma once
 
 #include <intarsia/intarsia_pipeline.h>
 
-#include <map>
-#include <set>
 #include <string>
-#include <utility>
+#include <vector>
 
-#include "print.h"
+/// Of one frame in one stage.
+struct StageSlice {
+  std::string row;  // "backbone", "backbone #2" for its second replica
+  uint64_t frame = 0;
+  int64_t begin_ns = 0, end_ns = 0;  // of a steady clock
+};
 
-/// A row per stage and replica; arrows follow each frame from stage to stage. Outlives its pipeline's end.
+/// Outlives its pipeline's end.
 class PipelineTrace {
  public:
   /// For intarsia_pipeline_options, with this as `user`.
   static void record(void* user, const intarsia_frame_event* event);
 
-  /// The JSON of the Trace Event Format, once the pipeline has ended. Throws intarsia::Error.
+  /// In the order in which they ended; to be read once the pipeline has ended.
+  const std::vector<StageSlice>& slices() const { return slices_; }
+  /// The JSON of the Trace Event Format, which ui.perfetto.dev and chrome://tracing open: a row per stage and
+  /// replica; arrows follow each frame from stage to stage. Throws intarsia::Error.
   void write(const std::string& path) const;
 
  private:
-  int row(const std::string& stage, uint32_t replica);
-
-  std::map<std::pair<std::string, uint32_t>, int> rows_;
-  std::set<uint64_t> begun_;  // frames
-  Json events_ = Json::array();
+  std::vector<StageSlice> slices_;
 };

@@ -24,7 +24,7 @@ namespace {
 
 struct RunOptions {
   std::string program, function, folder, dump, trace;
-  std::string pipeline;  // a file
+  std::string pipeline, html;  // files
   std::vector<std::string> inputs, bindings;
   int threads = 0, runs = 0;  // 0: one
   ProfileOptions profile;
@@ -222,6 +222,9 @@ void add_run_command(CLI::App& app) {
           ->expected(0, 1)
           ->type_name("[PIPELINE.json]");
   for (const char* other : {"--bind", "--threads", "--dump", "--profile"}) pipeline->excludes(other);
+  command->add_option("--html", options->html, "With --pipeline: write a page with the stages over time")
+      ->needs(pipeline)
+      ->type_name("PAGE.html");
   command->add_flag("--json", options->json, "One JSON object on standard output (docs/json.md)");
   command->footer(
       "Examples:\n"
@@ -240,6 +243,6 @@ void add_run_command(CLI::App& app) {
                        options->program);
     if (pipeline->count() == 0) return run(*options);
     run_pipeline({options->pipeline, options->program, options->function, options->folder, options->trace,
-                  options->inputs, options->runs, options->json});
+                  options->html, options->inputs, options->runs, options->json});
   });
 }

@@ -11,6 +11,7 @@
 #include "files.h"
 #include "inputs.h"
 #include "outputs.h"
+#include "pipeline_page.h"
 #include "pipeline_trace.h"
 
 namespace {
@@ -131,6 +132,7 @@ void print_report(const Json& report, const Frames& frames, const RunPipelineOpt
     text += print_output(report["outputs"][i], frames.last->outputs[i].tensor());
   text += print_statistics(report["stages"]);
   if (!options.trace.empty()) text += fmt::format("trace  {}\n", options.trace);
+  if (!options.html.empty()) text += fmt::format("page   {}\n", options.html);
   text += fmt::format("{}: {} in {:.3f} s, {:.1f} frames/s", report["pipeline"].get<std::string>(),
                       count_of(report["frames"].get<size_t>(), "frame"), frames.seconds,
                       report["frames_per_second"].get<double>());
@@ -150,7 +152,7 @@ intarsia::Pipeline start(const RunPipelineOptions& options, PipelineTrace& trace
   }
   intarsia_pipeline_options started{};
   started.struct_size = sizeof(started);
-  if (!options.trace.empty()) {
+  if (!options.trace.empty() || !options.html.empty()) {
     started.trace = PipelineTrace::record;
     started.user = &trace;
   }
@@ -164,7 +166,8 @@ void run_pipeline(const RunPipelineOptions& options) {
   std::vector<std::string> files{what};
   const auto given = parse_input_files(options.inputs);
   for (const auto& [name, file] : given) files.push_back(file);
-  if (!options.trace.empty()) check_output(options.trace, files);
+  for (const std::string& output : {options.trace, options.html})
+    if (!output.empty()) check_output(output, files);
   OutputWriter writer(options.folder, files);
   PipelineTrace trace;
   intarsia::Pipeline pipeline = start(options, trace);
@@ -180,8 +183,10 @@ void run_pipeline(const RunPipelineOptions& options) {
   report.update(describe_frames(frames, count));
   report["stages"] = describe_stages(pipeline);
   report["trace"] = options.trace.empty() ? Json(nullptr) : Json(options.trace);
+  report["html"] = options.html.empty() ? Json(nullptr) : Json(options.html);
   pipeline.cancel();
   if (!options.trace.empty()) trace.write(options.trace);
+  if (!options.html.empty()) write_file(options.html, {make_pipeline_page(report, trace)});
   if (options.json)
     print_json(report);
   else

@@ -7,7 +7,7 @@
 struct RunPipelineOptions {
   std::string file;               // of a pipeline; empty: the stages of
   std::string program, function;  // this
-  std::string folder, trace;
+  std::string folder, trace, html;
   std::vector<std::string> inputs;
   int frames = 0;  // 0: one
   bool json = false;

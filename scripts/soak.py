@@ -28,6 +28,7 @@ PARTS = (
     ("random pins on random graphs against the reference", "^property_placement$", 3),
     ("random nets of kernels in place against the reference", "RandomNetsAgreeWithReference", 3),
     ("models of TensorFlow with damage at random places", "^tensorflow_damaged$", 3),
+    ("frames of a pipeline with random delays and errors", "RandomDelaysAndErrorsLoseNothing", 50),
     ("one process that runs and compiles: same answers, same memory", "^python_long_run$", 20),
 )
 

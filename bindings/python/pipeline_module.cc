@@ -261,6 +261,7 @@ class PipelineBuilder {
 }  // namespace
 
 void define_pipelines(nb::module_& module) {
+  module.def("expect_leaks", [] { nb::set_leak_warnings(false); });
   nb::class_<ProgramHandle>(module, "ProgramHandle");
   nb::class_<Pipeline>(module, "Pipeline", nb::is_weak_referenceable())
       .def("push", &Pipeline::push, nb::arg("inputs"), nb::arg("wait_ns"), nb::arg("owner").none())

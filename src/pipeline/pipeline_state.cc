@@ -303,6 +303,14 @@ void PipelineState::drop_read_values(uint32_t stage, Frame& frame, std::vector<F
       dropped.push_back(std::exchange(frame.values[value], {}));
 }
 
+/// Their memory may be the caller's, whose release function may call the pipeline.
+void PipelineState::free_unlocked(Lock& lock, std::vector<FrameValue>& values) {
+  if (values.empty()) return;
+  lock.unlock();
+  values.clear();
+  lock.lock();
+}
+
 /// To the stages behind this one, in the order of the frames.
 void PipelineState::hand_on(Lock& lock, uint32_t stage, FramePtr frame) {
   Lane& lane = *lanes_[stage];
@@ -310,6 +318,7 @@ void PipelineState::hand_on(Lock& lock, uint32_t stage, FramePtr frame) {
   lane.turn.wait(lock, [&] { return lane.next == frame->id || is_cancelled_; });
   std::vector<FrameValue> dropped;
   drop_read_values(stage, *frame, dropped);
+  free_unlocked(lock, dropped);  // before the frame can leave
   for (const uint32_t consumer : routes_.stages[stage].consumers) pass_to(lock, consumer, frame);
   if (routes_.stages[stage].consumers.empty()) pass_to(lock, static_cast<uint32_t>(stages_.size()), frame);
   lane.statistics.blocked_ns += clock_nanoseconds() - begin;
@@ -317,8 +326,7 @@ void PipelineState::hand_on(Lock& lock, uint32_t stage, FramePtr frame) {
   lane.turn.notify_all();
   if (is_finished_ && lane.next == next_id_) lane.arrival.notify_all();  // the other replicas end, too
   lock.unlock();
-  frame.reset();
-  dropped.clear();
+  frame.reset();  // perhaps the last to have it
   lock.lock();
 }
 

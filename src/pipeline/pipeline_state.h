@@ -57,6 +57,7 @@ class PipelineState {
   Status run_frame(Frame& frame, uint32_t stage, uint32_t replica);
   Status run_stage(Frame& frame, uint32_t stage, uint32_t replica);
   Status make_output(uint32_t value, const StagePort& port, NamedTensor& output);
+  static void free_unlocked(Lock& lock, std::vector<FrameValue>& values);
   void hand_on(Lock& lock, uint32_t stage, FramePtr frame);
   void pass_to(Lock& lock, uint32_t lane, const FramePtr& frame);
   void drop_read_values(uint32_t stage, Frame& frame, std::vector<FrameValue>& dropped);

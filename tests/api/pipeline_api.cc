@@ -197,6 +197,24 @@ TEST_F(PipelineApi, ReplicasOfAProgram) {
             "frame 20: output 'y' is f32 4, but its buffer is for f32 5");
 }
 
+TEST_F(PipelineApi, TheStagesOfAProgram) {
+  ProgramMaker maker = small_program();
+  maker.divide();
+  const api::Program net = program(maker);
+  api::PipelineBuilder builder;
+  builder.add_stages(net);
+  builder.add_replica("stage0");
+  builder.connect_by_name();
+  api::Pipeline pipeline = builder.start();
+  ASSERT_EQ(pipeline.statistics().size(), 2u);
+  EXPECT_EQ(pipeline.statistics()[0].replicas, 2u);
+  Floats x = {1, 2, 3, 4}, y(4);
+  pipeline.push({{"x", view(x)}});
+  ASSERT_TRUE(pipeline.pop_into({{"y", view(y)}}));
+  EXPECT_EQ(y, (Floats{3, 5, 7, 9}));
+  EXPECT_HAS(thrown_by([&] { builder.add_stages(net, "other"); }), "none named 'other'");
+}
+
 TEST_F(PipelineApi, AFailedStartLeavesTheBuilder) {
   const api::Program net = program();
   api::PipelineBuilder builder;

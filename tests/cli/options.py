@@ -24,6 +24,7 @@ OWN = {
         "--output": "the outputs of a run",
         "--runs": "a loop around a run",
         "--pipeline": "a call of its own, intarsia_pipeline_read and PipelineBuilder(path)",
+        "--html": "a page of what intarsia_frame_trace tells",
     },
     "explain": {
         "--dot": "a field of intarsia_explanation",

@@ -1,6 +1,6 @@
 """Pipelines on the command line: stages of a JSON file, their report and their trace.
 
-Covers: cli/ run_pipeline.cc pipeline_trace.cc outputs.cc
+Covers: cli/ run_pipeline.cc pipeline_page.cc pipeline_trace.cc outputs.cc
 """
 
 import json
@@ -81,6 +81,16 @@ def test_the_trace_has_a_row_per_replica_and_an_arrow_per_frame(folder):
     for frame in range(20):
         assert rows[starts[frame]["tid"]] == "first"
         assert starts[frame]["ts"] <= steps[frame]["ts"]
+
+
+def test_the_page_shows_each_stage_over_time(folder):
+    page = folder / "page.html"
+    call("run", "--pipeline", folder / "pipeline.json", "--runs", 100, "--html", page)
+    text = page.read_text()
+    assert "<h2>Frames 38 to 61</h2>" in text
+    assert text.count(">38</i>") == text.count(">61</i>") == 2, "a box in each stage"
+    assert "http" not in text, "it needs no other file"
+    assert "--html requires --pipeline" in error_of("run", folder / "p.so", "--html", page, status=2)
 
 
 def test_without_a_file_the_stages_of_the_program_run(folder):

@@ -4,6 +4,7 @@
 #include "pipeline/pipeline.h"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <atomic>
 #include <functional>
@@ -13,6 +14,7 @@
 
 #include "base/clock.h"
 #include "pipeline/buffer_pool.h"
+#include "tests/support/rounds.h"
 
 namespace intarsia {
 namespace {
@@ -335,7 +337,8 @@ TEST(Pipeline, AValueSkipsStagesAndBranchesJoin) {
 }
 
 TEST(Pipeline, RandomDelaysAndErrorsLoseNothing) {
-  constexpr uint64_t frames = 20'000, seed = 20261123;
+  constexpr uint64_t seed = 20261123;
+  const uint64_t frames = 20'000ull * rounds();
   SCOPED_TRACE(seed);
   const auto shaky = [](int which) {
     return [which](uint64_t frame, float x) -> Result<float> {
@@ -356,9 +359,12 @@ TEST(Pipeline, RandomDelaysAndErrorsLoseNothing) {
     pipeline->finish();
   });
   uint64_t next = 0, errors = 0;
+  size_t early_bytes = 0, late_bytes = 0;  // most in use, in each half
   while (true) {
     const PoppedFrame frame = pipeline->pop();
     if (frame.state == PopState::ended) break;
+    size_t& most = next < frames / 2 ? early_bytes : late_bytes;
+    if (next % 100 == 0) most = std::max(most, mallinfo2().uordblks);
     ASSERT_EQ(frame.id, next++);
     if (!frame.status)
       ++errors;
@@ -369,6 +375,7 @@ TEST(Pipeline, RandomDelaysAndErrorsLoseNothing) {
   EXPECT_EQ(next, frames);
   EXPECT_GT(errors, frames / 300);
   EXPECT_LT(errors, frames / 30);
+  EXPECT_LT(late_bytes, early_bytes + 64 * 1024);
 }
 
 TEST(BufferPool, KeepsWhatFitsAndNoMore) {

@@ -136,7 +136,7 @@ def wanted_packages(wheel):
         (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
         metadata = archive.read(name).decode()
     packages = re.findall(r"^Requires-Dist: (\w+)[^;\n]*$", metadata, re.M)
-    assert sorted(packages) == ["halide", "numpy"]
+    assert sorted(packages) == ["halide", "numpy", "tqdm"]
     return [path for package in packages for path in PACKAGES.glob(f"{package}*") if path.is_dir()]
 
 

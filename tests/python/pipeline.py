@@ -5,6 +5,8 @@ Covers: bindings/python/ pipeline_module.cc bindings/python/intarsia/ pipeline.p
 
 import json
 import os
+import pathlib
+import re
 import subprocess
 import sys
 import threading
@@ -201,6 +203,26 @@ def test_a_program_runs_as_a_session_and_as_a_pipeline_of_its_stages(staged):
             np.testing.assert_array_equal(frame.outputs["sum"], want["y"].sum(keepdims=True))
 
 
+def cores_of_threads():
+    """Of the threads of this process by their names: the cores that they may run on."""
+    cores = {}
+    for task in pathlib.Path("/proc/self/task").iterdir():
+        allowed = re.search(r"Cpus_allowed_list:\s*(\S+)", (task / "status").read_text()).group(1)
+        cores.setdefault((task / "comm").read_text().strip(), set()).add(allowed)
+    return cores
+
+
+def test_threads_are_on_their_stages_cores(program):
+    usable = sorted(os.sched_getaffinity(0))
+    first, last = usable[0], usable[-1]
+    builder = intarsia.PipelineBuilder().add("mine", double, inputs=["image"], outputs=["x"], cores=str(last))
+    builder.add("net", intarsia.load(program), devices={"cpu": f"cpu:{first}"})
+    with builder.start() as pipeline:
+        list(pipeline.run_all([{"image": np.ones(4, np.float32)}] * 10))
+        cores = cores_of_threads()
+    assert (cores["mine"], cores["net"]) == ({str(last)}, {str(first)})
+
+
 def test_a_program_without_stages_is_one(program):
     with intarsia.PipelineBuilder().add_stages(intarsia.load(program)).start() as pipeline:
         [frame] = pipeline.run_all([{"x": np.ones(4, np.float32)}])
@@ -227,14 +249,37 @@ def test_mistakes_are_told(build, message):
         build(intarsia.PipelineBuilder()).start()
 
 
+def run_python(code):
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=os.environ
+    )
+
+
+def test_a_child_of_fork_is_told_and_its_parent_goes_on():
+    done = run_python("""
+import os, sys, intarsia, numpy as np
+pipeline = intarsia.PipelineBuilder().add("same", lambda x: x, inputs=["x"], outputs=["x"]).start()
+x = {"x": np.zeros(1, np.float32)}
+pipeline.push(x)
+child = os.fork()
+if child == 0:
+    try:
+        pipeline.push(x)
+    except intarsia.Error as error:
+        print(error, flush=True)
+    sys.exit(0)
+print(os.waitpid(child, 0)[1], flush=True)
+print(pipeline.pop().number)
+""")
+    message = "the pipeline belongs to the process that this one was forked from; make one here"
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{message}\n0\n0\n", "")
+
+
 def test_a_stage_that_still_runs_does_not_hang_the_interpreters_end():
-    code = """
+    done = run_python("""
 import time, intarsia, numpy as np
 pipeline = intarsia.PipelineBuilder().add("slow", lambda x: time.sleep(0.5) or x, inputs=["x"], outputs=["x"]).start()
 pipeline.push({"x": np.zeros(1, np.float32)})
 print("done")
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=os.environ
-    )
+""")
     assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")

@@ -293,6 +293,15 @@ def _caller(function: Callable[..., object], outputs: list[str]) -> Callable[[in
 _alive: weakref.WeakSet = weakref.WeakSet()
 
 
+def _after_fork() -> None:
+    """A child has none of its parent's threads, and never frees what they held."""
+    _alive.clear()
+    _intarsia.expect_leaks()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
 @atexit.register
 def _end_all() -> None:
     """Threads must not come back to an interpreter that has ended, nor keep its objects."""
