@@ -65,24 +65,26 @@ Window choose_window(const std::vector<StageSlice>& slices, uint64_t frames) {
   return window;
 }
 
-std::string print_lanes(const PipelineTrace& trace, const Window& window) {
-  std::vector<std::string> order;
-  std::map<std::string, std::string> lanes;
+/// A lane per replica, in the order of the stages.
+std::string print_lanes(const Json& stages, const PipelineTrace& trace, const Window& window) {
+  std::map<std::string, std::string> boxes;
   const auto all = static_cast<double>(std::max<int64_t>(window.end_ns - window.begin_ns, 1));
   for (const StageSlice& slice : trace.slices()) {
     if (slice.frame < window.first || slice.frame > window.last) continue;
-    const auto [lane, is_new] = lanes.try_emplace(slice.row);
-    if (is_new) order.push_back(slice.row);
+    const auto length = static_cast<double>(slice.end_ns - slice.begin_ns);
     const double left = 100 * static_cast<double>(slice.begin_ns - window.begin_ns) / all;
-    const double width = 100 * static_cast<double>(slice.end_ns - slice.begin_ns) / all;
-    lane->second +=
+    boxes[slice.row] +=
         fmt::format("<i style=\"left:{:.3f}%;width:{:.3f}%;--hue:{}\" title=\"frame {}: {:.3f} ms\">{}</i>",
-                    left, width, slice.frame * 47 % 360, slice.frame,
-                    static_cast<double>(slice.end_ns - slice.begin_ns) / 1e6, slice.frame);
+                    left, 100 * length / all, slice.frame * 47 % 360, slice.frame, length / 1e6, slice.frame);
   }
   std::string text;
-  for (const std::string& row : order)
-    text += fmt::format("<div class=\"row\">{}<div class=\"lane\">{}</div></div>\n", escape(row), lanes[row]);
+  for (const Json& stage : stages) {
+    for (uint32_t replica = 0; replica < stage["replicas"].get<uint32_t>(); ++replica) {
+      const std::string row = row_name(stage["name"], replica);
+      text +=
+          fmt::format("<div class=\"row\">{}<div class=\"lane\">{}</div></div>\n", escape(row), boxes[row]);
+    }
+  }
   return text +
          fmt::format("<div class=\"axis muted\"><span>0 ms</span><span>{:.3f} ms</span></div>\n", all / 1e6);
 }
@@ -130,5 +132,5 @@ std::string make_pipeline_page(const Json& report, const PipelineTrace& trace) {
       "<h2>Frames {4} to {5}</h2>\n<p class=\"muted\">A box is a frame in a stage, a color is a "
       "frame.</p>\n{6}</body></html>\n",
       title, style, print_summary(report), print_table(report), window.first, window.last,
-      print_lanes(trace, window));
+      print_lanes(report["stages"], trace, window));
 }

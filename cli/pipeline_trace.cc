@@ -9,10 +9,13 @@
 #include "files.h"
 #include "print.h"
 
+std::string row_name(const std::string& stage, uint32_t replica) {
+  return replica == 0 ? stage : fmt::format("{} #{}", stage, replica + 1);
+}
+
 void PipelineTrace::record(void* user, const intarsia_frame_event* event) {
-  const std::string row =
-      event->replica == 0 ? event->stage : fmt::format("{} #{}", event->stage, event->replica + 1);
-  static_cast<PipelineTrace*>(user)->slices_.push_back({row, event->frame, event->begin_ns, event->end_ns});
+  static_cast<PipelineTrace*>(user)->slices_.push_back(
+      {row_name(event->stage, event->replica), event->frame, event->begin_ns, event->end_ns});
 }
 
 void PipelineTrace::write(const std::string& path) const {

@@ -6,9 +6,12 @@
 #include <string>
 #include <vector>
 
+/// Of a replica, counted from 0: "backbone", "backbone #2" for the second.
+std::string row_name(const std::string& stage, uint32_t replica);
+
 /// Of one frame in one stage.
 struct StageSlice {
-  std::string row;  // "backbone", "backbone #2" for its second replica
+  std::string row;
   uint64_t frame = 0;
   int64_t begin_ns = 0, end_ns = 0;  // of a steady clock
 };
