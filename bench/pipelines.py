@@ -3,10 +3,10 @@
     build/venv/bin/python bench/pipelines.py [--splits N] [--seconds S] [--seed N] [declared] [real] [one_core]
 
 declared: a chain of products split at random over two devices that take declared times and the processor; the time that frames
-should take by the slowest stage, the first frame through all of them, over the time that they took, aim 0.97. real: a native model in two stages on a core each, native and OpenCL stages, an
-ONNX Runtime stage between native ones; frames per second times the slowest stage's time alone, aim 0.9, and against the stages
-in turn (a session of the same program). one_core: two stages of ResNet50 run in turn on one core against the program that was
-compiled for latency, aim 1.03. All numbers go to build/bench/pipelines.json. For an idle machine.
+should take by the slowest stage, the first frame through all of them, over the time that they took, aim 0.97. real: ResNet50 in
+two stages, on a core each, and on a core and OpenCL held to the other; frames per second times the slowest stage's time alone, aim
+0.9, and against the stages in turn (a session of the same program). one_core: the two stages in turn on one core against the
+program that was compiled for latency, aim 1.03. All numbers go to build/bench/pipelines.json. For an idle machine.
 """
 
 from __future__ import annotations
