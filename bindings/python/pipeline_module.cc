@@ -202,23 +202,12 @@ class PipelineBuilder {
   }
   void add_function(const std::string& stage, const Names& inputs, const Names& outputs, nb::object function,
                     const std::string& cores, uint32_t threads) {
-    std::vector<const char*> in, out;
-    for (const std::string& name : inputs) in.push_back(name.c_str());
-    for (const std::string& name : outputs) out.push_back(name.c_str());
     auto kept = std::make_unique<KeptObject>(KeptObject{std::move(function)});
-    intarsia_stage_function about{};
-    about.struct_size = sizeof(about);
-    about.name = stage.c_str();
-    about.inputs = in.data();
-    about.input_count = in.size();
-    about.outputs = out.data();
-    about.output_count = out.size();
-    about.cores = cores.empty() ? nullptr : cores.c_str();
-    about.thread_count = threads;
-    about.run = call_function;
-    about.user = kept.get();
-    about.release = KeptObject::release;
-    check(intarsia_pipeline_add_function(builder_.get(), &about));
+    intarsia::detail::FunctionPorts ports(stage, inputs, outputs, cores, threads);
+    ports.about.run = call_function;
+    ports.about.user = kept.get();
+    ports.about.release = KeptObject::release;
+    check(intarsia_pipeline_add_function(builder_.get(), &ports.about));
     kept.release();
   }
   void connect(const std::string& from, const std::string& output, const std::string& to,

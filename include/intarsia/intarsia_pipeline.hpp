@@ -201,6 +201,35 @@ class Pipeline {
   std::unique_ptr<intarsia_pipeline, void (*)(intarsia_pipeline*)> pipeline_;
 };
 
+namespace detail {
+
+/// The form that the C API takes, but for what is called; refers to the names, which must outlive it.
+class FunctionPorts {
+ public:
+  FunctionPorts(const std::string& stage, const std::vector<std::string>& inputs,
+                const std::vector<std::string>& outputs, const std::string& cores, uint32_t threads) {
+    for (const std::string& name : inputs) inputs_.push_back(name.c_str());
+    for (const std::string& name : outputs) outputs_.push_back(name.c_str());
+    about.struct_size = sizeof(about);
+    about.name = stage.c_str();
+    about.inputs = inputs_.data();
+    about.input_count = inputs_.size();
+    about.outputs = outputs_.data();
+    about.output_count = outputs_.size();
+    about.cores = cores.empty() ? nullptr : cores.c_str();
+    about.thread_count = threads;
+  }
+  FunctionPorts(const FunctionPorts&) = delete;
+  FunctionPorts& operator=(const FunctionPorts&) = delete;
+
+  intarsia_stage_function about{};
+
+ private:
+  std::vector<const char*> inputs_, outputs_;
+};
+
+}  // namespace detail
+
 /// What a pipeline is made of: stages in an order in which values flow forward, and connections.
 class PipelineBuilder {
  public:
@@ -228,21 +257,12 @@ class PipelineBuilder {
   void add(const std::string& stage, const std::vector<std::string>& inputs,
            const std::vector<std::string>& outputs, StageFunction function, const std::string& cores = {},
            uint32_t threads = 1) {
-    const std::vector<const char*> in = texts(inputs), out = texts(outputs);
     auto kept = std::make_unique<StageFunction>(std::move(function));
-    intarsia_stage_function about{};
-    about.struct_size = sizeof(about);
-    about.name = stage.c_str();
-    about.inputs = in.data();
-    about.input_count = in.size();
-    about.outputs = out.data();
-    about.output_count = out.size();
-    about.cores = cores.empty() ? nullptr : cores.c_str();
-    about.thread_count = threads;
-    about.run = call;
-    about.user = kept.get();
-    about.release = [](void* user) { delete static_cast<StageFunction*>(user); };
-    detail::check(intarsia_pipeline_add_function(builder_.get(), &about));
+    detail::FunctionPorts ports(stage, inputs, outputs, cores, threads);
+    ports.about.run = call;
+    ports.about.user = kept.get();
+    ports.about.release = [](void* user) { delete static_cast<StageFunction*>(user); };
+    detail::check(intarsia_pipeline_add_function(builder_.get(), &ports.about));
     kept.release();
   }
   /// From an output of a stage (empty: an input of the pipeline of that name) to an input of a stage (empty:
@@ -278,11 +298,6 @@ class PipelineBuilder {
     intarsia_pipeline_builder* builder = nullptr;
     detail::check(intarsia_pipeline_builder_create(&builder));
     return builder;
-  }
-  static std::vector<const char*> texts(const std::vector<std::string>& names) {
-    std::vector<const char*> all;
-    for (const std::string& name : names) all.push_back(name.c_str());
-    return all;
   }
   static void call(void* user, intarsia_stage_call* call, const intarsia_tensor* inputs, size_t count) {
     try {
