@@ -44,14 +44,16 @@ class StageCall {
   }
   /// Copies the view.
   void give(size_t output, const View& view) {
-    const intarsia_tensor tensor = detail::tensor(std::string(), view);
+    const std::string unnamed;
+    const intarsia_tensor tensor = detail::tensor(unnamed, view);
     detail::check(intarsia_stage_call_give(call_, output, &tensor, nullptr, nullptr));
   }
   /// Uses the view in place; `owner` keeps its memory alive.
   void give(size_t output, const View& view, std::shared_ptr<const void> owner) {
     using Owner = std::shared_ptr<const void>;
     auto kept = std::make_unique<Owner>(std::move(owner));
-    const intarsia_tensor tensor = detail::tensor(std::string(), view);
+    const std::string unnamed;
+    const intarsia_tensor tensor = detail::tensor(unnamed, view);
     detail::check(intarsia_stage_call_give(
         call_, output, &tensor, [](void* user) { delete static_cast<Owner*>(user); }, kept.get()));
     kept.release();
