@@ -152,6 +152,7 @@ class RouteFinder {
   void link_stages() {
     for (uint32_t s = 0; s < routes_.stages.size(); ++s) {
       const std::set<uint32_t> values(routes_.stages[s].inputs.begin(), routes_.stages[s].inputs.end());
+      routes_.stages[s].reads.assign(values.begin(), values.end());
       std::set<uint32_t> producers;
       for (const uint32_t value : values) {
         ++routes_.readers[value];

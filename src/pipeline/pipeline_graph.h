@@ -35,6 +35,7 @@ struct PipelineGraph {
 struct PipelineRoutes {
   struct StageRoute {
     std::vector<uint32_t> inputs, outputs;       // values, as the ports
+    std::vector<uint32_t> reads;                 // its inputs, each value once
     std::vector<uint32_t> producers, consumers;  // other stages, each once
   };
   struct Output {

@@ -294,11 +294,7 @@ Status PipelineState::run_stage(Frame& frame, uint32_t number, uint32_t replica)
 
 /// Values that no stage reads any more go to `dropped`.
 void PipelineState::drop_read_values(uint32_t stage, Frame& frame, std::vector<FrameValue>& dropped) {
-  std::vector<uint32_t> read = routes_.stages[stage].inputs;
-  std::ranges::sort(read);
-  const auto repeated = std::ranges::unique(read);
-  read.erase(repeated.begin(), repeated.end());
-  for (const uint32_t value : read)
+  for (const uint32_t value : routes_.stages[stage].reads)
     if (--frame.readers_left[value] == 0 && !routes_.is_output[value])
       dropped.push_back(std::exchange(frame.values[value], {}));
 }
