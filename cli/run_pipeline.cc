@@ -51,7 +51,7 @@ struct Frames {
 /// Frames read the inputs in place, also those that a pipeline's end leaves behind.
 using SharedInputs = std::shared_ptr<const InputValues>;
 
-/// False: there is no room.
+/// False: the queue is full.
 bool try_push(intarsia::Pipeline& pipeline, const SharedInputs& inputs) {
   auto kept = std::make_unique<SharedInputs>(inputs);
   const intarsia_frame_owner owner{[](void* user) { delete static_cast<SharedInputs*>(user); }, kept.get()};

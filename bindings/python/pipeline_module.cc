@@ -76,7 +76,7 @@ class Pipeline {
           intarsia_pipeline_release(ended);
         }) {}
 
-  /// The frame's number, or None where there is no room in time. The library copies the inputs, or keeps
+  /// The frame's number, or None where the queue stays full. The library copies the inputs, or keeps
   /// `owner` until it has read them.
   nb::object push(std::vector<std::pair<std::string, Value*>> inputs, int64_t wait_ns, nb::object owner) {
     std::vector<intarsia_tensor> given;

@@ -165,9 +165,9 @@ typedef struct intarsia_frame_owner {
 
 /* Waits until there is room, at most wait_ns (negative: without end, 0: not at all). All inputs of the
  * pipeline, in any order; they are copied before this returns (owner NULL), or used in place and released by
- * the owner, which is not called when this fails or there is no room. Sets *pushed (may be NULL) to 1, or to
- * 0 where there was no room, and *frame (may be NULL) to the frame's number, counted from 0. Errors: an input
- * is missing or unknown, or the pipeline is finished (INTARSIA_ERROR_INVALID_ARGUMENT) or cancelled
+ * the owner, which is not called when this fails or the queue stays full. Sets *pushed (may be NULL) to 1, or
+ * to 0 where it did, and *frame (may be NULL) to the frame's number, counted from 0. Errors: an input is
+ * missing or unknown, or the pipeline is finished (INTARSIA_ERROR_INVALID_ARGUMENT) or cancelled
  * (INTARSIA_ERROR_CANCELLED). Inputs of a wrong dtype or shape are an error of the frame. */
 INTARSIA_EXPORT intarsia_error* intarsia_pipeline_push(intarsia_pipeline* pipeline, int64_t wait_ns,
                                                        const intarsia_tensor* inputs, size_t input_count,

@@ -103,7 +103,7 @@ class Pipeline {
 
   /// Copies the inputs and waits for room; the frame's number, counted from 0.
   uint64_t push(const std::vector<NamedView>& inputs) { return *push_within(inputs, -1); }
-  /// Waits at most that long. Nothing: there was no room.
+  /// Waits at most that long. Nothing: the queue stayed full.
   std::optional<uint64_t> push_for(const std::vector<NamedView>& inputs, std::chrono::nanoseconds wait) {
     return push_within(inputs, wait.count() < 0 ? 0 : wait.count());
   }

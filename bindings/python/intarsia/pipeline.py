@@ -71,7 +71,7 @@ class Pipeline:
         self, inputs: Mapping[str, object], timeout: float | None = None, copy: bool = True
     ) -> int | None:
         """Waits for room, at most `timeout` seconds (None: without end), and puts a frame in. Returns its number, counted from
-        0; None if there was no room. With copy=False arrays are used in place: do not change them until the frame has left.
+        0; None if the queue stayed full. With copy=False arrays are used in place: do not change them until the frame has left.
 
         Raises Error when an input is missing or unknown, or the pipeline is finished or cancelled.
         """
