@@ -7,28 +7,32 @@
 namespace intarsia::openvino {
 namespace {
 
-constexpr int profile_runs = 5;
+constexpr int warm_runs = 5;
 constexpr int was_executed = 2;
 
-/// Sums over operators of one label; the least of all runs.
-Status add_run(const Library& library, const InferRequest* request, std::vector<OperatorTime>& least) {
+/// By operator, in the order of execution; with 0 for those that did not run.
+Result<std::vector<OperatorTime>> read_counters(const Library& library, const InferRequest* request) {
   ProfilingList list{};
   TRY(library.check(library.api().ov_infer_request_get_profiling_info(request, &list)));
   std::vector<OperatorTime> times;
   for (const ProfilingInfo& info : std::span(list.items, list.size)) {
-    if (info.status != was_executed) continue;
-    times.push_back({fmt::format("{}: {}", info.node_name, info.node_type), 1000 * info.real_microseconds});
+    const int64_t microseconds = info.status == was_executed ? info.real_microseconds : 0;
+    times.push_back({fmt::format("{}: {}", info.node_name, info.node_type), 1000 * microseconds});
   }
   library.api().ov_profiling_info_list_free(&list);
-  for (size_t i = 0; i < times.size(); ++i) {
-    if (i == least.size()) least.push_back(times[i]);
-    if (least[i].label == times[i].label)
-      least[i].nanoseconds = std::min(least[i].nanoseconds, times[i].nanoseconds);
-  }
-  return {};
+  return times;
 }
 
 }  // namespace
+
+void leave_out_first_run(std::span<const OperatorTime> first, int64_t runs,
+                         std::span<OperatorTime> averages) {
+  for (size_t i = 0; i < std::min(first.size(), averages.size()); ++i) {
+    if (first[i].label != averages[i].label) continue;
+    int64_t& time = averages[i].nanoseconds;
+    time = std::max((time * runs - first[i].nanoseconds) / (runs - 1), int64_t{0});
+  }
+}
 
 Result<std::vector<OperatorTime>> profile_model(std::string_view model, SessionSettings settings,
                                                 std::span<const Input> inputs) {
@@ -41,12 +45,14 @@ Result<std::vector<OperatorTime>> profile_model(std::string_view model, SessionS
     TRY(library.check(
         library.api().ov_infer_request_set_input_tensor_by_index(request.get(), i, handle.get())));
   }
-  std::vector<OperatorTime> least;
-  for (int run = 0; run < profile_runs; ++run) {
-    TRY(library.check(library.api().ov_infer_request_infer(request.get())));
-    TRY(add_run(library, request.get(), least));
-  }
-  return least;
+  const auto run = [&] { return library.check(library.api().ov_infer_request_infer(request.get())); };
+  TRY(run());
+  const std::vector<OperatorTime> cold = TRY(read_counters(library, request.get()));
+  for (int i = 0; i < warm_runs; ++i) TRY(run());
+  std::vector<OperatorTime> times = TRY(read_counters(library, request.get()));
+  if (settings.device == "CPU") leave_out_first_run(cold, 1 + warm_runs, times);
+  std::erase_if(times, [](const OperatorTime& time) { return time.nanoseconds <= 0; });
+  return times;
 }
 
 }  // namespace intarsia::openvino

@@ -59,20 +59,16 @@ Result<std::vector<uint32_t>> slots_in_order(const PlanningProblem& problem, uin
 }
 
 /// By stage, each on its slot: a node's part of its segment's time is that of its work.
-std::vector<std::optional<int64_t>> predict_stages(const PlanningProblem& problem, const Plan& plan,
-                                                   const SegmentCosts& costs,
+std::vector<std::optional<int64_t>> predict_stages(const Graph& graph, const Plan& plan,
+                                                   const Segments& segments, const ExecutorKinds& kinds,
                                                    const std::vector<ChosenStage>& stages) {
-  const std::vector<ExecutorKind> kinds = find_executor_kinds(problem, plan.placement, costs);
   std::vector<double> times(stages.size(), 0);
-  for (size_t s = 0; s < costs.segments.size(); ++s) {
-    const double all = estimate_time(problem.graph, costs.segments[s]);
-    for (NodeId node : costs.segments[s]) {
+  for (size_t s = 0; s < segments.size(); ++s) {
+    const double all = estimate_time(graph, segments[s]);
+    for (NodeId node : segments[s]) {
       const uint32_t stage = plan.placement.stage[index(node)];
-      const auto has_slot = [&](const ExecutorKind& kind) {
-        return std::ranges::find(kind.slots, stages[stage].slot) != kind.slots.end();
-      };
-      const double part = estimate_time(problem.graph, {node}) / all;
-      times[stage] += std::ranges::find_if(kinds, has_slot)->times[s] * part;
+      const double part = estimate_time(graph, {node}) / all;
+      times[stage] += kind_of_slot(kinds, stages[stage].slot).times[s] * part;
     }
   }
   std::vector<std::optional<int64_t>> predicted;
@@ -99,16 +95,13 @@ std::vector<std::optional<int64_t>> measure_stages(const Plan& plan, size_t stag
 }
 
 /// By node: what runs its segment on the slot of its stage.
-std::vector<const Target*> find_preferred(const PlanningProblem& problem, const Placement& placement,
-                                          const SegmentCosts& costs, const std::vector<uint32_t>& slots) {
-  const std::vector<ExecutorKind> kinds = find_executor_kinds(problem, placement, costs);
+std::vector<const Target*> find_preferred(const Placement& placement, const Segments& segments,
+                                          const ExecutorKinds& kinds, const std::vector<uint32_t>& slots) {
   std::vector<const Target*> preferred(placement.target.size(), nullptr);
-  for (size_t s = 0; s < costs.segments.size(); ++s) {
-    for (NodeId node : costs.segments[s]) {
-      const auto has_slot = [&](const ExecutorKind& kind) {
-        return std::ranges::find(kind.slots, slots[placement.stage[index(node)]]) != kind.slots.end();
-      };
-      preferred[index(node)] = std::ranges::find_if(kinds, has_slot)->backends[s];
+  for (size_t s = 0; s < segments.size(); ++s) {
+    for (NodeId node : segments[s]) {
+      const uint32_t slot = slots[placement.stage[index(node)]];
+      preferred[index(node)] = kind_of_slot(kinds, slot).backends[s];
     }
   }
   return preferred;
@@ -116,14 +109,13 @@ std::vector<const Target*> find_preferred(const PlanningProblem& problem, const 
 
 /// The plan with its nodes on the slots of their stages.
 Result<StagedPlan> place_and_time(const PlanningProblem& problem, Placement placement,
-                                  const SegmentCosts& costs, std::vector<ChosenStage> stages,
-                                  const PlanTools& tools) {
+                                  const Segments& segments, const ExecutorKinds& kinds,
+                                  std::vector<ChosenStage> stages, const PlanTools& tools) {
   std::vector<uint32_t> slots;
   for (const ChosenStage& stage : stages) slots.push_back(stage.slot);
-  const auto preferred = find_preferred(problem, placement, costs, slots);
-  place_stages(problem, slots, preferred, placement);
+  place_stages(problem, slots, find_preferred(placement, segments, kinds, slots), placement);
   StagedPlan staged{TRY(tools.replan(std::move(placement))), std::move(stages), {}};
-  const auto predicted = predict_stages(problem, staged.plan, costs, staged.stages);
+  const auto predicted = predict_stages(problem.graph, staged.plan, segments, kinds, staged.stages);
   const auto measured = measure_stages(staged.plan, staged.stages.size(), tools);
   for (size_t i = 0; i < staged.stages.size(); ++i) {
     staged.stages[i].predicted = predicted[i];
@@ -140,11 +132,22 @@ Result<StagedPlan> cut_by_hand(const PlanningProblem& problem, const ChosenPlan&
   for (uint32_t slot : TRY(slots_in_order(problem, count_stages(placement))))
     stages.push_back({slot, {problem.slots[slot].device}});
   const PartTimes parts = find_part_times(problem, chosen, tools);
-  StagedPlan staged =
-      TRY(place_and_time(problem, std::move(placement), parts.costs, std::move(stages), tools));
+  const ExecutorKinds kinds = find_executor_kinds(problem, chosen.plan.placement, parts.costs);
+  StagedPlan staged = TRY(
+      place_and_time(problem, std::move(placement), parts.costs.segments, kinds, std::move(stages), tools));
   staged.report.chosen = "cut by hand";
   staged.report.guessed_reason = parts.guessed_reason;
   return staged;
+}
+
+/// Manners of what runs on which slot: everything as fast as it can be; and, where then slots are unlike that
+/// need not be, as slots that take each other's frames.
+std::vector<ExecutorKinds> list_manners(const PlanningProblem& problem, const Placement& placement,
+                                        const SegmentCosts& costs) {
+  std::vector<ExecutorKinds> manners{find_executor_kinds(problem, placement, costs)};
+  ExecutorKinds leveled = find_executor_kinds(problem, placement, level_alike_slots(problem, costs));
+  if (leveled.size() < manners[0].size()) manners.push_back(std::move(leveled));
+  return manners;
 }
 
 /// Cuts where times say, and again where they were wrong.
@@ -157,8 +160,8 @@ class StagePlanner {
         demand_(demand),
         tools_(tools),
         parts_(find_part_times(problem, chosen, tools)),
-        as_timed_(find_executor_kinds(problem, chosen.plan.placement, parts_.costs)),
-        kinds_(as_timed_) {}
+        as_timed_(list_manners(problem, chosen.plan.placement, parts_.costs)),
+        corrected_(as_timed_) {}
 
   Result<StagedPlan> plan() {
     const std::vector<StageOffer> offers = TRY(make_offers(demand_.count));
@@ -179,7 +182,17 @@ class StagePlanner {
 
  private:
   Result<std::vector<StageOffer>> make_offers(std::optional<uint32_t> count) const {
-    return offer_stages(problem_, chosen_.plan.placement, parts_.costs, kinds_, count);
+    const auto has_replicas = [](const OfferedStage& stage) { return stage.group.replicas > 1; };
+    std::vector<StageOffer> offers;
+    for (size_t manner = 0; manner < corrected_.size(); ++manner) {
+      for (StageOffer& offer :
+           TRY(offer_stages(problem_, chosen_.plan.placement, parts_.costs, corrected_[manner], count))) {
+        if (manner > 0 && std::ranges::none_of(offer.stages, has_replicas)) continue;
+        offer.manner = manner;
+        offers.push_back(std::move(offer));
+      }
+    }
+    return offers;
   }
 
   Result<StagedPlan> realize(const StageOffer& offer) const {
@@ -193,7 +206,8 @@ class StagePlanner {
       ChosenStage& stage = stages.emplace_back(ChosenStage{offered.slots[0], {}});
       for (uint32_t slot : offered.slots) stage.executors.push_back(problem_.slots[slot].device);
     }
-    return place_and_time(problem_, std::move(placement), parts_.costs, std::move(stages), tools_);
+    return place_and_time(problem_, std::move(placement), parts_.costs.segments, as_timed_[offer.manner],
+                          std::move(stages), tools_);
   }
 
   /// The offer of one stage, if there is one: stages are measured against it.
@@ -208,7 +222,7 @@ class StagePlanner {
 
   /// The plan of the offer, or of one like it with other cuts.
   Result<StagedPlan> pursue(StageOffer offer) {
-    kinds_ = as_timed_;
+    corrected_ = as_timed_;
     StagedPlan staged = TRY(realize(offer));
     TRY(nudge(offer, staged));
     staged.report.chosen = describe_offer(problem_, offer);
@@ -217,11 +231,8 @@ class StagePlanner {
   }
 
   /// What the stage takes by the times as they were measured first.
-  double time_of(const OfferedStage& stage) const {
-    const auto has_slot = [&](const ExecutorKind& kind) {
-      return std::ranges::find(kind.slots, stage.slots[0]) != kind.slots.end();
-    };
-    const ExecutorKind& kind = *std::ranges::find_if(as_timed_, has_slot);
+  double time_of(const OfferedStage& stage, size_t manner) const {
+    const ExecutorKind& kind = kind_of_slot(as_timed_[manner], stage.slots[0]);
     double sum = 0;
     for (uint32_t segment : stage.segments) sum += kind.times[segment];
     return sum;
@@ -229,12 +240,13 @@ class StagePlanner {
 
   /// Times of segments become those that their stages were measured to take.
   void correct(const StageOffer& offer, const StagedPlan& staged) {
-    kinds_ = as_timed_;
+    corrected_ = as_timed_;
     for (size_t stage = 0; stage < staged.stages.size(); ++stage) {
-      const double before = std::max(time_of(offer.stages[stage]), 1.0);
+      const double before = std::max(time_of(offer.stages[stage], offer.manner), 1.0);
       const double factor = static_cast<double>(*staged.stages[stage].measured) / before;
-      for (uint32_t segment : offer.stages[stage].segments)
-        for (ExecutorKind& kind : kinds_) kind.times[segment] *= factor;
+      for (ExecutorKinds& kinds : corrected_)
+        for (ExecutorKind& kind : kinds)
+          for (uint32_t segment : offer.stages[stage].segments) kind.times[segment] *= factor;
     }
   }
 
@@ -277,8 +289,8 @@ class StagePlanner {
   const StageDemand& demand_;
   const PlanTools& tools_;
   const PartTimes parts_;
-  const std::vector<ExecutorKind> as_timed_;
-  std::vector<ExecutorKind> kinds_;  // with times corrected
+  const std::vector<ExecutorKinds> as_timed_;  // by manner
+  std::vector<ExecutorKinds> corrected_;
 };
 
 /// As of any plan that ships.

@@ -28,7 +28,7 @@ Groups divide_evenly(uint32_t kind, uint32_t executors, uint32_t groups) {
 }
 
 /// Ways to hand out the executors of all kinds; of `count` groups, if there is one.
-std::vector<Groups> list_groups(const std::vector<ExecutorKind>& kinds, std::optional<uint32_t> count) {
+std::vector<Groups> list_groups(const ExecutorKinds& kinds, std::optional<uint32_t> count) {
   std::vector<Groups> lists(1);
   for (uint32_t kind = 0; kind < kinds.size(); ++kind) {
     const auto executors = static_cast<uint32_t>(kinds[kind].slots.size());
@@ -180,8 +180,8 @@ void add_disjoint_sets(const PlanningProblem& problem, uint32_t next, Slots& cho
 }
 
 /// The kinds with only these slots.
-std::vector<ExecutorKind> keep_slots(const std::vector<ExecutorKind>& kinds, const Slots& slots) {
-  std::vector<ExecutorKind> kept;
+ExecutorKinds keep_slots(const ExecutorKinds& kinds, const Slots& slots) {
+  ExecutorKinds kept;
   for (const ExecutorKind& kind : kinds) {
     kept.push_back({{}, kind.times});
     std::ranges::copy_if(kind.slots, std::back_inserter(kept.back().slots),
@@ -192,7 +192,7 @@ std::vector<ExecutorKind> keep_slots(const std::vector<ExecutorKind>& kinds, con
 }
 
 /// Each stage takes the next executors of its kind.
-void hand_out(const std::vector<ExecutorKind>& kinds, StageOffer& offer) {
+void hand_out(const ExecutorKinds& kinds, StageOffer& offer) {
   std::vector<size_t> used(kinds.size(), 0);
   for (OfferedStage& stage : offer.stages) {
     const Slots& slots = kinds[stage.group.kind].slots;
@@ -204,8 +204,7 @@ void hand_out(const std::vector<ExecutorKind>& kinds, StageOffer& offer) {
 }  // namespace
 
 Result<std::vector<StageOffer>> offer_stages(const PlanningProblem& problem, const Placement& placement,
-                                             const SegmentCosts& costs,
-                                             const std::vector<ExecutorKind>& kinds,
+                                             const SegmentCosts& costs, const ExecutorKinds& kinds,
                                              std::optional<uint32_t> count) {
   std::vector<Slots> sets;
   Slots none;
@@ -221,7 +220,7 @@ Result<std::vector<StageOffer>> offer_stages(const PlanningProblem& problem, con
                 costs.segments.size());
   std::vector<StageOffer> offers;
   for (const Slots& slots : sets) {
-    const std::vector<ExecutorKind> working = keep_slots(kinds, slots);
+    const ExecutorKinds working = keep_slots(kinds, slots);
     for (const Groups& groups : list_groups(working, count)) {
       OfferMaker maker(make_stage_problem(problem, placement, costs, working, groups), groups);
       std::optional<StageOffer> offer = maker.make();

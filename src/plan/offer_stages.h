@@ -18,6 +18,7 @@ struct StageOffer {
   std::vector<OfferedStage> stages;  // in an order in which values only flow forward
   double max_load = cannot_run;      // nanoseconds between two frames, as far as is predicted
   double lower_bound = 0;            // no division of these executors into such groups has less
+  size_t manner = 0;                 // the caller's, who has several lists of executors
 };
 
 /// The best division (split_stages) for each way to hand out executors. Core sets that overlap exclude each
@@ -27,8 +28,7 @@ struct StageOffer {
 /// at most one a group. Error: with a count, why it cannot be.
 ///   two cores:  {both: replicas of the whole}, {one, one: two stages}
 Result<std::vector<StageOffer>> offer_stages(const PlanningProblem& problem, const Placement& placement,
-                                             const SegmentCosts& costs,
-                                             const std::vector<ExecutorKind>& kinds,
+                                             const SegmentCosts& costs, const ExecutorKinds& kinds,
                                              std::optional<uint32_t> count);
 
 /// The fastest; of those that are about as fast the one with the fewest stages.

@@ -6,7 +6,7 @@
 namespace intarsia {
 
 /// A new number invalidates times of segments that were kept: they are divided in another way.
-inline constexpr int segment_times_version = 2;
+inline constexpr int segment_times_version = 3;
 
 /// The nodes of each segment, ascending.
 using Segments = std::vector<std::vector<NodeId>>;

@@ -76,6 +76,31 @@ double total_time(const ExecutorKind& kind) {
   return std::accumulate(kind.times.begin(), kind.times.end(), 0.0);
 }
 
+/// Nothing of a model need run slower on one than on the other.
+bool are_alike(const DeviceSlot& one, const DeviceSlot& other) {
+  return one.space == other.space && one.kind == other.kind && one.cores == other.cores;
+}
+
+/// By target, from such: the longest that its backend takes on a slot that is like the target's.
+std::vector<int64_t> level_times(const PlanningProblem& problem, const std::vector<int64_t>& times) {
+  std::vector<int64_t> leveled(times.size(), never);
+  for (uint32_t target = 0; target < times.size(); ++target) {
+    const PlacementTarget& own = problem.targets[target];
+    int64_t longest = times[target];
+    for (uint32_t slot = 0; slot < problem.slots.size(); ++slot) {
+      if (!are_alike(problem.slots[own.slot], problem.slots[slot])) continue;
+      int64_t there = never;
+      for (uint32_t other = 0; other < times.size(); ++other) {
+        if (problem.targets[other].slot == slot && problem.targets[other].backend == own.backend)
+          there = times[other];
+      }
+      longest = std::max(longest, there);
+    }
+    leveled[target] = longest;
+  }
+  return leveled;
+}
+
 /// By segment: bytes of the constants that its nodes read.
 double constant_bytes(const Graph& graph, const std::vector<NodeId>& segment) {
   std::set<ValueId> seen;
@@ -136,9 +161,24 @@ std::vector<std::vector<uint32_t>> find_together(const Placement& placement,
 
 }  // namespace
 
-std::vector<ExecutorKind> find_executor_kinds(const PlanningProblem& problem, const Placement& placement,
-                                              const SegmentCosts& costs) {
-  std::vector<ExecutorKind> kinds;
+const ExecutorKind& kind_of_slot(const ExecutorKinds& kinds, uint32_t slot) {
+  const auto has_slot = [&](const ExecutorKind& kind) {
+    return std::ranges::find(kind.slots, slot) != kind.slots.end();
+  };
+  return *std::ranges::find_if(kinds, has_slot);
+}
+
+SegmentCosts level_alike_slots(const PlanningProblem& problem, SegmentCosts costs) {
+  for (std::vector<int64_t>& times : costs.times) {
+    const std::vector<int64_t> leveled = level_times(problem, times);
+    if (std::ranges::any_of(leveled, [](int64_t time) { return time < too_long; })) times = leveled;
+  }
+  return costs;
+}
+
+ExecutorKinds find_executor_kinds(const PlanningProblem& problem, const Placement& placement,
+                                  const SegmentCosts& costs) {
+  ExecutorKinds kinds;
   for (uint32_t slot = 0; slot < problem.slots.size(); ++slot) {
     ExecutorKind made = run_as_placed(problem, placement, costs, slot);
     for (uint32_t target = 0; target < problem.targets.size(); ++target) {
@@ -146,12 +186,11 @@ std::vector<ExecutorKind> find_executor_kinds(const PlanningProblem& problem, co
       ExecutorKind single = run_on(problem, costs, target);
       if (total_time(single) < total_time(made)) made = std::move(single);
     }
-    const auto is_alike = [&](const ExecutorKind& kind) {
-      const DeviceSlot &one = problem.slots[kind.slots[0]], &other = problem.slots[slot];
-      return one.space == other.space && one.kind == other.kind && one.cores == other.cores &&
-             kind.times == made.times && kind.backends == made.backends;
+    const auto is_same = [&](const ExecutorKind& kind) {
+      return are_alike(problem.slots[kind.slots[0]], problem.slots[slot]) && kind.times == made.times &&
+             kind.backends == made.backends;
     };
-    const auto same = std::ranges::find_if(kinds, is_alike);
+    const auto same = std::ranges::find_if(kinds, is_same);
     if (same == kinds.end())
       kinds.push_back(std::move(made));
     else
@@ -168,7 +207,7 @@ std::vector<ExecutorGroup> distinct_groups(const std::vector<ExecutorGroup>& gro
 }
 
 StageProblem make_stage_problem(const PlanningProblem& problem, const Placement& placement,
-                                const SegmentCosts& costs, const std::vector<ExecutorKind>& kinds,
+                                const SegmentCosts& costs, const ExecutorKinds& kinds,
                                 const std::vector<ExecutorGroup>& groups) {
   StageProblem made;
   const std::vector<ExecutorGroup> distinct = distinct_groups(groups);

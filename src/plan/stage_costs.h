@@ -13,11 +13,21 @@ struct ExecutorKind {
   std::vector<const Target*> backends{};  // by segment: what runs it there; null: nothing, or it is not known
 };
 
+using ExecutorKinds = std::vector<ExecutorKind>;
+
+/// The one that has the slot.
+const ExecutorKind& kind_of_slot(const ExecutorKinds& kinds, uint32_t slot);
+
 /// Times of segments that are not known anywhere are estimated. On its slot a segment is run by the backend
 /// that has it in `placement`, if its time there is known, else by the fastest; or all by one backend, where
 /// that is faster: what is best with other cores need not be best with these.
-std::vector<ExecutorKind> find_executor_kinds(const PlanningProblem& problem, const Placement& placement,
-                                              const SegmentCosts& costs);
+ExecutorKinds find_executor_kinds(const PlanningProblem& problem, const Placement& placement,
+                                  const SegmentCosts& costs);
+
+/// With slots of as many cores and one memory as fast as the slowest of them, backend by backend, and without
+/// a backend that not all of them have (a library with one pool of threads is on one core set): so that they
+/// can take each other's frames. A segment that no backend runs on all of them keeps its times.
+SegmentCosts level_alike_slots(const PlanningProblem& problem, SegmentCosts costs);
 
 /// Executors of one kind that take frames in turns: a stage's replicas.
 struct ExecutorGroup {
@@ -33,7 +43,7 @@ std::vector<ExecutorGroup> distinct_groups(const std::vector<ExecutorGroup>& gro
 /// are of a frame: with replicas, of one frame in so many. A host's memory has no limit here (fit_memory.h
 /// judges whole plans).
 StageProblem make_stage_problem(const PlanningProblem& problem, const Placement& placement,
-                                const SegmentCosts& costs, const std::vector<ExecutorKind>& kinds,
+                                const SegmentCosts& costs, const ExecutorKinds& kinds,
                                 const std::vector<ExecutorGroup>& groups);
 
 }  // namespace intarsia

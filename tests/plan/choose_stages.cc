@@ -274,6 +274,27 @@ TEST_F(Staging, WhatIsBestWithOtherCoresNeedNotBeBestWithThese) {
   EXPECT_EQ(staged->stages[0].predicted, 120);
 }
 
+/// The library is on one core set; on the other the same nodes run otherwise.
+TEST_F(Staging, WhatAllCoresHaveMakesReplicas) {
+  make(chain_of_four, 2);
+  const OnePoolTarget library;
+  problem_.targets.push_back({&library, 0, "library@cpu:0"});
+  problem_.space_of_target.push_back(0);
+  const auto compare = [&](int64_t on_library) {
+    ChosenPlan chosen{.plan = *plan(placement_), .report = std::nullopt};
+    chosen.costs = costs({100, 100, 100, 700});
+    for (auto& times : chosen.costs->times) times = {times[0], times[1] + 1, times[0] * on_library / 100};
+    const auto replan = [&](Placement placement) { return plan(std::move(placement)); };
+    return choose_stages(problem_, chosen, {}, {.disabled_reason = "no clock", .replan = replan})->report;
+  };
+  const StageReport slow = compare(90);
+  EXPECT_EQ(slow.chosen, "2 replicas of the whole: cpu:0, cpu:1");
+  ASSERT_EQ(slow.compared.size(), 2u);
+  EXPECT_EQ(slow.compared[0].nanoseconds, 630) << "the library has d, the rest is on the other";
+  EXPECT_EQ(slow.compared[1].nanoseconds, 502) << "1004 on the slower core, of two";
+  EXPECT_EQ(compare(40).chosen, "2 stages: cpu:1 | cpu:0");
+}
+
 TEST_F(Staging, AMeasuredPartRunsOnlyWhereItWas) {
   make(chain_of_four, 1);
   add_slot("sim", 1);

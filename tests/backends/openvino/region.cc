@@ -1,12 +1,13 @@
 // Regions in OpenVINO: what is compiled, and that buffers are used in place.
 //
 // Covers: backends/openvino/ checked_session.cc complete_model.cc load.cc ov_session.cc ov_tensor.cc
-// target.cc
+// profile_model.cc target.cc
 #include <atomic>
 #include <cmath>
 #include <thread>
 
 #include "backends/openvino/complete_model.h"
+#include "backends/openvino/profile_model.h"
 #include "tests/backends/openvino/graphs.h"
 
 namespace intarsia {
@@ -240,6 +241,15 @@ TEST(OpenVinoRegion, ManyThreadsRunOneExecutable) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, 0);
+}
+
+/// Averages over all runs become those of the runs after the first.
+TEST(OpenVinoRegion, AColdRunIsNotInAProfile) {
+  const std::vector<OperatorTime> first{{"reorder", 56000}, {"conv", 3000}, {"idle", 0}, {"other", 1}};
+  std::vector<OperatorTime> times{{"reorder", 10000}, {"conv", 3000}, {"idle", 0}, {"renamed", 7}};
+  openvino::leave_out_first_run(first, 6, times);
+  const auto is = [&](size_t i, int64_t nanoseconds) { return times[i].nanoseconds == nanoseconds; };
+  EXPECT_TRUE(is(0, 800) && is(1, 3000) && is(2, 0) && is(3, 7));
 }
 
 TEST(OpenVinoRegion, ErrorsName) {
