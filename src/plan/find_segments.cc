@@ -38,17 +38,30 @@ bool is_narrow(const std::vector<size_t>& alive, size_t at) {
                              [&](size_t other) { return alive[at] <= other; });
 }
 
+/// Of the nodes from `first` to `last`: the one before which the fewest values are alive, of those the last.
+uint32_t find_narrowest(const std::vector<size_t>& alive, uint32_t first, uint32_t last) {
+  uint32_t narrowest = last;
+  for (uint32_t i = last; i-- > first;)
+    if (alive[i - 1] < alive[narrowest - 1]) narrowest = i;
+  return narrowest;
+}
+
 /// First nodes of segments, ascending.
 std::vector<uint32_t> find_starts(const Graph& graph, const std::vector<std::vector<bool>>& may_run) {
   const std::vector<size_t> alive = count_alive(graph);
   std::vector<uint32_t> starts;
-  bool has_work = false;
+  uint32_t after_work = 0;  // the node after the latest work of the segment so far; 0: there was none
   for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
-    const bool begins_work = is_work(graph.nodes[i]);
-    const bool is_cut =
-        i == 0 || may_run[i] != may_run[i - 1] || (has_work && begins_work && is_narrow(alive, i - 1));
-    if (is_cut) starts.push_back(i);
-    has_work = begins_work || (has_work && !is_cut);
+    if (i == 0 || may_run[i] != may_run[i - 1]) {
+      starts.push_back(i);
+      after_work = 0;
+    }
+    if (!is_work(graph.nodes[i])) continue;
+    if (after_work > 0) {
+      const uint32_t start = find_narrowest(alive, after_work, i);
+      if (is_narrow(alive, start - 1)) starts.push_back(start);
+    }
+    after_work = i + 1;
   }
   return starts;
 }

@@ -6,8 +6,8 @@
 namespace intarsia {
 
 /// Placing node by node would tear apart what backends fuse, and price cuts in the middle of it. So nodes
-/// that follow each other are one segment, which ends only where few values are alive, and not before it
-/// holds work (products, convolutions, recurrences), or where the targets that may run nodes change. By node:
+/// that follow each other are one segment, which ends only where few values are alive, between two nodes that
+/// take long (products, convolutions, recurrences), or where the targets that may run nodes change. By node:
 /// the first node of its segment. Segments read only from earlier ones: nodes are in an order of their
 /// dependencies. `may_run[node][target]`. `groups`: what Target::groups() said; nodes of one group are in one
 /// segment with all between them.

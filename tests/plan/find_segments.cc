@@ -31,6 +31,19 @@ constexpr size_t none = no_group;
 
 TEST(FindSegments, EndBeforeWork) { EXPECT_EQ(segments_of({}), (std::vector<uint32_t>{0, 0, 2, 2, 4})); }
 
+TEST(FindSegments, BetweenWorkTheyEndWhereTheFewestValuesAreAlive) {
+  const Graph graph = parse_graph(R"(graph "" opsets {"": 18}
+input %x : f32[2,2]
+%a : f32[2,2] = MatMul(%x, %x) "a"
+%b : f32[2,2] = Relu(%a) "b"
+%c : f32[2,2] = MatMul(%a, %a) "c"
+%d : f32[2,2] = Add(%b, %c) "d"
+output %d)")
+                          .value();
+  const std::vector<std::vector<bool>> anywhere(graph.nodes.size(), {true, true});
+  EXPECT_EQ(find_segments(graph, anywhere, {}), (std::vector<uint32_t>{0, 1, 1, 1})) << "a alone";
+}
+
 TEST(FindSegments, AGroupIsInOneWithAllBetween) {
   EXPECT_EQ(segments_of({{5, none, 5, none, none}}), (std::vector<uint32_t>{0, 0, 0, 0, 4}));
   EXPECT_EQ(segments_of({{none, none, 1, 1, none}}), (std::vector<uint32_t>{0, 0, 2, 2, 4}));
