@@ -11,6 +11,7 @@ void add_run_command(CLI::App& app);
 void add_check_command(CLI::App& app);
 void add_bench_command(CLI::App& app);
 void add_explain_command(CLI::App& app);
+void add_split_command(CLI::App& app);
 void add_devices_command(CLI::App& app);
 
 class UsageError : public std::runtime_error {

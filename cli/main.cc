@@ -75,6 +75,7 @@ int main(int argc, char** argv) {
   add_check_command(app);
   add_bench_command(app);
   add_explain_command(app);
+  add_split_command(app);
   add_devices_command(app);
   try {
     parse_and_run(app, argc, argv);

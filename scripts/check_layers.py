@@ -22,7 +22,7 @@ LAYERS = {
     "passes": ["graph", "translate"],
     "plan": ["graph", "target"],
     "program": ["base"],
-    "compile": ["import", "passes", "plan", "program"],
+    "compile": ["import", "onnx", "passes", "plan", "program"],
     "plugin": ["base"],
     "device": ["base", "plugin"],
     "onnx_region": ["device"],

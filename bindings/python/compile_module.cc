@@ -131,6 +131,11 @@ void define_compile(nb::module_& module) {
     Callbacks callbacks(std::nullopt, std::nullopt, options);
     callbacks.run([&] { intarsia::Compiler::get().annotate(model, path, options); });
   });
+  module.def("split", [](const std::string& model, const std::vector<std::string>& cuts,
+                         const std::string& folder, CompileOptions options) {
+    Callbacks callbacks(std::nullopt, std::nullopt, options);
+    return callbacks.run([&] { return intarsia::Compiler::get().split(model, cuts, folder, options); });
+  });
   module.def("check", [](const std::string& path, const CompileOptions& compile, const std::string& model,
                          const std::string& against, double rtol, double atol, bool bisect,
                          std::vector<std::pair<std::string, Value*>> inputs,

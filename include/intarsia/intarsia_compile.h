@@ -129,6 +129,19 @@ INTARSIA_EXPORT intarsia_error* intarsia_explain_all(const intarsia_compile_requ
  * for example in a function that runs on several targets; the model would have more than 2 GB. */
 INTARSIA_EXPORT intarsia_error* intarsia_annotate(const intarsia_compile_request* request, const char* path);
 
+/* Cuts the ONNX model request->model at `cut_count` values into models of their own: writes `stage0.onnx`,
+ * `stage1.onnx`, ... with their weights into `folder`, which is made, and `pipeline.json`, the pipeline of
+ * the programs `stage0.so`, ... that they are compiled to, each with options of its own
+ * (intarsia_pipeline_read). A stage holds what its value depends on and no earlier stage has; what no cut
+ * depends on is the last one. Inputs and outputs of stages have the names of the model's values. Of the
+ * request only model, shapes, outputs, progress and cancelling count. Types are inferred first, as compiling
+ * does, and what depends on no input becomes a constant. *json: the object of `intarsia split --json`, which
+ * the caller frees with intarsia_text_release; may be NULL. Errors: the model is not ONNX; no cut, or one
+ * that cuts nothing off; a stage with more than 2 GiB of weights; a file that cannot be written. */
+INTARSIA_EXPORT intarsia_error* intarsia_split(const intarsia_compile_request* request,
+                                               const char* const* cuts, size_t cut_count, const char* folder,
+                                               char** json);
+
 typedef struct intarsia_check_request {
   size_t struct_size;
   const char* path;  /* a model, which is compiled first, or a program */

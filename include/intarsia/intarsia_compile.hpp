@@ -175,6 +175,19 @@ class Compiler {
     detail::check(annotate_(request.get(), path.c_str()));
   }
 
+  /// Writes a model a stage, cut at these values, and their pipeline.json into the folder. Of the options
+  /// only shapes count. Returns the object of `intarsia split --json`.
+  std::string split(const std::string& model, const std::vector<std::string>& cuts, const std::string& folder,
+                    const CompileOptions& options = {}) const {
+    const std::string none;
+    const detail::RequestHolder request(model, none, options);
+    std::vector<const char*> values;
+    for (const std::string& cut : cuts) values.push_back(cut.c_str());
+    char* json = nullptr;
+    detail::check(split_(request.get(), values.data(), values.size(), folder.c_str(), &json));
+    return take(json);
+  }
+
   CheckReport check(const std::string& model_or_program, const CheckOptions& options = {}) const {
     const std::string none;
     const detail::RequestHolder compile(none, none, options.compile);
@@ -234,6 +247,7 @@ class Compiler {
     find(library, "intarsia_compile", compile_);
     find(library, "intarsia_explain_all", explain_all_);
     find(library, "intarsia_annotate", annotate_);
+    find(library, "intarsia_split", split_);
     find(library, "intarsia_check", check_);
     find(library, "intarsia_compare", compare_);
     find(library, "intarsia_has_free_cores", has_free_cores_);
@@ -301,6 +315,7 @@ class Compiler {
   decltype(&intarsia_compile) compile_ = nullptr;
   decltype(&intarsia_explain_all) explain_all_ = nullptr;
   decltype(&intarsia_annotate) annotate_ = nullptr;
+  decltype(&intarsia_split) split_ = nullptr;
   decltype(&intarsia_check) check_ = nullptr;
   decltype(&intarsia_compare) compare_ = nullptr;
   decltype(&intarsia_has_free_cores) has_free_cores_ = nullptr;

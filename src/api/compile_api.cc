@@ -17,6 +17,7 @@
 #include "compile/annotate_model.h"
 #include "compile/program_source.h"
 #include "compile/report.h"
+#include "compile/split_model.h"
 #include "import/import_model.h"
 #include "include/intarsia/intarsia_compile.h"
 #include "measure/bisect_model.h"
@@ -157,6 +158,24 @@ Status annotate(const intarsia_compile_request& from, const std::string& path) {
   return annotate_model(placed.functions[0], request.model_path, path);
 }
 
+Status split(const intarsia_compile_request& from, const std::vector<std::string>& cuts,
+             const std::string& folder, char** json) {
+  ReadRequest read = TRY(read_request(from));
+  const std::string& model = read.request.model_path;
+  if (TRY(is_program_file(model)) || find_model_format(model) != ModelFormat::onnx)
+    return fail(
+        "'{}' is not an ONNX model, whose stages can be models of their own; `intarsia compile --objective "
+        "throughput --cut` makes one program with stages of any model",
+        model);
+  if (cuts.empty()) return fail("no value to cut at; name one with --cut");
+  read.request.stop_after = "remove_dead_nodes";
+  const CompileResult imported = TRY(compile_model(read.request, TRY(make_tools(read))));
+  const Graph& graph = imported.functions[0].problem.graph;
+  const auto report = TRY(with_context(split_model(graph, cuts, folder), "model '{}'", model));
+  if (json != nullptr) give_text(report.dump(2), json);
+  return {};
+}
+
 Status bisect(const CheckRequest& request, const CheckTools& tools, CheckResult& result) {
   if (std::ranges::all_of(result.outputs, [](const auto& output) { return output.difference.ok; }))
     return fail("it looks into the plan that is preferred, which is right; an alternative is wrong");
@@ -282,6 +301,16 @@ intarsia_error* intarsia_annotate(const intarsia_compile_request* request, const
     if (request == nullptr || request->model == nullptr || path == nullptr)
       return fail("intarsia_annotate got a null pointer");
     return annotate(*request, path);
+  });
+}
+
+intarsia_error* intarsia_split(const intarsia_compile_request* request, const char* const* cuts,
+                               size_t cut_count, const char* folder, char** json) {
+  return guarded([&]() -> Status {
+    if (request == nullptr || request->model == nullptr || folder == nullptr ||
+        (cuts == nullptr && cut_count > 0))
+      return fail("intarsia_split got a null pointer");
+    return split(*request, {cuts, cuts + cut_count}, folder, json);
   });
 }
 

@@ -181,7 +181,8 @@ Status write_graph(pbf_writer message, const Graph& graph, LargeConstants large,
   for (const Value& value : graph.values) {
     if (!value.constant) continue;
     const TensorView& tensor = value.constant->view();
-    if (tensor.dtype == DType::string || tensor.bytes() < inline_constant_bytes) {
+    const bool is_small = tensor.dtype == DType::string || tensor.bytes() < inline_constant_bytes;
+    if (is_small || large == LargeConstants::within) {
       write_tensor(pbf_writer(message, onnx::graph::initializer), value.name, tensor);
       continue;
     }
@@ -202,10 +203,20 @@ Status write_graph(pbf_writer message, const Graph& graph, LargeConstants large,
   return {};
 }
 
+/// Of a model with all its constants.
+Status check_size(const Graph& graph) {
+  constexpr size_t largest_message = (size_t{1} << 31) - 1;
+  size_t bytes = 0;
+  for (const Value& value : graph.values) bytes += value.constant ? value.constant->bytes() : 0;
+  if (bytes <= largest_message) return {};
+  return fail("its weights take {} bytes, and an ONNX model in one file holds 2 GiB", bytes);
+}
+
 }  // namespace
 
 Result<OnnxModel> write_onnx_model(const Graph& graph, LargeConstants large) {
   OnnxModel model;
+  if (large == LargeConstants::within) TRY(check_size(graph));
   const std::map<std::string, int> opsets = TRY(find_opsets(graph));
   pbf_writer message(model.bytes);
   message.add_int64(onnx::model::ir_version, ir_version(graph));

@@ -32,6 +32,10 @@ OWN = {
         "--html": "a field of intarsia_explanation, explain_html in Python",
         "--annotate": "a call of its own, intarsia_annotate",
     },
+    "split": {
+        "--output": "a parameter of intarsia_split (folder) and of split",
+        "--cut": "a parameter of intarsia_split (cuts) and of split",
+    },
     "bench": {
         "--against": "a loop around peers",
         "--seconds": "how long that loop takes",

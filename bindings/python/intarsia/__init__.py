@@ -9,7 +9,18 @@ and on the CPU. Outputs are numpy arrays over the program's own memory; pass the
 """
 
 from ._intarsia import version
-from .compiler import Compiled, annotate, backends, check, compile, devices, explain, explain_html, pass_names
+from .compiler import (
+    Compiled,
+    annotate,
+    backends,
+    check,
+    compile,
+    devices,
+    explain,
+    explain_html,
+    pass_names,
+    split,
+)
 from .errors import (
     BusyError,
     CancelledError,

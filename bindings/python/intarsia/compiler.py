@@ -167,6 +167,22 @@ def annotate(model: str | os.PathLike, path: str | os.PathLike, **options: objec
     _intarsia.annotate(os.fspath(model), os.fspath(path), _options(**options))
 
 
+def split(
+    model: str | os.PathLike,
+    folder: str | os.PathLike,
+    cuts: str | Sequence[str],
+    shapes: Mapping[str, Sequence[int]] | None = None,
+) -> dict:
+    """Cuts an ONNX model at these values into models of their own: writes stage0.onnx, stage1.onnx, ... and pipeline.json into
+    the folder, which is made. Compile each with options of its own to stage0.so, ...; `PipelineBuilder(folder /
+    "pipeline.json")` then runs them. A stage holds what its value depends on and no earlier stage has.
+
+    Returns the object of `intarsia split --json`. Raises Error for a model that is not ONNX, a cut that cuts nothing off, or a
+    stage with more than 2 GiB of weights."""
+    options = _options(shapes=shapes)
+    return json.loads(_intarsia.split(os.fspath(model), _several(cuts), os.fspath(folder), options))
+
+
 def check(
     path: str | os.PathLike,
     *,
