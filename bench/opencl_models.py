@@ -1,11 +1,11 @@
 """Models on an OpenCL device beside our native code on the same cores: time of a run, and of loading with the device's binaries
 cached.
 
-    build/venv/bin/python bench/opencl_models.py [--device opencl:0] [--seconds S] [--rounds N] [MODEL ...]
+    build/venv/bin/python bench/opencl_models.py [--device opencl:0] [--seconds S] [--rounds N] [--document] [MODEL ...]
 
 The device's platform uses as many threads as the machine has cores (PoCL), and so does the native program. Prints one line a
-model; all numbers go to build/bench/opencl_models.json. Aims on PoCL: at most 3 times the native time, loading in under 300 ms. For
-an idle machine.
+model; all numbers go to build/bench/opencl_models.json. Aims on PoCL: at most 3 times the native time, loading in under 300 ms. With
+--document it writes the section "Models on OpenCL" of docs/performance.md. For an idle machine.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ import pathlib
 import subprocess
 import sys
 
-from measuring import BIN, OUT, ROOT, best_in_turn, json_of
+from measuring import BIN, OUT, ROOT, best_in_turn, json_of, processor, replace_section
 
+TITLE = "## Models on OpenCL"
 DEFAULT = ["mobilenetv2", "resnet50", "bert_base"]
 LOAD = """
 import sys, time
@@ -60,6 +61,23 @@ def measure_model(model: pathlib.Path, arguments: argparse.Namespace) -> dict:
     }
 
 
+def document(results: list[dict], device: str) -> list[str]:
+    lines = [
+        TITLE,
+        "",
+        f"Wholly on `{device}` (PoCL, which has all {results[0]['threads']} cores of this {processor()}), beside our native code on",
+        "the same cores, in turn; and how long a program takes to load with the device's binaries cached.",
+        "Written by `bench/opencl_models.py`.",
+        "",
+        "| model | OpenCL, ms | native, ms | ratio | loads in, ms |",
+        "|---|---|---|---|---|",
+    ]
+    for row in results:
+        times = f"{row['device_ms']:.1f} | {row['native_ms']:.1f} | {row['ratio']:.2f} | {row['load_ms']:.0f}"
+        lines.append(f"| {row['model']} | {times} |")
+    return [*lines, ""]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -73,6 +91,7 @@ def main() -> None:
     parser.add_argument("--device", default="opencl:0")
     parser.add_argument("--seconds", type=float, default=2, help="of one turn")
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--document", action="store_true")
     arguments = parser.parse_args()
     OUT.mkdir(parents=True, exist_ok=True)
     results = []
@@ -85,6 +104,8 @@ def main() -> None:
             flush=True,
         )
     (OUT / "opencl_models.json").write_text(json.dumps(results, indent=1))
+    if arguments.document:
+        replace_section(TITLE, document(results, arguments.device))
 
 
 if __name__ == "__main__":
