@@ -83,6 +83,18 @@ def test_an_exception_is_its_frames_error(program):
     assert results[1].outputs == {}
 
 
+def test_what_a_function_gives_must_be_its_outputs():
+    builder = intarsia.PipelineBuilder().add("a", lambda x: x.tolist(), inputs=["x"], outputs=["y", "z"])
+    with builder.start() as pipeline:
+        pushed = [{"x": np.array([1, 2])}, {"x": np.array([1, 2, 3])}]
+        frames = list(pipeline.run_all(pushed, progress=False))
+    assert frames[0].outputs == {"y": 1, "z": 2}
+    assert "returned 3 values for the outputs ['y', 'z']" in str(frames[1].error)
+    with intarsia.PipelineBuilder().add("a", lambda x: None, inputs=["x"], outputs=["y"]).start() as pipeline:
+        pipeline.push({"x": 1.0})
+        assert "returned None for the outputs ['y']" in str(pipeline.pop().error)
+
+
 def test_inputs_are_copied_unless_it_is_told_otherwise(program):
     seen = []
     builder = intarsia.PipelineBuilder().add(
@@ -247,6 +259,13 @@ def test_a_program_without_stages_is_one(program):
 def test_mistakes_are_told(build, message):
     with pytest.raises(intarsia.Error, match=message.replace(".", r"\.")):
         build(intarsia.PipelineBuilder()).start()
+
+
+def test_a_queue_holds_a_frame():
+    builder = intarsia.PipelineBuilder().add("a", lambda x: x, inputs=["x"], outputs=["y"])
+    with pytest.raises(intarsia.InvalidArgumentError, match="depth 0: a queue holds at least one frame"):
+        builder.start(depth=0)
+    builder.start(depth=1).cancel()
 
 
 def run_python(code):

@@ -231,20 +231,22 @@ class PipelineBuilder:
 
     def start(
         self,
-        depth: int = 0,
+        depth: int | None = None,
         timeout: float | None = None,
         trace: Callable[[str, int, int, int, int], None] | None = None,
     ) -> Pipeline:
         """Connects by name what is not connected yet, and starts the stages' threads; the builder is then empty.
 
-        `depth`: frames that may wait before each stage, and to be popped (0: 2, or as the file says). `timeout`: seconds from
+        `depth`: frames that may wait before each stage, and to be popped (None: 2, or as the file says). `timeout`: seconds from
         a frame's push after which `pop` gives it as an error. `trace(stage, replica, frame, begin_ns, end_ns)` is called after
         each stage of each frame.
 
         Raises Error when a port is connected twice, does not exist or has another type, or connections form a cycle.
         """
+        if depth is not None and depth < 1:
+            raise InvalidArgumentError(f"depth {depth}: a queue holds at least one frame")
         self._builder.connect_by_name()
-        pipeline = self._builder.start(depth, round((timeout or 0) * 1e9), trace)
+        pipeline = self._builder.start(depth or 0, round((timeout or 0) * 1e9), trace)
         _alive.add(pipeline)
         return Pipeline(pipeline)
 
@@ -278,13 +280,16 @@ def _caller(function: Callable[..., object], outputs: list[str]) -> Callable[[in
             if isinstance(array, np.ndarray):
                 array.flags.writeable = False
         made = function(*arrays)
+        if made is None:
+            made = (None,) * len(outputs)
         if len(outputs) == 1 and not isinstance(made, (tuple, dict)):
             made = (made,)
         elif isinstance(made, dict):
             made = tuple(made[name] for name in outputs)
-        made = made or ()
         if len(made) != len(outputs):
             raise ValueError(f"the function returned {len(made)} values for the outputs {outputs}")
+        if missing := [name for name, value in zip(outputs, made) if value is None]:
+            raise ValueError(f"the function returned None for the outputs {missing}")
         return [to_value(value) for value in made]
 
     return call
