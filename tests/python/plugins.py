@@ -68,3 +68,33 @@ def test_errors():
         intarsia.load_plugin(PLUGINS / "libtest_plugin_wrong_abi.so")
     with pytest.raises(intarsia.InvalidArgumentError, match="does not export intarsia_plugin_entry"):
         intarsia.load_plugin(PLUGINS / "libtest_plugin_without_entry.so")
+
+
+def test_a_device_that_fails_in_a_stage_fails_its_frame(tmp_path, monkeypatch):
+    """x -> Neg on the processor | Relu on the device | Neg: frames before and after the one that fails are right."""
+    intarsia.load_plugin(PLUGINS / "libtest_plugin_good.so")
+    nodes = [
+        helper.make_node(op, [f"v{i}"], [f"v{i + 1}"], f"n{i}") for i, op in enumerate(["Neg", "Relu", "Neg"])
+    ]
+    model = save(
+        tmp_path / "m.onnx", nodes, [("v0", TensorProto.FLOAT, [2])], [("v3", TensorProto.FLOAT, [2])]
+    )
+    compiled = intarsia.compile(
+        model,
+        devices=["a=cpu", "npu=test_npu:0", "b=cpu"],
+        objective="throughput",
+        cuts=["v1", "v2"],
+        tune="off",
+    )
+    values = np.array([-3, 0], np.float32)  # what the device of the test makes of a Relu is a copy
+    with intarsia.PipelineBuilder().add_stages(compiled.load()).start() as pipeline:
+        frames = []
+        for fault in ("", "run error", "wait error", ""):
+            monkeypatch.setenv("TEST_PLUGIN_FAULT", fault)
+            pipeline.push({"v0": values})
+            frames.append(pipeline.pop())
+    for number in (0, 3):
+        np.testing.assert_array_equal(frames[number].outputs["v3"], values)
+    for number in (1, 2):
+        error = str(frames[number].error)
+        assert f"frame {number}: stage 'stage1': " in error and "test_npu:0: a declared fault" in error
