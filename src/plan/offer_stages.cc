@@ -205,6 +205,7 @@ void hand_out(const ExecutorKinds& kinds, StageOffer& offer) {
 
 Result<std::vector<StageOffer>> offer_stages(const PlanningProblem& problem, const Placement& placement,
                                              const SegmentCosts& costs, const ExecutorKinds& kinds,
+                                             const std::vector<double>& memory,
                                              std::optional<uint32_t> count) {
   std::vector<Slots> sets;
   Slots none;
@@ -222,7 +223,7 @@ Result<std::vector<StageOffer>> offer_stages(const PlanningProblem& problem, con
   for (const Slots& slots : sets) {
     const ExecutorKinds working = keep_slots(kinds, slots);
     for (const Groups& groups : list_groups(working, count)) {
-      OfferMaker maker(make_stage_problem(problem, placement, costs, working, groups), groups);
+      OfferMaker maker(make_stage_problem(problem, placement, costs, working, groups, memory), groups);
       std::optional<StageOffer> offer = maker.make();
       if (offer && count) offer = maker.divide(*count);
       if (!offer || offers.size() >= most_offers) continue;

@@ -24,11 +24,13 @@ struct StageOffer {
 /// The best division (split_stages) for each way to hand out executors. Core sets that overlap exclude each
 /// other, so that cores are handed out, too: of cpu:0, cpu:1 and cpu:0-1 either the first two work, or the
 /// last. Executors of a kind are in groups of about the same size, so that whole-model replicas, stages of
-/// one executor each, and stages with replicas are all among them. `count`: exactly so many stages; nothing:
+/// one executor each, and stages with replicas are all among them. `memory`: the most that a stage may hold
+/// (held_bytes) in each; infinity: no limit. `count`: exactly so many stages; nothing:
 /// at most one a group. Error: with a count, why it cannot be.
 ///   two cores:  {both: replicas of the whole}, {one, one: two stages}
 Result<std::vector<StageOffer>> offer_stages(const PlanningProblem& problem, const Placement& placement,
                                              const SegmentCosts& costs, const ExecutorKinds& kinds,
+                                             const std::vector<double>& memory,
                                              std::optional<uint32_t> count);
 
 /// The fastest; of those that are about as fast the one with the fewest stages.

@@ -101,19 +101,6 @@ std::vector<int64_t> level_times(const PlanningProblem& problem, const std::vect
   return leveled;
 }
 
-/// By segment: bytes of the constants that its nodes read.
-double constant_bytes(const Graph& graph, const std::vector<NodeId>& segment) {
-  std::set<ValueId> seen;
-  double bytes = 0;
-  for (NodeId node : segment) {
-    for (ValueId read : values_read(graph.node(node))) {
-      const Value& value = graph.value(read);
-      if (value.constant && seen.insert(read).second) bytes += static_cast<double>(value.constant->bytes());
-    }
-  }
-  return bytes;
-}
-
 /// The longest that a copy of so many bytes takes between the host and another memory.
 double transfer_time(const SegmentCosts& costs, size_t bytes) {
   double longest = 0;
@@ -160,6 +147,23 @@ std::vector<std::vector<uint32_t>> find_together(const Placement& placement,
 }
 
 }  // namespace
+
+double held_bytes(const Graph& graph, const std::vector<NodeId>& segment) {
+  std::set<ValueId> seen;
+  double bytes = 0;
+  const auto add = [&](ValueId id) {
+    if (id == no_value || !seen.insert(id).second) return;
+    const Value& value = graph.value(id);
+    bytes +=
+        static_cast<double>(value.constant ? value.constant->bytes() : value.type.fixed_bytes().value_or(1));
+  };
+  for (NodeId node : segment) {
+    for (ValueId read : values_read(graph.node(node)))
+      if (graph.value(read).constant) add(read);
+    for (ValueId output : graph.node(node).outputs) add(output);
+  }
+  return bytes;
+}
 
 const ExecutorKind& kind_of_slot(const ExecutorKinds& kinds, uint32_t slot) {
   const auto has_slot = [&](const ExecutorKind& kind) {
@@ -208,23 +212,21 @@ std::vector<ExecutorGroup> distinct_groups(const std::vector<ExecutorGroup>& gro
 
 StageProblem make_stage_problem(const PlanningProblem& problem, const Placement& placement,
                                 const SegmentCosts& costs, const ExecutorKinds& kinds,
-                                const std::vector<ExecutorGroup>& groups) {
+                                const std::vector<ExecutorGroup>& groups, const std::vector<double>& memory) {
   StageProblem made;
   const std::vector<ExecutorGroup> distinct = distinct_groups(groups);
   for (const ExecutorGroup& group : distinct) {
     const DeviceSlot& slot = problem.slots[kinds[group.kind].slots[0]];
     const bool is_on_host = slot.space == host_memory;
-    const uint64_t limit = problem.memory_limit(slot.space);
-    made.devices.push_back(
-        {.name = slot.name,
-         .count = static_cast<uint32_t>(std::ranges::count(groups, group)),
-         .memory = is_on_host || limit == no_limit ? cannot_run : static_cast<double>(limit),
-         .pays_transfers = !is_on_host});
+    made.devices.push_back({.name = slot.name,
+                            .count = static_cast<uint32_t>(std::ranges::count(groups, group)),
+                            .memory = is_on_host ? cannot_run : memory[slot.space],
+                            .pays_transfers = !is_on_host});
   }
   std::vector<uint32_t> segment_of(problem.graph.nodes.size());
   for (uint32_t s = 0; s < costs.segments.size(); ++s) {
     for (NodeId node : costs.segments[s]) segment_of[index(node)] = s;
-    StageNode node{{}, constant_bytes(problem.graph, costs.segments[s])};
+    StageNode node{{}, held_bytes(problem.graph, costs.segments[s])};
     for (const ExecutorGroup& group : distinct)
       node.time.push_back(kinds[group.kind].times[s] / group.replicas);
     made.nodes.push_back(std::move(node));

@@ -39,11 +39,15 @@ struct ExecutorGroup {
 /// Each once, in the order in which they come first.
 std::vector<ExecutorGroup> distinct_groups(const std::vector<ExecutorGroup>& groups);
 
+/// Of its constants and of the values that it makes; one whose size is known only at run time counts one
+/// byte.
+double held_bytes(const Graph& graph, const std::vector<NodeId>& segment);
+
 /// Segments are nodes; each of the distinct groups is a kind of devices, as many as there are of it. Times
-/// are of a frame: with replicas, of one frame in so many. A host's memory has no limit here (fit_memory.h
-/// judges whole plans).
+/// are of a frame: with replicas, of one frame in so many. `memory`: the most that a stage may hold
+/// (held_bytes) in each but the host's; infinity: no limit.
 StageProblem make_stage_problem(const PlanningProblem& problem, const Placement& placement,
                                 const SegmentCosts& costs, const ExecutorKinds& kinds,
-                                const std::vector<ExecutorGroup>& groups);
+                                const std::vector<ExecutorGroup>& groups, const std::vector<double>& memory);
 
 }  // namespace intarsia

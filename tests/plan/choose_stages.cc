@@ -1,7 +1,7 @@
 // Graphs divided into stages: by the user's cuts, and by what parts take on the executors that there are.
 //
 // Covers: src/plan/ choose_stages.cc cut_graph.cc offer_stages.cc place_stages.cc stage_costs.cc
-// stage_steps.cc chosen_stage.h
+// stage_planner.cc stage_steps.cc time_stages.cc chosen_stage.h staged_plan.h
 #include "plan/choose_stages.h"
 
 #include <fmt/ranges.h>
@@ -295,6 +295,27 @@ TEST_F(Staging, WhatAllCoresHaveMakesReplicas) {
   EXPECT_EQ(compare(40).chosen, "2 stages: cpu:1 | cpu:0");
 }
 
+/// Values and workspaces are only known of a plan that was made; here each node needs 60 bytes.
+TEST_F(Staging, AStageKeepsItsMemory) {
+  make(chain_of_four, 1);
+  add_slot("sim", 1);
+  problem_.memory_limits = {no_limit, 200};
+  ChosenPlan chosen{.plan = *plan(placement_), .report = std::nullopt};
+  chosen.costs = costs({100, 100, 100, 100});
+  for (auto& times : chosen.costs->times) times[1] = 10;
+  PlanTools tools{.disabled_reason = "no clock",
+                  .replan = [&](Placement placement) { return plan(std::move(placement)); }};
+  const auto nodes_on_device = [](const Plan& made) { return std::ranges::count(made.placement.target, 1u); };
+  const auto measure = [&](const Plan& made) -> Result<std::vector<MemoryUse>> {
+    return std::vector<MemoryUse>{{}, {0, 60 * static_cast<uint64_t>(nodes_on_device(made))}};
+  };
+  EXPECT_EQ(nodes_on_device(choose_stages(problem_, chosen, {}, tools)->plan), 4);
+  tools.memory = {measure, measure};
+  const Result<StagedPlan> staged = choose_stages(problem_, chosen, {}, tools);
+  ASSERT_TRUE(staged) << staged.error().message;
+  EXPECT_LE(nodes_on_device(staged->plan), 3);
+}
+
 TEST_F(Staging, AMeasuredPartRunsOnlyWhereItWas) {
   make(chain_of_four, 1);
   add_slot("sim", 1);
@@ -303,7 +324,8 @@ TEST_F(Staging, AMeasuredPartRunsOnlyWhereItWas) {
   for (size_t s : {0u, 1u}) chosen.costs->times[s][1] = never;
   const std::vector<ExecutorKind> kinds = find_executor_kinds(problem_, placement_, *chosen.costs);
   ASSERT_EQ(kinds.size(), 2u) << "another memory, other times";
-  const auto offers = offer_stages(problem_, placement_, *chosen.costs, kinds, std::nullopt);
+  const auto offers =
+      offer_stages(problem_, placement_, *chosen.costs, kinds, {cannot_run, cannot_run}, std::nullopt);
   const StageOffer& best = find_best_offer(*offers);
   ASSERT_EQ(best.stages.size(), 2u);
   EXPECT_EQ(best.stages[1].segments, (std::vector<uint32_t>{2, 3}));
