@@ -14,41 +14,52 @@ constexpr size_t neighborhood = 16;
 /// More would be many times to measure and keep for little.
 constexpr size_t max_segments = 128;
 
-/// By node: how many values made by it or before are read after it.
-std::vector<size_t> count_alive(const Graph& graph) {
+/// Values that are made by a node or before it, and read after it.
+struct Alive {
+  size_t values = 0;
+  int64_t bytes = 0;  // without those whose size is known only at run time
+};
+
+/// By node.
+std::vector<Alive> find_alive(const Graph& graph) {
   const std::vector<std::vector<NodeId>> readers = find_readers(graph);
-  std::vector<std::ptrdiff_t> change(graph.nodes.size() + 1, 0);
+  std::vector<std::ptrdiff_t> values(graph.nodes.size() + 1, 0), bytes(graph.nodes.size() + 1, 0);
   for (size_t v = 0; v < graph.values.size(); ++v) {
     const Value& value = graph.values[v];
     if (value.constant || value.producer == no_node || readers[v].empty()) continue;
-    ++change[index(value.producer)];
-    --change[index(readers[v].back())];
+    const auto size = static_cast<std::ptrdiff_t>(value.type.fixed_bytes().value_or(0));
+    const size_t first = index(value.producer), last = index(readers[v].back());
+    ++values[first], bytes[first] += size;
+    --values[last], bytes[last] -= size;
   }
-  std::vector<size_t> alive;
-  std::ptrdiff_t now = 0;
-  for (size_t i = 0; i < graph.nodes.size(); ++i) alive.push_back(static_cast<size_t>(now += change[i]));
+  std::vector<Alive> alive;
+  std::ptrdiff_t count = 0, size = 0;
+  for (size_t i = 0; i < graph.nodes.size(); ++i)
+    alive.push_back({static_cast<size_t>(count += values[i]), size += bytes[i]});
   return alive;
 }
 
-bool is_narrow(const std::vector<size_t>& alive, size_t at) {
-  if (alive[at] <= few_values) return true;
+bool is_narrow(const std::vector<Alive>& alive, size_t at) {
+  if (alive[at].values <= few_values) return true;
   const size_t first = at < neighborhood ? 0 : at - neighborhood;
   const size_t last = std::min(alive.size(), at + neighborhood + 1);
   return std::ranges::all_of(std::span(alive).subspan(first, last - first),
-                             [&](size_t other) { return alive[at] <= other; });
+                             [&](const Alive& other) { return alive[at].values <= other.values; });
 }
 
-/// Of the nodes from `first` to `last`: the one before which the fewest values are alive, of those the last.
-uint32_t find_narrowest(const std::vector<size_t>& alive, uint32_t first, uint32_t last) {
+/// Of the nodes from `first` to `last`: the one before which the fewest values are alive, of those the fewest
+/// bytes, of those the last. So a cut is between a quantization and what undoes it, and before what pads.
+uint32_t find_narrowest(const std::vector<Alive>& alive, uint32_t first, uint32_t last) {
+  const auto width = [&](uint32_t node) { return std::pair(alive[node - 1].values, alive[node - 1].bytes); };
   uint32_t narrowest = last;
   for (uint32_t i = last; i-- > first;)
-    if (alive[i - 1] < alive[narrowest - 1]) narrowest = i;
+    if (width(i) < width(narrowest)) narrowest = i;
   return narrowest;
 }
 
 /// First nodes of segments, ascending.
 std::vector<uint32_t> find_starts(const Graph& graph, const std::vector<std::vector<bool>>& may_run) {
-  const std::vector<size_t> alive = count_alive(graph);
+  const std::vector<Alive> alive = find_alive(graph);
   std::vector<uint32_t> starts;
   uint32_t after_work = 0;  // the node after the latest work of the segment so far; 0: there was none
   for (uint32_t i = 0; i < graph.nodes.size(); ++i) {

@@ -44,6 +44,22 @@ output %d)")
   EXPECT_EQ(find_segments(graph, anywhere, {}), (std::vector<uint32_t>{0, 1, 1, 1})) << "a alone";
 }
 
+/// Quantizing and undoing it are on both sides of a cut, as a framework runs what is between in integers.
+TEST(FindSegments, OfAsManyValuesTheyEndWhereTheyAreSmallest) {
+  const Graph graph = parse_graph(R"(graph "" opsets {"": 18}
+input %x : f32[2,2]
+input %scale : f32[]
+%a : f32[2,2] = MatMul(%x, %x) "a"
+%q : i8[2,2] = QuantizeLinear(%a, %scale) "quantize"
+%d : f32[2,2] = DequantizeLinear(%q, %scale) "undo"
+%p : f32[4,4] = Pad(%d) "pad"
+%b : f32[4,4] = MatMul(%p, %p) "b"
+output %b)")
+                          .value();
+  const std::vector<std::vector<bool>> anywhere(graph.nodes.size(), {true, true});
+  EXPECT_EQ(find_segments(graph, anywhere, {}), (std::vector<uint32_t>{0, 0, 2, 2, 2}));
+}
+
 TEST(FindSegments, AGroupIsInOneWithAllBetween) {
   EXPECT_EQ(segments_of({{5, none, 5, none, none}}), (std::vector<uint32_t>{0, 0, 0, 0, 4}));
   EXPECT_EQ(segments_of({{none, none, 1, 1, none}}), (std::vector<uint32_t>{0, 0, 2, 2, 4}));
