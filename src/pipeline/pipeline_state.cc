@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "base/caught.h"
@@ -10,17 +11,6 @@
 
 namespace intarsia {
 namespace {
-
-/// False: it is that time of the steady clock (INT64_MAX: never) already.
-bool wait_until(std::condition_variable& condition, std::unique_lock<std::mutex>& lock, int64_t until) {
-  if (until == INT64_MAX) {
-    condition.wait(lock);
-    return true;
-  }
-  if (clock_nanoseconds() >= until) return false;
-  condition.wait_until(lock, std::chrono::steady_clock::time_point(std::chrono::nanoseconds(until)));
-  return true;
-}
 
 bool is_late(const Frame& frame) { return frame.deadline_ns > 0 && clock_nanoseconds() >= frame.deadline_ns; }
 
@@ -82,7 +72,7 @@ Status PipelineState::check_open() const {
   return {};
 }
 
-Result<bool> PipelineState::wait_for_room(Lock& lock, int64_t until) {
+Result<bool> PipelineState::wait_for_room(WakingLock& lock, int64_t until) {
   TRY(check_open());
   for (size_t i = 0; i < routes_.first.size();) {
     Lane& lane = *lanes_[routes_.first[i]];
@@ -90,7 +80,7 @@ Result<bool> PipelineState::wait_for_room(Lock& lock, int64_t until) {
       ++i;
       continue;
     }
-    if (!wait_until(lane.room, lock, until)) return false;
+    if (!lock.wait_until(lane.room, until)) return false;
     TRY(check_open());
     i = 0;
   }
@@ -98,31 +88,31 @@ Result<bool> PipelineState::wait_for_room(Lock& lock, int64_t until) {
 }
 
 Result<bool> PipelineState::wait_for_room(int64_t until) {
-  Lock lock(mutex_);
+  WakingLock lock(mutex_);
   return wait_for_room(lock, until);
 }
 
 Result<bool> PipelineState::insert(const FramePtr& frame, int64_t until) {
-  Lock lock(mutex_);
+  WakingLock lock(mutex_);
   if (!TRY(wait_for_room(lock, until))) return false;
   frame->id = next_id_++;
   frame->pushed_ns = clock_nanoseconds();
   if (options_.timeout_ns > 0) frame->deadline_ns = frame->pushed_ns + options_.timeout_ns;
   inside_.push_back(frame);
-  if (inside_.size() == 1) end().arrival.notify_all();  // who pops learns of its deadline
+  if (inside_.size() == 1) lock.wake_all(end().arrival);  // who pops learns of its deadline
   for (const uint32_t stage : routes_.first) pass_to(lock, stage, frame);
   return true;
 }
 
 PoppedFrame PipelineState::pop(int64_t until) {
   FramePtr frame;  // freed without the lock, as its memory may be the caller's
-  Lock lock(mutex_);
+  WakingLock lock(mutex_);
   while (true) {
     if (is_cancelled_ || (is_finished_ && inside_.empty())) return {PopState::ended};
     if (!end().frames.empty()) {
       frame = std::move(end().frames.front());
       end().frames.pop_front();
-      end().room.notify_all();
+      lock.wake_all(end().room);
       break;
     }
     const int64_t deadline = inside_.empty() ? 0 : inside_.front()->deadline_ns;
@@ -132,10 +122,10 @@ PoppedFrame PipelineState::pop(int64_t until) {
       break;
     }
     const int64_t wake = deadline > 0 ? std::min(deadline, until) : until;
-    if (!wait_until(end().arrival, lock, wake) && wake == until) return {PopState::none};
+    if (!lock.wait_until(end().arrival, wake) && wake == until) return {PopState::none};
   }
   inside_.pop_front();
-  if (inside_.empty() && is_finished_) end().arrival.notify_all();
+  if (inside_.empty() && is_finished_) lock.wake_all(end().arrival);
   PoppedFrame popped{PopState::frame, frame->id, frame->status, frame->pushed_ns, frame->done_ns, {}};
   if (frame->is_timed_out) {
     popped.status = fail(ErrorKind::timed_out, "frame {}: it was not done after {:.3f} ms", frame->id,
@@ -148,18 +138,15 @@ PoppedFrame PipelineState::pop(int64_t until) {
   return popped;
 }
 
-void PipelineState::wake_all() {
-  for (const auto& lane : lanes_) {
-    lane->arrival.notify_all();
-    lane->room.notify_all();
-    lane->turn.notify_all();
-  }
+void PipelineState::wake_all(WakingLock& lock) {
+  for (const auto& lane : lanes_)
+    for (WakingEvent* event : {&lane->arrival, &lane->room, &lane->turn}) lock.wake_all(*event);
 }
 
 void PipelineState::finish() {
-  const Lock lock(mutex_);
+  WakingLock lock(mutex_);
   is_finished_ = true;
-  wake_all();
+  wake_all(lock);
 }
 
 /// None comes after the pipeline's end.
@@ -174,18 +161,18 @@ void PipelineState::cancel() {
     is_trace_over_ = true;
   }
   std::deque<FramePtr> dropped;  // freed without the lock
-  const Lock lock(mutex_);
+  WakingLock lock(mutex_);
   is_cancelled_ = true;
   dropped.swap(inside_);
   for (const auto& lane : lanes_) {
     dropped.insert(dropped.end(), lane->frames.begin(), lane->frames.end());
     lane->frames.clear();
   }
-  wake_all();
+  wake_all(lock);
 }
 
 std::vector<StageStatistics> PipelineState::statistics() {
-  const Lock lock(mutex_);
+  const WakingLock lock(mutex_);
   std::vector<StageStatistics> all;
   for (size_t s = 0; s < stages_.size(); ++s) {
     all.push_back(lanes_[s]->statistics);
@@ -198,7 +185,7 @@ std::vector<StageStatistics> PipelineState::statistics() {
 // ---- Workers ----
 
 bool PipelineState::is_running(uint32_t stage, uint32_t replica) {
-  const Lock lock(mutex_);
+  const WakingLock lock(mutex_);
   return lanes_[stage]->running[replica];
 }
 
@@ -207,7 +194,7 @@ void PipelineState::work(uint32_t stage, uint32_t replica) {
   const Stage& about = *stages_[stage].replicas[replica];
   Status placed;
   if (const std::optional<CoreSet> cores = about.cores()) placed = cores->bind_this_thread();
-  Lock lock(mutex_);
+  WakingLock lock(mutex_);
   while (FramePtr frame = take(lock, stage)) {
     Lane& lane = *lanes_[stage];
     lane.running[replica] = true;
@@ -217,6 +204,7 @@ void PipelineState::work(uint32_t stage, uint32_t replica) {
     Status status = is_skipped ? Status() : placed ? run_frame(*frame, stage, replica) : placed;
     const int64_t end = clock_nanoseconds();
     if (!is_skipped && options_.trace) trace({frame->id, stage, replica, begin, end});
+    drop_read_values(stage, *frame);
     lock.lock();
     lane.running[replica] = false;
     if (!is_skipped) {
@@ -230,19 +218,15 @@ void PipelineState::work(uint32_t stage, uint32_t replica) {
 }
 
 /// The next frame; null when none comes any more.
-FramePtr PipelineState::take(Lock& lock, uint32_t stage) {
+FramePtr PipelineState::take(WakingLock& lock, uint32_t stage) {
   Lane& lane = *lanes_[stage];
-  if (lane.frames.empty()) {
-    const int64_t begin = clock_nanoseconds();
-    lane.arrival.wait(lock, [&] {
-      return !lane.frames.empty() || is_cancelled_ || (is_finished_ && lane.next == next_id_);
-    });
-    lane.statistics.waiting_ns += clock_nanoseconds() - begin;
-  }
+  lane.statistics.waiting_ns += lock.wait(lane.arrival, [&] {
+    return !lane.frames.empty() || is_cancelled_ || (is_finished_ && lane.next == next_id_);
+  });
   if (is_cancelled_ || lane.frames.empty()) return nullptr;
   FramePtr frame = std::move(lane.frames.front());
   lane.frames.pop_front();
-  lane.room.notify_all();
+  lock.wake_all(lane.room);
   return frame;
 }
 
@@ -292,54 +276,47 @@ Status PipelineState::run_stage(Frame& frame, uint32_t number, uint32_t replica)
   return {};
 }
 
-/// Values that no stage reads any more go to `dropped`.
-void PipelineState::drop_read_values(uint32_t stage, Frame& frame, std::vector<FrameValue>& dropped) {
-  for (const uint32_t value : routes_.stages[stage].reads)
-    if (--frame.readers_left[value] == 0 && !routes_.is_output[value])
-      dropped.push_back(std::exchange(frame.values[value], {}));
-}
-
-/// Their memory may be the caller's, whose release function may call the pipeline.
-void PipelineState::free_unlocked(Lock& lock, std::vector<FrameValue>& values) {
-  if (values.empty()) return;
-  lock.unlock();
-  values.clear();
-  lock.lock();
+/// Frees values that no stage reads any more, before the frame can leave; without the lock, as their memory
+/// may be the caller's, whose release function may call the pipeline.
+void PipelineState::drop_read_values(uint32_t stage, Frame& frame) {
+  for (const uint32_t value : routes_.stages[stage].reads) {
+    const uint32_t before =
+        std::atomic_ref(frame.readers_left[value]).fetch_sub(1, std::memory_order_acq_rel);
+    if (before == 1 && !routes_.is_output[value]) frame.values[value] = {};
+  }
 }
 
 /// To the stages behind this one, in the order of the frames.
-void PipelineState::hand_on(Lock& lock, uint32_t stage, FramePtr frame) {
+void PipelineState::hand_on(WakingLock& lock, uint32_t stage, FramePtr frame) {
   Lane& lane = *lanes_[stage];
-  const int64_t begin = clock_nanoseconds();
-  lane.turn.wait(lock, [&] { return lane.next == frame->id || is_cancelled_; });
-  std::vector<FrameValue> dropped;
-  drop_read_values(stage, *frame, dropped);
-  free_unlocked(lock, dropped);  // before the frame can leave
-  for (const uint32_t consumer : routes_.stages[stage].consumers) pass_to(lock, consumer, frame);
-  if (routes_.stages[stage].consumers.empty()) pass_to(lock, static_cast<uint32_t>(stages_.size()), frame);
-  lane.statistics.blocked_ns += clock_nanoseconds() - begin;
+  int64_t& blocked_ns = lane.statistics.blocked_ns;
+  blocked_ns += lock.wait(lane.turn, [&] { return lane.next == frame->id || is_cancelled_; });
+  const std::vector<uint32_t>& consumers = routes_.stages[stage].consumers;
+  for (const uint32_t consumer : consumers) blocked_ns += pass_to(lock, consumer, frame);
+  if (consumers.empty()) blocked_ns += pass_to(lock, static_cast<uint32_t>(stages_.size()), frame);
   ++lane.next;
-  lane.turn.notify_all();
-  if (is_finished_ && lane.next == next_id_) lane.arrival.notify_all();  // the other replicas end, too
+  lock.wake_all(lane.turn);
+  if (is_finished_ && lane.next == next_id_) lock.wake_all(lane.arrival);  // the other replicas end, too
+  if (!is_cancelled_ && !frame->is_timed_out) return;                      // inside_ has it, too
   lock.unlock();
-  frame.reset();  // perhaps the last to have it
+  frame.reset();  // as drop_read_values()
   lock.lock();
 }
 
-/// Once all that the stage, or the end, waits for is there; waits for room.
-void PipelineState::pass_to(Lock& lock, uint32_t number, const FramePtr& frame) {
-  if (frame->waits[number] > 0 && --frame->waits[number] > 0) return;
+/// Once all that the stage, or the end, waits for is there. Nanoseconds that it waited for room.
+int64_t PipelineState::pass_to(WakingLock& lock, uint32_t number, const FramePtr& frame) {
+  if (frame->waits[number] > 0 && --frame->waits[number] > 0) return 0;
   Lane& lane = *lanes_[number];
   const bool is_end = number == stages_.size();
   if (is_end) frame->done_ns = clock_nanoseconds();
-  if (is_end && frame->is_timed_out) return;
-  lane.room.wait(lock, [&] {
-    return lane.frames.size() < options_.depth || is_cancelled_ || (is_end && frame->is_timed_out);
-  });
-  if (is_cancelled_ || (is_end && frame->is_timed_out)) return;
+  const auto is_dropped = [&] { return is_cancelled_ || (is_end && frame->is_timed_out); };
+  const int64_t waited =
+      lock.wait(lane.room, [&] { return lane.frames.size() < options_.depth || is_dropped(); });
+  if (is_dropped()) return waited;
   lane.frames.push_back(frame);
   lane.statistics.most_queued = std::max(lane.statistics.most_queued, lane.frames.size());
-  lane.arrival.notify_one();
+  lock.wake_one(lane.arrival);
+  return waited;
 }
 
 }  // namespace intarsia
