@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 
 #include "base/caught.h"
 #include "base/clock.h"
@@ -46,19 +45,10 @@ Result<FramePtr> PipelineState::make_frame(std::span<const NamedTensor> inputs) 
     const auto value = static_cast<size_t>(name - routes_.inputs.begin());
     if (given[value]) return fail("input '{}' of the pipeline is given twice", input.name);
     given[value] = true;
-    FrameValue& kept = frame->values[value];
-    kept = {input.tensor, input.owner};
-    if (input.owner != nullptr) continue;
-    if (input.tensor.dtype == DType::string) {
-      const Tensor copy{ConstTensorView(input.tensor)};
-      kept = {copy.view(), copy.owner()};
-      continue;
-    }
-    kept.owner = pools_[value].take(input.tensor.bytes());
-    if (kept.owner == nullptr)
-      return fail(ErrorKind::out_of_memory, "no memory for input '{}' of the pipeline", input.name);
-    kept.tensor.data = kept.owner.get();
-    if (input.tensor.bytes() > 0) std::memcpy(kept.tensor.data, input.tensor.data, input.tensor.bytes());
+    frame->values[value] =
+        input.owner != nullptr
+            ? FrameValue{input.tensor, input.owner}
+            : TRY(with_context(pools_[value].copy(input.tensor), "input '{}' of the pipeline", input.name));
   }
   const auto missing = std::ranges::find(given, false);
   if (missing != given.end())
@@ -245,13 +235,9 @@ Status PipelineState::make_output(uint32_t value, const StagePort& port, NamedTe
   const bool is_sized =
       port.shape && std::ranges::none_of(*port.shape, [](int64_t size) { return size < 0; });
   if (!is_sized || port.dtype == DType::undefined || port.dtype == DType::string) return {};
-  output.tensor.dtype = port.dtype;
-  output.tensor.shape = *port.shape;
-  output.owner = pools_[value].take(output.tensor.bytes());
-  if (output.owner == nullptr)
-    return fail(ErrorKind::out_of_memory, "no memory for output '{}' ({} bytes)", port.name,
-                output.tensor.bytes());
-  output.tensor.data = output.owner.get();
+  FrameValue made = TRY(with_context(pools_[value].make(port.dtype, *port.shape), "output '{}'", port.name));
+  output.tensor = std::move(made.tensor);
+  output.owner = std::move(made.owner);
   return {};
 }
 

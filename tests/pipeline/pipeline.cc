@@ -387,5 +387,18 @@ TEST(BufferPool, KeepsWhatFitsAndNoMore) {
   EXPECT_EQ(reinterpret_cast<uintptr_t>(pool.take(1000).get()) % 64, 0u);
 }
 
+TEST(BufferPool, CopiesOfTensorsShareNothing) {
+  BufferPool pool;
+  std::vector<float> numbers{1, 2};
+  const FrameValue copy = pool.copy(TensorView{numbers.data(), DType::f32, {2}}).value();
+  numbers[0] = 5;
+  EXPECT_EQ(copy.tensor.as<float>()[0], 1);
+  EXPECT_EQ(pool.copy(TensorView{nullptr, DType::f32, {0, 3}}).value().tensor.shape, (Shape{0, 3}));
+  std::vector<std::string> words{"a"};
+  const FrameValue same = pool.copy(TensorView{words.data(), DType::string, {1}}).value();
+  words[0] = "b";
+  EXPECT_EQ(same.tensor.as<std::string>()[0], "a");
+}
+
 }  // namespace
 }  // namespace intarsia
