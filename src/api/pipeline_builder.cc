@@ -7,6 +7,7 @@
 #include "api/read_bind_options.h"
 #include "api/struct_sizes.h"
 #include "pipeline/session_stage.h"
+#include "runtime/find_function.h"
 
 namespace intarsia::api {
 namespace {
@@ -24,14 +25,6 @@ Result<std::unique_ptr<Stage>> make_stage(const intarsia_pipeline_builder::Sourc
   if (!source.stage) return make_session_stage(TRY(bind_program(source.program, options)), source.function);
   options.stage = StageChoice{source.function, *source.stage, executor};
   return make_session_stage(TRY(bind_program(source.program, options)), "");
-}
-
-Result<const fbs::FunctionT*> find_function(const LoadedProgram& program, const std::string& name) {
-  const auto& functions = program.description().functions;
-  if (name.empty() && functions.size() == 1) return functions[0].get();
-  for (const auto& function : functions)
-    if (function->name == name) return function.get();
-  return fail("the program has {} functions and none named '{}'", functions.size(), name);
 }
 
 /// "stage0", or the next that is free.
@@ -81,7 +74,8 @@ Status add_program_stage(intarsia_pipeline_builder& builder, const std::string& 
 
 Status add_stages_of(intarsia_pipeline_builder& builder, const std::shared_ptr<const LoadedProgram>& program,
                      const std::string& name) {
-  const fbs::FunctionT& function = *TRY(find_function(*program, name));
+  const fbs::ProgramT& description = program->description();
+  const fbs::FunctionT& function = *description.functions[TRY(intarsia::find_function(description, name))];
   if (function.stages.empty()) return add_program_stage(builder, free_name(builder), {program, name}, {});
   const size_t first = builder.graph.stages.size();
   for (uint32_t i = 0; i < function.stages.size(); ++i) {

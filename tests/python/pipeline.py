@@ -227,7 +227,7 @@ def test_a_program_without_stages_is_one(program):
     with intarsia.PipelineBuilder().add_stages(intarsia.load(program)).start() as pipeline:
         [frame] = pipeline.run_all([{"x": np.ones(4, np.float32)}])
         np.testing.assert_array_equal(frame.outputs["y"], np.full(4, 2, np.float32))
-    with pytest.raises(intarsia.Error, match="none named 'other'"):
+    with pytest.raises(intarsia.Error, match="no function 'other'"):
         intarsia.PipelineBuilder().add_stages(intarsia.load(program), "other")
 
 
