@@ -16,7 +16,15 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-FUZZ_TARGETS = ("fuzz_onnx", "fuzz_graph_text", "fuzz_program", "fuzz_halide_plan", "fuzz_tensorflow")
+FUZZ_TARGETS = (
+    "fuzz_onnx",
+    "fuzz_graph_text",
+    "fuzz_program",
+    "fuzz_halide_plan",
+    "fuzz_tensorflow",
+    "fuzz_plan",
+    "fuzz_pipeline",
+)
 # What goes on for as long as it is told to: tests of ctest by a regular expression, and how many times as long as in
 # `make test`, for one round.
 PARTS = (
