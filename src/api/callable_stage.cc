@@ -137,6 +137,9 @@ Result<NamedTensor> take_tensor(const intarsia_tensor& value, std::shared_ptr<vo
 
 Result<std::vector<std::unique_ptr<Stage>>> make_callable_stages(const intarsia_stage_function& about) {
   if (about.run == nullptr) return fail("its function is a null pointer");
+  constexpr uint32_t most_threads = 1024;
+  if (about.thread_count > most_threads)
+    return fail("its thread_count is {}, want at most {}", about.thread_count, most_threads);
   std::optional<CoreSet> cores;
   if (about.cores != nullptr)
     cores = TRY(with_context(CoreSet::parse(about.cores), "cores '{}'", about.cores));

@@ -87,7 +87,8 @@ Result<bool> PipelineState::insert(const FramePtr& frame, int64_t until) {
   if (!TRY(wait_for_room(lock, until))) return false;
   frame->id = next_id_++;
   frame->pushed_ns = clock_nanoseconds();
-  if (options_.timeout_ns > 0) frame->deadline_ns = frame->pushed_ns + options_.timeout_ns;
+  if (options_.timeout_ns > 0 && options_.timeout_ns < INT64_MAX - frame->pushed_ns)
+    frame->deadline_ns = frame->pushed_ns + options_.timeout_ns;
   inside_.push_back(frame);
   if (inside_.size() == 1) lock.wake_all(end().arrival);  // who pops learns of its deadline
   for (const uint32_t stage : routes_.first) pass_to(lock, stage, frame);
