@@ -37,6 +37,8 @@ PARTS = (
     ("random nets of kernels in place against the reference", "RandomNetsAgreeWithReference", 3),
     ("models of TensorFlow with damage at random places", "^tensorflow_damaged$", 3),
     ("frames of a pipeline with random delays and errors", "RandomDelaysAndErrorsLoseNothing", 50),
+    ("random pipelines against their stages in turn", "^RandomPipelines", 50),
+    ("calls of pipelines with bad arguments", "^RandomPipelineCalls", 50),
     ("one process that runs and compiles: same answers, same memory", "^python_long_run$", 20),
 )
 

@@ -376,6 +376,10 @@ TEST(Pipeline, RandomDelaysAndErrorsLoseNothing) {
   EXPECT_GT(errors, frames / 300);
   EXPECT_LT(errors, frames / 30);
   EXPECT_LT(late_bytes, early_bytes + 64 * 1024);
+  // For who runs it long, with --gtest_output=json.
+  RecordProperty("frames", std::to_string(next));
+  RecordProperty("errors", std::to_string(errors));
+  RecordProperty("most_bytes_of_each_half", fmt::format("{} {}", early_bytes, late_bytes));
 }
 
 TEST(BufferPool, KeepsWhatFitsAndNoMore) {
