@@ -1,6 +1,6 @@
 // Frames through stages: order, back-pressure, errors, time-outs, ends, memory.
 //
-// Covers: src/pipeline/ pipeline.cc pipeline_state.cc buffer_pool.cc
+// Covers: src/pipeline/ pipeline.cc pipeline_state.cc pipeline_workers.cc buffer_pool.cc
 #include "pipeline/pipeline.h"
 
 #include <gtest/gtest.h>
