@@ -1,6 +1,7 @@
 // What a pipeline costs beyond its stages: a hand-over between busy stages, waking one that sleeps, a lone
 // frame, and a stage that waits. Prints one JSON object; aims: under 5 us, under 20 us, at most 30 us a
-// stage, under 1% of a core.
+// stage, under 1% of a core. Of busy stages twice: alone on their cores, and where two more threads push and
+// pop, which on two cores interrupt them.
 //
 //   build/bin/bench_frames [STAGES]
 #include <sys/resource.h>
@@ -9,6 +10,9 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
+#include <future>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -19,19 +23,27 @@ namespace {
 
 using namespace intarsia;
 
-/// Works for a while; writes when it began and ended.
+/// Works for a while; writes when it began and ended. `extra` is a part of its work.
+struct Work {
+  int64_t nanoseconds = 0;
+  std::optional<CoreSet> cores = {};
+  std::function<void()> extra = {};
+};
+
 class WorkingStage final : public Stage {
  public:
-  explicit WorkingStage(int64_t nanoseconds) : nanoseconds_(nanoseconds) {}
+  explicit WorkingStage(Work work) : work_(std::move(work)) {}
+  std::optional<CoreSet> cores() const override { return work_.cores; }
   std::span<const StagePort> inputs() const override { return inputs_; }
   std::span<const StagePort> outputs() const override { return outputs_; }
   Status run(uint64_t, std::span<const NamedTensor> inputs, std::span<NamedTensor> outputs) override {
     const int64_t begin = clock_nanoseconds();
+    if (work_.extra) work_.extra();
     const auto* before = static_cast<const int64_t*>(inputs[0].tensor.data);
     auto* times = static_cast<int64_t*>(outputs[0].tensor.data);
     std::copy_n(before, 64, times);
     const int64_t number = times[0]++;
-    while (clock_nanoseconds() < begin + nanoseconds_) {
+    while (clock_nanoseconds() < begin + work_.nanoseconds) {
     }
     times[1 + 2 * number] = begin;
     times[2 + 2 * number] = clock_nanoseconds();
@@ -39,15 +51,15 @@ class WorkingStage final : public Stage {
   }
 
  private:
-  int64_t nanoseconds_;
+  Work work_;
   std::vector<StagePort> inputs_{{"times", DType::i64, Shape{64}}}, outputs_ = inputs_;
 };
 
-std::unique_ptr<Pipeline> start(size_t stages, int64_t nanoseconds) {
+std::unique_ptr<Pipeline> start(std::vector<Work> stages) {
   PipelineGraph graph;
-  for (size_t i = 0; i < stages; ++i) {
-    graph.stages.push_back({std::to_string(i), {}});
-    graph.stages.back().replicas.push_back(std::make_unique<WorkingStage>(nanoseconds));
+  for (Work& work : stages) {
+    graph.stages.push_back({std::to_string(graph.stages.size()), {}});
+    graph.stages.back().replicas.push_back(std::make_unique<WorkingStage>(std::move(work)));
   }
   graph.connect_by_name();
   return std::move(Pipeline::start(graph, {}).value());
@@ -70,7 +82,7 @@ struct Lone {
   double wake_us = 0, overhead_us = 0;
 };
 Lone measure_lone(size_t stages) {
-  const auto pipeline = start(stages, 50'000);
+  const auto pipeline = start(std::vector<Work>(stages, {50'000}));
   std::vector<double> wakes, overheads;
   for (int i = 0; i < 2000; ++i) {
     std::this_thread::sleep_for(std::chrono::microseconds(300));  // all of them sleep
@@ -89,22 +101,55 @@ Lone measure_lone(size_t stages) {
   return {wakes.empty() ? 0 : median(wakes), median(overheads)};
 }
 
-/// Microseconds of a frame beyond its slowest stage, when both stages always have one.
-double measure_busy() {
-  constexpr int frames = 20'000;
-  constexpr int64_t work_ns = 50'000;
-  const auto pipeline = start(2, work_ns);
-  std::thread pusher([&] {
-    for (int i = 0; i < frames; ++i) push(*pipeline);
-  });
-  std::vector<int64_t> begins;
-  for (int i = 0; i < frames; ++i)
-    begins.push_back(static_cast<const int64_t*>(pipeline->pop().outputs[0].tensor.data)[3]);
-  pusher.join();
+constexpr int busy_frames = 20'000;
+constexpr int64_t busy_work_ns = 50'000;
+
+/// Microseconds from the begin of a frame to that of the next beyond the work.
+double beyond_work(const std::vector<int64_t>& begins) {
   std::vector<double> beyond;
   for (size_t i = 1; i < begins.size(); ++i)
-    beyond.push_back(static_cast<double>(begins[i] - begins[i - 1] - work_ns) / 1e3);
+    beyond.push_back(static_cast<double>(begins[i] - begins[i - 1] - busy_work_ns) / 1e3);
   return median(beyond);
+}
+
+/// One of those that this process may use.
+CoreSet core(size_t number) {
+  const std::vector<int> usable = CoreSet::of_this_thread().numbers();
+  return CoreSet::parse(std::to_string(usable[number % usable.size()])).value();
+}
+
+/// Of two stages that always have a frame: the first pushes, and the second pops, within its work.
+double measure_busy_alone() {
+  int pushed = 2;  // before it starts to feed itself
+  std::vector<int64_t> begins;
+  std::promise<void> done;
+  Pipeline* running = nullptr;
+  const auto feed = [&] {
+    if (pushed++ < busy_frames) push(*running);
+  };
+  const auto drain = [&] {
+    begins.push_back(clock_nanoseconds());
+    static_cast<void>(running->pop(0));
+    if (begins.size() == busy_frames) done.set_value();
+  };
+  const auto pipeline = start({{busy_work_ns, core(0), feed}, {busy_work_ns, core(1), drain}});
+  running = pipeline.get();
+  push(*pipeline);
+  push(*pipeline);
+  done.get_future().wait();
+  return beyond_work(begins);
+}
+
+double measure_busy_with_callers() {
+  const auto pipeline = start({{busy_work_ns, core(0)}, {busy_work_ns, core(1)}});
+  std::thread pusher([&] {
+    for (int i = 0; i < busy_frames; ++i) push(*pipeline);
+  });
+  std::vector<int64_t> begins;
+  for (int i = 0; i < busy_frames; ++i)
+    begins.push_back(static_cast<const int64_t*>(pipeline->pop().outputs[0].tensor.data)[3]);
+  pusher.join();
+  return beyond_work(begins);
 }
 
 /// Share of a core of two stages that wait for a second.
@@ -115,7 +160,7 @@ double measure_waiting() {
     return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1e6 +
            static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
   };
-  const auto pipeline = start(2, 0);
+  const auto pipeline = start({{}, {}});
   push(*pipeline);
   static_cast<void>(pipeline->pop());
   const double before = cpu_us();
@@ -133,7 +178,9 @@ int main(int count, char** arguments) {
   }
   const Lone lone = measure_lone(static_cast<size_t>(stages));
   std::printf(
-      "{\"stages\": %d, \"hand_over_busy_us\": %.2f, \"wake_us\": %.2f, \"lone_frame_us_a_stage\": %.2f, "
-      "\"waiting_share_of_a_core\": %.5f}\n",
-      stages, measure_busy(), lone.wake_us, lone.overhead_us, measure_waiting());
+      "{\"stages\": %d, \"hand_over_busy_us\": %.2f, \"hand_over_busy_with_callers_us\": %.2f, \"wake_us\": "
+      "%.2f, "
+      "\"lone_frame_us_a_stage\": %.2f, \"waiting_share_of_a_core\": %.5f}\n",
+      stages, measure_busy_alone(), measure_busy_with_callers(), lone.wake_us, lone.overhead_us,
+      measure_waiting());
 }

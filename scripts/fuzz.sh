@@ -5,18 +5,17 @@ set -eu
 cd "$(dirname "$0")/.."
 seconds=${1:?usage: scripts/fuzz.sh SECONDS [TARGET...]}
 shift
-targets=${*:-fuzz_onnx fuzz_graph_text fuzz_program fuzz_halide_plan fuzz_tensorflow fuzz_plan}
+targets=${*:-fuzz_onnx fuzz_graph_text fuzz_program fuzz_halide_plan fuzz_tensorflow fuzz_plan fuzz_pipeline}
 folder=build/fuzz
 
 cmake --preset asan >build/fuzz.log
 cmake --build --preset asan --target print_seeds $targets
 bin=build/asan/bin
 
-# Seeds: the models of the ONNX node tests, their text forms, programs from a build, a plan, graphs of single TensorFlow operators
+# Seeds: the models of the ONNX node tests, their text forms, programs from a build, graphs of single TensorFlow operators
 # and the smaller SavedModels.
 if [ ! -f $folder/seeds ]; then
-  mkdir -p $folder/corpus/fuzz_onnx $folder/corpus/fuzz_graph_text $folder/corpus/fuzz_program $folder/corpus/fuzz_halide_plan $folder/corpus/fuzz_tensorflow $folder/corpus/fuzz_plan
-  echo '{"intarsia_plan": 1, "functions": {"main": {"measured_ms": 6.43, "nodes": {"conv1": "halide@cpu"}, "stages": [{"slot": "cpu", "executors": ["cpu:0"], "nodes": ["conv1"]}]}}}' >$folder/corpus/fuzz_plan/plan.json
+  mkdir -p $folder/corpus/fuzz_onnx $folder/corpus/fuzz_graph_text $folder/corpus/fuzz_program $folder/corpus/fuzz_halide_plan $folder/corpus/fuzz_tensorflow
   build/venv/bin/python tests/conformance/tensorflow_operators.py $folder/corpus/fuzz_tensorflow --graphs >>build/fuzz.log 2>&1
   for model in build/models/tensorflow/*/saved_model.pb; do
     [ -f "$model" ] || continue
@@ -29,7 +28,10 @@ if [ ! -f $folder/seeds ]; then
   touch $folder/seeds
 fi
 
-mkdir -p $folder/found
+# Seeds that this script has.
+mkdir -p $folder/corpus/fuzz_plan $folder/corpus/fuzz_pipeline $folder/found
+echo '{"intarsia_plan": 1, "functions": {"main": {"measured_ms": 6.43, "nodes": {"conv1": "halide@cpu"}, "stages": [{"slot": "cpu", "executors": ["cpu:0"], "nodes": ["conv1"]}]}}}' >$folder/corpus/fuzz_plan/plan.json
+echo '{"intarsia_pipeline": 1, "depth": 2, "timeout_ms": 0.5, "stages": [{"name": "a", "program": "a.so", "devices": {"cpu": "cpu:0"}, "threads": 1}, {"name": "b", "program": "b.so", "function": "main", "replicas": [{"devices": {"cpu": "cpu:1"}}]}, {"stages_of": "c.so"}], "connections": [["a.y", "b.x"]], "inputs": {"photo": ["a.x"]}, "outputs": {"scores": "b.y"}}' >$folder/corpus/fuzz_pipeline/pipeline.json
 export UBSAN_OPTIONS=print_stacktrace=1
 for target in $targets; do
   echo "fuzz: $target for $seconds s"

@@ -16,7 +16,15 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-FUZZ_TARGETS = ("fuzz_onnx", "fuzz_graph_text", "fuzz_program", "fuzz_halide_plan", "fuzz_tensorflow")
+FUZZ_TARGETS = (
+    "fuzz_onnx",
+    "fuzz_graph_text",
+    "fuzz_program",
+    "fuzz_halide_plan",
+    "fuzz_tensorflow",
+    "fuzz_plan",
+    "fuzz_pipeline",
+)
 # What goes on for as long as it is told to: tests of ctest by a regular expression, and how many times as long as in
 # `make test`, for one round.
 PARTS = (
@@ -29,6 +37,8 @@ PARTS = (
     ("random nets of kernels in place against the reference", "RandomNetsAgreeWithReference", 3),
     ("models of TensorFlow with damage at random places", "^tensorflow_damaged$", 3),
     ("frames of a pipeline with random delays and errors", "RandomDelaysAndErrorsLoseNothing", 50),
+    ("random pipelines against their stages in turn", "^RandomPipelines", 50),
+    ("calls of pipelines with bad arguments", "^RandomPipelineCalls", 50),
     ("one process that runs and compiles: same answers, same memory", "^python_long_run$", 20),
 )
 

@@ -61,7 +61,7 @@ typedef struct intarsia_stage_function {
   const char* const* outputs; /* output_count names */
   size_t output_count;
   const char* cores; /* "0", "2-5": that its threads are held to; NULL: those of the thread that starts it */
-  uint32_t thread_count; /* that call run at once; 0: one */
+  uint32_t thread_count; /* that call run at once, at most 1024; 0: one */
   intarsia_stage_run run;
   void* user; /* passed through */
   intarsia_release

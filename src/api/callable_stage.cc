@@ -127,11 +127,9 @@ Result<NamedTensor> take_tensor(const intarsia_tensor& value, std::shared_ptr<vo
     named.owner = std::move(owner);
     return named;
   }
-  named.owner = pool.take(bytes);
-  if (named.owner == nullptr) return fail(ErrorKind::out_of_memory, "no memory for {} bytes", bytes);
-  std::copy_n(static_cast<const std::byte*>(named.tensor.data), bytes,
-              static_cast<std::byte*>(named.owner.get()));
-  named.tensor.data = named.owner.get();
+  FrameValue copy = TRY(pool.copy(named.tensor));
+  named.tensor = std::move(copy.tensor);
+  named.owner = std::move(copy.owner);
   return named;
 }
 
@@ -139,6 +137,9 @@ Result<NamedTensor> take_tensor(const intarsia_tensor& value, std::shared_ptr<vo
 
 Result<std::vector<std::unique_ptr<Stage>>> make_callable_stages(const intarsia_stage_function& about) {
   if (about.run == nullptr) return fail("its function is a null pointer");
+  constexpr uint32_t most_threads = 1024;
+  if (about.thread_count > most_threads)
+    return fail("its thread_count is {}, want at most {}", about.thread_count, most_threads);
   std::optional<CoreSet> cores;
   if (about.cores != nullptr)
     cores = TRY(with_context(CoreSet::parse(about.cores), "cores '{}'", about.cores));
@@ -169,13 +170,14 @@ intarsia_error* intarsia_stage_call_allocate(intarsia_stage_call* call, size_t o
       return fail("intarsia_stage_call_allocate got a null pointer");
     if (dtype <= 0 || dtype >= dtype_count || dtype == INTARSIA_STRING)
       return fail("output '{}': dtype {} has no memory to allocate", made.name, dtype);
-    TensorView view{nullptr, static_cast<DType>(dtype), Shape(shape, shape + rank)};
-    TRY(with_context(checked_elements(view.shape), "output '{}'", made.name));
-    made.owner = call->callable->pools[output].take(view.bytes());
-    if (made.owner == nullptr)
-      return fail(ErrorKind::out_of_memory, "no memory for output '{}' ({} bytes)", made.name, view.bytes());
-    view.data = made.owner.get();
-    made.tensor = std::move(view);
+    const Shape sizes(shape, shape + rank);
+    const auto allocate = [&]() -> Result<FrameValue> {
+      TRY(checked_elements(sizes));
+      return call->callable->pools[output].make(static_cast<DType>(dtype), sizes);
+    };
+    FrameValue value = TRY(with_context(allocate(), "output '{}'", made.name));
+    made.tensor = std::move(value.tensor);
+    made.owner = std::move(value.owner);
     *data = made.tensor.data;
     call->given[output] = true;
     return {};

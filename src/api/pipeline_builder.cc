@@ -6,7 +6,9 @@
 #include "api/handles.h"
 #include "api/read_bind_options.h"
 #include "api/struct_sizes.h"
+#include "base/pool_cores.h"
 #include "pipeline/session_stage.h"
+#include "runtime/find_function.h"
 
 namespace intarsia::api {
 namespace {
@@ -19,19 +21,16 @@ Status check_new(intarsia_pipeline_builder& builder, const std::string& stage) {
 }
 
 /// `executor`: which of the stage's own, where the caller does not bind its slot.
-Result<std::unique_ptr<Stage>> make_stage(const intarsia_pipeline_builder::Source& source,
+Result<std::unique_ptr<Stage>> make_stage(const std::string& name,
+                                          const intarsia_pipeline_builder::Source& source,
                                           BindOptions options, uint32_t executor = 0) {
-  if (!source.stage) return make_session_stage(TRY(bind_program(source.program, options)), source.function);
-  options.stage = StageChoice{source.function, *source.stage, executor};
-  return make_session_stage(TRY(bind_program(source.program, options)), "");
-}
-
-Result<const fbs::FunctionT*> find_function(const LoadedProgram& program, const std::string& name) {
-  const auto& functions = program.description().functions;
-  if (name.empty() && functions.size() == 1) return functions[0].get();
-  for (const auto& function : functions)
-    if (function->name == name) return function.get();
-  return fail("the program has {} functions and none named '{}'", functions.size(), name);
+  const NamesPoolUser user(fmt::format("stage '{}'", name));
+  const auto make = [&]() -> Result<std::unique_ptr<Stage>> {
+    if (!source.stage) return make_session_stage(TRY(bind_program(source.program, options)), source.function);
+    options.stage = StageChoice{source.function, *source.stage, executor};
+    return make_session_stage(TRY(bind_program(source.program, options)), "");
+  };
+  return with_context(make(), "stage '{}'", name);
 }
 
 /// "stage0", or the next that is free.
@@ -71,7 +70,7 @@ PipelineGraph::NamedStage* find_stage(intarsia_pipeline_builder& builder, const 
 Status add_program_stage(intarsia_pipeline_builder& builder, const std::string& name,
                          intarsia_pipeline_builder::Source source, const BindOptions& options) {
   TRY(check_new(builder, name));
-  std::unique_ptr<Stage> stage = TRY(with_context(make_stage(source, options), "stage '{}'", name));
+  std::unique_ptr<Stage> stage = TRY(make_stage(name, source, options));
   PipelineGraph::NamedStage named{name, {}};
   named.replicas.push_back(std::move(stage));
   builder.graph.stages.push_back(std::move(named));
@@ -81,14 +80,15 @@ Status add_program_stage(intarsia_pipeline_builder& builder, const std::string& 
 
 Status add_stages_of(intarsia_pipeline_builder& builder, const std::shared_ptr<const LoadedProgram>& program,
                      const std::string& name) {
-  const fbs::FunctionT& function = *TRY(find_function(*program, name));
+  const fbs::ProgramT& description = program->description();
+  const fbs::FunctionT& function = *description.functions[TRY(intarsia::find_function(description, name))];
   if (function.stages.empty()) return add_program_stage(builder, free_name(builder), {program, name}, {});
   const size_t first = builder.graph.stages.size();
   for (uint32_t i = 0; i < function.stages.size(); ++i) {
     const intarsia_pipeline_builder::Source source{program, function.name, i};
     PipelineGraph::NamedStage stage{free_name(builder), {}};
     for (uint32_t executor = 0; executor < function.stages[i]->executors.size(); ++executor)
-      stage.replicas.push_back(TRY(with_context(make_stage(source, {}, executor), "stage {}", i)));
+      stage.replicas.push_back(TRY(make_stage(stage.name, source, {}, executor)));
     builder.sources[stage.name] = source;
     builder.graph.stages.push_back(std::move(stage));
   }
@@ -102,7 +102,7 @@ Status add_replica(intarsia_pipeline_builder& builder, const std::string& name, 
   if (stage == nullptr) return fail("there is no stage '{}' to replicate", name);
   if (source == builder.sources.end())
     return fail("stage '{}' is a function: give it a thread_count instead of replicas", name);
-  stage->replicas.push_back(TRY(with_context(make_stage(source->second, options), "stage '{}'", name)));
+  stage->replicas.push_back(TRY(make_stage(name, source->second, options)));
   return {};
 }
 

@@ -11,6 +11,8 @@ Result<BindOptions> read_bind_options(const intarsia_bind_options* options) {
   BindOptions bind;
   if (options == nullptr) return bind;
   const intarsia_bind_options given = TRY(read_struct(*options, "the bind options"));
+  if (given.binding_count > 0 && given.bindings == nullptr)
+    return fail("its {} bindings are a null pointer", given.binding_count);
   for (size_t i = 0; i < given.binding_count; ++i) {
     const intarsia_binding& binding = given.bindings[i];
     if (binding.slot == nullptr || binding.device == nullptr) return fail("binding {} has a null pointer", i);

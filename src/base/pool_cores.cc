@@ -13,6 +13,7 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <utility>
 
 namespace intarsia {
 namespace {
@@ -22,6 +23,13 @@ constexpr const char* tasks = "/proc/self/task";
 std::string describe(const std::optional<CoreSet>& cores) {
   return cores ? "the cores " + cores->text() : "no cores in particular";
 }
+
+struct HeldPool {
+  std::optional<CoreSet> cores;
+  std::string user;  // the first that said who it is
+};
+
+thread_local std::string pool_user;
 
 /// Threads that have a name only to give it to others; where scopes are nested, more than once.
 struct NamingThreads {
@@ -56,17 +64,25 @@ std::vector<int> find_threads(bool (*is_such)(std::string_view name)) {
 
 Status hold_pool(const std::string& library, const CoreSet* cores) {
   static std::mutex mutex;
-  static auto& held = *new std::map<std::string, std::optional<CoreSet>>;  // threads may outlive statics
+  static auto& pools = *new std::map<std::string, HeldPool>;  // threads may outlive statics
   const std::optional<CoreSet> wanted = cores != nullptr ? std::optional(*cores) : std::nullopt;
   std::lock_guard lock(mutex);
-  const auto [at, is_new] = held.emplace(library, wanted);
-  if (is_new || at->second == wanted) return {};
+  HeldPool& held = pools.emplace(library, HeldPool{wanted, pool_user}).first->second;
+  if (held.cores == wanted) {
+    if (held.user.empty()) held.user = pool_user;
+    return {};
+  }
   return fail(
       ErrorKind::busy,
-      "{0} has one pool of threads in a process, which is held to {1}, and a region wants {2}; give all "
+      "{0} has one pool of threads in a process, which is held to {1}{2}, and {3} wants {4}; give all "
       "regions of {0} the same cores, or run them in two processes",
-      library, describe(at->second), describe(wanted));
+      library, describe(held.cores), held.user.empty() ? "" : " for " + held.user,
+      pool_user.empty() ? "a region" : pool_user, describe(wanted));
 }
+
+NamesPoolUser::NamesPoolUser(std::string user) : before_(std::exchange(pool_user, std::move(user))) {}
+
+NamesPoolUser::~NamesPoolUser() { pool_user = std::move(before_); }
 
 NamesNewThreads::NamesNewThreads(const char* name) {
   NamingThreads& naming = naming_threads();

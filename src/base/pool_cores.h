@@ -10,8 +10,20 @@
 namespace intarsia {
 
 /// From the first call on the process holds the pool of `library` to these cores; null: to none in
-/// particular. Error (busy): it holds it to others. Thread-safe.
+/// particular. Error (busy): it holds it to others; names who wanted them. Thread-safe.
 Status hold_pool(const std::string& library, const CoreSet* cores);
+
+/// While this lives, the calling thread holds pools for whom it says: "stage 'a'".
+class NamesPoolUser {
+ public:
+  explicit NamesPoolUser(std::string user);
+  ~NamesPoolUser();
+  NamesPoolUser(const NamesPoolUser&) = delete;
+  NamesPoolUser& operator=(const NamesPoolUser&) = delete;
+
+ private:
+  std::string before_;
+};
 
 /// While this lives, threads that the calling one makes, and those that they make, get a name of at most 15
 /// bytes, by which bind_threads() finds them. The calling one has it meanwhile, too, but is not found.

@@ -1,10 +1,9 @@
 #include "pipeline/buffer_pool.h"
 
 #include <algorithm>
+#include <cstring>
 #include <mutex>
 #include <vector>
-
-#include "base/tensor_view.h"
 
 namespace intarsia {
 
@@ -51,6 +50,24 @@ std::shared_ptr<void> BufferPool::take(size_t bytes) {
     shelf->give_back(std::move(buffer));
   });
   return memory == nullptr ? nullptr : lent;
+}
+
+Result<FrameValue> BufferPool::make(DType dtype, Shape shape) {
+  TensorView view{nullptr, dtype, std::move(shape)};
+  std::shared_ptr<void> memory = take(view.bytes());
+  if (memory == nullptr) return fail(ErrorKind::out_of_memory, "no memory for {} bytes", view.bytes());
+  view.data = memory.get();
+  return FrameValue{std::move(view), std::move(memory)};
+}
+
+Result<FrameValue> BufferPool::copy(const ConstTensorView& tensor) {
+  if (tensor.dtype == DType::string) {
+    const Tensor strings(tensor);
+    return FrameValue{strings.view(), strings.owner()};
+  }
+  FrameValue made = TRY(make(tensor.dtype, tensor.shape));
+  if (const size_t bytes = tensor.bytes(); bytes > 0) std::memcpy(made.tensor.data, tensor.data, bytes);
+  return made;
 }
 
 }  // namespace intarsia

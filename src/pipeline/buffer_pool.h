@@ -3,6 +3,8 @@
 
 #include <memory>
 
+#include "pipeline/frame.h"
+
 namespace intarsia {
 
 /// Buffers of any sizes, kept for the next that asks. May be called from several threads, and outlived by its
@@ -12,6 +14,10 @@ class BufferPool {
   BufferPool();
   /// At least `bytes`, aligned to 64; goes back to the pool with its last owner. Null: there is no memory.
   std::shared_ptr<void> take(size_t bytes);
+  /// A tensor of any content, not of strings. Error: there is no memory.
+  Result<FrameValue> make(DType dtype, Shape shape);
+  /// A tensor like this one; strings are not in pooled memory. Error: there is no memory.
+  Result<FrameValue> copy(const ConstTensorView& tensor);
 
  private:
   struct Shelf;

@@ -17,13 +17,13 @@ struct FrameValue {
   std::shared_ptr<void> owner;
 };
 
-/// Stages that run it at the same time read values that are there, and each writes its own outputs; all else
-/// is the pipeline's, under its lock.
+/// Stages that run it at the same time read values that are there, and each writes its own outputs; the last
+/// reader of a value frees it. All else is the pipeline's, under its lock.
 struct Frame {
   uint64_t id = 0;
   std::vector<FrameValue> values;
   std::vector<uint32_t> waits;         // of each stage, and at last of the pipeline's end: producers to come
-  std::vector<uint32_t> readers_left;  // of each value
+  std::vector<uint32_t> readers_left;  // of each value; counted by std::atomic_ref
   Status status;                       // the first error; stages that come after it do not run
   bool is_timed_out = false;           // and its caller told so
   int64_t pushed_ns = 0, done_ns = 0;  // of a steady clock

@@ -1,13 +1,13 @@
 // The queues of a pipeline, and what its threads do with them.
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <mutex>
 
 #include "base/fork_count.h"
 #include "pipeline/buffer_pool.h"
 #include "pipeline/pipeline.h"
+#include "pipeline/waking_lock.h"
 
 namespace intarsia {
 
@@ -39,29 +39,26 @@ class PipelineState {
   bool is_running(uint32_t stage, uint32_t replica);
 
  private:
-  using Lock = std::unique_lock<std::mutex>;
-
   /// Frames that wait for a stage, or at the end to be popped.
   struct Lane {
     std::deque<FramePtr> frames;
-    std::condition_variable arrival, room;
-    uint64_t next = 0;             // frame that the stage hands on
-    std::condition_variable turn;  // has come for another frame
-    std::vector<bool> running;     // replicas with a frame
+    WakingEvent arrival, room;
+    uint64_t next = 0;          // frame that the stage hands on
+    WakingEvent turn;           // has come for another frame
+    std::vector<bool> running;  // replicas with a frame
     StageStatistics statistics;
   };
 
   Status check_open() const;
-  Result<bool> wait_for_room(Lock& lock, int64_t until);
-  FramePtr take(Lock& lock, uint32_t stage);
+  Result<bool> wait_for_room(WakingLock& lock, int64_t until);
+  FramePtr take(WakingLock& lock, uint32_t stage);
   Status run_frame(Frame& frame, uint32_t stage, uint32_t replica);
   Status run_stage(Frame& frame, uint32_t stage, uint32_t replica);
   Status make_output(uint32_t value, const StagePort& port, NamedTensor& output);
-  static void free_unlocked(Lock& lock, std::vector<FrameValue>& values);
-  void hand_on(Lock& lock, uint32_t stage, FramePtr frame);
-  void pass_to(Lock& lock, uint32_t lane, const FramePtr& frame);
-  void drop_read_values(uint32_t stage, Frame& frame, std::vector<FrameValue>& dropped);
-  void wake_all();
+  void hand_on(WakingLock& lock, uint32_t stage, FramePtr frame);
+  int64_t pass_to(WakingLock& lock, uint32_t lane, const FramePtr& frame);
+  void drop_read_values(uint32_t stage, Frame& frame);
+  void wake_all(WakingLock& lock);
   void trace(const FrameEvent& event);
   Lane& end() { return *lanes_.back(); }
 

@@ -1,22 +1,10 @@
 #include "pipeline/session_stage.h"
 
-#include <algorithm>
-
+#include "runtime/find_function.h"
 #include "runtime/session.h"
 
 namespace intarsia {
 namespace {
-
-Result<const fbs::FunctionT*> find_function(const BoundProgram& program, std::string_view name) {
-  if (name.empty() && program.functions.size() == 1) return program.functions[0].function;
-  std::string known;
-  for (const BoundFunction& bound : program.functions) {
-    if (bound.function->name == name) return bound.function;
-    known += (known.empty() ? "'" : "', '") + bound.function->name;
-  }
-  if (name.empty()) return fail("the program has several functions, name one: {}'", known);
-  return fail("the program has no function '{}'; it has {}'", name, known);
-}
 
 Result<std::vector<StagePort>> make_ports(const fbs::FunctionT& function,
                                           const std::vector<uint32_t>& values) {
@@ -70,7 +58,7 @@ class SessionStage final : public Stage {
 
 Result<std::unique_ptr<Stage>> make_session_stage(std::shared_ptr<const BoundProgram> program,
                                                   std::string_view name) {
-  const fbs::FunctionT& function = *TRY(find_function(*program, name));
+  const fbs::FunctionT& function = *program->functions[TRY(find_function(*program, name))].function;
   std::vector<StagePort> inputs = TRY(make_ports(function, function.inputs));
   std::vector<StagePort> outputs = TRY(make_ports(function, function.outputs));
   Session session = TRY(Session::create(std::move(program)));

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/bytes.h"
+#include "base/json_values.h"
 #include "base/output_file.h"
 
 namespace intarsia {
@@ -15,14 +16,6 @@ using Json = nlohmann::ordered_json;
 
 constexpr int plan_version = 1;
 constexpr const char* version_key = "intarsia_plan";
-
-Status check_keys(const Json& object, const std::set<std::string>& known, const std::string& where) {
-  if (!object.is_object()) return fail("{}: want an object", where);
-  for (const auto& [key, value] : object.items()) {
-    if (!known.contains(key)) return fail("{}: unknown key \"{}\"", where, key);
-  }
-  return {};
-}
 
 Result<std::vector<std::string>> read_texts(const Json& object, const char* key, const std::string& where) {
   const auto list = object.find(key);
@@ -71,9 +64,7 @@ Result<SavedPlan> read_function(const Json& json, const std::string& where) {
 
 Result<std::map<std::string, SavedPlan>> read_plan(const Json& json) {
   TRY(check_keys(json, {version_key, "functions"}, "the file"));
-  if (const Json version = json.value(version_key, Json()); version != plan_version)
-    return fail("\"{}\": got {}, want {}", version_key,
-                version.is_number() ? version.dump() : version.type_name(), plan_version);
+  TRY(check_version(json, version_key, plan_version));
   const auto functions = json.find("functions");
   if (functions == json.end() || !functions->is_object()) return fail("want an object \"functions\"");
   std::map<std::string, SavedPlan> plans;

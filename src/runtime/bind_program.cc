@@ -10,6 +10,7 @@
 
 #include "device/plugin_device.h"
 #include "program/print_program.h"
+#include "runtime/find_function.h"
 #include "runtime/region_text.h"
 
 namespace intarsia {
@@ -19,19 +20,13 @@ namespace {
 Result<const fbs::StageT*> find_stage(const fbs::ProgramT& program, const BindOptions& options) {
   if (!options.stage) return nullptr;
   const StageChoice& wanted = *options.stage;
-  const auto is_wanted = [&](const auto& function) {
-    return function->name == wanted.function || (wanted.function.empty() && program.functions.size() == 1);
-  };
-  const auto function = std::ranges::find_if(program.functions, is_wanted);
-  if (function == program.functions.end())
-    return fail("no function '{}' to take a stage of; the program has {} functions", wanted.function,
-                program.functions.size());
-  const auto& stages = (*function)->stages;
+  const fbs::FunctionT& function = *program.functions[TRY(find_function(program, wanted.function))];
+  const auto& stages = function.stages;
   if (wanted.stage >= stages.size())
     return fail(
         "no stage {} of function '{}', which has {}: compile the model with --objective throughput for "
         "stages",
-        wanted.stage, (*function)->name, stages.size());
+        wanted.stage, function.name, stages.size());
   const fbs::StageT& stage = *stages[wanted.stage];
   if (wanted.executor >= stage.executors.size())
     return fail("no executor {} of stage {}, which has {}", wanted.executor, wanted.stage,

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "runtime/allocate_value.h"
+#include "runtime/find_function.h"
 #include "runtime/kernel_notes.h"
 
 namespace intarsia {
@@ -351,13 +352,9 @@ class Profiler {
 
 Result<Profile> profile_session(Session& session, std::string_view function,
                                 std::span<const NamedTensor> inputs, size_t runs) {
-  const std::vector<BoundFunction>& functions = session.program().functions;
-  for (const BoundFunction& bound : functions) {
-    const bool is_only = function.empty() && functions.size() == 1;
-    if (is_only || bound.function->name == function)
-      return Profiler(session, *bound.function, inputs).profile(runs);
-  }
-  return fail("no function '{}'", function);
+  const BoundProgram& program = session.program();
+  const BoundFunction& bound = program.functions[TRY(find_function(program, function))];
+  return Profiler(session, *bound.function, inputs).profile(runs);
 }
 
 }  // namespace intarsia

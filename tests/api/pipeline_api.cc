@@ -212,7 +212,8 @@ TEST_F(PipelineApi, TheStagesOfAProgram) {
   pipeline.push({{"x", view(x)}});
   ASSERT_TRUE(pipeline.pop_into({{"y", view(y)}}));
   EXPECT_EQ(y, (Floats{3, 5, 7, 9}));
-  EXPECT_HAS(thrown_by([&] { builder.add_stages(net, "other"); }), "none named 'other'");
+  EXPECT_HAS(thrown_by([&] { builder.add_stages(net, "other"); }),
+             "no function 'other'; the program has: main");
 }
 
 TEST_F(PipelineApi, AFailedStartLeavesTheBuilder) {

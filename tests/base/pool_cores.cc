@@ -26,6 +26,20 @@ TEST(PoolCores, TheFirstSetStays) {
   EXPECT_FALSE(hold_pool("Another", &first_core));
 }
 
+TEST(PoolCores, AnErrorNamesWhoHoldsThePoolAndWhoWantsIt) {
+  EXPECT_TRUE(hold_pool("Named", &first_core));
+  {
+    const NamesPoolUser user("stage 'a'");
+    EXPECT_TRUE(hold_pool("Named", &first_core));
+  }
+  const auto error = [] { return hold_pool("Named", &second_core).error().message; };
+  EXPECT_NE(error().find("held to the cores 0 for stage 'a', and a region wants the cores 1"),
+            std::string::npos)
+      << error();
+  const NamesPoolUser user("stage 'b'");
+  EXPECT_NE(error().find("and stage 'b' wants the cores 1"), std::string::npos) << error();
+}
+
 /// A thread that tells its cores when it is asked, and waits until then.
 struct WaitingThread {
   std::atomic<bool> go = false;

@@ -1,6 +1,6 @@
 // Frames through stages: order, back-pressure, errors, time-outs, ends, memory.
 //
-// Covers: src/pipeline/ pipeline.cc pipeline_state.cc buffer_pool.cc
+// Covers: src/pipeline/ pipeline.cc pipeline_state.cc pipeline_workers.cc buffer_pool.cc
 #include "pipeline/pipeline.h"
 
 #include <gtest/gtest.h>
@@ -376,6 +376,10 @@ TEST(Pipeline, RandomDelaysAndErrorsLoseNothing) {
   EXPECT_GT(errors, frames / 300);
   EXPECT_LT(errors, frames / 30);
   EXPECT_LT(late_bytes, early_bytes + 64 * 1024);
+  // For who runs it long, with --gtest_output=json.
+  RecordProperty("frames", std::to_string(next));
+  RecordProperty("errors", std::to_string(errors));
+  RecordProperty("most_bytes_of_each_half", fmt::format("{} {}", early_bytes, late_bytes));
 }
 
 TEST(BufferPool, KeepsWhatFitsAndNoMore) {
@@ -385,6 +389,19 @@ TEST(BufferPool, KeepsWhatFitsAndNoMore) {
   small.reset();
   EXPECT_EQ(pool.take(10).get(), address);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(pool.take(1000).get()) % 64, 0u);
+}
+
+TEST(BufferPool, CopiesOfTensorsShareNothing) {
+  BufferPool pool;
+  std::vector<float> numbers{1, 2};
+  const FrameValue copy = pool.copy(TensorView{numbers.data(), DType::f32, {2}}).value();
+  numbers[0] = 5;
+  EXPECT_EQ(copy.tensor.as<float>()[0], 1);
+  EXPECT_EQ(pool.copy(TensorView{nullptr, DType::f32, {0, 3}}).value().tensor.shape, (Shape{0, 3}));
+  std::vector<std::string> words{"a"};
+  const FrameValue same = pool.copy(TensorView{words.data(), DType::string, {1}}).value();
+  words[0] = "b";
+  EXPECT_EQ(same.tensor.as<std::string>()[0], "a");
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // Random graphs of stages, with replicas, delays and errors, give what their stages give one after the other.
 //
-// Covers: src/pipeline/ pipeline_state.cc pipeline_graph.cc
+// Covers: src/pipeline/ pipeline_state.cc pipeline_workers.cc pipeline_graph.cc
 #include <gtest/gtest.h>
 
 #include <random>

@@ -235,11 +235,38 @@ def test_threads_are_on_their_stages_cores(program):
     assert (cores["mine"], cores["net"]) == ({str(last)}, {str(first)})
 
 
+def test_stages_of_one_library_need_the_same_cores(tmp_path):
+    usable = sorted(os.sched_getaffinity(0))
+    if len(usable) < 2:
+        pytest.skip("wants two CPUs")
+    first, last = usable[0], usable[-1]
+    shape, weights = [1, 16, 32, 32], np.ones((16, 16, 3, 3), np.float32)
+    model = save(
+        tmp_path / "model.onnx",
+        [helper.make_node("Conv", ["x", "w"], ["y"], "conv", pads=[1] * 4)],
+        [("x", TensorProto.FLOAT, shape)],
+        [("y", TensorProto.FLOAT, shape)],
+        [("w", weights)],
+    )
+    net = intarsia.compile(model, devices=["cpu"], backends=["openvino"]).load()
+    builder = intarsia.PipelineBuilder().add("a", net, devices={"cpu": f"cpu:{first}"})
+    with pytest.raises(intarsia.Error) as error:
+        builder.add("b", net, devices={"cpu": f"cpu:{last}"})
+    assert "stage 'b': " in str(error.value) and (
+        f"OpenVINO has one pool of threads in a process, which is held to the cores {first} for stage 'a', "
+        f"and stage 'b' wants the cores {last}"
+    ) in str(error.value)
+    with builder.start() as pipeline:  # without b
+        list(pipeline.run_all([{"x": np.ones(shape, np.float32)}] * 20, progress=False))
+        cores = cores_of_threads()
+    assert cores["a"] == cores["openvino"] == {str(first)}
+
+
 def test_a_program_without_stages_is_one(program):
     with intarsia.PipelineBuilder().add_stages(intarsia.load(program)).start() as pipeline:
         [frame] = pipeline.run_all([{"x": np.ones(4, np.float32)}])
         np.testing.assert_array_equal(frame.outputs["y"], np.full(4, 2, np.float32))
-    with pytest.raises(intarsia.Error, match="none named 'other'"):
+    with pytest.raises(intarsia.Error, match="no function 'other'"):
         intarsia.PipelineBuilder().add_stages(intarsia.load(program), "other")
 
 

@@ -90,8 +90,7 @@ TEST_F(StageTest, ReplicasHaveExecutorsOfTheirOwn) {
 
 TEST_F(StageTest, WhatIsNotThere) {
   write(divided());
-  EXPECT_EQ(error_of({.function = "other"}),
-            "no function 'other' to take a stage of; the program has 1 functions");
+  EXPECT_EQ(error_of({.function = "other"}), "no function 'other'; the program has: main");
   EXPECT_EQ(error_of({.stage = 2}),
             "no stage 2 of function 'main', which has 2: compile the model with --objective throughput for "
             "stages");

@@ -1,0 +1,58 @@
+// What a pipeline's file says, and what is said of one that cannot be.
+//
+// Covers: src/pipeline/ pipeline_file.cc src/base/ json_values.cc
+#include "pipeline/pipeline_file.h"
+
+#include <gtest/gtest.h>
+
+namespace intarsia {
+namespace {
+
+std::string error_of(const std::string& json) {
+  const auto file = parse_pipeline_file(json);
+  return file ? "none" : file.error().message;
+}
+
+TEST(PipelineFile, SaysStagesConnectionsAndOptions) {
+  const auto file = parse_pipeline_file(R"({"intarsia_pipeline": 1, "depth": 3, "timeout_ms": 0.5,
+    "stages": [{"name": "a", "program": "p.so", "threads": 1, "devices": {"cpu": "cpu:0"}},
+               {"name": "b", "program": "q.so", "function": "main", "replicas": [{"threads": 2}]},
+               {"stages_of": "r.so"}],
+    "connections": [["a.y", "b.x.1"]], "inputs": {"in": ["a.x"]}, "outputs": {"out": "b.y"}})");
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_EQ(file->depth, 3u);
+  EXPECT_EQ(file->timeout_ns, 500'000);
+  ASSERT_EQ(file->stages.size(), 3u);
+  EXPECT_EQ(file->stages[0].replicas.at(0).devices.at(0).second, "cpu:0");
+  EXPECT_EQ(file->stages[1].function, "main");
+  EXPECT_EQ(file->stages[1].replicas.at(1).threads, 2);
+  EXPECT_EQ(file->stages[2].name, "");
+  EXPECT_EQ(file->stages[2].program, "r.so");
+  ASSERT_EQ(file->connections.size(), 3u);
+  EXPECT_EQ(file->connections[0].second.port, "x.1");
+  EXPECT_EQ(file->connections[1].first.stage, "");
+  EXPECT_EQ(file->connections[2].second.port, "out");
+}
+
+TEST(PipelineFile, DamageIsNamed) {
+  EXPECT_EQ(error_of(""), "it is not JSON");
+  EXPECT_EQ(error_of(R"({"intarsia_pipeline": "1"})"), "\"intarsia_pipeline\": got \"1\", want 1");
+  EXPECT_EQ(error_of(R"({"intarsia_pipeline": 1, "stages": [{"name": "a"}]})"),
+            "stage 'a': want a text \"program\", the path of a program file");
+  EXPECT_EQ(
+      error_of(R"({"intarsia_pipeline": 1, "stages": [{"stages_of": "p.so"}], "connections": [[1, 2]]})"),
+      "connection 0: got 1, want \"STAGE.PORT\"");
+}
+
+/// Printing such a value would need more stack than there is.
+TEST(PipelineFile, ADeepValueIsAnError) {
+  constexpr int depth = 1'000'000;
+  const std::string deep = std::string(depth, '[') + std::string(depth, ']');
+  EXPECT_EQ(error_of(R"({"intarsia_pipeline": )" + deep + "}"),
+            "\"intarsia_pipeline\": got an array, want 1");
+  EXPECT_EQ(error_of(R"({"intarsia_pipeline": 1, "timeout_ms": )" + deep + "}"),
+            "\"timeout_ms\": got an array, want 0 (none) to 1000000000");
+}
+
+}  // namespace
+}  // namespace intarsia
