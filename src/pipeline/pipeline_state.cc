@@ -40,6 +40,15 @@ PipelineState::PipelineState(std::vector<PipelineGraph::NamedStage> stages, Pipe
   }
   waits_.push_back(static_cast<uint32_t>(routes_.last.size()));
   lanes_.push_back(std::make_unique<Lane>());
+  if (options_.trace && options_.traces_steps) trace_steps();
+}
+
+void PipelineState::trace_steps() {
+  for (uint32_t s = 0; s < stages_.size(); ++s)
+    for (uint32_t r = 0; r < stages_[s].replicas.size(); ++r)
+      stages_[s].replicas[r]->set_trace([this, s, r](uint64_t frame, const TraceEvent& step) {
+        trace({frame, s, r, step.begin_ns, step.end_ns, &step});
+      });
 }
 
 // ---- Frames in and out ----
@@ -216,7 +225,7 @@ void PipelineState::work(uint32_t stage, uint32_t replica) {
     const int64_t begin = clock_nanoseconds();
     Status status = is_skipped ? Status() : placed ? run_frame(*frame, stage, replica) : placed;
     const int64_t end = clock_nanoseconds();
-    if (!is_skipped && options_.trace) trace({frame->id, stage, replica, begin, end});
+    if (!is_skipped && options_.trace) trace({frame->id, stage, replica, begin, end, nullptr});
     lock.lock();
     lane.running[replica] = false;
     if (!is_skipped) {

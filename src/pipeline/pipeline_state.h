@@ -63,6 +63,7 @@ class PipelineState {
   void drop_read_values(uint32_t stage, Frame& frame, std::vector<FrameValue>& dropped);
   void wake_all();
   void trace(const FrameEvent& event);
+  void trace_steps();
   Lane& end() { return *lanes_.back(); }
 
   const uint32_t forks_ = fork_count();
