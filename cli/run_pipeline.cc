@@ -132,6 +132,7 @@ intarsia::Pipeline start(const RunPipelineOptions& options, PipelineTrace& trace
   if (!options.trace.empty() || !options.html.empty()) {
     started.trace = PipelineTrace::record;
     started.user = &trace;
+    started.traces_steps = options.trace.empty() ? 0 : 1;  // the page has no rows for them
   }
   return builder.start(started);
 }
