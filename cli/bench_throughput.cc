@@ -164,7 +164,7 @@ Json bench_throughput(const BenchOptions& options, const ShowProgress& progress)
               {"threads", subject.threads},
               {"cores", cores},
               {"inputs", values.notes()},
-              {"plan", subject.compiled.is_null() ? Json(nullptr) : subject.compiled["throughput"]},
+              {"plan", subject.compiled.is_null() ? Json(nullptr) : subject.compiled.at("throughput")},
               {"waited_s", waited},
               {"results", results}};
   report.update(compare_rates(results));
