@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "trace_file.h"
+
 /// Of a replica, counted from 0: "backbone", "backbone #2" for the second.
 std::string row_name(const std::string& stage, uint32_t replica);
 
@@ -19,15 +21,16 @@ struct StageSlice {
 /// Outlives its pipeline's end.
 class PipelineTrace {
  public:
-  /// For intarsia_pipeline_options, with this as `user`.
+  /// For intarsia_pipeline_options, with this as `user`, with or without traces_steps.
   static void record(void* user, const intarsia_frame_event* event);
 
   /// In the order in which they ended; to be read once the pipeline has ended.
   const std::vector<StageSlice>& slices() const { return slices_; }
-  /// The JSON of the Trace Event Format, which ui.perfetto.dev and chrome://tracing open: a row per stage and
-  /// replica; arrows follow each frame from stage to stage. Throws intarsia::Error.
+  /// For each stage and replica a row with its frames, and below it a row for each device with what its
+  /// session did there; arrows follow each frame from stage to stage. Throws intarsia::Error.
   void write(const std::string& path) const;
 
  private:
   std::vector<StageSlice> slices_;
+  std::vector<TraceSlice> steps_;
 };

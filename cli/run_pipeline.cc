@@ -1,7 +1,6 @@
 #include "run_pipeline.h"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
@@ -13,21 +12,11 @@
 #include "outputs.h"
 #include "pipeline_page.h"
 #include "pipeline_trace.h"
+#include "push_frame.h"
 
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_of(const timeval& time) {
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
-}
-
-/// Of this process, on all cores.
-double cpu_seconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
-}
 
 /// What came out of the frames.
 struct Frames {
@@ -51,30 +40,18 @@ struct Frames {
 /// Frames read the inputs in place, also those that a pipeline's end leaves behind.
 using SharedInputs = std::shared_ptr<const InputValues>;
 
-/// False: the queue is full.
-bool try_push(intarsia::Pipeline& pipeline, const SharedInputs& inputs) {
-  auto kept = std::make_unique<SharedInputs>(inputs);
-  const intarsia_frame_owner owner{[](void* user) { delete static_cast<SharedInputs*>(user); }, kept.get()};
-  int32_t pushed = 0;
-  const std::vector<intarsia_tensor>& tensors = inputs->tensors();
-  intarsia::detail::check(
-      intarsia_pipeline_push(pipeline.get(), 0, tensors.data(), tensors.size(), &owner, &pushed, nullptr));
-  if (pushed != 0) kept.release();
-  return pushed != 0;
-}
-
 /// Pushes while there is room; else waits for a frame to leave.
 Frames run_frames(intarsia::Pipeline& pipeline, const SharedInputs& inputs,
                   const std::vector<std::string>& outputs, size_t count) {
   Frames frames;
-  const double cpu_before = cpu_seconds();
+  const double cpu_before = cpu_seconds_of_process();
   const Clock::time_point start = Clock::now();
   for (size_t pushed = 0, popped = 0; popped < count; ++popped) {
-    while (pushed < count && try_push(pipeline, inputs)) ++pushed;
+    while (pushed < count && try_push_frame(pipeline, inputs->tensors(), inputs)) ++pushed;
     frames.pop_from(pipeline, outputs);
   }
   frames.seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  frames.cpu_seconds = cpu_seconds() - cpu_before;
+  frames.cpu_seconds = cpu_seconds_of_process() - cpu_before;
   return frames;
 }
 
@@ -155,6 +132,7 @@ intarsia::Pipeline start(const RunPipelineOptions& options, PipelineTrace& trace
   if (!options.trace.empty() || !options.html.empty()) {
     started.trace = PipelineTrace::record;
     started.user = &trace;
+    started.traces_steps = options.trace.empty() ? 0 : 1;  // the page has no rows for them
   }
   return builder.start(started);
 }

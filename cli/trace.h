@@ -1,4 +1,4 @@
-// A trace of runs as a file that ui.perfetto.dev and chrome://tracing open.
+// What the runs of a session did, and when.
 #pragma once
 
 #include <intarsia/intarsia.h>
@@ -6,7 +6,7 @@
 #include <mutex>
 #include <string>
 
-#include "print.h"
+#include "trace_file.h"
 
 class Trace {
  public:
@@ -16,14 +16,13 @@ class Trace {
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
 
-  /// The JSON of the Trace Event Format: a row per device, regions over their kernels. Throws
-  /// intarsia::Error.
+  /// A row per device, regions over their kernels. Throws intarsia::Error.
   void write(const std::string& path) const;
 
  private:
   static void record(void* user, const intarsia_trace_event* event);
 
   intarsia_session* session_;
-  std::mutex mutex_;  // of events_
-  Json events_ = Json::array();
+  std::mutex mutex_;  // of slices_
+  std::vector<TraceSlice> slices_;
 };

@@ -1,35 +1,80 @@
 #include "api/peers.h"
 
+#include <fmt/ranges.h>
+
 #include <memory>
+#include <string_view>
 
 #include "backends/onnxruntime/opened_model.h"
 #include "backends/openvino/opened_model.h"
+#include "base/core_set.h"
 #include "registry/tensorflow_model.h"
 
 namespace intarsia {
 namespace {
 
+/// A configuration of several runtimes.
+constexpr std::string_view throughput = "throughput";
+
+/// The cores of this thread in sets of `size`; those that are left over stay free.
+Result<std::vector<CoreSet>> divide_cores(int size) {
+  const CoreSet all = CoreSet::of_this_thread();
+  if (size > all.size()) return fail("{} threads of a run: there are {} cores", size, all.size());
+  std::vector<CoreSet> sets;
+  for (auto first = all.numbers().begin(); all.numbers().end() - first >= size; first += size)
+    sets.push_back(TRY(CoreSet::parse(fmt::format("{}", fmt::join(first, first + size, "+")))));
+  return sets;
+}
+
+/// A session on each set of cores, whose threads stay there.
+Result<OpenPeer> open_onnxruntime_sessions(const PeerRequest& request) {
+  const std::vector<CoreSet> sets = TRY(divide_cores(request.threads));
+  OpenPeer peer;
+  for (const CoreSet& cores : sets) {
+    const BoundThread bound(cores);  // its workers inherit that
+    const ort::SessionSettings settings{.threads = request.threads, .spin = true};
+    auto model = std::make_shared<ort::OpenedModel>(
+        TRY(ort::OpenedModel::open(request.model_path, request.inputs, settings)));
+    peer.lanes.push_back([model, cores] {
+      const BoundThread on_its_cores(cores);
+      return model->run();
+    });
+    if (peer.outputs) continue;
+    peer.outputs = [model] { return model->take_outputs(); };
+    peer.version = model->version();
+  }
+  return peer;
+}
+
 Result<OpenPeer> open_onnxruntime(const PeerRequest& request) {
+  if (request.configuration == throughput) return open_onnxruntime_sessions(request);
   if (!request.configuration.empty())
-    return fail("onnxruntime has no configuration '{}', it has only one", request.configuration);
+    return fail("onnxruntime has no configuration '{}', only '{}'", request.configuration, throughput);
   const ort::SessionSettings settings{.threads = request.threads, .spin = true};
   auto model = std::make_shared<ort::OpenedModel>(
       TRY(ort::OpenedModel::open(request.model_path, request.inputs, settings)));
-  return OpenPeer{model->version(), [model] { return model->run(); },
-                  [model] { return model->take_outputs(); }};
+  return OpenPeer{
+      model->version(), {[model] { return model->run(); }}, [model] { return model->take_outputs(); }};
 }
 
 Result<openvino::Division> parse_division(const std::string& text) {
   if (text.empty() || text == "latency_hint") return openvino::Division::latency_hint;
   if (text == "one_stream") return openvino::Division::one_stream;
-  return fail("openvino has no configuration '{}'; want latency_hint or one_stream", text);
+  if (text == throughput) return openvino::Division::throughput_hint;
+  return fail("openvino has no configuration '{}'; want latency_hint, one_stream or {}", text, throughput);
 }
 
 Result<OpenPeer> open_openvino(const PeerRequest& request) {
-  const openvino::ModelSettings settings{request.threads, TRY(parse_division(request.configuration))};
+  const openvino::Division division = TRY(parse_division(request.configuration));
+  const bool uses_all_cores = division == openvino::Division::throughput_hint;
+  const openvino::ModelSettings settings{uses_all_cores ? CoreSet::of_this_thread().size() : request.threads,
+                                         division};
   auto model = std::make_shared<openvino::OpenedModel>(
       TRY(openvino::OpenedModel::open(request.model_path, request.inputs, settings)));
-  return OpenPeer{model->version(), [model] { return model->run(); }, [model] { return model->outputs(); }};
+  OpenPeer peer{model->version(), {}, [model] { return model->outputs(); }};
+  for (size_t i = 0; i < model->request_count(); ++i)
+    peer.lanes.push_back([model, i] { return model->run(i); });
+  return peer;
 }
 
 Result<OpenPeer> open_tensorflow(const PeerRequest& request) {
@@ -37,8 +82,8 @@ Result<OpenPeer> open_tensorflow(const PeerRequest& request) {
     return fail("tensorflow has no configuration '{}', it has only one", request.configuration);
   auto model = std::make_shared<tf::OpenedModel>(TRY(open_tensorflow_model(
       request.model_path, request.signature, request.op_libraries, request.inputs, request.threads)));
-  return OpenPeer{model->version(), [model] { return model->run(); },
-                  [model] { return model->take_outputs(); }};
+  return OpenPeer{
+      model->version(), {[model] { return model->run(); }}, [model] { return model->take_outputs(); }};
 }
 
 struct PeerEntry {

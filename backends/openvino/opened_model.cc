@@ -1,5 +1,8 @@
 #include "backends/openvino/opened_model.h"
 
+#include <charconv>
+#include <cstring>
+
 #include "backends/openvino/ov_tensor.h"
 #include "base/regular_file.h"
 
@@ -9,8 +12,7 @@ OpenedModel::OpenedModel(const Library& library)
     : library_(&library),
       core_(nullptr, library.api().ov_core_free),
       model_(nullptr, library.api().ov_model_free),
-      compiled_(nullptr, library.api().ov_compiled_model_free),
-      request_(nullptr, library.api().ov_infer_request_free) {}
+      compiled_(nullptr, library.api().ov_compiled_model_free) {}
 
 /// The model with the inputs' shapes.
 Status OpenedModel::read(const std::string& path, std::span<const NamedValue> inputs) {
@@ -41,29 +43,55 @@ Status OpenedModel::compile(const ModelSettings& settings) {
   const Api& api = library_->api();
   const std::string threads = std::to_string(settings.threads);
   const bool one_stream = settings.division == Division::one_stream;
+  is_async_ = settings.division == Division::throughput_hint;
   CompiledModel* compiled = nullptr;
   TRY(library_->check(api.ov_core_compile_model(
       core_.get(), model_.get(), "CPU", 6, &compiled, "INFERENCE_PRECISION_HINT", "f32",
       "INFERENCE_NUM_THREADS", threads.c_str(), one_stream ? "NUM_STREAMS" : "PERFORMANCE_HINT",
-      one_stream ? "1" : "LATENCY")));
+      one_stream  ? "1"
+      : is_async_ ? "THROUGHPUT"
+                  : "LATENCY")));
   compiled_.reset(compiled);
-  InferRequest* request = nullptr;
-  TRY(library_->check(api.ov_compiled_model_create_infer_request(compiled, &request)));
-  request_.reset(request);
   return {};
 }
 
-Status OpenedModel::set_inputs(std::span<const NamedValue> inputs) {
+Result<size_t> OpenedModel::best_request_count() const {
+  if (!is_async_) return 1;
+  const char* const key = "OPTIMAL_NUMBER_OF_INFER_REQUESTS";
+  char* value = nullptr;
+  TRY(library_->check(library_->api().ov_compiled_model_get_property(compiled_.get(), key, &value)));
+  const std::unique_ptr<const char, void (*)(const char*)> owner(value, library_->api().ov_free);
+  size_t count = 0;
+  const auto parsed = std::from_chars(value, value + std::strlen(value), count);
+  if (parsed.ec != std::errc() || count == 0)
+    return fail("OpenVINO's {} is '{}', want a number from 1 on", key, value);
+  return count;
+}
+
+/// All with the same inputs.
+Status OpenedModel::make_requests(size_t count) {
   const Api& api = library_->api();
-  inputs_.assign(inputs.begin(), inputs.end());
-  for (const NamedValue& input : inputs_) {
-    const Owned<TensorHandle> tensor =
-        TRY(with_context(wrap_tensor(*library_, input.tensor.view()), "input '{}'", input.name));
-    TRY(with_context(
-        library_->check(api.ov_infer_request_set_tensor(request_.get(), input.name.c_str(), tensor.get())),
-        "input '{}'", input.name));
+  for (size_t i = 0; i < count; ++i) {
+    InferRequest* request = nullptr;
+    TRY(library_->check(api.ov_compiled_model_create_infer_request(compiled_.get(), &request)));
+    requests_.emplace_back(request, api.ov_infer_request_free);
+    for (const NamedValue& input : inputs_) {
+      const Owned<TensorHandle> tensor =
+          TRY(with_context(wrap_tensor(*library_, input.tensor.view()), "input '{}'", input.name));
+      TRY(with_context(
+          library_->check(api.ov_infer_request_set_tensor(request, input.name.c_str(), tensor.get())),
+          "input '{}'", input.name));
+    }
   }
   return {};
+}
+
+Status OpenedModel::run(size_t number) {
+  const Api& api = library_->api();
+  InferRequest* const request = requests_[number].get();
+  if (!is_async_) return library_->check(api.ov_infer_request_infer(request));
+  TRY(library_->check(api.ov_infer_request_start_async(request)));
+  return library_->check(api.ov_infer_request_wait(request));
 }
 
 Result<OpenedModel> OpenedModel::open(const std::string& model_path, std::span<const NamedValue> inputs,
@@ -72,7 +100,8 @@ Result<OpenedModel> OpenedModel::open(const std::string& model_path, std::span<c
   OpenedModel model(*TRY(Library::get(Binding::tbbs)));
   TRY(model.read(model_path, inputs));
   TRY(model.compile(settings));
-  TRY(model.set_inputs(inputs));
+  model.inputs_.assign(inputs.begin(), inputs.end());
+  TRY(model.make_requests(TRY(model.best_request_count())));
   return model;
 }
 
@@ -90,7 +119,7 @@ Result<std::vector<NamedValue>> OpenedModel::outputs() const {
     const std::unique_ptr<const char, void (*)(const char*)> name_owner(name, api.ov_free);
 
     TensorHandle* tensor = nullptr;
-    TRY(library_->check(api.ov_infer_request_get_output_tensor_by_index(request_.get(), i, &tensor)));
+    TRY(library_->check(api.ov_infer_request_get_output_tensor_by_index(requests_[0].get(), i, &tensor)));
     std::shared_ptr<void> owner(tensor,
                                 [&api](void* p) { api.ov_tensor_free(static_cast<TensorHandle*>(p)); });
     TensorView view = TRY(with_context(view_tensor(*library_, tensor), "output '{}'", name));

@@ -54,12 +54,15 @@ Result<Api> find_functions(const OpenedLibrary& library) {
   INTARSIA_FIND(ov_compiled_model_input_by_index);
   INTARSIA_FIND(ov_compiled_model_output_by_index);
   INTARSIA_FIND(ov_compiled_model_create_infer_request);
+  INTARSIA_FIND(ov_compiled_model_get_property);
   INTARSIA_FIND(ov_compiled_model_free);
   INTARSIA_FIND(ov_infer_request_set_tensor);
   INTARSIA_FIND(ov_infer_request_set_input_tensor_by_index);
   INTARSIA_FIND(ov_infer_request_set_output_tensor_by_index);
   INTARSIA_FIND(ov_infer_request_get_output_tensor_by_index);
   INTARSIA_FIND(ov_infer_request_infer);
+  INTARSIA_FIND(ov_infer_request_start_async);
+  INTARSIA_FIND(ov_infer_request_wait);
   INTARSIA_FIND(ov_infer_request_get_profiling_info);
   INTARSIA_FIND(ov_profiling_info_list_free);
   INTARSIA_FIND(ov_infer_request_free);

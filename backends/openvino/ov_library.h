@@ -86,6 +86,8 @@ struct Api {
   OvStatus (*ov_compiled_model_input_by_index)(const CompiledModel*, size_t, Port**);
   OvStatus (*ov_compiled_model_output_by_index)(const CompiledModel*, size_t, Port**);
   OvStatus (*ov_compiled_model_create_infer_request)(const CompiledModel*, InferRequest**);
+  /// The value is freed by ov_free.
+  OvStatus (*ov_compiled_model_get_property)(const CompiledModel*, const char* key, char** value);
   void (*ov_compiled_model_free)(CompiledModel*);
 
   OvStatus (*ov_infer_request_set_tensor)(InferRequest*, const char* name, const TensorHandle*);
@@ -93,6 +95,8 @@ struct Api {
   OvStatus (*ov_infer_request_set_output_tensor_by_index)(InferRequest*, size_t, const TensorHandle*);
   OvStatus (*ov_infer_request_get_output_tensor_by_index)(const InferRequest*, size_t, TensorHandle**);
   OvStatus (*ov_infer_request_infer)(InferRequest*);
+  OvStatus (*ov_infer_request_start_async)(InferRequest*);
+  OvStatus (*ov_infer_request_wait)(InferRequest*);
   OvStatus (*ov_infer_request_get_profiling_info)(const InferRequest*, ProfilingList*);
   void (*ov_profiling_info_list_free)(ProfilingList*);
   void (*ov_infer_request_free)(InferRequest*);

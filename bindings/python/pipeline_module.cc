@@ -217,19 +217,22 @@ class PipelineBuilder {
   void connect_by_name() { builder_.connect_by_name(); }
   void read(const std::string& path) { builder_.read(path); }
 
-  /// trace(stage, replica, frame, begin_ns, end_ns), or None.
-  Pipeline* start(uint32_t depth, int64_t timeout_ns, nb::object trace) {
+  /// trace(stage, replica, frame, begin_ns, end_ns), trace_steps(the same, name, kind, device), each or None.
+  Pipeline* start(uint32_t depth, int64_t timeout_ns, const nb::object& trace,
+                  const nb::object& trace_steps) {
     intarsia_pipeline_options options{};
     options.struct_size = sizeof(options);
     options.depth = depth;
     options.timeout_ns = timeout_ns;
-    if (!trace.is_none()) {
+    const nb::object traces = nb::make_tuple(trace, trace_steps);
+    options.traces_steps = trace_steps.is_none() ? 0 : 1;
+    if (!trace.is_none() || !trace_steps.is_none()) {
       options.trace = call_trace;
-      options.user = trace.ptr();
+      options.user = traces.ptr();
     }
     intarsia_pipeline* pipeline = nullptr;
     check(intarsia_pipeline_start(builder_.get(), &options, &pipeline));
-    return new Pipeline(pipeline, std::move(trace));
+    return new Pipeline(pipeline, traces);
   }
 
  private:
@@ -237,8 +240,14 @@ class PipelineBuilder {
     if (!nb::is_alive()) return;
     const nb::gil_scoped_acquire acquire;
     try {
-      nb::handle(static_cast<PyObject*>(user))(event->stage, event->replica, event->frame, event->begin_ns,
-                                               event->end_ns);
+      const bool is_step = event->name != nullptr;
+      const nb::object call = nb::handle(static_cast<PyObject*>(user))[is_step ? 1 : 0];
+      if (call.is_none()) return;
+      if (is_step)
+        call(event->stage, event->replica, event->frame, event->begin_ns, event->end_ns, event->name,
+             event->kind, event->device);
+      else
+        call(event->stage, event->replica, event->frame, event->begin_ns, event->end_ns);
     } catch (nb::python_error& error) {
       error.discard_as_unraisable("intarsia: a pipeline's trace");
     }
@@ -269,8 +278,8 @@ void define_pipelines(nb::module_& module) {
       .def("connect", &PipelineBuilder::connect)
       .def("connect_by_name", &PipelineBuilder::connect_by_name)
       .def("read", &PipelineBuilder::read)
-      .def("start", &PipelineBuilder::start, nb::arg("depth"), nb::arg("timeout_ns"),
-           nb::arg("trace").none());
+      .def("start", &PipelineBuilder::start, nb::arg("depth"), nb::arg("timeout_ns"), nb::arg("trace").none(),
+           nb::arg("trace_steps").none());
 }
 
 }  // namespace intarsia_python

@@ -183,13 +183,16 @@ INTARSIA_EXPORT int32_t intarsia_has_free_cores(int32_t threads);
 /* ---- Peers: other runtimes, to compare speed with ----
  * A peer takes whatever cores and memory it wants: open it in a separate process. */
 
-/* A model opened in another runtime, with its inputs. One call at a time. */
+/* A model opened in another runtime, with its inputs. One call at a time, but for intarsia_peer_run_lane. */
 typedef struct intarsia_peer intarsia_peer;
 
 typedef struct intarsia_peer_request {
   size_t struct_size;
   const char* runtime; /* "onnxruntime", "openvino", "tensorflow" (of the model's own kind) */
-  /* For openvino, how it divides its threads: "latency_hint", "one_stream"; NULL: the first. */
+  /* NULL: for the shortest time of one run. "throughput" (onnxruntime, openvino): for the most runs in a
+   * time, several at once; onnxruntime has a session for every `threads` cores of the calling thread, held to
+   * them, openvino divides these cores by itself. For openvino also "latency_hint" (as NULL) and
+   * "one_stream": how it divides the threads of one run. */
   const char* configuration;
   const char* model; /* path of the model file */
   int32_t threads;   /* of a run, the caller's included; at least 1 */
@@ -201,7 +204,7 @@ typedef struct intarsia_peer_request {
   intarsia_strings op_libraries; /* paths of libraries with TensorFlow operators of your own */
 } intarsia_peer_request;
 
-/* Opens a model in f32, for the shortest time of one run. Give it back with intarsia_peer_close. Errors: the
+/* Opens a model in f32. Give it back with intarsia_peer_close. Errors: the
  * runtime is not on this machine, or does not take the model, the inputs or the number of threads. */
 INTARSIA_EXPORT intarsia_error* intarsia_peer_open(const intarsia_peer_request* request,
                                                    intarsia_peer** peer);
@@ -212,8 +215,14 @@ INTARSIA_EXPORT const char* intarsia_peer_version(const intarsia_peer* peer);
 
 INTARSIA_EXPORT intarsia_error* intarsia_peer_run(intarsia_peer* peer);
 
-/* Outputs of the last run, in the model's order, counted from 0. Release what intarsia_peer_output fills in
- * with intarsia_tensor_release before the next run; its name lives until then, too. */
+/* How many runs may be at a time, each in a lane of its own; 1 unless opened for throughput. */
+INTARSIA_EXPORT size_t intarsia_peer_lane_count(const intarsia_peer* peer);
+/* A run in a lane, which counts from 0 (intarsia_peer_run: in lane 0). Runs in different lanes may be at the
+ * same time, from different threads. */
+INTARSIA_EXPORT intarsia_error* intarsia_peer_run_lane(intarsia_peer* peer, size_t lane);
+
+/* Outputs of the last run in lane 0, in the model's order, counted from 0. Release what intarsia_peer_output
+ * fills in with intarsia_tensor_release before the next run; its name lives until then, too. */
 INTARSIA_EXPORT intarsia_error* intarsia_peer_output_count(intarsia_peer* peer, size_t* count);
 INTARSIA_EXPORT intarsia_error* intarsia_peer_output(intarsia_peer* peer, size_t i, intarsia_tensor* output);
 

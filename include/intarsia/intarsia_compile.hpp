@@ -255,6 +255,8 @@ class Compiler {
     find(library, "intarsia_peer_close", peer_close_);
     find(library, "intarsia_peer_version", peer_version_);
     find(library, "intarsia_peer_run", peer_run_);
+    find(library, "intarsia_peer_lane_count", peer_lane_count_);
+    find(library, "intarsia_peer_run_lane", peer_run_lane_);
     find(library, "intarsia_peer_output_count", peer_output_count_);
     find(library, "intarsia_peer_output", peer_output_);
     find(library, "intarsia_backends", backends_);
@@ -323,6 +325,8 @@ class Compiler {
   decltype(&intarsia_peer_close) peer_close_ = nullptr;
   decltype(&intarsia_peer_version) peer_version_ = nullptr;
   decltype(&intarsia_peer_run) peer_run_ = nullptr;
+  decltype(&intarsia_peer_lane_count) peer_lane_count_ = nullptr;
+  decltype(&intarsia_peer_run_lane) peer_run_lane_ = nullptr;
   decltype(&intarsia_peer_output_count) peer_output_count_ = nullptr;
   decltype(&intarsia_peer_output) peer_output_ = nullptr;
   decltype(&intarsia_backends) backends_ = nullptr;
@@ -337,8 +341,12 @@ class Peer {
  public:
   std::string version() const { return compiler_->peer_version_(peer_.get()); }
   void run() { detail::check(compiler_->peer_run_(peer_.get())); }
+  /// How many runs may be at a time.
+  size_t lane_count() const { return compiler_->peer_lane_count_(peer_.get()); }
+  /// Different lanes may run at once, from different threads.
+  void run_lane(size_t lane) { detail::check(compiler_->peer_run_lane_(peer_.get(), lane)); }
 
-  /// Of the last run, in the model's order; drop them before the next.
+  /// Of the last run in lane 0, in the model's order; drop them before the next.
   std::vector<Value> outputs() {
     size_t count = 0;
     detail::check(compiler_->peer_output_count_(peer_.get(), &count));

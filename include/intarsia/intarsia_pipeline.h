@@ -110,7 +110,7 @@ INTARSIA_EXPORT intarsia_error* intarsia_pipeline_read(intarsia_pipeline_builder
 
 typedef struct intarsia_pipeline intarsia_pipeline;
 
-/* What a stage did with a frame; those that came with an error only pass through it. */
+/* What a stage did with a frame (those that came with an error only pass through it), or within it. */
 typedef struct intarsia_frame_event {
   size_t struct_size;
   const char* stage;
@@ -118,9 +118,14 @@ typedef struct intarsia_frame_event {
   uint64_t frame;
   int64_t begin_ns; /* of a steady clock */
   int64_t end_ns;
+  /* NULL: the stage ran the whole frame then. Else what its session did within the frame, as in
+   * intarsia_trace_event (intarsia.h). */
+  const char* name;
+  const char* kind;
+  const char* device;
 } intarsia_frame_event;
-/* Called by the stages' threads, one at a time, and not after the pipeline was cancelled or released; `event`
- * is valid during the call. */
+/* Called by the threads of stages and devices, one at a time, and not after the pipeline was cancelled or
+ * released; `event` is valid during the call. */
 typedef void (*intarsia_frame_trace)(void* user, const intarsia_frame_event* event);
 
 typedef struct intarsia_pipeline_options {
@@ -129,6 +134,7 @@ typedef struct intarsia_pipeline_options {
   int64_t timeout_ns; /* of a frame, from its push; 0: none */
   intarsia_frame_trace trace; /* may be NULL */
   void* user;                 /* for trace */
+  int32_t traces_steps; /* not 0: trace also gets what sessions do within frames, which costs them time */
 } intarsia_pipeline_options;
 
 /* Starts the stages' threads; they take the stages from the builder, which is then empty. options may be

@@ -14,7 +14,7 @@
 
 struct intarsia_peer {
   intarsia::OpenPeer open;
-  std::vector<intarsia::NamedValue> outputs;  // of the last run
+  std::vector<intarsia::NamedValue> outputs;  // of the last run in lane 0
 };
 
 namespace intarsia::api {
@@ -36,6 +36,12 @@ Status open(const intarsia_peer_request& given, intarsia_peer** peer) {
   OpenPeer opened = TRY(open_peer(request));  // first, so that an error leaks no memory
   *peer = new intarsia_peer{std::move(opened), {}};
   return {};
+}
+
+Status run_lane(intarsia_peer& peer, size_t lane) {
+  if (lane >= peer.open.lanes.size()) return fail("lane {} of {}", lane, peer.open.lanes.size());
+  if (lane == 0) peer.outputs.clear();
+  return peer.open.lanes[lane]();
 }
 
 Status take_outputs(intarsia_peer& peer) {
@@ -96,9 +102,19 @@ const char* intarsia_peer_version(const intarsia_peer* peer) { return peer->open
 intarsia_error* intarsia_peer_run(intarsia_peer* peer) {
   return guarded([&]() -> Status {
     if (peer == nullptr) return fail("intarsia_peer_run got a null pointer");
-    peer->outputs.clear();
-    return peer->open.run();
+    return run_lane(*peer, 0);
   });
+}
+
+intarsia_error* intarsia_peer_run_lane(intarsia_peer* peer, size_t lane) {
+  return guarded([&]() -> Status {
+    if (peer == nullptr) return fail("intarsia_peer_run_lane got a null pointer");
+    return run_lane(*peer, lane);
+  });
+}
+
+size_t intarsia_peer_lane_count(const intarsia_peer* peer) {
+  return peer == nullptr ? 0 : peer->open.lanes.size();
 }
 
 intarsia_error* intarsia_peer_output_count(intarsia_peer* peer, size_t* count) {

@@ -98,15 +98,28 @@ Status fill_argument(const std::string& name, const StagePort& port, intarsia_ar
 
 PipelineOptions make_options(const intarsia_pipeline_builder& builder,
                              const intarsia_pipeline_options& given) {
-  PipelineOptions options{builder.depth, builder.timeout_ns, {}};
+  PipelineOptions options{builder.depth, builder.timeout_ns, {}, given.traces_steps != 0};
   if (given.depth > 0) options.depth = given.depth;
   if (given.timeout_ns != 0) options.timeout_ns = given.timeout_ns;
   if (given.trace == nullptr) return options;
   std::vector<std::string> names;
   for (const auto& stage : builder.graph.stages) names.push_back(stage.name);
   options.trace = [given, names = std::move(names)](const FrameEvent& event) {
-    const intarsia_frame_event out{
-        sizeof(out), names[event.stage].c_str(), event.replica, event.frame, event.begin_ns, event.end_ns};
+    intarsia_frame_event out{.struct_size = sizeof(out),
+                             .stage = names[event.stage].c_str(),
+                             .replica = event.replica,
+                             .frame = event.frame,
+                             .begin_ns = event.begin_ns,
+                             .end_ns = event.end_ns};
+    std::string name, kind, device;
+    if (event.step != nullptr) {
+      name = event.step->name;
+      kind = event.step->kind;
+      device = event.step->device;
+      out.name = name.c_str();
+      out.kind = kind.c_str();
+      out.device = device.c_str();
+    }
     given.trace(given.user, &out);
   };
   return options;

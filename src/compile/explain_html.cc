@@ -50,9 +50,11 @@ class Page {
       : explanation_(explanation),
         subject_(subject),
         name_(base_name(subject)),
-        colors_(number_targets(explanation)) {}
+        colors_(number_targets(explanation)),
+        stages_(stages_of_regions(explanation)) {}
 
   std::string print() {
+    add_stages();
     add_regions();
     add_refused();
     add_plans();
@@ -129,8 +131,42 @@ class Page {
         explanation_.copies.empty() ? "" : note("Dashed: values that are copied between devices."));
   }
 
+  /// With the color that it has in the picture.
+  static std::string stage_link(size_t number) {
+    return fmt::format("<a class=\"stage\" style=\"--stage:{0}\" href=\"#stage-{0}\">{0}</a>", number);
+  }
+
+  void add_stages() {
+    if (explanation_.stages.empty()) return;
+    HtmlTable table("stages", {{"Stage", "number"},
+                               {"Executors"},
+                               {"A frame, measured", "number"},
+                               {"Predicted", "number"},
+                               {"Regions"},
+                               {"Reads", "long"},
+                               {"Makes", "long"}});
+    for (size_t s = 0; s < explanation_.stages.size(); ++s) {
+      const ExplainedStage& stage = explanation_.stages[s];
+      std::vector<std::string> regions;
+      for (const size_t region : stage.regions) regions.push_back(link_cell("region", region).html);
+      table.add_row({{stage_link(s), std::to_string(s)},
+                     list_cell(stage.executors),
+                     time_cell(stage.measured),
+                     time_cell(stage.predicted),
+                     {fmt::format("{}", fmt::join(regions, ", "))},
+                     text_cell(fmt::format("{}", fmt::join(stage.inputs, ", "))),
+                     text_cell(fmt::format("{}", fmt::join(stage.outputs, ", ")))},
+                    fmt::format("stage-{}", s));
+    }
+    add_section("stages", "Stages of a pipeline",
+                note("Each works on a frame of its own, on executors of its own; several executors are "
+                     "replicas. The time of a frame is on one of them.") +
+                    table.print());
+  }
+
   void add_regions() {
     HtmlTable table("regions", {{"Region", "number"},
+                                {"Stage", "number"},
                                 {"Target"},
                                 {"Nodes", "number"},
                                 {"Time", "number"},
@@ -146,8 +182,10 @@ class Page {
       const auto name = [&](size_t node) { return text_cell(explanation_.nodes[node].name); };
       const bool empty = region.nodes.empty();
       table.add_row(
-          {count_cell(r), target_cell(region.target), count_cell(region.nodes.size()),
-           time_cell(region.measured), time_cell(region.predicted), operations_cell(region.flops.value_or(0)),
+          {count_cell(r),
+           stages_[r] ? HtmlCell{stage_link(*stages_[r]), std::to_string(*stages_[r])} : HtmlCell{},
+           target_cell(region.target), count_cell(region.nodes.size()), time_cell(region.measured),
+           time_cell(region.predicted), operations_cell(region.flops.value_or(0)),
            region.constants_bytes > 0 ? bytes_cell(region.constants_bytes) : HtmlCell{},
            text_cell(types_of(region.outputs)), text_cell(sum_up_ops(explanation_, r, 8)),
            empty ? HtmlCell{} : name(region.nodes.front()), empty ? HtmlCell{} : name(region.nodes.back())},
@@ -330,6 +368,7 @@ class Page {
   const Explanation& explanation_;
   const std::string subject_, name_;
   const std::map<std::string, size_t> colors_;
+  const std::vector<std::optional<size_t>> stages_;  // of regions
   std::string links_, sections_;
 };
 

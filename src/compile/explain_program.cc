@@ -179,6 +179,13 @@ Explanation explain_program(const fbs::ProgramT& program) {
   return explanation;
 }
 
+std::vector<std::optional<size_t>> stages_of_regions(const Explanation& explanation) {
+  std::vector<std::optional<size_t>> stages(explanation.regions.size());
+  for (size_t s = explanation.stages.size(); s-- > 0;)
+    for (const size_t region : explanation.stages[s].regions) stages[region] = s;
+  return stages;
+}
+
 std::vector<RefusedOp> rank_refused_ops(const Explanation& explanation) {
   std::vector<RefusedOp> ops;
   const auto add_once = [](std::vector<std::string>& list, const std::string& text) {

@@ -29,6 +29,7 @@ struct Stream {
 struct RegionBox {
   std::vector<std::string> lines;
   std::string style, link, tooltip;
+  std::optional<size_t> stage = {};
 };
 
 size_t count_letters(const std::string& text) {
@@ -41,7 +42,9 @@ double text_width(const std::string& text) { return static_cast<double>(count_le
 class RegionPicture {
  public:
   explicit RegionPicture(const Explanation& explanation)
-      : explanation_(explanation), numbers_(number_targets(explanation)) {}
+      : explanation_(explanation),
+        numbers_(number_targets(explanation)),
+        stages_(stages_of_regions(explanation)) {}
 
   std::string draw() {
     boxes_.push_back(port_box("input", explanation_.inputs));
@@ -74,7 +77,8 @@ class RegionPicture {
                   fmt::format("region {}, {}: {}", number, region.target, sum_up_ops(explanation_, number))};
     std::string amount = fmt::format("{} node{}", region.nodes.size(), region.nodes.size() == 1 ? "" : "s");
     if (const auto time = region.time()) amount += " · " + print_milliseconds(time);
-    box.lines.push_back(amount);
+    box.stage = stages_[number];
+    box.lines.push_back(box.stage ? fmt::format("stage {} · {}", *box.stage, amount) : amount);
     box.lines.push_back(shorten(sum_up_ops(explanation_, number), most_letters));
     return box;
   }
@@ -158,12 +162,16 @@ class RegionPicture {
           "<text{} x=\"{:.1f}\" y=\"{:.1f}\">{}</text>", i == 0 ? " class=\"name\"" : "", place.center.x,
           top + box_padding / 4 + (static_cast<double>(i) + 0.75) * line_height, escape_html(box.lines[i]));
     }
+    if (box.stage)
+      text += fmt::format("<path class=\"stage\" style=\"--stage:{}\" d=\"M{:.1f} {:.1f}v{:.1f}\"/>",
+                          *box.stage, left + 3, top + 6, place.height - 12);
     text += "</g>";
     return box.link.empty() ? text + "\n" : fmt::format("<a href=\"{}\">{}</a>\n", box.link, text);
   }
 
   const Explanation& explanation_;
   const std::map<std::string, size_t> numbers_;
+  const std::vector<std::optional<size_t>> stages_;      // of regions
   std::vector<RegionBox> boxes_;                         // inputs, regions, outputs
   std::map<std::pair<size_t, size_t>, Stream> streams_;  // between boxes
   LayerLayout layout_;

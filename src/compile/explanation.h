@@ -136,6 +136,9 @@ void find_takers(const PlanningProblem& problem, Explanation& explanation);
 /// What a stretch takes where it is.
 std::optional<int64_t> stretch_time(const Explanation& explanation, size_t stretch);
 
+/// By region: the first stage that has it; nothing where the function is not divided.
+std::vector<std::optional<size_t>> stages_of_regions(const Explanation& explanation);
+
 std::vector<RefusedOp> rank_refused_ops(const Explanation& explanation);
 
 }  // namespace intarsia

@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "base/tensor_view.h"
+#include "runtime/trace_event.h"
 
 namespace intarsia {
 
@@ -35,6 +36,7 @@ struct FrameEvent {
   uint64_t frame = 0;
   uint32_t stage = 0, replica = 0;
   int64_t begin_ns = 0, end_ns = 0;  // of a steady clock
+  const TraceEvent* step = nullptr;  // what it did within it, at that time; null: all of it
 };
 
 }  // namespace intarsia

@@ -18,6 +18,7 @@ struct PipelineOptions {
   int64_t timeout_ns = 0;  // of a frame, from its push; 0: none
   /// Called by the stages' threads, one at a time, and not after cancel() has returned.
   std::function<void(const FrameEvent&)> trace = {};
+  bool traces_steps = false;  // also what sessions do within a frame, which then are traced
 };
 
 struct StageStatistics {

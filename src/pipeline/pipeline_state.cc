@@ -19,6 +19,7 @@ PipelineState::PipelineState(std::vector<PipelineGraph::NamedStage> stages, Pipe
   }
   waits_.push_back(static_cast<uint32_t>(routes_.last.size()));
   lanes_.push_back(std::make_unique<Lane>());
+  if (options_.trace && options_.traces_steps) trace_steps();
 }
 
 Result<FramePtr> PipelineState::make_frame(std::span<const NamedTensor> inputs) {

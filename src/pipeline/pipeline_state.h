@@ -60,6 +60,7 @@ class PipelineState {
   void drop_read_values(uint32_t stage, Frame& frame);
   void wake_all(WakingLock& lock);
   void trace(const FrameEvent& event);
+  void trace_steps();
   Lane& end() { return *lanes_.back(); }
 
   const uint32_t forks_ = fork_count();

@@ -20,6 +20,14 @@ bool PipelineState::is_running(uint32_t stage, uint32_t replica) {
   return lanes_[stage]->running[replica];
 }
 
+void PipelineState::trace_steps() {
+  for (uint32_t s = 0; s < stages_.size(); ++s)
+    for (uint32_t r = 0; r < stages_[s].replicas.size(); ++r)
+      stages_[s].replicas[r]->set_trace([this, s, r](uint64_t frame, const TraceEvent& step) {
+        trace({frame, s, r, step.begin_ns, step.end_ns, &step});
+      });
+}
+
 void PipelineState::work(uint32_t stage, uint32_t replica) {
   pthread_setname_np(pthread_self(), stages_[stage].name.substr(0, 15).c_str());
   const Stage& about = *stages_[stage].replicas[replica];
@@ -34,7 +42,7 @@ void PipelineState::work(uint32_t stage, uint32_t replica) {
     const int64_t begin = clock_nanoseconds();
     Status status = is_skipped ? Status() : placed ? run_frame(*frame, stage, replica) : placed;
     const int64_t end = clock_nanoseconds();
-    if (!is_skipped && options_.trace) trace({frame->id, stage, replica, begin, end});
+    if (!is_skipped && options_.trace) trace({frame->id, stage, replica, begin, end, nullptr});
     drop_read_values(stage, *frame);
     lock.lock();
     lane.running[replica] = false;

@@ -44,13 +44,21 @@ class SessionStage final : public Stage {
     return only;
   }
 
-  Status run(uint64_t, std::span<const NamedTensor> inputs, std::span<NamedTensor> outputs) override {
+  void set_trace(StageTrace trace) override {
+    trace_ = std::move(trace);
+    session_.set_trace([this](const TraceEvent& event) { trace_(frame_, event); });
+  }
+
+  Status run(uint64_t frame, std::span<const NamedTensor> inputs, std::span<NamedTensor> outputs) override {
+    frame_ = frame;
     return session_.run(function_, inputs, outputs);
   }
 
  private:
   Session session_;
   std::string function_;
+  StageTrace trace_;
+  uint64_t frame_ = 0;  // that runs, or ran last
   std::vector<StagePort> inputs_, outputs_;
 };
 

@@ -1,6 +1,7 @@
 // What a pipeline passes frames through.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include "base/core_set.h"
 #include "runtime/named_tensor.h"
+#include "runtime/trace_event.h"
 
 namespace intarsia {
 
@@ -18,6 +20,10 @@ struct StagePort {
   std::optional<Shape> shape;      // nothing: any, even the rank; -1: any size
 };
 
+/// What a stage did within a frame. The event's texts are valid during the call, which may come from several
+/// threads at once.
+using StageTrace = std::function<void(uint64_t frame, const TraceEvent&)>;
+
 /// One frame at a time, in a thread of its own.
 class Stage {
  public:
@@ -27,6 +33,8 @@ class Stage {
   virtual std::span<const StagePort> outputs() const = 0;
   /// That its thread is held to; nothing: it runs wherever its maker may.
   virtual std::optional<CoreSet> cores() const { return std::nullopt; }
+  /// Before the first run; for stages that have parts to tell of.
+  virtual void set_trace(StageTrace) {}
   /// `inputs` and `outputs` are as the ports. An output has memory where its port's dtype and shape are
   /// known; elsewhere the stage gives it dtype, shape, data, and an owner that keeps these alive. The memory
   /// of inputs is only read.

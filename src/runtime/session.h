@@ -10,6 +10,7 @@
 
 #include "runtime/bind_program.h"
 #include "runtime/named_tensor.h"
+#include "runtime/trace_event.h"
 
 namespace intarsia {
 
@@ -17,15 +18,6 @@ class PreparedFunction;
 
 /// Called after each step with every value that it wrote, as a tensor in host memory.
 using DumpHook = std::function<void(const std::string& value, const TensorView& tensor)>;
-
-/// What a run did, when, and on which device; `kind` is "region", "copy" or "kernel" (within a region). The
-/// texts are valid during the call. Where devices overlap it is called from several threads at once.
-struct TraceEvent {
-  std::string_view name, kind, device;
-  int64_t begin_ns, end_ns;  // of a steady clock
-  int region = -1;           // its number, of kinds "region" and "kernel"
-};
-using TraceCallback = std::function<void(const TraceEvent&)>;
 
 /// All state of runs: one run at a time. Sessions of one program may run at once, each in its thread.
 /// Move-only.

@@ -161,6 +161,25 @@ TEST_P(Peers, ComputeRepeatedly) {
   }
 }
 
+TEST_P(Peers, ForThroughputRunInSeveralLanesAtOnce) {
+  std::vector<float> x = {1, 2, 3, 4};
+  intarsia::Peer peer = intarsia::Compiler::get().open_peer(GetParam(), "throughput", scale_model(2), 1,
+                                                            {{"x", {x.data(), {4}}}});
+  ASSERT_GE(peer.lane_count(), 1u);
+  std::vector<std::string> errors(peer.lane_count(), "no error");
+  std::vector<std::thread> threads;
+  for (size_t lane = 0; lane < errors.size(); ++lane)
+    threads.emplace_back([&, lane] {
+      for (int run = 0; run < 20 && errors[lane] == "no error"; ++run)
+        errors[lane] = message_of([&] { peer.run_lane(lane); });
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(errors, std::vector<std::string>(errors.size(), "no error"));
+  EXPECT_EQ(peer.outputs().at(0).data<float>()[3], 8);
+  EXPECT_EQ(message_of([&] { peer.run_lane(errors.size()); }),
+            "lane " + std::to_string(errors.size()) + " of " + std::to_string(errors.size()));
+}
+
 TEST_P(Peers, ErrorsSayWhatIsWrong) {
   const auto& compiler = intarsia::Compiler::get();
   std::vector<float> x = {1, 2, 3, 4};

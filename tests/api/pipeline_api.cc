@@ -4,6 +4,7 @@
 // read_bind_options.cc src/pipeline/ session_stage.cc
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <thread>
 
@@ -96,6 +97,30 @@ TEST_F(PipelineApi, FunctionsAndProgramsMix) {
   EXPECT_EQ(next, 50u);
   pusher.join();
   EXPECT_EQ(pipeline.statistics().at(1).frames, 50u);
+}
+
+TEST_F(PipelineApi, ATraceTellsWhatSessionsDoWhereItIsAsked) {
+  const api::Program net = program();
+  for (const bool traces_steps : {false, true}) {
+    std::vector<std::string> seen;
+    intarsia_pipeline_options options{};
+    options.struct_size = sizeof(options);
+    options.traces_steps = traces_steps ? 1 : 0;
+    options.user = &seen;
+    options.trace = [](void* user, const intarsia_frame_event* event) {
+      const std::string kind = event->name == nullptr ? "stage" : event->kind;
+      static_cast<std::vector<std::string>*>(user)->push_back(event->stage + (" " + kind));
+    };
+    api::Pipeline pipeline = double_then_net(net).start(options);
+    Floats image(4, 1);
+    pipeline.push({{"image", view(image)}});
+    EXPECT_EQ(floats(pipeline.pop({"y"})->outputs.at(0)), Floats(4, 5));
+    pipeline.cancel();  // from then on none comes
+    EXPECT_EQ(seen.front(), "double stage");
+    EXPECT_EQ(seen.back(), "net stage");
+    EXPECT_EQ(std::ranges::count(seen, "net region") > 0, traces_steps);
+    EXPECT_EQ(seen.size() > 2, traces_steps);
+  }
 }
 
 TEST_F(PipelineApi, ErrorsOfStagesNameFrameAndStage) {

@@ -31,6 +31,7 @@ from cli_models import (
 )
 
 from onnx import TensorProto, helper
+from trace_events import read_trace
 
 SQUEEZENET = LIGHT_MODELS / "light_squeezenet.onnx"
 
@@ -281,13 +282,12 @@ def test_trace(tmp_path):
     program, trace = tmp_path / "relu.so", tmp_path / "trace.json"
     call("compile", save_relu(tmp_path / "relu.onnx"), "-o", program)
     assert call_json("run", program, "--runs", "3", "--trace", trace)["trace"] == str(trace)
-    events = json.loads(trace.read_text())["traceEvents"]
-    assert [e["args"]["name"] for e in events if e["ph"] == "M"] == ["cpu"]
-    work = [e for e in events if e["ph"] == "X"]
-    assert [e["cat"] for e in work] == ["kernel", "region"] * 3
-    for kernel, region in zip(work[::2], work[1::2], strict=True):
-        assert kernel["name"].endswith(": Relu") and region["ts"] <= kernel["ts"]
-        assert kernel["ts"] + kernel["dur"] <= region["ts"] + region["dur"] + 0.01
+    rows = read_trace(trace).rows
+    assert rows.keys() == {("session", "cpu")}
+    work = rows["session", "cpu"]
+    assert [one.category for one in work] == ["region", "kernel"] * 3
+    for region, kernel in zip(work[::2], work[1::2], strict=True):
+        assert kernel.name.endswith(": Relu") and kernel.parent is region and region.parent is None
 
 
 DTYPES = {

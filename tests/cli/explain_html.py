@@ -124,6 +124,23 @@ def test_a_program_has_every_node_once(tmp_path):
     assert len(copied) == 2 and all("2.0 KB" in group.find("text").text for group in copied)
 
 
+def test_stages_have_a_table_and_a_color(tmp_path):
+    program = tmp_path / "staged.so"
+    stages = ("--objective", "throughput", "--cut", "p", "-d", "a=cpu,b=sim:0", "--tune", "off")
+    call("compile", save_small(tmp_path / "small.onnx"), "-o", program, "--backends", "reference", *stages)
+    text = explain(tmp_path, program)
+    page = Page(text)
+    assert page.column("stages", "Stage") == ["0", "1"]
+    assert page.column("stages", "Executors") == ["cpu", "sim:0"]
+    assert page.column("stages", "Reads") == ["x", "p"] and page.column("stages", "Makes") == ["p", "y"]
+    assert page.column("stages", "Regions") == ["0", "1"] == page.column("regions", "Stage")
+    boxes = [group for group in picture_of(text).iter("g") if (group.get("class") or "").startswith("box t")]
+    marks = [group.find("path").get("style") for group in boxes]
+    assert marks == ["--stage:0", "--stage:1"]
+    assert all(f"stage {i} · " in "".join(box.itertext()) for i, box in enumerate(boxes))
+    assert "stages" not in Page(explain(tmp_path, tmp_path / "small.onnx", "--backends", "reference")).rows
+
+
 def test_large(large):
     page = Page(large)
     names = page.column("nodes", "Name")

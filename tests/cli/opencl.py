@@ -11,6 +11,7 @@ import subprocess
 import numpy as np
 import pytest
 from cli_models import TensorProto, call, call_json, error_of, helper, save, skip_without_device
+from trace_events import read_trace
 
 FLOAT = TensorProto.FLOAT
 DEVICE = "opencl:0"
@@ -177,6 +178,7 @@ def test_a_trace_has_the_times_of_kernels(model, tmp_path):
     program, trace = tmp_path / "program.so", tmp_path / "trace.json"
     call("compile", model, "-o", program, "-d", DEVICE, "--pin", f"*=halide@{DEVICE}", "--tune", "off")
     call("run", program, "--trace", trace)
+    read_trace(trace)
     events = [event for event in json.loads(trace.read_text())["traceEvents"] if event["ph"] == "X"]
     [region] = [event for event in events if event["cat"] == "region"]
     kernels = sorted((event for event in events if event["cat"] == "kernel"), key=lambda event: event["ts"])
@@ -210,6 +212,7 @@ def test_a_trace_shows_a_copy_beside_a_kernel(tmp_path):
     pins = [f"--pin={name}=halide@{slot}" for name, slot in (("product*", "a"), ("largest", "b"))]
     call("compile", model, "-o", program, "-d", "a=opencl:0,b=opencl:1", "--tune", "off", *pins, env=env)
     call("run", program, "--runs", "5", "--trace", trace, env=env)
+    read_trace(trace)
     events = [event for event in json.loads(trace.read_text())["traceEvents"] if event["ph"] == "X"]
     copies = [event for event in events if event["cat"] == "copy" and "'z'" in event["name"]]
     kernels = [event for event in events if event["cat"] == "kernel" and "product" in event["name"]]

@@ -38,6 +38,7 @@ OWN = {
     },
     "bench": {
         "--against": "a loop around peers",
+        "--mode": "which loop: around runs, or around frames of a pipeline",
         "--seconds": "how long that loop takes",
         "--profile": "a call of the session's after that loop",
     },

@@ -1,6 +1,6 @@
 """Pipelines on the command line: stages of a JSON file, their report and their trace.
 
-Covers: cli/ run_pipeline.cc pipeline_page.cc pipeline_trace.cc outputs.cc
+Covers: cli/ run_pipeline.cc pipeline_page.cc pipeline_trace.cc trace_file.cc outputs.cc
 """
 
 import json
@@ -8,6 +8,7 @@ import json
 import numpy as np
 import pytest
 from cli_models import TensorProto, call, call_json, error_of, helper, save
+from trace_events import read_trace
 
 
 @pytest.fixture(scope="module")
@@ -67,20 +68,71 @@ def test_run_prints_a_table(folder):
     assert text.count("\n") == 6
 
 
-def test_the_trace_has_a_row_per_replica_and_an_arrow_per_frame(folder):
-    trace = folder / "trace.json"
-    call("run", "--pipeline", folder / "pipeline.json", "--runs", 20, "--trace", trace)
-    events = json.loads(trace.read_text())["traceEvents"]
-    rows = {event["tid"]: event["args"]["name"] for event in events if event["ph"] == "M"}
-    assert set(rows.values()) <= {"first", "second", "second #2"} and len(rows) >= 2
-    slices = [event for event in events if event["ph"] == "X"]
-    assert len(slices) == 40
-    starts = {event["id"]: event for event in events if event["ph"] == "s"}
-    steps = {event["id"]: event for event in events if event["ph"] == "t"}
-    assert set(starts) == set(steps) == set(range(20))
-    for frame in range(20):
-        assert rows[starts[frame]["tid"]] == "first"
-        assert starts[frame]["ts"] <= steps[frame]["ts"]
+def check_frames(trace, count, stages):
+    """Each stage had each frame once, in one of its replicas, and arrows follow the frame through the stages."""
+    for name in stages:
+        replicas = [slices for (group, row), slices in trace.rows.items() if row == "frames" and group.split(" #")[0] == name]  # fmt: skip
+        frames = sorted(one.args["frame"] for slices in replicas for one in slices)
+        assert frames == list(range(count)), name
+    assert trace.flows.keys() == set(range(count))
+    for number, arrows in trace.flows.items():
+        assert [group.split(" #")[0] for _, group, _, _ in arrows] == stages
+        assert all(row == "frames" and one.args == {"frame": number} for _, _, row, one in arrows)
+
+
+def check_kernels(trace):
+    """What a session did lies within its stage's slice of that frame; kernels lie in regions."""
+    for (group, row), slices in trace.rows.items():
+        if row == "frames":
+            continue
+        spans = {one.args["frame"]: one for one in trace.rows[group, "frames"]}
+        if " #" not in row:  # else only what overlapped
+            assert {one.args["frame"] for one in slices} == spans.keys()
+            assert any(one.category == "kernel" and one.parent.category == "region" for one in slices)
+        for one in slices:
+            assert one.category in ("region", "kernel", "copy")
+            assert spans[one.args["frame"]].begin <= one.begin and one.end <= spans[one.args["frame"]].end
+
+
+def test_a_trace_has_stages_kernels_and_an_arrow_per_frame(folder):
+    path = folder / "trace.json"
+    call("run", "--pipeline", folder / "pipeline.json", "--runs", 20, "--trace", path)
+    trace = read_trace(path)
+    check_frames(trace, 20, ["first", "second"])
+    groups = {group for group, _ in trace.rows}
+    assert groups <= {"first", "second", "second #2"} and len(groups) >= 2
+    assert {row for _, row in trace.rows} == {"frames", "cpu"}
+    check_kernels(trace)
+
+
+def test_a_trace_of_a_program_shows_each_stage_on_its_executor(folder, tmp_path):
+    """Stages on a simulated device and on the processor; the device's copies have rows where they overlap."""
+    names = [helper.make_node("Add", [f"v{i}", "one"], [f"v{i + 1}"], f"add{i}") for i in range(3)]
+    model = save(
+        tmp_path / "model.onnx",
+        names,
+        [("v0", TensorProto.FLOAT, [64])],
+        [("v3", TensorProto.FLOAT, [64])],
+        [("one", np.ones(64, np.float32))],
+    )
+    program, path = tmp_path / "p.so", tmp_path / "trace.json"
+    cuts = ("--objective", "throughput", "--tune", "off", "--cut", "v1", "--cut", "v2")
+    call("compile", model, "-o", program, "-d", "cpu,accel=sim:0,b=cpu", "--backends", "halide", *cuts)
+    call("run", program, "--pipeline", "--runs", 10, "--trace", path)
+    trace = read_trace(path)
+    check_frames(trace, 10, ["stage0", "stage1", "stage2"])
+    check_kernels(trace)
+    rows = {group: {row.split(" #")[0] for at, row in trace.rows if at == group} for group, _ in trace.rows}
+    assert rows == {"stage0": {"frames", "cpu"}, "stage1": {"frames", "sim:0"}, "stage2": {"frames", "cpu"}}
+    on_device = [one for (_, row), slices in trace.rows.items() if row.startswith("sim:0") for one in slices]
+    assert sum(one.category == "copy" for one in on_device) == 20, "to it and back"
+
+
+def test_a_lone_stage_has_no_arrows(folder, tmp_path):
+    path = tmp_path / "trace.json"
+    call("run", folder / "p.so", "--pipeline", "--runs", 3, "--trace", path)
+    trace = read_trace(path)
+    assert not trace.flows and len(trace.rows["stage0", "frames"]) == 3
 
 
 def test_the_page_shows_each_stage_over_time(folder):

@@ -179,6 +179,20 @@ def test_replicas_files_and_traces(program, tmp_path):
     assert all(begin <= end for *_, begin, end in events)
 
 
+def test_a_trace_can_tell_what_sessions_do(program):
+    builder = intarsia.PipelineBuilder().add("a", intarsia.load(program))
+    builder.add("b", lambda y: {"z": y}, inputs=["y"], outputs=["z"])
+    stages, steps = [], []
+    with builder.start(trace=lambda *e: stages.append(e), trace_steps=lambda *e: steps.append(e)) as pipeline:
+        assert len(list(pipeline.run_all({"x": np.full(4, i, np.float32)} for i in range(5)))) == 5
+    spans = {frame: (begin, end) for stage, _, frame, begin, end in stages if stage == "a"}
+    assert len(stages) == 10 and spans.keys() == set(range(5))
+    assert {(stage, frame) for stage, _, frame, *_ in steps} == {("a", frame) for frame in range(5)}
+    for _, _, frame, begin, end, name, kind, device in steps:
+        assert spans[frame][0] <= begin <= end <= spans[frame][1]
+        assert name and kind in ("region", "kernel") and device.startswith("cpu")
+
+
 @pytest.fixture(scope="module")
 def staged(tmp_path_factory):
     """Two stages, cut at h, which the first gives to the second and is an output, too; z enters late."""

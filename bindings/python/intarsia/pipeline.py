@@ -234,19 +234,21 @@ class PipelineBuilder:
         depth: int | None = None,
         timeout: float | None = None,
         trace: Callable[[str, int, int, int, int], None] | None = None,
+        trace_steps: Callable[[str, int, int, int, int, str, str, str], None] | None = None,
     ) -> Pipeline:
         """Connects by name what is not connected yet, and starts the stages' threads; the builder is then empty.
 
         `depth`: frames that may wait before each stage, and to be popped (None: 2, or as the file says). `timeout`: seconds from
         a frame's push after which `pop` gives it as an error. `trace(stage, replica, frame, begin_ns, end_ns)` is called after
-        each stage of each frame.
+        each stage of each frame; `trace_steps(stage, replica, frame, begin_ns, end_ns, name, kind, device)` after each region,
+        copy and kernel of a stage's session (as `Session.set_trace`), which takes the sessions time.
 
         Raises Error when a port is connected twice, does not exist or has another type, or connections form a cycle.
         """
         if depth is not None and depth < 1:
             raise InvalidArgumentError(f"depth {depth}: a queue holds at least one frame")
         self._builder.connect_by_name()
-        pipeline = self._builder.start(depth or 0, round((timeout or 0) * 1e9), trace)
+        pipeline = self._builder.start(depth or 0, round((timeout or 0) * 1e9), trace, trace_steps)
         _alive.add(pipeline)
         return Pipeline(pipeline)
 

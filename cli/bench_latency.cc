@@ -1,0 +1,122 @@
+// bench --mode latency: single runs, one after the other.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "bench_work.h"
+#include "latency_contender.h"
+
+namespace {
+
+/// The runtimes to compare with, and their configurations: the best one counts.
+const std::map<std::string, std::vector<std::string>> latency_peers = {
+    {"onnxruntime", {""}},
+    {"openvino", {"latency_hint", "one_stream"}},
+    {"tensorflow", {""}},
+};
+
+Contenders start_latency_contenders(const std::vector<std::string>& against) {
+  Contenders contenders;
+  contenders.push_back(std::make_unique<LatencyContender>("intarsia", ""));
+  for (const std::string& runtime : against) {
+    for (const std::string& configuration : latency_peers.at(runtime))
+      contenders.push_back(std::make_unique<LatencyContender>(runtime, configuration));
+  }
+  return contenders;
+}
+
+/// For a runtime with several configurations, the one with the smallest median; ours first.
+Json best_latencies(const Contenders& contenders, const std::vector<Json>& differences) {
+  Json results = Json::array();
+  for (size_t i = 0; i < contenders.size(); ++i) {
+    Json result = contenders[i]->report();
+    result["outputs"] = differences[i];
+    if (i > 0 && results.back()["runtime"] == result["runtime"]) {
+      if (result["median_ms"] < results.back()["median_ms"]) results.back() = result;
+    } else {
+      results.push_back(result);
+    }
+  }
+  return results;
+}
+
+/// The best peer and how many times our time it takes; null without peers.
+Json compare_medians(const Json& results) {
+  if (results.size() < 2) return {{"best_peer", nullptr}, {"ratio_median", nullptr}, {"ratio_min", nullptr}};
+  const auto least = [&](const char* field) {
+    return std::min_element(results.begin() + 1, results.end(),
+                            [&](const Json& a, const Json& b) { return a[field] < b[field]; });
+  };
+  const auto ratio = [&](const char* field) {
+    return least(field)->at(field).get<double>() / results[0][field].get<double>();
+  };
+  return {{"best_peer", least("median_ms")->at("runtime")},
+          {"ratio_median", ratio("median_ms")},
+          {"ratio_min", ratio("min_ms")}};
+}
+
+}  // namespace
+
+Json bench_latency(const BenchOptions& options, const ShowProgress& progress) {
+  const Contenders contenders = start_latency_contenders(options.against);
+  auto& ours = static_cast<LatencyContender&>(*contenders[0]);
+  auto folder = std::make_unique<TemporaryFolder>();
+  const Subject subject = prepare_subject(options, options.compile, *folder, progress);
+  const InputValues values(subject.inputs, parse_input_files(options.inputs));
+  Work work = make_work(options, subject, write_inputs(values, *folder), *folder);
+  Json our_outputs;
+  std::vector<Json> differences;
+  for (const auto& contender : contenders) {
+    const double opened = static_cast<double>(differences.size()) / static_cast<double>(contenders.size());
+    progress("opening " + contender->runtime(), compiled_at + (opened_at - compiled_at) * opened);
+    work.folder = *folder / fmt::format("outputs{}", differences.size());
+    const Json outputs = contender->open(work);
+    if (differences.empty()) {
+      our_outputs = outputs;
+      work.path = subject.model;
+      differences.push_back(nullptr);
+    } else {
+      differences.push_back(compare_outputs(our_outputs, outputs));
+    }
+  }
+  folder.reset();
+  const double waited = measure(contenders, subject.threads, options.seconds, [&](double done) {
+    progress("measuring", opened_at + (1 - opened_at) * done);
+  });
+  Json report{{"mode", "latency"},
+              {"model", subject.model.empty() ? Json(nullptr) : Json(subject.model)},
+              {"program", options.is_program ? Json(options.path) : Json(nullptr)},
+              {"threads", subject.threads},
+              {"inputs", values.notes()},
+              {"alternative", ours.alternative()},
+              {"waited_s", waited},
+              {"results", best_latencies(contenders, differences)}};
+  report.update(compare_medians(report["results"]));
+  report["profile"] = options.profile.wanted ? ours.profile() : Json(nullptr);
+  return report;
+}
+
+std::string print_latency(const Json& report, const BenchOptions& options) {
+  std::string text =
+      fmt::format("{}, {}\n", options.path, count_of(report["threads"].get<size_t>(), "thread"));
+  text += fmt::format("  {:<14}{:>9}{:>9}{:>9}{:>9}{:>9}{:>10}  {}\n", "ms per run:", "min", "median", "p99",
+                      "cpu", "runs/s", "MB", "largest difference");
+  for (const Json& result : report["results"]) {
+    text += fmt::format("  {:<14}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.1f}{:>10.1f}  {}\n",
+                        result["runtime"].get<std::string>(), result["min_ms"].get<double>(),
+                        result["median_ms"].get<double>(), result["p99_ms"].get<double>(),
+                        result["cpu_ms"].get<double>(), result["throughput_per_s"].get<double>(),
+                        result["peak_rss_mb"].get<double>(),
+                        result["outputs"].is_null() ? "" : fmt::format("{:.1e}", largest_difference(result)));
+  }
+  if (!report["best_peer"].is_null()) {
+    text += fmt::format("  {} takes {:.2f} times our time (median; minimum of all peers {:.2f})\n",
+                        report["best_peer"].get<std::string>(), report["ratio_median"].get<double>(),
+                        report["ratio_min"].get<double>());
+  }
+  text += print_alternative(report["alternative"]);
+  if (!report["profile"].is_null())
+    text += print_profile(report["profile"], options.profile.all_rows, output_width());
+  return text;
+}
