@@ -130,7 +130,9 @@ def test_unlike_executors_by_the_solver_of_plan_workload(tmp_path):
     file.write_text(json.dumps(workload))
     solved = subprocess.run([PLAN_WORKLOAD, file, "--json"], capture_output=True, text=True, check=True)
     [compared] = report["throughput"]["compared"]  # by these times, before the stages were timed
-    assert compared["predicted_ms"] == pytest.approx(json.loads(solved.stdout)["max_load"], rel=1e-3)
+    assert compared["predicted_ms"] == pytest.approx(
+        json.loads(solved.stdout)["max_load"], rel=0.02
+    )  # a few us of transfers
 
 
 def test_a_plan_file_carries_stages(model, tmp_path):
