@@ -16,6 +16,7 @@ struct StagePort {
   std::string name;
   DType dtype = DType::undefined;  // undefined: any
   std::optional<Shape> shape;      // nothing: any, even the rank; -1: any size
+  bool operator==(const StagePort&) const = default;
 };
 
 /// One frame at a time, in a thread of its own.

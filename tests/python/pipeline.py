@@ -3,6 +3,7 @@
 Covers: bindings/python/ pipeline_module.cc bindings/python/intarsia/ pipeline.py
 """
 
+import itertools
 import json
 import os
 import pathlib
@@ -165,6 +166,29 @@ def test_replicas_files_and_traces(program, tmp_path):
             np.testing.assert_array_equal(frame.outputs["y"], np.full(4, frame.number + 2, np.float32))
     assert {(stage, frame) for stage, _, frame, _, _ in events} == {(s, f) for s in "ab" for f in range(20)}
     assert all(begin <= end for *_, begin, end in events)
+
+
+def test_a_replica_may_run_in_another_backend(program):
+    model = program.parent / "model.onnx"
+    other = intarsia.compile(model, devices=["cpu"], backends=["onnxruntime"]).load()
+    usable = sorted(os.sched_getaffinity(0))
+    builder = intarsia.PipelineBuilder()
+    builder.add("net", intarsia.load(program), devices={"cpu": f"cpu:{usable[0]}"})
+    builder.add_replica("net", {"cpu": f"cpu:{usable[-1]}"}, program=other)
+    ran = set()
+    end = time.monotonic() + 60
+
+    def frames():
+        """Until both have run."""
+        for i in itertools.count():
+            if ran == {0, 1} or time.monotonic() > end:
+                return
+            yield {"x": np.full(4, i, np.float32)}
+
+    with builder.start(trace=lambda stage, replica, *times: ran.add(replica)) as pipeline:
+        for frame in pipeline.run_all(frames()):
+            np.testing.assert_array_equal(frame.outputs["y"], np.full(4, frame.number + 1, np.float32))
+    assert ran == {0, 1}
 
 
 @pytest.fixture(scope="module")
