@@ -200,6 +200,13 @@ class PipelineBuilder {
   void add_replica(const std::string& stage, const Bindings& devices, int threads) {
     builder_.add_replica(stage, devices, threads);
   }
+  void add_replica_program(const std::string& stage, const ProgramHandle& program,
+                           const std::string& function, const Bindings& devices, int threads) {
+    const intarsia::detail::BindOptions options(devices, threads);
+    check(intarsia_pipeline_add_replica_program(builder_.get(), stage.c_str(), program.program.get(),
+                                                function.empty() ? nullptr : function.c_str(),
+                                                options.get()));
+  }
   void add_function(const std::string& stage, const Names& inputs, const Names& outputs, nb::object function,
                     const std::string& cores, uint32_t threads) {
     auto kept = std::make_unique<KeptObject>(KeptObject{std::move(function)});
@@ -274,6 +281,7 @@ void define_pipelines(nb::module_& module) {
       .def("add_program", &PipelineBuilder::add_program)
       .def("add_stages", &PipelineBuilder::add_stages)
       .def("add_replica", &PipelineBuilder::add_replica)
+      .def("add_replica_program", &PipelineBuilder::add_replica_program)
       .def("add_function", &PipelineBuilder::add_function)
       .def("connect", &PipelineBuilder::connect)
       .def("connect_by_name", &PipelineBuilder::connect_by_name)

@@ -42,6 +42,14 @@ INTARSIA_EXPORT intarsia_error* intarsia_pipeline_add_replica(intarsia_pipeline_
                                                               const char* stage,
                                                               const intarsia_bind_options* options);
 
+/* The same of a function (NULL: the only one) of another program, compiled for an unlike device; its inputs
+ * and outputs are those of the stage, or the pipeline does not start. */
+INTARSIA_EXPORT intarsia_error* intarsia_pipeline_add_replica_program(intarsia_pipeline_builder* builder,
+                                                                      const char* stage,
+                                                                      const intarsia_program* program,
+                                                                      const char* function,
+                                                                      const intarsia_bind_options* options);
+
 /* One frame in a stage of yours; valid during the call. */
 typedef struct intarsia_stage_call intarsia_stage_call;
 

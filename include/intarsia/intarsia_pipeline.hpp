@@ -255,6 +255,14 @@ class PipelineBuilder {
     const detail::BindOptions options(devices, threads);
     detail::check(intarsia_pipeline_add_replica(builder_.get(), stage.c_str(), options.get()));
   }
+  /// The same of another program with the stage's inputs and outputs, compiled for an unlike device.
+  void add_replica(const std::string& stage, const Program& program, const std::vector<Binding>& devices = {},
+                   int threads = 0, const std::string& function = {}) {
+    const detail::BindOptions options(devices, threads);
+    detail::check(intarsia_pipeline_add_replica_program(builder_.get(), stage.c_str(), program.get(),
+                                                        function.empty() ? nullptr : function.c_str(),
+                                                        options.get()));
+  }
   /// A function of yours, called by `threads` threads at once, which are held to `cores` ("0-1"; empty: any).
   void add(const std::string& stage, const std::vector<std::string>& inputs,
            const std::vector<std::string>& outputs, StageFunction function, const std::string& cores = {},

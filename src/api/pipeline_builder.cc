@@ -97,12 +97,18 @@ Status add_stages_of(intarsia_pipeline_builder& builder, const std::shared_ptr<c
 }
 
 Status add_replica(intarsia_pipeline_builder& builder, const std::string& name, const BindOptions& options) {
-  PipelineGraph::NamedStage* stage = find_stage(builder, name);
+  if (find_stage(builder, name) == nullptr) return fail("there is no stage '{}' to replicate", name);
   const auto source = builder.sources.find(name);
-  if (stage == nullptr) return fail("there is no stage '{}' to replicate", name);
   if (source == builder.sources.end())
     return fail("stage '{}' is a function: give it a thread_count instead of replicas", name);
-  stage->replicas.push_back(TRY(make_stage(name, source->second, options)));
+  return add_replica(builder, name, source->second, options);
+}
+
+Status add_replica(intarsia_pipeline_builder& builder, const std::string& name,
+                   const intarsia_pipeline_builder::Source& source, const BindOptions& options) {
+  PipelineGraph::NamedStage* stage = find_stage(builder, name);
+  if (stage == nullptr) return fail("there is no stage '{}' to replicate", name);
+  stage->replicas.push_back(TRY(make_stage(name, source, options)));
   return {};
 }
 
@@ -147,6 +153,17 @@ intarsia_error* intarsia_pipeline_add_replica(intarsia_pipeline_builder* builder
     if (builder == nullptr || stage == nullptr)
       return fail("intarsia_pipeline_add_replica got a null pointer");
     return add_replica(*builder, stage, TRY(with_context(read_bind_options(options), "stage '{}'", stage)));
+  });
+}
+
+intarsia_error* intarsia_pipeline_add_replica_program(intarsia_pipeline_builder* builder, const char* stage,
+                                                      const intarsia_program* program, const char* function,
+                                                      const intarsia_bind_options* options) {
+  return guarded([&]() -> Status {
+    if (builder == nullptr || stage == nullptr || program == nullptr)
+      return fail("intarsia_pipeline_add_replica_program got a null pointer");
+    const BindOptions bind = TRY(with_context(read_bind_options(options), "stage '{}'", stage));
+    return add_replica(*builder, stage, {program->loaded, text_or_empty(function)}, bind);
   });
 }
 

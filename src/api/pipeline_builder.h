@@ -32,6 +32,10 @@ Status add_program_stage(intarsia_pipeline_builder& builder, const std::string& 
 /// The stages of a function, each with its replicas; a function without stages is one.
 Status add_stages_of(intarsia_pipeline_builder& builder, const std::shared_ptr<const LoadedProgram>& program,
                      const std::string& function);
+/// Of the stage's own program.
 Status add_replica(intarsia_pipeline_builder& builder, const std::string& stage, const BindOptions& options);
+/// Of this one, which must have the stage's ports.
+Status add_replica(intarsia_pipeline_builder& builder, const std::string& stage,
+                   const intarsia_pipeline_builder::Source& source, const BindOptions& options);
 
 }  // namespace intarsia::api

@@ -16,10 +16,18 @@ Result<PipelineFile> read_file(const std::string& path) {
 
 Status add_stage(intarsia_pipeline_builder& builder, const PipelineFile::Stage& stage,
                  const std::filesystem::path& folder) {
-  const auto program = TRY(load_program((folder / stage.program).string(), run_backends()));
-  if (stage.name.empty()) return add_stages_of(builder, program, stage.function);
-  TRY(add_program_stage(builder, stage.name, {program, stage.function}, stage.replicas[0]));
-  for (size_t i = 1; i < stage.replicas.size(); ++i) TRY(add_replica(builder, stage.name, stage.replicas[i]));
+  const auto load = [&](const PipelineFile::Session& session) {
+    return load_program((folder / session.program).string(), run_backends());
+  };
+  const PipelineFile::Session& first = stage.replicas[0];
+  const auto program = TRY(load(first));
+  if (stage.name.empty()) return add_stages_of(builder, program, first.function);
+  TRY(add_program_stage(builder, stage.name, {program, first.function}, first.binding));
+  for (size_t i = 1; i < stage.replicas.size(); ++i) {
+    const PipelineFile::Session& other = stage.replicas[i];
+    const auto loaded = other.program == first.program ? program : TRY(load(other));
+    TRY(add_replica(builder, stage.name, {loaded, other.function}, other.binding));
+  }
   return {};
 }
 

@@ -46,6 +46,14 @@ Result<BindOptions> read_binding(const Json& object, const std::string& where) {
   return options;
 }
 
+Result<PipelineFile::Session> read_session(const Json& object, const std::string& where) {
+  PipelineFile::Session session;
+  session.program = TRY(read_text(object, "program", where));
+  session.function = TRY(read_text(object, "function", where));
+  session.binding = TRY(read_binding(object, where));
+  return session;
+}
+
 class PipelineFileReader {
  public:
   Result<PipelineFile> read(const Json& json) {
@@ -80,24 +88,28 @@ class PipelineFileReader {
     PipelineFile::Stage stage;
     if (json.is_object() && json.contains("stages_of")) {
       TRY(check_keys(json, {"stages_of", "function"}, where));
-      stage.program = TRY(read_text(json, "stages_of", where));
-      stage.function = TRY(read_text(json, "function", where));
+      stage.replicas.push_back(
+          {TRY(read_text(json, "stages_of", where)), TRY(read_text(json, "function", where))});
       return stage;
     }
     TRY(check_keys(json, {"name", "program", "function", "devices", "threads", "replicas"}, where));
     stage.name = TRY(read_text(json, "name", where));
     if (stage.name.empty()) return fail("{}: want a text \"name\"", where);
     where = fmt::format("stage '{}'", stage.name);
-    stage.program = TRY(read_text(json, "program", where));
-    if (stage.program.empty()) return fail("{}: want a text \"program\", the path of a program file", where);
-    stage.function = TRY(read_text(json, "function", where));
-    stage.replicas.push_back(TRY(read_binding(json, where)));
+    const PipelineFile::Session first = TRY(read_session(json, where));
+    if (first.program.empty()) return fail("{}: want a text \"program\", the path of a program file", where);
+    stage.replicas.push_back(first);
     const auto replicas = json.find("replicas");
     if (replicas == json.end()) return stage;
     if (!replicas->is_array()) return fail("{}, \"replicas\": want a list", where);
+    where += ", a replica";
     for (const Json& replica : *replicas) {
-      TRY(check_keys(replica, {"devices", "threads"}, where + ", a replica"));
-      stage.replicas.push_back(TRY(read_binding(replica, where + ", a replica")));
+      TRY(check_keys(replica, {"program", "function", "devices", "threads"}, where));
+      PipelineFile::Session session = TRY(read_session(replica, where));
+      if (session.program.empty() && !session.function.empty())
+        return fail("{}: \"function\" is of a \"program\" of its own", where);
+      if (session.program.empty()) session = {first.program, first.function, session.binding};
+      stage.replicas.push_back(std::move(session));
     }
     return stage;
   }

@@ -13,10 +13,13 @@ namespace intarsia {
 
 /// What a file says; whether programs, stages and ports exist is seen by who makes the pipeline.
 struct PipelineFile {
-  struct Stage {
-    std::string name;  // empty: all stages that the program was compiled with
+  struct Session {
     std::string program, function;
-    std::vector<BindOptions> replicas;  // at least one, of a stage with a name
+    BindOptions binding = {};
+  };
+  struct Stage {
+    std::string name;               // empty: all stages that the program was compiled with
+    std::vector<Session> replicas;  // at least one
   };
   std::vector<Stage> stages;
   std::vector<std::pair<PortName, PortName>> connections;  // from, to

@@ -46,6 +46,26 @@ Status check_types(const StagePort& from, const StagePort& to, const std::string
   return {};
 }
 
+Status check_alike(std::span<const StagePort> first, std::span<const StagePort> other, const char* what) {
+  for (size_t i = 0; i < first.size() && i < other.size(); ++i)
+    if (first[i] != other[i])
+      return fail("{} '{}' is {}, want '{}', {}", what, other[i].name, print_type(other[i]), first[i].name,
+                  print_type(first[i]));
+  if (first.size() == other.size()) return {};
+  return fail("it has {} {}s, want {}", other.size(), what, first.size());
+}
+
+Status check_replicas(const NamedStage& stage) {
+  for (size_t i = 1; i < stage.replicas.size(); ++i) {
+    const auto check = [&]() -> Status {
+      TRY(check_alike(inputs_of(stage), stage.replicas[i]->inputs(), "input"));
+      return check_alike(outputs_of(stage), stage.replicas[i]->outputs(), "output");
+    };
+    TRY(with_context(check(), "stage '{}', replica {}", stage.name, i));
+  }
+  return {};
+}
+
 /// Fills in routes, connection by connection.
 class RouteFinder {
  public:
@@ -70,6 +90,7 @@ class RouteFinder {
       if (stage.name.empty()) return fail("a stage has an empty name");
       if (!numbers_.emplace(stage.name, static_cast<uint32_t>(numbers_.size())).second)
         return fail("two stages are named '{}'", stage.name);
+      TRY(check_replicas(stage));
       for (const auto ports : {inputs_of(stage), outputs_of(stage)}) {
         std::set<std::string_view> names;
         for (const StagePort& port : ports)

@@ -19,7 +19,7 @@ struct PortName {
 struct PipelineGraph {
   struct NamedStage {
     std::string name;
-    std::vector<std::unique_ptr<Stage>> replicas;  // alike: each runs some of the frames
+    std::vector<std::unique_ptr<Stage>> replicas;  // of equal ports: each runs some of the frames
   };
   std::vector<NamedStage> stages;
   std::vector<std::pair<PortName, PortName>> connections;  // from, to
@@ -51,8 +51,8 @@ struct PipelineRoutes {
   std::vector<uint32_t> first, last;  // stages without producers, and without consumers
 };
 
-/// Error: no stage, a name twice or unknown, an input of a stage or output of the pipeline that is connected
-/// twice or never, ports whose types differ, or a cycle.
+/// Error: no stage, a name twice or unknown, replicas with unlike ports, an input of a stage or output of the
+/// pipeline that is connected twice or never, ports whose types differ, or a cycle.
 Result<PipelineRoutes> find_routes(const PipelineGraph& graph);
 
 }  // namespace intarsia

@@ -147,6 +147,8 @@ void PipelineState::cancel() {
   for (const auto& lane : lanes_) {
     dropped.insert(dropped.end(), lane->frames.begin(), lane->frames.end());
     lane->frames.clear();
+    for (auto& [id, frame] : lane->early) dropped.push_back(std::move(frame));
+    lane->early.clear();
   }
   wake_all(lock);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <mutex>
 
 #include "base/fork_count.h"
@@ -43,9 +44,10 @@ class PipelineState {
   struct Lane {
     std::deque<FramePtr> frames;
     WakingEvent arrival, room;
-    uint64_t next = 0;          // frame that the stage hands on
-    WakingEvent turn;           // has come for another frame
-    std::vector<bool> running;  // replicas with a frame
+    uint64_t next = 0;                   // frame that the stage hands on
+    std::map<uint64_t, FramePtr> early;  // frames that the stage is done with before their turn
+    WakingEvent turn;                    // has come for another frame
+    std::vector<bool> running;           // replicas with a frame
     StageStatistics statistics;
   };
 
@@ -56,6 +58,7 @@ class PipelineState {
   Status run_stage(Frame& frame, uint32_t stage, uint32_t replica);
   Status make_output(uint32_t value, const StagePort& port, NamedTensor& output);
   void hand_on(WakingLock& lock, uint32_t stage, FramePtr frame);
+  void hand_on_in_turn(WakingLock& lock, uint32_t stage, FramePtr frame);
   int64_t pass_to(WakingLock& lock, uint32_t lane, const FramePtr& frame);
   void drop_read_values(uint32_t stage, Frame& frame);
   void wake_all(WakingLock& lock);

@@ -121,11 +121,25 @@ void PipelineState::drop_read_values(uint32_t stage, Frame& frame) {
   }
 }
 
-/// To the stages behind this one, in the order of the frames.
+/// To the stages behind this one, in the order of the frames: one that is early is kept for whoever has the
+/// turn.
 void PipelineState::hand_on(WakingLock& lock, uint32_t stage, FramePtr frame) {
   Lane& lane = *lanes_[stage];
+  const auto is_early = [&] { return lane.next != frame->id && !is_cancelled_; };
+  lane.statistics.blocked_ns +=
+      lock.wait(lane.turn, [&] { return !is_early() || lane.early.size() < options_.depth; });
+  if (is_early()) {
+    lane.early.emplace(frame->id, std::move(frame));
+    return;
+  }
+  hand_on_in_turn(lock, stage, std::move(frame));
+  while (!lane.early.empty() && lane.early.begin()->first == lane.next)
+    hand_on_in_turn(lock, stage, std::move(lane.early.extract(lane.early.begin()).mapped()));
+}
+
+void PipelineState::hand_on_in_turn(WakingLock& lock, uint32_t stage, FramePtr frame) {
+  Lane& lane = *lanes_[stage];
   int64_t& blocked_ns = lane.statistics.blocked_ns;
-  blocked_ns += lock.wait(lane.turn, [&] { return lane.next == frame->id || is_cancelled_; });
   const std::vector<uint32_t>& consumers = routes_.stages[stage].consumers;
   for (const uint32_t consumer : consumers) blocked_ns += pass_to(lock, consumer, frame);
   if (consumers.empty()) blocked_ns += pass_to(lock, static_cast<uint32_t>(stages_.size()), frame);

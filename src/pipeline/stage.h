@@ -18,6 +18,7 @@ struct StagePort {
   std::string name;
   DType dtype = DType::undefined;  // undefined: any
   std::optional<Shape> shape;      // nothing: any, even the rank; -1: any size
+  bool operator==(const StagePort&) const = default;
 };
 
 /// What a stage did within a frame. The event's texts are valid during the call, which may come from several

@@ -222,6 +222,30 @@ TEST_F(PipelineApi, ReplicasOfAProgram) {
             "frame 20: output 'y' is f32 4, but its buffer is for f32 5");
 }
 
+TEST_F(PipelineApi, AReplicaMayBeOfAnotherProgram) {
+  const api::Program net = program();
+  ProgramMaker maker = small_program();
+  maker.divide();
+  const std::string path = folder_ / "other.so";
+  ASSERT_TRUE(maker.write(path));
+  api::PipelineBuilder builder;
+  builder.add("net", net);
+  builder.add_replica("net", api::Program::load(path));
+  EXPECT_EQ(thrown_by([&] { builder.add_replica("none", net); }), "there is no stage 'none' to replicate");
+  builder.read(file(R"({"intarsia_pipeline": 1, "stages": [
+    {"name": "last", "program": "p.so", "replicas": [{"program": "other.so"}]}],
+    "connections": [["net.y", "last.x"]]})"));
+  api::Pipeline pipeline = builder.start();
+  EXPECT_EQ(pipeline.statistics().at(0).replicas, 2u);
+  EXPECT_EQ(pipeline.statistics().at(1).replicas, 2u);
+  for (int i = 0; i < 20; ++i) {
+    Floats x(4, static_cast<float>(i)), y(4);
+    pipeline.push({{"x", view(x)}});
+    ASSERT_TRUE(pipeline.pop_into({{"y", view(y)}}));
+    EXPECT_EQ(y, Floats(4, 4 * static_cast<float>(i) + 3));
+  }
+}
+
 TEST_F(PipelineApi, TheStagesOfAProgram) {
   ProgramMaker maker = small_program();
   maker.divide();
@@ -306,14 +330,20 @@ TEST_F(PipelineApi, NullPointersAreErrors) {
        {intarsia_pipeline_builder_create(nullptr),
         intarsia_pipeline_add_program(nullptr, "a", nullptr, nullptr, nullptr),
         intarsia_pipeline_add_replica(nullptr, "a", nullptr),
+        intarsia_pipeline_add_replica_program(nullptr, "a", nullptr, nullptr, nullptr),
         intarsia_pipeline_add_function(nullptr, nullptr),
         intarsia_pipeline_connect(nullptr, nullptr, nullptr, nullptr, nullptr),
-        intarsia_pipeline_connect_by_name(nullptr), intarsia_pipeline_read(nullptr, nullptr),
-        intarsia_pipeline_start(nullptr, nullptr, nullptr), intarsia_pipeline_describe(nullptr, nullptr),
-        intarsia_pipeline_input(nullptr, 0, nullptr), intarsia_pipeline_output(nullptr, 0, nullptr),
+        intarsia_pipeline_connect_by_name(nullptr),
+        intarsia_pipeline_read(nullptr, nullptr),
+        intarsia_pipeline_start(nullptr, nullptr, nullptr),
+        intarsia_pipeline_describe(nullptr, nullptr),
+        intarsia_pipeline_input(nullptr, 0, nullptr),
+        intarsia_pipeline_output(nullptr, 0, nullptr),
         intarsia_pipeline_push(nullptr, 0, nullptr, 0, nullptr, nullptr, nullptr),
-        intarsia_pipeline_pop(nullptr, 0, nullptr, 0, nullptr), intarsia_pipeline_finish(nullptr),
-        intarsia_pipeline_cancel(nullptr), intarsia_pipeline_stage(nullptr, 0, nullptr),
+        intarsia_pipeline_pop(nullptr, 0, nullptr, 0, nullptr),
+        intarsia_pipeline_finish(nullptr),
+        intarsia_pipeline_cancel(nullptr),
+        intarsia_pipeline_stage(nullptr, 0, nullptr),
         intarsia_stage_call_allocate(nullptr, 0, 1, 0, nullptr, nullptr),
         intarsia_stage_call_give(nullptr, 0, nullptr, nullptr, nullptr),
         intarsia_stage_call_keep(nullptr, 0, nullptr)}) {

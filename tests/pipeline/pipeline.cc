@@ -155,6 +155,32 @@ TEST(Pipeline, ReplicasKeepTheOrder) {
   EXPECT_GT(most, 1);
 }
 
+TEST(Pipeline, AFastReplicaGoesOnWhileASlowOneWorks) {
+  Gate gate;
+  std::atomic<int> made = 0;
+  PipelineGraph graph;
+  add(
+      graph, "replicated",
+      [&](uint64_t frame, float x) {
+        if (frame == 0) gate.wait();
+        ++made;
+        return x;
+      },
+      2);
+  const auto pipeline = start(std::move(graph), {.depth = 3});
+  std::thread pusher([&] {
+    for (int i = 0; i < 10; ++i) push(*pipeline, static_cast<float>(i));
+  });
+  // Frames 1 to 3 are kept, and 4 waits.
+  for (int i = 0; i < 2000 && made < 4; ++i) std::this_thread::sleep_for(1ms);
+  std::this_thread::sleep_for(20ms);
+  EXPECT_EQ(made, 4);
+  EXPECT_EQ(pipeline->pop(0).state, PopState::none);
+  gate.open();
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(result(pipeline->pop()), static_cast<float>(i));
+  pusher.join();
+}
+
 TEST(Pipeline, AnErrorIsItsFramesAlone) {
   PipelineGraph graph;
   add(graph, "picky", [](uint64_t, float x) -> Result<float> {

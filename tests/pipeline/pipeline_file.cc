@@ -16,18 +16,20 @@ std::string error_of(const std::string& json) {
 TEST(PipelineFile, SaysStagesConnectionsAndOptions) {
   const auto file = parse_pipeline_file(R"({"intarsia_pipeline": 1, "depth": 3, "timeout_ms": 0.5,
     "stages": [{"name": "a", "program": "p.so", "threads": 1, "devices": {"cpu": "cpu:0"}},
-               {"name": "b", "program": "q.so", "function": "main", "replicas": [{"threads": 2}]},
+               {"name": "b", "program": "q.so", "function": "main", "replicas": [{"threads": 2}, {"program": "s.so"}]},
                {"stages_of": "r.so"}],
     "connections": [["a.y", "b.x.1"]], "inputs": {"in": ["a.x"]}, "outputs": {"out": "b.y"}})");
   ASSERT_TRUE(file) << file.error().message;
   EXPECT_EQ(file->depth, 3u);
   EXPECT_EQ(file->timeout_ns, 500'000);
   ASSERT_EQ(file->stages.size(), 3u);
-  EXPECT_EQ(file->stages[0].replicas.at(0).devices.at(0).second, "cpu:0");
-  EXPECT_EQ(file->stages[1].function, "main");
-  EXPECT_EQ(file->stages[1].replicas.at(1).threads, 2);
+  EXPECT_EQ(file->stages[0].replicas.at(0).binding.devices.at(0).second, "cpu:0");
+  EXPECT_EQ(file->stages[1].replicas.at(1).program, "q.so");
+  EXPECT_EQ(file->stages[1].replicas.at(1).function, "main");
+  EXPECT_EQ(file->stages[1].replicas.at(1).binding.threads, 2);
+  EXPECT_EQ(file->stages[1].replicas.at(2).program, "s.so");
   EXPECT_EQ(file->stages[2].name, "");
-  EXPECT_EQ(file->stages[2].program, "r.so");
+  EXPECT_EQ(file->stages[2].replicas.at(0).program, "r.so");
   ASSERT_EQ(file->connections.size(), 3u);
   EXPECT_EQ(file->connections[0].second.port, "x.1");
   EXPECT_EQ(file->connections[1].first.stage, "");

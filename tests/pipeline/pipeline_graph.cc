@@ -103,6 +103,21 @@ TEST(PipelineGraph, FaultsAreNamed) {
   EXPECT_EQ(error_of(graph), "two stages are named 'b'");
 }
 
+TEST(PipelineGraph, ReplicasHaveEqualPorts) {
+  const auto error_with = [](std::vector<StagePort> inputs, std::vector<StagePort> outputs) {
+    PipelineGraph graph;
+    add(graph, "a", f32({"x"}), f32({"y"}));
+    graph.stages[0].replicas.push_back(std::make_unique<Ports>(std::move(inputs), std::move(outputs)));
+    graph.connect_by_name();
+    return error_of(graph);
+  };
+  EXPECT_EQ(error_with(f32({"x"}), f32({"y"})), "none");
+  EXPECT_EQ(error_with(f32({"z"}), f32({"y"})), "stage 'a', replica 1: input 'z' is f32 2, want 'x', f32 2");
+  EXPECT_EQ(error_with(f32({"x"}), {{"y", DType::i64, Shape{2}}}),
+            "stage 'a', replica 1: output 'y' is i64 2, want 'y', f32 2");
+  EXPECT_EQ(error_with(f32({"x"}), f32({"y", "z"})), "stage 'a', replica 1: it has 2 outputs, want 1");
+}
+
 TEST(PipelineGraph, TypesMustAgreeWhereTheyAreKnown) {
   PipelineGraph graph;
   add(graph, "make", {}, {{"y", DType::f32, Shape{-1, 3}}});

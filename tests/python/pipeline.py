@@ -3,6 +3,7 @@
 Covers: bindings/python/ pipeline_module.cc bindings/python/intarsia/ pipeline.py
 """
 
+import itertools
 import json
 import os
 import pathlib
@@ -191,6 +192,29 @@ def test_a_trace_can_tell_what_sessions_do(program):
     for _, _, frame, begin, end, name, kind, device in steps:
         assert spans[frame][0] <= begin <= end <= spans[frame][1]
         assert name and kind in ("region", "kernel") and device.startswith("cpu")
+
+
+def test_a_replica_may_run_in_another_backend(program):
+    model = program.parent / "model.onnx"
+    other = intarsia.compile(model, devices=["cpu"], backends=["onnxruntime"]).load()
+    usable = sorted(os.sched_getaffinity(0))
+    builder = intarsia.PipelineBuilder()
+    builder.add("net", intarsia.load(program), devices={"cpu": f"cpu:{usable[0]}"})
+    builder.add_replica("net", {"cpu": f"cpu:{usable[-1]}"}, program=other)
+    ran = set()
+    end = time.monotonic() + 60
+
+    def frames():
+        """Until both have run."""
+        for i in itertools.count():
+            if ran == {0, 1} or time.monotonic() > end:
+                return
+            yield {"x": np.full(4, i, np.float32)}
+
+    with builder.start(trace=lambda stage, replica, *times: ran.add(replica)) as pipeline:
+        for frame in pipeline.run_all(frames()):
+            np.testing.assert_array_equal(frame.outputs["y"], np.full(4, frame.number + 1, np.float32))
+    assert ran == {0, 1}
 
 
 @pytest.fixture(scope="module")

@@ -207,10 +207,21 @@ class PipelineBuilder:
         return self
 
     def add_replica(
-        self, stage: str, devices: Mapping[str, str] | None = None, threads: int = 0
+        self,
+        stage: str,
+        devices: Mapping[str, str] | None = None,
+        threads: int = 0,
+        *,
+        program: Program | None = None,
+        function: str | None = None,
     ) -> PipelineBuilder:
-        """Another session of a stage that is a program; the two share its frames, which keep their order."""
-        self._builder.add_replica(stage, list((devices or {}).items()), threads)
+        """Another session of a stage that is a program; the two share its frames, which keep their order. It may be of another
+        `program` with the same inputs and outputs, compiled for an unlike device."""
+        bindings = list((devices or {}).items())
+        if program is None:
+            self._builder.add_replica(stage, bindings, threads)
+        else:
+            self._builder.add_replica_program(stage, program._program, function or "", bindings, threads)
         return self
 
     def connect(self, source: str, target: str) -> PipelineBuilder:
