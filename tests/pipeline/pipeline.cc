@@ -124,6 +124,7 @@ TEST(Pipeline, AFullPipelineTakesNoMore) {
   gate.open();
   for (int i = 0; i <= 3; ++i) EXPECT_EQ(result(pipeline->pop()), static_cast<float>(i));
   EXPECT_TRUE(try_push(*pipeline, 5));
+  EXPECT_EQ(result(pipeline->pop()), 5);  // its stage uses the gate
 }
 
 TEST(Pipeline, ReplicasKeepTheOrder) {
