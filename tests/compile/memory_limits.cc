@@ -246,7 +246,9 @@ void check_random_problem(RandomProblem& random_problem, const MeasureMemory& es
   }
   ASSERT_TRUE(random_problem.fits(chosen->plan));
   outcomes.moved += chosen->plan.placement.target != placed.target;
-  if (random_problem.fits(plan)) EXPECT_EQ(chosen->plan.placement.target, placed.target);
+  if (random_problem.fits(plan)) {
+    EXPECT_EQ(chosen->plan.placement.target, placed.target);
+  }
 }
 
 TEST(MemoryLimitProperties, APlanThatFitsIsFoundIfThereIsOne) {
