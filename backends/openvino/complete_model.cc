@@ -8,8 +8,6 @@ namespace {
 
 using protozero::pbf_writer;
 
-constexpr size_t largest_message = (size_t{1} << 31) - 1;  // of protobuf
-
 /// All of a TensorProto but its data.
 void write_head(pbf_writer& message, const std::string& name, const ConstTensorView& tensor) {
   for (int64_t size : tensor.shape) message.add_int64(onnx::tensor::dims, size);

@@ -12,8 +12,6 @@ namespace {
 
 using namespace tensorflow;
 
-constexpr size_t largest_message = (size_t{1} << 31) - 1;  // of protobuf
-
 /// The version of operators that this TensorFlow writes: that of an empty graph.
 Result<int32_t> graph_version(const Library& library) {
   const SessionGraph graph(library);

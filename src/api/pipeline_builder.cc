@@ -40,6 +40,13 @@ std::string free_name(intarsia_pipeline_builder& builder) {
   return fmt::format("stage{}", number);
 }
 
+Result<PipelineGraph::NamedStage*> stage_to_replicate(intarsia_pipeline_builder& builder,
+                                                      const std::string& name) {
+  PipelineGraph::NamedStage* const stage = find_stage(builder, name);
+  if (stage == nullptr) return fail("there is no stage '{}' to replicate", name);
+  return stage;
+}
+
 bool has_port(std::span<const StagePort> ports, const std::string& name) {
   return std::ranges::find(ports, name, &StagePort::name) != ports.end();
 }
@@ -97,7 +104,7 @@ Status add_stages_of(intarsia_pipeline_builder& builder, const std::shared_ptr<c
 }
 
 Status add_replica(intarsia_pipeline_builder& builder, const std::string& name, const BindOptions& options) {
-  if (find_stage(builder, name) == nullptr) return fail("there is no stage '{}' to replicate", name);
+  TRY(stage_to_replicate(builder, name));
   const auto source = builder.sources.find(name);
   if (source == builder.sources.end())
     return fail("stage '{}' is a function: give it a thread_count instead of replicas", name);
@@ -106,8 +113,7 @@ Status add_replica(intarsia_pipeline_builder& builder, const std::string& name, 
 
 Status add_replica(intarsia_pipeline_builder& builder, const std::string& name,
                    const intarsia_pipeline_builder::Source& source, const BindOptions& options) {
-  PipelineGraph::NamedStage* stage = find_stage(builder, name);
-  if (stage == nullptr) return fail("there is no stage '{}' to replicate", name);
+  PipelineGraph::NamedStage* const stage = TRY(stage_to_replicate(builder, name));
   stage->replicas.push_back(TRY(make_stage(name, source, options)));
   return {};
 }

@@ -22,6 +22,9 @@ struct WrongWireType : protozero::exception {
 
 namespace intarsia {
 
+/// Bytes that a message has at most.
+inline constexpr size_t largest_message = (size_t{1} << 31) - 1;
+
 inline protozero::pbf_reader read_message(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
 
 /// The bytes of the field that the reader stands at: a string, or a message inside.

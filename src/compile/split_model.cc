@@ -62,7 +62,7 @@ Status write_whole(const std::filesystem::path& path, std::string_view text) {
 Status check_outputs(const Graph& graph) {
   for (ValueId output : graph.outputs) {
     if (graph.value(output).producer == no_node)
-      return fail("output '{}' is no node's: no stage can give it", graph.value(output).name);
+      return fail("output '{}' is an input or a constant, so no stage computes it", graph.value(output).name);
   }
   return {};
 }

@@ -205,7 +205,6 @@ Status write_graph(pbf_writer message, const Graph& graph, LargeConstants large,
 
 /// Of a model with all its constants.
 Status check_size(const Graph& graph) {
-  constexpr size_t largest_message = (size_t{1} << 31) - 1;
   size_t bytes = 0;
   for (const Value& value : graph.values) bytes += value.constant ? value.constant->bytes() : 0;
   if (bytes <= largest_message) return {};

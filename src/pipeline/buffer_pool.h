@@ -14,9 +14,9 @@ class BufferPool {
   BufferPool();
   /// At least `bytes`, aligned to 64; goes back to the pool with its last owner. Null: there is no memory.
   std::shared_ptr<void> take(size_t bytes);
-  /// A tensor of any content, not of strings. Error: there is no memory.
+  /// A tensor of any content, not of strings. Error: out of memory.
   Result<FrameValue> make(DType dtype, Shape shape);
-  /// A tensor like this one; strings are not in pooled memory. Error: there is no memory.
+  /// A tensor like this one; strings are not in pooled memory. Error: out of memory.
   Result<FrameValue> copy(const ConstTensorView& tensor);
 
  private:

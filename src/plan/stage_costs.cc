@@ -81,22 +81,24 @@ bool are_alike(const DeviceSlot& one, const DeviceSlot& other) {
   return one.space == other.space && one.kind == other.kind && one.cores == other.cores;
 }
 
+/// What the backend takes on the slot, of times by target.
+int64_t time_on_slot(const PlanningProblem& problem, const std::vector<int64_t>& times, const Target* backend,
+                     uint32_t slot) {
+  for (uint32_t target = 0; target < times.size(); ++target)
+    if (problem.targets[target].slot == slot && problem.targets[target].backend == backend)
+      return times[target];
+  return never;
+}
+
 /// By target, from such: the longest that its backend takes on a slot that is like the target's.
 std::vector<int64_t> level_times(const PlanningProblem& problem, const std::vector<int64_t>& times) {
-  std::vector<int64_t> leveled(times.size(), never);
+  std::vector<int64_t> leveled = times;
   for (uint32_t target = 0; target < times.size(); ++target) {
     const PlacementTarget& own = problem.targets[target];
-    int64_t longest = times[target];
     for (uint32_t slot = 0; slot < problem.slots.size(); ++slot) {
-      if (!are_alike(problem.slots[own.slot], problem.slots[slot])) continue;
-      int64_t there = never;
-      for (uint32_t other = 0; other < times.size(); ++other) {
-        if (problem.targets[other].slot == slot && problem.targets[other].backend == own.backend)
-          there = times[other];
-      }
-      longest = std::max(longest, there);
+      if (are_alike(problem.slots[own.slot], problem.slots[slot]))
+        leveled[target] = std::max(leveled[target], time_on_slot(problem, times, own.backend, slot));
     }
-    leveled[target] = longest;
   }
   return leveled;
 }

@@ -71,8 +71,7 @@ Result<StagedPlan> StagePlanner::plan(std::optional<uint32_t> count) {
 /// What a plan needs of a memory is known once it is made: values share buffers, kernels have workspaces.
 /// Where it is too much, stages may hold as much less. False: the plan keeps all limits.
 Result<bool> StagePlanner::hold_less(const Plan& plan) {
-  const auto is_limit = [](uint64_t limit) { return limit != no_limit; };
-  if (!tools_.memory.measure || std::ranges::none_of(problem_.memory_limits, is_limit)) return false;
+  if (!tools_.memory.measure) return false;
   const std::vector<MemoryUse> uses = TRY(tools_.memory.measure(plan));
   bool is_too_much = false;
   for (uint32_t space = 0; space < may_hold_.size(); ++space) {
