@@ -30,7 +30,10 @@ std::string why_not_offered(const Value& value, bool takes_open_sizes) {
 class PluginTarget : public Target {
  public:
   explicit PluginTarget(std::shared_ptr<const Plugin> plugin)
-      : Target({.name = plugin->name(), .device_kinds = {plugin->name()}, .is_plugin = true}),
+      : Target({.name = plugin->name(),
+                .device_kinds = {plugin->name()},
+                .is_plugin = true,
+                .has_groups = plugin->compiler()->groups != nullptr}),
         plugin_(std::move(plugin)) {}
 
   std::string version() const override { return plugin_->version(); }

@@ -1,6 +1,7 @@
 #include "compile/translating_target.h"
 
 #include <algorithm>
+#include <map>
 
 #include "passes/remove_dead_nodes.h"
 #include "passes/translated.h"
@@ -28,6 +29,15 @@ class TranslatingTarget : public Target {
     return Support::supported();
   }
 
+  /// Nodes of TensorFlow are in the groups of what they are translated to.
+  Result<std::vector<size_t>> groups(const Graph& graph, const TargetDevice& device) const override {
+    if (!info().has_groups || !needs_translation(graph)) return target_->groups(graph, device);
+    const std::vector<NodeId> nodes = translatable_nodes(graph);
+    const Graph part = extract_subgraph(graph, nodes, BoundaryFinder(graph).find(nodes));
+    const Graph translated = TRY(translate(part));
+    return groups_by_name(graph, translated, TRY(target_->groups(translated, device)));
+  }
+
   Status infer_types(Graph& graph, NodeId node) const override { return target_->infer_types(graph, node); }
 
   Result<CompiledRegion> compile(const Graph& region, const TargetDevice& device,
@@ -43,6 +53,33 @@ class TranslatingTarget : public Target {
  private:
   static bool needs_translation(const Graph& region) {
     return std::ranges::any_of(region.nodes, is_tensorflow);
+  }
+  std::vector<NodeId> translatable_nodes(const Graph& graph) const {
+    std::vector<NodeId> nodes;
+    for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
+      if (is_tensorflow(graph.nodes[i]) && translated_node(graph, NodeId{i}, evaluate_, Weights::by_type))
+        nodes.push_back(NodeId{i});
+    }
+    return nodes;
+  }
+  /// Translated nodes have the names of their sources. Groups that share a source are one.
+  static std::vector<size_t> groups_by_name(const Graph& graph, const Graph& translated,
+                                            std::vector<size_t> group_of) {
+    std::map<std::string_view, size_t> group_of_name;
+    for (size_t i = 0; i < group_of.size(); ++i) {
+      if (group_of[i] == no_group) continue;
+      const auto [at, is_first] = group_of_name.try_emplace(translated.nodes[i].name, group_of[i]);
+      if (is_first || at->second == group_of[i]) continue;
+      const size_t from = group_of[i], to = at->second;
+      std::ranges::replace(group_of, from, to);
+      for (auto& [name, group] : group_of_name) group = group == from ? to : group;
+    }
+    std::vector<size_t> groups;
+    for (const Node& node : graph.nodes) {
+      const auto at = group_of_name.find(node.name);
+      groups.push_back(at == group_of_name.end() ? no_group : at->second);
+    }
+    return groups;
   }
   Result<Graph> translate(const Graph& region) const {
     return simplify(translated_region(region, evaluate_));

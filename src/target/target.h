@@ -101,6 +101,8 @@ struct TargetInfo {
   bool is_unoptimized = false;
   /// It is of a plug-in: programs with regions of it record its version.
   bool is_plugin = false;
+  /// Some of its nodes move only together (Target::groups).
+  bool has_groups = false;
   std::vector<std::string> step_names = {};  // of compile, in order, whose results can be printed
 };
 

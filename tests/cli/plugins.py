@@ -164,6 +164,23 @@ def test_a_device_that_is_not_here_is_planned_by_declared_costs(tmp_path):
     )
 
 
+def test_what_a_plug_in_groups_is_placed_as_a_whole(tmp_path):
+    """MatMul Relu MatMul Relu MatMul, all Relu one group: nothing between the first and the last of them is parted."""
+    random = np.random.default_rng(1)
+    nodes, weights = [], []
+    for i in range(3):
+        weights.append((f"w{i}", random.standard_normal((8, 8)).astype(np.float32)))
+        nodes.append(helper.make_node("MatMul", [f"x{i}", f"w{i}"], [f"m{i}"], f"product{i}"))
+        if i < 2:
+            nodes.append(helper.make_node("Relu", [f"m{i}"], [f"x{i + 1}"], f"relu{i}"))
+    path = save(tmp_path / "m.onnx", nodes, [("x0", FLOAT, [4, 8])], [("m2", FLOAT, [4, 8])], weights)
+    options = ("-d", "cpu,npu=test_npu:7", "--backends", "test_npu,halide", "--cache", tmp_path)
+    plugin = ("--plugin", PLUGINS / "libtest_plugin_good.so")
+    report = call_json("compile", path, "-o", tmp_path / "p.so", *options, *plugin)
+    parts = [stretch["source_nodes"] for stretch in report["stretches"]]
+    assert parts == [["product0"], ["relu0", "product1", "relu1"], ["product2"]]
+
+
 def test_a_program_on_it_is_timed_and_profiled(program, tmp_path):
     bench = call_json("bench", program, "-t", "0.2", "--profile", *WITH_TOY_NPU)
     names = {entry["name"] for entry in bench["profile"]["entries"]}
