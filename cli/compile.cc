@@ -21,6 +21,10 @@ struct CompileOptions {
   intarsia::CompileOptions compile;
 };
 
+std::string print_ms(const Json& time) {
+  return time.is_null() ? "?" : fmt::format("{:.3g} ms", time.get<double>());
+}
+
 /// "2 regions dissolved: 0.81 ms (as placed 1.2 ms, all in onnxruntime 0.9 ms)"
 std::string print_plan(const Json& report) {
   const Json& plan = report["plan"];
@@ -31,13 +35,12 @@ std::string print_plan(const Json& report) {
                      : shipped == "mixed"     ? "mixed"
                      : shipped == "dissolved" ? count_of(plan["dissolved_regions"], "region") + " dissolved"
                                               : "all in " + plan["backend"].get<std::string>();
-  std::string others =
-      shipped == "as_placed" ? "" : fmt::format("as placed {:.3g} ms", plan["as_placed_ms"].get<double>());
+  std::string others = shipped == "as_placed" ? "" : "as placed " + print_ms(plan["as_placed_ms"]);
   for (const auto& [backend, time] : report["single_backend_ms"].items()) {
     if (plan["backend"] != backend)
       others += fmt::format("{}all in {} {:.3g} ms", others.empty() ? "" : ", ", backend, time.get<double>());
   }
-  text += fmt::format(": {:.3g} ms", report["measured_ms"].get<double>());
+  text += ": " + print_ms(report["measured_ms"]);
   return others.empty() ? text : fmt::format("{} ({})", text, others);
 }
 
@@ -45,10 +48,6 @@ std::string join(const Json& texts) {
   std::string joined;
   for (const Json& text : texts) joined += (joined.empty() ? "" : ", ") + text.get<std::string>();
   return joined;
-}
-
-std::string print_ms(const Json& time) {
-  return time.is_null() ? "?" : fmt::format("{:.3g} ms", time.get<double>());
 }
 
 /// What each stage takes of a frame, and why there are these.
@@ -120,6 +119,10 @@ std::string print_function(const Json& report) {
   }
   if (!report["plan"].is_null() && !report["kernels"].is_null() && report["throughput"].is_null())
     text += fmt::format("  plan      {}\n", print_plan(report));
+  if (!report["plan"].is_null()) {
+    for (const auto& [runner, why] : report["plan"]["faults"].items())
+      text += fmt::format("  left out  {}: {}\n", runner, why.get<std::string>());
+  }
   text += print_stages(report);
   for (const Json& other : report["alternatives"]) {
     const Json& time = other["measured_ms"];

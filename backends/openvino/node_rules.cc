@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "backends/openvino/node_forms.h"
+
 namespace intarsia::openvino {
 namespace {
 
@@ -104,6 +106,7 @@ Support check_operator(const Node& node) {
 
 Support computes_exactly(const Graph& graph, const Node& node) {
   if (const Support known = check_operator(node); !known.yes) return known;
+  if (const Support form = check_form(graph, node); !form.yes) return form;
   if (node.op == "Cast" && has_output(node, 0) && graph.value(node.outputs[0]).type.dtype == DType::boolean)
     return Support::refused("OpenVINO casts NaN to false");
   for (size_t i = 0; i < node.inputs.size(); ++i) {

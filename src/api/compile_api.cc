@@ -60,9 +60,8 @@ Result<BackendRegistry> make_tools(const ReadRequest& read) {
   tools.probe = measure_probe;
   tools.time_link = time_link;
   tools.device_features = device_features;
-  tools.time_programs = [](std::vector<TemporaryFile> programs, int threads,
-                           const std::function<bool()>& may_go_on) {
-    return time_programs(std::move(programs), run_backends(), threads, may_go_on);
+  tools.time_programs = [](std::vector<TemporaryFile> programs, const TimingOptions& options) {
+    return time_programs(std::move(programs), run_backends(), options);
   };
   return tools;
 }

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -78,6 +79,15 @@ struct TuningReport {
   std::string warning;          // trouble with the file of times
 };
 
+/// How programs that are plans of one model are timed and compared.
+struct TimingOptions {
+  int threads = 1;
+  double rtol = 1e-3;               // what their values may differ by, as a part of the largest
+  std::optional<size_t> trusted;    // the program that is right where they are divided evenly
+  std::set<size_t> stand_ins;       // programs with devices that only take time: they have no values
+  std::function<bool()> may_go_on;  // asked after the first round: no more begin when it says no
+};
+
 /// What compiling is made with; wired together in registry/.
 struct BackendRegistry {
   std::vector<std::unique_ptr<Target>> targets;        // in order of preference
@@ -99,10 +109,10 @@ struct BackendRegistry {
   std::function<Result<LinkCost>(const std::string& from, const std::string& to)> time_link;
   /// Of the device of this name; empty: the host's.
   std::function<DeviceFeatures(const std::string& device)> device_features;
-  /// Times runs of program files on filled inputs, in turns; they are removed as soon as they are open. One
-  /// result a program. Rounds end when `may_go_on` says no. Empty: nothing can be measured.
-  std::function<std::vector<Result<PlanTimes>>(std::vector<TemporaryFile> programs, int threads,
-                                               const std::function<bool()>& may_go_on)>
+  /// Times runs of program files on filled inputs, in turns, and compares their values; they are removed as
+  /// soon as they are open. One result a program. Empty: nothing can be measured.
+  std::function<std::vector<Result<PlanTimes>>(std::vector<TemporaryFile> programs,
+                                               const TimingOptions& options)>
       time_programs;
 };
 

@@ -1,7 +1,10 @@
 #include "compile/measure_plans.h"
 
+#include <algorithm>
+
 #include "base/cpu_level.h"
 #include "compile/emit_program.h"
+#include "translate/translate_node.h"
 
 namespace intarsia {
 namespace {
@@ -21,6 +24,42 @@ Result<TemporaryFile> write_plan(const PlanningProblem& problem, const Plan& pla
   to_file.dry_run = false;
   TRY(emit_program({{"main", problem, plan, regions, std::nullopt}}, to_file));
   return file;
+}
+
+/// By the narrowest floats that the model computes in: backends keep more digits of some values in between.
+double tolerated_difference(const Graph& graph) {
+  double tolerated = 1e-3;
+  for (const Value& value : graph.values) {
+    const DType dtype = value.type.dtype;
+    if (!is_float(dtype) || dtype == DType::f32 || dtype == DType::f64) continue;
+    tolerated = std::max(tolerated, dtype == DType::f16 ? 1e-2 : dtype == DType::bf16 ? 6e-2 : 0.3);
+  }
+  return tolerated;
+}
+
+/// How far its values are believed: all in the framework that the model came from, all in our own backends,
+/// or else.
+enum class Trust { none, own, original };
+
+Trust trust_in(const PlanningProblem& problem, const Plan& plan) {
+  const bool is_tensorflow_model = std::ranges::any_of(problem.graph.nodes, is_tensorflow);
+  const std::string framework = is_tensorflow_model ? "tensorflow" : "onnxruntime";
+  const auto runs_in = [&](const auto& is_wanted) {
+    return std::ranges::all_of(plan.partition.regions, [&](const Region& region) {
+      return is_wanted(problem.targets[region.target].backend->info());
+    });
+  };
+  if (runs_in([&](const TargetInfo& info) { return info.name == framework; })) return Trust::original;
+  const auto is_own = [](const TargetInfo& info) {
+    return !info.needs_framework && !info.is_plugin && !info.is_users_own;
+  };
+  return runs_in(is_own) ? Trust::own : Trust::none;
+}
+
+bool uses_stand_in(const PlanningProblem& problem, const Plan& plan) {
+  return std::ranges::any_of(plan.partition.regions, [&](const Region& region) {
+    return !problem.slots[problem.targets[region.target].slot].declared_times.empty();
+  });
 }
 
 /// In nodes: generating code takes long, handing a region over to a framework does not.
@@ -78,11 +117,20 @@ Result<std::vector<Result<PlanTimes>>> measure_plans(const PlanningProblem& prob
   if (!may_go_on()) return fail("the time to measure is over (--tune-seconds)");
   // What fails here (a full disk) says nothing of a plan, either. Files exist for as short a time as can be.
   std::vector<TemporaryFile> files;
+  TimingOptions options{
+      .threads = request.threads, .rtol = tolerated_difference(problem.graph), .may_go_on = may_go_on};
+  Trust most = Trust::none;
   for (size_t i = 0; i < plans.size(); ++i) {
-    if (compiled[i]) files.push_back(TRY(write_plan(problem, *plans[i], *compiled[i], request)));
+    if (!compiled[i]) continue;
+    if (uses_stand_in(problem, *plans[i])) options.stand_ins.insert(files.size());
+    if (const Trust trust = trust_in(problem, *plans[i]); trust > most) {
+      most = trust;
+      options.trusted = files.size();
+    }
+    files.push_back(TRY(write_plan(problem, *plans[i], *compiled[i], request)));
   }
   progress.compare();
-  std::vector<Result<PlanTimes>> timed = tools.time_programs(std::move(files), request.threads, may_go_on);
+  std::vector<Result<PlanTimes>> timed = tools.time_programs(std::move(files), options);
   std::vector<Result<PlanTimes>> results;
   auto next = timed.begin();
   for (const Result<CompiledRegions>& one : compiled)

@@ -210,6 +210,7 @@ Json plan_json(const PlanReport& plan) {
           {"backend", plan.single.empty() ? Json(nullptr) : Json(plan.single)},
           {"dissolved_regions", plan.dissolved},
           {"as_placed_ms", milliseconds_or_null(plan.as_placed)},
+          {"faults", plan.faults},
           {"regions_measured", plan.regions_measured},
           {"regions_remembered", plan.regions_remembered},
           {"disabled_reason", plan.disabled_reason.empty() ? Json(nullptr) : Json(plan.disabled_reason)}};

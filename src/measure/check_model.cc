@@ -9,6 +9,7 @@
 #include "base/temporary_file.h"
 #include "compile/program_source.h"
 #include "measure/nudge_inputs.h"
+#include "measure/other_inputs.h"
 #include "program/print_program.h"
 #include "runtime/session.h"
 
@@ -86,18 +87,6 @@ Result<std::vector<NamedValue>> gather_inputs(const fbs::FunctionT& function, co
     notes.push_back({value.name, std::string(dtype_name(tensor.dtype())), tensor.shape(), filled});
   }
   return inputs;
-}
-
-/// Other values for all inputs except strings.
-Result<std::vector<NamedValue>> vary_inputs(const std::vector<NamedValue>& inputs) {
-  std::vector<NamedValue> varied;
-  for (const NamedValue& input : inputs) {
-    const Tensor tensor(input.tensor.view());
-    constexpr uint64_t other_seed = 1000000;
-    if (tensor.dtype() != DType::string) TRY(fill_tensor(tensor.view(), other_seed + varied.size()));
-    varied.push_back({input.name, tensor});
-  }
-  return varied;
 }
 
 /// The elements of a value that is not a tensor, from the backend whose region produces it.
@@ -197,9 +186,8 @@ std::vector<std::string> find_constant_outputs(Session& session, const fbs::Func
                                                const std::vector<NamedValue>& inputs,
                                                const std::vector<NamedValue>& outputs) {
   std::vector<std::string> warnings;
-  const Result<std::vector<NamedValue>> varied = vary_inputs(inputs);
-  if (inputs.empty() || !varied) return warnings;
-  const Result<std::vector<NamedValue>> others = run_program(session, function, *varied);
+  if (inputs.empty()) return warnings;
+  const Result<std::vector<NamedValue>> others = run_program(session, function, vary_inputs(inputs));
   if (!others) return warnings;  // the other values are not valid for this model
   for (const CheckedOutput& output : compare_outputs(*others, outputs, request.tolerance)) {
     if (!output.difference.ok) continue;

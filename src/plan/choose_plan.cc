@@ -1,5 +1,7 @@
 #include "plan/choose_plan.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "plan/describe_plan.h"
@@ -218,8 +220,10 @@ Status add_all_mixtures(Choice& choice) {
 }
 
 PlanReport report_choice(const Choice& choice, const Candidate& chosen) {
-  PlanReport report{
-      .shipped = chosen.kind, .measured = chosen.nanoseconds, .as_placed = choice.candidates[0].nanoseconds};
+  PlanReport report{.shipped = chosen.kind};
+  const auto known = [](int64_t time) { return time == never ? std::nullopt : std::optional(time); };
+  report.measured = known(chosen.nanoseconds);
+  report.as_placed = known(choice.candidates[0].nanoseconds);
   if (chosen.kind != Shipped::as_placed) report.dissolved = chosen.dissolved;
   report.predicted = chosen.predicted;
   if (chosen.kind == Shipped::single_backend) report.single = choice.name_of(chosen.single);
@@ -227,6 +231,9 @@ PlanReport report_choice(const Choice& choice, const Candidate& chosen) {
     const std::set<std::string> runners = runners_of(choice.problem, candidate.plan.partition);
     if (candidate.nanoseconds != never && runners.size() == 1)
       report.single_backend[*runners.begin()] = candidate.nanoseconds;
+    if (candidate.nanoseconds == never)
+      report.faults[fmt::format("{}", fmt::join(runners, "+"))] =
+          choice.tools.timer->fault_of(candidate.plan);
   }
   return report;
 }
@@ -236,9 +243,10 @@ void explain_all(const Choice& choice, const Candidate& chosen, Placement& place
   const char* what = chosen.kind == Shipped::single_backend ? "all" : "all that is not held elsewhere";
   for (size_t i = 0; i < placement.target.size(); ++i) {
     if (placement.target[i] == choice.placed().placement.target[i]) continue;
-    placement.reason[i] =
-        fmt::format("{} in {}: {}, as placed {}", what, choice.name_of(chosen.single),
-                    milliseconds(chosen.nanoseconds), milliseconds(choice.candidates[0].nanoseconds));
+    const int64_t as_placed = choice.candidates[0].nanoseconds;
+    placement.reason[i] = fmt::format(
+        "{} in {}: {}, as placed {}", what, choice.name_of(chosen.single), milliseconds(chosen.nanoseconds),
+        as_placed == never ? choice.tools.timer->fault_of(choice.placed()) : milliseconds(as_placed));
   }
 }
 
@@ -272,12 +280,14 @@ std::optional<PlanReport> report_comparison(Choice& choice, Plan& shipped) {
   return *report;
 }
 
-/// Times of the candidates that ran, by identity.
+/// Times of the candidates that were timed, by identity; `never` of those that cannot ship.
 std::map<std::string, int64_t> known_times(const Choice& choice) {
   std::map<std::string, int64_t> times;
   for (const Candidate& candidate : choice.candidates) {
-    if (candidate.nanoseconds != never)
-      times[identify_plan(choice.problem, candidate.plan.partition)] = candidate.nanoseconds;
+    const bool is_known =
+        candidate.nanoseconds != never ||
+        (choice.tools.timer != nullptr && !choice.tools.timer->fault_of(candidate.plan).empty());
+    if (is_known) times[identify_plan(choice.problem, candidate.plan.partition)] = candidate.nanoseconds;
   }
   return times;
 }

@@ -22,7 +22,9 @@ struct PlanReport {
   std::optional<int64_t> predicted;  // of a mixed plan that ships, before it ran
   std::optional<int64_t> as_placed;  // of the plan as placed
   std::map<std::string, int64_t>
-      single_backend;          // of everything in one backend, by its name; with several slots, on one target
+      single_backend;  // of everything in one backend, by its name; with several slots, on one target
+  /// What of these cannot ship, and why: it does not run, or computes something else than the others.
+  std::map<std::string, std::string> faults;
   int regions_measured = 0;    // regions of the compared plans that were timed for this
   int regions_remembered = 0;  // whose times were known
 };
@@ -57,7 +59,8 @@ struct ChosenPlan {
 /// (mix_backends.h), and with several executors the one that ends soonest, at higher prices of boundaries as
 /// long as the mixture is slower than predicted. Compared
 /// are times of whole runs; below 0.5% the plan with more of ours ships. The moved nodes' reasons say the
-/// times. Pins and kernels of the user's stay. What cannot be measured ships as placed, and the report says
+/// times. A plan whose values differ from those of most others does not ship, however fast it is. Pins and
+/// kernels of the user's stay. What cannot be measured ships as placed, and the report says
 /// why.
 ///   ort 0.30 | halide 0.12 | ort 0.30, the middle takes ort 0.05:  the middle goes to ort when that run is
 ///   faster

@@ -23,6 +23,7 @@ std::vector<AlternativePlan> find_alternatives(const PlanningProblem& problem, c
     const std::string identity = identify_plan(problem, plan->partition);
     if (!seen.insert(identity).second) return;
     const auto time = known.find(identity);
+    if (time != known.end() && time->second == never) return;
     found.push_back({std::move(*plan), time == known.end() ? std::nullopt : std::optional(time->second)});
   };
   const auto is_ours = [&](uint32_t target) {

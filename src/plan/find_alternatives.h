@@ -18,7 +18,8 @@ struct AlternativePlan {
 
 /// In order of preference: without frameworks; on the slots of `also` alone; and both. Each as far as it
 /// differs and can be. A pin to a framework says that it will be there; a user who names slots wants a plan
-/// for them, whatever is pinned elsewhere. `known`: times by identity (identify_plan).
+/// for them, whatever is pinned elsewhere. `known`: times by identity (identify_plan); `never` of plans that
+/// cannot ship.
 std::vector<AlternativePlan> find_alternatives(const PlanningProblem& problem, const Plan& shipped,
                                                const std::vector<std::string>& also, const Replan& replan,
                                                const std::map<std::string, int64_t>& known);

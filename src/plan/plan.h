@@ -29,6 +29,7 @@ struct PlanTimes {
   Timing whole;
   std::vector<Timing> regions;      // one a region
   std::vector<KernelTime> kernels;  // as far as backends report them
+  std::string fault = {};           // what it computes otherwise than the plans beside it; empty: nothing
 };
 
 }  // namespace intarsia

@@ -17,6 +17,13 @@ int count_regions(const std::map<CostKey, Cost>& rows) {
       std::ranges::count(rows, CostKind::region, [](const auto& row) { return row.first.kind; }));
 }
 
+/// It ran, and computed what the others did.
+bool is_sound(const Result<PlanTimes>& measured) { return measured && measured->fault.empty(); }
+
+std::string explain_fault(const Result<PlanTimes>& measured) {
+  return measured ? measured->fault : measured.error().message;
+}
+
 void keep_least(std::map<CostKey, Cost>& rows, const CostKey& key, const Cost& now, const Timing& timing) {
   Timing& least = rows.try_emplace(key, now).first->second.timing;
   least = std::ranges::min(least, timing, {}, &Timing::nanoseconds);
@@ -55,11 +62,32 @@ void PlanTimer::keep_parts(const std::vector<const Plan*>& plans,
                            const std::vector<Result<PlanTimes>>& measured, const Cost& now) {
   Rows rows;
   for (size_t i = 0; i < plans.size(); ++i) {
-    if (!measured[i]) continue;
+    if (!is_sound(measured[i])) continue;
     const std::vector<CostKey> parts = part_keys(problem_, plans[i]->partition, conditions_);
     for (size_t r = 0; r < parts.size(); ++r) keep_least(rows, parts[r], now, measured[i]->regions[r]);
   }
   keep(rows);
+}
+
+Result<std::vector<Result<PlanTimes>>> PlanTimer::measure_sound(const std::vector<const Plan*>& plans,
+                                                                const std::vector<CostKey>& keys) {
+  std::vector<const Plan*> sound;
+  for (size_t i = 0; i < plans.size(); ++i) {
+    if (!faults_.contains(keys[i])) sound.push_back(plans[i]);
+  }
+  std::vector<Result<PlanTimes>> measured = TRY(measure_(sound));
+  std::vector<Result<PlanTimes>> all;
+  auto next = measured.begin();
+  for (const CostKey& key : keys) {
+    const auto fault = faults_.find(key);
+    all.push_back(fault == faults_.end() ? std::move(*next++) : PlanTimes{.fault = fault->second});
+  }
+  return all;
+}
+
+std::string PlanTimer::fault_of(const Plan& plan) {
+  const auto fault = faults_.find(key_of(plan));
+  return fault == faults_.end() ? "" : fault->second;
 }
 
 Result<std::vector<int64_t>> PlanTimer::time_runs(const std::vector<const Plan*>& plans) {
@@ -68,12 +96,15 @@ Result<std::vector<int64_t>> PlanTimer::time_runs(const std::vector<const Plan*>
   Rows rows = costs_.find(keys);
   if (!were_timed_together(keys, rows)) {
     const Cost now = cost_measured_now(probe_());
-    const std::vector<Result<PlanTimes>> measured = TRY(measure_(plans));
+    const std::vector<Result<PlanTimes>> measured = TRY(measure_sound(plans, keys));
     if (!measured[0]) return tl::unexpected(measured[0].error());
     rows.clear();
     for (size_t i = 0; i < plans.size(); ++i) {
-      (rows[keys[i]] = now).timing = measured[i] ? measured[i]->whole : Timing{};
-      if (measured[i]) measured_[keys[i]] = *measured[i];
+      Cost& row = rows[keys[i]] = now;
+      row.fault = explain_fault(measured[i]);
+      if (!is_sound(measured[i])) continue;
+      row.timing = measured[i]->whole;
+      measured_[keys[i]] = *measured[i];
     }
     Rows lasting = rows;  // what only this process cannot run is not kept
     for (size_t i = 0; i < plans.size(); ++i) {
@@ -83,7 +114,11 @@ Result<std::vector<int64_t>> PlanTimer::time_runs(const std::vector<const Plan*>
     keep_parts(plans, measured, now);
   }
   std::vector<int64_t> times;
-  for (const CostKey& key : keys) times.push_back(rows.at(key).timing.nanoseconds);
+  for (const CostKey& key : keys) {
+    const Cost& row = rows.at(key);
+    times.push_back(row.timing.nanoseconds);
+    if (times.back() == never) faults_[key] = row.fault;
+  }
   return times;
 }
 
@@ -97,8 +132,8 @@ Result<PlanTimer::Rows> PlanTimer::measure_regions(const std::vector<const Compa
   Rows rows;
   for (size_t i = 0; i < runs.size(); ++i) {
     if (!measured[i] && runs[i]->number == 0) return tl::unexpected(measured[i].error());
-    if (!measured[i]) rows[runs[i]->key] = now;
-    for (size_t r = 0; measured[i] && r < runs[i]->regions.size(); ++r) {
+    if (!is_sound(measured[i])) (rows[runs[i]->key] = now).fault = explain_fault(measured[i]);
+    for (size_t r = 0; is_sound(measured[i]) && r < runs[i]->regions.size(); ++r) {
       if (!missing.contains(runs[i]->regions[r])) continue;
       keep_least(rows, runs[i]->regions[r], now, measured[i]->regions[r]);
     }
@@ -162,7 +197,7 @@ Result<std::vector<const PlanTimes*>> PlanTimer::times_of(const std::vector<cons
   if (!unknown.empty()) {
     const std::vector<Result<PlanTimes>> measured = TRY(measure_(unknown));
     for (size_t i = 0; i < measured.size(); ++i) {
-      if (measured[i]) measured_[unknown_keys[i]] = *measured[i];
+      if (is_sound(measured[i])) measured_[unknown_keys[i]] = *measured[i];
     }
   }
   std::vector<const PlanTimes*> times;

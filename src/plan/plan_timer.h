@@ -25,10 +25,11 @@ class PlanTimer {
         costs_(costs),
         conditions_(std::move(conditions)) {}
 
-  /// Nanoseconds of a run, one entry a plan. What does not compile or run takes `never`, which is also kept,
-  /// unless it is this process that cannot run it. Unless all are known from one measurement, all are
-  /// measured together, and the times of their regions are kept, too. Error: nothing can be measured, or the
-  /// first plan does not run; then nothing is kept.
+  /// Nanoseconds of a run, one entry a plan. What does not compile or run, or computes something else than
+  /// the others, takes `never`, which is also kept with the reason, unless it is this process that cannot run
+  /// it; what this object knows to be so is left out later. Unless all are known from one measurement, all
+  /// are measured together, and the times of their regions are kept, too. Error: nothing can be measured, or
+  /// the first plan does not run; then nothing is kept.
   Result<std::vector<int64_t>> time_runs(const std::vector<const Plan*>& plans);
 
   /// The same of each region of each plan. A region is known from any plan, of any model, that had the same
@@ -41,6 +42,9 @@ class PlanTimer {
   /// are not known run, and not those that ran for time_runs just now. Error: as above.
   Result<std::vector<std::vector<int64_t>>> time_segments(const std::vector<const Plan*>& plans,
                                                           const Segments& segments);
+
+  /// Why the plan takes `never`, by time_runs; empty: it does not.
+  std::string fault_of(const Plan& plan);
 
   int regions_measured() const { return regions_measured_; }      // by time_regions
   int regions_remembered() const { return regions_remembered_; }  // their times were known
@@ -73,6 +77,9 @@ class PlanTimer {
   /// Keeps and returns the rows of the missing segments that the plans have.
   Result<Rows> measure_segments(const std::vector<SegmentedPlan>& plans, const std::set<CostKey>& missing,
                                 const Segments& segments);
+  /// Of the plans whose faults are not known: measured now, in order; the others have theirs.
+  Result<std::vector<Result<PlanTimes>>> measure_sound(const std::vector<const Plan*>& plans,
+                                                       const std::vector<CostKey>& keys);
   void keep(const Rows& rows);
   void keep_parts(const std::vector<const Plan*>& plans, const std::vector<Result<PlanTimes>>& measured,
                   const Cost& now);
@@ -84,6 +91,7 @@ class PlanTimer {
   const CostKey conditions_;
   std::string graph_;  // digest of the graph that all plans are of; empty until it is needed
   std::map<CostKey, PlanTimes> measured_;  // by this object, of plans that run
+  std::map<CostKey, std::string> faults_;  // of plans that take `never`
   int regions_measured_ = 0, regions_remembered_ = 0;
 };
 

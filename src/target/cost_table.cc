@@ -17,11 +17,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int format_version = 2;
+constexpr int format_version = 3;
 constexpr const char* schema =
     "CREATE TABLE IF NOT EXISTS costs (machine TEXT, device TEXT, backend TEXT, version TEXT, code TEXT, "
     "threads INTEGER, precision TEXT, kind TEXT, digest TEXT, nanoseconds INTEGER, spread REAL, "
-    "probe_ns INTEGER, at INTEGER, "
+    "probe_ns INTEGER, at INTEGER, fault TEXT, "
     "PRIMARY KEY (digest, machine, kind, backend, version, code, device, threads, precision)) WITHOUT ROWID;"
     "CREATE TABLE IF NOT EXISTS links (machine TEXT, from_space TEXT, to_space TEXT, latency_ns REAL, "
     "ns_per_byte REAL, at INTEGER, PRIMARY KEY (machine, from_space, to_space)) WITHOUT ROWID";
@@ -117,7 +117,8 @@ const char* name_of(CostKind kind) {
 
 Cost cost_measured_now(int64_t probe_nanoseconds) {
   const auto time = std::chrono::system_clock::now().time_since_epoch();
-  return {{}, probe_nanoseconds, std::chrono::duration_cast<std::chrono::milliseconds>(time).count()};
+  return {.probe_nanoseconds = probe_nanoseconds,
+          .at = std::chrono::duration_cast<std::chrono::milliseconds>(time).count()};
 }
 
 CostTable::CostTable(const std::string& folder, int busy_milliseconds)
@@ -174,10 +175,11 @@ void CostTable::warn(const std::string& why) {
 
 /// A digest has few rows, so that the rest of a key is compared here.
 std::map<CostKey, Cost> CostTable::find(std::span<const CostKey> keys) {
-  Statement select(file_.get(),
-                   "SELECT asked.key, kind, backend, version, code, device, threads, precision, nanoseconds, "
-                   "spread, probe_ns, at FROM json_each(?) AS asked CROSS JOIN costs ON digest = asked.value "
-                   "WHERE machine = ? AND nanoseconds > 0");
+  Statement select(
+      file_.get(),
+      "SELECT asked.key, kind, backend, version, code, device, threads, precision, nanoseconds, "
+      "spread, probe_ns, at, fault FROM json_each(?) AS asked CROSS JOIN costs ON digest = asked.value "
+      "WHERE machine = ? AND nanoseconds > 0");
   const std::vector<const CostKey*> sorted = sort_keys(keys);
   select.bind(list_digests(sorted), machine_);
   std::map<CostKey, Cost> found;
@@ -189,7 +191,10 @@ std::map<CostKey, Cost> CostTable::find(std::span<const CostKey> keys) {
                          select.text(7) == key.precision;
     if (is_same)
       found.emplace_hint(found.end(), key,
-                         Cost{{select.number(8), select.real(9)}, select.number(10), select.number(11)});
+                         Cost{{select.number(8), select.real(9)},
+                              select.number(10),
+                              select.number(11),
+                              std::string(select.text(12))});
   }
   return found;
 }
@@ -198,11 +203,11 @@ void CostTable::add(std::span<const std::pair<CostKey, Cost>> rows) {
   bool added = run(file_.get(), "BEGIN IMMEDIATE");
   if (added) {
     Statement insert(file_.get(),
-                     "INSERT OR REPLACE INTO costs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+                     "INSERT OR REPLACE INTO costs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
     for (const auto& [key, cost] : rows) {
       insert.bind(machine_, key.device, key.backend, key.version, key.code, int64_t{key.threads},
                   key.precision, name_of(key.kind), key.digest, cost.timing.nanoseconds, cost.timing.spread,
-                  cost.probe_nanoseconds, cost.at);
+                  cost.probe_nanoseconds, cost.at, cost.fault);
       added = added && insert.step() == SQLITE_DONE;
       insert.reset();
     }

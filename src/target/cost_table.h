@@ -40,6 +40,8 @@ struct Cost {
   Timing timing;                  // of a run
   int64_t probe_nanoseconds = 0;  // of the probe (measure/probe.h) measured beside it; 0: none was
   int64_t at = 0;  // when, in milliseconds since 1970; the same of all that was measured together
+  std::string fault =
+      {};  // why it never ships: what it fails with, or computes wrong; empty: nothing is known
   bool operator==(const Cost&) const = default;
 };
 

@@ -164,6 +164,23 @@ def test_a_device_that_is_not_here_is_planned_by_declared_costs(tmp_path):
     )
 
 
+def test_a_device_that_computes_something_else_is_left_out(tmp_path):
+    """The test plug-in copies where Relu is wanted, in no time: it does not ship, is told, and remembered."""
+    model = save_relu(tmp_path / "m.onnx", shape=(1000, 1000))
+    program = tmp_path / "p.so"
+    options = ("-d", "cpu,npu=test_npu:0", "--backends", "test_npu,halide", "--cache", tmp_path)
+    plugin = ("--plugin", PLUGINS / "libtest_plugin_good.so")
+    for _ in range(2):
+        report = call_json("compile", model, "-o", program, *options, *plugin)
+        assert [region["target"] for region in report["regions"]] == ["halide@cpu"]
+        [(runner, why)] = report["plan"]["faults"].items()
+        assert runner == "test_npu" and "its values are wrong: output 'y': element" in why
+    assert "left out  test_npu: its values are wrong" in call(
+        "compile", model, "-o", program, *options, *plugin
+    )
+    assert call_json("check", program)["ok"]
+
+
 def test_what_a_plug_in_groups_is_placed_as_a_whole(tmp_path):
     """MatMul Relu MatMul Relu MatMul, all Relu one group: nothing between the first and the last of them is parted."""
     random = np.random.default_rng(1)

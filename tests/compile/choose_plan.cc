@@ -66,7 +66,7 @@ class PlanChoice : public testing::Test {
     };
     tools.probe = [this] { return ++probed, probe; };
     tools.time_link = [](const std::string&, const std::string&) { return LinkCost{.latency_ns = 1000}; };
-    tools.time_programs = [this](std::vector<TemporaryFile> programs, int, const std::function<bool()>&) {
+    tools.time_programs = [this](std::vector<TemporaryFile> programs, const TimingOptions&) {
       return time(programs);
     };
   }
@@ -122,6 +122,7 @@ class PlanChoice : public testing::Test {
     }
     if (stretch) whole = stretch(program, whole);
     if (whole < 0) return fail("it does not run");
+    if (is_wrong && is_wrong(program)) times.fault = "output 'y': element 3 is 7, want 2";
     times.whole = summarize_rounds({whole});
     return times;
   }
@@ -161,7 +162,8 @@ class PlanChoice : public testing::Test {
       {{"own", "MatMul"}, 100'000},   {{"framework", "MatMul"}, 100'000}};
   /// What a whole run takes in truth; below 0 it fails.
   std::function<int64_t(const fbs::ProgramT&, int64_t)> stretch;
-  bool has_profile = false;             // kernels are reported
+  std::function<bool(const fbs::ProgramT&)> is_wrong;  // computes something else than the others
+  bool has_profile = false;                            // kernels are reported
   std::map<std::string, int64_t> told;  // what a profile says of a node instead of what it takes
   int timed = 0;                        // calls of the clock
   size_t programs_run = 0;              // in all of them
@@ -177,6 +179,37 @@ std::vector<std::string> repeat(const std::vector<std::string>& ops, size_t time
   std::vector<std::string> all;
   for (size_t i = 0; i < times; ++i) all.insert(all.end(), ops.begin(), ops.end());
   return all;
+}
+
+/// Is any of the program's regions of the backend?
+bool uses(const fbs::ProgramT& program, const std::string& backend) {
+  return std::ranges::any_of(program.regions, [&](const auto& region) { return region->backend == backend; });
+}
+
+TEST_F(PlanChoice, APlanWithOtherValuesDoesNotShipHoweverFastItIs) {
+  write_chain(repeat({"Relu"}, 5));
+  EXPECT_EQ(compile().regions, "framework");
+  request.cache_folder += "/other";
+  is_wrong = [](const fbs::ProgramT& program) { return uses(program, "framework"); };
+  const Outcome outcome = compile();
+  EXPECT_EQ(outcome.regions, "own");
+  EXPECT_EQ(outcome.report->faults.at("framework"), "output 'y': element 3 is 7, want 2");
+  EXPECT_FALSE(outcome.report->single_backend.contains("framework"));
+  const int timed_so_far = timed;
+  const Outcome again = compile();
+  EXPECT_EQ(timed, timed_so_far);
+  EXPECT_EQ(again.regions, "own");
+  EXPECT_EQ(again.report->faults, outcome.report->faults);
+}
+
+TEST_F(PlanChoice, ThePlanAsPlacedMayBeTheOneThatIsWrong) {
+  write_chain(repeat({"Sqrt"}, 5));
+  is_wrong = [](const fbs::ProgramT& program) { return uses(program, "own"); };
+  const Outcome outcome = compile();
+  EXPECT_EQ(outcome.regions, "framework");
+  EXPECT_FALSE(outcome.report->as_placed);
+  EXPECT_TRUE(outcome.report->faults.contains("own"));
+  EXPECT_TRUE(outcome.reasons[0].contains("as placed output 'y'")) << outcome.reasons[0];
 }
 
 TEST_F(PlanChoice, FiftyIslandsThatDoNotPay) {

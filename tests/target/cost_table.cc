@@ -172,7 +172,7 @@ TEST_F(CostTableTest, AFileOfTheFirstFormatIsLeftAlone) {
   EXPECT_EQ(costs.warning(), "");
   add(costs, "conv", 7);
   EXPECT_TRUE(read("costs.sqlite") == bytes);
-  EXPECT_TRUE(files().contains("costs.2.sqlite"));
+  EXPECT_TRUE(files().contains("costs.3.sqlite"));
 }
 
 TEST_F(CostTableTest, StartsOverAfterDamage) {
@@ -209,7 +209,7 @@ TEST_F(CostTableTest, AnotherFormatIsLeftAlone) {
     EXPECT_EQ(find(costs, "conv"), 7);
   }
   EXPECT_TRUE(read("costs.sqlite") == bytes);
-  EXPECT_EQ(files(), (std::set<std::string>{"costs.sqlite", "costs.2.sqlite"}));
+  EXPECT_EQ(files(), (std::set<std::string>{"costs.sqlite", "costs.3.sqlite"}));
 }
 
 TEST_F(CostTableTest, ALockedFileIsLeftAlone) {

@@ -1,0 +1,66 @@
+#include "backends/openvino/node_forms.h"
+
+#include <algorithm>
+
+namespace intarsia::openvino {
+namespace {
+
+/// It takes sizes of outputs for those without padding.
+Support check_transposed_convolution(const Graph&, const Node& node) {
+  if (node.attributes.find("output_shape") == nullptr) return Support::supported();
+  return Support::refused("OpenVINO computes another padding for a ConvTranspose with output_shape");
+}
+
+Support check_lstm(const Graph&, const Node& node) {
+  constexpr size_t peepholes = 7;
+  if (has_input(node, peepholes)) return Support::refused("OpenVINO ignores peepholes of an LSTM");
+  if (node.attributes.get_int("input_forget", 0) != 0)
+    return Support::refused("OpenVINO ignores input_forget of an LSTM");
+  return Support::supported();
+}
+
+/// Of version 11 it is over all axes from the given one, which OpenVINO takes for the only one.
+Support check_softmax(const Graph& graph, const Node& node) {
+  const std::optional<SymbolicShape>& shape = graph.value(node.inputs[0]).type.shape;
+  if (node.version >= 13 || !shape) return Support::supported();
+  const int64_t axis = node.attributes.get_int("axis", 1), rank = static_cast<int64_t>(shape->size());
+  if (axis == -1 || axis == rank - 1) return Support::supported();
+  return Support::refused("OpenVINO computes a Softmax before version 13 over its last axis only");
+}
+
+/// Is each size of the output a multiple of the input's? Then no position lies between two elements.
+bool is_whole_upsampling(const Graph& graph, const Node& node) {
+  const std::optional<Shape> from = graph.value(node.inputs[0]).type.fixed_shape();
+  const std::optional<Shape> to = graph.value(node.outputs[0]).type.fixed_shape();
+  if (!from || !to || from->size() != to->size()) return false;
+  for (size_t axis = 0; axis < from->size(); ++axis)
+    if ((*from)[axis] == 0 || (*to)[axis] % (*from)[axis] != 0) return false;
+  return true;
+}
+
+Support check_resize(const Graph& graph, const Node& node) {
+  constexpr size_t scales = 2;
+  const Attributes& attributes = node.attributes;
+  for (const char* ignored : {"exclude_outside", "antialias"})
+    if (attributes.get_int(ignored, 0) != 0)
+      return Support::refused(fmt::format("OpenVINO computes a Resize with {} otherwise", ignored));
+  const bool rounds =
+      attributes.get_string("mode", "nearest") == "nearest" ||
+      (attributes.get_string("coordinate_transformation_mode", "half_pixel") == "align_corners" &&
+       has_input(node, scales));
+  if (rounds && !is_whole_upsampling(graph, node))
+    return Support::refused("OpenVINO rounds positions of a Resize to other sizes than multiples otherwise");
+  return Support::supported();
+}
+
+}  // namespace
+
+Support check_form(const Graph& graph, const Node& node) {
+  if (node.op == "ConvTranspose") return check_transposed_convolution(graph, node);
+  if (node.op == "LSTM") return check_lstm(graph, node);
+  if (node.op == "Softmax") return check_softmax(graph, node);
+  if (node.op == "Resize") return check_resize(graph, node);
+  return Support::supported();
+}
+
+}  // namespace intarsia::openvino

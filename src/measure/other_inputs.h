@@ -1,0 +1,20 @@
+// Other values for the inputs of a model, to see more of what it computes.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "base/tensor_view.h"
+
+namespace intarsia {
+
+/// Copies of all inputs with other random values. Strings stay. The same each time.
+std::vector<NamedValue> vary_inputs(std::span<const NamedValue> inputs);
+
+/// Copies of all inputs with values on which operators disagree: floats among zeros of both signs, halves
+/// (which rounding decides), integers and numbers of other magnitudes up to 8; integers of at most 16 bits
+/// from their whole range. Others may be sizes or indices and have small random values, as fill_tensor gives
+/// them. Strings stay. The same each time.
+std::vector<NamedValue> edge_inputs(std::span<const NamedValue> inputs);
+
+}  // namespace intarsia
