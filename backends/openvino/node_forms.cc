@@ -19,13 +19,17 @@ Support check_lstm(const Graph&, const Node& node) {
   return Support::supported();
 }
 
-/// Of version 11 it is over all axes from the given one, which OpenVINO takes for the only one.
+/// Before version 13 it is over all axes from the given one, which OpenVINO takes for the only one.
 Support check_softmax(const Graph& graph, const Node& node) {
   const std::optional<SymbolicShape>& shape = graph.value(node.inputs[0]).type.shape;
   if (node.version >= 13 || !shape) return Support::supported();
-  const int64_t axis = node.attributes.get_int("axis", 1), rank = static_cast<int64_t>(shape->size());
-  if (axis == -1 || axis == rank - 1) return Support::supported();
-  return Support::refused("OpenVINO computes a Softmax before version 13 over its last axis only");
+  const int64_t given = node.attributes.get_int("axis", 1), rank = static_cast<int64_t>(shape->size());
+  const int64_t axis =
+      std::clamp(given < 0 ? given + rank : given, int64_t{0}, std::max(rank - 1, int64_t{0}));
+  const bool is_alone = std::all_of(shape->begin() + std::min(axis + 1, rank), shape->end(),
+                                    [](const Dim& size) { return size == Dim(1); });
+  if (is_alone) return Support::supported();
+  return Support::refused("OpenVINO computes a Softmax before version 13 over one axis only");
 }
 
 /// Is each size of the output a multiple of the input's? Then no position lies between two elements.

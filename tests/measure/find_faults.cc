@@ -1,6 +1,6 @@
 // Which of several programs that should compute the same do not.
 //
-// Covers: src/measure/ find_faults.cc other_inputs.cc
+// Covers: src/measure/ contestant.cc find_faults.cc other_inputs.cc
 #include "measure/find_faults.h"
 
 #include <gtest/gtest.h>
