@@ -3,6 +3,7 @@
 #include <array>
 
 #include "backends/halide/build/build_kernel.h"
+#include "backends/halide/build/convert.h"
 #include "backends/halide/build/math.h"
 
 namespace intarsia::halide {
@@ -17,12 +18,6 @@ struct Operands {
 };
 
 using Halide::select;
-
-/// What an ONNX cast does: float to integer truncates, anything to bool is a comparison with zero.
-Expr cast_to(Halide::Type type, const Expr& x) {
-  if (type.is_bool()) return x.type().is_bool() ? x : x != Halide::Internal::make_zero(x.type());
-  return Halide::cast(type, x);
-}
 
 /// Integer division of ONNX truncates; Halide's rounds so that the remainder is not negative.
 Expr divide(const Operands& c) {
@@ -120,7 +115,7 @@ constexpr auto strict_rows = std::to_array<Row>({
     {CoreOp::greater, [](C c) { return c.in[0] > c.in[1]; }},
     {CoreOp::greater_or_equal, [](C c) { return c.in[0] >= c.in[1]; }},
     {CoreOp::where, [](C c) { return select(c.in[0], c.in[1], c.in[2]); }},
-    {CoreOp::cast, [](C c) { return cast_to(c.out, c.in[0]); }},
+    {CoreOp::cast, [](C c) { return convert(c.out, c.in[0]); }},
     {CoreOp::abs, [](C c) { return c.out.is_uint() ? c.in[0] : Halide::cast(c.out, Halide::abs(c.in[0])); }},
     {CoreOp::neg, [](C c) { return -c.in[0]; }},
     {CoreOp::sign, sign},
