@@ -26,8 +26,8 @@ size_t bytes_of(const FixedArgument& argument) {
   return dtype_bytes(argument.dtype, static_cast<size_t>(last + 1));
 }
 
-/// Kernels one after the other as a separate region. Weights are constants that variants of equal shape
-/// share; everything else is read from one piece of memory and written to another.
+/// Kernels one after the other as a separate region. Weights are constants that variants of equal type
+/// and shape share; everything else is read from one piece of memory and written to another.
 class Batch {
  public:
   void add(const Kernel& kernel, const EmittedKernel& code) {
@@ -77,7 +77,7 @@ class Batch {
   static size_t rounded(size_t bytes) { return (bytes + 127) / 64 * 64; }
 
   size_t constant(const FixedArgument& argument) {
-    auto [at, is_new] = constants_.try_emplace(argument.shape, memory_.constants.size());
+    auto [at, is_new] = constants_.try_emplace({argument.dtype, argument.shape}, memory_.constants.size());
     if (is_new) memory_.constants.emplace_back(argument.dtype, argument.shape);
     return at->second;
   }
@@ -86,7 +86,7 @@ class Batch {
   std::vector<EmittedKernel> emitted_;   // of the calls
   std::vector<KernelBatch::Uses> uses_;  // of the calls
   MemoryPlan memory_;
-  std::map<Shape, size_t> constants_;
+  std::map<std::pair<DType, Shape>, size_t> constants_;
   size_t input_bytes_ = 0, output_bytes_ = 0;
 };
 

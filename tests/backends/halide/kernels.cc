@@ -14,7 +14,7 @@
 // backends/halide/layout/ choose_layouts.cc
 // backends/halide/schedule/ attention_schedule.cc coalesce.cc contraction_schedule.cc contraction_tile.cc
 // isa.cc kernel.cc recurrence.cc share_kernels.cc winograd.cc
-// backends/halide/tune/ choose_schedules.cc
+// backends/halide/tune/ choose_schedules.cc tune_kernels.cc
 // backends/halide/memory/ pack_weights.cc plan_memory.cc verify_memory.cc
 // backends/halide/emit/ emit_objects.cc encode_plan.cc glue_object.cc
 // backends/halide/runtime/ load.cc region_executable.cc
@@ -148,6 +148,38 @@ TEST(HalideKernelsShared, ManyNumbersAreRead) {
     const auto got = (*region)->run({x}, nullptr), want = run_reference(*graph, {x});
     ASSERT_TRUE(got && want);
     for (int i = 0; i < nodes; ++i) EXPECT_EQ(compare((*got)[i].view(), (*want)[i].view()), "") << op << i;
+  }
+}
+
+/// Weights of equal sizes and unlike types are timed together; the tuner loads the batch as a session would.
+TEST(HalideTuning, WeightsOfUnlikeTypesAreApart) {
+  for (const char* text : {"f32 f64", "f64 f32"}) {
+    const std::string first(text, 3), second(text + 4);
+    const Result<Graph> graph = make_graph(fmt::format(R"(graph "types" opsets {{"": 18}}
+input %x : {0}[4,24]
+input %y : {1}[4,24]
+input %w : {0}[24,16]
+input %w_other : {1}[24,16]
+%p = MatMul(%x, %w)
+%q = MatMul(%y, %w_other)
+output %p
+output %q)",
+                                                       first, second));
+    ASSERT_TRUE(graph) << graph.error().message;
+    CostTable costs("");
+    Tuner tuner = random_tuner(costs, 1);
+    std::vector<size_t> bytes;
+    tuner.time_kernels = [&, load = tuner.time_kernels](const KernelBatch& batch, const std::string& device,
+                                                        int threads) {
+      for (const Tensor& constant : batch.region.constants) bytes.push_back(constant.bytes());
+      return load(batch, device, threads);
+    };
+    CompileOptions options{1, "native", {}};
+    options.tuner = &tuner;
+    const auto region = halide::compile_region(*graph, test_emitter(), options, {});
+    ASSERT_TRUE(region) << region.error().message;
+    EXPECT_EQ(std::ranges::count(bytes, size_t{24 * 16 * 4}) > 0, true) << text;
+    EXPECT_EQ(std::ranges::count(bytes, size_t{24 * 16 * 8}) > 0, true) << text;
   }
 }
 
