@@ -7,6 +7,7 @@
 
 #include "commands.h"
 #include "interrupt.h"
+#include "wrong_usage.h"
 
 namespace {
 
@@ -36,6 +37,7 @@ void set_environment() {
 }
 
 void parse_and_run(CLI::App& app, int argc, char** argv) {
+  check_dashes(app, argc, argv);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {  // --help and --version
@@ -81,7 +83,7 @@ int main(int argc, char** argv) {
     parse_and_run(app, argc, argv);
     check_printed();
   } catch (const CLI::ParseError& error) {
-    return report(std::string(error.what()) + "; see intarsia --help", wrong_usage);
+    return report(explain_wrong_usage(app, error), wrong_usage);
   } catch (const UsageError& error) {
     return report(error.what(), wrong_usage);
   } catch (const intarsia::Error& error) {

@@ -130,9 +130,10 @@ def test_unlike_executors_by_the_solver_of_plan_workload(tmp_path):
     file.write_text(json.dumps(workload))
     solved = subprocess.run([PLAN_WORKLOAD, file, "--json"], capture_output=True, text=True, check=True)
     [compared] = report["throughput"]["compared"]  # by these times, before the stages were timed
+    # Transfers of 256 KiB there and back, which the workload leaves out, take 5 to 25 us.
     assert compared["predicted_ms"] == pytest.approx(
-        json.loads(solved.stdout)["max_load"], rel=0.02
-    )  # a few us of transfers
+        json.loads(solved.stdout)["max_load"], rel=0.02, abs=0.03
+    )
 
 
 def test_a_plan_file_carries_stages(model, tmp_path):
