@@ -6,6 +6,7 @@
 #include "backends/onnxruntime/infer_types.h"
 #include "backends/onnxruntime/ort_session.h"
 #include "onnx/probe_node.h"
+#include "onnx/unfold_constants.h"
 #include "onnx/write_onnx_model.h"
 #include "onnx_region/region_model.h"
 
@@ -24,7 +25,7 @@ Status try_session(const OnnxModel& model) {
 
 class OnnxRuntimeTarget : public Target {
  public:
-  OnnxRuntimeTarget() : Target({.name = "onnxruntime", .needs_framework = true}) {}
+  OnnxRuntimeTarget() : Target({.name = "onnxruntime", .code_generation = 1, .needs_framework = true}) {}
 
   std::string version() const override {
     const auto library = Library::get();
@@ -46,7 +47,7 @@ class OnnxRuntimeTarget : public Target {
 
   Result<CompiledRegion> compile(const Graph& region, const TargetDevice&,
                                  const CompileOptions&) const override {
-    OnnxModel model = TRY(write_onnx_model(region));
+    OnnxModel model = TRY(write_onnx_model(unfold_constants(region)));
     TRY(with_context(try_session(model), "ONNX Runtime {} refuses the region '{}'", version(), region.name));
     CompiledRegion compiled;
     compiled.blob = encode_region_model(model.bytes, model.constant_names);

@@ -114,6 +114,7 @@ class ValueCopier {
       const Value& value = from_.value(id);
       at->second = to_.add_value(value.name, value.type);
       to_.value(at->second).constant = value.constant;
+      to_.value(at->second).folded = value.folded;
     }
     return at->second;
   }

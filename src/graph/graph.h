@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -40,11 +41,16 @@ struct ValueType {
 /// "f32[batch,3,224,224]", "i64[?]", "f32[*]" for unknown rank, "opaque".
 std::string print_type(const ValueType& type);
 
+struct FoldedNode;
+
 struct Value {
   std::string name;  // the source's name; unique in the graph
   ValueType type;
   NodeId producer = no_node;       // none for inputs and constants
   std::optional<Tensor> constant;  // set: the value is known at compile time
+  /// Of a constant that comes from a dequantized one: the node that made it in the source. Frameworks get
+  /// that, as they compute in the quantized numbers.
+  std::shared_ptr<const FoldedNode> folded = {};
   bool operator==(const Value&) const = default;
 };
 
@@ -58,6 +64,12 @@ struct Node {
   std::vector<ValueId> captures;  // outer values that the node's subgraphs (If, Loop, Scan) read by name
   Attributes attributes;
   bool operator==(const Node&) const = default;
+};
+
+/// A node that is no longer in its graph, with its inputs as they were. Its outputs stand for nothing.
+struct FoldedNode {
+  Node node;
+  std::vector<Value> inputs;  // by number; one without a name is omitted
 };
 
 struct Graph {

@@ -67,6 +67,20 @@ void make_constant(Graph& graph, ValueId id, Tensor tensor) {
   value.constant = std::move(tensor);
 }
 
+/// The node if it dequantizes, or reads what came from such a node; else null.
+std::shared_ptr<const FoldedNode> remember_quantized(const Graph& graph, const Node& node) {
+  FoldedNode folded{node, {}};
+  bool is_quantized = node.op == "DequantizeLinear";
+  for (ValueId input : node.inputs) {
+    folded.inputs.push_back(input == no_value ? Value{} : graph.value(input));
+    is_quantized |= folded.inputs.back().folded != nullptr;
+  }
+  const auto is_constant = [](const Value& value) { return value.name.empty() || value.constant; };
+  if (!is_quantized || node.outputs.size() != 1 || !std::ranges::all_of(folded.inputs, is_constant))
+    return nullptr;
+  return std::make_shared<const FoldedNode>(std::move(folded));
+}
+
 /// What the node makes of its inputs, all of which are known; nothing when it cannot be computed.
 std::optional<std::vector<Tensor>> compute(const Graph& graph, NodeId id, const Evaluate& evaluate) {
   const Node& node = graph.node(id);
@@ -131,11 +145,13 @@ std::optional<std::vector<Tensor>> fold_node(Graph& graph, NodeId id, const Eval
 }
 
 void detach_outputs(Graph& graph, NodeId id, std::vector<Tensor> tensors) {
+  const std::shared_ptr<const FoldedNode> folded = remember_quantized(graph, graph.node(id));
   for (size_t i = 0; i < graph.node(id).outputs.size() && i < tensors.size(); ++i) {
     const ValueId output = graph.node(id).outputs[i];
     if (output == no_value) continue;
     graph.value(output).producer = no_node;
     make_constant(graph, output, std::move(tensors[i]));
+    graph.value(output).folded = folded;
     graph.node(id).outputs[i] = no_value;
   }
 }

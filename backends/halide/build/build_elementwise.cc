@@ -91,6 +91,12 @@ struct Row {
 };
 
 using C = const Operands&;
+
+/// Halide turns a <= b of floats into !(b < a), which is true of NaN.
+Halide::Expr is_less_or_equal(const Halide::Expr& a, const Halide::Expr& b) {
+  return a.type().is_float() ? a < b || a == b : a <= b;
+}
+
 /// To be made strict as a whole.
 constexpr auto strict_rows = std::to_array<Row>({
     {CoreOp::add, [](C c) { return c.in[0] + c.in[1]; }},
@@ -111,9 +117,9 @@ constexpr auto strict_rows = std::to_array<Row>({
     {CoreOp::bit_shift, shift},
     {CoreOp::equal, [](C c) { return c.in[0] == c.in[1]; }},
     {CoreOp::less, [](C c) { return c.in[0] < c.in[1]; }},
-    {CoreOp::less_or_equal, [](C c) { return c.in[0] <= c.in[1]; }},
+    {CoreOp::less_or_equal, [](C c) { return is_less_or_equal(c.in[0], c.in[1]); }},
     {CoreOp::greater, [](C c) { return c.in[0] > c.in[1]; }},
-    {CoreOp::greater_or_equal, [](C c) { return c.in[0] >= c.in[1]; }},
+    {CoreOp::greater_or_equal, [](C c) { return is_less_or_equal(c.in[1], c.in[0]); }},
     {CoreOp::where, [](C c) { return select(c.in[0], c.in[1], c.in[2]); }},
     {CoreOp::cast, [](C c) { return convert(c.out, c.in[0]); }},
     {CoreOp::abs, [](C c) { return c.out.is_uint() ? c.in[0] : Halide::cast(c.out, Halide::abs(c.in[0])); }},

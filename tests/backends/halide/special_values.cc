@@ -136,6 +136,14 @@ TEST(HalideSpecialValues, OfBinaryOperators) {
   expect_as_reference(text, {tensor_of(special, {1, count}), tensor_of(special, {count, 1})}, 0, names);
 }
 
+TEST(HalideSpecialValues, OfComparisons) {
+  std::string text = fmt::format("input %x : f32[1,{0}]\ninput %y : f32[{0},1]\n", count);
+  const std::vector<std::string> names{"Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal"};
+  for (const std::string& name : names)
+    text += fmt::format("%b{0} = {0}(%x, %y)\n%r{0} = Cast(%b{0}) {{to=1}}\noutput %r{0}\n", name);
+  expect_as_reference(text, {tensor_of(special, {1, count}), tensor_of(special, {count, 1})}, 0, names);
+}
+
 /// Powers that are NaN or infinite, or of such numbers.
 TEST(HalideSpecialValues, OfPowers) {
   const float some[] = {infinity, -infinity, nan,  0,     -0.0f, 1,  -1,  2,     -2,
