@@ -27,8 +27,8 @@ void raise_error(const std::exception_ptr& thrown, void*) {
     std::rethrow_exception(thrown);
   } catch (const intarsia::Error& error) {
     const nb::module_ errors = nb::module_::import_("intarsia.errors");
-    const nb::object type = errors.attr("BY_KIND").attr("get")(error.kind(), errors.attr("Error"));
-    PyErr_SetString(type.ptr(), error.what());
+    const nb::object made = errors.attr("error_of")(error.kind(), error.what());
+    PyErr_SetObject(made.type().ptr(), made.ptr());
   }
 }
 

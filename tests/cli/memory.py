@@ -166,5 +166,5 @@ def test_from_python(products):
     compiled = intarsia.compile(products, memory={"accel": 3 * WEIGHT, "cpu": "1GB"}, **options)
     memory = slots_of(compiled.report)
     assert memory["accel"]["limit_bytes"] == 3 * WEIGHT and memory["cpu"]["limit_bytes"] == 2**30
-    with pytest.raises(intarsia.UnsupportedError, match="--memory accel"):
+    with pytest.raises(intarsia.UnsupportedError, match=r"memory\['accel'\]: the limit is"):
         intarsia.compile(products, memory={"accel": 1000}, pins={"*": "halide@accel"}, **options)

@@ -140,6 +140,11 @@ def wanted_packages(wheel):
     return [path for package in packages for path in PACKAGES.glob(f"{package}*") if path.is_dir()]
 
 
+def test_wheel_has_types(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        assert {"intarsia/py.typed", "intarsia/_intarsia.pyi"} <= set(archive.namelist())
+
+
 def test_wheel(wheel, tmp_path):
     """In an environment with only the packages that it requires, as links to those of this one."""
     python = tmp_path / "venv/bin/python"

@@ -1,7 +1,7 @@
 """Intarsia: one trained model, cut into pieces, each run by the device and backend that run it best.
 
     import intarsia
-    intarsia.compile("model.onnx", devices=["cpu"]).save("model.so")
+    intarsia.compile("model.onnx", devices=["cpu"]).save("model.so")     # or the model's bytes, or an onnx.ModelProto
     scores = intarsia.load("model.so")(image=x)
 
 Inputs are anything with `__dlpack__` or `__array__` (numpy, PyTorch, JAX, ...), taken without a copy when they are dense
@@ -9,6 +9,7 @@ and on the CPU. Outputs are numpy arrays over the program's own memory; pass the
 """
 
 from ._intarsia import version
+from .benchmark import bench
 from .compiler import (
     Compiled,
     annotate,
@@ -69,6 +70,7 @@ __all__ = [
     "VersionError",
     "annotate",
     "backends",
+    "bench",
     "check",
     "compile",
     "devices",
@@ -78,6 +80,7 @@ __all__ = [
     "load_plugin",
     "pass_names",
     "plugins",
+    "split",
     "version",
 ]
 __version__ = version()

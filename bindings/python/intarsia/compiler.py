@@ -7,215 +7,328 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 
 from . import _intarsia
 from .errors import InvalidArgumentError
-from .program import Program, load
+from .options import Paths, Several, read_options, several
+from .program import Program
+from .reports import Report, read_report
+from .sources import IN_MEMORY, Model, Path, Subject, UnnamedFile, name_of, path_of
 from .values import to_value
 
 
 class Compiled:
-    """A compiled model. `report` is what `intarsia compile --json` prints. After dry_run or stop_after there is no program:
-    whatever needs it raises InvalidArgumentError."""
+    """A compiled model. `report` is what `intarsia compile --json` prints, with numpy's names of dtypes, and without the path
+    of a program. After dry_run or stop_after there is no program: whatever needs it raises InvalidArgumentError.
 
-    def __init__(self, folder: tempfile.TemporaryDirectory, path: str, inputs: Sequence[str], report: dict):
-        self._folder = folder
-        self._path = path
+    As a context it is closed at its end. It pickles as the program's bytes and the report."""
+
+    def __init__(self, file: UnnamedFile | None, inputs: Sequence[str], report: Report):
+        self._file = file
         self._inputs = list(inputs)
+        self._called: Program | None = None
+        self._closed = False
         self.report = report
 
-    def save(self, path: str | os.PathLike) -> Program:
+    def save(self, path: Path) -> Program:
         """Writes the program to `path`, whole or not at all, and loads it.
 
         Raises Error for a path that is a folder, pipe or device, and for the files that the program was compiled from."""
-        self._require_program()
         target = os.fspath(path)
-        _intarsia.write_output(target, np.memmap(self._path, np.uint8, "r"), self._inputs)
-        return load(target)
+        _intarsia.write_output(target, np.memmap(self._readable_path(), np.uint8, "r"), self._inputs)
+        return Program(target)
 
     def load(self) -> Program:
-        """The program without a permanent file."""
-        self._require_program()
-        return load(self._path)
+        """The program without a file of its own."""
+        return Program(self._open_file())
 
-    def _require_program(self) -> None:
-        if not os.path.exists(self._path):
+    def __call__(self, **inputs: object) -> Any:
+        """Runs the only function, as `Program` does. The program is loaded by the first call."""
+        program = self._called
+        if program is None:
+            program = self._called = self.load()
+        return program(**inputs)
+
+    def close(self) -> None:
+        """Frees the program's bytes as soon as no Program uses them; calls are errors from then on."""
+        if self._called is not None:
+            self._called.close()
+        self._file = self._called = None
+        self._closed = True
+
+    def __enter__(self) -> Compiled:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        targets = ", ".join(dict.fromkeys(region["target"] for region in self.report.get("regions") or []))
+        return f"<intarsia.Compiled {self.report['model']!r}: {targets}{' (closed)' if self._closed else ''}>"
+
+    def __reduce__(self) -> tuple[Callable[..., Compiled], tuple[object, ...]]:
+        content = None if self._file is None and not self._closed else self._open_file().read()
+        return _unpickle, (content, self._inputs, self.report)
+
+    def _open_file(self) -> UnnamedFile:
+        if self._closed:
+            raise InvalidArgumentError("the compiled model is closed: compile it again, or save it before")
+        if self._file is None:
             raise InvalidArgumentError("compiled with dry_run or stop_after: there is no program")
+        return self._file
 
-    def __call__(self, **inputs: object):
-        return self.load()(**inputs)
-
-
-def _several(values: str | os.PathLike | Sequence[str | os.PathLike]) -> list[str]:
-    """One name or path, or several: a single string is one, not its letters."""
-    one = isinstance(values, (str, os.PathLike))
-    return [os.fspath(value) for value in ([values] if one else values)]
+    def _readable_path(self) -> str:
+        return self._open_file().path
 
 
-def _options(
-    devices: str | Sequence[str] = ("cpu",),
-    backends: str | Sequence[str] = (),
-    shapes: Mapping[str, Sequence[int]] | None = None,
-    pins: Mapping[str, str] | None = None,
-    fallback: str = "auto",
-    threads: int = 1,
-    cpu: str = "native",
-    kernels: str | os.PathLike | Sequence[str | os.PathLike] = (),
-    math: str = "fast",
-    tune: str = "fast",
-    tune_seconds: float = 0,
-    cache: str | os.PathLike = "",
-    also: str | Sequence[str] = (),
-    memory: Mapping[str, int | str] | None = None,
-    objective: str = "latency",
-    stages: int | str = "",
-    cuts: str | Sequence[str] = (),
-    plan: str | os.PathLike = "",
-    save_plan: str | os.PathLike = "",
-    signature: str | Sequence[str] = (),
-    op_libraries: str | os.PathLike | Sequence[str | os.PathLike] = (),
-    strip_names: bool = False,
-    dry_run: bool = False,
-    print_after: str | Sequence[str] = (),
-    stop_after: str = "",
-) -> _intarsia.CompileOptions:
-    options = _intarsia.CompileOptions()
-    options.devices = _several(devices)
-    options.backends = _several(backends)
-    options.shapes = [
-        f"{name}={'x'.join(map(str, shape)) or 'scalar'}" for name, shape in (shapes or {}).items()
-    ]
-    options.pins = [f"{pattern}={target}" for pattern, target in (pins or {}).items()]
-    options.fallback = fallback
-    options.threads = threads
-    options.cpu = cpu
-    options.kernels = _several(kernels)
-    options.math = math
-    options.tune = tune
-    options.tune_seconds = tune_seconds
-    options.cache = os.fspath(cache)
-    options.also = _several(also)
-    options.memory = [f"{slot}={size}" for slot, size in (memory or {}).items()]
-    options.objective = objective
-    options.stages = str(stages)
-    options.cuts = _several(cuts)
-    options.plan = os.fspath(plan)
-    options.save_plan = os.fspath(save_plan)
-    options.signatures = _several(signature)
-    options.op_libraries = _several(op_libraries)
-    options.strip_names = strip_names
-    options.dry_run = dry_run
-    options.print_after = _several(print_after)
-    options.stop_after = stop_after
-    return options
+def _unpickle(content: bytes | None, inputs: Sequence[str], report: Report) -> Compiled:
+    return Compiled(None if content is None else UnnamedFile.of_bytes(content), inputs, report)
 
 
 def compile(
-    model: str | os.PathLike,
+    model: Model,
     *,
+    devices: Several = ("cpu",),
+    backends: Several = (),
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    pins: Mapping[str, str] | None = None,
+    fallback: Literal["auto", "none"] = "auto",
+    threads: int = 1,
+    cpu: str = "native",
+    kernels: Paths = (),
+    math: Literal["fast", "exact"] = "fast",
+    tune: Literal["off", "fast", "full"] = "fast",
+    tune_seconds: float = 0,
+    cache: Path = "",
+    also: Several = (),
+    memory: Mapping[str, int | str] | None = None,
+    objective: Literal["latency", "throughput"] = "latency",
+    stages: int | str = "",
+    cuts: Several = (),
+    plan: Path = "",
+    signature: Several = (),
+    op_libraries: Paths = (),
+    save_plan: Path = "",
+    strip_names: bool = False,
+    dry_run: bool = False,
+    print_after: Several = (),
+    stop_after: str = "",
     progress: Callable[[str, int, int], None] | None = None,
     print: Callable[[str], None] | None = builtins.print,
-    **options: object,
 ) -> Compiled:
-    """Compiles a model: an ONNX file, a frozen GraphDef (.pb) or a SavedModel folder.
+    """Compiles a model: the path of an ONNX file, a frozen GraphDef (.pb) or a SavedModel folder; or in memory the bytes of an
+    ONNX file or an `onnx.ModelProto`, whose weights must be in it. A string where several are possible is one.
 
-    Options (a string where several are possible is one): devices: "cpu", "cpu:0-1", "opencl:0", "sim:0", or with a slot's name
-    "accel=sim:0";
-    "auto": all of this machine, of which the plan takes those that pay. backends: names in order of preference (none:
-    all). shapes: {input: sizes} for inputs that the model leaves open (else 1). pins: {node name pattern:
-    "backend@slot"}. fallback: "auto" lets frameworks run what our compiler lacks, "none" forbids it. threads: that a run
-    will use. cpu: "native" or a level such as "x86-64-v3". kernels: libraries with your own operators. math:
-    "fast" allows errors up to 1e-4 of the largest output, "exact" only rounding. tune: "off", "fast" or "full": choose
-    kernels by a formula, or by measuring few or many variants, and what a framework runs by measuring plans, for at most
-    tune_seconds (0: as long as it takes). cache: folder of the measured times (none: the user's). also: slots that must be enough to run,
-    with an alternative for where other devices are missing. memory: {slot: size}, in bytes or as "64MB", that constants
-    and working memory of one session may take of the memory that the slot works in; a plan that needs less is
-    searched for. objective: "latency", or "throughput": the program has stages for a pipeline, stages of them ("auto", or none:
-    as many as are best), or one more than cuts, names of values at which stages end. plan: a file that says where
-    each node runs, so that nothing is measured. save_plan: where to write the plan of this compile. signature: of a
-    SavedModel, one name or several, each a function of the program (none: "serving_default", or else all). op_libraries:
-    libraries with your own TensorFlow operators. strip_names: leave node names out of the program.
-    dry_run: everything except writing the program. print_after: passes (of `pass_names()`) whose result goes to `print`. stop_after:
-    end after this pass, without a program.
+    devices: "cpu", "cpu:0-1", "opencl:0", "sim:0", or with a slot's name "accel=sim:0"; "auto": all of this machine, of which
+        the plan takes those that pay.
+    backends: names in order of preference; none: all.
+    shapes: {input: sizes} for inputs that the model leaves open, else 1.
+    pins: {node name pattern: "backend@slot"}.
+    fallback: "auto" lets frameworks run what our compiler lacks, "none" forbids it.
+    threads: that a run will use.
+    cpu: "native", or a level such as "x86-64-v3".
+    kernels: libraries with your own operators.
+    math: "fast" allows errors up to 1e-4 of the largest output, "exact" only rounding.
+    tune: "off", "fast" or "full": choose kernels by a formula, or by measuring few or many variants, and what a framework runs
+        by measuring plans.
+    tune_seconds: measure for at most this long; 0: as long as it takes.
+    cache: folder of the measured times; none: the user's.
+    also: slots that must be enough to run, with an alternative for where other devices are missing.
+    memory: {slot: size}, in bytes or as "64MB", that constants and working memory of one session may take of the memory that
+        the slot works in; a plan that needs less is searched for.
+    objective: "latency", or "throughput": the program has stages for a pipeline.
+    stages: how many; "auto" or none: as many as are best.
+    cuts: names of values at which stages end, instead of `stages`.
+    plan: a file that says where each node runs, so that nothing is measured.
+    signature: of a SavedModel, one name or several, each a function of the program; none: "serving_default", or else all.
+    op_libraries: libraries with your own TensorFlow operators.
+    save_plan: where to write the plan of this compile.
+    strip_names: leave node names out of the program.
+    dry_run: everything except writing the program.
+    print_after: passes (of `pass_names()`) whose result goes to `print`.
+    stop_after: end after this pass, without a program.
+    progress: called with (phase, done, total): what is being done, and how much of the whole compile is done, by time; it
+        never goes back.
 
-    progress is called with (phase, done, total): what is being done, and how much of the whole compile is done, by
-    time; it never goes back. Raises Error: one line that says what, where and what to do.
+    Raises Error: one line that says what, where and what to do.
     """
-    folder = tempfile.TemporaryDirectory(prefix="intarsia-")
-    path = os.path.join(folder.name, "program.so")
-    chosen = _options(**options)
-    report = json.loads(_intarsia.compile(os.fspath(model), path, chosen, progress, print))
-    return Compiled(folder, path, [os.fspath(model), *chosen.kernels, *chosen.op_libraries], report)
+    options = read_options(locals())
+    inputs = [*options.kernels, *options.op_libraries]
+    with path_of(model) as path, tempfile.TemporaryDirectory(prefix="intarsia-") as folder:
+        target = os.path.join(folder, "program.so")
+        report = read_report(_intarsia.compile(path, target, options, progress, print))
+        file = UnnamedFile.of_file(target) if os.path.exists(target) else None
+    if name_of(model) != IN_MEMORY:
+        inputs.append(name_of(model))
+    report.update(model=name_of(model), program=None)
+    return Compiled(file, inputs, report)
 
 
-def explain(model: str | os.PathLike, **options: object) -> dict:
-    """What runs where and why, for a model (options as of `compile`) or a program. The object of `intarsia explain --json`."""
-    return json.loads(_intarsia.explain(os.fspath(model), _options(**options)))
+def explain(
+    model: Subject,
+    *,
+    devices: Several = ("cpu",),
+    backends: Several = (),
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    pins: Mapping[str, str] | None = None,
+    fallback: Literal["auto", "none"] = "auto",
+    threads: int = 1,
+    cpu: str = "native",
+    kernels: Paths = (),
+    math: Literal["fast", "exact"] = "fast",
+    tune: Literal["off", "fast", "full"] = "fast",
+    tune_seconds: float = 0,
+    cache: Path = "",
+    also: Several = (),
+    memory: Mapping[str, int | str] | None = None,
+    objective: Literal["latency", "throughput"] = "latency",
+    stages: int | str = "",
+    cuts: Several = (),
+    plan: Path = "",
+    signature: Several = (),
+    op_libraries: Paths = (),
+) -> Report:
+    """What runs where and why, for a model or a program. The options are those of `compile`. The object of `intarsia explain
+    --json`, with numpy's names of dtypes."""
+    options = read_options(locals())
+    with path_of(model) as path:
+        return {**read_report(_intarsia.explain(path, options)), "subject": name_of(model)}
 
 
-def explain_html(model: str | os.PathLike, **options: object) -> str:
+def explain_html(
+    model: Subject,
+    *,
+    devices: Several = ("cpu",),
+    backends: Several = (),
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    pins: Mapping[str, str] | None = None,
+    fallback: Literal["auto", "none"] = "auto",
+    threads: int = 1,
+    cpu: str = "native",
+    kernels: Paths = (),
+    math: Literal["fast", "exact"] = "fast",
+    tune: Literal["off", "fast", "full"] = "fast",
+    tune_seconds: float = 0,
+    cache: Path = "",
+    also: Several = (),
+    memory: Mapping[str, int | str] | None = None,
+    objective: Literal["latency", "throughput"] = "latency",
+    stages: int | str = "",
+    cuts: Several = (),
+    plan: Path = "",
+    signature: Several = (),
+    op_libraries: Paths = (),
+) -> str:
     """The same as `explain` says, as a page that needs no other file: what `intarsia explain --html` writes."""
-    return _intarsia.explain_html(os.fspath(model), _options(**options))
+    options = read_options(locals())
+    with path_of(model) as path:
+        return _intarsia.explain_html(path, options)
 
 
-def annotate(model: str | os.PathLike, path: str | os.PathLike, **options: object) -> None:
+def annotate(
+    model: Model,
+    path: Path,
+    *,
+    devices: Several = ("cpu",),
+    backends: Several = (),
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    pins: Mapping[str, str] | None = None,
+    fallback: Literal["auto", "none"] = "auto",
+    threads: int = 1,
+    cpu: str = "native",
+    kernels: Paths = (),
+    math: Literal["fast", "exact"] = "fast",
+    tune: Literal["off", "fast", "full"] = "fast",
+    tune_seconds: float = 0,
+    cache: Path = "",
+    also: Several = (),
+    memory: Mapping[str, int | str] | None = None,
+    objective: Literal["latency", "throughput"] = "latency",
+    stages: int | str = "",
+    cuts: Several = (),
+    plan: Path = "",
+    signature: Several = (),
+    op_libraries: Paths = (),
+) -> None:
     """Writes a copy of an ONNX model to `path` whose nodes say where the plan that `explain` tells of, or that of the
     option `plan`, runs them, so that compiling the copy gives this plan. Nothing else changes; weights in other files
-    stay there. Raises Error for a model that is not ONNX or whose nodes cannot hold the plan. options: as of `compile`."""
-    _intarsia.annotate(os.fspath(model), os.fspath(path), _options(**options))
+    stay there. Raises Error for a model that is not ONNX or whose nodes cannot hold the plan. The options are those of
+    `compile`."""
+    options = read_options(locals())
+    with path_of(model) as source:
+        _intarsia.annotate(source, os.fspath(path), options)
 
 
 def split(
-    model: str | os.PathLike,
-    folder: str | os.PathLike,
-    cuts: str | Sequence[str],
-    shapes: Mapping[str, Sequence[int]] | None = None,
-) -> dict:
+    model: Model, folder: Path, cuts: Several, shapes: Mapping[str, Sequence[int]] | None = None
+) -> Report:
     """Cuts an ONNX model at these values into models of their own: writes stage0.onnx, stage1.onnx, ... and pipeline.json into
     the folder, which is made. Compile each with options of its own to stage0.so, ...; `PipelineBuilder(folder /
     "pipeline.json")` then runs them. A stage holds what its value depends on and no earlier stage has.
 
     Returns the object of `intarsia split --json`. Raises Error for a model that is not ONNX, a cut that cuts nothing off, or a
     stage with more than 2 GiB of weights."""
-    options = _options(shapes=shapes)
-    return json.loads(_intarsia.split(os.fspath(model), _several(cuts), os.fspath(folder), options))
+    options = read_options({"shapes": shapes})
+    with path_of(model) as path:
+        return read_report(_intarsia.split(path, several(cuts), os.fspath(folder), options))
 
 
 def check(
-    path: str | os.PathLike,
+    path: Subject,
     *,
-    model: str | os.PathLike | None = None,
+    model: Model | None = None,
     against: str = "",
     rtol: float = -1,
     atol: float = -1,
     bisect: bool = False,
     inputs: Mapping[str, object] | None = None,
     bind: Mapping[str, str] | None = None,
-    **options: object,
-) -> dict:
+    devices: Several = ("cpu",),
+    backends: Several = (),
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    pins: Mapping[str, str] | None = None,
+    fallback: Literal["auto", "none"] = "auto",
+    threads: int = 1,
+    cpu: str = "native",
+    kernels: Paths = (),
+    math: Literal["fast", "exact"] = "fast",
+    tune: Literal["off", "fast", "full"] = "fast",
+    tune_seconds: float = 0,
+    cache: Path = "",
+    also: Several = (),
+    memory: Mapping[str, int | str] | None = None,
+    objective: Literal["latency", "throughput"] = "latency",
+    stages: int | str = "",
+    cuts: Several = (),
+    plan: Path = "",
+    signature: Several = (),
+    op_libraries: Paths = (),
+) -> Report:
     """Compares a model or program, with every plan that it carries, with another runtime. The object of `intarsia check
-    --json`.
+    --json`, with numpy's names of dtypes.
 
-    inputs: arrays by name; all others are filled. bind: {slot: device} of the program. model: what a program is compared with (None: the model it was compiled from). against: "onnxruntime" or "tensorflow",
-    each for its own models, or "reference" ("": the framework if it is available). rtol, atol: negative for the defaults.
+    model: what a program is compared with; None: the model it was compiled from, whose path the program knows: give it for one
+        that was in memory.
+    against: "onnxruntime" or "tensorflow", each for its own models, or "reference"; "": the framework if it is available.
+    rtol, atol: negative for the defaults.
     bisect: after a mismatch, look for the first node whose value is wrong (`first_bad_node`; for a program its model is
-    compiled again). options: as of `compile`.
+        compiled again).
+    inputs: arrays by name; all others are filled.
+    bind: {slot: device} of the program.
+
+    The other options are those of `compile`.
     """
-    return json.loads(
-        _intarsia.check(
-            os.fspath(path),
-            _options(**options),
-            os.fspath(model or ""),
-            against,
-            rtol,
-            atol,
-            bisect,
-            [(name, to_value(value)) for name, value in (inputs or {}).items()],
-            list((bind or {}).items()),
+    options = read_options(locals())
+    values = [(name, to_value(value)) for name, value in (inputs or {}).items()]
+    with path_of(path) as subject, path_of(model if model is not None else "") as compared:
+        text = _intarsia.check(
+            subject, options, compared, against, rtol, atol, bisect, values, list((bind or {}).items())
         )
-    )
+    report = {**read_report(text), "subject": name_of(path)}
+    return report if model is None else {**report, "model": name_of(model)}
 
 
 def devices() -> list[tuple[str, str]]:
@@ -225,9 +338,11 @@ def devices() -> list[tuple[str, str]]:
 
 def pass_names() -> list[str]:
     """The names that print_after and stop_after take, in order."""
-    return json.loads(_intarsia.pass_names())["passes"]
+    names: list[str] = json.loads(_intarsia.pass_names())["passes"]
+    return names
 
 
-def backends() -> list[dict]:
+def backends() -> list[Report]:
     """The backends in order of preference: name, version, whether present, and why not."""
-    return json.loads(_intarsia.backends())["backends"]
+    found: list[Report] = read_report(_intarsia.backends())["backends"]
+    return found

@@ -54,7 +54,7 @@ class TimedOutError(Error, TimeoutError):
 
 
 # By the numbers of INTARSIA_ERROR_... in intarsia.h; a number that this list lacks is an Error.
-BY_KIND = {
+BY_KIND: dict[int, type[Error]] = {
     1: InvalidArgumentError,
     2: NotFoundError,
     3: UnsupportedError,
@@ -68,3 +68,10 @@ BY_KIND = {
     11: IoError,
     12: TimedOutError,
 }
+
+
+def error_of(kind: int, message: str) -> Error:
+    """An error of the libraries, by its kind, in Python's words."""
+    from .words import in_python  # which needs these classes
+
+    return BY_KIND.get(kind, Error)(in_python(message))

@@ -14,13 +14,14 @@ import atexit
 import os
 import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
+from typing import Any, NoReturn
 
 import numpy as np
 
 from . import _intarsia
-from .errors import BY_KIND, Error, InvalidArgumentError
+from .errors import Error, InvalidArgumentError, error_of
 from .program import Program
 from .values import from_output, to_value
 
@@ -36,9 +37,13 @@ class Frame:
     None if it worked; `outputs` is then empty."""
 
     number: int
-    outputs: dict[str, np.ndarray] = field(default_factory=dict)
+    outputs: dict[str, Any] = field(default_factory=dict)
     latency_ns: int = 0
     error: Error | None = None
+
+    def __repr__(self) -> str:
+        what = f"error {str(self.error)!r}" if self.error else f"outputs {', '.join(self.outputs)}"
+        return f"<intarsia.Frame {self.number}: {what}>"
 
 
 @dataclass(frozen=True)
@@ -61,10 +66,11 @@ class StageStatistics:
 
 
 class Pipeline:
-    """Made by `PipelineBuilder.start`. Any threads may push and pop. As a context it cancels at its end."""
+    """Made by `PipelineBuilder.start`. Any threads may push and pop. As a context it is closed at its end."""
 
     def __init__(self, pipeline: _intarsia.Pipeline):
-        self._pipeline = pipeline
+        self._pipeline: _intarsia.Pipeline | None = pipeline
+        self._last_statistics: list[StageStatistics] = []
         self.inputs, self.outputs = pipeline.ports()
 
     def push(
@@ -78,7 +84,7 @@ class Pipeline:
         values = [(name, to_value(value)) for name, value in inputs.items()]
         owner = None if copy else values
         for wait in _slices(timeout):
-            number = self._pipeline.push(values, wait, owner)
+            number = self._open().push(values, wait, owner)
             if number is not None:
                 return number
         return None
@@ -93,12 +99,12 @@ class Pipeline:
         with the frame after it."""
         wanted = list(self.outputs if outputs is None else outputs)
         for wait in _slices(timeout):
-            state, number, pushed, done, failed, values = self._pipeline.pop(wanted, wait)
+            state, number, pushed, done, failed, values = self._open().pop(wanted, wait)
             if state == _ENDED:
                 self._has_ended = True
                 return None
             if state == _FRAME:
-                error = None if failed is None else BY_KIND.get(failed[0], Error)(failed[1])
+                error = None if failed is None else error_of(*failed)
                 arrays = {name: from_output(value) for name, value in values.items()}
                 return Frame(number, arrays, max(done - pushed, 0), error)
         return None
@@ -119,9 +125,9 @@ class Pipeline:
     ) -> Iterator[Frame]:
         """Pushes all frames and yields them as they leave, in order; the pipeline takes no others then. `progress`: a bar
         on standard error (None: where that is a terminal)."""
-        from tqdm import tqdm
+        from tqdm import tqdm  # type: ignore[import-untyped]
 
-        total = len(frames) if hasattr(frames, "__len__") else None
+        total = len(frames) if isinstance(frames, Sized) else None
         with tqdm(total=total, unit="frame", disable=None if progress is None else not progress) as bar:
             for frame in self._run_all(iter(frames), copy):
                 bar.update()
@@ -146,27 +152,54 @@ class Pipeline:
 
     def finish(self) -> None:
         """No frame is pushed any more; those inside go on, and after the last `pop` returns None."""
-        self._pipeline.finish()
+        self._open().finish()
 
     def cancel(self) -> None:
         """Drops the frames inside and returns at once; a stage that runs goes on to the end of its frame."""
-        self._pipeline.cancel()
+        self._open().cancel()
 
     @property
     def statistics(self) -> list[StageStatistics]:
+        """Of each stage, in order; of a closed pipeline those when it was closed."""
+        if self._pipeline is None:
+            return self._last_statistics
         return [StageStatistics(*entry) for entry in self._pipeline.statistics()]
+
+    def close(self) -> None:
+        """Cancels, and gives the stages' threads and memory back, after the frames that stages are in. Arrays of frames that
+        have left stay; calls are errors from then on."""
+        if self._pipeline is None:
+            return
+        self.cancel()
+        self._last_statistics = self.statistics
+        self._pipeline = None
 
     def __enter__(self) -> Pipeline:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.cancel()
+        self.close()
+
+    def __repr__(self) -> str:
+        state = " (closed)" if self._pipeline is None else ""
+        stages = " | ".join(stage.name for stage in self.statistics)
+        return (
+            f"<intarsia.Pipeline {stages}: ({', '.join(self.inputs)}) -> ({', '.join(self.outputs)}){state}>"
+        )
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Pipeline has threads of this process: build one where it is used")
+
+    def _open(self) -> _intarsia.Pipeline:
+        if self._pipeline is None:
+            raise InvalidArgumentError("the pipeline is closed: start another with PipelineBuilder")
+        return self._pipeline
 
 
 class PipelineBuilder:
     """What a pipeline is made of: stages, in an order in which values flow forward, and connections."""
 
-    def __init__(self, path: str | os.PathLike | None = None):
+    def __init__(self, path: str | os.PathLike[str] | None = None):
         """`path`: a JSON file (docs/pipelines.md) with stages and connections to begin with."""
         self._builder = _intarsia.PipelineBuilder()
         if path is not None:
@@ -175,7 +208,7 @@ class PipelineBuilder:
     def add(
         self,
         stage: str,
-        what: Program | Callable[..., object],
+        what: Program | Callable[..., Any],
         *,
         inputs: Sequence[str] = (),
         outputs: Sequence[str] = (),
@@ -193,8 +226,9 @@ class PipelineBuilder:
         does in large operations.
         """
         if isinstance(what, Program):
-            devices = list((devices or {}).items())
-            self._builder.add_program(stage, what._program, function or "", devices, threads)
+            self._builder.add_program(
+                stage, what._open(), function or "", list((devices or {}).items()), threads
+            )
         else:
             call = _caller(what, list(outputs))
             self._builder.add_function(stage, list(inputs), list(outputs), call, cores or "", max(threads, 1))
@@ -203,7 +237,7 @@ class PipelineBuilder:
     def add_stages(self, program: Program, function: str | None = None) -> PipelineBuilder:
         """Adds the stages that a function (None: the only one) was compiled with (`objective="throughput"`) as "stage0",
         "stage1", ..., each on the executors that it was compiled for; a function without stages is one."""
-        self._builder.add_stages(program._program, function or "")
+        self._builder.add_stages(program._open(), function or "")
         return self
 
     def add_replica(
@@ -221,7 +255,7 @@ class PipelineBuilder:
         if program is None:
             self._builder.add_replica(stage, bindings, threads)
         else:
-            self._builder.add_replica_program(stage, program._program, function or "", bindings, threads)
+            self._builder.add_replica_program(stage, program._open(), function or "", bindings, threads)
         return self
 
     def connect(self, source: str, target: str) -> PipelineBuilder:
@@ -284,10 +318,12 @@ def _slices(timeout: float | None) -> Iterator[int]:
             return
 
 
-def _caller(function: Callable[..., object], outputs: list[str]) -> Callable[[int, list], list]:
+def _caller(
+    function: Callable[..., Any], outputs: list[str]
+) -> Callable[[int, list[Any]], list[_intarsia.Value]]:
     """In the form of the extension module. Inputs are read-only: other stages may read them, too."""
 
-    def call(_frame: int, inputs: list) -> list:
+    def call(_frame: int, inputs: list[Any]) -> list[_intarsia.Value]:
         arrays = [from_output(value) for value in inputs]
         for array in arrays:
             if isinstance(array, np.ndarray):
@@ -308,7 +344,7 @@ def _caller(function: Callable[..., object], outputs: list[str]) -> Callable[[in
     return call
 
 
-_alive: weakref.WeakSet = weakref.WeakSet()
+_alive: weakref.WeakSet[_intarsia.Pipeline] = weakref.WeakSet()
 
 
 def _after_fork() -> None:

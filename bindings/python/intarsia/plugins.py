@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 
 from . import _intarsia
+from .sources import Path
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,7 @@ class Plugin:
     path: str
 
 
-def load_plugin(path: str | os.PathLike) -> None:
+def load_plugin(path: Path) -> None:
     """Loads a library that was built against intarsia/plugin.h: its devices join those of `devices()`, and programs that
     were compiled for it run. Call it before such programs are loaded, and before compiling for its devices. A library that
     is loaded already is not an error; libraries that the environment variable INTARSIA_PLUGINS names, with colons between

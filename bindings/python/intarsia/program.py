@@ -4,25 +4,34 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-
-import numpy as np
+from typing import Any, NoReturn
 
 from . import _intarsia
-from .errors import InvalidArgumentError
+from .errors import CorruptError, InvalidArgumentError
+from .sources import IN_MEMORY, Bytes, Path, UnnamedFile
 from .values import DTYPE_NAMES, from_output, to_value
+from .words import in_python
 
 _KINDS = {0: "tensor", 1: "sequence", 2: "optional", 3: "map", 4: "opaque"}
 
 
 @dataclass(frozen=True)
 class Argument:
-    """An input or output. `shape` is None while not even the rank is known; -1 is a size known only after a run."""
+    """An input or output. `dtype` is numpy's name of it, or "string", or that of a type of the package ml_dtypes. `shape` is None while not even the rank is known; -1 is a size known only after a run."""
 
     name: str
     kind: str
     dtype: str
     shape: tuple[int, ...] | None
+
+    def __str__(self) -> str:
+        """ "image: float32[1, 3, 224, 224]\""""
+        if self.kind != "tensor":
+            return f"{self.name}: {self.kind}"
+        sizes = "..." if self.shape is None else ", ".join("?" if n < 0 else str(n) for n in self.shape)
+        return f"{self.name}: {self.dtype}[{sizes}]"
 
 
 @dataclass(frozen=True)
@@ -80,8 +89,11 @@ class Profile:
     run_ns: int
     entries: list[ProfileEntry]
 
+    def __repr__(self) -> str:
+        return f"<intarsia.Profile: {self.run_ns / 1e6:.3f} ms a run, {len(self.entries)} entries>"
 
-def _profile_entry(entry: tuple) -> ProfileEntry:
+
+def _profile_entry(entry: tuple[Any, ...]) -> ProfileEntry:
     kind, name, target, time_ns, nodes, dtype, shape, weights, flops, size, algorithm = entry
     return ProfileEntry(
         kind,
@@ -98,7 +110,7 @@ def _profile_entry(entry: tuple) -> ProfileEntry:
     )
 
 
-def _argument(entry: tuple) -> Argument:
+def _argument(entry: tuple[Any, ...]) -> Argument:
     name, kind, dtype, shape = entry
     return Argument(name, _KINDS[kind], DTYPE_NAMES[dtype], None if shape is None else tuple(shape))
 
@@ -106,7 +118,7 @@ def _argument(entry: tuple) -> Argument:
 class Signatures:
     """The functions of a program, with their arguments, and its slots."""
 
-    def __init__(self, functions: list[tuple], slots: list[str]):
+    def __init__(self, functions: list[tuple[Any, ...]], slots: list[str]):
         self.slots = slots
         self.functions = [
             (name, [_argument(a) for a in inputs], [_argument(a) for a in outputs])
@@ -122,26 +134,35 @@ class Signatures:
             f"the program has no function '{function}'; it has {[f[0] for f in self.functions]}"
         )
 
+    def __str__(self) -> str:
+        """ "(x: float32[4]) -> (y: float32[4])", for several functions their names."""
+        if len(self.functions) != 1:
+            return ", ".join(entry[0] for entry in self.functions)
+        sides = [", ".join(map(str, side)) for side in self.functions[0][1:]]
+        return " -> ".join(f"({side})" for side in sides)
+
 
 class Session:
-    """All state of runs: buffers and threads. One run at a time; make one per thread with `Program.bind`."""
+    """All state of runs: buffers and threads. One run at a time; make one per thread with `Program.bind`, or let the program do
+    that (`Program.run`). As a context it is closed at its end."""
 
     def __init__(self, session: _intarsia.Session, signatures: Signatures):
-        self._session = session
+        self._session: _intarsia.Session | None = session
         self._signatures = signatures  # not the program, which keeps sessions: no reference cycles
 
     def run(
         self, inputs: Mapping[str, object], function: str | None = None, outputs: Sequence[str] | None = None
-    ) -> dict:
+    ) -> dict[str, Any]:
         """Runs a function (None: the only one) on named inputs; returns the named outputs (None: all) as arrays.
 
         Raises Error when an input is missing, unknown, or of the wrong dtype or shape, when a step fails, and when another
         thread is using the session.
         """
+        session = self._open()
         _, _, known_outputs = self._signatures.find(function)
         values = self._to_values(inputs, function)
         wanted = list(outputs) if outputs is not None else [argument.name for argument in known_outputs]
-        results = self._session.run(function or "", values, wanted)
+        results = session.run(function or "", values, wanted)
         return {name: from_output(result) for name, result in results.items()}
 
     def profile(self, inputs: Mapping[str, object], function: str | None = None, runs: int = 0) -> Profile:
@@ -150,18 +171,17 @@ class Session:
 
         Raises Error as `run` does.
         """
-        count, run_ns, entries = self._session.profile(
-            function or "", self._to_values(inputs, function), runs
-        )
+        session = self._open()
+        count, run_ns, entries = session.profile(function or "", self._to_values(inputs, function), runs)
         return Profile(count, run_ns, [_profile_entry(entry) for entry in entries])
 
     def alternative(self, function: str | None = None) -> Alternative:
         """What runs as a function (None: the first), and why not what was chosen when the model was compiled."""
         names = [entry[0] for entry in self._signatures.functions]
-        number, targets, measured_ns, reason = self._session.alternative(
+        number, targets, measured_ns, reason = self._open().alternative(
             names.index(self._signatures.find(function)[0])
         )
-        return Alternative(number, targets, measured_ns or None, reason or None)
+        return Alternative(number, targets, measured_ns or None, in_python(reason) or None)
 
     def copy_counts(self, slot: str) -> CopyCounts:
         """Copies to and from the memory that a slot's device works in, by all sessions of this process.
@@ -170,34 +190,79 @@ class Session:
         """
         if slot not in self._signatures.slots:
             raise InvalidArgumentError(f"the program has no slot '{slot}'; it has {self._signatures.slots}")
-        return CopyCounts(*self._session.copy_counts(self._signatures.slots.index(slot)))
+        return CopyCounts(*self._open().copy_counts(self._signatures.slots.index(slot)))
 
-    def _to_values(self, inputs: Mapping[str, object], function: str | None) -> list[tuple]:
+    def set_dump(self, dump: Callable[[str, Any], object] | None) -> None:
+        """Calls dump(name, value) within each run for every value that passes between regions, right after it was produced, with
+        a copy of it. None turns it off. What it raises is raised by the run's call after the run."""
+        self._open().set_dump(dump and (lambda name, value: dump(name, from_output(value))))
+
+    def set_trace(self, trace: Callable[[str, str, str, int, int], object] | None) -> None:
+        """Calls trace(name, kind, device, begin_ns, end_ns) within each run after each region, copy ("between devices") and
+        kernel, where devices overlap from several threads. None turns it off."""
+        self._open().set_trace(trace)
+
+    def close(self) -> None:
+        """Frees its buffers, after the run that another thread is in. Arrays that runs gave out stay; calls are errors from
+        then on."""
+        self._session = None
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = " (closed)" if self._session is None else ""
+        return f"<intarsia.Session: {self._signatures}{state}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a Session has buffers and threads of this process: pickle its Program, and bind that where it is used"
+        )
+
+    def _open(self) -> _intarsia.Session:
+        if self._session is None:
+            raise InvalidArgumentError("the session is closed: make another with Program.bind")
+        return self._session
+
+    def _to_values(
+        self, inputs: Mapping[str, object], function: str | None
+    ) -> list[tuple[str, _intarsia.Value]]:
         kinds = {argument.name: argument for argument in self._signatures.find(function)[1]}
         return [(name, to_value(value, kinds.get(name))) for name, value in inputs.items()]
 
-    def set_dump(self, dump: Callable[[str, np.ndarray], None] | None) -> None:
-        """Calls dump(name, value) within each run for every value that passes between regions, right after it was produced, with
-        a copy of it. None turns it off. What it raises is raised by the run's call after the run."""
-        self._session.set_dump(dump and (lambda name, value: dump(name, from_output(value))))
-
-    def set_trace(self, trace: Callable[[str, str, str, int, int], None] | None) -> None:
-        """Calls trace(name, kind, device, begin_ns, end_ns) within each run after each region, copy ("between devices") and
-        kernel, where devices overlap from several threads. None turns it off."""
-        self._session.set_trace(trace)
-
 
 class Program:
-    """A program file, loaded. Immutable: any number of sessions and threads may use it."""
+    """A program, loaded from a file or from bytes. Immutable: any number of sessions and threads may use it. As a context it
+    is closed at its end.
 
-    def __init__(self, path: str | os.PathLike):
-        self._program = _intarsia.Program(os.fspath(path))
+    It pickles as what it was loaded from: a path, where the same program must be when it is unpickled, so that processes of
+    one machine share the memory of its constants; or the bytes, which suit other machines (`load(path.read_bytes())`)."""
+
+    def __init__(self, source: Path | Bytes | UnnamedFile):
+        if isinstance(source, (bytes, bytearray, memoryview)):
+            source = UnnamedFile.of_bytes(source)
+        self._file = source if isinstance(source, UnnamedFile) else None
+        self._path = source.path if isinstance(source, UnnamedFile) else os.path.abspath(source)
+        given = source.path if isinstance(source, UnnamedFile) else os.fspath(source)
+        self._program: _intarsia.Program | None = _intarsia.Program(given)
+        self._footer = _read_footer(self._path)
         self._signatures = Signatures(self._program.functions(), self._program.slots())
         self._idle: list[Session] = []  # of finished calls
+        self._workers: dict[
+            int, ThreadPoolExecutor
+        ] = {}  # by process: a child of fork has no threads of its parent
 
     def signature(self, function: str | None = None) -> tuple[str, list[Argument], list[Argument]]:
         """Name, inputs and outputs of a function (None: the first)."""
         return self._signatures.find(function)
+
+    @property
+    def path(self) -> str | None:
+        """The file that it was loaded from; None: it came from bytes, or was compiled and not saved."""
+        return None if self._file is not None else self._path
 
     @property
     def functions(self) -> list[str]:
@@ -219,32 +284,108 @@ class Program:
     def bind(self, devices: Mapping[str, str] | None = None, threads: int = 0) -> Session:
         """A session with slots bound to devices (`{"accel": "sim:1"}`; the rest as compiled). threads 0: as
         compiled. Sessions on the same cores share their threads; one that exists before os.fork() may run in the child."""
-        return Session(self._program.bind(list((devices or {}).items()), threads), self._signatures)
+        return Session(self._open().bind(list((devices or {}).items()), threads), self._signatures)
 
-    def __call__(self, **inputs: object):
-        """Runs the only function. One output comes alone, several as a dict.
+    def run(
+        self, inputs: Mapping[str, object], function: str | None = None, outputs: Sequence[str] | None = None
+    ) -> dict[str, Any]:
+        """Runs a function, as `Session.run` does.
 
         Any number of threads may call at once: each call uses one of the program's own sessions, of which there are
         as many as there ever were concurrent calls, each with its buffers and threads.
         """
+        self._open()
         try:
             session = self._idle.pop()
         except IndexError:
             session = self.bind()
         try:
-            results = session.run(inputs)
+            return session.run(inputs, function, outputs)
         finally:
             self._idle.append(session)
+            if self._program is None:  # closed meanwhile
+                self._idle.clear()
+
+    def __call__(self, **inputs: object) -> Any:
+        """Runs the only function, as `run` does. One output comes alone, several as a dict."""
+        results = self.run(inputs)
         return next(iter(results.values())) if len(results) == 1 else results
+
+    async def run_async(
+        self, inputs: Mapping[str, object], function: str | None = None, outputs: Sequence[str] | None = None
+    ) -> dict[str, Any]:
+        """Runs a function as `run` does, in a thread of the program's own, while the event loop goes on.
+
+        Any number may be awaited at once: as many run at a time as this process has cores, the others wait their turn. Inputs
+        are read until it is done; do not change them before. Cancelling is safe at any time: a run that waits is dropped, one
+        that runs goes on to its end without anyone seeing its outputs.
+        """
+        import asyncio
+
+        self._open()
+        # Of several threads that come here at once one makes the executor; another, without work, has no threads.
+        workers = self._workers.get(os.getpid()) or self._workers.setdefault(
+            os.getpid(), ThreadPoolExecutor(len(os.sched_getaffinity(0)))
+        )
+        run = asyncio.get_running_loop().run_in_executor(workers, self.run, inputs, function, outputs)
+        return await run
 
     def verify(self) -> None:
         """Compares all constants with their digests, which loading does not do. Raises Error on damage."""
-        self._program.verify()
+        self._open().verify()
+
+    def close(self) -> None:
+        """Frees the program and its own sessions, after the runs that other threads are in. Sessions of `bind` and arrays that
+        runs gave out stay; calls are errors from then on."""
+        self._program = self._file = None
+        self._idle.clear()
+        if workers := self._workers.get(os.getpid()):
+            workers.shutdown(wait=False)
+
+    def __enter__(self) -> Program:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def __str__(self) -> str:
-        return self._program.text()
+        """All of it as text, as `intarsia explain` prints it."""
+        return self._open().text()
+
+    def __repr__(self) -> str:
+        state = " (closed)" if self._program is None else ""
+        return f"<intarsia.Program {self.path or IN_MEMORY!r}: {self._signatures}{state}>"
+
+    def __reduce__(self) -> tuple[Callable[..., Program], tuple[object, ...]]:
+        self._open()
+        return (load, (self._file.read(),)) if self._file else (_load_again, (self._path, self._footer))
+
+    def _open(self) -> _intarsia.Program:
+        if self._program is None:
+            raise InvalidArgumentError("the program is closed: load it again")
+        return self._program
+
+    def _readable_path(self) -> str:
+        self._open()
+        return self._path
 
 
-def load(path: str | os.PathLike) -> Program:
-    """Opens and checks a program file. Raises Error if it is damaged or was compiled for another machine."""
-    return Program(path)
+def _read_footer(path: str) -> bytes:
+    """The end of the file, which has the digest of the whole program (docs/format.md)."""
+    size = 56
+    with open(path, "rb") as file:
+        file.seek(-size, os.SEEK_END)
+        return file.read(size)
+
+
+def _load_again(path: str, footer: bytes) -> Program:
+    program = load(path)
+    if program._footer != footer:
+        raise CorruptError(f"program '{path}': another one than was pickled: pickle it again")
+    return program
+
+
+def load(source: Path | Bytes) -> Program:
+    """Opens and checks a program: the path of its file, or its bytes. Raises Error if it is damaged or was compiled for another
+    machine."""
+    return Program(source)

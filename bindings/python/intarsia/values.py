@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
+import numpy.typing as npt
 
 from . import _intarsia
 from .errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from .program import Argument
+
+Array = npt.NDArray[Any]
 
 DTYPE_NAMES = {
     0: "undefined",
@@ -41,7 +49,7 @@ _PACKED_BITS = {"uint4": 4, "int4": 4, "float4_e2m1fn": 4, "uint2": 2, "int2": 2
 _STRING = 8
 
 
-def numpy_dtype(name: str) -> np.dtype:
+def numpy_dtype(name: str) -> np.dtype[Any]:
     """The numpy dtype of a name; those that numpy lacks come from ml_dtypes, or else are plain bytes of their width."""
     try:
         return np.dtype(name)
@@ -50,30 +58,41 @@ def numpy_dtype(name: str) -> np.dtype:
     try:
         import ml_dtypes
 
-        return np.dtype(getattr(ml_dtypes, name))
+        found: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
+        return found
     except (ImportError, AttributeError):
         return np.dtype("uint16" if name == "bfloat16" else "uint8")
 
 
-def _to_array(value: object) -> np.ndarray:
+def _from_dlpack(value: Any) -> Array:
+    try:
+        return np.from_dlpack(value)
+    except (BufferError, RuntimeError, ValueError) as error:
+        of = f"{type(value).__module__}.{type(value).__qualname__}"
+        raise InvalidArgumentError(
+            f"a {of} cannot be read by way of DLPack ({error}): want a tensor in the processor's memory, "
+            "without gradients, of a dtype that numpy has"
+        ) from error
+
+
+def _to_array(value: Any) -> Array:
     if isinstance(value, np.ndarray):
         return value
     if hasattr(value, "__dlpack__") and not hasattr(value, "__array_interface__"):
-        return np.from_dlpack(value)
+        return _from_dlpack(value)
     return np.asarray(value)
 
 
-def _pack(array: np.ndarray, bits: int) -> np.ndarray:
+def _pack(array: Array, bits: int) -> Array:
     """Elements of under a byte, the first in the lowest bits."""
     per_byte = 8 // bits
     codes = array.reshape(-1).view(np.uint8) & ((1 << bits) - 1)
     codes = np.pad(codes, (0, -len(codes) % per_byte)).reshape(-1, per_byte)
-    return np.bitwise_or.reduce(codes << (np.arange(per_byte, dtype=np.uint8) * bits), axis=1).astype(
-        np.uint8
-    )
+    packed: Array = np.bitwise_or.reduce(codes << (np.arange(per_byte, dtype=np.uint8) * bits), axis=1)
+    return packed.astype(np.uint8)
 
 
-def _unpack(data: np.ndarray, bits: int, count: int, signed: bool) -> np.ndarray:
+def _unpack(data: Array, bits: int, count: int, signed: bool) -> Array:
     shifts = np.arange(8 // bits, dtype=np.uint8) * bits
     codes = ((data[:, None] >> shifts) & ((1 << bits) - 1)).reshape(-1)[:count]
     if signed:
@@ -81,12 +100,12 @@ def _unpack(data: np.ndarray, bits: int, count: int, signed: bool) -> np.ndarray
     return codes
 
 
-def _strings(array: np.ndarray) -> _intarsia.Value:
+def _strings(array: Array) -> _intarsia.Value:
     texts = [t if isinstance(t, bytes) else str(t).encode() for t in array.reshape(-1).tolist()]
     return _intarsia.strings(list(array.shape), texts)
 
 
-def to_value(value: object, argument=None) -> _intarsia.Value:
+def to_value(value: Any, argument: Argument | None = None) -> _intarsia.Value:
     """An array as a tensor; a list for a sequence, None or a value for an optional, a dict for a map."""
     kind = argument.kind if argument is not None else "tensor"
     if kind == "optional":
@@ -109,7 +128,7 @@ def to_value(value: object, argument=None) -> _intarsia.Value:
     return _intarsia.tensor(_NUMBERS[name], shape, data)
 
 
-def from_output(result: tuple):
+def from_output(result: tuple[Any, ...]) -> Any:
     """An array over the output's memory; a list for a sequence, None or the content for an optional."""
     kind, dtype, shape, payload = result
     if kind == 1:

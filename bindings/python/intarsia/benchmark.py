@@ -1,0 +1,129 @@
+"""Timing models and programs, alone or beside other runtimes."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any, Literal
+
+import numpy as np
+
+from .errors import Error, InvalidArgumentError, NotFoundError
+from .options import Paths, Several, print_pairs, print_shapes, several
+from .reports import Report, read_report
+from .sources import Model, Path, Subject, name_of, path_of
+from .words import FLAGS, in_python
+
+_COMMAND = pathlib.Path(__file__).parent / "bin" / "intarsia"
+_WRONG_USAGE = 2
+
+
+def _flags(arguments: Mapping[str, Any]) -> list[str]:
+    """Of the arguments that say something else than the command line's defaults."""
+    flags = []
+    for name, value in arguments.items():
+        if name not in FLAGS or value is None or value == () or value == "":
+            continue
+        if name == "shapes":
+            values = print_shapes(value)
+        elif isinstance(value, Mapping):
+            values = print_pairs(value)
+        else:
+            values = [str(value)] if isinstance(value, (int, float)) else several(value)
+        flags += [f"{FLAGS[name]}={one}" for one in values]
+    return flags
+
+
+def _save_inputs(inputs: Mapping[str, object], folder: str) -> list[str]:
+    flags = []
+    for i, (name, value) in enumerate(inputs.items()):
+        path = os.path.join(folder, f"{i}.npy")
+        np.save(path, np.asarray(value), allow_pickle=False)
+        flags.append(f"--input={name}={path}")
+    return flags
+
+
+def _run_command(arguments: Sequence[str], descriptors: Sequence[int]) -> Report:
+    if not _COMMAND.exists():
+        raise NotFoundError(f"'{_COMMAND}' does not exist: bench needs an installation with the command line")
+    done = subprocess.run(
+        [_COMMAND, *arguments],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        pass_fds=descriptors,
+    )
+    if done.returncode == 0:
+        return read_report(done.stdout)
+    lines = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    message = in_python(lines[0].removeprefix("error: ")) if lines else f"bench ended with {done.returncode}"
+    raise (InvalidArgumentError if done.returncode == _WRONG_USAGE else Error)(message)
+
+
+def bench(
+    subject: Subject,
+    *,
+    against: Several = (),
+    seconds: float = 10,
+    mode: Literal["latency", "throughput"] = "latency",
+    model: Model | None = None,
+    inputs: Mapping[str, object] | None = None,
+    threads: int = 1,
+    devices: Several = (),
+    backends: Several = (),
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    pins: Mapping[str, str] | None = None,
+    fallback: Literal["auto", "none"] | None = None,
+    cpu: str = "",
+    kernels: Paths = (),
+    math: Literal["fast", "exact"] | None = None,
+    tune: Literal["off", "fast", "full"] | None = None,
+    tune_seconds: float | None = None,
+    cache: Path = "",
+    also: Several = (),
+    memory: Mapping[str, int | str] | None = None,
+    objective: Literal["latency", "throughput"] | None = None,
+    stages: int | str = "",
+    cuts: Several = (),
+    plan: Path = "",
+    signature: Several = (),
+    op_libraries: Paths = (),
+) -> Report:
+    """Times a model, which is compiled first, or a program. This is `intarsia bench`, run as the command, because times compare
+    only by its protocol: a process for each runtime, which take turns while the others rest and each thread has a core of its
+    own. The object of `intarsia bench --json`, with numpy's names of dtypes: `results` has a runtime each, ours first.
+
+    against: "onnxruntime", "openvino", "tensorflow".
+    seconds: how long to measure.
+    mode: "latency": runs one after the other; "throughput": many frames at once, as a pipeline.
+    model: of a program, for the other runtimes; None: the model it was compiled from, whose path the program knows: give it for
+        one that was in memory.
+    inputs: arrays by name; all others are filled.
+    threads: of a run, in every runtime.
+
+    The other options say how to compile a model, as those of `compile`, and what is not given is as there; for a program they
+    are errors, but for those that other runtimes need, too.
+
+    Raises Error also when outputs differ from those of another runtime.
+    """
+    options = {**locals(), "model": None}
+    with ExitStack() as stack:
+        path = stack.enter_context(path_of(subject))
+        flags = _flags(options)
+        paths = [path]
+        if model is not None:
+            paths.append(stack.enter_context(path_of(model)))
+            flags.append(f"{FLAGS['model']}={paths[1]}")
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="intarsia-"))
+        flags += _save_inputs(inputs or {}, folder)
+        unnamed = [int(one.rpartition("/")[2]) for one in paths if one.startswith("/proc/self/fd/")]
+        report = _run_command(["bench", "--json", "--quiet", *flags, "--", path], unnamed)
+    for field in ("program", "model"):
+        if report.get(field) == path:
+            report[field] = name_of(subject)
+    return report

@@ -1,0 +1,72 @@
+"""How to compile: the arguments that compile, explain, check and others share, as the extension module takes them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from . import _intarsia
+from .sources import Path
+
+Several: TypeAlias = str | Sequence[str]
+Paths: TypeAlias = Path | Sequence[Path]
+
+# {argument: field of the extension module} of those that are passed on as they are.
+_PLAIN = {
+    "cpu",
+    "dry_run",
+    "fallback",
+    "math",
+    "objective",
+    "stop_after",
+    "strip_names",
+    "threads",
+    "tune",
+    "tune_seconds",
+}
+_LISTS = {
+    name: name for name in ("devices", "backends", "kernels", "also", "cuts", "op_libraries", "print_after")
+}
+_LISTS["signature"] = "signatures"
+_PATHS = ("cache", "plan", "save_plan")
+
+
+def several(values: Path | Sequence[Path]) -> list[str]:
+    """One name or path, or several: a single string is one, not its letters."""
+    if isinstance(values, (str, os.PathLike)):
+        return [os.fspath(values)]
+    return [os.fspath(value) for value in values]
+
+
+def print_shapes(shapes: Mapping[str, Sequence[int]] | None) -> list[str]:
+    return [f"{name}={'x'.join(map(str, sizes)) or 'scalar'}" for name, sizes in (shapes or {}).items()]
+
+
+def print_pairs(pairs: Mapping[str, object] | None) -> list[str]:
+    return [f"{name}={value}" for name, value in (pairs or {}).items()]
+
+
+def set_plain(options: _intarsia.CompileOptions, name: str, value: object) -> None:
+    wanted = type(getattr(options, name))
+    try:
+        setattr(options, name, value)
+    except TypeError:
+        raise TypeError(f"{name}={value!r}: want {wanted.__name__}, got {type(value).__name__}") from None
+
+
+def read_options(arguments: Mapping[str, Any]) -> _intarsia.CompileOptions:
+    """From the arguments of a call, of which those that are no options are left out."""
+    options = _intarsia.CompileOptions()
+    for name, value in arguments.items():
+        if name in _PLAIN:
+            set_plain(options, name, value)
+        elif name in _LISTS:
+            setattr(options, _LISTS[name], several(value))
+        elif name in _PATHS:
+            setattr(options, name, os.fspath(value))
+        elif name in ("pins", "memory"):
+            setattr(options, name, print_pairs(value))
+    options.shapes = print_shapes(arguments.get("shapes"))
+    options.stages = str(arguments.get("stages", ""))
+    return options
