@@ -78,7 +78,6 @@ Result<Oracle> make_oracle(const std::string& name, const std::string& model_pat
   const bool is_onnx = find_model_format(model_path) == ModelFormat::onnx;
   const std::string own = is_onnx ? "onnxruntime" : "tensorflow";
   if (name == own || (name.empty() && allow_framework)) {
-    if (!allow_framework) return fail("--against {} contradicts --fallback none: it is a framework", name);
     const Status found = find_framework(own);
     if (found) return is_onnx ? onnxruntime_oracle() : tensorflow_oracle(op_libraries);
     if (!name.empty()) return fail(found.error().kind, "--against {}: {}", name, found.error().message);

@@ -66,22 +66,22 @@ Result<BackendRegistry> make_tools(const ReadRequest& read) {
   return tools;
 }
 
-/// The program must not replace what it is made from.
-Status check_program_path(const ReadRequest& read) {
+/// Files to write must not replace what they are made from, and can be written.
+Status check_outputs(const ReadRequest& read) {
   const CompileRequest& request = read.request;
-  if (request.dry_run || !request.stop_after.empty()) return {};
-  if (request.program_path.empty()) return fail("no program to write; name it with -o");
+  if (!request.stop_after.empty()) return {};
+  if (!request.dry_run && request.program_path.empty()) return fail("no program to write; name it with -o");
   std::vector<std::string> inputs = read.kernels;
   inputs.insert(inputs.end(), request.op_libraries.begin(), request.op_libraries.end());
   inputs.push_back(request.model_path);
   if (!request.plan_path.empty()) inputs.push_back(request.plan_path);
-  TRY(check_output(request.program_path, inputs));
+  if (!request.dry_run) TRY(check_output(request.program_path, inputs));
   if (request.saved_plan_path.empty()) return {};
   std::error_code error;
   const auto resolve = [&](const std::string& path) {
     return std::filesystem::weakly_canonical(path, error);
   };
-  if (resolve(request.saved_plan_path) == resolve(request.program_path))
+  if (!request.dry_run && resolve(request.saved_plan_path) == resolve(request.program_path))
     return fail("--save-plan {}: it is the program; name another file", request.saved_plan_path);
   return with_context(check_output(request.saved_plan_path, inputs), "--save-plan");
 }
@@ -90,7 +90,7 @@ Status compile(const intarsia_compile_request& from, char** report) {
   const ReadRequest read = TRY(read_request(from));
   const CompileRequest& request = read.request;
   if (request.model_path.empty()) return fail("no model to compile");
-  TRY(check_program_path(read));
+  TRY(check_outputs(read));
   const BackendRegistry tools = TRY(make_tools(read));
   tools.progress.expect(1);
   give_text(report_compile_json(TRY(compile_model(request, tools)), request), report);

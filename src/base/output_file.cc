@@ -65,13 +65,15 @@ int create_beside(const std::string& target, mode_t mode, std::string& name) {
 
 Status check_output(const std::string& path, std::span<const std::string> inputs) {
   const std::string target = TRY(follow_links(path));
-  if (!TRY(mode_of(target, path))) return {};
+  const bool exists = TRY(mode_of(target, path)).has_value();
   for (const std::string& input : inputs) {
+    if (!exists) break;
     std::error_code error;
     if (fs::equivalent(target, input, error) || (fs::is_directory(input, error) && is_below(input, target)))
       return fail(ErrorKind::invalid_argument, "cannot write '{}': it is the input '{}'; name another file",
                   path, input);
   }
+  TRY(OutputFile::create(path));  // nothing stays of it
   return {};
 }
 

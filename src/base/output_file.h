@@ -11,8 +11,8 @@
 
 namespace intarsia {
 
-/// Error unless `path`, after links, is a regular file or does not exist yet, and is neither one of `inputs`
-/// nor in one that is a folder.
+/// Error unless `path`, after links, is a regular file or does not exist yet, is neither one of `inputs` nor
+/// in one that is a folder, and could be written now. Before long work, so that it is not lost.
 Status check_output(const std::string& path, std::span<const std::string> inputs);
 
 /// A file that is written whole or not at all: it is written under a temporary name in the same folder and

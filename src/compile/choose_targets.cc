@@ -141,6 +141,11 @@ Status choose_targets(const CompileRequest& request, const BackendRegistry& tool
           "--devices: no backend can drive '{}' (kind '{}'); `intarsia devices` lists what there is, and "
           "--plugin adds a device of your own",
           device.device, device.kind);
+    if (!is_cpu(device) && device.device == device.kind)
+      return fail(
+          "--devices: {0} is a kind of device; name one of it, as in {0}:{1}; `intarsia devices` lists "
+          "those of this machine",
+          device.kind, device.kind == "openvino" ? "GPU" : "0");
   }
   return {};
 }

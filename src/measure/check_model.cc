@@ -147,20 +147,29 @@ std::vector<CheckedOutput> compare_outputs(const std::vector<NamedValue>& actual
   return compared;
 }
 
+/// What part of the difference the oracle makes by itself; nothing: there is no number for it.
+std::optional<double> explained_part(const Difference& difference, const Difference& sensitivity) {
+  const bool has_part =
+      std::isfinite(sensitivity.max_abs) && std::isfinite(difference.max_abs) && difference.max_abs > 0;
+  return has_part ? std::optional(sensitivity.max_abs / difference.max_abs) : std::nullopt;
+}
+
+std::string judge_sensitivity(const Difference& sensitivity, std::optional<double> part) {
+  constexpr double enough = 0.5;
+  if (sensitivity.ok) return "the model does not cause this difference";
+  if (part && *part < enough) return "the model is sensitive, but not enough to cause this difference alone";
+  return "the model is ill-conditioned, and rounding alone may cause this difference";
+}
+
 /// "; onnxruntime itself changes it by 0.5 (80% of this difference) when ...": so that a user knows what to
 /// suspect.
 std::string describe_sensitivity(const Difference& difference, const Difference& sensitivity,
                                  const std::string& oracle) {
-  const bool has_number = std::isfinite(sensitivity.max_abs);
-  const std::string amount = has_number ? fmt::format(" by {:.3g}", sensitivity.max_abs) : "";
-  const bool has_part = has_number && std::isfinite(difference.max_abs) && difference.max_abs > 0;
-  const std::string part =
-      has_part ? fmt::format(" ({:.2g}% of this difference)", 100 * sensitivity.max_abs / difference.max_abs)
-               : "";
-  return fmt::format(
-      "; {} itself changes it{}{} when the inputs change by one part in a million: {}", oracle, amount, part,
-      sensitivity.ok ? "the model does not cause this difference"
-                     : "the model is ill-conditioned, and rounding alone may cause this difference");
+  const std::optional<double> part = explained_part(difference, sensitivity);
+  return fmt::format("; {} itself changes it{}{} when the inputs change by one part in a million: {}", oracle,
+                     std::isfinite(sensitivity.max_abs) ? fmt::format(" by {:.3g}", sensitivity.max_abs) : "",
+                     part ? fmt::format(" ({:.2g}% of this difference)", 100 * *part) : "",
+                     judge_sensitivity(sensitivity, part));
 }
 
 /// For outputs that are not ok: how much the oracle's own answer depends on the last digits of the inputs.

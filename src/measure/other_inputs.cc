@@ -42,26 +42,28 @@ void fill_with_edges(const TensorView& tensor, uint64_t seed) {
   }
 }
 
+/// Copies of the inputs, each filled with a seed of its own.
+template <typename Fill>
+std::vector<NamedValue> refill(std::span<const NamedValue> inputs, uint64_t seed, Fill fill) {
+  std::vector<NamedValue> refilled;
+  for (const NamedValue& input : inputs) {
+    const Tensor tensor(input.tensor.view());
+    fill(tensor.view(), seed++);
+    refilled.push_back({input.name, tensor});
+  }
+  return refilled;
+}
+
 }  // namespace
 
 std::vector<NamedValue> vary_inputs(std::span<const NamedValue> inputs) {
-  std::vector<NamedValue> varied;
-  for (const NamedValue& input : inputs) {
-    const Tensor tensor(input.tensor.view());
-    static_cast<void>(fill_tensor(tensor.view(), other_seed + varied.size()));  // strings stay
-    varied.push_back({input.name, tensor});
-  }
-  return varied;
+  return refill(inputs, other_seed, [](const TensorView& tensor, uint64_t seed) {
+    static_cast<void>(fill_tensor(tensor, seed));  // strings stay
+  });
 }
 
 std::vector<NamedValue> edge_inputs(std::span<const NamedValue> inputs) {
-  std::vector<NamedValue> edged;
-  for (const NamedValue& input : inputs) {
-    const Tensor tensor(input.tensor.view());
-    fill_with_edges(tensor.view(), edge_seed + edged.size());
-    edged.push_back({input.name, tensor});
-  }
-  return edged;
+  return refill(inputs, edge_seed, fill_with_edges);
 }
 
 }  // namespace intarsia

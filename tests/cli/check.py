@@ -7,7 +7,7 @@ registry/ oracles.cc
 
 import numpy as np
 import pytest
-from cli_models import build_kernel, call, call_json, save
+from cli_models import build_kernel, call, call_json, save, save_small
 from onnx import TensorProto, helper
 
 
@@ -224,6 +224,13 @@ def save_chaotic(path):
         [(f"w{i}", random.normal(size=(64, 64)).astype(np.float32)) for i in range(10)],
         checked=False,
     )
+
+
+def test_a_program_without_frameworks_may_be_checked_by_one(tmp_path):
+    report = call_json(
+        "check", save_small(tmp_path / "m.onnx"), "--fallback", "none", "--against", "onnxruntime"
+    )
+    assert report["ok"] and report["against"] == "onnxruntime"
 
 
 def test_an_ill_conditioned_model_is_distinguished_from_a_wrong_program(tmp_path):

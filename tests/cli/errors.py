@@ -92,6 +92,9 @@ def test_unknown_names(tmp_path):
     message = error_of("compile", model, "--backends", "tvm", "--dry-run", status=2)
     assert "no such backend" in message and "reference" in message
     assert "intarsia devices" in compile_error(model, "-d", "abacus:0", status=2)
+    for kind in ("cuda", "sim", "opencl"):
+        message = error_of("compile", model, "-d", f"cpu,{kind}", "--dry-run", status=2)
+        assert f"{kind} is a kind of device" in message and f"{kind}:0" in message
     assert "two slots" in compile_error(model, "-d", "a=cpu,a=sim:0", status=2)
     assert "import" in compile_error(model, "--stop-after", "lunch", status=2)
     assert "nothing" in compile_error(model, "--shape", "nothing=1x2", status=2)
@@ -346,6 +349,18 @@ def test_unwritable_program(tmp_path):
     assert list((tmp_path / "folder").iterdir()) == []
     (tmp_path / "folder").rmdir()
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_where_nothing_can_be_written_nothing_is_computed(tmp_path):
+    """The model is not even read: it is damaged, and the error is about the output."""
+    model = tmp_path / "damaged.onnx"
+    model.write_bytes(b"no model")
+    nowhere = tmp_path / "nowhere"
+    for arguments in (("-o", nowhere / "x.so"), ("--dry-run", "--save-plan", nowhere / "plan.json")):
+        assert f"cannot write '{nowhere}" in error_of("compile", model, *arguments)
+    for option in ("--dot", "--html"):
+        assert f"cannot write '{nowhere}" in error_of("explain", model, option, nowhere / "page")
+    assert [file.name for file in tmp_path.iterdir()] == ["damaged.onnx"]
 
 
 def test_outputs_are_regular_files(tmp_path):

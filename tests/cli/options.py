@@ -9,7 +9,6 @@ import re
 import intarsia
 import pytest
 from cli_models import SOURCE, call
-from intarsia.compiler import _options
 
 INCLUDE = SOURCE / "include/intarsia"
 # What only a command line has: how it prints, and where it writes what other callers receive.
@@ -83,10 +82,10 @@ CPP_COMPILE = struct("intarsia_compile.hpp", "CompileOptions")
 CPP_CHECK = struct("intarsia_compile.hpp", "CheckOptions")
 CPP_RUN = (INCLUDE / "intarsia.hpp").read_text()
 SURFACES = {
-    "compile": (C_COMPILE, CPP_COMPILE, parameters(_options, intarsia.compile)),
-    "explain": (C_COMPILE, CPP_COMPILE, parameters(_options)),
-    "check": (C_COMPILE + C_CHECK, CPP_COMPILE + CPP_CHECK, parameters(_options, intarsia.check)),
-    "bench": (C_COMPILE + C_CHECK, CPP_COMPILE + CPP_CHECK, parameters(_options, intarsia.check)),
+    "compile": (C_COMPILE, CPP_COMPILE, parameters(intarsia.compile)),
+    "explain": (C_COMPILE, CPP_COMPILE, parameters(intarsia.explain)),
+    "check": (C_COMPILE + C_CHECK, CPP_COMPILE + CPP_CHECK, parameters(intarsia.check)),
+    "bench": (C_COMPILE + C_CHECK, CPP_COMPILE + CPP_CHECK, parameters(intarsia.bench)),
     "run": (
         C_RUN,
         CPP_RUN,
