@@ -67,17 +67,21 @@ void make_constant(Graph& graph, ValueId id, Tensor tensor) {
   value.constant = std::move(tensor);
 }
 
-/// The node if it dequantizes, or reads what came from such a node; else null.
+bool dequantizes(const Node& node) { return node.op == "DequantizeLinear"; }
+
+/// The node if it dequantizes, or reads what such a node made; else null. No further, so that what is
+/// remembered is as small in a model with a long chain of constants.
 std::shared_ptr<const FoldedNode> remember_quantized(const Graph& graph, const Node& node) {
   FoldedNode folded{node, {}};
-  bool is_quantized = node.op == "DequantizeLinear";
+  bool is_quantized = dequantizes(node);
   for (ValueId input : node.inputs) {
-    folded.inputs.push_back(input == no_value ? Value{} : graph.value(input));
-    is_quantized |= folded.inputs.back().folded != nullptr;
+    Value value = input == no_value ? Value{} : graph.value(input);
+    if (!value.name.empty() && !value.constant) return nullptr;
+    if (value.folded && (dequantizes(node) || !dequantizes(value.folded->node))) value.folded = nullptr;
+    is_quantized |= value.folded != nullptr;
+    folded.inputs.push_back(std::move(value));
   }
-  const auto is_constant = [](const Value& value) { return value.name.empty() || value.constant; };
-  if (!is_quantized || node.outputs.size() != 1 || !std::ranges::all_of(folded.inputs, is_constant))
-    return nullptr;
+  if (!is_quantized || node.outputs.size() != 1) return nullptr;
   return std::make_shared<const FoldedNode>(std::move(folded));
 }
 
