@@ -122,6 +122,7 @@ class Jury {
 std::vector<std::string> find_faults(std::span<const ComputeValues> programs, const Values& inputs,
                                      const Agreement& agreement) {
   std::vector<std::string> faults(programs.size());
+  if (programs.size() < 2) return faults;
   for (const Values& filling : {inputs, vary_inputs(inputs), edge_inputs(inputs)})
     Jury(programs, agreement, filling).run(faults);
   return faults;
