@@ -13,9 +13,11 @@ endforeach()
 
 install(TARGETS ${library_targets} EXPORT IntarsiaTargets COMPONENT development
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-if(TARGET intarsia_codegen)
-  install(TARGETS intarsia_codegen RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
-endif()
+foreach(worker intarsia_load intarsia_codegen)
+  if(TARGET ${worker})
+    install(TARGETS ${worker} RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
+  endif()
+endforeach()
 install(DIRECTORY include/intarsia DESTINATION include COMPONENT development)
 if(INTARSIA_COMPILER)
   # Where its libraries are: next to bin/, or in a wheel above it.

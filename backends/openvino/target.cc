@@ -93,12 +93,9 @@ class OpenVinoTarget : public Target {
   }
 
   Result<CompiledRegion> compile(const Graph& region, const TargetDevice& device,
-                                 const CompileOptions&) const override {
+                                 const CompileOptions& options) const override {
     OnnxModel model = TRY(write_onnx_model(region, LargeConstants::left_out));
-    const auto session = TRY(with_context(try_model(model, device_of(device.name)),
-                                          "OpenVINO {} refuses the region '{}'", version(), region.name));
-    TRY(check_inputs(*session, region.inputs.size()));
-    TRY(compare_outputs(session->outputs(), region, region.outputs));
+    if (!options.is_loaded_next) TRY(check_region(model, region, device_of(device.name)));
     CompiledRegion compiled;
     compiled.blob = encode_region_model(model.bytes, model.constant_names);
     compiled.constants = std::move(model.constants);
@@ -108,6 +105,13 @@ class OpenVinoTarget : public Target {
 
  private:
   using Ports = Result<std::vector<PortType>>;  // of outputs
+
+  Status check_region(const OnnxModel& model, const Graph& region, const std::string& device) const {
+    const auto session = TRY(with_context(try_model(model, device), "OpenVINO {} refuses the region '{}'",
+                                          version(), region.name));
+    TRY(check_inputs(*session, region.inputs.size()));
+    return compare_outputs(session->outputs(), region, region.outputs);
+  }
 
   Status accepts(const Graph& graph, NodeId id, ProbeOptions options, const std::string& device) const {
     const Graph probe = make_probe(graph, id, options);

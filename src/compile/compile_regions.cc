@@ -1,7 +1,6 @@
 #include "compile/compile_regions.h"
 
 #include <algorithm>
-#include <set>
 
 #include "plan/boundary_layouts.h"
 
@@ -25,7 +24,8 @@ Result<const CompiledRegion*> RegionCompiler::compile_region(const Partition& pa
   TRY(check_not_cancelled(tools_));
   const Region& region = partition.regions[number];
   const Key key = key_of(partition, number);
-  if (const auto known = compiled_.find(key); known != compiled_.end()) return &known->second;
+  const auto known = compiled_.find(key);
+  if (known != compiled_.end() && (options_.is_loaded_next || !untried_.contains(key))) return &known->second;
   const PlacementTarget& target = problem_.targets[region.target];
   Graph part = extract_region(problem_.graph, partition, number);
   if (request_.strip_names) {
@@ -40,7 +40,11 @@ Result<const CompiledRegion*> RegionCompiler::compile_region(const Partition& pa
       ErrorKind::unsupported,
       with_context(target.backend->compile(part, target.device, options_), "region {} on {} (from node '{}')",
                    number, target.name, problem_.graph.node(region.nodes[0]).name)));
-  return &compiled_.emplace(key, std::move(one)).first->second;
+  if (options_.is_loaded_next && target.backend->info().needs_framework)
+    untried_.insert(key);
+  else
+    untried_.erase(key);
+  return &compiled_.insert_or_assign(key, std::move(one)).first->second;
 }
 
 /// A region is named by its first node.
@@ -69,6 +73,20 @@ const CompiledRegion* RegionCompiler::find(const Partition& partition, size_t nu
 }
 
 Result<CompiledRegions> RegionCompiler::compile(const Plan& plan) {
+  options_.is_loaded_next = false;
+  return compile_plan(plan);
+}
+
+Result<CompiledRegions> RegionCompiler::compile_to_measure(const Plan& plan) {
+  options_.is_loaded_next = true;
+  return compile_plan(plan);
+}
+
+void RegionCompiler::accept_loaded(const Plan& plan) {
+  for (size_t r = 0; r < plan.partition.regions.size(); ++r) untried_.erase(key_of(plan.partition, r));
+}
+
+Result<CompiledRegions> RegionCompiler::compile_plan(const Plan& plan) {
   CompiledRegions compiled;
   std::set<std::string> seen;
   const std::vector<Region>& regions = plan.partition.regions;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <utility>
 
 #include "compile/tuning.h"
@@ -25,6 +26,11 @@ class RegionCompiler {
 
   /// Errors name the region's target and its first source node.
   Result<CompiledRegions> compile(const Plan& plan);
+  /// The same of a plan that is loaded next, to be measured: whether frameworks take its regions is found
+  /// then.
+  Result<CompiledRegions> compile_to_measure(const Plan& plan);
+  /// It was loaded, and runs.
+  void accept_loaded(const Plan& plan);
   /// The region as compile() made it for some plan; null: it did not yet.
   const CompiledRegion* find(const Partition& partition, size_t number) const;
   /// Compiling shows here from now on. Gives where it did.
@@ -37,6 +43,7 @@ class RegionCompiler {
   using Key = std::tuple<uint32_t, std::vector<NodeId>, std::map<ValueId, AxisOrder>>;
   static Key key_of(const Partition& partition, size_t number);
   Result<const CompiledRegion*> compile_region(const Partition& partition, size_t region);
+  Result<CompiledRegions> compile_plan(const Plan& plan);
   void set_step_printer(const Target& backend, const Graph& region);
 
   const PlanningProblem& problem_;
@@ -47,6 +54,7 @@ class RegionCompiler {
   CodegenReport codegen_;
   CompileOptions options_;
   std::map<Key, CompiledRegion> compiled_;
+  std::set<Key> untried_;  // of those: nobody knows yet whether their framework takes them
 };
 
 }  // namespace intarsia

@@ -85,7 +85,8 @@ struct TimingOptions {
   double rtol = 1e-3;               // what their values may differ by, as a part of the largest
   std::optional<size_t> trusted;    // the program that is right where they are divided evenly
   std::set<size_t> stand_ins;       // programs with devices that only take time: they have no values
-  std::function<bool()> may_go_on;  // asked after the first round: no more begin when it says no
+  std::set<size_t> in_frameworks;   // programs with regions in frameworks: loading them is limited
+  std::function<bool()> may_go_on;  // when it says no, nothing more is loaded and no other round begins
 };
 
 /// What compiling is made with; wired together in registry/.

@@ -62,6 +62,12 @@ bool uses_stand_in(const PlanningProblem& problem, const Plan& plan) {
   });
 }
 
+bool uses_framework(const PlanningProblem& problem, const Plan& plan) {
+  return std::ranges::any_of(plan.partition.regions, [&](const Region& region) {
+    return problem.targets[region.target].backend->info().needs_framework;
+  });
+}
+
 /// In nodes: generating code takes long, handing a region over to a framework does not.
 double compiling_takes(const PlanningProblem& problem, const Plan& plan) {
   double nodes = 1;
@@ -109,7 +115,7 @@ Result<std::vector<Result<PlanTimes>>> measure_plans(const PlanningProblem& prob
   std::vector<Result<CompiledRegions>> compiled;
   for (const Plan* plan : plans) {
     progress.begin(*plan);
-    compiled.push_back(compiler.compile(*plan));
+    compiled.push_back(compiler.compile_to_measure(*plan));
   }
   // What is interrupted says nothing of a plan.
   TRY(check_not_cancelled(tools));
@@ -123,6 +129,7 @@ Result<std::vector<Result<PlanTimes>>> measure_plans(const PlanningProblem& prob
   for (size_t i = 0; i < plans.size(); ++i) {
     if (!compiled[i]) continue;
     if (uses_stand_in(problem, *plans[i])) options.stand_ins.insert(files.size());
+    if (uses_framework(problem, *plans[i])) options.in_frameworks.insert(files.size());
     if (const Trust trust = trust_in(problem, *plans[i]); trust > most) {
       most = trust;
       options.trusted = files.size();
@@ -131,10 +138,13 @@ Result<std::vector<Result<PlanTimes>>> measure_plans(const PlanningProblem& prob
   }
   progress.compare();
   std::vector<Result<PlanTimes>> timed = tools.time_programs(std::move(files), options);
+  TRY(check_not_cancelled(tools));
   std::vector<Result<PlanTimes>> results;
   auto next = timed.begin();
-  for (const Result<CompiledRegions>& one : compiled)
-    results.push_back(one ? std::move(*next++) : Result<PlanTimes>(tl::unexpected(one.error())));
+  for (size_t i = 0; i < plans.size(); ++i) {
+    results.push_back(compiled[i] ? std::move(*next++) : tl::unexpected(compiled[i].error()));
+    if (results.back()) compiler.accept_loaded(*plans[i]);
+  }
   return results;
 }
 

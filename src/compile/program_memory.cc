@@ -120,7 +120,7 @@ Result<std::vector<MemoryUse>> MemoryMeter::measure(const Plan& plan) {
   std::vector<bool> is_new;
   for (size_t r = 0; r < plan.partition.regions.size(); ++r)
     is_new.push_back(compiler_.find(plan.partition, r) == nullptr);
-  const CompiledRegions compiled = TRY(compiler_.compile(plan));
+  const CompiledRegions compiled = TRY(compiler_.compile_to_measure(plan));
   for (size_t r = 0; r < is_new.size(); ++r) {
     const Region& region = plan.partition.regions[r];
     if (!is_new[r]) continue;

@@ -5,6 +5,7 @@
 
 #include "measure/contestant.h"
 #include "measure/find_faults.h"
+#include "measure/limit_loading.h"
 
 namespace intarsia {
 namespace {
@@ -43,16 +44,31 @@ std::vector<std::string> compare_values(std::vector<Result<Contestant>>& contest
   return find_faults(programs, inputs, {.rtol = options.rtol, .trusted = options.trusted});
 }
 
+/// Those in frameworks first in processes of their own.
+std::vector<Result<Contestant>> open_all(std::vector<TemporaryFile> programs,
+                                         std::span<const RunBackend> backends, const TimingOptions& options) {
+  std::vector<std::string> limited;
+  for (size_t i : options.in_frameworks) limited.push_back(programs[i].path());
+  const std::vector<Status> loadable =
+      limit_loading(limited, {.threads = options.threads, .may_go_on = options.may_go_on});
+  auto next = loadable.begin();
+  std::vector<Result<Contestant>> contestants;
+  for (size_t i = 0; i < programs.size(); ++i) {
+    const TemporaryFile file = std::move(programs[i]);  // an open file needs no name
+    Status status = options.in_frameworks.contains(i) ? *next++ : Status();
+    if (status && i > 0 && !options.may_go_on()) status = no_time_left();
+    contestants.push_back(status ? Contestant::open(file.path(), backends, options.threads)
+                                 : Result<Contestant>(tl::unexpected(status.error())));
+  }
+  return contestants;
+}
+
 }  // namespace
 
 std::vector<Result<PlanTimes>> time_programs(std::vector<TemporaryFile> programs,
                                              std::span<const RunBackend> backends,
                                              const TimingOptions& options) {
-  std::vector<Result<Contestant>> contestants;
-  for (TemporaryFile& program : programs) {
-    const TemporaryFile file = std::move(program);  // an open file needs no name
-    contestants.push_back(Contestant::open(file.path(), backends, options.threads));
-  }
+  std::vector<Result<Contestant>> contestants = open_all(std::move(programs), backends, options);
   for_each_running(contestants, [](Contestant& one) { return one.warm_up(); });
   int64_t fastest = never, round_nanoseconds = 1;
   for_each_running(contestants, [&](Contestant& one) -> Status {

@@ -23,7 +23,8 @@ struct PlanReport {
   std::optional<int64_t> as_placed;  // of the plan as placed
   std::map<std::string, int64_t>
       single_backend;  // of everything in one backend, by its name; with several slots, on one target
-  /// What of these cannot ship, and why: it does not run, or computes something else than the others.
+  /// What of these cannot ship, and why: it does not run, computes something else than the others, or was
+  /// given up because loading it takes too long.
   std::map<std::string, std::string> faults;
   int regions_measured = 0;    // regions of the compared plans that were timed for this
   int regions_remembered = 0;  // whose times were known

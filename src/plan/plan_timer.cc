@@ -20,6 +20,12 @@ int count_regions(const std::map<CostKey, Cost>& rows) {
 /// It ran, and computed what the others did.
 bool is_sound(const Result<PlanTimes>& measured) { return measured && measured->fault.empty(); }
 
+/// The next compile would find the same. Not so where this process could not run the plan, or had no time to.
+bool is_lasting(const Result<PlanTimes>& measured) {
+  return measured ||
+         (measured.error().kind != ErrorKind::busy && measured.error().kind != ErrorKind::cancelled);
+}
+
 std::string explain_fault(const Result<PlanTimes>& measured) {
   return measured ? measured->fault : measured.error().message;
 }
@@ -106,9 +112,9 @@ Result<std::vector<int64_t>> PlanTimer::time_runs(const std::vector<const Plan*>
       row.timing = measured[i]->whole;
       measured_[keys[i]] = *measured[i];
     }
-    Rows lasting = rows;  // what only this process cannot run is not kept
+    Rows lasting = rows;
     for (size_t i = 0; i < plans.size(); ++i) {
-      if (!measured[i] && measured[i].error().kind == ErrorKind::busy) lasting.erase(keys[i]);
+      if (!is_lasting(measured[i])) lasting.erase(keys[i]);
     }
     keep(lasting);
     keep_parts(plans, measured, now);
@@ -132,7 +138,8 @@ Result<PlanTimer::Rows> PlanTimer::measure_regions(const std::vector<const Compa
   Rows rows;
   for (size_t i = 0; i < runs.size(); ++i) {
     if (!measured[i] && runs[i]->number == 0) return tl::unexpected(measured[i].error());
-    if (!is_sound(measured[i])) (rows[runs[i]->key] = now).fault = explain_fault(measured[i]);
+    if (!is_sound(measured[i]) && is_lasting(measured[i]))
+      (rows[runs[i]->key] = now).fault = explain_fault(measured[i]);
     for (size_t r = 0; is_sound(measured[i]) && r < runs[i]->regions.size(); ++r) {
       if (!missing.contains(runs[i]->regions[r])) continue;
       keep_least(rows, runs[i]->regions[r], now, measured[i]->regions[r]);

@@ -44,6 +44,8 @@ struct CompileOptions {
   std::function<bool()> is_cancelled;  // polled several times a second during code generation; empty: never
   Progress progress;                   // of compiling this region
   bool keep_names = true;              // false: nothing that the run half gets reveals names of the source
+  /// The caller loads the region before it is used: whether a framework takes it needs not be tried here.
+  bool is_loaded_next = false;
   /// Receives the text of the result of each of the backend's steps (TargetInfo::step_names); empty: not
   /// requested.
   std::function<void(std::string_view step, const std::string& text)> print_step = {};

@@ -6,7 +6,6 @@ bindings/python/ compile_module.cc
 """
 
 import os
-import pathlib
 import signal
 import subprocess
 import sys
@@ -15,6 +14,7 @@ import time
 import numpy as np
 import pytest
 from cli_models import INTARSIA, TensorProto, call_json, helper, numpy_helper, save
+from processes import is_gone, wait_for, workers_of
 
 WORKER = "intarsia-codegen"
 
@@ -52,33 +52,9 @@ def environment(tmp_path):
     return {**os.environ, "TMPDIR": str(folder), "XDG_CACHE_HOME": str(tmp_path / "cache")}
 
 
-def workers_of(process):
-    """Worker processes that a process has started."""
-    found = []
-    for folder in pathlib.Path("/proc").glob("[0-9]*"):
-        try:
-            name, after = (folder / "stat").read_text().split("(", 1)[1].rsplit(")", 1)
-        except OSError:
-            continue
-        if WORKER.startswith(name) and int(after.split()[1]) == process and after.split()[0] != "Z":
-            found.append(int(folder.name))
-    return found
-
-
-def wait_for(condition, seconds=60):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "timed out"
-        time.sleep(0.01)
-
-
 def left_in(tmp_path):
     """Temporary files of ours."""
     return list((tmp_path / "temporary").glob("intarsia*"))
-
-
-def is_gone(process):
-    return not pathlib.Path(f"/proc/{process}").exists()
 
 
 def start_compile(model, environment, *options):
@@ -89,7 +65,7 @@ def start_compile(model, environment, *options):
         stderr=subprocess.PIPE,
         text=True,
     )
-    wait_for(lambda: workers_of(process.pid))
+    wait_for(lambda: workers_of(process.pid, WORKER))
     time.sleep(0.3)  # until they are at work
     return process
 
@@ -97,7 +73,7 @@ def start_compile(model, environment, *options):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_command_and_leaves_nothing(model, environment, number, tmp_path):
     process = start_compile(model, environment)
-    workers = workers_of(process.pid)
+    workers = workers_of(process.pid, WORKER)
     sent = time.monotonic()
     process.send_signal(number)
     out, err = process.communicate(timeout=60)
@@ -108,7 +84,7 @@ def test_a_signal_ends_the_command_and_leaves_nothing(model, environment, number
 
 def test_a_killed_command_ends_its_workers(model, environment, tmp_path):
     process = start_compile(model, environment)
-    workers = workers_of(process.pid)
+    workers = workers_of(process.pid, WORKER)
     process.kill()
     process.communicate(timeout=60)
     wait_for(lambda: all(map(is_gone, workers)), 2)
@@ -117,7 +93,7 @@ def test_a_killed_command_ends_its_workers(model, environment, tmp_path):
 
 def test_a_worker_that_dies_costs_one_kernel(model, environment):
     process = start_compile(model, environment, "--json", "--tune", "off")
-    for worker in workers_of(process.pid):
+    for worker in workers_of(process.pid, WORKER):
         os.kill(worker, signal.SIGABRT)  # as LLVM ends its process
     out, err = process.communicate(timeout=300)
     assert process.returncode == 0, err

@@ -1,77 +1,43 @@
 #include "backends/halide/emit/codegen_pool.h"
 
-#include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <csignal>
 #include <cstring>
-#include <ctime>
-#include <filesystem>
 #include <thread>
 
 #include "backends/halide/emit/message_stream.h"
-#include "base/own_file.h"
-
-extern char** environ;
+#include "base/worker_process.h"
 
 namespace intarsia::halide {
 namespace {
 
-constexpr const char* worker_name = "intarsia-codegen";
 constexpr int poll_milliseconds = 50;  // between two checks whether to go on
-
-/// It is next to the library, or the executable, that contains this code.
-Result<std::string> find_worker() {
-  std::error_code error;
-  const std::filesystem::path worker =
-      std::filesystem::canonical(own_file(), error).parent_path() / worker_name;
-  if (!error && access(worker.c_str(), X_OK) == 0) return worker.string();
-  return fail(ErrorKind::not_found,
-              "halide: cannot find '{}', which generates the code of kernels; reinstall Intarsia",
-              worker.string());
-}
-
-bool is_out_of_time(int status) { return WIFSIGNALED(status) && WTERMSIG(status) == SIGPROF; }
-
-std::string describe_end(int status) {
-  if (is_out_of_time(status)) return "generating its code took too long";
-  if (WIFSIGNALED(status)) return fmt::format("generating its code ended with signal {}", WTERMSIG(status));
-  return fmt::format("generating its code ended with status {}", WEXITSTATUS(status));
-}
 
 }  // namespace
 
-/// A process, its socket, and the request that it works on. Never moved: it is the process.
+/// A process, its socket, and the request that it works on.
 class CodegenWorker {
  public:
   static Result<std::unique_ptr<CodegenWorker>> start() {
-    const std::string path = TRY(find_worker());
     std::array<int, 2> sockets;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets.data()) != 0)
       return fail(kind_of_errno(errno), "halide: cannot create a socket for a worker: {}",
                   std::strerror(errno));
-    std::unique_ptr<CodegenWorker> worker(new CodegenWorker);
-    worker->socket_ = sockets[0];
-    worker->messages_ = memfd_create("intarsia-codegen", MFD_CLOEXEC);
-    const int failed = worker->spawn(path, sockets[1]);
+    std::unique_ptr<CodegenWorker> worker(new CodegenWorker(sockets[0]));
+    auto process = WorkerProcess::start("intarsia-codegen", {}, sockets[1]);
     close(sockets[1]);
-    if (failed != 0) return fail(ErrorKind::io, "halide: cannot start '{}': {}", path, std::strerror(failed));
+    worker->process_ = TRY(with_context(std::move(process), "halide, which generates code in a process"));
     return worker;
   }
 
   ~CodegenWorker() {
-    CodegenOutcome ignored;
-    if (process_ > 0) end(ignored);
+    process_.reset();
     close(socket_);
-    if (messages_ >= 0) close(messages_);
   }
   CodegenWorker(const CodegenWorker&) = delete;
   CodegenWorker& operator=(const CodegenWorker&) = delete;
@@ -82,7 +48,7 @@ class CodegenWorker {
   /// False: it is dead.
   bool ask(size_t number, const CodegenRequest& request) {
     request_ = number;
-    cpu_before_ = cpu_seconds();
+    cpu_before_ = process_->cpu_seconds();
     return send_message(socket_, encode_request(request));
   }
 
@@ -92,70 +58,21 @@ class CodegenWorker {
   /// Of the last request.
   double finish() {
     request_.reset();
-    return cpu_seconds() - cpu_before_;
+    return process_->cpu_seconds() - cpu_before_;
   }
 
-  /// Why it died, including the last line that it printed.
+  /// Why it died.
   void end(CodegenOutcome& outcome) {
-    kill(process_, SIGKILL);
-    int status = 0;
-    while (waitpid(process_, &status, 0) < 0 && errno == EINTR) {
-    }
-    process_ = 0;
-    const std::string said = last_words();
-    outcome.why = describe_end(status) + (said.empty() ? "" : ": " + said);
-    outcome.out_of_time = is_out_of_time(status);
+    const WorkerEnd end = process_->end();
+    outcome.why = end.describe("generating its code");
+    outcome.out_of_time = end.is_out_of_time();
   }
 
  private:
-  CodegenWorker() = default;
+  explicit CodegenWorker(int socket) : socket_(socket) {}
 
-  /// In its own process group: signals from the terminal are for the parent to act on.
-  int spawn(std::string path, int socket) {
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, socket, STDIN_FILENO);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    if (messages_ >= 0) posix_spawn_file_actions_adddup2(&actions, messages_, STDERR_FILENO);
-    posix_spawnattr_t attributes;
-    posix_spawnattr_init(&attributes);
-    sigset_t none, all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setsigdefault(&attributes, &all);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setflags(&attributes,
-                             POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-    std::array<char*, 2> arguments{path.data(), nullptr};
-    const int failed = posix_spawn(&process_, path.c_str(), &actions, &attributes, arguments.data(), environ);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
-    if (failed != 0) process_ = 0;
-    return failed;
-  }
-
-  double cpu_seconds() const {
-    clockid_t clock = 0;
-    timespec time = {};
-    if (clock_getcpuclockid(process_, &clock) != 0 || clock_gettime(clock, &time) != 0) return 0;
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-  }
-
-  /// The last line of its standard error.
-  std::string last_words() const {
-    std::array<char, 512> end;
-    const off_t size = lseek(messages_, 0, SEEK_END);
-    const off_t from = std::max<off_t>(size - static_cast<off_t>(end.size()), 0);
-    const ssize_t got = pread(messages_, end.data(), end.size(), from);
-    std::string text(end.data(), static_cast<size_t>(std::max<ssize_t>(got, 0)));
-    while (text.ends_with('\n')) text.pop_back();
-    return text.substr(text.rfind('\n') + 1);
-  }
-
-  pid_t process_ = 0;
-  int socket_ = -1;
-  int messages_ = -1;  // what it writes to standard error
+  std::unique_ptr<WorkerProcess> process_;
+  int socket_;
   MessageReader reader_;
   std::optional<size_t> request_;
   double cpu_before_ = 0;

@@ -1,31 +1,21 @@
 // A worker process of the compile half: generates the code of one kernel after the other, as requested over
 // the socket that is its standard input, until that closes. It may die at any time; the parent then goes on
 // without it.
-#include <sys/prctl.h>
-#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cmath>
 #include <csignal>
 
 #include "backends/halide/build/compile_kernel.h"
 #include "backends/halide/emit/kernel_message.h"
 #include "backends/halide/emit/message_stream.h"
+#include "base/worker_process.h"
 
 namespace {
 
 using namespace intarsia;
 using namespace intarsia::halide;
-
-/// From now on; 0: no limit. SIGPROF then ends the process.
-void limit_cpu_time(double seconds) {
-  itimerval timer = {};
-  timer.it_value.tv_sec = static_cast<time_t>(seconds);
-  timer.it_value.tv_usec = static_cast<suseconds_t>((seconds - std::floor(seconds)) * 1e6);
-  setitimer(ITIMER_PROF, &timer, nullptr);
-}
 
 CodegenReply answer(const CodegenRequest& request) {
   limit_cpu_time(request.cpu_seconds);
@@ -44,7 +34,7 @@ bool reply_in_child(const CodegenRequest& request) {
   const pid_t child = fork();
   if (child < 0) return reply_to(request);
   if (child == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    end_with_parent();
     _exit(reply_to(request) ? 0 : 1);
   }
   int status = 0;
@@ -63,8 +53,7 @@ bool reply_to(const std::string& message) {
 }  // namespace
 
 int main() {
-  // The parent may be killed, and then nobody would read what this process computes.
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  end_with_parent();
   MessageReader reader;
   std::string message;
   while (true) {

@@ -1,0 +1,191 @@
+// Models compiled with a clock that follows a price list: nothing depends on how fast the machine is.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <set>
+
+#include "compile/compile_model.h"
+#include "program/read_program.h"
+#include "tests/support/onnx_writer.h"
+#include "tests/support/test_folder.h"
+
+namespace intarsia::test {
+
+/// Takes all operators but those it refuses. Its regions are empty: only the clock below "runs" them.
+class PricedTarget : public Target {
+ public:
+  PricedTarget(std::string name, std::set<std::string> refused, bool framework = false, bool users = false)
+      : Target({.name = std::move(name),
+                .device_kinds = {},
+                .code_generation = 1,
+                .needs_framework = framework,
+                .is_users_own = users}),
+        refused_(std::move(refused)) {}
+  std::string version() const override { return "1"; }
+  Support supports(const Graph& graph, NodeId node, const TargetDevice&) const override {
+    const std::string& op = graph.node(node).op;
+    return refused_.contains(op) ? Support::refused("no " + op) : Support::supported();
+  }
+  Result<CompiledRegion> compile(const Graph& region, const TargetDevice&,
+                                 const CompileOptions& options) const override {
+    if (!options.is_loaded_next) ++tried;
+    if (region.nodes.size() >= breaks_at) return fail("{} nodes are too many", region.nodes.size());
+    CompiledRegion compiled;
+    compiled.blob = "a blob";
+    return compiled;
+  }
+
+  size_t breaks_at = 1000;
+  mutable int tried = 0;  // regions compiled that were not to be loaded next
+  void set_code_generation(int number) { info_.code_generation = number; }
+
+ private:
+  std::string name_;
+  std::set<std::string> refused_;
+  bool framework_, users_;
+};
+
+constexpr int64_t region_ns = 5000;  // what a region costs beside its nodes, to be seen in whole runs alone
+
+/// A chain of operators, compiled with prices for each operator in each backend.
+class PlanChoice : public testing::Test {
+ protected:
+  PlanChoice() {
+    request.model_path = folder_ + "/model.onnx";
+    request.program_path = folder_ + "/model.so";
+    request.cache_folder = folder_;
+    add_target("own", {"Exp"});
+    framework = add_target("framework", {}, true);
+    tools.time_kernels = [](const std::string&, const KernelBatch&, const std::string&, int) {
+      return std::vector<Timing>();
+    };
+    tools.probe = [this] { return ++probed, probe; };
+    tools.time_link = [](const std::string&, const std::string&) { return LinkCost{.latency_ns = 1000}; };
+    tools.time_programs = [this](std::vector<TemporaryFile> programs, const TimingOptions& options) {
+      return time(programs, options);
+    };
+  }
+
+  PricedTarget* add_target(const std::string& name, const std::set<std::string>& refused,
+                           bool is_framework = false, bool users = false) {
+    auto target = std::make_unique<PricedTarget>(name, refused, is_framework, users);
+    PricedTarget* const made = target.get();
+    tools.targets.push_back(std::move(target));
+    return made;
+  }
+
+  /// Node i reads what node i - 1 makes; its name is its operator and its number, "Relu3".
+  void write_chain(const std::vector<std::string>& ops) {
+    onnx::Messages nodes;
+    const auto value = [&](size_t at) {
+      return at == 0 ? "x" : at == ops.size() ? "y" : fmt::format("v{}", at);
+    };
+    for (size_t i = 0; i < ops.size(); ++i)
+      nodes.push_back(onnx::node_message(ops[i], std::vector(ops[i] == "MatMul" ? 2 : 1, value(i)),
+                                         {value(i + 1)}, {}, "", fmt::format("{}{}", ops[i], i)));
+    std::ofstream(request.model_path, std::ios::binary)
+        << onnx::model_message({.nodes = nodes,
+                                .inputs = {onnx::value_message("x", DType::f32, {2, 2})},
+                                .outputs = {onnx::value_message("y")}});
+  }
+
+  std::vector<Result<PlanTimes>> time(const std::vector<TemporaryFile>& programs,
+                                      const TimingOptions& options) {
+    ++timed;
+    programs_run += programs.size();
+    std::vector<Result<PlanTimes>> times;
+    for (size_t i = 0; i < programs.size(); ++i) {
+      const bool is_loaded = !load_error || !options.in_frameworks.contains(i);
+      times.push_back(is_loaded ? time_one(programs[i].path()) : tl::unexpected(*load_error));
+    }
+    return times;
+  }
+
+  Result<PlanTimes> time_one(const std::string& path) {
+    const fbs::ProgramT program = TRY(read_program(path)).description;
+    std::vector<int64_t> regions(program.regions.size(), 0);
+    PlanTimes times;
+    for (const auto& node : program.nodes) {
+      const std::string& backend = program.regions[node->region]->backend;
+      const int64_t price = prices.at({backend, node->op});
+      regions[node->region] += price;
+      const auto lie = told.find(node->name);
+      if (has_profile)
+        times.kernels.push_back(
+            {node->region, node->name + ": " + node->op, lie == told.end() ? price : lie->second});
+    }
+    int64_t whole = 0;
+    for (int64_t region : regions) {
+      whole += region + region_ns;
+      times.regions.push_back(summarize_rounds({region}));
+    }
+    if (stretch) whole = stretch(program, whole);
+    if (whole < 0) return fail("it does not run");
+    if (is_wrong && is_wrong(program)) times.fault = "output 'y': element 3 is 7, want 2";
+    times.whole = summarize_rounds({whole});
+    return times;
+  }
+
+  struct Outcome {
+    std::string regions;  // "own framework own": their backends in order
+    std::vector<std::string> reasons;
+    std::optional<PlanReport> report;
+  };
+
+  Outcome compile() {
+    const Result<CompileResult> result = compile_model(request, tools);
+    EXPECT_TRUE(result) << result.error().message;
+    if (!result) return {};
+    const CompiledFunction& function = result->functions[0];
+    return {regions(function), function.chosen.plan.placement.reason, function.chosen.report};
+  }
+
+  static std::string regions(const CompiledFunction& function) {
+    std::string text;
+    for (const Region& region : function.chosen.plan.partition.regions)
+      text += (text.empty() ? "" : " ") + function.problem.targets[region.target].backend->name();
+    return text;
+  }
+
+  std::string bytes() const {
+    std::ifstream file(request.program_path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  CompileRequest request;
+  BackendRegistry tools;
+  PricedTarget* framework = nullptr;
+  std::map<std::pair<std::string, std::string>, int64_t> prices = {
+      {{"framework", "Exp"}, 20'000}, {{"own", "Relu"}, 120'000},        {{"framework", "Relu"}, 50'000},
+      {{"own", "Sqrt"}, 100'000},     {{"framework", "Sqrt"}, 900'000},  {{"users", "Relu"}, 120'000},
+      {{"own", "MatMul"}, 100'000},   {{"framework", "MatMul"}, 100'000}};
+  /// What a whole run takes in truth; below 0 it fails.
+  std::function<int64_t(const fbs::ProgramT&, int64_t)> stretch;
+  std::function<bool(const fbs::ProgramT&)> is_wrong;  // computes something else than the others
+  std::optional<Error> load_error;                     // of programs with regions in frameworks
+  bool has_profile = false;                            // kernels are reported
+  std::map<std::string, int64_t> told;  // what a profile says of a node instead of what it takes
+  int timed = 0;                        // calls of the clock
+  size_t programs_run = 0;              // in all of them
+  int64_t probe = 1000;                 // how fast the machine is today
+  int probed = 0;                       // how often that was measured
+
+ private:
+  const test::TestFolder temporary_;
+  const std::string folder_ = temporary_.path().string();
+};
+
+inline std::vector<std::string> repeat(const std::vector<std::string>& ops, size_t times) {
+  std::vector<std::string> all;
+  for (size_t i = 0; i < times; ++i) all.insert(all.end(), ops.begin(), ops.end());
+  return all;
+}
+
+/// Is any of the program's regions of the backend?
+inline bool uses(const fbs::ProgramT& program, const std::string& backend) {
+  return std::ranges::any_of(program.regions, [&](const auto& region) { return region->backend == backend; });
+}
+
+}  // namespace intarsia::test
