@@ -294,6 +294,23 @@ std::set<std::string> Dim::symbols() const {
   return result;
 }
 
+std::optional<LinearSize> Dim::linear() const {
+  if (kind_ != Kind::expression || expression_->terms.size() > 2) return std::nullopt;
+  LinearSize size;
+  for (const Term& term : expression_->terms) {
+    if (term.atoms.empty()) {
+      size.rest = term.coefficient;
+    } else if (!size.symbol.empty() || term.atoms.size() > 1 ||
+               term.atoms.front().kind != Atom::Kind::symbol) {
+      return std::nullopt;
+    } else {
+      size.symbol = term.atoms.front().symbol;
+      size.factor = term.coefficient;
+    }
+  }
+  return size;
+}
+
 Dim Dim::substitute(const std::map<std::string, int64_t>& values) const {
   if (kind_ != Kind::expression) return *this;
   return substitute_in(*expression_, [&](const std::string& symbol) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -14,6 +15,13 @@ namespace intarsia {
 namespace expression {
 struct Polynomial;
 }
+
+/// factor * symbol + rest.
+struct LinearSize {
+  std::string symbol;
+  int64_t factor = 1;  // not 0
+  int64_t rest = 0;
+};
 
 /// Symbols stand for sizes: numbers of 0 or more. Expressions are kept in one canonical form, a polynomial
 /// with integer coefficients over symbols, floor divisions, minima and maxima; expressions of equal form have
@@ -34,6 +42,9 @@ class Dim {
   const std::string* symbol() const;
   /// All that the expression has.
   std::set<std::string> symbols() const;
+
+  /// The size as a multiple of one symbol plus a number ("2*seq+1"); nothing: it is something else.
+  std::optional<LinearSize> linear() const;
 
   /// With numbers in place of symbols; those that are not in `values` stay.
   Dim substitute(const std::map<std::string, int64_t>& values) const;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "passes/solve_sizes.h"
+
 namespace intarsia {
 namespace {
 
@@ -13,7 +15,8 @@ std::string input_names(const Graph& graph) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-Status bind_input(Value& input, const Shape& given, Bindings& bindings) {
+/// Adds the sizes that are expressions to `sizes`.
+Status bind_input(Value& input, const Shape& given, std::vector<GivenSize>& sizes) {
   if (input.type.opaque) return fail("input '{}' is not a tensor and has no shape", input.name);
   TRY(with_context(checked_elements(given), "--shape {}", input.name));
   if (!input.type.shape) {
@@ -31,16 +34,10 @@ Status bind_input(Value& input, const Shape& given, Bindings& bindings) {
       return fail("--shape {}={}: the model fixes size {} to {}", input.name, print_shape(given), axis,
                   dim.number());
     }
-    const std::string* symbol = dim.symbol();
-    if (symbol == nullptr) {
+    if (dim.is_known() && !dim.is_number())
+      sizes.push_back({input.name, axis, dim, given});
+    else
       dim = given[axis];
-      continue;
-    }
-    auto [at, is_new] = bindings.try_emplace(*symbol, given[axis]);
-    if (!is_new && at->second != given[axis]) {
-      return fail("--shape {}={}: '{}' is {} and {} at once", input.name, print_shape(given), *symbol,
-                  at->second, given[axis]);
-    }
   }
   return {};
 }
@@ -56,15 +53,16 @@ void substitute(ValueType& type, const Bindings& bindings) {
 }  // namespace
 
 Result<std::vector<SymbolBinding>> bind_shapes(Graph& graph, const std::map<std::string, Shape>& given) {
-  Bindings bindings;
+  std::vector<GivenSize> sizes;
   for (const auto& [name, shape] : given) {
     auto at = std::ranges::find_if(graph.inputs, [&](ValueId id) { return graph.value(id).name == name; });
     if (at == graph.inputs.end())
       return fail("--shape {}: the model has no such input; it has {}", name, input_names(graph));
-    TRY(bind_input(graph.value(*at), shape, bindings));
+    TRY(bind_input(graph.value(*at), shape, sizes));
   }
+  std::map<std::string, SolvedSize> symbols = TRY(solve_sizes(sizes));
   std::vector<SymbolBinding> result;
-  for (const auto& [symbol, value] : bindings) result.push_back({symbol, value, false});
+  for (const auto& [symbol, solved] : symbols) result.push_back({symbol, solved.value, false});
   for (ValueId id : graph.inputs) {
     const Value& input = graph.value(id);
     if (input.type.opaque) continue;
@@ -73,10 +71,13 @@ Result<std::vector<SymbolBinding>> bind_shapes(Graph& graph, const std::map<std:
                   input.name);
     for (const Dim& dim : *input.type.shape) {
       for (const std::string& symbol : dim.symbols()) {
-        if (bindings.try_emplace(symbol, 1).second) result.push_back({symbol, 1, true});
+        if (symbols.try_emplace(symbol, SolvedSize{1}).second) result.push_back({symbol, 1, true});
       }
     }
   }
+  TRY(check_sizes(sizes, symbols));
+  Bindings bindings;
+  for (const auto& [symbol, solved] : symbols) bindings[symbol] = solved.value;
   for (Value& value : graph.values) substitute(value.type, bindings);
   for (ValueId id : graph.inputs) {
     const Value& input = graph.value(id);

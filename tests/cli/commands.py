@@ -25,6 +25,7 @@ from cli_models import (
     call,
     call_json,
     compile_small,
+    error_of,
     save,
     save_relu,
     save_small,
@@ -263,6 +264,37 @@ def test_open_sizes(tmp_path):
     )
     assert report["symbols"] == [{"symbol": "batch", "value": 4, "by_default": False}]
     assert call_json("run", tmp_path / "open.so")["outputs"][0]["shape"] == [4, 3]
+
+
+def test_sizes_that_are_expressions(tmp_path):
+    """As exporters of language models write them: the mask covers what is past and the next word."""
+    model = save(
+        tmp_path / "next.onnx",
+        [
+            helper.make_node("Concat", ["past", "next"], ["all"], axis=1),
+            helper.make_node("Add", ["all", "mask"], ["y"]),
+        ],
+        [
+            ("past", TensorProto.FLOAT, ["batch", "past"]),
+            ("next", TensorProto.FLOAT, ["batch", 1]),
+            ("mask", TensorProto.FLOAT, ["batch", "past + 1"]),
+        ],
+        [("y", TensorProto.FLOAT, ["batch", "past + 1"])],
+    )
+    program = tmp_path / "next.so"
+    options = ("-o", program, "--backends", "reference", "--shape", "mask=1x129")
+    for also in ((), ("--shape", "past=1x128")):
+        report = call_json("compile", model, *options, *also)
+        assert [one["shape"] for one in report["inputs"]] == [[1, 128], [1, 1], [1, 129]]
+        assert [one["value"] for one in report["symbols"]] == [1, 128]
+    assert call_json("run", program)["outputs"][0]["shape"] == [1, 129]
+    message = error_of("compile", model, *options, "--shape", "past=1x5", status=2)
+    assert (
+        "--shape mask=1x129: size 1 is past+1 in the model: 6 with past = 5 (--shape past=1x5), not 129"
+        in message
+    )
+    message = error_of("compile", model, "-o", program, "--shape", "mask=1x0", status=2)
+    assert "--shape mask=1x0: size 1 is past+1 in the model, and no size past makes that 0" in message
 
 
 def test_run_given_inputs(tmp_path):

@@ -2,7 +2,7 @@
 // intended change of a pass, scripts/update_cases.py writes the new results.
 //
 // Covers: src/passes/ bind_shapes.cc fold_constants.cc infer_shapes.cc infer_types.cc
-// known_elements.cc remove_dead_nodes.cc translated.cc
+// known_elements.cc remove_dead_nodes.cc solve_sizes.cc translated.cc
 // src/plan/ directed_graph.cc elide_copies.cc group_opaque_values.cc insert_copies.cc join_regions.cc
 // partition_graph.cc place_nodes.cc
 // src/graph/ op_table.cc shape_context.cc shape_rules.cc parse_graph.cc print_graph.cc verify_graph.cc
