@@ -223,7 +223,7 @@ void add_compile_command(CLI::App& app) {
       "  intarsia compile resnet.onnx -o resnet.so --threads 2\n"
       "  intarsia compile bert.onnx --shape ids=1x128 --shape mask=1x128\n"
       "  intarsia compile net.onnx -d cpu,accel=sim:0 --pin 'conv*=reference@accel'\n"
-      "  intarsia compile net.onnx -d cpu,accel=sim:0 --memory accel=64MB\n"
+      "  intarsia compile net.onnx -d accel=sim:0,cpu --memory accel=64MB\n"
       "  intarsia compile net.onnx -d cpu:0,cpu:1 --objective throughput\n"
       "  intarsia compile net.onnx --dry-run --print-after place_nodes\n\n"
       "An unknown PASS gives the list of passes.");

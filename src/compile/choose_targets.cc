@@ -65,6 +65,14 @@ void number_spaces(PlanningProblem& problem) {
   }
 }
 
+/// A simulation that declares no times is as fast as the host, which says nothing of a device. But the device
+/// that is named first is where the user wants all that runs there, and stages that are cut by hand go to the
+/// devices in their order.
+bool takes_only_pinned(const CompileRequest& request, const std::vector<DeviceSlot>& slots, uint32_t slot) {
+  const bool is_wanted = slot == 0 || !request.cuts.empty();
+  return !is_wanted && slots[slot].kind == "sim" && slots[slot].declared_times.empty();
+}
+
 /// What slots in one memory allow is the least of it.
 Status set_memory_limits(const CompileRequest& request, PlanningProblem& problem) {
   problem.memory_limits.assign(problem.spaces.size(), no_limit);
@@ -124,7 +132,8 @@ Status choose_targets(const CompileRequest& request, const BackendRegistry& tool
       problem.targets.push_back({backend,
                                  slot,
                                  backend->name() + "@" + device.name,
-                                 {device.kind, device.device, features_of(device)}});
+                                 {device.kind, device.device, features_of(device)},
+                                 takes_only_pinned(request, problem.slots, slot)});
       problem.space_of_target.push_back(device.space);
     }
   }

@@ -35,6 +35,10 @@ bool runs(const CompiledFunction& function, uint32_t slot, const Region& region)
 
 std::string why_not_used(const CompiledFunction& function, uint32_t slot) {
   const ChosenPlan& chosen = function.chosen;
+  const std::vector<PlacementTarget>& targets = function.problem.targets;
+  const auto on_slot = std::ranges::find(targets, slot, &PlacementTarget::slot);
+  if (on_slot != targets.end() && on_slot->takes_only_pinned)
+    return "a simulation without declared times gets only what is pinned to it";
   if (function.stage_report) return "frames are predicted to take longer with it";
   if (!chosen.report) return "the plan as placed does not need it, and others were not compared";
   if (!chosen.report->disabled_reason.empty())

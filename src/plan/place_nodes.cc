@@ -126,6 +126,7 @@ Result<Placement> place_nodes(const Graph& graph, const std::vector<PlacementTar
       continue;
     }
     for (uint32_t t = 0; t < targets.size() && placement.target[i] == no_target; ++t) {
+      if (targets[t].takes_only_pinned) continue;
       const Support& answer = support.of(id, t);
       if (answer.yes) {
         placement.target[i] = t;

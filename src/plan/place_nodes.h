@@ -16,6 +16,8 @@ struct PlacementTarget {
   uint32_t slot = 0;
   std::string name;       // "halide@cpu"
   TargetDevice device{};  // of the slot
+  /// Nothing else is placed there, or moved there by a plan: its times would mean nothing.
+  bool takes_only_pinned = false;
 };
 
 /// A user's demand: nodes whose name matches the shell pattern run on the target. A later pin wins.

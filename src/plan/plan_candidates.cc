@@ -10,8 +10,9 @@ bool is_framework(const PlanningProblem& problem, uint32_t target) {
   return problem.targets[target].backend->info().needs_framework;
 }
 
+/// A node that no pin holds there.
 bool takes(const PlacementTarget& target, const Graph& graph, NodeId node) {
-  return target.backend->supports(graph, node, target.device).yes;
+  return !target.takes_only_pinned && target.backend->supports(graph, node, target.device).yes;
 }
 
 bool could_run(const PlanningProblem& problem, const Plan& plan, uint32_t framework, const Region& region) {
@@ -131,7 +132,8 @@ std::set<uint32_t> rivals_of(const PlanningProblem& problem, const Partition& pa
   const auto add = [&](uint32_t target) {
     const TargetInfo& info = problem.targets[target].backend->info();
     seen.insert(identify(target));
-    if (!info.is_unoptimized && !info.is_users_own) rivals.insert(target);
+    const bool is_open = !problem.targets[target].takes_only_pinned;
+    if (is_open && !info.is_unoptimized && !info.is_users_own) rivals.insert(target);
   };
   for (const Region& region : partition.regions) add(region.target);
   for (uint32_t target = 0; target < problem.targets.size(); ++target) {

@@ -31,7 +31,7 @@ Plan hand_over_islands(const Plan& plan, const std::vector<Island>& islands);
 /// Neither a pin nor a kernel of the user's holds the node where it is.
 bool may_move(const PlanningProblem& problem, const Placement& placement, NodeId node);
 
-/// The node is on the target, or may move and is taken there.
+/// The node is on the target, or may move and is taken there, where not only pins hold nodes.
 bool may_go(const PlanningProblem& problem, const Placement& placement, NodeId node, uint32_t target);
 
 /// Everything on `target` but what is pinned elsewhere or is a kernel of the user's; nothing when it refuses
@@ -49,7 +49,7 @@ std::optional<Placement> place_within(const PlanningProblem& problem, const Plac
 bool is_held_in_framework(const PlanningProblem& problem, const Placement& placement);
 
 /// Targets that could be the fastest for everything: those that run regions, and of each other backend the
-/// first in each memory for each number of cores.
+/// first in each memory for each number of cores; none that takes only what is pinned to it.
 std::set<uint32_t> rivals_of(const PlanningProblem& problem, const Partition& partition);
 
 }  // namespace intarsia

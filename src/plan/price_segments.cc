@@ -58,7 +58,8 @@ void copy_to_equal_executors(const PlanningProblem& problem, const Placement& pl
     const std::vector<int64_t> timed = costs.times[s];
     for (uint32_t target = 0; target < timed.size(); ++target) {
       for (uint32_t other = 0; other < timed.size(); ++other) {
-        if (timed[target] == never && are_equal(problem, target, other))
+        const bool is_open = !problem.targets[target].takes_only_pinned;
+        if (is_open && timed[target] == never && are_equal(problem, target, other))
           costs.times[s][target] = std::min(costs.times[s][target], timed[other]);
       }
     }
@@ -88,7 +89,9 @@ Result<SegmentCosts> price_segments(const PlanningProblem& problem, const std::v
 bool can_work_side_by_side(const PlanningProblem& problem, const Plan& plan) {
   const auto has_twin = [&](const Region& region) {
     for (uint32_t other = 0; other < problem.targets.size(); ++other)
-      if (other != region.target && are_equal(problem, region.target, other)) return true;
+      if (other != region.target && !problem.targets[other].takes_only_pinned &&
+          are_equal(problem, region.target, other))
+        return true;
     return false;
   };
   return std::ranges::any_of(plan.partition.regions, [&](const Region& region) {

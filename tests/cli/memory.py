@@ -123,7 +123,9 @@ def test_a_limit_holds_for_a_given_plan(products, tmp_path):
 
 
 def test_a_limit_holds_for_devices_that_the_planner_chooses(products, tmp_path):
-    options = ("-d", "auto,accel=sim:0", "--backends", "halide,reference", "--tune", "off")
+    times = tmp_path / "times.json"
+    times.write_text(json.dumps({"default": 1}))
+    options = ("-d", f"auto,accel=sim:0?times={times}", "--backends", "halide,reference", "--tune", "off")
     message = error_of(
         "compile",
         products,

@@ -410,8 +410,24 @@ TEST_F(PlanChoice, NoTimeIsNotAnError) {
   EXPECT_EQ(timed, 0);
 }
 
-TEST_F(PlanChoice, AnIslandOnAnotherDeviceIsNone) {
+TEST_F(PlanChoice, ASimulationWithoutTimesGetsOnlyWhatIsPinnedToIt) {
   request.devices = {"cpu", "accel=sim:0"};
+  request.pins = {{"Sqrt*", "framework@accel"}};
+  prices[{"own", "MatMul"}] = 900'000;
+  write_chain({"MatMul", "Sqrt", "MatMul"});
+  const Result<CompileResult> result = compile_model(request, tools);
+  ASSERT_TRUE(result) << result.error().message;
+  const CompiledFunction& function = result->functions[0];
+  std::vector<std::string> targets;
+  for (const Region& region : function.chosen.plan.partition.regions)
+    targets.push_back(function.problem.targets[region.target].name);
+  EXPECT_EQ(targets, (std::vector<std::string>{"framework@cpu", "framework@accel", "framework@cpu"}));
+}
+
+TEST_F(PlanChoice, AnIslandOnAnotherDeviceIsNone) {
+  const std::string times = request.cache_folder + "/times.json";
+  std::ofstream(times) << R"({"default": 1})";
+  request.devices = {"cpu", "accel=sim:0?times=" + times};
   request.pins = {{"Exp*", "framework@accel"}};
   write_chain({"Exp", "Relu", "Exp"});
   const auto result = compile();

@@ -106,7 +106,9 @@ TEST_F(LimitedProducts, WhatShipsFits) {
 }
 
 TEST_F(LimitedProducts, TheHostHasALimitToo) {
-  request.devices = {"cpu", "accel=sim:0"};
+  const std::string times = request.program_path + ".json";
+  std::ofstream(times) << R"({"default": 1})";
+  request.devices = {"cpu", "accel=sim:0?times=" + times};
   request.memory_limits = {{"cpu", 200'000}};
   const Result<CompileResult> result = compile_model(request, tools);
   ASSERT_TRUE(result) << result.error().message;

@@ -3,6 +3,7 @@
 Covers: README.md scripts/demo.sh scripts/demo_models.sh
 """
 
+import itertools
 import os
 import pathlib
 import re
@@ -70,6 +71,13 @@ def test_commands(after_demo):
         and (after_demo / "detector.so").exists()
         and (after_demo / "resnet50.html").exists()
     )
+
+
+def test_the_demo_has_a_stage_on_the_second_device(after_demo):
+    """Regions before it and after it, which may be several, are on the processor."""
+    page = (after_demo / "build/demo/resnet50.txt").read_text()
+    slots = re.findall(r"^  \d+ \w+@(\w+): \d+ nodes", page, re.M)
+    assert [slot for slot, _ in itertools.groupby(slots)] == ["cpu", "accel", "cpu"], page
 
 
 def test_python(after_demo):
