@@ -6,8 +6,15 @@
 namespace intarsia::halide {
 namespace {
 
+Status require_indices(const Rewriter& r) {
+  const DType dtype = r.dtype(r.in(1));
+  if (dtype == DType::i32 || dtype == DType::i64) return {};
+  return fail("halide: {} wants i32 or i64 as input 1, got {}", r.node().op, dtype_name(dtype));
+}
+
 /// `axis` becomes 0 ... rank - 1.
 Status keep_axis(Rewriter& r, CoreOp op) {
+  TRY(require_indices(r));
   int64_t axis = TRY(r.axis(r.attributes().get_int("axis", 0), r.rank(r.in(0))));
   r.set_output(0, r.emit(op, {r.in(0), r.in(1)}, r.out_dtype(), r.out_shape(), AxisAttributes{axis}));
   return {};
@@ -17,6 +24,7 @@ Status gather(Rewriter& r) { return keep_axis(r, CoreOp::gather); }
 Status gather_elements(Rewriter& r) { return keep_axis(r, CoreOp::gather_elements); }
 
 Status gather_nd(Rewriter& r) {
+  TRY(require_indices(r));
   const GatherNdAttributes attributes{r.attributes().get_int("batch_dims", 0)};
   r.set_output(0, r.emit(CoreOp::gather_nd, {r.in(0), r.in(1)}, r.out_dtype(), r.out_shape(), attributes));
   return {};
@@ -41,6 +49,7 @@ Status one_hot(Rewriter& r) {
 }
 
 Status reverse_sequence(Rewriter& r) {
+  TRY(require_indices(r));
   const ReverseSequenceAttributes attributes{r.attributes().get_int("batch_axis", 1),
                                              r.attributes().get_int("time_axis", 0)};
   r.set_output(

@@ -21,7 +21,8 @@ class Encoder {
       const uint32_t kernel = add_kernel(calls[c].kernel, kernels[c]);
       calls_.push_back(fbs::CreateCall(builder_, kernel, add_places(memory.places[c]),
                                        builder_.CreateString(label(calls[c], options.keep_names)),
-                                       static_cast<uint32_t>(calls[c].times.number()), steps(calls[c])));
+                                       static_cast<uint32_t>(calls[c].times.number()), steps(calls[c]),
+                                       checks(calls[c])));
     }
     size_t scratch = 0;
     for (const EmittedKernel& kernel : kernels)
@@ -57,6 +58,18 @@ class Encoder {
       bytes.push_back(call.walk(i).step.number() * static_cast<int64_t>(dtype_bytes(argument.dtype, 1)));
     }
     return builder_.CreateVector(bytes);
+  }
+
+  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<fbs::IndexCheck>>> checks(const Call& call) {
+    if (call.checks.empty()) return 0;
+    std::vector<flatbuffers::Offset<fbs::IndexCheck>> to;
+    for (const IndexCheck& check : call.checks) {
+      std::vector<fbs::IndexRange> ranges;
+      for (const auto& [low, high] : check.limits) ranges.emplace_back(low.number(), high.number());
+      to.push_back(fbs::CreateIndexCheck(builder_, static_cast<uint32_t>(check.input),
+                                         builder_.CreateVectorOfStructs(ranges)));
+    }
+    return builder_.CreateVector(to);
   }
 
   uint32_t add_kernel(const Kernel& kernel, const EmittedKernel& emitted) {

@@ -192,6 +192,28 @@ Status check_output(const BufferPlan& buffer) {
   return writable ? Status() : fail("its output lies in an input or a constant");
 }
 
+Status load_check(Loading& state, const fbs::IndexCheck& from, const LoadedKernel& kernel, CallPlan& to) {
+  if (!read(state, from.ranges(), sizeof(fbs::IndexRange)) || from.ranges()->size() == 0) return damaged();
+  if (from.argument() >= kernel.arguments.size())
+    return fail("it checks argument {} of {}", from.argument(), kernel.arguments.size());
+  const BufferPlan& argument = kernel.arguments[from.argument()];
+  std::vector<IndexRange> ranges;
+  for (const fbs::IndexRange* range : *from.ranges()) ranges.push_back({range->low(), range->high()});
+  const auto checks = plan_index_checks(from.argument(), argument.dimensions, ranges);
+  if (!checks || argument.type.code != halide_signed || argument.type.bits < 32)
+    return fail("argument {} does not hold indices with {} ranges", from.argument(), ranges.size());
+  to.checks.insert(to.checks.end(), checks->begin(), checks->end());
+  return {};
+}
+
+Status load_checks(Loading& state, const fbs::Call& from, const LoadedKernel& kernel, CallPlan& to) {
+  if (from.checks() == nullptr) return {};
+  if (!read(state, from.checks(), sizeof(flatbuffers::uoffset_t))) return damaged();
+  for (uint32_t i = 0; i < from.checks()->size(); ++i)
+    TRY(load_check(state, *from.checks()->Get(i), kernel, to));
+  return {};
+}
+
 Status load_call(Loading& state, const fbs::Call& from) {
   if (from.kernel() >= state.kernels.size())
     return fail("no kernel {}; the plan has {}", from.kernel(), state.kernels.size());
@@ -204,7 +226,7 @@ Status load_call(Loading& state, const fbs::Call& from) {
   if (!read(state, from.places(), sizeof(fbs::Place)) ||
       (steps != 0 && !read(state, from.steps(), sizeof(int64_t))))
     return damaged();
-  CallPlan to{kernel.function, {}, from.label() ? from.label()->string_view() : "", from.times(), {}};
+  CallPlan to{kernel.function, {}, from.label() ? from.label()->string_view() : "", from.times(), {}, {}};
   for (uint32_t i = 0; i < count; ++i) {
     to.buffers.push_back(static_cast<uint32_t>(state.region.buffers.size()));
     const int64_t step = steps == 0 ? 0 : from.steps()->Get(i);
@@ -213,6 +235,7 @@ Status load_call(Loading& state, const fbs::Call& from) {
         place(state, kernel.arguments[i], *from.places()->Get(i), step, from.times()), "argument {}", i)));
   }
   TRY(check_output(state.region.buffers.back()));
+  TRY(load_checks(state, from, kernel, to));
   // So many times that the output would leave its tensor are none that end.
   if (to.times < 1 || (to.times > max_times_in_place && (steps == 0 || to.steps.back() == 0)))
     return fail("it runs {} times, and its output does not move", to.times);

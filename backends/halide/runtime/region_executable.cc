@@ -45,14 +45,25 @@ uint8_t* RegionExecutable::address(const BufferPlan& buffer, const RunContext& c
 
 namespace {
 
-/// Stops at the first status that is not 0, and returns it.
-int repeat(const CallPlan& call, HalideBuffer* buffers, void** arguments) {
-  int status = call.kernel(arguments);
-  for (uint32_t time = 1; time < call.times && status == 0; ++time) {
-    for (size_t i = 0; i < call.steps.size(); ++i) buffers[i].host += call.steps[i];
-    status = call.kernel(arguments);
+Status check_indices(const CallPlan& call, const HalideBuffer* buffers) {
+  for (const IndexCheckPlan& check : call.checks) {
+    const HalideBuffer& buffer = buffers[check.argument];
+    if (const auto bad = find_bad_index(check, buffer.host, buffer.type.bits))
+      return fail("index {} of its input {} is out of range {} to {}", *bad, check.argument, check.range.low,
+                  check.range.high);
   }
-  return status;
+  return {};
+}
+
+/// Stops at the first that fails.
+Status repeat(const CallPlan& call, HalideBuffer* buffers, void** arguments, const KernelRuntime& runtime) {
+  for (uint32_t time = 0; time < call.times; ++time) {
+    for (size_t i = 0; i < call.steps.size() && time > 0; ++i) buffers[i].host += call.steps[i];
+    TRY(check_indices(call, buffers));
+    const int status = call.kernel(arguments);
+    if (status != 0) return fail("status {}: {}", status, runtime.message());
+  }
+  return {};
 }
 
 }  // namespace
@@ -96,9 +107,8 @@ Status RegionExecutable::run_on_host(const RunContext& context) const {
       arguments[i + 1] = &buffers[i];
     }
     const int64_t begin = context.trace != nullptr ? clock_nanoseconds() : 0;
-    const int status = repeat(call, buffers, arguments);
+    TRY(with_context(repeat(call, buffers, arguments, runtime), "halide: kernel {} ({})", c, call.label));
     if (context.trace != nullptr) (*context.trace)(call.label, begin, clock_nanoseconds());
-    if (status != 0) return fail("halide: kernel {} failed with status {}: {}", c, status, runtime.message());
   }
   return {};
 }

@@ -3,6 +3,7 @@
 
 #include "backends/halide/abi/halide_abi.h"
 #include "backends/halide/abi/kernel_device.h"
+#include "backends/halide/runtime/check_indices.h"
 #include "device/executable.h"
 
 namespace intarsia::halide {
@@ -30,6 +31,7 @@ struct CallPlan {
   uint32_t times = 1;
   std::vector<int64_t>
       steps;  // bytes by which each buffer moves from each time to the next; empty: they stay
+  std::vector<IndexCheckPlan> checks = {};
 };
 
 /// The contents of a blob, checked.

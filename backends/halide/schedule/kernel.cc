@@ -7,6 +7,7 @@
 #include <map>
 
 #include "backends/halide/schedule/coalesce.h"
+#include "backends/halide/schedule/index_checks.h"
 #include "backends/halide/schedule/recurrence.h"
 
 namespace intarsia::halide {
@@ -29,6 +30,7 @@ class Maker {
     kernel.output = argument(group_.output);
     coalesce(kernel);
     if (kernel.form == Form::contraction) kernel.details = ContractionDetails{constant_weights(), {}, {}};
+    if (kernel.form == Form::movement) call_.checks = index_checks(kernel, constants());
     if (group_.attention) kernel.details = AttentionDetails{in_body(*group_.attention), {}};
     return std::move(call_);
   }
@@ -89,6 +91,16 @@ class Maker {
     const Shape weights = shape_of(kernel.body, *at);
     const bool one_matrix = element_count(weights) == weights[weights.size() - 2] * weights.back();
     return op_of(node) != CoreOp::matmul || one_matrix ? std::optional(slot) : std::nullopt;
+  }
+
+  /// Of the kernel's inputs; null: not known at compile time.
+  std::vector<const Tensor*> constants() const {
+    std::vector<const Tensor*> tensors;
+    for (ValueId input : call_.inputs) {
+      const std::optional<Tensor>& constant = graph_.value(input).constant;
+      tensors.push_back(constant ? &*constant : nullptr);
+    }
+    return tensors;
   }
 
   const Layouts& layouts_;

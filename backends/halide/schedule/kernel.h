@@ -95,6 +95,17 @@ struct Walk {
   Dim step = 0;   // from each time to the next; may be negative
 };
 
+/// The least and the greatest index that is allowed.
+struct IndexLimits {
+  Dim low, high;
+};
+
+/// An input whose elements say where another input is read.
+struct IndexCheck {
+  size_t input = 0;
+  std::vector<IndexLimits> limits;  // of all elements, or of each along the last axis
+};
+
 /// A kernel and the region's values that it runs on.
 struct Call {
   Kernel kernel;
@@ -110,6 +121,8 @@ struct Call {
   Dim times = 1;
   /// Of the inputs, then of the output; none if every argument is its whole value.
   std::vector<Walk> walks = {};
+  /// Without them an index out of range reads some element.
+  std::vector<IndexCheck> checks = {};
 
   Walk walk(size_t argument) const { return walks.empty() ? Walk{} : walks[argument]; }
 };

@@ -41,7 +41,15 @@ input %x : f32[7,2,3]
 input %w : f32[1,20,3]
 input %wr : f32[1,20,5]
 %y = LSTM(%x, %w, %wr) {hidden_size=5, direction="reverse"}
-output %y)"};
+output %y)",
+                                 R"(graph "picks" opsets {"": 18}
+input %x : f32[9,4]
+input %i : i64[5,2]
+%r = Relu(%x)
+%y = GatherND(%r, %i)
+%s = Sigmoid(%y)
+output %s
+output %r)"};
 
 void make_read_only(const std::shared_ptr<void>& memory, size_t bytes) {
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
@@ -70,7 +78,8 @@ class EditedTest : public testing::TestWithParam<const char*> {
     maker_.constants = region->constants;
     std::vector<uint32_t> inputs, outputs, constants;
     for (ValueId id : graph->inputs)
-      inputs.push_back(maker_.input(graph->value(id).name, *graph->value(id).type.fixed_shape()));
+      inputs.push_back(maker_.input(graph->value(id).name, *graph->value(id).type.fixed_shape(),
+                                    graph->value(id).type.dtype));
     for (ValueId id : graph->outputs)
       outputs.push_back(maker_.output(graph->value(id).name, *graph->value(id).type.fixed_shape()));
     for (size_t i = 0; i < region->constants.size(); ++i) constants.push_back(static_cast<uint32_t>(i));
@@ -114,9 +123,11 @@ class EditedTest : public testing::TestWithParam<const char*> {
     const auto& function = *program.description().functions[0];
     std::vector<Input> inputs;
     std::vector<Output> outputs;
-    for (uint32_t id : function.inputs)
+    for (uint32_t id : function.inputs) {
+      const auto dtype = static_cast<DType>(function.values[id]->dtype);
       inputs.push_back(
-          {copy_between_guards(random_tensor(DType::f32, function.values[id]->dims, id).view(), memory), {}});
+          {copy_between_guards(random_tensor(dtype, function.values[id]->dims, id).view(), memory), {}});
+    }
     for (uint32_t id : function.outputs)
       outputs.push_back(
           {copy_between_guards({nullptr, DType::f32, function.values[id]->dims}, memory), {}, false});
@@ -138,7 +149,7 @@ class Editor {
                other = pick(plan.kernels.size());
     auto& arguments = plan.kernels[kernel]->arguments;
     auto& argument = *arguments[pick(arguments.size())];
-    switch (pick(10)) {
+    switch (pick(11)) {
       case 0:
         std::swap(plan.kernels[kernel]->symbol, plan.kernels[other]->symbol);
         return "symbols swapped";
@@ -170,6 +181,9 @@ class Editor {
         if (!plan.calls[call]->steps.empty())
           plan.calls[call]->steps[pick(plan.calls[call]->steps.size())] = number();
         return "other steps";
+      case 9:
+        change_checks(plan.calls[call]->checks);
+        return "other checks";
       default:
         change_sizes(plan);
         return "another size";
@@ -196,6 +210,15 @@ class Editor {
       default:
         place = fbs::Place(place.where(), place.index(), place.offset() + static_cast<uint64_t>(number()));
     }
+  }
+
+  void change_checks(std::vector<std::unique_ptr<fbs::IndexCheckT>>& checks) {
+    checks.resize(1 + pick(3));
+    for (auto& check : checks)
+      if (check == nullptr) check = std::make_unique<fbs::IndexCheckT>();
+    checks[0]->argument = static_cast<uint32_t>(pick(4));
+    checks[0]->ranges.resize(pick(4));
+    for (fbs::IndexRange& range : checks[0]->ranges) range = {number(), number()};
   }
 
   void change_sizes(fbs::RegionPlanT& plan) {
@@ -265,6 +288,11 @@ TEST_P(EditedTest, IsRefusedWithAReason) {
          plan.calls[0]->places[0] = fbs::Place(fbs::Where::input, 0, 1);
        }},
       {"its output does not move", [](Plan& plan) { plan.calls[0]->times = 1000; }},
+      {"does not hold indices with 7 ranges",
+       [](Plan& plan) {
+         plan.calls[0]->checks.push_back(std::make_unique<fbs::IndexCheckT>());
+         plan.calls[0]->checks.back()->ranges.resize(7);
+       }},
       {"bytes of workspace, it has ", [](Plan& plan) { plan.workspace_bytes += 64; }},
       {"has version 2, this runtime reads 3", [](Plan& plan) { plan.version = 2; }},
   };
