@@ -178,6 +178,9 @@ typedef struct intarsia_argument {
   int32_t dtype;        /* intarsia_dtype */
   int64_t rank;         /* -1: not known before a run */
   const int64_t* shape; /* rank numbers; -1: any size (input), known after a run (output) */
+  int64_t index_limit;  /* of an input whose integers choose elements of another tensor, as token ids do: the
+                           size  of the smallest axis along which they do; each is less. 0: not known, or no
+                           such input */
 } intarsia_argument;
 
 typedef struct intarsia_slot {

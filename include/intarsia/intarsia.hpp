@@ -207,13 +207,15 @@ struct Argument {
   int32_t dtype = INTARSIA_UNDEFINED;
   bool rank_known = true;
   std::vector<int64_t> shape;
+  int64_t index_limit = 0;  // of an input whose integers are indices: each is less; 0: not known
 };
 
 namespace detail {
 
 inline Argument argument(const intarsia_argument& from) {
   const size_t rank = from.rank < 0 ? 0 : static_cast<size_t>(from.rank);
-  return {from.name, from.kind, from.dtype, from.rank >= 0, {from.shape, from.shape + rank}};
+  return {from.name,       from.kind, from.dtype, from.rank >= 0, {from.shape, from.shape + rank},
+          from.index_limit};
 }
 
 }  // namespace detail

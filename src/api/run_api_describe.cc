@@ -20,7 +20,8 @@ intarsia_argument describe_value(const fbs::ValueT& value) {
           .kind = value.dtype == 0 ? INTARSIA_OPAQUE : INTARSIA_TENSOR,
           .dtype = value.dtype,
           .rank = value.rank_unknown || value.dtype == 0 ? -1 : static_cast<int64_t>(value.dims.size()),
-          .shape = value.dims.data()};
+          .shape = value.dims.data(),
+          .index_limit = static_cast<int64_t>(value.index_limit)};
 }
 
 Status describe_argument(const intarsia_program* program, size_t number, bool input, size_t index,

@@ -81,14 +81,17 @@ void fill_with(const TensorView& tensor, Next next) {
 
 }  // namespace
 
-Status fill_tensor(const TensorView& tensor, uint64_t seed) {
+Status fill_tensor(const TensorView& tensor, uint64_t seed, uint64_t index_limit) {
   Random random(seed);
   if (tensor.dtype == DType::string || tensor.dtype == DType::undefined) {
     return fail("a {} input cannot be filled, give it", dtype_name(tensor.dtype));
   }
   const std::optional<NarrowFloat> format = narrow_float(tensor.dtype);
   const int bits = dtype_bits(tensor.dtype);
-  const auto whole = [&]() -> uint64_t { return format ? format->value(random.bits()) : random.bits() & 1; };
+  const uint64_t greatest = index_limit == 1 ? 0 : 1;
+  const auto whole = [&]() -> uint64_t {
+    return format ? format->value(random.bits()) : random.bits() & greatest;
+  };
   const auto real = [&] { return random.real(); };
   TensorView parts = tensor;  // complex numbers as pairs of reals
   parts.shape.push_back(2);

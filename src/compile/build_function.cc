@@ -4,6 +4,7 @@
 #include <map>
 
 #include "compile/assign_arenas.h"
+#include "passes/index_limits.h"
 #include "plan/stage_steps.h"
 
 namespace intarsia {
@@ -29,9 +30,7 @@ class FunctionBuilder {
 
   BuiltFunction build() {
     function_.name = body_.name;
-    for (ValueId input : body_.inputs) {
-      function_.inputs.push_back(add_value({input, host_memory}, fbs::Storage::input));
-    }
+    add_inputs();
     mark_outputs();
     for (const Step& step : body_.steps) add_step(step);
     for (ValueId output : body_.outputs) add_output(output);
@@ -40,6 +39,15 @@ class FunctionBuilder {
   }
 
  private:
+  void add_inputs() {
+    const std::vector<int64_t> limits = index_limits(graph_);
+    for (ValueId input : body_.inputs) {
+      const uint32_t number = add_value({input, host_memory}, fbs::Storage::input);
+      function_.values[number]->index_limit = static_cast<uint64_t>(limits[index(input)]);
+      function_.inputs.push_back(number);
+    }
+  }
+
   /// A constant or an input that is itself an output reaches it by a copy step at the end.
   bool needs_own_output(ValueId output) const {
     const Value& value = graph_.value(output);

@@ -62,7 +62,7 @@ Result<Tensor> fill_input(const fbs::ValueT& value, uint64_t seed) {
       !value.rank_unknown && std::ranges::all_of(value.dims, [](int64_t size) { return size >= 0; });
   if (!known || value.dtype == 0) return fail("input '{}' cannot be filled, give it", value.name);
   const Tensor tensor(static_cast<DType>(value.dtype), value.dims);
-  TRY(with_context(fill_tensor(tensor.view(), seed), "input '{}'", value.name));
+  TRY(with_context(fill_tensor(tensor.view(), seed, value.index_limit), "input '{}'", value.name));
   return tensor;
 }
 

@@ -42,7 +42,8 @@ Status Contestant::make_inputs() {
     if (tensor->dtype() == DType::string)
       fill_words(tensor->view());
     else
-      TRY(with_context(fill_tensor(tensor->view(), input_memory_.size()), "input '{}'", value.name));
+      TRY(with_context(fill_tensor(tensor->view(), input_memory_.size(), value.index_limit), "input '{}'",
+                       value.name));
     input_memory_.push_back(*tensor);
     inputs_.push_back({value.name, tensor->view(), nullptr});
   }
