@@ -24,6 +24,12 @@ if(INTARSIA_COMPILER)
   set_target_properties(intarsia_cli PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR};$ORIGIN/..")
   install(TARGETS intarsia_cli RUNTIME DESTINATION bin COMPONENT development)
 endif()
+# All that running programs takes: `cmake --install build/release --component run`. Not part of `cmake --install` without a
+# component, which installs these files already.
+install(TARGETS intarsia LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} NAMELINK_SKIP COMPONENT run EXCLUDE_FROM_ALL)
+if(INTARSIA_COMPILER)
+  install(TARGETS intarsia_cli RUNTIME DESTINATION bin COMPONENT run EXCLUDE_FROM_ALL)
+endif()
 install(EXPORT IntarsiaTargets NAMESPACE Intarsia:: FILE IntarsiaTargets.cmake COMPONENT development
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Intarsia)
 file(WRITE ${CMAKE_BINARY_DIR}/IntarsiaConfig.cmake "include(\${CMAKE_CURRENT_LIST_DIR}/IntarsiaTargets.cmake)\n")
