@@ -64,6 +64,7 @@ def save_to_deploy(folder):
 FILES = {
     "deploying.md": save_to_deploy,
     "environment_variables.md": lambda folder: save_small(folder / "small.onnx"),
+    "from_keras.md": lambda folder: None,  # it makes its model
     "from_pytorch.md": save_classifier,
     "precision.md": save_precisions,
 }
