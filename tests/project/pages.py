@@ -5,7 +5,7 @@ the others their output, in which `...` stands for any text and a line of it for
 is a comment with its name, else a program that succeeds. A comment before a block, `<!-- not tried: why -->`, leaves it
 out, `<!-- needs PACKAGE -->` does so where Python lacks the package: what it would make is then made here.
 
-Covers: docs/ deploying.md environment_variables.md from_keras.md from_pytorch.md precision.md
+Covers: docs/ deploying.md environment_variables.md from_keras.md from_pytorch.md precision.md troubleshooting.md
 """
 
 import importlib.util

@@ -3,7 +3,8 @@
 import os
 
 import numpy as np
-from cli_models import SOURCE, TensorProto, helper, save, save_small
+import onnx
+from cli_models import SOURCE, TensorProto, call, helper, save, save_relu, save_small
 
 
 def save_classifier(folder):
@@ -61,10 +62,50 @@ def save_to_deploy(folder):
     save_small(folder / "net.onnx")
 
 
+def save_troubles(folder):
+    small = save_small(folder / "small.onnx").read_bytes()
+    (folder / "truncated.onnx").write_bytes(small[:300])
+    (folder / "small.onnx.part").write_bytes(small)
+    call("compile", folder / "small.onnx", "-o", folder / "damaged.so", "--tune", "off")
+    program = bytearray((folder / "damaged.so").read_bytes())
+    program[5000] ^= 1
+    (folder / "damaged.so").write_bytes(program)
+
+    external = onnx.load(folder / "small.onnx")
+    onnx.save(
+        external,
+        folder / "external.onnx",
+        save_as_external_data=True,
+        location="weights.bin",
+        size_threshold=0,
+    )
+    (folder / "weights.bin").unlink()
+    save(
+        folder / "operator.onnx",
+        [helper.make_node("QuickGelu", ["x"], ["y"], "gelu", domain="com.microsoft")],
+        [("x", TensorProto.FLOAT, [2, 3])],
+        [("y", TensorProto.FLOAT, [2, 3])],
+        opsets=(("", 18), ("com.microsoft", 1)),
+        checked=False,
+    )
+    save_relu(folder / "open.onnx", shape=("batch", 4))
+    np.save(folder / "x8.npy", np.zeros((8, 4), np.float32))
+    np.save(folder / "f64.npy", np.zeros((8, 4)))
+    save(
+        folder / "embedding.onnx",
+        [helper.make_node("Gather", ["table", "ids"], ["y"], "embedding")],
+        [("ids", TensorProto.INT64, [1, 4])],
+        [("y", TensorProto.FLOAT, [1, 4, 8])],
+        [("table", np.ones((100, 8), np.float32))],
+    )
+    np.save(folder / "ids.npy", np.array([[1, 2, 3, 100]]))
+
+
 FILES = {
     "deploying.md": save_to_deploy,
     "environment_variables.md": lambda folder: save_small(folder / "small.onnx"),
     "from_keras.md": lambda folder: None,  # it makes its model
     "from_pytorch.md": save_classifier,
     "precision.md": save_precisions,
+    "troubleshooting.md": save_troubles,
 }
