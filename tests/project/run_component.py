@@ -10,8 +10,10 @@ import shutil
 import subprocess
 
 import numpy as np
+import onnxruntime
 import pytest
 from cli_models import SOURCE, call, save_small
+from pages_files import save_quick_gelu
 
 BUILD = pathlib.Path(os.environ.get("INTARSIA_BUILD", SOURCE / "build/release"))
 RUNTIME = {"libc.so.6", "libm.so.6", "libgcc_s.so.1", "libstdc++.so.6"}
@@ -63,16 +65,26 @@ def test_compiling_is_an_error_that_says_what_is_missing(prefix, program, tmp_pa
     assert done.stderr.endswith("; programs run without it\n") and not list(tmp_path.iterdir())
 
 
-def make_root(root, prefix, program):
-    """A file system with what is installed, the libraries it needs and a program; no /proc and no /dev."""
-    shutil.copytree(prefix, root / "usr")
-    for path in needed_libraries(prefix / "bin/intarsia"):
-        if not path.is_relative_to(prefix):
-            (root / path.relative_to("/").parent).mkdir(parents=True, exist_ok=True)
-            shutil.copy(path, root / path.relative_to("/"))
+def copy_with_libraries(file, root, place):
+    """Into a root: a file, and the libraries that it needs, where the loader finds them."""
+    shutil.copytree(file, root / place) if file.is_dir() else shutil.copy(file, root / place)
+    for path in needed_libraries(file / "bin/intarsia" if file.is_dir() else file):
+        target = root / path.relative_to("/")
+        if not path.is_relative_to(file) and not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, target)
+
+
+def make_root(root, prefix, *files):
+    """A file system with what is installed, the libraries that it needs and these files; no /proc and no /dev."""
+    copy_with_libraries(prefix, root, "usr")
     (root / "work").mkdir()
-    for name in ("small.so", "x.npy"):
-        shutil.copy(program / name, root / "work" / name)
+    for file in files:
+        shutil.copy(file, root / "work" / file.name)
+    inside = enter(root)
+    if inside is None:
+        pytest.skip("neither chroot nor unshare is permitted here")
+    return inside
 
 
 def enter(root):
@@ -87,10 +99,7 @@ def enter(root):
 
 
 def test_runs_with_nothing_else(prefix, program, tmp_path):
-    make_root(tmp_path, prefix, program)
-    inside = enter(tmp_path)
-    if inside is None:
-        pytest.skip("neither chroot nor unshare is permitted here")
+    inside = make_root(tmp_path, prefix, program / "small.so", program / "x.npy")
     command = [
         *inside,
         "/usr/bin/intarsia",
@@ -106,3 +115,19 @@ def test_runs_with_nothing_else(prefix, program, tmp_path):
     (tmp_path / "tmp").mkdir()
     run(*command, env=NOTHING)
     np.testing.assert_array_equal(np.load(tmp_path / "work/results/y.npy"), np.load(program / "y.npy"))
+
+
+def test_a_framework_is_one_library_that_a_variable_names(prefix, tmp_path):
+    program = tmp_path / "gelu.so"
+    save_quick_gelu(tmp_path / "gelu.onnx")
+    call("compile", tmp_path / "gelu.onnx", "-o", program)
+    root = tmp_path / "root"
+    (root / "tmp").mkdir(parents=True)
+    command = [*make_root(root, prefix, program), "/usr/bin/intarsia", "run", "/work/gelu.so", "-o", "/work"]
+    refused = run(*command, status=1, env=NOTHING)
+    assert "ONNX Runtime not found" in refused.stderr and "set INTARSIA_ONNXRUNTIME to" in refused.stderr
+    [library] = pathlib.Path(onnxruntime.__file__).parent.glob("capi/libonnxruntime.so.*")
+    (root / "frameworks").mkdir()
+    copy_with_libraries(library, root, f"frameworks/{library.name}")
+    run(*command, env={**NOTHING, "INTARSIA_ONNXRUNTIME": "/frameworks"})
+    assert np.load(root / "work/y.npy").shape == (2, 3)

@@ -62,6 +62,18 @@ def save_to_deploy(folder):
     save_small(folder / "net.onnx")
 
 
+def save_quick_gelu(path):
+    """An operator that only ONNX Runtime has."""
+    save(
+        path,
+        [helper.make_node("QuickGelu", ["x"], ["y"], "gelu", domain="com.microsoft")],
+        [("x", TensorProto.FLOAT, [2, 3])],
+        [("y", TensorProto.FLOAT, [2, 3])],
+        opsets=(("", 18), ("com.microsoft", 1)),
+        checked=False,
+    )
+
+
 def save_troubles(folder):
     small = save_small(folder / "small.onnx").read_bytes()
     (folder / "truncated.onnx").write_bytes(small[:300])
@@ -80,14 +92,7 @@ def save_troubles(folder):
         size_threshold=0,
     )
     (folder / "weights.bin").unlink()
-    save(
-        folder / "operator.onnx",
-        [helper.make_node("QuickGelu", ["x"], ["y"], "gelu", domain="com.microsoft")],
-        [("x", TensorProto.FLOAT, [2, 3])],
-        [("y", TensorProto.FLOAT, [2, 3])],
-        opsets=(("", 18), ("com.microsoft", 1)),
-        checked=False,
-    )
+    save_quick_gelu(folder / "operator.onnx")
     save_relu(folder / "open.onnx", shape=("batch", 4))
     np.save(folder / "x8.npy", np.zeros((8, 4), np.float32))
     np.save(folder / "f64.npy", np.zeros((8, 4)))
