@@ -1,7 +1,7 @@
 """What pages in docs/ tell a reader to type works, and what they quote is what the program says.
 
 Blocks of a page are tried in their order, in one folder. `sh`: every command succeeds. `console`: lines after `$ ` are commands,
-the others their output, in which `...` stands for any text and a line of it for any lines. `python`, `cpp`: a file if the first line
+the others their output, in which `...` stands for any text or lines; where lines break does not count. `python`, `cpp`: a file if the first line
 is a comment with its name, else a program that succeeds. A comment before a block, `<!-- not tried: why -->`, leaves it
 out, `<!-- needs PACKAGE -->` does so where Python lacks the package: what it would make is then made here.
 
@@ -64,12 +64,10 @@ def succeed(command, folder):
 
 
 def pattern(quoted):
-    """A regular expression for output as a page quotes it."""
-    lines = []
-    for line in quoted.splitlines():
-        words = [re.escape(part) for part in line.split("...")]
-        lines.append("(.*\n)*" if line == "..." else ".*".join(words) + "\n")
-    return "".join(lines)
+    """A regular expression for output as a page quotes it, however either breaks its lines."""
+    return ".*".join(
+        r"\s+".join(map(re.escape, part.split())) for part in re.split(r"\s*\.\.\.\s*", quoted.strip())
+    )
 
 
 def compare_console(text, folder):
@@ -78,7 +76,7 @@ def compare_console(text, folder):
         done = shell(command, folder)
         shown = done.stdout + done.stderr
         if quoted:
-            assert re.fullmatch(pattern(quoted), shown), f"{command}\n{shown}\nwant\n{quoted}"
+            assert re.fullmatch(pattern(quoted), shown.strip(), re.S), f"{command}\n{shown}\nwant\n{quoted}"
         assert (done.returncode == 0) == ("error: " not in quoted), f"{command}\n{shown}"
 
 

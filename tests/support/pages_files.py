@@ -77,9 +77,9 @@ def save_quick_gelu(path):
 def save_troubles(folder):
     small = save_small(folder / "small.onnx").read_bytes()
     (folder / "truncated.onnx").write_bytes(small[:300])
-    (folder / "small.onnx.part").write_bytes(small)
     call("compile", folder / "small.onnx", "-o", folder / "damaged.so", "--tune", "off")
     program = bytearray((folder / "damaged.so").read_bytes())
+    (folder / "cut.so").write_bytes(program[:-100])
     program[5000] ^= 1
     (folder / "damaged.so").write_bytes(program)
 
