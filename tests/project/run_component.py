@@ -78,9 +78,9 @@ def copy_with_libraries(file, root, place):
 def make_root(root, prefix, *files):
     """A file system with what is installed, the libraries that it needs and these files; no /proc and no /dev."""
     copy_with_libraries(prefix, root, "usr")
-    (root / "work").mkdir()
+    (root / "srv").mkdir()
     for file in files:
-        shutil.copy(file, root / "work" / file.name)
+        shutil.copy(file, root / "srv" / file.name)
     inside = enter(root)
     if inside is None:
         pytest.skip("neither chroot nor unshare is permitted here")
@@ -104,17 +104,17 @@ def test_runs_with_nothing_else(prefix, program, tmp_path):
         *inside,
         "/usr/bin/intarsia",
         "run",
-        "/work/small.so",
+        "/srv/small.so",
         "-i",
-        "x=/work/x.npy",
+        "x=/srv/x.npy",
         "-o",
-        "/work/results",
+        "/srv/results",
     ]
     refused = run(*command, status=1, env=NOTHING)  # code is loaded through /proc, else from a temporary file
     assert refused.stderr.endswith("set TMPDIR to a folder that can be written\n")
     (tmp_path / "tmp").mkdir()
     run(*command, env=NOTHING)
-    np.testing.assert_array_equal(np.load(tmp_path / "work/results/y.npy"), np.load(program / "y.npy"))
+    np.testing.assert_array_equal(np.load(tmp_path / "srv/results/y.npy"), np.load(program / "y.npy"))
 
 
 def test_a_framework_is_one_library_that_a_variable_names(prefix, tmp_path):
@@ -123,11 +123,11 @@ def test_a_framework_is_one_library_that_a_variable_names(prefix, tmp_path):
     call("compile", tmp_path / "gelu.onnx", "-o", program)
     root = tmp_path / "root"
     (root / "tmp").mkdir(parents=True)
-    command = [*make_root(root, prefix, program), "/usr/bin/intarsia", "run", "/work/gelu.so", "-o", "/work"]
+    command = [*make_root(root, prefix, program), "/usr/bin/intarsia", "run", "/srv/gelu.so", "-o", "/srv"]
     refused = run(*command, status=1, env=NOTHING)
     assert "ONNX Runtime not found" in refused.stderr and "set INTARSIA_ONNXRUNTIME to" in refused.stderr
     [library] = pathlib.Path(onnxruntime.__file__).parent.glob("capi/libonnxruntime.so.*")
     (root / "frameworks").mkdir()
     copy_with_libraries(library, root, f"frameworks/{library.name}")
     run(*command, env={**NOTHING, "INTARSIA_ONNXRUNTIME": "/frameworks"})
-    assert np.load(root / "work/y.npy").shape == (2, 3)
+    assert np.load(root / "srv/y.npy").shape == (2, 3)
