@@ -19,6 +19,7 @@
 #include "profile.h"
 #include "run_pipeline.h"
 #include "trace.h"
+#include "wrap_text.h"
 
 namespace {
 
@@ -141,7 +142,7 @@ void print_run(const RunOptions& options, const Json& report, const std::vector<
                       options.runs > 1 ? fmt::format(", the median of {} runs", options.runs) : "");
   if (!report["profile"].is_null())
     text += print_profile(report["profile"], options.profile.all_rows, output_width());
-  std::fputs(text.c_str(), stdout);
+  print_text(text, 7);
 }
 
 void run(const RunOptions& options) {
