@@ -90,6 +90,7 @@ Status compile(const intarsia_compile_request& from, char** report) {
   const ReadRequest read = TRY(read_request(from));
   const CompileRequest& request = read.request;
   if (request.model_path.empty()) return fail("no model to compile");
+  if (is_program_file(request.model_path).value_or(false)) TRY(check_file_kind(request.model_path));
   TRY(check_outputs(read));
   const BackendRegistry tools = TRY(make_tools(read));
   tools.progress.expect(1);
