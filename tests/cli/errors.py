@@ -3,6 +3,7 @@
 Covers: cli/ files.cc main.cc
 src/base/ cpu_level.cc output_file.cc regular_file.cc
 src/import/ import_model.cc
+src/plan/ unsupported_nodes.cc
 src/program/ read_program.cc
 """
 
@@ -233,6 +234,26 @@ def test_wrong_shapes_types_and_edges(tmp_path, nodes, word):
         checked=False,
     )
     assert word in compile_error(model)
+
+
+def test_what_lacks_a_backend_is_named_first(tmp_path):
+    """Not what is refused since the types of its results are unknown."""
+    shape = [2, 3]
+    model = save(
+        tmp_path / "strange.onnx",
+        [
+            helper.make_node("Strange", ["x"], ["a"], "strange1", domain="my.ops"),
+            helper.make_node("Abs", ["a"], ["b"], "abs1"),
+            helper.make_node("Add", ["b", "x"], ["y"], "add1"),
+        ],
+        [("x", TensorProto.FLOAT, shape)],
+        [("y", TensorProto.FLOAT, shape)],
+        opsets=[("", 18), ("my.ops", 1)],
+        checked=False,
+    )
+    message = error_of("compile", model, "-o", tmp_path / "x.so", "--backends", "halide,openvino")
+    assert "no backend runs these operators: my.ops.Strange (1 node, first 'strange1'" in message
+    assert "while types or sizes are not known: Abs (1 node), Add (1 node)." in message
 
 
 @pytest.mark.parametrize(
