@@ -5,6 +5,7 @@ src/base/ cpu_level.cc output_file.cc regular_file.cc
 src/import/ import_model.cc
 src/plan/ unsupported_nodes.cc
 src/program/ read_program.cc
+src/runtime/ bind_arguments.cc
 """
 
 import ctypes
@@ -582,3 +583,16 @@ def test_a_linker_that_writes_nothing(tmp_path):
     path = {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
     message = error_of("compile", save_relu(tmp_path / "relu.onnx"), "-o", tmp_path / "relu.so", env=path)
     assert "which ld.lld should have written" in message and not (tmp_path / "relu.so").exists()
+
+
+def test_a_wrong_layout_is_recognized(tmp_path):
+    program = compile_small(tmp_path)  # x[2,3,8,8]
+    picture = tmp_path / "x.npy"
+    np.save(picture, np.zeros((2, 8, 8, 3), np.float32))
+    message = error_of("run", program, "-i", f"x={picture}", status=2)
+    assert (
+        "it looks like NHWC where the model has NCHW: transpose it" in message and "(0, 3, 1, 2)" in message
+    )
+    np.save(picture, np.zeros((2, 3, 9, 8), np.float32))
+    message = error_of("run", program, "-i", f"x={picture}", status=2)
+    assert "--shape" in message and "looks like" not in message

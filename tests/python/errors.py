@@ -104,3 +104,8 @@ def test_files_of_another_kind(tmp_path, program):
         intarsia.load(str(model))
     with pytest.raises(intarsia.CorruptError, match="is a compiled Intarsia program"):
         intarsia.compile(str(program))
+
+
+def test_a_wrong_layout(program):
+    with pytest.raises(ValueError, match=r"it looks like NHWC .*transpose\(0, 3, 1, 2\)"):
+        intarsia.load(str(program))(x=np.zeros((2, 8, 8, 3), np.float32))
