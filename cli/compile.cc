@@ -92,6 +92,19 @@ std::string print_memory(const Json& slot) {
                      print_bytes(memory["arena_bytes"]), print_bytes(memory["limit_bytes"]));
 }
 
+/// ": 39.2 times slower; reference is an interpreter, and slow": what a missing library costs, as far as
+/// known.
+std::string compare_alternative(const Json& other, const Json& preferred_ms) {
+  const Json& time = other["measured_ms"];
+  const bool is_known = !time.is_null() && !preferred_ms.is_null() && preferred_ms.get<double>() > 0;
+  const double ratio = is_known ? time.get<double>() / preferred_ms.get<double>() : 0;
+  std::string text;
+  if (ratio >= 1.05) text = fmt::format(": {:.3g} times slower", ratio);
+  if (other["targets"].get<std::string>().find("reference@") != std::string::npos)
+    text += "; reference is an interpreter, and slow";
+  return text;
+}
+
 /// What one function takes, returns, and runs on. `explained`: see region_summary.h.
 std::string print_function(const Json& report, const std::string& explained) {
   std::string text;
@@ -120,9 +133,10 @@ std::string print_function(const Json& report, const std::string& explained) {
   text += print_stages(report);
   for (const Json& other : report["alternatives"]) {
     const Json& time = other["measured_ms"];
-    text += fmt::format("  otherwise {}{}, where a library or device of the plan is missing\n",
+    text += fmt::format("  otherwise {}{}, where a library or device of the plan is missing{}\n",
                         other["targets"].get<std::string>(),
-                        time.is_null() ? "" : fmt::format(": {:.3g} ms", time.get<double>()));
+                        time.is_null() ? "" : fmt::format(": {:.3g} ms", time.get<double>()),
+                        compare_alternative(other, report["measured_ms"]));
   }
   return text;
 }

@@ -13,7 +13,7 @@ import termios
 
 import numpy as np
 import pytest
-from cli_models import INTARSIA, TensorProto, call, helper, save
+from cli_models import INTARSIA, TensorProto, call, call_json, helper, save
 
 FLOAT = TensorProto.FLOAT
 
@@ -141,3 +141,27 @@ def test_terminals_of_other_widths(folder):
     assert max(map(len, wide)) <= 120 and "Sigmoid" in "".join(wide)
     report = lines_on_a_terminal(folder, 60, "compile", "net.onnx", "--tune", "off", "--dry-run")
     assert max(map(len, report)) <= 60 and any(line.startswith(" " * 12) for line in report)
+
+
+def test_run_says_whether_its_time_is_cold(folder):
+    assert ", the first run, cold" in call("run", "net.so", cwd=folder).stdout
+    assert (
+        ", the median of 3 runs after one to warm up"
+        in call("run", "net.so", "--runs", "3", cwd=folder).stdout
+    )
+    assert call_json("run", "net.so", cwd=folder)["cold"] is True
+    assert call_json("run", "net.so", "--runs", "3", cwd=folder)["cold"] is False
+
+
+def test_a_missing_library_costs_what_compile_says(folder, tmp_path):
+    """Also that an interpreter is slow."""
+    program, cache = tmp_path / "slow.so", tmp_path / "cache"
+    backends = ("--backends", "reference,onnxruntime", "--cache", cache)
+    text = " ".join(call("compile", "net.onnx", "-o", program, *backends, cwd=folder).stdout.split())
+    said = re.search(
+        r"otherwise reference@cpu: [0-9.]+ ms, where a library .* missing: ([0-9.e+]+) times slower", text
+    )
+    assert float(said[1]) > 1.05 and "reference is an interpreter, and slow" in text
+    missing = {"INTARSIA_ONNXRUNTIME": str(tmp_path / "nothing.so")}
+    note = " ".join(call("run", program, env=missing).stdout.split())
+    assert "note runs on reference@cpu" in note and "an interpreter, and slow" in note
