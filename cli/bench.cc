@@ -7,6 +7,7 @@
 #include "bench_work.h"
 #include "commands.h"
 #include "compile_options.h"
+#include "wrap_text.h"
 
 namespace {
 
@@ -57,9 +58,7 @@ void bench_and_print(const BenchOptions& options) {
   if (options.json) {
     print_json(report);
   } else {
-    const std::string text =
-        is_throughput ? print_throughput(report, options) : print_latency(report, options);
-    std::fputs(text.c_str(), stdout);
+    print_text(is_throughput ? print_throughput(report, options) : print_latency(report, options), 4);
   }
   throw_mismatch(report, options.path);
 }

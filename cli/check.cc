@@ -11,6 +11,7 @@
 #include "npy.h"
 #include "print.h"
 #include "progress.h"
+#include "wrap_text.h"
 
 namespace {
 
@@ -60,7 +61,7 @@ void print_report(const Json& report) {
     text += fmt::format("  first bad node: {}\n", report["first_bad_node"].get<std::string>());
   for (const Json& warning : report["warnings"])
     text += fmt::format("  warning: {}\n", warning.get<std::string>());
-  std::fputs(text.c_str(), stdout);
+  print_text(text, 9);
 }
 
 /// The first output that is wrong, as an error.

@@ -11,6 +11,8 @@
 #include "interrupt.h"
 #include "print.h"
 #include "progress.h"
+#include "region_summary.h"
+#include "wrap_text.h"
 
 namespace {
 
@@ -90,8 +92,21 @@ std::string print_memory(const Json& slot) {
                      print_bytes(memory["arena_bytes"]), print_bytes(memory["limit_bytes"]));
 }
 
-/// What one function takes, returns, and runs on.
-std::string print_function(const Json& report) {
+/// ": 39.2 times slower; reference is an interpreter, and slow": what a missing library costs, as far as
+/// known.
+std::string compare_alternative(const Json& other, const Json& preferred_ms) {
+  const Json& time = other["measured_ms"];
+  const bool is_known = !time.is_null() && !preferred_ms.is_null() && preferred_ms.get<double>() > 0;
+  const double ratio = is_known ? time.get<double>() / preferred_ms.get<double>() : 0;
+  std::string text;
+  if (ratio >= 1.05) text = fmt::format(": {:.3g} times slower", ratio);
+  if (other["targets"].get<std::string>().find("reference@") != std::string::npos)
+    text += "; reference is an interpreter, and slow";
+  return text;
+}
+
+/// What one function takes, returns, and runs on. `explained`: see region_summary.h.
+std::string print_function(const Json& report, const std::string& explained) {
   std::string text;
   for (const Json& port : report["inputs"])
     text += fmt::format("  input     {}: {}\n", port["name"].get<std::string>(), print_type(port));
@@ -108,15 +123,7 @@ std::string print_function(const Json& report) {
                         symbol["symbol"].get<std::string>());
   }
   for (const Json& slot : report["slots"]) text += print_memory(slot);
-  for (const Json& region : report["regions"]) {
-    text += fmt::format("  region {:<2} {}: {}\n", region["id"].get<size_t>(),
-                        region["target"].get<std::string>(), count_of(region["nodes"], "node"));
-  }
-  for (const Json& copy : report["copies"]) {
-    text += fmt::format("  copy      {}: {} -> {}, {}\n", copy["value"].get<std::string>(),
-                        copy["from"].get<std::string>(), copy["to"].get<std::string>(),
-                        copy["bytes"].is_null() ? "?" : print_bytes(copy["bytes"]));
-  }
+  text += print_regions(report, explained) + print_copies(report);
   if (!report["plan"].is_null() && !report["kernels"].is_null() && report["throughput"].is_null())
     text += fmt::format("  plan      {}\n", print_plan(report));
   if (!report["plan"].is_null()) {
@@ -126,25 +133,27 @@ std::string print_function(const Json& report) {
   text += print_stages(report);
   for (const Json& other : report["alternatives"]) {
     const Json& time = other["measured_ms"];
-    text += fmt::format("  otherwise {}{}, where a library or device of the plan is missing\n",
+    text += fmt::format("  otherwise {}{}, where a library or device of the plan is missing{}\n",
                         other["targets"].get<std::string>(),
-                        time.is_null() ? "" : fmt::format(": {:.3g} ms", time.get<double>()));
+                        time.is_null() ? "" : fmt::format(": {:.3g} ms", time.get<double>()),
+                        compare_alternative(other, report["measured_ms"]));
   }
   return text;
 }
 
 void print_compile_report(const Json& report) {
   const bool stopped = report["kernels"].is_null();
-  std::string text = report["program"].is_null()
-                         ? fmt::format("{}: no program was written\n", report["model"].get<std::string>())
-                         : fmt::format("{} -> {}\n", report["model"].get<std::string>(),
-                                       report["program"].get<std::string>());
+  const bool is_written = !report["program"].is_null();
+  const std::string model = report["model"];
+  const std::string explained = is_written ? report["program"].get<std::string>() : model;
+  fmt::print("{}\n", is_written ? model + " -> " + explained : model + ": no program was written");
+  std::string text;
   if (report.contains("functions")) {
     for (const Json& function : report["functions"])
-      text +=
-          fmt::format("function {}\n{}", function["function"].get<std::string>(), print_function(function));
+      text += fmt::format("function {}\n{}", function["function"].get<std::string>(),
+                          print_function(function, explained));
   } else {
-    text += print_function(report);
+    text += print_function(report, explained);
   }
   if (!stopped) {
     text += fmt::format("  constants {} (of the model: {}), working memory {}\n",
@@ -163,7 +172,7 @@ void print_compile_report(const Json& report) {
   if (!tuning["warning"].is_null())
     text += fmt::format("  warning   {}\n", tuning["warning"].get<std::string>());
   text += fmt::format("  took      {:.2f} s\n", report["compile_seconds"].get<double>());
-  std::fputs(text.c_str(), stdout);
+  print_text(text, 12);
 }
 
 void compile(CompileOptions& options) {

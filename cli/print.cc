@@ -45,8 +45,11 @@ Json describe_alternative(const intarsia::Alternative& alternative) {
 std::string print_alternative(const Json& alternative) {
   if (alternative["number"] == 0) return {};
   const Json& time = alternative["measured_ms"];
-  return fmt::format("note   runs on {}{}: {}\n", alternative["targets"].get<std::string>(),
+  const std::string targets = alternative["targets"];
+  const bool is_interpreted = targets.find("reference@") != std::string::npos;
+  return fmt::format("note   runs on {}{}{}: {}\n", targets,
                      time.is_null() ? "" : fmt::format(" ({:.3g} ms when compiled)", time.get<double>()),
+                     is_interpreted ? ", where reference is an interpreter, and slow" : "",
                      alternative["reason"].get<std::string>());
 }
 

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <set>
@@ -13,7 +11,6 @@
 namespace {
 
 constexpr size_t default_rows = 20;
-constexpr size_t default_width = 80;
 
 Json or_null(uint64_t number) { return number == 0 ? Json(nullptr) : Json(number); }
 
@@ -78,46 +75,99 @@ std::string algorithm_of(const Json& entry, size_t width = std::string::npos) {
   return text;
 }
 
+/// The node's of a label, which may be nothing else.
+std::string name_of(const std::string& label) {
+  return label.find(' ') == std::string::npos ? label : split_label(label).first;
+}
+
+/// A node's name says enough, without its operators.
+std::string shortest_label(const std::string& label) {
+  const std::string name = name_of(label);
+  return name.empty() ? label : name;
+}
+
+/// What a row computes. The operator of a framework is its algorithm, too.
+std::string label_of(const Json& entry, bool has_algorithm) {
+  const std::string label = entry["name"], name = name_of(label);
+  return has_algorithm && entry["kind"] == "operator" && !name.empty() ? name : label;
+}
+
+/// What runs a row; without the device, if that says nothing.
+std::string target_of(const Json& entry, bool has_devices) {
+  const std::string target = entry["target"];
+  return has_devices ? target : target.substr(0, target.find('@'));
+}
+
+/// Rows have several of them.
+bool has_several(const Json& entries, const std::function<std::string(const std::string&)>& part) {
+  std::set<std::string> found;
+  for (const Json& entry : entries) found.insert(part(entry["target"]));
+  return found.size() > 1;
+}
+
 struct Columns {
-  size_t kernel = 0, shape = 0, algorithm = 0, target = 0;  // 0: there is none
+  size_t rate = 0, kernel = 0, shape = 0, algorithm = 0, target = 0;  // 0: there is none
 };
 
-/// What the numbers leave is divided by what the rows need; the kernel gets the rest.
+/// What the numbers leave is divided by what the rows need. Where there is not enough of it, first the shape
+/// is left out, then the algorithm: names that say nothing are of no use.
 class Table {
  public:
   Table(const Json& profile, size_t rows, size_t width) : profile_(profile), rows_(rows) {
     is_micro_ = profile["run_ns"].get<uint64_t>() < 1'000'000;
-    std::set<std::string> targets;
-    for (const Json& entry : profile["entries"]) targets.insert(entry["target"].get<std::string>());
+    const Json& entries = profile["entries"];
+    has_devices_ =
+        has_several(entries, [](const std::string& target) { return target.substr(target.find('@') + 1); });
+    columns_.rate = widest([](const Json& entry) { return print_rate(entry); }, 0, 13);
     columns_.shape = widest([](const Json& entry) { return print_shape(entry["shape"]); }, 6, 16);
-    if (targets.size() > 1)
-      columns_.target = widest([](const Json& entry) { return entry["target"].get<std::string>(); }, 6, 15);
-    const size_t fixed = numbers_width + 2 + columns_.shape + (columns_.target > 0 ? 2 + columns_.target : 0);
-    constexpr size_t least_room = 24, gap = 2;
-    const size_t room = std::max(width, fixed + least_room) - fixed - 2 * gap;
-    const size_t longest_name =
-        widest([](const Json& entry) { return entry["name"].get<std::string>(); }, 6, room);
-    const size_t for_algorithm = std::max<size_t>(room - std::min(longest_name, room), 12);
-    columns_.algorithm =
-        widest([&](const Json& entry) { return algorithm_of(entry, for_algorithm); }, 9, for_algorithm);
-    columns_.kernel = std::min(longest_name, room - columns_.algorithm);
+    if (has_several(entries, [](const std::string& target) { return target; }))
+      columns_.target = widest([&](const Json& entry) { return target_of(entry, has_devices_); }, 6, 15);
+    divide(width);
   }
 
   std::string print() const {
     std::vector<std::string> names;
-    for (const Json& entry : profile_["entries"]) names.push_back(split_label(entry["name"]).first);
+    for (const Json& entry : profile_["entries"]) names.push_back(name_of(entry["name"]));
     const NameShortener shortener(names);
-    std::string text = fmt::format("{:>8} {:>5}  {:>13}  {}  {}  {}", is_micro_ ? "us" : "ms", "%", "rate   ",
-                                   fit("kernel", columns_.kernel), fit("output", columns_.shape),
-                                   fit("algorithm", columns_.algorithm));
-    if (columns_.target > 0) text += "  target";
-    text = trimmed(text);
+    std::string text = fmt::format("{:>8} {:>5}", is_micro_ ? "us" : "ms", "%");
+    if (columns_.rate > 0) text += fmt::format("  {:>{}}", "rate   ", columns_.rate);
+    text = trimmed(text + print_words("kernel", "output", "algorithm", has_devices_ ? "target" : "backend"));
     for (size_t i = 0; i < rows_; ++i) text += print_row(profile_["entries"][i], shortener);
     return text + print_rest() + print_sums();
   }
 
  private:
-  static constexpr size_t numbers_width = 8 + 1 + 5 + 2 + 13;
+  static constexpr size_t times_width = 8 + 1 + 5, gap = 2;
+
+  void divide(size_t width) {
+    constexpr size_t legible = 24, least_algorithm = 9;
+    const auto taken = [](size_t column) { return column > 0 ? gap + column : 0; };
+    const size_t names =
+        widest([](const Json& entry) { return label_of(entry, true); }, 6, std::string::npos);
+    const size_t least = std::min(
+        widest([](const Json& entry) { return shortest_label(entry["name"]); }, 6, std::string::npos),
+        legible);
+    size_t fixed = times_width + gap + taken(columns_.rate) + taken(columns_.target);
+    if (fixed + least + taken(columns_.shape) > width) columns_.shape = 0;
+    fixed += taken(columns_.shape);
+    const size_t room = std::max(width, fixed + least) - fixed;
+    const size_t spare = std::max(room - std::min(names, room), std::min<size_t>(14, room - least));
+    if (spare >= gap + least_algorithm)
+      columns_.algorithm = widest([&](const Json& entry) { return algorithm_of(entry, spare - gap); },
+                                  least_algorithm, spare - gap);
+    columns_.kernel = std::min(names, room - taken(columns_.algorithm));
+  }
+
+  /// The columns of words, each with its gap.
+  std::string print_words(const std::string& kernel, const std::string& shape, const std::string& algorithm,
+                          const std::string& target) const {
+    std::string text = "  " + fit(kernel, columns_.kernel);
+    for (const auto& [word, column] : {std::pair(shape, columns_.shape), std::pair(target, columns_.target),
+                                       std::pair(algorithm, columns_.algorithm)}) {
+      if (column > 0) text += "  " + fit(word, column);
+    }
+    return text;
+  }
 
   /// The columns of the longest text of a row.
   template <typename Text>
@@ -144,18 +194,16 @@ class Table {
   }
 
   std::string print_row(const Json& entry, const NameShortener& shortener) const {
-    std::string line =
-        fmt::format("{}  {:>13}  {}  {}  {}", print_part(entry["time_ns"].get<double>()), print_rate(entry),
-                    fit(print_label(entry["name"], shortener), columns_.kernel),
-                    fit(print_shape(entry["shape"]), columns_.shape),
-                    fit(algorithm_of(entry, columns_.algorithm), columns_.algorithm));
-    if (columns_.target > 0) line += "  " + fit(entry["target"], columns_.target);
-    return trimmed(line);
+    std::string line = print_part(entry["time_ns"].get<double>());
+    if (columns_.rate > 0) line += fmt::format("  {:>{}}", print_rate(entry), columns_.rate);
+    return trimmed(line + print_words(print_label(label_of(entry, columns_.algorithm > 0), shortener),
+                                      print_shape(entry["shape"]), algorithm_of(entry, columns_.algorithm),
+                                      target_of(entry, has_devices_)));
   }
 
   /// The name and the operators, or what of both has room: the name.
   std::string print_label(const std::string& label, const NameShortener& shortener) const {
-    const auto [name, ops] = split_label(label);
+    const std::string name = name_of(label);
     const bool has_room = name.empty() || count_characters(label) <= columns_.kernel;
     return has_room ? label : shortener.shorten(name, columns_.kernel);
   }
@@ -179,6 +227,11 @@ class Table {
     text += fmt::format("\n{}  between them\n", print_part(profile_["between_ns"].get<double>()));
     text += fmt::format("{}  the run, the mean of the faster half of {}\n", print_part(run),
                         count_of(profile_["runs"].get<size_t>(), "run"));
+    if (columns_.shape == 0 || columns_.algorithm == 0)
+      text += fmt::format("(no room for {}: a wider terminal has it, and --json)\n",
+                          columns_.algorithm == 0 && columns_.shape == 0 ? "output and algorithm"
+                          : columns_.shape == 0                          ? "output"
+                                                                         : "algorithm");
     return has_winograd() ? text + "(rates of winograd count the products of the direct algorithm)\n" : text;
   }
 
@@ -191,7 +244,8 @@ class Table {
 
   const Json& profile_;
   size_t rows_;
-  bool is_micro_ = false;  // times are in microseconds
+  bool is_micro_ = false;     // times are in microseconds
+  bool has_devices_ = false;  // more than one
   Columns columns_;
 };
 
@@ -222,10 +276,4 @@ Json describe_profile(const intarsia::Profile& profile) {
 std::string print_profile(const Json& profile, bool all_rows, size_t width) {
   const size_t count = profile["entries"].size();
   return Table(profile, all_rows ? count : std::min(count, default_rows), width).print();
-}
-
-size_t output_width() {
-  winsize size{};
-  const bool is_terminal = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return is_terminal ? size.ws_col : default_width;
 }

@@ -19,6 +19,3 @@ Json describe_profile(const intarsia::Profile& profile);
 
 /// The same as a table of `width` columns: the rows that take most, or all.
 std::string print_profile(const Json& profile, bool all_rows, size_t width);
-
-/// Columns of the terminal; 80 where standard output is none.
-size_t output_width();

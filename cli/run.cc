@@ -19,6 +19,7 @@
 #include "profile.h"
 #include "run_pipeline.h"
 #include "trace.h"
+#include "wrap_text.h"
 
 namespace {
 
@@ -137,11 +138,13 @@ void print_run(const RunOptions& options, const Json& report, const std::vector<
   for (const Json& value : report["dumped"])
     text += fmt::format("dumped {}\n", value["file"].get<std::string>());
   if (!options.trace.empty()) text += fmt::format("trace  {}\n", options.trace);
-  text += fmt::format("{}: {:.3f} ms{}\n", options.program, report["milliseconds"].get<double>(),
-                      options.runs > 1 ? fmt::format(", the median of {} runs", options.runs) : "");
+  text +=
+      fmt::format("{}: {:.3f} ms{}\n", options.program, report["milliseconds"].get<double>(),
+                  options.runs > 1 ? fmt::format(", the median of {} runs after one to warm up", options.runs)
+                                   : ", the first run, cold (--runs 20 shows more)");
   if (!report["profile"].is_null())
     text += print_profile(report["profile"], options.profile.all_rows, output_width());
-  std::fputs(text.c_str(), stdout);
+  print_text(text, 7);
 }
 
 void run(const RunOptions& options) {
@@ -151,6 +154,7 @@ void run(const RunOptions& options) {
   for (const auto& [name, file] : parse_input_files(options.inputs)) inputs.push_back(file);
   if (!options.trace.empty()) check_output(options.trace, inputs);
   Run run(options);
+  if (options.runs > 1) run.run();  // memory and caches are filled by the first
   Dump dump{options.dump, OutputWriter(options.folder, inputs), Json::array(), {}, {}};
   if (!options.dump.empty())
     intarsia::detail::check(intarsia_session_set_dump(run.session().get(), Dump::call, &dump));
@@ -175,6 +179,7 @@ void run(const RunOptions& options) {
   report["dumped"] = dump.written;
   report["alternative"] = describe_alternative(run.alternative());
   report["milliseconds"] = quantile(milliseconds, 0.5);
+  report["cold"] = options.runs <= 1;
   report["trace"] = options.trace.empty() ? Json(nullptr) : Json(options.trace);
   report["profile"] = options.profile.wanted
                           ? describe_profile(run.profile(static_cast<size_t>(options.runs)))
@@ -207,7 +212,9 @@ void add_run_command(CLI::App& app) {
       ->type_name("N");
   command->add_option("--dump", options->dump, "Also write values passed between regions whose name matches")
       ->type_name("GLOB");
-  command->add_option("--runs", options->runs, "Run this often; the reported time is the median")
+  command
+      ->add_option("--runs", options->runs,
+                   "Run this often after a first time to warm up; the reported time is the median")
       ->check(CLI::Range(1, 1000000))
       ->type_name("N");
   command->add_option("--trace", options->trace, "Write what ran when, for ui.perfetto.dev")

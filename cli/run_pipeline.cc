@@ -13,6 +13,7 @@
 #include "pipeline_page.h"
 #include "pipeline_trace.h"
 #include "push_frame.h"
+#include "wrap_text.h"
 
 namespace {
 
@@ -116,7 +117,7 @@ void print_report(const Json& report, const Frames& frames, const RunPipelineOpt
   if (const Json& latency = report["latency_ms"]; !latency.is_null())
     text += fmt::format("; latency {:.3f} ms median, {:.3f} ms p95", latency["median"].get<double>(),
                         latency["p95"].get<double>());
-  std::fputs((text + "\n").c_str(), stdout);
+  print_text(text + "\n", 7);
 }
 
 intarsia::Pipeline start(const RunPipelineOptions& options, PipelineTrace& trace) {

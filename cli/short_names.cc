@@ -46,7 +46,7 @@ size_t count_characters(const std::string& text) {
 std::string fit(const std::string& text, size_t width) {
   const size_t length = count_characters(text);
   if (length <= width) return text + std::string(width - length, ' ');
-  const size_t kept = width - 1, front = kept / 2;
+  const size_t kept = width - 1, front = kept / 3;  // names differ at their ends
   return text.substr(0, character_offset(text, front)) + dropped +
          text.substr(character_offset(text, length - (kept - front)));
 }

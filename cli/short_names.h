@@ -8,7 +8,7 @@
 /// Of UTF-8.
 size_t count_characters(const std::string& text);
 
-/// In so many columns, filled with spaces; a longer text loses its middle: "convol…ution2".
+/// In so many columns, filled with spaces; a longer text loses a part before its end: "conv…olution2".
 std::string fit(const std::string& text, size_t width);
 
 /// Shortens paths of names so that they stay different: the parts that most names have are dropped first.

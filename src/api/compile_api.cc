@@ -90,6 +90,7 @@ Status compile(const intarsia_compile_request& from, char** report) {
   const ReadRequest read = TRY(read_request(from));
   const CompileRequest& request = read.request;
   if (request.model_path.empty()) return fail("no model to compile");
+  if (is_program_file(request.model_path).value_or(false)) TRY(check_file_kind(request.model_path));
   TRY(check_outputs(read));
   const BackendRegistry tools = TRY(make_tools(read));
   tools.progress.expect(1);
@@ -106,6 +107,7 @@ Result<Explanation> explain_model(ReadRequest read) {
   read.request.only_remembered = true;
   const CompileResult placed = TRY(compile_model(read.request, tools));
   Explanation explanation = explain_function(placed.functions[0]);
+  explanation.may_ship_another = read.request.plan_path.empty();
   find_takers(placed.functions[0].problem, explanation);
   for (ExplainedNode& node : explanation.nodes) {
     if (explanation.regions[node.region].target.starts_with("nobody@")) node.reason = "no backend runs it";

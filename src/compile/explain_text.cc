@@ -123,6 +123,22 @@ void print_head(const Explanation& explanation, const std::string& subject, std:
     text += fmt::format("time   {} a run, measured by a compile\n", print_milliseconds(explanation.measured));
 }
 
+/// Whether a program has the plan that is shown.
+void print_what_ships(const Explanation& explanation, std::string& text) {
+  if (!explanation.may_ship_another || explanation.regions.empty()) return;
+  if (explanation.plans.empty()) {
+    text += wrap(
+        "note   the nodes as placed; their times are not measured: a compile measures, and may ship "
+        "another plan",
+        7);
+    return;
+  }
+  const ExplainedPlan& fastest = explanation.plans[0];
+  text += wrap(fmt::format("note   the nodes as placed; by the times of a compile this would ship: {} ({})",
+                           fastest.name, print_milliseconds(fastest.nanoseconds)),
+               7);
+}
+
 /// The stretches that take longest where they are, and what they take elsewhere.
 void print_stretches(const Explanation& explanation, std::string& text) {
   constexpr size_t most = 8;
@@ -222,6 +238,7 @@ std::string sum_up_ops(const Explanation& explanation, size_t region, size_t mos
 std::string explain_text(const Explanation& explanation, const std::string& subject) {
   std::string text;
   print_head(explanation, subject, text);
+  print_what_ships(explanation, text);
   if (!explanation.regions.empty()) text += "\nRegions:\n";
   for (size_t r = 0; r < explanation.regions.size(); ++r) print_region(explanation, r, text);
   if (!explanation.plans.empty()) text += "\nPlans that a compile compared:\n";

@@ -122,6 +122,7 @@ struct Explanation {
   std::vector<std::string> targets;    // of the stretches' times
   std::vector<ExplainedStretch> stretches;
   std::optional<int64_t> measured;  // nanoseconds of a run; of a program with one function
+  bool may_ship_another = false;    // of a model: a compile measures plans and may choose another one
   std::string no_times;             // why no stretches are listed; empty: some are
 };
 

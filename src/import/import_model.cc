@@ -2,6 +2,8 @@
 
 #include <filesystem>
 
+#include "base/file_kind.h"
+
 #include "import/import_onnx.h"
 #include "import/import_tensorflow.h"
 
@@ -19,9 +21,33 @@ std::string main_file(const std::string& path) {
              : path;
 }
 
+Status check_file_kind(const std::string& path) {
+  const std::optional<FileKind> kind = recognize_file(path);
+  if (!kind) return {};
+  if (kind->role != FileKind::Role::model)
+    return fail(ErrorKind::corrupt, "model '{}': is {}, not an ONNX or TensorFlow model: {}", path,
+                kind->name, kind->advice);
+  const std::filesystem::path file(path);
+  if (file.filename() != "saved_model.pb") return {};
+  return fail(ErrorKind::corrupt, "model '{}': is a part of a SavedModel: name its folder, {}", path,
+              file.has_parent_path() ? file.parent_path().string() : ".");
+}
+
+namespace {
+
+/// What a parser says of another kind of file leads nowhere.
+template <typename T>
+Result<T> explain_failure(Result<T> result, const std::string& path) {
+  if (!result) TRY(check_file_kind(path));
+  return result;
+}
+
+}  // namespace
+
 Result<std::vector<std::string>> list_functions(const std::string& path) {
   if (find_model_format(path) != ModelFormat::saved_model) return std::vector<std::string>{"main"};
-  return with_kind(ErrorKind::corrupt, with_context(list_signatures(path), "model '{}'", path));
+  return explain_failure(
+      with_kind(ErrorKind::corrupt, with_context(list_signatures(path), "model '{}'", path)), path);
 }
 
 Result<ModelBoundary> read_boundary(const std::string& path, const std::string& signature) {
@@ -31,7 +57,8 @@ Result<ModelBoundary> read_boundary(const std::string& path, const std::string& 
   Result<ModelBoundary> boundary = format == ModelFormat::graph_def
                                        ? read_graph_def_boundary(path)
                                        : read_saved_model_boundary(path, signature);
-  return with_kind(ErrorKind::corrupt, with_context(std::move(boundary), "model '{}'", path));
+  return explain_failure(with_kind(ErrorKind::corrupt, with_context(std::move(boundary), "model '{}'", path)),
+                         path);
 }
 
 namespace {
@@ -57,7 +84,7 @@ Result<Graph> import_model(const std::string& path, const ImportOptions& options
                 "model '{}': --signature {}: only SavedModel folders have signatures", path,
                 options.signature);
   }
-  return with_kind(ErrorKind::corrupt, import_format(format, path, options));
+  return explain_failure(with_kind(ErrorKind::corrupt, import_format(format, path, options)), path);
 }
 
 }  // namespace intarsia

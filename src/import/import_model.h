@@ -13,6 +13,9 @@ namespace intarsia {
 /// A model is a file with ONNX (.onnx and any other name), a frozen GraphDef (.pb), or a SavedModel folder.
 enum class ModelFormat { onnx, graph_def, saved_model };
 ModelFormat find_model_format(const std::string& path);
+/// Fails, naming its kind and what to do, where a file is known to be something else than a model. For files
+/// that cannot be read as one: a model may begin with any bytes.
+Status check_file_kind(const std::string& path);
 /// The file whose bytes stand for the model in digests: the model itself, or saved_model.pb in its folder.
 std::string main_file(const std::string& path);
 

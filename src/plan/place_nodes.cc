@@ -6,6 +6,8 @@
 #include <map>
 #include <optional>
 
+#include "plan/unsupported_nodes.h"
+
 namespace intarsia {
 namespace {
 
@@ -69,32 +71,6 @@ class SupportTable {
   std::map<std::pair<const Target*, std::string_view>, Support> answers_;
 };
 
-/// "3 nodes: Foo (first 'a/b': reference: no kernel; onnxruntime: ...)" for all operators that no backend
-/// takes.
-tl::unexpected<Error> unsupported_error(const Graph& graph, const Placement& placement) {
-  struct Entry {
-    size_t count = 0;
-    NodeId first = no_node;
-  };
-  std::map<std::string, Entry> by_op;
-  for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
-    if (placement.target[i] != no_target) continue;
-    Entry& entry = by_op[graph.nodes[i].domain.empty() ? graph.nodes[i].op
-                                                       : graph.nodes[i].domain + "." + graph.nodes[i].op];
-    if (entry.count++ == 0) entry.first = NodeId{i};
-  }
-  std::vector<std::string> lines;
-  for (const auto& [op, entry] : by_op) {
-    lines.push_back(fmt::format("{} ({} node{}, first '{}': {})", op, entry.count,
-                                entry.count == 1 ? "" : "s", graph.node(entry.first).name,
-                                fmt::join(placement.refusals[index(entry.first)], "; ")));
-  }
-  return fail(ErrorKind::unsupported,
-              "no backend runs these operators: {}. Allow more backends (--backends, --fallback auto) or "
-              "bring kernels (--kernels)",
-              fmt::join(lines, ", "));
-}
-
 }  // namespace
 
 Result<Placement> place_nodes(const Graph& graph, const std::vector<PlacementTarget>& targets,
@@ -137,7 +113,7 @@ Result<Placement> place_nodes(const Graph& graph, const std::vector<PlacementTar
     }
   }
   if (std::ranges::find(placement.target, no_target) != placement.target.end())
-    return unsupported_error(graph, placement);
+    return unsupported_error(graph, placement, no_target);
   return placement;
 }
 

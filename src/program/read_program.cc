@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/digest.h"
+#include "base/file_kind.h"
 #include "base/flat_buffer.h"
 #include "program/string_constant.h"
 #include "program/verify_program.h"
@@ -140,6 +141,18 @@ Result<MappedProgram> parse_file(const std::shared_ptr<const ProgramFile>& file)
   return program;
 }
 
+Result<MappedProgram> read_file(const std::string& path) { return parse_file(TRY(ProgramFile::open(path))); }
+
+/// Of a file that is no program, the error is what it is instead.
+Result<MappedProgram> explain_failure(Result<MappedProgram> program, const std::string& path) {
+  if (program) return program;
+  const std::optional<FileKind> kind = recognize_file(path);
+  if (!kind || kind->role == FileKind::Role::program) return program;
+  return fail(ErrorKind::corrupt, "is {}, not a compiled program: {}", kind->name,
+              kind->role == FileKind::Role::model ? "compile it first, and name what that writes"
+                                                  : "name what `intarsia compile` wrote");
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const ProgramFile>> ProgramFile::open(const std::string& path) {
@@ -193,7 +206,7 @@ Status ProgramFile::check_unchanged() const {
 
 Result<MappedProgram> read_program(const std::string& path) {
   const auto read = [&]() -> Result<MappedProgram> {
-    MappedProgram program = TRY(parse_file(TRY(ProgramFile::open(path))));
+    MappedProgram program = TRY(explain_failure(read_file(path), path));
     program.path = path;
     return program;
   };

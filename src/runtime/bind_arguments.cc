@@ -70,6 +70,26 @@ Status ArgumentBinder::check_all_inputs_given() const {
   return fail("missing input{} {}", missing.size() > 1 ? "s" : "", fmt::join(missing, ", "));
 }
 
+namespace {
+
+/// What to do with a picture, or a batch of them, whose channels are last where the model has them first, or
+/// the other way round; empty for other shapes. Negative sizes in `wanted` may be any.
+std::string advise_on_layout(const Shape& given, const std::vector<int64_t>& wanted) {
+  const auto is_given = [&](const std::vector<size_t>& axes) {
+    for (size_t i = 0; i < axes.size(); ++i)
+      if (wanted[i] >= 0 && wanted[i] != given[axes[i]]) return false;
+    return true;
+  };
+  if (given.size() != 4 || wanted.size() != 4) return {};
+  if (is_given({0, 3, 1, 2}))
+    return "it looks like NHWC where the model has NCHW: transpose it, as numpy's x.transpose(0, 3, 1, 2)";
+  if (is_given({0, 2, 3, 1}))
+    return "it looks like NCHW where the model has NHWC: transpose it, as numpy's x.transpose(0, 2, 3, 1)";
+  return {};
+}
+
+}  // namespace
+
 Status ArgumentBinder::check_tensor(const Side& side, const NamedTensor& argument,
                                     const ValueState& value) const {
   const TensorView& tensor = argument.tensor;
@@ -85,8 +105,10 @@ Status ArgumentBinder::check_tensor(const Side& side, const NamedTensor& argumen
   }
   for (size_t i = 0; i < dims.size(); ++i) {
     if (dims[i] < 0 || dims[i] == tensor.shape[i]) continue;
-    return fail("{} '{}' has shape {}, want {}: compile the model again for another shape (--shape)",
-                side.what, argument.name, print_shape(tensor.shape), print_dims(dims));
+    const std::string advice = advise_on_layout(tensor.shape, dims);
+    return fail("{} '{}' has shape {}, want {}: {}", side.what, argument.name, print_shape(tensor.shape),
+                print_dims(dims),
+                advice.empty() ? "compile the model again for another shape (--shape)" : advice);
   }
   TRY(with_context(checked_elements(tensor.shape), "{} '{}'", side.what, argument.name));
   return {};

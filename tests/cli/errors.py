@@ -3,7 +3,9 @@
 Covers: cli/ files.cc main.cc
 src/base/ cpu_level.cc output_file.cc regular_file.cc
 src/import/ import_model.cc
+src/plan/ unsupported_nodes.cc
 src/program/ read_program.cc
+src/runtime/ bind_arguments.cc
 """
 
 import ctypes
@@ -233,6 +235,26 @@ def test_wrong_shapes_types_and_edges(tmp_path, nodes, word):
         checked=False,
     )
     assert word in compile_error(model)
+
+
+def test_what_lacks_a_backend_is_named_first(tmp_path):
+    """Not what is refused since the types of its results are unknown."""
+    shape = [2, 3]
+    model = save(
+        tmp_path / "strange.onnx",
+        [
+            helper.make_node("Strange", ["x"], ["a"], "strange1", domain="my.ops"),
+            helper.make_node("Abs", ["a"], ["b"], "abs1"),
+            helper.make_node("Add", ["b", "x"], ["y"], "add1"),
+        ],
+        [("x", TensorProto.FLOAT, shape)],
+        [("y", TensorProto.FLOAT, shape)],
+        opsets=[("", 18), ("my.ops", 1)],
+        checked=False,
+    )
+    message = error_of("compile", model, "-o", tmp_path / "x.so", "--backends", "halide,openvino")
+    assert "no backend runs these operators: my.ops.Strange (1 node, first 'strange1'" in message
+    assert "while types or sizes are not known: Abs (1 node), Add (1 node)." in message
 
 
 @pytest.mark.parametrize(
@@ -561,3 +583,16 @@ def test_a_linker_that_writes_nothing(tmp_path):
     path = {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
     message = error_of("compile", save_relu(tmp_path / "relu.onnx"), "-o", tmp_path / "relu.so", env=path)
     assert "which ld.lld should have written" in message and not (tmp_path / "relu.so").exists()
+
+
+def test_a_wrong_layout_is_recognized(tmp_path):
+    program = compile_small(tmp_path)  # x[2,3,8,8]
+    picture = tmp_path / "x.npy"
+    np.save(picture, np.zeros((2, 8, 8, 3), np.float32))
+    message = error_of("run", program, "-i", f"x={picture}", status=2)
+    assert (
+        "it looks like NHWC where the model has NCHW: transpose it" in message and "(0, 3, 1, 2)" in message
+    )
+    np.save(picture, np.zeros((2, 3, 9, 8), np.float32))
+    message = error_of("run", program, "-i", f"x={picture}", status=2)
+    assert "--shape" in message and "looks like" not in message

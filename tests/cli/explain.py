@@ -46,6 +46,18 @@ def test_explain_sums_up_regions():
     assert all(f"  {node['name']} ({node['op']}): region 0" in nodes for node in report["nodes"])
 
 
+def test_explain_says_what_would_ship(tmp_path):
+    """A plan as placed is not what a program has, if another one was measured to be faster."""
+    model, cache = save_small(tmp_path / "small.onnx"), ("--cache", tmp_path / "cache")
+    text = " ".join(call("explain", model, *cache).stdout.split())
+    assert "times are not measured: a compile measures, and may ship another plan" in text
+    call("compile", model, "-o", tmp_path / "small.so", *cache)
+    report = call_json("explain", model, *cache)
+    text = " ".join(call("explain", model, *cache).stdout.split())
+    assert f"by the times of a compile this would ship: {report['plans'][0]['name']} (" in text
+    assert "note " not in call("explain", tmp_path / "small.so").stdout
+
+
 def test_explain_counts_work_and_weights(tmp_path):
     """conv1: 2x4x8x8 values of 3x3x3 products; gemm1: 2x5 values of 4 products."""
     model = save_small(tmp_path / "small.onnx")

@@ -89,3 +89,23 @@ def test_any_kind_is_an_error_of_intarsia(program):
     program.write_bytes(b"")
     with pytest.raises(intarsia.Error):
         intarsia.load(str(program))
+
+
+def test_files_of_another_kind(tmp_path, program):
+    picture, model = tmp_path / "cat.png", tmp_path / "small.onnx"
+    picture.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(40))
+    with pytest.raises(intarsia.CorruptError, match="is a PNG picture, not an ONNX or TensorFlow model"):
+        intarsia.compile(str(picture))
+    with pytest.raises(intarsia.CorruptError, match="is a PNG picture, not a compiled program"):
+        intarsia.load(str(picture))
+    with pytest.raises(
+        intarsia.CorruptError, match="is an ONNX model, not a compiled program: compile it first"
+    ):
+        intarsia.load(str(model))
+    with pytest.raises(intarsia.CorruptError, match="is a compiled Intarsia program"):
+        intarsia.compile(str(program))
+
+
+def test_a_wrong_layout(program):
+    with pytest.raises(ValueError, match=r"it looks like NHWC .*transpose\(0, 3, 1, 2\)"):
+        intarsia.load(str(program))(x=np.zeros((2, 8, 8, 3), np.float32))

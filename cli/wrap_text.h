@@ -1,0 +1,16 @@
+// Reports in lines that a terminal has room for.
+#pragma once
+
+#include <string>
+
+/// Columns of the terminal; 80 where standard output is none.
+size_t output_width();
+
+/// Breaks lines that are longer than `width` between words; lines that continue one are indented:
+///   "  plan      all in openvino: 39.4 ms (as placed\n"
+///   "            55.3 ms, all in halide 55.3 ms)\n"
+/// A number stays beside its unit; a word that is too long for a line, as of a path, stays whole.
+std::string wrap_lines(const std::string& text, size_t indent, size_t width);
+
+/// On standard output, in lines of its width.
+void print_text(const std::string& text, size_t indent);
