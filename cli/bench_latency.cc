@@ -64,7 +64,7 @@ Json bench_latency(const BenchOptions& options, const ShowProgress& progress) {
   auto& ours = static_cast<LatencyContender&>(*contenders[0]);
   auto folder = std::make_unique<TemporaryFolder>();
   const Subject subject = prepare_subject(options, options.compile, *folder, progress);
-  const InputValues values(subject.inputs, parse_input_files(options.inputs));
+  const InputValues values(subject.inputs, options.inputs);
   Work work = make_work(options, subject, write_inputs(values, *folder), *folder);
   Json our_outputs;
   std::vector<Json> differences;

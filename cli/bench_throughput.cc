@@ -145,7 +145,7 @@ Json bench_throughput(const BenchOptions& options, const ShowProgress& progress)
   Field field = start_field(options);
   auto folder = std::make_unique<TemporaryFolder>();
   const Subject subject = prepare_subject(options, options_for_stages(options), *folder, progress);
-  const InputValues values(subject.inputs, parse_input_files(options.inputs));
+  const InputValues values(subject.inputs, options.inputs);
   const std::vector<Json> differences =
       open_all(field, options, subject, write_inputs(values, *folder), *folder, progress);
   folder.reset();

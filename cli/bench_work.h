@@ -11,7 +11,8 @@
 
 struct BenchOptions {
   std::string path, model, mode = "latency";
-  std::vector<std::string> inputs, against;
+  InputOptions inputs;
+  std::vector<std::string> against;
   double seconds = 10;
   bool is_program = false;  // path
   bool json = false;

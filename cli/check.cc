@@ -8,7 +8,9 @@
 #include "compile_options.h"
 #include "inputs.h"
 #include "interrupt.h"
+#include "model_inputs.h"
 #include "npy.h"
+#include "outputs.h"
 #include "print.h"
 #include "progress.h"
 #include "wrap_text.h"
@@ -17,7 +19,7 @@ namespace {
 
 struct CheckOptions {
   std::string path;
-  std::vector<std::string> inputs;
+  InputOptions inputs;
   bool json = false;
   Verbosity verbosity = Verbosity::normal;
   intarsia::CheckOptions check;
@@ -44,10 +46,7 @@ std::string print_checked_plan(const Json& plan) {
 void print_report(const Json& report) {
   std::string text = fmt::format("{} against {} on {}\n", report["subject"].get<std::string>(),
                                  report["against"].get<std::string>(), report["model"].get<std::string>());
-  for (const Json& input : report["inputs"]) {
-    text += fmt::format("  input  {}: {}{}\n", input["name"].get<std::string>(), print_type(input),
-                        input["filled"].get<bool>() ? " (not given: filled with seeded values)" : "");
-  }
+  for (const Json& input : report["inputs"]) text += "  " + print_input(input);
   for (const Json& plan : report["plans"]) {
     if (report["plans"].size() > 1) text += print_checked_plan(plan);
     for (const Json& output : plan["outputs"]) {
@@ -78,12 +77,28 @@ void throw_mismatch(const Json& report) {
   }
 }
 
+/// Into `arrays`, which own the memory; returns what was done to pictures, by input.
+std::map<std::string, std::string> read_inputs(CheckOptions& options, std::list<Array>& arrays) {
+  std::map<std::string, std::string> conversions;
+  const std::vector<intarsia::Argument> inputs = options.inputs.texts.empty()
+                                                     ? std::vector<intarsia::Argument>()
+                                                     : describe_inputs(options.path, options.check.compile);
+  for (const auto& [name, source] : parse_inputs(options.inputs, inputs)) {
+    intarsia::Argument input;
+    for (const intarsia::Argument& each : inputs) {
+      if (each.name == name) input = each;
+    }
+    std::string conversion;
+    arrays.push_back(read_input(source, input, options.inputs.picture, conversion));
+    options.check.inputs.emplace_back(name, arrays.back().view());
+    if (!conversion.empty()) conversions[name] = conversion;
+  }
+  return conversions;
+}
+
 void check(CheckOptions& options) {
   std::list<Array> arrays;
-  for (const auto& [name, file] : parse_input_files(options.inputs)) {
-    arrays.push_back(read_npy(file, INTARSIA_UNDEFINED));
-    options.check.inputs.emplace_back(name, arrays.back().view());
-  }
+  const std::map<std::string, std::string> conversions = read_inputs(options, arrays);
   auto display = std::make_unique<ProgressDisplay>(options.verbosity);
   options.check.compile.progress = [&](const std::string& phase, int done, int total) {
     display->show(phase, static_cast<double>(done) / total);
@@ -91,9 +106,13 @@ void check(CheckOptions& options) {
   const InterruptGuard guard(options.check.compile);
   const intarsia::CheckReport report = intarsia::Compiler::get().check(options.path, options.check);
   display.reset();
-  const Json json = Json::parse(report.json);
+  Json json = Json::parse(report.json);
+  for (Json& input : json["inputs"]) {
+    const auto conversion = conversions.find(input["name"].get<std::string>());
+    input["conversion"] = conversion == conversions.end() ? Json(nullptr) : Json(conversion->second);
+  }
   if (options.json) {
-    std::printf("%s\n", report.json.c_str());
+    print_json(json);
   } else {
     print_report(json);
   }

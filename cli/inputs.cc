@@ -27,47 +27,83 @@ Array fill(const intarsia::Argument& input, uint64_t seed) {
   return array;
 }
 
+void check_text(const std::string& text) {
+  if (text.empty() || text[0] == '=' || text.back() == '=')
+    throw UsageError("-i " + text + ": want NAME=FILE");
+}
+
 }  // namespace
 
-InputValues::InputValues(const std::vector<intarsia::Argument>& inputs,
-                         std::map<std::string, std::string> files)
+InputValues::InputValues(const std::vector<intarsia::Argument>& inputs, const InputOptions& options)
     : inputs_(inputs) {
+  std::map<std::string, InputSource> sources = parse_inputs(options, inputs_);
   for (const intarsia::Argument& input : inputs_) {
-    const auto file = files.find(input.name);
-    const bool filled = file == files.end();
-    arrays_.push_back(filled ? fill(input, tensors_.size()) : read_npy(file->second, input.dtype));
+    const auto source = sources.find(input.name);
+    const bool filled = source == sources.end();
+    std::string conversion;
+    arrays_.push_back(filled ? fill(input, tensors_.size())
+                             : read_input(source->second, input, options.picture, conversion));
     views_.push_back(arrays_.back().view());
     tensors_.push_back(intarsia::detail::tensor(input.name, views_.back()));
-    if (!filled) files.erase(file);
+    if (!filled) sources.erase(source);
     Json note{{"name", input.name}};
     note.update(describe_tensor(tensors_.back()));
     note["filled"] = filled;
+    note["conversion"] = conversion.empty() ? Json(nullptr) : Json(conversion);
     notes_.push_back(std::move(note));
   }
-  if (files.empty()) return;
+  if (sources.empty()) return;
   std::vector<std::string> names;
   for (const intarsia::Argument& input : inputs_) names.push_back(input.name);
-  throw UsageError(fmt::format("no input '{}'; there are: {}", files.begin()->first, fmt::join(names, ", ")));
+  throw UsageError(
+      fmt::format("no input '{}'; there are: {}", sources.begin()->first, fmt::join(names, ", ")));
 }
 
-void add_input_option(CLI::App& command, std::vector<std::string>& texts) {
+void add_input_option(CLI::App& command, InputOptions& options) {
   command
-      .add_option("-i,--input", texts,
-                  "An input; those not given are filled: floats at random, integers 0 and 1")
-      ->type_name("NAME=FILE.npy")
+      .add_option("-i,--input", options.texts,
+                  "An input: .npy, .npz (without NAME: all of its arrays; FILE.npz:MEMBER: that one), .raw\n"
+                  "or .bin (bytes of the model's type and shape), PNG or JPEG; NAME may be left out where\n"
+                  "there is one input. Those not given are filled: floats at random, integers 0 and 1")
+      ->type_name("[NAME=]FILE")
       ->allow_extra_args(false);
+  add_picture_options(command, options.picture);
 }
 
-std::map<std::string, std::string> parse_input_files(const std::vector<std::string>& texts) {
-  std::map<std::string, std::string> files;
-  for (const std::string& text : texts) {
+std::vector<std::string> input_files(const InputOptions& options) {
+  std::vector<std::string> files;
+  for (const std::string& text : options.texts) {
+    check_text(text);
     const size_t at = text.rfind('=');
-    if (at == std::string::npos || at == 0 || at + 1 == text.size())
-      throw UsageError("-i " + text + ": want NAME=FILE.npy");
-    if (!files.emplace(text.substr(0, at), text.substr(at + 1)).second)
-      throw UsageError("-i " + text + ": input '" + text.substr(0, at) + "' is given twice");
+    files.push_back(parse_source(at == std::string::npos ? text : text.substr(at + 1)).file);
   }
   return files;
+}
+
+std::map<std::string, InputSource> parse_inputs(const InputOptions& options,
+                                                const std::vector<intarsia::Argument>& inputs) {
+  std::map<std::string, InputSource> sources;
+  const auto add = [&](const std::string& text, const std::string& name, const InputSource& source) {
+    if (!sources.emplace(name, source).second)
+      throw UsageError("-i " + text + ": input '" + name + "' is given twice");
+  };
+  for (const std::string& text : options.texts) {
+    const size_t at = text.rfind('=');
+    check_text(text);
+    const InputSource source = parse_source(at == std::string::npos ? text : text.substr(at + 1));
+    if (at != std::string::npos) {
+      add(text, text.substr(0, at), source);
+    } else if (source.member.empty() && is_npz(source.file)) {
+      for (const std::string& member : list_npz(source.file)) add(text, member, {source.file, member});
+    } else if (inputs.size() == 1) {
+      add(text, inputs[0].name, source);
+    } else {
+      std::vector<std::string> names;
+      for (const intarsia::Argument& input : inputs) names.push_back(input.name);
+      throw UsageError(fmt::format("-i {}: want NAME=FILE with a NAME of {}", text, fmt::join(names, ", ")));
+    }
+  }
+  return sources;
 }
 
 std::string FileNames::make(const std::string& name) {

@@ -8,27 +8,37 @@
 #include <string>
 #include <vector>
 
-#include "npy.h"
+#include "input_file.h"
 #include "print.h"
 
-/// `-i NAME=FILE.npy`, as often as there are inputs. `texts` must outlive the command.
-void add_input_option(CLI::App& command, std::vector<std::string>& texts);
+/// What `-i` said, as often as there are inputs, and what is done to pictures.
+struct InputOptions {
+  std::vector<std::string> texts;
+  PictureOptions picture;
+};
 
-/// "NAME=FILE.npy" -> (name, file), split at the last equals sign. Throws UsageError for other text and for a
-/// name given twice.
-std::map<std::string, std::string> parse_input_files(const std::vector<std::string>& texts);
+/// `-i` and the options of pictures. `options` must outlive the command.
+void add_input_option(CLI::App& command, InputOptions& options);
+
+/// The files that the options name.
+std::vector<std::string> input_files(const InputOptions& options);
+
+/// Inputs by name, each with the place of its value. Throws UsageError for other text and for a name given
+/// twice.
+std::map<std::string, InputSource> parse_inputs(const InputOptions& options,
+                                                const std::vector<intarsia::Argument>& inputs);
 
 /// A value for each input of a function: from its file, or filled.
 class InputValues {
  public:
-  /// `files` by input. Throws for a file that cannot be read or that no input takes.
-  InputValues(const std::vector<intarsia::Argument>& inputs, std::map<std::string, std::string> files);
+  /// Throws for a file that cannot be read or that no input takes.
+  InputValues(const std::vector<intarsia::Argument>& inputs, const InputOptions& options);
   InputValues(const InputValues&) = delete;
   InputValues& operator=(const InputValues&) = delete;
 
   /// In the function's order; their memory is this object's.
   const std::vector<intarsia_tensor>& tensors() const { return tensors_; }
-  /// [{"name","dtype","shape","filled"}]
+  /// [{"name","dtype","shape","filled","conversion"}]
   const Json& notes() const { return notes_; }
 
  private:

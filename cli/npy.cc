@@ -145,8 +145,9 @@ intarsia::View Array::view() {
   return {elements.data(), dtype, shape};
 }
 
-Array read_npy(const std::string& path, int32_t wanted) {
-  std::vector<char> file = read_file(path);
+Array read_npy(const std::string& path, int32_t wanted) { return parse_npy(read_file(path), path, wanted); }
+
+Array parse_npy(std::vector<char> file, const std::string& path, int32_t wanted) {
   const NpyHeader header = parse_npy_header(file, path);
   const NpyType type = parse_npy_type(header.descr, path);
   Array array{dtype_of_npy(type, wanted, path), header.shape, {}, {}, {}};

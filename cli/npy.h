@@ -22,6 +22,8 @@ struct Array {
 /// name for: raw elements (V1, V2) become 8-bit floats or bf16, and bytes become 4-bit and 2-bit elements.
 /// Strings become UTF-8 text.
 Array read_npy(const std::string& path, int32_t wanted);
+/// The same for the bytes of a file, which messages call `path`.
+Array parse_npy(std::vector<char> file, const std::string& path, int32_t wanted);
 
 /// Writes the file whole or not at all. bf16 is written as raw V2, 8-bit and 4-bit floats as V1, 4-bit and
 /// 2-bit integers one per byte, strings as fixed-width bytes (S). Throws intarsia::Error.

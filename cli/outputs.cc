@@ -68,8 +68,12 @@ Json OutputWriter::write(const std::string& name, const intarsia_tensor& tensor)
 }
 
 std::string print_input(const Json& input) {
+  const Json conversion = input.value("conversion", Json(nullptr));
+  const std::string how = input["filled"].get<bool>() ? "not given: filled with seeded values"
+                          : conversion.is_null()      ? ""
+                                                      : conversion.get<std::string>();
   return fmt::format("input  {}: {}{}\n", input["name"].get<std::string>(), print_type(input),
-                     input["filled"].get<bool>() ? " (not given: filled with seeded values)" : "");
+                     how.empty() ? "" : " (" + how + ")");
 }
 
 std::string print_output(const Json& output, const intarsia_tensor& tensor) {

@@ -26,7 +26,8 @@ namespace {
 struct RunOptions {
   std::string program, function, folder, dump, trace;
   std::string pipeline, html;  // files
-  std::vector<std::string> inputs, bindings;
+  InputOptions inputs;
+  std::vector<std::string> bindings;
   int threads = 0, runs = 0;  // 0: one
   ProfileOptions profile;
   bool json = false;
@@ -39,7 +40,7 @@ class Run {
       : program_(intarsia::Program::load(options.program)),
         function_(find_function(options)),
         session_(program_.bind(bindings(options), options.threads)),
-        inputs_(function_.inputs, parse_input_files(options.inputs)) {}
+        inputs_(function_.inputs, options.inputs) {}
   ~Run() { release_outputs(); }
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
@@ -151,7 +152,7 @@ void run(const RunOptions& options) {
   if (!options.dump.empty() && options.folder.empty())
     throw UsageError("--dump writes files: name a folder with -o");
   std::vector<std::string> inputs{options.program};
-  for (const auto& [name, file] : parse_input_files(options.inputs)) inputs.push_back(file);
+  for (const std::string& file : input_files(options.inputs)) inputs.push_back(file);
   if (!options.trace.empty()) check_output(options.trace, inputs);
   Run run(options);
   if (options.runs > 1) run.run();  // memory and caches are filled by the first
@@ -237,6 +238,7 @@ void add_run_command(CLI::App& app) {
       "Examples:\n"
       "  intarsia run resnet.so\n"
       "  intarsia run resnet.so -i image=cat.npy -o results --json\n"
+      "  intarsia run resnet.so -i cat.jpg --resize --mean 127.5 --scale 127.5\n"
       "  intarsia run net.so --bind accel=sim:1 --dump '*' -o values\n"
       "  intarsia run net.so --runs 20 --trace net.json\n"
       "  intarsia run net.so --profile\n"

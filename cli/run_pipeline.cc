@@ -143,14 +143,13 @@ intarsia::Pipeline start(const RunPipelineOptions& options, PipelineTrace& trace
 void run_pipeline(const RunPipelineOptions& options) {
   const std::string& what = options.file.empty() ? options.program : options.file;
   std::vector<std::string> files{what};
-  const auto given = parse_input_files(options.inputs);
-  for (const auto& [name, file] : given) files.push_back(file);
+  for (const std::string& file : input_files(options.inputs)) files.push_back(file);
   for (const std::string& output : {options.trace, options.html})
     if (!output.empty()) check_output(output, files);
   OutputWriter writer(options.folder, files);
   PipelineTrace trace;
   intarsia::Pipeline pipeline = start(options, trace);
-  const auto inputs = std::make_shared<const InputValues>(pipeline.inputs(), given);
+  const auto inputs = std::make_shared<const InputValues>(pipeline.inputs(), options.inputs);
   std::vector<std::string> outputs;
   for (const intarsia::Argument& output : pipeline.outputs()) outputs.push_back(output.name);
   const auto count = static_cast<size_t>(std::max(options.frames, 1));

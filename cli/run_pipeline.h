@@ -2,13 +2,14 @@
 #pragma once
 
 #include <string>
-#include <vector>
+
+#include "inputs.h"
 
 struct RunPipelineOptions {
   std::string file;               // of a pipeline; empty: the stages of
   std::string program, function;  // this
   std::string folder, trace, html;
-  std::vector<std::string> inputs;
+  InputOptions inputs;
   int frames = 0;  // 0: one
   bool json = false;
 };

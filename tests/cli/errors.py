@@ -69,7 +69,7 @@ def compile_error(model, *options, status=1):
         ("compile", "a.onnx", "--threads", "0"),
         ("compile", "a.onnx", "--threads", "x"),
         ("compile", "a.onnx", "--fallback", "maybe"),
-        ("run", "a.so", "-i", "x"),
+        ("run", "a.so", "-i", "=x"),
         ("run", "a.so", "-i"),
         ("check", "a.onnx", "--against", "nobody"),
         ("check", "a.onnx", "--rtol", "-1"),
