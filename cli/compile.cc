@@ -105,6 +105,14 @@ std::string compare_alternative(const Json& other, const Json& preferred_ms) {
   return text;
 }
 
+/// Of a plan that is faster than the one that ships.
+std::string print_passed_over(const Json& plan) {
+  if (plan.is_null() || plan["passed_over"].is_null()) return "";
+  const Json& other = plan["passed_over"];
+  return fmt::format("  note      {} took {}, too little less to need a library: --prefer fastest takes it\n",
+                     other["backends"].get<std::string>(), print_ms(other["ms"]));
+}
+
 /// What one function takes, returns, and runs on. `explained`: see region_summary.h.
 std::string print_function(const Json& report, const std::string& explained) {
   std::string text;
@@ -130,7 +138,7 @@ std::string print_function(const Json& report, const std::string& explained) {
     for (const auto& [runner, why] : report["plan"]["faults"].items())
       text += fmt::format("  left out  {}: {}\n", runner, why.get<std::string>());
   }
-  text += print_stages(report);
+  text += print_passed_over(report["plan"]) + print_stages(report);
   for (const Json& other : report["alternatives"]) {
     const Json& time = other["measured_ms"];
     text += fmt::format("  otherwise {}{}, where a library or device of the plan is missing{}\n",
@@ -169,6 +177,11 @@ void print_compile_report(const Json& report) {
                         tuning["measured"].get<int>());
   for (const Json& kernel : report["code_generation"]["given_up"])
     text += fmt::format("  warning   computed another way: {}\n", kernel.get<std::string>());
+  const bool is_unsure = !report["plan"].is_null() && report["plan"]["unsure"].get<bool>();
+  if (is_unsure || tuning["disturbed"].get<int>() > 0)
+    text +=
+        "  warning   this machine is busy: times may be off and are not kept; compile again when it is "
+        "idle\n";
   if (!tuning["warning"].is_null())
     text += fmt::format("  warning   {}\n", tuning["warning"].get<std::string>());
   text += fmt::format("  took      {:.2f} s\n", report["compile_seconds"].get<double>());

@@ -7,12 +7,12 @@
 #include "plugins.h"
 
 namespace {
-const char* const names[] = {"--devices",      "--backends", "--shape",     "--threads",   "--pin",
-                             "--fallback",     "--cpu",      "--kernels",   "--math",      "--tune",
-                             "--tune-seconds", "--cache",    "--plan",      "--signature", "--op-library",
-                             "--also",         "--memory",   "--objective", "--stages",    "--cut"};
+const char* const names[] = {
+    "--devices",    "--backends", "--shape",  "--threads",      "--pin",    "--fallback", "--cpu",
+    "--kernels",    "--math",     "--tune",   "--tune-seconds", "--cache",  "--plan",     "--signature",
+    "--op-library", "--also",     "--memory", "--objective",    "--stages", "--cut",      "--prefer"};
 
-void add_stage_options(CLI::App& command, intarsia::CompileOptions& options) {
+void add_objective_options(CLI::App& command, intarsia::CompileOptions& options) {
   command
       .add_option("--objective", options.objective,
                   "What the plan is for: latency, or throughput: stages for a pipeline (default: latency)")
@@ -26,6 +26,12 @@ void add_stage_options(CLI::App& command, intarsia::CompileOptions& options) {
       .add_option("--cut", options.cuts, "A stage ends where this value is made; once a stage but the last")
       ->type_name("VALUE")
       ->allow_extra_args(false);
+  command
+      .add_option("--prefer", options.prefer,
+                  "What ships where plans take nearly the same time: self-contained, one that needs no\n"
+                  "framework unless another takes at least 3% less; fastest (default: self-contained)")
+      ->check(CLI::IsMember({"self-contained", "fastest"}))
+      ->type_name("self-contained|fastest");
 }
 }  // namespace
 
@@ -89,7 +95,7 @@ void add_compile_options(CLI::App& command, intarsia::CompileOptions& options) {
                   "accel=64MB (a KB is 1024 bytes); a plan that needs less is searched for")
       ->type_name("SLOT=SIZE")
       ->allow_extra_args(false);
-  add_stage_options(command, options);
+  add_objective_options(command, options);
   command
       .add_option("--plan", options.plan,
                   "Run each node where this plan says; measure nothing (docs/plans.md)")

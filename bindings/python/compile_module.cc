@@ -95,6 +95,7 @@ void define_options(nb::module_& module) {
       .def_rw("objective", &CompileOptions::objective)
       .def_rw("stages", &CompileOptions::stages)
       .def_rw("cuts", &CompileOptions::cuts)
+      .def_rw("prefer", &CompileOptions::prefer)
       .def_rw("plan", &CompileOptions::plan)
       .def_rw("save_plan", &CompileOptions::save_plan)
       .def_rw("signatures", &CompileOptions::signatures)

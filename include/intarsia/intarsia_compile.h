@@ -93,6 +93,9 @@ typedef struct intarsia_compile_request {
   const char* stages;
   /* With "throughput": names of values at which a stage ends. None: the planner cuts. */
   intarsia_strings cuts;
+  /* What ships where plans take nearly the same time. "self-contained": a plan that needs no library of a
+   * framework, unless another takes at least 3% less; "fastest". NULL: "self-contained". */
+  const char* prefer;
 } intarsia_compile_request;
 
 /* Compiles a model to a program. The program is written whole or not at all. `report` (may be NULL) is the

@@ -145,6 +145,8 @@ Status read_options(const intarsia_compile_request& from, CompileRequest& to) {
   if (!(from.tune_seconds >= 0)) return fail("--tune-seconds {}: want a nonnegative time", from.tune_seconds);
   to.tune_seconds = from.tune_seconds;
   if (from.cache != nullptr) to.cache_folder = from.cache;
+  const std::string prefer = TRY(read_word(from.prefer, "--prefer", {"self-contained", "fastest"}));
+  to.prefer = prefer == "fastest" ? Prefer::fastest : Prefer::self_contained;
   to.also = TRY(read_strings(from.also, "--also"));
   TRY(read_memory_limits(from.memory, to));
   TRY(read_stages(from, to));

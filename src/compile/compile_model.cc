@@ -282,6 +282,7 @@ Status choose_measured_plan(RegionCompiler& compiler, const CompileRequest& requ
     plan_tools.is_placement_kept = !request.plan_path.empty() || request.keep_placement;
   }
   plan_tools.also = request.also;
+  plan_tools.prefer = request.prefer;
   plan_tools.replan = [&](Placement placement) {
     PassRunner quiet = PassRunner::quiet(request, tools);
     return make_plan(quiet, problem, std::move(placement));

@@ -14,7 +14,7 @@
 #include "base/temporary_file.h"
 #include "import/import_model.h"
 #include "passes/fold_constants.h"
-#include "plan/plan.h"
+#include "plan/choose_plan.h"
 #include "target/target.h"
 
 namespace intarsia {
@@ -53,6 +53,7 @@ struct CompileRequest {
   std::vector<MemoryLimit> memory_limits;  // of one slot at most one
   bool allow_fallback = true;              // frameworks may run what no compiler of ours takes
   Objective objective = Objective::latency;
+  Prefer prefer = Prefer::self_contained;
   std::optional<uint32_t> stages;  // with throughput: how many; nothing: as many as are best
   std::vector<std::string> cuts;   // with throughput: values at which stages end; empty: the planner cuts
   int threads = 1;
@@ -76,6 +77,7 @@ struct TuningReport {
   std::string disabled_reason;  // why choices are analytic; empty: they are measured
   int measured = 0;             // variants of kernels timed by this compile
   int remembered = 0;           // variants whose times were known
+  int disturbed = 0;            // of those timed: while other processes took cores; their times are not kept
   std::string warning;          // trouble with the file of times
 };
 

@@ -190,6 +190,7 @@ Json nodes_json(const Explanation& explanation) {
 Json tuning_json(const TuningReport& tuning) {
   return {{"measured", tuning.measured},
           {"remembered", tuning.remembered},
+          {"disturbed", tuning.disturbed},
           {"disabled_reason", tuning.disabled_reason.empty() ? Json(nullptr) : Json(tuning.disabled_reason)},
           {"warning", tuning.warning.empty() ? Json(nullptr) : Json(tuning.warning)}};
 }
@@ -211,6 +212,10 @@ Json plan_json(const PlanReport& plan) {
           {"dissolved_regions", plan.dissolved},
           {"as_placed_ms", milliseconds_or_null(plan.as_placed)},
           {"faults", plan.faults},
+          {"unsure", plan.is_unsure},
+          {"passed_over", plan.passed_over ? Json{{"backends", plan.passed_over->backends},
+                                                  {"ms", milliseconds_or_null(plan.passed_over->nanoseconds)}}
+                                           : Json(nullptr)},
           {"regions_measured", plan.regions_measured},
           {"regions_remembered", plan.regions_remembered},
           {"disabled_reason", plan.disabled_reason.empty() ? Json(nullptr) : Json(plan.disabled_reason)}};

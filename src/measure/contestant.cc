@@ -111,9 +111,13 @@ Status Contestant::profile() {
   return {};
 }
 
-PlanTimes Contestant::times() const {
+PlanTimes Contestant::times(bool is_disturbed) const {
   PlanTimes times{summarize_rounds(whole_), {}, kernels_};
-  for (const std::vector<int64_t>& region : regions_) times.regions.push_back(summarize_rounds(region));
+  times.whole.is_disturbed = is_disturbed;
+  for (const std::vector<int64_t>& region : regions_) {
+    times.regions.push_back(summarize_rounds(region));
+    times.regions.back().is_disturbed = is_disturbed;
+  }
   return times;
 }
 

@@ -25,8 +25,8 @@ class Contestant {
   Status take_turn();
   /// Times of kernels are from other runs: frameworks run apart for their profile.
   Status profile();
-  /// Of all turns so far.
-  PlanTimes times() const;
+  /// Of all turns so far. `is_disturbed`: others took cores in each of them.
+  PlanTimes times(bool is_disturbed) const;
 
   int64_t once() const { return once_; }  // nanoseconds of the warm run
   int64_t turn_takes() const { return (runs_a_turn_ + 1) * once_; }

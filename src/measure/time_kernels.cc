@@ -5,6 +5,7 @@
 #include "base/loaded_code.h"
 #include "compile/link_objects.h"
 #include "measure/cpu_contention.h"
+#include "measure/load_meter.h"
 
 namespace intarsia {
 namespace {
@@ -98,6 +99,7 @@ Result<std::vector<Timing>> time_kernels(const KernelBatch& batch, const RunBack
   context.trace = &trace;
   std::vector<std::vector<int64_t>> all_rounds(times.size());
   int repeats = 0;
+  const LoadMeter meter;
   for (int round = 0; round < rounds;) {
     for (; repeats < max_repeats && !has_free_cores(team); ++repeats) {
       if (is_cancelled && is_cancelled()) break;
@@ -113,9 +115,12 @@ Result<std::vector<Timing>> time_kernels(const KernelBatch& batch, const RunBack
     else
       ++repeats;
   }
+  const bool is_disturbed = repeats == max_repeats || meter.is_disturbed(threads);
   std::vector<Timing> timings;
-  for (std::vector<int64_t>& of_kernel : all_rounds)
+  for (std::vector<int64_t>& of_kernel : all_rounds) {
     timings.push_back(summarize_rounds(std::move(of_kernel)));
+    timings.back().is_disturbed = is_disturbed;
+  }
   return timings;
 }
 

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <string>
+#include <thread>
 
+#include "base/clock.h"
 #include "measure/contestant.h"
 #include "measure/find_faults.h"
 #include "measure/limit_loading.h"
+#include "measure/load_meter.h"
 
 namespace intarsia {
 namespace {
@@ -15,6 +18,10 @@ constexpr int64_t all_turns_nanoseconds =
 constexpr int64_t fewest_rounds = 4, max_rounds = 15;
 /// A program that takes so many times as long as the fastest has one turn only: nothing will change that.
 constexpr int64_t hopeless = 3;
+/// While other processes take cores, all turns are taken again, so often and for so long at most.
+constexpr int most_attempts = 4;
+constexpr int64_t all_attempts_nanoseconds = 10'000'000'000;
+constexpr std::chrono::milliseconds between_attempts{300};
 
 /// Calls `step` on each contestant that is still in; a failure takes it out.
 template <typename Step>
@@ -63,13 +70,8 @@ std::vector<Result<Contestant>> open_all(std::vector<TemporaryFile> programs,
   return contestants;
 }
 
-}  // namespace
-
-std::vector<Result<PlanTimes>> time_programs(std::vector<TemporaryFile> programs,
-                                             std::span<const RunBackend> backends,
-                                             const TimingOptions& options) {
-  std::vector<Result<Contestant>> contestants = open_all(std::move(programs), backends, options);
-  for_each_running(contestants, [](Contestant& one) { return one.warm_up(); });
+/// All take turns.
+void take_turns(std::vector<Result<Contestant>>& contestants, const TimingOptions& options) {
   int64_t fastest = never, round_nanoseconds = 1;
   for_each_running(contestants, [&](Contestant& one) -> Status {
     fastest = std::min(fastest, one.once());
@@ -87,12 +89,39 @@ std::vector<Result<PlanTimes>> time_programs(std::vector<TemporaryFile> programs
       return round == 0 || is_rival(one) ? one.take_turn() : Status();
     });
   }
+}
+
+/// Until no other process took cores while all had their turns. False: others never stopped. The least time
+/// counts, so that the turns of a disturbed attempt do no harm to those of the last one.
+bool take_undisturbed_turns(std::vector<Result<Contestant>>& contestants, const TimingOptions& options) {
+  const int64_t begin = clock_nanoseconds();
+  for (int attempt = 0; attempt < most_attempts; ++attempt) {
+    if (attempt > 0) {
+      if (clock_nanoseconds() - begin > all_attempts_nanoseconds || !options.may_go_on()) return false;
+      std::this_thread::sleep_for(between_attempts);
+    }
+    const LoadMeter meter;
+    take_turns(contestants, options);
+    if (!meter.is_disturbed(options.threads)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::vector<Result<PlanTimes>> time_programs(std::vector<TemporaryFile> programs,
+                                             std::span<const RunBackend> backends,
+                                             const TimingOptions& options) {
+  std::vector<Result<Contestant>> contestants = open_all(std::move(programs), backends, options);
+  for_each_running(contestants, [](Contestant& one) { return one.warm_up(); });
+  const bool is_disturbed = !take_undisturbed_turns(contestants, options);
   for_each_running(contestants, [](Contestant& one) { return one.profile(); });
   const std::vector<std::string> faults = compare_values(contestants, options);
   std::vector<Result<PlanTimes>> times;
   for (size_t i = 0; i < contestants.size(); ++i) {
     const Result<Contestant>& one = contestants[i];
-    times.push_back(one ? Result<PlanTimes>(one->times()) : Result<PlanTimes>(tl::unexpected(one.error())));
+    times.push_back(one ? Result<PlanTimes>(one->times(is_disturbed))
+                        : Result<PlanTimes>(tl::unexpected(one.error())));
     if (one && !faults[i].empty()) times.back()->fault = "its values are wrong: " + faults[i];
   }
   return times;

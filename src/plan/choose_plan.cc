@@ -18,11 +18,15 @@ using Shipped = PlanReport::Shipped;
 /// What a region's boundary costs besides its own run: a call of ONNX Runtime takes 2 us, and each region has
 /// its step.
 constexpr int64_t boundary_nanoseconds = 3000;
-/// Differences of whole runs below this are noise.
-constexpr double tie = 0.005;
-/// A mixture needs the libraries of several backends, and was chosen for times that happened to be good: it
-/// has to be this much faster.
-constexpr double mixture_gain = 0.02;
+/// How much less time a plan must take to ship instead of another, as a part.
+namespace gain {
+constexpr double tie = 0.005;  // differences of whole runs below this are noise
+/// A mixture was chosen for times that happened to be good.
+constexpr double of_mixture = 0.02;
+/// Whoever runs the program has to install what it needs, and every version of that is another program.
+constexpr double over_self_contained = 0.03;
+constexpr double while_disturbed = 0.25;  // times of a busy machine show large differences at most
+}  // namespace gain
 
 /// A plan that may ship.
 struct Candidate {
@@ -162,11 +166,30 @@ Result<SegmentCosts> price_candidates(const Choice& choice) {
                         choice.tools.time_link);
 }
 
-const Candidate& find_fastest(const Choice& choice) {
+/// The backends of the plan whose libraries it cannot run without.
+std::set<std::string> libraries_of(const PlanningProblem& problem, const Plan& plan) {
+  std::set<std::string> libraries;
+  for (const Region& region : plan.partition.regions) {
+    const TargetInfo& info = problem.targets[region.target].backend->info();
+    if (info.needs_framework) libraries.insert(info.name);
+  }
+  return libraries;
+}
+
+/// What the candidate must gain to ship instead of the other.
+double gain_wanted(const Choice& choice, const Candidate& candidate, const Candidate& other, Prefer prefer) {
+  if (choice.tools.timer->was_disturbed()) return gain::while_disturbed;
+  const double least = candidate.kind == Shipped::mixed ? gain::of_mixture : gain::tie;
+  const bool needs_more = !std::ranges::includes(libraries_of(choice.problem, other.plan),
+                                                 libraries_of(choice.problem, candidate.plan));
+  return prefer == Prefer::self_contained && needs_more ? gain::over_self_contained : least;
+}
+
+const Candidate& find_best(const Choice& choice, Prefer prefer) {
   const Candidate* best = &choice.candidates[0];
   for (const Candidate& candidate : choice.candidates) {
-    const double gain = candidate.kind == Shipped::mixed ? mixture_gain : tie;
-    if (static_cast<double>(candidate.nanoseconds) < (1 - gain) * static_cast<double>(best->nanoseconds))
+    const double share = 1 - gain_wanted(choice, candidate, *best, prefer);
+    if (static_cast<double>(candidate.nanoseconds) < share * static_cast<double>(best->nanoseconds))
       best = &candidate;
   }
   return *best;
@@ -190,12 +213,13 @@ using Mix = std::optional<MixedPlacement>(const PlanningProblem& problem, const 
 /// it is slower than it should be, the next is made at higher prices of boundaries.
 Status add_mixtures(Choice& choice, Mix mix) {
   constexpr int rounds = 3, steeper = 4;
-  constexpr double error = 0.05, worthwhile = mixture_gain;
+  constexpr double error = 0.05;
   BoundaryPrice price;
   for (int round = 0; round < rounds; ++round) {
     std::optional<MixedPlacement> mixed =
         mix(choice.problem, choice.placed().placement, *choice.costs, price);
-    const double enough = (1 - worthwhile) * static_cast<double>(find_fastest(choice).nanoseconds);
+    const double enough =
+        (1 - gain::of_mixture) * static_cast<double>(find_best(choice, choice.tools.prefer).nanoseconds);
     const auto is_worth_it = [&] { return mixed && static_cast<double>(mixed->predicted) <= enough; };
     if (is_worth_it()) mixed = keep_limits(choice, std::move(*mixed), price);
     if (!is_worth_it()) return {};
@@ -219,6 +243,11 @@ Status add_all_mixtures(Choice& choice) {
   return choice.problem.slots.size() > 1 ? add_mixtures(choice, schedule_executors) : Status();
 }
 
+/// "halide+onnxruntime"
+std::string runners_text(const Choice& choice, const Candidate& candidate) {
+  return fmt::format("{}", fmt::join(runners_of(choice.problem, candidate.plan.partition), "+"));
+}
+
 PlanReport report_choice(const Choice& choice, const Candidate& chosen) {
   PlanReport report{.shipped = chosen.kind};
   const auto known = [](int64_t time) { return time == never ? std::nullopt : std::optional(time); };
@@ -227,13 +256,15 @@ PlanReport report_choice(const Choice& choice, const Candidate& chosen) {
   if (chosen.kind != Shipped::as_placed) report.dissolved = chosen.dissolved;
   report.predicted = chosen.predicted;
   if (chosen.kind == Shipped::single_backend) report.single = choice.name_of(chosen.single);
+  report.is_unsure = choice.tools.timer->was_disturbed();
+  if (const Candidate& fastest = find_best(choice, Prefer::fastest); &fastest != &chosen)
+    report.passed_over = {runners_text(choice, fastest), fastest.nanoseconds};
   for (const Candidate& candidate : choice.candidates) {
     const std::set<std::string> runners = runners_of(choice.problem, candidate.plan.partition);
     if (candidate.nanoseconds != never && runners.size() == 1)
       report.single_backend[*runners.begin()] = candidate.nanoseconds;
     if (candidate.nanoseconds == never)
-      report.faults[fmt::format("{}", fmt::join(runners, "+"))] =
-          choice.tools.timer->fault_of(candidate.plan);
+      report.faults[runners_text(choice, candidate)] = choice.tools.timer->fault_of(candidate.plan);
   }
   return report;
 }
@@ -260,10 +291,10 @@ Result<std::optional<PlanReport>> compare(Choice& choice, Plan& shipped) {
   }
   TRY(time_candidates(choice));
   static_cast<void>(add_all_mixtures(choice));  // what cannot be priced is not mixed
-  const Candidate& fastest = find_fastest(choice);
-  shipped = fastest.plan;
-  if (fastest.moves_all) explain_all(choice, fastest, shipped.placement);
-  return report_choice(choice, fastest);
+  const Candidate& best = find_best(choice, choice.tools.prefer);
+  shipped = best.plan;
+  if (best.moves_all) explain_all(choice, best, shipped.placement);
+  return report_choice(choice, best);
 }
 
 std::optional<PlanReport> report_comparison(Choice& choice, Plan& shipped) {

@@ -12,6 +12,12 @@
 namespace intarsia {
 
 /// What choosing a plan by measurement came to.
+/// What ships where plans take nearly the same time.
+enum class Prefer {
+  self_contained,  // one that needs fewer libraries, unless another takes 3% less
+  fastest
+};
+
 struct PlanReport {
   enum class Shipped { as_placed, dissolved, single_backend, mixed };
   Shipped shipped = Shipped::as_placed;
@@ -26,8 +32,14 @@ struct PlanReport {
   /// What of these cannot ship, and why: it does not run, computes something else than the others, or was
   /// given up because loading it takes too long.
   std::map<std::string, std::string> faults;
-  int regions_measured = 0;    // regions of the compared plans that were timed for this
-  int regions_remembered = 0;  // whose times were known
+  bool is_unsure = false;  // other processes took cores: only a much faster plan replaced the one as placed
+  struct Passed {
+    std::string backends;  // "halide+onnxruntime"
+    int64_t nanoseconds;
+  };
+  std::optional<Passed> passed_over;  // a plan that takes less, not by enough for the libraries that it needs
+  int regions_measured = 0;           // regions of the compared plans that were timed for this
+  int regions_remembered = 0;         // whose times were known
 };
 
 /// What plans are made and timed with.
@@ -39,6 +51,7 @@ struct PlanTools {
   Replan replan;
   MemoryTools memory;              // absent: nothing is limited
   bool is_placement_kept = false;  // no node may move for want of memory
+  Prefer prefer = Prefer::self_contained;
 };
 
 struct ChosenPlan {

@@ -59,6 +59,12 @@ std::set<CostKey> PlanTimer::find_missing(const std::vector<CostKey>& rivals, co
   return {missing.begin(), missing.end()};
 }
 
+Result<std::vector<Result<PlanTimes>>> PlanTimer::measure(const std::vector<const Plan*>& plans) {
+  std::vector<Result<PlanTimes>> measured = TRY(measure_(plans));
+  for (const Result<PlanTimes>& one : measured) was_disturbed_ |= one && one->whole.is_disturbed;
+  return measured;
+}
+
 void PlanTimer::keep(const Rows& rows) {
   const std::vector<std::pair<CostKey, Cost>> list(rows.begin(), rows.end());
   costs_.add(list);
@@ -81,7 +87,7 @@ Result<std::vector<Result<PlanTimes>>> PlanTimer::measure_sound(const std::vecto
   for (size_t i = 0; i < plans.size(); ++i) {
     if (!faults_.contains(keys[i])) sound.push_back(plans[i]);
   }
-  std::vector<Result<PlanTimes>> measured = TRY(measure_(sound));
+  std::vector<Result<PlanTimes>> measured = TRY(measure(sound));
   std::vector<Result<PlanTimes>> all;
   auto next = measured.begin();
   for (const CostKey& key : keys) {
@@ -134,7 +140,7 @@ Result<PlanTimer::Rows> PlanTimer::measure_regions(const std::vector<const Compa
   std::vector<const Plan*> plans;
   for (const ComparedPlan* run : runs) plans.push_back(&run->plan);
   const Cost now = cost_measured_now(probe_());
-  const std::vector<Result<PlanTimes>> measured = TRY(measure_(plans));
+  const std::vector<Result<PlanTimes>> measured = TRY(measure(plans));
   Rows rows;
   for (size_t i = 0; i < runs.size(); ++i) {
     if (!measured[i] && runs[i]->number == 0) return tl::unexpected(measured[i].error());
@@ -202,7 +208,7 @@ Result<std::vector<const PlanTimes*>> PlanTimer::times_of(const std::vector<cons
     unknown_keys.push_back(keys.back());
   }
   if (!unknown.empty()) {
-    const std::vector<Result<PlanTimes>> measured = TRY(measure_(unknown));
+    const std::vector<Result<PlanTimes>> measured = TRY(measure(unknown));
     for (size_t i = 0; i < measured.size(); ++i) {
       if (is_sound(measured[i])) measured_[unknown_keys[i]] = *measured[i];
     }
@@ -239,6 +245,7 @@ Result<PlanTimer::Rows> PlanTimer::measure_segments(const std::vector<SegmentedP
       if (!is_missing(key)) continue;
       Timing& least = rows.try_emplace(*key, now).first->second.timing;
       least.nanoseconds = std::min(least.nanoseconds, parts[s]);
+      least.is_disturbed |= times[r] != nullptr && times[r]->whole.is_disturbed;
     }
   }
   keep(rows);

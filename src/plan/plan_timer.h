@@ -46,6 +46,8 @@ class PlanTimer {
   /// Why the plan takes `never`, by time_runs; empty: it does not.
   std::string fault_of(const Plan& plan);
 
+  /// Did other processes take cores while this object measured?
+  bool was_disturbed() const { return was_disturbed_; }
   int regions_measured() const { return regions_measured_; }      // by time_regions
   int regions_remembered() const { return regions_remembered_; }  // their times were known
 
@@ -80,6 +82,8 @@ class PlanTimer {
   /// Of the plans whose faults are not known: measured now, in order; the others have theirs.
   Result<std::vector<Result<PlanTimes>>> measure_sound(const std::vector<const Plan*>& plans,
                                                        const std::vector<CostKey>& keys);
+  /// Runs the plans now, in turns.
+  Result<std::vector<Result<PlanTimes>>> measure(const std::vector<const Plan*>& plans);
   void keep(const Rows& rows);
   void keep_parts(const std::vector<const Plan*>& plans, const std::vector<Result<PlanTimes>>& measured,
                   const Cost& now);
@@ -93,6 +97,7 @@ class PlanTimer {
   std::map<CostKey, PlanTimes> measured_;  // by this object, of plans that run
   std::map<CostKey, std::string> faults_;  // of plans that take `never`
   int regions_measured_ = 0, regions_remembered_ = 0;
+  bool was_disturbed_ = false;
 };
 
 }  // namespace intarsia

@@ -196,6 +196,10 @@ std::map<CostKey, Cost> CostTable::find(std::span<const CostKey> keys) {
                               select.number(11),
                               std::string(select.text(12))});
   }
+  for (const CostKey& key : keys) {
+    if (const auto disturbed = disturbed_.find(key); disturbed != disturbed_.end())
+      found.insert_or_assign(key, disturbed->second);
+  }
   return found;
 }
 
@@ -205,6 +209,10 @@ void CostTable::add(std::span<const std::pair<CostKey, Cost>> rows) {
     Statement insert(file_.get(),
                      "INSERT OR REPLACE INTO costs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
     for (const auto& [key, cost] : rows) {
+      if (cost.timing.is_disturbed) {
+        disturbed_[key] = cost;
+        continue;
+      }
       insert.bind(machine_, key.device, key.backend, key.version, key.code, int64_t{key.threads},
                   key.precision, name_of(key.kind), key.digest, cost.timing.nanoseconds, cost.timing.spread,
                   cost.probe_nanoseconds, cost.at, cost.fault);

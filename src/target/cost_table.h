@@ -66,7 +66,8 @@ class CostTable {
 
   /// Those of the keys that have a row. One query, however many keys.
   std::map<CostKey, Cost> find(std::span<const CostKey> keys);
-  /// All or none of them; existing rows are replaced. If they cannot be kept, `warning` says so.
+  /// All or none of them; existing rows are replaced. Times that were disturbed live as long as this object.
+  /// If rows cannot be kept, `warning` says so.
   void add(std::span<const std::pair<CostKey, Cost>> rows);
 
   std::optional<LinkCost> find_link(const std::string& from_space, const std::string& to_space);
@@ -84,6 +85,7 @@ class CostTable {
   std::string path_;  // of the file; empty: there is no file
   std::shared_ptr<sqlite3> file_;
   std::string machine_;
+  std::map<CostKey, Cost> disturbed_;
   std::string warning_;
 };
 

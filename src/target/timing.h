@@ -13,6 +13,7 @@ inline constexpr int64_t never = std::numeric_limits<int64_t>::max();
 struct Timing {
   int64_t nanoseconds = never;  // the least of all rounds, at least 1
   double spread = 0;  // (median - least) / least of the rounds; near 0 on a quiet machine, 0 of one round
+  bool is_disturbed = false;  // other processes took cores meanwhile: it says little of a quiet machine
   bool operator==(const Timing&) const = default;
 };
 

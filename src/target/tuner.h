@@ -50,6 +50,7 @@ struct Tuner {
 
   int measured = 0;    // variants that this compile timed
   int remembered = 0;  // variants whose times were known
+  int disturbed = 0;   // of those measured: while other processes took cores
 };
 
 }  // namespace intarsia

@@ -304,7 +304,9 @@ def test_run_given_inputs(tmp_path):
     for name, array in (("c.npy", x), ("fortran.npy", np.asfortranarray(x))):
         np.save(tmp_path / name, array)
         report = call_json("run", program, "-i", f"x={tmp_path / name}", "-o", tmp_path / "out")
-        assert report["inputs"] == [{"name": "x", "dtype": "f32", "shape": [2, 3], "filled": False}]
+        assert report["inputs"] == [
+            {"name": "x", "dtype": "f32", "shape": [2, 3], "filled": False, "conversion": None}
+        ]
         assert report["function"] == "main" and report["milliseconds"] > 0
         assert np.array_equal(np.load(report["outputs"][0]["file"]), np.maximum(x, 0))
 

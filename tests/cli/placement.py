@@ -8,7 +8,7 @@ import json
 
 import numpy as np
 import pytest
-from cli_models import TensorProto, call, call_json, error_of, helper, save
+from cli_models import TensorProto, call, call_json, error_of, helper, save, skip_on_a_busy_machine
 
 FLOAT = TensorProto.FLOAT
 SIZE = 512
@@ -169,6 +169,7 @@ def test_auto_offers_what_the_machine_has(products, tmp_path):
 
 def test_explain_tells_what_a_compile_measured(products, tmp_path):
     report = compile_for(products, tmp_path, [0.5] * 8, 100)
+    skip_on_a_busy_machine(report)
     options = (
         "-d", f"cpu,accel=sim:0?times={tmp_path / 'times.json'}", "--backends", "halide", "--html",
         tmp_path / "page.html", "--cache",
@@ -197,6 +198,7 @@ def test_explain_tells_what_a_compile_measured(products, tmp_path):
 
 def test_a_given_plan_is_predicted_from_its_parts(products, tmp_path):
     report = compile_for(products, tmp_path, [0.5] * 8, 100)
+    skip_on_a_busy_machine(report)
     plan = tmp_path / "plan.json"
     options = (
         "-o", tmp_path / "given.so", "-d", f"cpu,accel=sim:0?times={tmp_path / 'times.json'}", "--backends", "halide",

@@ -23,6 +23,7 @@ from cli_models import (
     kill_at_first_file,
     numpy_helper,
     save,
+    skip_on_a_busy_machine,
 )
 
 
@@ -71,6 +72,7 @@ def test_times_are_remembered_and_programs_the_same(model, tmp_path, threads):
         and report["tuning"]["disabled_reason"] is None
         and report["tuning"]["warning"] is None
     )
+    skip_on_a_busy_machine(report)
     second, again = compile_tuned(model, "second.so", tmp_path / "cache", "--threads", threads)
     assert again["tuning"]["measured"] == 0 and again["tuning"]["remembered"] == report["tuning"]["measured"]
     third, _ = compile_tuned(model, "third.so", tmp_path / "cache", "--threads", threads)
@@ -80,7 +82,9 @@ def test_times_are_remembered_and_programs_the_same(model, tmp_path, threads):
 
 def test_the_table_says_what_was_measured_where_and_when(model, tmp_path):
     before = int(1000 * time.time())
-    report = compile_tuned(model, "model.so", tmp_path / "cache", "--threads", 1)[1]["tuning"]
+    report = compile_tuned(model, "model.so", tmp_path / "cache", "--threads", 1)[1]
+    skip_on_a_busy_machine(report)
+    report = report["tuning"]
     rows = read_costs(
         tmp_path / "cache", "machine, kind, backend, device, threads, precision, length(digest), code"
     )
@@ -97,6 +101,7 @@ def test_the_table_says_what_was_measured_where_and_when(model, tmp_path):
 
 def test_full_measures_more_than_fast(model, tmp_path):
     _, fast = compile_tuned(model, "fast.so", tmp_path / "cache")
+    skip_on_a_busy_machine(fast)
     probes = read_costs(tmp_path / "cache", "probe_ns")
     program, full = compile_tuned(model, "full.so", tmp_path / "cache", "--tune", "full")
     assert full["tuning"]["measured"] > 0
@@ -161,7 +166,9 @@ def test_two_compiles_at_once(model, tmp_path):
         _, errors = process.communicate(timeout=300)
         assert process.returncode == 0
         assert all(line.startswith(b"progress: ") for line in errors.splitlines()), errors
-    assert compile_tuned(model, "then.so", tmp_path / "cache")[1]["tuning"]["measured"] == 0
+    then = compile_tuned(model, "then.so", tmp_path / "cache")[1]
+    skip_on_a_busy_machine(then)
+    assert then["tuning"]["measured"] == 0
 
 
 def test_interrupted_tuning_loses_nothing(model, tmp_path):

@@ -39,6 +39,74 @@ TEST_F(PlanChoice, ThePlanAsPlacedMayBeTheOneThatIsWrong) {
   EXPECT_TRUE(outcome.reasons[0].contains("as placed output 'y'")) << outcome.reasons[0];
 }
 
+TEST_F(PlanChoice, ALibraryMustPay) {
+  prices[{"own", "Relu"}] = 1'000'000;
+  prices[{"framework", "Relu"}] = 980'000;
+  write_chain({"Relu"});
+  const Outcome kept = compile();
+  EXPECT_EQ(kept.regions, "own") << "2% is not worth a library";
+  ASSERT_TRUE(kept.report->passed_over);
+  EXPECT_EQ(kept.report->passed_over->backends, "framework");
+  EXPECT_EQ(kept.report->passed_over->nanoseconds, 980'000 + region_ns);
+  request.prefer = Prefer::fastest;
+  const Outcome fastest = compile();
+  EXPECT_EQ(fastest.regions, "framework");
+  EXPECT_FALSE(fastest.report->passed_over);
+  EXPECT_EQ(timed, 1) << "the same times decide";
+}
+
+TEST_F(PlanChoice, WhatOnlyTheLibraryCanRunNeedsItAnyway) {
+  prices[{"own", "Relu"}] = 1'000'000;
+  prices[{"framework", "Relu"}] = 980'000;
+  write_chain({"Exp", "Relu"});
+  EXPECT_EQ(compile().regions, "framework");
+}
+
+TEST_F(PlanChoice, TimesOfABusyMachineAreNotKept) {
+  prices[{"own", "Relu"}] = 1'000'000;
+  prices[{"framework", "Relu"}] = 800'000;
+  write_chain({"Relu"});
+  is_busy = true;
+  const Outcome busy = compile();
+  EXPECT_EQ(busy.regions, "own") << "20% may be chance";
+  EXPECT_TRUE(busy.report->is_unsure);
+  is_busy = false;
+  const Outcome idle = compile();
+  EXPECT_EQ(idle.regions, "framework");
+  EXPECT_FALSE(idle.report->is_unsure);
+  EXPECT_EQ(timed, 2);
+  is_busy = true;
+  const Outcome known = compile();
+  EXPECT_EQ(timed, 2) << "what is known is not measured again";
+  EXPECT_EQ(known.regions, "framework");
+  EXPECT_FALSE(known.report->is_unsure);
+}
+
+TEST_F(PlanChoice, OnABusyMachineOnlyLargeDifferencesCount) {
+  prices[{"own", "Relu"}] = 1'000'000;
+  prices[{"framework", "Relu"}] = 300'000;
+  write_chain({"Relu"});
+  is_busy = true;
+  EXPECT_EQ(compile().regions, "framework");
+}
+
+TEST_F(PlanChoice, OnABusyMachineAMixtureMustGainAsMuch) {
+  has_profile = true;
+  prices[{"own", "Sqrt"}] = 1'000'000;
+  prices[{"framework", "Sqrt"}] = 10'000'000;
+  prices[{"own", "Relu"}] = 10'000'000;
+  prices[{"framework", "Relu"}] = 8'500'000;
+  write_chain({"MatMul", "Relu", "MatMul", "Sqrt"});
+  is_busy = true;
+  EXPECT_EQ(compile().regions, "own");
+  is_busy = false;
+  EXPECT_EQ(compile().report->shipped, PlanReport::Shipped::mixed);
+  request.cache_folder += "/other";
+  prices[{"framework", "Relu"}] = 4'000'000;
+  is_busy = true;
+  EXPECT_EQ(compile().report->shipped, PlanReport::Shipped::mixed);
+}
+
 TEST_F(PlanChoice, FiftyIslandsThatDoNotPay) {
   write_chain(repeat({"Relu", "Exp"}, 50));
   const auto result = compile();

@@ -146,9 +146,11 @@ TEST(ProgramFile, OtherFiles) {
   const TestFolder folder;
   write_bytes(folder / "text",
               "no program at all, just some text that is long enough to have a footer in it");
-  EXPECT_NE(error_of(folder / "text").find("not an Intarsia program"), std::string::npos);
+  EXPECT_NE(error_of(folder / "text").find("is a text file, not a compiled program"), std::string::npos);
   EXPECT_NE(error_of(folder / "none").find("cannot open it: No such file"), std::string::npos);
-  EXPECT_NE(error_of(folder.path().string()).find("not a regular file"), std::string::npos);
+  EXPECT_NE(
+      error_of(folder.path().string()).find("is a folder without saved_model.pb, not a compiled program"),
+      std::string::npos);
 }
 
 TEST(ProgramFile, OtherMachines) {

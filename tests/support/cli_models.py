@@ -39,6 +39,12 @@ def call_json(*arguments, status=0, **options):
     return json.loads(call(*arguments, "--json", status=status, **options).stdout)
 
 
+def skip_on_a_busy_machine(report):
+    """Skips the rest of a test that is about times which a compile keeps: those of a busy machine are not kept."""
+    if report["tuning"]["disturbed"] or (report["plan"] or {}).get("unsure"):
+        pytest.skip("other work on this machine took cores from what was timed")
+
+
 def skip_without_device(name):
     """Skips the test where the machine lacks a device that `devices` always lists, and says why."""
     [found] = [device for device in call_json("devices")["devices"] if device["name"] == name]

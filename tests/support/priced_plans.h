@@ -125,6 +125,8 @@ class PlanChoice : public testing::Test {
     if (whole < 0) return fail("it does not run");
     if (is_wrong && is_wrong(program)) times.fault = "output 'y': element 3 is 7, want 2";
     times.whole = summarize_rounds({whole});
+    times.whole.is_disturbed = is_busy;
+    for (Timing& region : times.regions) region.is_disturbed = is_busy;
     return times;
   }
 
@@ -165,6 +167,7 @@ class PlanChoice : public testing::Test {
   std::function<int64_t(const fbs::ProgramT&, int64_t)> stretch;
   std::function<bool(const fbs::ProgramT&)> is_wrong;  // computes something else than the others
   std::optional<Error> load_error;                     // of programs with regions in frameworks
+  bool is_busy = false;                                // other processes take cores while plans are timed
   bool has_profile = false;                            // kernels are reported
   std::map<std::string, int64_t> told;  // what a profile says of a node instead of what it takes
   int timed = 0;                        // calls of the clock

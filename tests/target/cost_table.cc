@@ -84,6 +84,21 @@ class FullDisk {
   rlimit before_{};
 };
 
+TEST_F(CostTableTest, DisturbedTimesEndWithTheCompile) {
+  {
+    CostTable costs(folder_);
+    add(costs, "idle", 100);
+    const std::pair<CostKey, Cost> rows[] = {{key_of("busy"), {{200, 0.25, true}, 50'000, 1'700'000'001}},
+                                             {key_of("idle"), {{300, 0.25, true}, 50'000, 1'700'000'001}}};
+    costs.add(rows);
+    EXPECT_EQ(find(costs, "busy"), 200);
+    EXPECT_EQ(find(costs, "idle"), 300) << "of one measurement with the other";
+  }
+  CostTable costs(folder_);
+  EXPECT_EQ(find(costs, "busy"), std::nullopt);
+  EXPECT_EQ(find(costs, "idle"), 100);
+}
+
 TEST_F(CostTableTest, RemembersByKey) {
   {
     CostTable costs(folder_ + "/made/on/the/way");

@@ -198,6 +198,7 @@ class Times {
     }
     tuner_.costs->add(rows);
     tuner_.measured += static_cast<int>(rows.size());
+    tuner_.disturbed += static_cast<int>(std::ranges::count_if(timings, &Timing::is_disturbed));
     times_.insert(rows.begin(), rows.end());
     return {};
   }

@@ -93,6 +93,7 @@ class CompileOptions:
     objective: str
     stages: str
     cuts: list[str]
+    prefer: str
     plan: str
     save_plan: str
     signatures: list[str]

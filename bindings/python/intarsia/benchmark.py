@@ -90,6 +90,7 @@ def bench(
     objective: Literal["latency", "throughput"] | None = None,
     stages: int | str = "",
     cuts: Several = (),
+    prefer: Literal["self-contained", "fastest"] | None = None,
     plan: Path = "",
     signature: Several = (),
     op_libraries: Paths = (),

@@ -108,6 +108,7 @@ def compile(
     objective: Literal["latency", "throughput"] = "latency",
     stages: int | str = "",
     cuts: Several = (),
+    prefer: Literal["self-contained", "fastest"] = "self-contained",
     plan: Path = "",
     signature: Several = (),
     op_libraries: Paths = (),
@@ -142,6 +143,8 @@ def compile(
     objective: "latency", or "throughput": the program has stages for a pipeline.
     stages: how many; "auto" or none: as many as are best.
     cuts: names of values at which stages end, instead of `stages`.
+    prefer: what ships where plans take nearly the same time: "self-contained", one that needs no framework unless another takes
+        at least 3% less, or "fastest".
     plan: a file that says where each node runs, so that nothing is measured.
     signature: of a SavedModel, one name or several, each a function of the program; none: "serving_default", or else all.
     op_libraries: libraries with your own TensorFlow operators.
@@ -187,6 +190,7 @@ def explain(
     objective: Literal["latency", "throughput"] = "latency",
     stages: int | str = "",
     cuts: Several = (),
+    prefer: Literal["self-contained", "fastest"] = "self-contained",
     plan: Path = "",
     signature: Several = (),
     op_libraries: Paths = (),
@@ -218,6 +222,7 @@ def explain_html(
     objective: Literal["latency", "throughput"] = "latency",
     stages: int | str = "",
     cuts: Several = (),
+    prefer: Literal["self-contained", "fastest"] = "self-contained",
     plan: Path = "",
     signature: Several = (),
     op_libraries: Paths = (),
@@ -249,6 +254,7 @@ def annotate(
     objective: Literal["latency", "throughput"] = "latency",
     stages: int | str = "",
     cuts: Several = (),
+    prefer: Literal["self-contained", "fastest"] = "self-contained",
     plan: Path = "",
     signature: Several = (),
     op_libraries: Paths = (),
@@ -303,6 +309,7 @@ def check(
     objective: Literal["latency", "throughput"] = "latency",
     stages: int | str = "",
     cuts: Several = (),
+    prefer: Literal["self-contained", "fastest"] = "self-contained",
     plan: Path = "",
     signature: Several = (),
     op_libraries: Paths = (),

@@ -19,6 +19,7 @@ _PLAIN = {
     "fallback",
     "math",
     "objective",
+    "prefer",
     "stop_after",
     "strip_names",
     "threads",

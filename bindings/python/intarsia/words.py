@@ -29,6 +29,7 @@ FLAGS = {
     "op_libraries": "--op-library",
     "pins": "--pin",
     "plan": "--plan",
+    "prefer": "--prefer",
     "print_after": "--print-after",
     "save_plan": "--save-plan",
     "seconds": "--seconds",
