@@ -44,8 +44,9 @@ std::string print_checked_plan(const Json& plan) {
 }
 
 void print_report(const Json& report) {
-  std::string text = fmt::format("{} against {} on {}\n", report["subject"].get<std::string>(),
-                                 report["against"].get<std::string>(), report["model"].get<std::string>());
+  std::string text = fmt::format("{} against {} on {}, on {}\n", report["subject"].get<std::string>(),
+                                 report["against"].get<std::string>(), report["model"].get<std::string>(),
+                                 count_of(report["threads"].get<size_t>(), "thread"));
   for (const Json& input : report["inputs"]) text += "  " + print_input(input);
   for (const Json& plan : report["plans"]) {
     if (report["plans"].size() > 1) text += print_checked_plan(plan);

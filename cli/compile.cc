@@ -8,6 +8,7 @@
 
 #include "commands.h"
 #include "compile_options.h"
+#include "help.h"
 #include "interrupt.h"
 #include "print.h"
 #include "progress.h"
@@ -156,6 +157,7 @@ void print_compile_report(const Json& report) {
     text += print_function(report, explained);
   }
   if (!stopped) {
+    text += fmt::format("  runs      on {}\n", count_of(report["threads"].get<size_t>(), "thread"));
     text += fmt::format("  constants {} (of the model: {}), working memory {}\n",
                         print_bytes(report["constants_bytes"]), print_bytes(report["model_weights_bytes"]),
                         print_bytes(report["arena_bytes"]));
@@ -212,21 +214,27 @@ void add_compile_command(CLI::App& app) {
       ->add_option("-o,--output", options->program,
                    "The program to write (default: the model's name with .so, here)")
       ->type_name("PROGRAM.so");
+  command->add_flag("--json", options->json, "One JSON object on standard output (docs/json.md)");
+  add_verbosity_options(*command, options->verbosity);
   add_compile_options(*command, options->compile);
   command->add_option("--save-plan", options->compile.save_plan, "Write where each node runs (docs/plans.md)")
-      ->type_name("PLAN.json");
-  command->add_flag("--strip-names", options->compile.strip_names,
-                    "Leave the names of the model's nodes out of the program");
-  command->add_flag("--dry-run", options->compile.dry_run, "Do everything except writing the program");
+      ->type_name("PLAN.json")
+      ->group(help_group::placement);
+  command
+      ->add_flag("--strip-names", options->compile.strip_names,
+                 "Leave the names of the model's nodes out of the program")
+      ->group(help_group::code);
+  command->add_flag("--dry-run", options->compile.dry_run, "Do everything except writing the program")
+      ->group(help_group::insight);
   command
       ->add_option("--print-after", options->compile.print_after,
                    "Print the result of the pass, or of a backend's step as in halide.fuse")
       ->type_name("PASS")
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->group(help_group::insight);
   command->add_option("--stop-after", options->compile.stop_after, "Stop after the pass, without a program")
-      ->type_name("PASS");
-  command->add_flag("--json", options->json, "One JSON object on standard output (docs/json.md)");
-  add_verbosity_options(*command, options->verbosity);
+      ->type_name("PASS")
+      ->group(help_group::insight);
   command->footer(
       "Examples:\n"
       "  intarsia compile resnet.onnx -o resnet.so --threads 2\n"

@@ -49,10 +49,9 @@ void add_explain_command(CLI::App& app) {
                    "Write a page with a picture and tables, too, which a browser opens without anything else")
       ->type_name("FILE");
   command
-      ->add_option(
-          "--annotate", options->annotated,
-          "Write a copy of the ONNX model, too, whose nodes say where this plan, or that of --plan,\n"
-          "runs them: compiling it gives the same plan (docs/plans.md)")
+      ->add_option("--annotate", options->annotated,
+                   "Write a copy of the ONNX model, too, whose nodes say where this plan, or that of --plan, "
+                   "runs them: compiling it gives the same plan (docs/plans.md)")
       ->type_name("OUT.onnx");
   command->add_flag("--nodes", options->nodes, "List every node, too: where it is, why, and who refused it");
   command->add_flag("--json", options->json, "One JSON object on standard output (docs/json.md)");

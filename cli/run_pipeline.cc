@@ -141,7 +141,7 @@ intarsia::Pipeline start(const RunPipelineOptions& options, PipelineTrace& trace
 }  // namespace
 
 void run_pipeline(const RunPipelineOptions& options) {
-  const std::string& what = options.file.empty() ? options.program : options.file;
+  const std::string& what = options.file.empty() ? options.given : options.file;
   std::vector<std::string> files{what};
   for (const std::string& file : input_files(options.inputs)) files.push_back(file);
   for (const std::string& output : {options.trace, options.html})

@@ -6,8 +6,9 @@
 #include "inputs.h"
 
 struct RunPipelineOptions {
-  std::string file;               // of a pipeline; empty: the stages of
-  std::string program, function;  // this
+  std::string file;             // of a pipeline; empty: the stages of
+  std::string program;          // this,
+  std::string given, function;  // which the user knows by this name
   std::string folder, trace, html;
   InputOptions inputs;
   int frames = 0;  // 0: one

@@ -29,7 +29,7 @@ void print_report(const nlohmann::json& report) {
   }
   const std::string folder = report["folder"], pipeline = report["pipeline"];
   fmt::print(
-      "Compile each: intarsia compile {0}/stage0.onnx -o {0}/stage0.so ...\n"
+      "Compile each: intarsia compile {0}/stage0.onnx -o {0}/stage0.so ... "
       "Then: intarsia run --pipeline {1} --runs 1000\n",
       folder, pipeline);
 }
