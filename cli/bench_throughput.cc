@@ -176,6 +176,11 @@ std::string print_throughput(const Json& report, const BenchOptions& options) {
   if (!report["best_peer"].is_null())
     text += fmt::format("  {:.2f} times the frames per second of {}\n", report["ratio"].get<double>(),
                         report["best_peer"].get<std::string>());
+  if (options.verbosity == Verbosity::verbose)
+    for (const Json& result : report["results"])
+      text += fmt::format(
+          "  {} {}: {}, {} discarded\n", name_result(result), result["version"].get<std::string>(),
+          count_of(result["rounds"].get<size_t>(), "round"), result["discarded_rounds"].get<size_t>());
   if (!report["plan"].is_null())
     text += fmt::format("  chosen: {}\n", report["plan"]["chosen"].get<std::string>());
   return text;

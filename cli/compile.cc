@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "commands.h"
+#include "compile_details.h"
 #include "compile_options.h"
 #include "help.h"
 #include "interrupt.h"
@@ -107,7 +108,7 @@ std::string compare_alternative(const Json& other, const Json& preferred_ms) {
 }
 
 /// What one function takes, returns, and runs on. `explained`: see region_summary.h.
-std::string print_function(const Json& report, const std::string& explained) {
+std::string print_function(const Json& report, const std::string& explained, bool is_verbose) {
   std::string text;
   for (const Json& port : report["inputs"])
     text += fmt::format("  input     {}: {}\n", port["name"].get<std::string>(), print_type(port));
@@ -124,7 +125,7 @@ std::string print_function(const Json& report, const std::string& explained) {
                         symbol["symbol"].get<std::string>());
   }
   for (const Json& slot : report["slots"]) text += print_memory(slot);
-  text += print_regions(report, explained) + print_copies(report);
+  text += print_regions(report, explained, is_verbose) + print_copies(report);
   if (!report["plan"].is_null() && !report["kernels"].is_null() && report["throughput"].is_null())
     text += fmt::format("  plan      {}\n", print_plan(report));
   if (!report["plan"].is_null()) {
@@ -139,10 +140,11 @@ std::string print_function(const Json& report, const std::string& explained) {
                         time.is_null() ? "" : fmt::format(": {:.3g} ms", time.get<double>()),
                         compare_alternative(other, report["measured_ms"]));
   }
+  if (is_verbose) text += print_details(report);
   return text;
 }
 
-void print_compile_report(const Json& report) {
+void print_compile_report(const Json& report, bool is_verbose) {
   const bool stopped = report["kernels"].is_null();
   const bool is_written = !report["program"].is_null();
   const std::string model = report["model"];
@@ -152,9 +154,9 @@ void print_compile_report(const Json& report) {
   if (report.contains("functions")) {
     for (const Json& function : report["functions"])
       text += fmt::format("function {}\n{}", function["function"].get<std::string>(),
-                          print_function(function, explained));
+                          print_function(function, explained, is_verbose));
   } else {
-    text += print_function(report, explained);
+    text += print_function(report, explained, is_verbose);
   }
   if (!stopped) {
     text += fmt::format("  runs      on {}\n", count_of(report["threads"].get<size_t>(), "thread"));
@@ -195,8 +197,8 @@ void compile(CompileOptions& options) {
   display.reset();
   if (options.json) {
     std::printf("%s\n", report.c_str());
-  } else {
-    print_compile_report(Json::parse(report));
+  } else if (options.verbosity != Verbosity::quiet) {
+    print_compile_report(Json::parse(report), options.verbosity == Verbosity::verbose);
   }
 }
 

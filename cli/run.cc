@@ -46,17 +46,33 @@ std::string print_runs(const RunOptions& options) {
                           : ", the first run, cold (--runs 20 shows more)";
 }
 
-void print_run(const RunOptions& options, const Json& report, const std::vector<intarsia_tensor>& outputs) {
+/// What runs it, and how the times of its runs are spread.
+std::string print_details(const Json& report, const std::vector<double>& milliseconds) {
+  std::string text = fmt::format("on     {}\n", report["alternative"]["targets"].get<std::string>());
+  if (milliseconds.size() > 1)
+    text += fmt::format("times  {:.3f} ms at least, {:.3f} ms at most\n", quantile(milliseconds, 0),
+                        quantile(milliseconds, 1));
+  return text;
+}
+
+/// Quiet: outputs that are not in files, and a profile that was asked for.
+void print_run(const RunOptions& options, const Json& report, const std::vector<intarsia_tensor>& outputs,
+               const std::vector<double>& milliseconds) {
+  const bool is_quiet = options.verbosity == Verbosity::quiet;
   std::string text;
-  for (const Json& input : report["inputs"]) text += print_input(input);
-  for (size_t i = 0; i < outputs.size(); ++i) text += print_output(report["outputs"][i], outputs[i]);
-  text += print_alternative(report["alternative"]);
-  for (const Json& value : report["dumped"])
-    text += fmt::format("dumped {}\n", value["file"].get<std::string>());
-  if (!options.trace.empty()) text += fmt::format("trace  {}\n", options.trace);
-  text += print_threads(report);
-  text += fmt::format("{}: {:.3f} ms on {}{}\n", options.path, report["milliseconds"].get<double>(),
-                      count_of(report["threads"].get<size_t>(), "thread"), print_runs(options));
+  for (const Json& input : report["inputs"]) text += is_quiet ? "" : print_input(input);
+  if (!is_quiet || options.folder.empty())
+    for (size_t i = 0; i < outputs.size(); ++i) text += print_output(report["outputs"][i], outputs[i]);
+  if (!is_quiet) {
+    text += print_alternative(report["alternative"]);
+    for (const Json& value : report["dumped"])
+      text += fmt::format("dumped {}\n", value["file"].get<std::string>());
+    if (!options.trace.empty()) text += fmt::format("trace  {}\n", options.trace);
+    if (options.verbosity == Verbosity::verbose) text += print_details(report, milliseconds);
+    text += print_threads(report);
+    text += fmt::format("{}: {:.3f} ms on {}{}\n", options.path, report["milliseconds"].get<double>(),
+                        count_of(report["threads"].get<size_t>(), "thread"), print_runs(options));
+  }
   if (!report["profile"].is_null())
     text += print_profile(report["profile"], options.profile.all_rows, output_width());
   print_text(text, 7);
@@ -102,7 +118,7 @@ void run_once(const RunOptions& options) {
   if (options.json) {
     print_json(report);
   } else {
-    print_run(options, report, run.outputs());
+    print_run(options, report, run.outputs(), milliseconds);
   }
 }
 
@@ -189,6 +205,6 @@ void add_run_command(CLI::App& app) {
         options->path.empty() ? std::nullopt : std::make_optional<Runnable>(*options);
     run_pipeline({options->pipeline, runnable ? runnable->program() : "", options->path, options->function,
                   options->folder, options->trace, options->html, options->inputs, options->runs,
-                  options->json});
+                  options->json, options->verbosity == Verbosity::quiet});
   });
 }

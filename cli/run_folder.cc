@@ -126,7 +126,8 @@ Json run_files(const RunOptions& options, Run& run, const FolderInputs& inputs,
                       entries.size(), count_of(files.size(), "file")),
           error.kind());
     }
-    if (options.json) continue;
+    const bool is_in_files = options.verbosity == Verbosity::quiet && !options.folder.empty();
+    if (options.json || is_in_files) continue;
     display.clear();
     print_file(entries.back(), run.outputs());
   }
@@ -170,6 +171,6 @@ void run_folder(const RunOptions& options) {
   report["trace"] = report["profile"] = nullptr;
   if (options.json)
     print_json(report);
-  else
+  else if (options.verbosity != Verbosity::quiet)
     print_end(options, report);
 }

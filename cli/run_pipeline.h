@@ -13,6 +13,7 @@ struct RunPipelineOptions {
   InputOptions inputs;
   int frames = 0;  // 0: one
   bool json = false;
+  bool is_quiet = false;  // only outputs that are not in files
 };
 
 void run_pipeline(const RunPipelineOptions& options);
