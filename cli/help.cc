@@ -1,5 +1,6 @@
 #include "help.h"
 
+#include "command_table.h"
 #include "wrap_text.h"
 
 namespace {
@@ -14,12 +15,6 @@ std::string print_entry(const std::string& name, const std::string& meaning) {
   if (!has_room) line.clear();
   line.resize(column, ' ');
   return before + wrap_lines(line + meaning, column, output_width());
-}
-
-/// "N" of "N:INT in [1 - 1024]": what is checked is said by the error.
-std::string type_of(const CLI::Option& option) {
-  const std::string type = option.get_type_name();
-  return type.substr(0, type.find(':'));
 }
 
 }  // namespace

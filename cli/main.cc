@@ -83,7 +83,9 @@ int main(int argc, char** argv) {
   add_explain_command(app);
   add_split_command(app);
   add_devices_command(app);
-  for (CLI::App* command : app.get_subcommands({})) command->group("Commands");
+  add_shell_commands(app);
+  for (CLI::App* command : app.get_subcommands({}))
+    if (!command->get_group().empty()) command->group("Commands");
   try {
     parse_and_run(app, argc, argv);
     check_printed();

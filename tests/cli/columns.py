@@ -72,7 +72,7 @@ def test_lines_fit(folder, command):
     assert [line for line in text.splitlines() if len(line) > 80] == [], text
 
 
-COMMANDS = ["compile", "run", "check", "bench", "explain", "split", "devices"]
+COMMANDS = ["compile", "run", "check", "bench", "explain", "split", "devices", "completion"]
 
 
 @pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)])
