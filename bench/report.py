@@ -38,8 +38,9 @@ PEERS = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
 
 def measure_model(name: str, seconds: float, peak: dict[int, float]) -> dict:
     model = ROOT / f"build/models/{name}.onnx"
+    program = OUT / f"{name}.so"
     compiled = json_of(
-        BIN / "intarsia", "compile", model, "-o", OUT / f"{name}.so", "--fallback", "none", "--json"
+        *(BIN / "intarsia", "compile", model, "-o", program, "--threads", 1, "--fallback", "none", "--json")
     )
     multiply_adds = ModelWork(model).multiply_adds
     runs = {}

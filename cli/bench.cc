@@ -1,12 +1,12 @@
 // intarsia bench
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <memory>
 
 #include "bench_work.h"
 #include "commands.h"
 #include "compile_options.h"
+#include "cores.h"
 #include "wrap_text.h"
 
 namespace {
@@ -24,12 +24,9 @@ void check_against(const BenchOptions& options) {
 
 void check_usage(const BenchOptions& options) {
   check_against(options);
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  sched_getaffinity(0, sizeof(allowed), &allowed);
-  if (options.compile.threads > CPU_COUNT(&allowed))
-    throw UsageError(
-        fmt::format("--threads {}: there are {} cores", options.compile.threads, CPU_COUNT(&allowed)));
+  const auto cores = static_cast<int>(cores_of_process().size());
+  if (options.compile.threads > cores)
+    throw UsageError(fmt::format("--threads {}: there are {} cores", options.compile.threads, cores));
   if (!options.is_program && !options.model.empty())
     throw UsageError("--model is for timing a program; " + options.path + " is taken for a model");
   if (options.mode == "latency") return;
@@ -94,13 +91,13 @@ void add_bench_command(CLI::App& app) {
   add_verbosity_options(*command, options->verbosity);
   add_compile_options(*command, options->compile);
   command->footer(
-      "Each runtime has its own process. They run in turn, at least 10 runs at a time with pauses of "
-      "100 ms;\n"
-      "a turn counts only if the others were idle meanwhile, and begins when each thread has a core of its "
+      "Each runtime has its own process. They run in turn, at least 10 runs at a time with pauses of 100 ms; "
+      "a "
+      "turn counts only if the others were idle meanwhile, and begins when each thread has a core of its "
       "own.\n"
-      "With --mode throughput a model is compiled for stages on -d (default: all cores, --threads each) and "
-      "as\n"
-      "replicas of the whole; a program runs its stages, and the whole once more on each core set of -d.\n\n"
+      "With --mode throughput a model is compiled for stages on -d (default: all cores, --threads or 1 each) "
+      "and as replicas of the whole; a program runs its stages, and the whole once more on each core set of "
+      "-d.\n\n"
       "Examples:\n"
       "  intarsia bench resnet.onnx --against onnxruntime,openvino --threads 2\n"
       "  intarsia bench resnet.so -i image=cat.npy --json\n"

@@ -119,6 +119,22 @@ std::string print_numbers(const Json& result) {
                      result["peak_rss_mb"].get<double>());
 }
 
+/// What was run of each, and how long that waited for the machine.
+std::string print_rounds(const Json& report) {
+  std::string text;
+  for (const Json& result : report["results"]) {
+    const Json& configuration = result["configuration"];
+    text += fmt::format("  {} {}{}: {} in {}, {} discarded\n", result["runtime"].get<std::string>(),
+                        result["version"].get<std::string>(),
+                        configuration.is_null() ? "" : ", " + configuration.get<std::string>(),
+                        count_of(result["runs"].get<size_t>(), "run"),
+                        count_of(result["rounds"].get<size_t>(), "round"),
+                        result["discarded_rounds"].get<size_t>());
+  }
+  return text +
+         fmt::format("  waited {:.1f} s until each thread had a core\n", report["waited_s"].get<double>());
+}
+
 }  // namespace
 
 std::string print_latency(const Json& report, const BenchOptions& options) {
@@ -133,6 +149,7 @@ std::string print_latency(const Json& report, const BenchOptions& options) {
   }
   if (!report["best_peer"].is_null()) text += "  " + print_winner(report);
   text += print_alternative(report["alternative"]);
+  if (options.verbosity == Verbosity::verbose) text += print_rounds(report);
   if (!report["profile"].is_null())
     text += print_profile(report["profile"], options.profile.all_rows, output_width());
   return text;

@@ -1,25 +1,14 @@
 // bench --mode throughput: many frames at once.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sched.h>
 
 #include <algorithm>
 
 #include "bench_work.h"
+#include "cores.h"
 #include "throughput_contender.h"
 
 namespace {
-
-/// By their numbers in the system.
-std::vector<int> cores_of_process() {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  sched_getaffinity(0, sizeof(allowed), &allowed);
-  std::vector<int> cores;
-  for (int core = 0; core < CPU_SETSIZE; ++core)
-    if (CPU_ISSET(core, &allowed)) cores.push_back(core);
-  return cores;
-}
 
 /// All cores of the process in sets of `threads`: "cpu:0", "cpu:1", or "cpu:0+1", ...
 std::vector<std::string> divide_into_devices(int threads) {
@@ -187,6 +176,11 @@ std::string print_throughput(const Json& report, const BenchOptions& options) {
   if (!report["best_peer"].is_null())
     text += fmt::format("  {:.2f} times the frames per second of {}\n", report["ratio"].get<double>(),
                         report["best_peer"].get<std::string>());
+  if (options.verbosity == Verbosity::verbose)
+    for (const Json& result : report["results"])
+      text += fmt::format(
+          "  {} {}: {}, {} discarded\n", name_result(result), result["version"].get<std::string>(),
+          count_of(result["rounds"].get<size_t>(), "round"), result["discarded_rounds"].get<size_t>());
   if (!report["plan"].is_null())
     text += fmt::format("  chosen: {}\n", report["plan"]["chosen"].get<std::string>());
   return text;

@@ -3,22 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
 
+#include "cores.h"
 #include "npy.h"
-
-TemporaryFolder::TemporaryFolder()
-    : path_((std::filesystem::temp_directory_path() / "intarsia-bench-XXXXXX").string()) {
-  if (mkdtemp(path_.data()) == nullptr)
-    throw intarsia::Error("cannot create a temporary folder '" + path_ +
-                          "'; set TMPDIR to a folder that can be written");
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
 
 Json compile_for_bench(const std::string& model, const std::string& program, intarsia::CompileOptions compile,
                        double from, double to, const ShowProgress& progress) {
@@ -30,12 +17,8 @@ Json compile_for_bench(const std::string& model, const std::string& program, int
 
 Subject prepare_subject(const BenchOptions& options, const intarsia::CompileOptions& compile,
                         const TemporaryFolder& folder, const ShowProgress& progress) {
-  Subject subject{options.is_program ? options.path : folder / "program.so",
-                  options.model,
-                  options.compile.threads,
-                  {},
-                  {},
-                  nullptr};
+  Subject subject{
+      options.is_program ? options.path : folder / "program.so", options.model, 1, {}, {}, nullptr};
   if (!options.is_program)
     subject.compiled = compile_for_bench(options.path, subject.program, compile, 0, compiled_at, progress);
   const auto program = intarsia::Program::load(subject.program);
@@ -43,7 +26,7 @@ Subject prepare_subject(const BenchOptions& options, const intarsia::CompileOpti
   info.struct_size = sizeof(info);
   intarsia::detail::check(intarsia_program_describe(program.get(), &info));
   if (subject.model.empty()) subject.model = info.model_path;
-  if (subject.threads == 0) subject.threads = static_cast<int>(info.threads);
+  subject.threads = threads_of_run(options.compile.threads, info.threads);
   const std::vector<intarsia::Function> functions = program.functions();
   if (functions.size() != 1)
     throw intarsia::Error(

@@ -8,6 +8,7 @@
 #include "inputs.h"
 #include "profile.h"
 #include "progress.h"
+#include "temporary_folder.h"
 
 struct BenchOptions {
   std::string path, model, mode = "latency";
@@ -32,19 +33,6 @@ std::string print_throughput(const Json& report, const BenchOptions& options);
 
 /// Rough parts of a bench's time: until the model is compiled, until all runtimes have opened it.
 constexpr double compiled_at = 0.4, opened_at = 0.5;
-
-/// A folder in the system's temporary folder, removed at the end.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
 
 /// The program, compiled first from a model (into `folder`), and the model that it was compiled from.
 struct Subject {

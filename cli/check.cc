@@ -43,12 +43,29 @@ std::string print_checked_plan(const Json& plan) {
                      reason.is_null() ? "" : ": not checked, " + reason.get<std::string>());
 }
 
-void print_report(const Json& report) {
-  std::string text = fmt::format("{} against {} on {}\n", report["subject"].get<std::string>(),
-                                 report["against"].get<std::string>(), report["model"].get<std::string>());
+/// What an output may differ by, and how far its own framework changes it when its inputs hardly change.
+std::string print_tolerance(const Json& report) {
+  std::string text = fmt::format("  allowed {:.3g} + {:.3g} of the largest\n", report["atol"].get<double>(),
+                                 report["rtol"].get<double>());
+  for (const Json& output : report["outputs"]) {
+    const Json& change = output["sensitivity"];
+    if (!change.is_null())
+      text += fmt::format("  output {} changes by {} ({} of the largest) where inputs change by 1e-6\n",
+                          output["name"].get<std::string>(), print_number(change["max_abs"]),
+                          print_number(change["max_rel"]));
+  }
+  return text;
+}
+
+void print_report(const Json& report, Verbosity verbosity) {
+  if (verbosity == Verbosity::quiet) return;
+  const bool is_verbose = verbosity == Verbosity::verbose;
+  std::string text = fmt::format("{} against {} on {}, on {}\n", report["subject"].get<std::string>(),
+                                 report["against"].get<std::string>(), report["model"].get<std::string>(),
+                                 count_of(report["threads"].get<size_t>(), "thread"));
   for (const Json& input : report["inputs"]) text += "  " + print_input(input);
   for (const Json& plan : report["plans"]) {
-    if (report["plans"].size() > 1) text += print_checked_plan(plan);
+    if (report["plans"].size() > 1 || is_verbose) text += print_checked_plan(plan);
     for (const Json& output : plan["outputs"]) {
       text += fmt::format("  output {}: {}, differs by at most {} ({} of the largest){}\n",
                           output["name"].get<std::string>(), output["ok"].get<bool>() ? "ok" : "NOT OK",
@@ -56,6 +73,7 @@ void print_report(const Json& report) {
                           output["why"].is_null() ? "" : ": " + output["why"].get<std::string>());
     }
   }
+  if (is_verbose) text += print_tolerance(report);
   if (!report["first_bad_node"].is_null())
     text += fmt::format("  first bad node: {}\n", report["first_bad_node"].get<std::string>());
   for (const Json& warning : report["warnings"])
@@ -114,7 +132,7 @@ void check(CheckOptions& options) {
   if (options.json) {
     print_json(json);
   } else {
-    print_report(json);
+    print_report(json, options.verbosity);
   }
   if (!report.ok) throw_mismatch(json);
 }

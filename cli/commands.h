@@ -13,6 +13,7 @@ void add_bench_command(CLI::App& app);
 void add_explain_command(CLI::App& app);
 void add_split_command(CLI::App& app);
 void add_devices_command(CLI::App& app);
+void add_shell_commands(CLI::App& app);  // completion and manual
 
 class UsageError : public std::runtime_error {
  public:

@@ -7,7 +7,9 @@
 #include <memory>
 
 #include "commands.h"
+#include "compile_details.h"
 #include "compile_options.h"
+#include "help.h"
 #include "interrupt.h"
 #include "print.h"
 #include "progress.h"
@@ -114,7 +116,7 @@ std::string print_passed_over(const Json& plan) {
 }
 
 /// What one function takes, returns, and runs on. `explained`: see region_summary.h.
-std::string print_function(const Json& report, const std::string& explained) {
+std::string print_function(const Json& report, const std::string& explained, bool is_verbose) {
   std::string text;
   for (const Json& port : report["inputs"])
     text += fmt::format("  input     {}: {}\n", port["name"].get<std::string>(), print_type(port));
@@ -131,7 +133,7 @@ std::string print_function(const Json& report, const std::string& explained) {
                         symbol["symbol"].get<std::string>());
   }
   for (const Json& slot : report["slots"]) text += print_memory(slot);
-  text += print_regions(report, explained) + print_copies(report);
+  text += print_regions(report, explained, is_verbose) + print_copies(report);
   if (!report["plan"].is_null() && !report["kernels"].is_null() && report["throughput"].is_null())
     text += fmt::format("  plan      {}\n", print_plan(report));
   if (!report["plan"].is_null()) {
@@ -146,10 +148,11 @@ std::string print_function(const Json& report, const std::string& explained) {
                         time.is_null() ? "" : fmt::format(": {:.3g} ms", time.get<double>()),
                         compare_alternative(other, report["measured_ms"]));
   }
+  if (is_verbose) text += print_details(report);
   return text;
 }
 
-void print_compile_report(const Json& report) {
+void print_compile_report(const Json& report, bool is_verbose) {
   const bool stopped = report["kernels"].is_null();
   const bool is_written = !report["program"].is_null();
   const std::string model = report["model"];
@@ -159,11 +162,12 @@ void print_compile_report(const Json& report) {
   if (report.contains("functions")) {
     for (const Json& function : report["functions"])
       text += fmt::format("function {}\n{}", function["function"].get<std::string>(),
-                          print_function(function, explained));
+                          print_function(function, explained, is_verbose));
   } else {
-    text += print_function(report, explained);
+    text += print_function(report, explained, is_verbose);
   }
   if (!stopped) {
+    text += fmt::format("  runs      on {}\n", count_of(report["threads"].get<size_t>(), "thread"));
     text += fmt::format("  constants {} (of the model: {}), working memory {}\n",
                         print_bytes(report["constants_bytes"]), print_bytes(report["model_weights_bytes"]),
                         print_bytes(report["arena_bytes"]));
@@ -206,8 +210,8 @@ void compile(CompileOptions& options) {
   display.reset();
   if (options.json) {
     std::printf("%s\n", report.c_str());
-  } else {
-    print_compile_report(Json::parse(report));
+  } else if (options.verbosity != Verbosity::quiet) {
+    print_compile_report(Json::parse(report), options.verbosity == Verbosity::verbose);
   }
 }
 
@@ -225,21 +229,27 @@ void add_compile_command(CLI::App& app) {
       ->add_option("-o,--output", options->program,
                    "The program to write (default: the model's name with .so, here)")
       ->type_name("PROGRAM.so");
+  command->add_flag("--json", options->json, "One JSON object on standard output (docs/json.md)");
+  add_verbosity_options(*command, options->verbosity);
   add_compile_options(*command, options->compile);
   command->add_option("--save-plan", options->compile.save_plan, "Write where each node runs (docs/plans.md)")
-      ->type_name("PLAN.json");
-  command->add_flag("--strip-names", options->compile.strip_names,
-                    "Leave the names of the model's nodes out of the program");
-  command->add_flag("--dry-run", options->compile.dry_run, "Do everything except writing the program");
+      ->type_name("PLAN.json")
+      ->group(help_group::placement);
+  command
+      ->add_flag("--strip-names", options->compile.strip_names,
+                 "Leave the names of the model's nodes out of the program")
+      ->group(help_group::code);
+  command->add_flag("--dry-run", options->compile.dry_run, "Do everything except writing the program")
+      ->group(help_group::insight);
   command
       ->add_option("--print-after", options->compile.print_after,
                    "Print the result of the pass, or of a backend's step as in halide.fuse")
       ->type_name("PASS")
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->group(help_group::insight);
   command->add_option("--stop-after", options->compile.stop_after, "Stop after the pass, without a program")
-      ->type_name("PASS");
-  command->add_flag("--json", options->json, "One JSON object on standard output (docs/json.md)");
-  add_verbosity_options(*command, options->verbosity);
+      ->type_name("PASS")
+      ->group(help_group::insight);
   command->footer(
       "Examples:\n"
       "  intarsia compile resnet.onnx -o resnet.so --threads 2\n"

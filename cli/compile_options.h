@@ -1,4 +1,4 @@
-// The options of compile, check and explain that say how to compile.
+// The options that say how to compile a model, of every command that takes one.
 #pragma once
 
 #include <intarsia/intarsia_compile.hpp>
@@ -7,7 +7,7 @@
 
 #include "commands.h"
 
-/// Adds -d, --backends, --shape, --threads, --pin, --fallback, --cpu and --kernels.
+/// `options` must outlive the command.
 void add_compile_options(CLI::App& command, intarsia::CompileOptions& options);
 
 /// For a program none of these can be chosen any more: throws UsageError if one not in `allowed` was given.

@@ -7,6 +7,7 @@
 #include "commands.h"
 #include "plugins.h"
 #include "print.h"
+#include "progress.h"
 
 namespace {
 
@@ -21,7 +22,19 @@ Json list_devices() {
   return list;
 }
 
-void devices(bool json) {
+bool is_available(const Json& device) {
+  return device["description"].get<std::string>().rfind("not available", 0) != 0;
+}
+
+/// The names of what is there, one a line.
+std::string print_names(const Json& report) {
+  std::string text;
+  for (const Json& device : report["devices"])
+    if (is_available(device)) text += device["name"].get<std::string>() + "\n";
+  return text;
+}
+
+void devices(bool json, Verbosity verbosity) {
   Json report;
   report["devices"] = list_devices();
   std::string why_no_backends;
@@ -32,6 +45,10 @@ void devices(bool json) {
     why_no_backends = error.what();
   }
   if (json) return print_json(report);
+  if (verbosity == Verbosity::quiet) {
+    std::fputs(print_names(report).c_str(), stdout);
+    return;
+  }
   std::string text = "Devices:\n";
   for (const Json& device : report["devices"]) {
     text += fmt::format("  {:<12} {}\n", device["name"].get<std::string>(),
@@ -53,7 +70,12 @@ void devices(bool json) {
 void add_devices_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("devices", "List the devices and backends of this machine");
   add_plugin_option(*command);
-  auto json = std::make_shared<bool>(false);
-  command->add_flag("--json", *json, "One JSON object on standard output (docs/json.md)");
-  command->callback([json] { devices(*json); });
+  struct DevicesOptions {
+    bool json = false;
+    Verbosity verbosity = Verbosity::normal;
+  };
+  auto options = std::make_shared<DevicesOptions>();
+  command->add_flag("--json", options->json, "One JSON object on standard output (docs/json.md)");
+  add_verbosity_options(*command, options->verbosity);
+  command->callback([options] { devices(options->json, options->verbosity); });
 }

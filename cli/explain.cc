@@ -6,12 +6,14 @@
 #include "commands.h"
 #include "compile_options.h"
 #include "files.h"
+#include "progress.h"
 
 namespace {
 
 struct ExplainOptions {
   std::string path, dot, html, annotated;
   bool json = false, nodes = false;
+  Verbosity verbosity = Verbosity::normal;
   intarsia::CompileOptions compile;
 };
 
@@ -30,7 +32,8 @@ void explain(const ExplainOptions& options) {
   if (!options.dot.empty()) write_file(options.dot, {explanation.dot});
   if (!options.html.empty()) write_file(options.html, {explanation.html});
   std::fputs((options.json ? explanation.json : explanation.text).c_str(), stdout);
-  if (options.nodes && !options.json) std::fputs(explanation.nodes.c_str(), stdout);
+  const bool lists_nodes = options.nodes || options.verbosity == Verbosity::verbose;
+  if (lists_nodes && !options.json) std::fputs(explanation.nodes.c_str(), stdout);
   if (options.json) std::fputs("\n", stdout);
 }
 
@@ -49,13 +52,13 @@ void add_explain_command(CLI::App& app) {
                    "Write a page with a picture and tables, too, which a browser opens without anything else")
       ->type_name("FILE");
   command
-      ->add_option(
-          "--annotate", options->annotated,
-          "Write a copy of the ONNX model, too, whose nodes say where this plan, or that of --plan,\n"
-          "runs them: compiling it gives the same plan (docs/plans.md)")
+      ->add_option("--annotate", options->annotated,
+                   "Write a copy of the ONNX model, too, whose nodes say where this plan, or that of --plan, "
+                   "runs them: compiling it gives the same plan (docs/plans.md)")
       ->type_name("OUT.onnx");
   command->add_flag("--nodes", options->nodes, "List every node, too: where it is, why, and who refused it");
   command->add_flag("--json", options->json, "One JSON object on standard output (docs/json.md)");
+  add_verbosity_options(*command, options->verbosity);
   add_compile_options(*command, options->compile);
   command->footer(
       "Examples:\n"

@@ -12,10 +12,16 @@
 
 namespace {
 
-bool holds_raw_bytes(const std::string& file) {
+/// ".jpg" of "CAT.JPG"
+std::string lower_suffix(const std::string& file) {
   std::string suffix = std::filesystem::path(file).extension().string();
   std::transform(suffix.begin(), suffix.end(), suffix.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return suffix;
+}
+
+bool holds_raw_bytes(const std::string& file) {
+  const std::string suffix = lower_suffix(file);
   return suffix == ".raw" || suffix == ".bin";
 }
 
@@ -56,6 +62,16 @@ Array read_member(const InputSource& source, const intarsia::Argument& input) {
 }
 
 }  // namespace
+
+const std::vector<std::string>& input_suffixes() {
+  static const std::vector<std::string> suffixes{".npy", ".npz", ".png", ".jpg", ".jpeg", ".raw", ".bin"};
+  return suffixes;
+}
+
+bool may_be_input(const std::string& file) {
+  const std::vector<std::string>& all = input_suffixes();
+  return std::find(all.begin(), all.end(), lower_suffix(file)) != all.end();
+}
 
 InputSource parse_source(const std::string& text) {
   const std::string suffix = ".npz:";

@@ -3,6 +3,7 @@
 
 #include <intarsia/intarsia.hpp>
 #include <string>
+#include <vector>
 
 #include "npy.h"
 #include "npz.h"
@@ -13,6 +14,11 @@ struct InputSource {
   std::string file;
   std::string member;  // of a .npz; empty: the array of the input's name, or the only one
 };
+
+/// ".npy", ...: how the names of files end that read_input takes.
+const std::vector<std::string>& input_suffixes();
+/// By its name; whether letters are capital does not matter.
+bool may_be_input(const std::string& file);
 
 /// "FILE", "FILE.npz:MEMBER"
 InputSource parse_source(const std::string& text);

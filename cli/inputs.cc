@@ -59,15 +59,14 @@ InputValues::InputValues(const std::vector<intarsia::Argument>& inputs, const In
       fmt::format("no input '{}'; there are: {}", sources.begin()->first, fmt::join(names, ", ")));
 }
 
-void add_input_option(CLI::App& command, InputOptions& options) {
-  command
-      .add_option("-i,--input", options.texts,
-                  "An input: .npy, .npz (without NAME: all of its arrays; FILE.npz:MEMBER: that one), .raw\n"
-                  "or .bin (bytes of the model's type and shape), PNG or JPEG; NAME may be left out where\n"
-                  "there is one input. Those not given are filled: floats at random, integers 0 and 1")
-      ->type_name("[NAME=]FILE")
-      ->allow_extra_args(false);
+CLI::Option* add_input_option(CLI::App& command, InputOptions& options) {
+  CLI::Option* input = command.add_option(
+      "-i,--input", options.texts,
+      "An input: .npy, .npz (without NAME: all of its arrays; FILE.npz:MEMBER: that one), .raw "
+      "or .bin (bytes of the model's type and shape), PNG or JPEG; NAME may be left out where "
+      "there is one input. Those not given are filled: floats at random, integers 0 and 1");
   add_picture_options(command, options.picture);
+  return input->type_name("[NAME=]FILE")->allow_extra_args(false);
 }
 
 std::vector<std::string> input_files(const InputOptions& options) {

@@ -18,7 +18,7 @@ struct InputOptions {
 };
 
 /// `-i` and the options of pictures. `options` must outlive the command.
-void add_input_option(CLI::App& command, InputOptions& options);
+CLI::Option* add_input_option(CLI::App& command, InputOptions& options);
 
 /// The files that the options name.
 std::vector<std::string> input_files(const InputOptions& options);

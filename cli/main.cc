@@ -6,6 +6,7 @@
 #include <intarsia/intarsia.hpp>
 
 #include "commands.h"
+#include "help.h"
 #include "interrupt.h"
 #include "wrong_usage.h"
 
@@ -61,6 +62,9 @@ int main(int argc, char** argv) {
       "Compiles a trained model into one program made of pieces for several backends and devices, and runs "
       "it."};
   app.name("intarsia");
+  app.formatter(std::make_shared<Help>());  // also of the commands
+  app.get_formatter()->label("SUBCOMMAND", "COMMAND");
+  app.get_formatter()->label("Positionals", "Arguments");
   app.set_version_flag("--version", std::string("intarsia ") + intarsia_version());
   app.require_subcommand(1);
   app.footer(
@@ -79,6 +83,9 @@ int main(int argc, char** argv) {
   add_explain_command(app);
   add_split_command(app);
   add_devices_command(app);
+  add_shell_commands(app);
+  for (CLI::App* command : app.get_subcommands({}))
+    if (!command->get_group().empty()) command->group("Commands");
   try {
     parse_and_run(app, argc, argv);
     check_printed();

@@ -42,7 +42,7 @@ std::string nearest_name(const std::string& word, const std::vector<std::string>
     const std::string other = letters_of(name);
     if (other.size() < shortest) continue;
     const bool is_part = begins_with(letters, other) || begins_with(other, letters);
-    const size_t edits = is_part ? 0 : count_edits(letters, other);
+    const size_t edits = is_part ? 1 : count_edits(letters, other);  // one letter wrong is as likely
     if (edits < fewest) {
       fewest = edits;
       nearest = name;

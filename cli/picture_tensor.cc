@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "commands.h"
+#include "help.h"
 #include "print.h"
 
 namespace {
@@ -114,11 +115,13 @@ std::string describe_conversion(const Picture& read, const Picture& picture, con
 }  // namespace
 
 void add_picture_options(CLI::App& command, PictureOptions& options) {
-  command.add_flag("--resize", options.resize, "Resize pictures to the size of the model's input");
+  command.add_flag("--resize", options.resize, "Resize pictures to the size of the model's input")
+      ->group(help_group::pictures);
   command.add_option("--mean", options.mean, "Of pictures: subtracted from each pixel, which is 0 to 255")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->type_name("X|R,G,B");
+      ->type_name("X|R,G,B")
+      ->group(help_group::pictures);
   command
       .add_option("--scale", options.scale,
                   "Of pictures: what the difference is divided by, for 0 to 1 by 255")
@@ -129,7 +132,8 @@ void add_picture_options(CLI::App& command, PictureOptions& options) {
             return std::strtod(text.c_str(), nullptr) == 0 ? "want a number that is not 0" : "";
           },
           ""))
-      ->type_name("X|R,G,B");
+      ->type_name("X|R,G,B")
+      ->group(help_group::pictures);
 }
 
 Array read_picture_tensor(const std::string& path, const intarsia::Argument& input,

@@ -4,4 +4,4 @@
 #include <CLI/CLI.hpp>
 
 /// --plugin LIB.so, which loads the plug-ins before the command begins.
-void add_plugin_option(CLI::App& command);
+CLI::Option* add_plugin_option(CLI::App& command);

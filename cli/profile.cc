@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "help.h"
 #include "short_names.h"
 
 namespace {
@@ -254,9 +255,11 @@ class Table {
 void add_profile_options(CLI::App& command, ProfileOptions& options) {
   CLI::Option* profile = command.add_flag(
       "--profile", options.wanted, "Also show what the time goes to, kernel by kernel, in runs of its own");
+  profile->group(help_group::insight);
   command
       .add_flag("--all-rows", options.all_rows, "With --profile: all kernels, not only the 20 that take most")
-      ->needs(profile);
+      ->needs(profile)
+      ->group(help_group::insight);
 }
 
 Json describe_profile(const intarsia::Profile& profile) {

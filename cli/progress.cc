@@ -17,11 +17,11 @@ double seconds(std::chrono::steady_clock::duration time) {
 void add_verbosity_options(CLI::App& command, Verbosity& verbosity) {
   CLI::Option* quiet = command.add_flag_callback(
       "-q,--quiet", [&verbosity] { verbosity = Verbosity::quiet; },
-      "Show no progress: only results and errors");
+      "Print only errors and what was asked for");
   command
       .add_flag_callback(
           "-v,--verbose", [&verbosity] { verbosity = Verbosity::verbose; },
-          "Report on standard error how long each phase took")
+          "Say more: what each step did, and how long it took")
       ->excludes(quiet);
 }
 

@@ -6,6 +6,9 @@
 
 #include "commands.h"
 
+/// How much a command says besides --json and files, which are always the same. Quiet: what was asked for, as
+/// outputs without -o, the table of bench, an explanation; a verdict is the exit status. Verbose: all that
+/// the report knows.
 enum class Verbosity { quiet, normal, verbose };
 
 /// Adds -q,--quiet and -v,--verbose. `verbosity` must outlive the command.

@@ -41,11 +41,11 @@ std::string count_by_target(const Json& regions) {
 
 }  // namespace
 
-std::string print_regions(const Json& function, const std::string& explained) {
+std::string print_regions(const Json& function, const std::string& explained, bool lists_all) {
   constexpr size_t largest_lines = 3;
   std::vector<Json> regions = function["regions"];
   std::string text;
-  const bool are_many = regions.size() > most_lines;
+  const bool are_many = regions.size() > most_lines && !lists_all;
   if (are_many) {
     text = fmt::format("  regions   {}: {}\n", regions.size(), count_by_target(function["regions"]));
     std::stable_sort(regions.begin(), regions.end(),

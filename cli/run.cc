@@ -4,112 +4,21 @@
 #include <fnmatch.h>
 
 #include <algorithm>
-#include <chrono>
-#include <filesystem>
 #include <intarsia/intarsia.hpp>
 #include <memory>
 #include <optional>
 
 #include "commands.h"
+#include "compile_options.h"
 #include "files.h"
-#include "inputs.h"
-#include "outputs.h"
-#include "plugins.h"
-#include "print.h"
-#include "profile.h"
+#include "help.h"
+#include "run_folder.h"
 #include "run_pipeline.h"
+#include "run_work.h"
 #include "trace.h"
 #include "wrap_text.h"
 
 namespace {
-
-struct RunOptions {
-  std::string program, function, folder, dump, trace;
-  std::string pipeline, html;  // files
-  InputOptions inputs;
-  std::vector<std::string> bindings;
-  int threads = 0, runs = 0;  // 0: one
-  ProfileOptions profile;
-  bool json = false;
-};
-
-/// A program, bound, with the inputs of one run.
-class Run {
- public:
-  explicit Run(const RunOptions& options)
-      : program_(intarsia::Program::load(options.program)),
-        function_(find_function(options)),
-        session_(program_.bind(bindings(options), options.threads)),
-        inputs_(function_.inputs, options.inputs) {}
-  ~Run() { release_outputs(); }
-  Run(const Run&) = delete;
-  Run& operator=(const Run&) = delete;
-
-  /// Wall time in milliseconds.
-  double run() {
-    release_outputs();
-    const intarsia::View made_by_the_run;
-    for (const intarsia::Argument& output : function_.outputs)
-      outputs_.push_back(intarsia::detail::tensor(output.name, made_by_the_run));
-    const auto start = std::chrono::steady_clock::now();
-    intarsia::detail::check(intarsia_session_run(session_.get(), function_.name.c_str(),
-                                                 inputs_.tensors().data(), inputs_.tensors().size(),
-                                                 outputs_.data(), outputs_.size()));
-    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-  }
-
-  intarsia::Profile profile(size_t runs) {
-    intarsia_profile* made = nullptr;
-    intarsia::detail::check(intarsia_session_profile(session_.get(), function_.name.c_str(),
-                                                     inputs_.tensors().data(), inputs_.tensors().size(), runs,
-                                                     &made));
-    return intarsia::detail::take_profile(made);
-  }
-
-  const intarsia::Function& function() const { return function_; }
-  intarsia::Alternative alternative() const {
-    const std::vector<intarsia::Function> all = program_.functions();
-    size_t number = 0;
-    while (all.at(number).name != function_.name) ++number;
-    return session_.alternative(number);
-  }
-  intarsia::Session& session() { return session_; }
-  const std::vector<intarsia_tensor>& outputs() const { return outputs_; }
-  const Json& input_notes() const { return inputs_.notes(); }
-
- private:
-  void release_outputs() {
-    for (intarsia_tensor& output : outputs_) intarsia_tensor_release(&output);
-    outputs_.clear();
-  }
-
-  intarsia::Function find_function(const RunOptions& options) const {
-    std::vector<std::string> names;
-    for (const intarsia::Function& function : program_.functions()) {
-      if (function.name == options.function) return function;
-      names.push_back(function.name);
-    }
-    if (options.function.empty() && names.size() == 1) return program_.functions()[0];
-    throw UsageError(fmt::format("--function {}: want one of {}", options.function, fmt::join(names, ", ")));
-  }
-
-  static std::vector<intarsia::Binding> bindings(const RunOptions& options) {
-    std::vector<intarsia::Binding> list;
-    for (const std::string& text : options.bindings) {
-      const size_t at = text.find('=');
-      if (at == std::string::npos || at == 0 || at + 1 == text.size())
-        throw UsageError("--bind " + text + ": want SLOT=DEVICE, as in accel=sim:0");
-      list.emplace_back(text.substr(0, at), text.substr(at + 1));
-    }
-    return list;
-  }
-
-  intarsia::Program program_;
-  intarsia::Function function_;
-  intarsia::Session session_;
-  InputValues inputs_;
-  std::vector<intarsia_tensor> outputs_;
-};
 
 /// Writes the values between regions whose name matches.
 struct Dump {
@@ -131,32 +40,47 @@ struct Dump {
   }
 };
 
-void print_run(const RunOptions& options, const Json& report, const std::vector<intarsia_tensor>& outputs) {
+/// What the time of the run is of.
+std::string print_runs(const RunOptions& options) {
+  return options.runs > 1 ? fmt::format(", the median of {} runs after one to warm up", options.runs)
+                          : ", the first run, cold (--runs 20 shows more)";
+}
+
+/// What runs it, and how the times of its runs are spread.
+std::string print_details(const Json& report, const std::vector<double>& milliseconds) {
+  std::string text = fmt::format("on     {}\n", report["alternative"]["targets"].get<std::string>());
+  if (milliseconds.size() > 1)
+    text += fmt::format("times  {:.3f} ms at least, {:.3f} ms at most\n", quantile(milliseconds, 0),
+                        quantile(milliseconds, 1));
+  return text;
+}
+
+/// Quiet: outputs that are not in files, and a profile that was asked for.
+void print_run(const RunOptions& options, const Json& report, const std::vector<intarsia_tensor>& outputs,
+               const std::vector<double>& milliseconds) {
+  const bool is_quiet = options.verbosity == Verbosity::quiet;
   std::string text;
-  for (const Json& input : report["inputs"]) text += print_input(input);
-  for (size_t i = 0; i < outputs.size(); ++i) text += print_output(report["outputs"][i], outputs[i]);
-  text += print_alternative(report["alternative"]);
-  for (const Json& value : report["dumped"])
-    text += fmt::format("dumped {}\n", value["file"].get<std::string>());
-  if (!options.trace.empty()) text += fmt::format("trace  {}\n", options.trace);
-  text +=
-      fmt::format("{}: {:.3f} ms{}\n", options.program, report["milliseconds"].get<double>(),
-                  options.runs > 1 ? fmt::format(", the median of {} runs after one to warm up", options.runs)
-                                   : ", the first run, cold (--runs 20 shows more)");
+  for (const Json& input : report["inputs"]) text += is_quiet ? "" : print_input(input);
+  if (!is_quiet || options.folder.empty())
+    for (size_t i = 0; i < outputs.size(); ++i) text += print_output(report["outputs"][i], outputs[i]);
+  if (!is_quiet) {
+    text += print_alternative(report["alternative"]);
+    for (const Json& value : report["dumped"])
+      text += fmt::format("dumped {}\n", value["file"].get<std::string>());
+    if (!options.trace.empty()) text += fmt::format("trace  {}\n", options.trace);
+    if (options.verbosity == Verbosity::verbose) text += print_details(report, milliseconds);
+    text += print_threads(report);
+    text += fmt::format("{}: {:.3f} ms on {}{}\n", options.path, report["milliseconds"].get<double>(),
+                        count_of(report["threads"].get<size_t>(), "thread"), print_runs(options));
+  }
   if (!report["profile"].is_null())
     text += print_profile(report["profile"], options.profile.all_rows, output_width());
   print_text(text, 7);
 }
 
-void run(const RunOptions& options) {
-  if (!options.dump.empty() && options.folder.empty())
-    throw UsageError("--dump writes files: name a folder with -o");
-  std::vector<std::string> inputs{options.program};
-  for (const std::string& file : input_files(options.inputs)) inputs.push_back(file);
-  if (!options.trace.empty()) check_output(options.trace, inputs);
-  Run run(options);
+/// Runs that are timed, after one to warm up if there are several.
+std::vector<double> time_runs(Run& run, const RunOptions& options, Dump& dump) {
   if (options.runs > 1) run.run();  // memory and caches are filled by the first
-  Dump dump{options.dump, OutputWriter(options.folder, inputs), Json::array(), {}, {}};
   if (!options.dump.empty())
     intarsia::detail::check(intarsia_session_set_dump(run.session().get(), Dump::call, &dump));
   std::optional<Trace> trace;
@@ -164,17 +88,23 @@ void run(const RunOptions& options) {
   std::vector<double> milliseconds;
   for (int i = 0; i < std::max(options.runs, 1); ++i) milliseconds.push_back(run.run());
   if (trace) trace->write(options.trace);
-  trace.reset();
   intarsia::detail::check(intarsia_session_set_dump(run.session().get(), nullptr, nullptr));
   if (!dump.error.empty()) throw intarsia::Error(dump.error);
-  if (!options.dump.empty() && dump.written.empty()) {
+  if (!options.dump.empty() && dump.written.empty())
     throw UsageError(fmt::format("--dump {}: no value between regions has such a name; there are: {}",
                                  options.dump, fmt::join(dump.seen, ", ")));
-  }
-  Json report{{"program", options.program},
-              {"function", run.function().name},
-              {"inputs", run.input_notes()},
-              {"outputs", Json::array()}};
+  return milliseconds;
+}
+
+void run_once(const RunOptions& options) {
+  const Runnable runnable(options);
+  Run run(options, runnable.program());
+  run.set_inputs(options.inputs);
+  Dump dump{options.dump, OutputWriter(options.folder, files_read(options)), Json::array(), {}, {}};
+  const std::vector<double> milliseconds = time_runs(run, options, dump);
+  Json report = describe_run(runnable, run);
+  report["inputs"] = run.input_notes();
+  report["outputs"] = Json::array();
   for (const intarsia_tensor& output : run.outputs())
     report["outputs"].push_back(dump.writer.write(output.name, output));
   report["dumped"] = dump.written;
@@ -188,39 +118,49 @@ void run(const RunOptions& options) {
   if (options.json) {
     print_json(report);
   } else {
-    print_run(options, report, run.outputs());
+    print_run(options, report, run.outputs(), milliseconds);
   }
+}
+
+void run(const RunOptions& options) {
+  if (!options.dump.empty() && options.folder.empty())
+    throw UsageError("--dump writes files: name a folder with -o");
+  if (!options.trace.empty()) check_output(options.trace, files_read(options));
+  if (has_folder(options.inputs)) return run_folder(options);
+  run_once(options);
 }
 
 }  // namespace
 
 void add_run_command(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("run", "Run a program");
+  CLI::App* command = app.add_subcommand("run", "Run a program, or a model, which is compiled first");
   auto options = std::make_shared<RunOptions>();
-  CLI::Option* program =
-      command->add_option("program", options->program, "The program")->type_name("PROGRAM.so");
+  CLI::Option* path =
+      command->add_option("path", options->path, "A program, or a model, which is compiled first")
+          ->type_name("MODEL|PROGRAM");
+  CLI::Option* input = add_input_option(*command, options->inputs)->type_name("[NAME=]FILE|FOLDER");
+  input->description(input->get_description() + ". Of a FOLDER each file is the input of a run");
+  command
+      ->add_option("-o,--output", options->folder,
+                   "Write each output there as a .npy file; for a folder of inputs into a folder for each")
+      ->type_name("FOLDER");
   command->add_option("--function", options->function, "Which function (default: the only one)")
       ->type_name("NAME");
-  add_input_option(*command, options->inputs);
-  command->add_option("-o,--output", options->folder, "Write each output there as a .npy file")
-      ->type_name("FOLDER");
-  command->add_option("--bind", options->bindings, "Put a slot on a device of its kind")
-      ->type_name("SLOT=DEVICE")
-      ->allow_extra_args(false);
-  add_plugin_option(*command);
-  command->add_option("--threads", options->threads, "Threads (default: as compiled)")
-      ->check(CLI::Range(1, 1024))
-      ->type_name("N");
-  command->add_option("--dump", options->dump, "Also write values passed between regions whose name matches")
-      ->type_name("GLOB");
   command
       ->add_option("--runs", options->runs,
                    "Run this often after a first time to warm up; the reported time is the median")
       ->check(CLI::Range(1, 1000000))
       ->type_name("N");
-  command->add_option("--trace", options->trace, "Write what ran when, for ui.perfetto.dev")
-      ->type_name("TRACE.json");
   add_profile_options(*command, options->profile);
+  command->add_option("--trace", options->trace, "Write what ran when, for ui.perfetto.dev")
+      ->type_name("TRACE.json")
+      ->group(help_group::insight);
+  command->add_option("--dump", options->dump, "Also write values passed between regions whose name matches")
+      ->type_name("GLOB")
+      ->group(help_group::insight);
+  CLI::Option* bind = command->add_option("--bind", options->bindings, "Put a slot on a device of its kind")
+                          ->type_name("SLOT=DEVICE")
+                          ->allow_extra_args(false);
   CLI::Option* pipeline =
       command
           ->add_option(
@@ -228,30 +168,43 @@ void add_run_command(CLI::App& app) {
               "Run stages at the same time, on --runs frames: those of a file, or without one those that "
               "the program was compiled with (docs/pipelines.md)")
           ->expected(0, 1)
-          ->type_name("[PIPELINE.json]");
-  for (const char* other : {"--bind", "--threads", "--dump", "--profile"}) pipeline->excludes(other);
+          ->type_name("[PIPELINE.json]")
+          ->group(help_group::pipelines);
   command->add_option("--html", options->html, "With --pipeline: write a page with the stages over time")
       ->needs(pipeline)
-      ->type_name("PAGE.html");
+      ->type_name("PAGE.html")
+      ->group(help_group::pipelines);
   command->add_flag("--json", options->json, "One JSON object on standard output (docs/json.md)");
+  add_verbosity_options(*command, options->verbosity);
+  add_compile_options(*command, options->compile);
+  for (const char* other : {"--threads", "--dump", "--profile"}) pipeline->excludes(other);
+  pipeline->excludes(bind);
   command->footer(
       "Examples:\n"
       "  intarsia run resnet.so\n"
+      "  intarsia run resnet.onnx -i cat.jpg --resize\n"
       "  intarsia run resnet.so -i image=cat.npy -o results --json\n"
+      "  intarsia run resnet.so -i pictures --resize -o results\n"
       "  intarsia run resnet.so -i cat.jpg --resize --mean 127.5 --scale 127.5\n"
       "  intarsia run net.so --bind accel=sim:1 --dump '*' -o values\n"
       "  intarsia run net.so --runs 20 --trace net.json\n"
       "  intarsia run net.so --profile\n"
       "  intarsia run net.so --pipeline --runs 1000\n"
-      "  intarsia run --pipeline camera.json --runs 1000");
-  command->callback([options, program, pipeline] {
-    if (program->count() == 0 && options->pipeline.empty())
-      throw UsageError("want a program, or --pipeline PIPELINE.json");
-    if (program->count() > 0 && !options->pipeline.empty())
-      throw UsageError("--pipeline " + options->pipeline + " names its programs: leave out " +
-                       options->program);
+      "  intarsia run --pipeline camera.json --runs 1000\n\n"
+      "A program has the threads that it was compiled for, at most one for each core of this process, unless "
+      "--threads says otherwise.");
+  command->callback([options, command, path, pipeline] {
+    if (path->count() == 0 && options->pipeline.empty())
+      throw UsageError("want a program or model, or --pipeline PIPELINE.json");
+    if (path->count() > 0 && !options->pipeline.empty())
+      throw UsageError("--pipeline " + options->pipeline + " names its programs: leave out " + options->path);
+    if (!is_model_to_run(options->path)) refuse_compile_options(*command, {"--threads"});
     if (pipeline->count() == 0) return run(*options);
-    run_pipeline({options->pipeline, options->program, options->function, options->folder, options->trace,
-                  options->html, options->inputs, options->runs, options->json});
+    if (has_folder(options->inputs)) throw UsageError("--pipeline runs one input; -i names a folder");
+    const std::optional<Runnable> runnable =
+        options->path.empty() ? std::nullopt : std::make_optional<Runnable>(*options);
+    run_pipeline({options->pipeline, runnable ? runnable->program() : "", options->path, options->function,
+                  options->folder, options->trace, options->html, options->inputs, options->runs,
+                  options->json, options->verbosity == Verbosity::quiet});
   });
 }

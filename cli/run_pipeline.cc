@@ -104,11 +104,12 @@ std::string print_statistics(const Json& stages) {
 }
 
 void print_report(const Json& report, const Frames& frames, const RunPipelineOptions& options) {
-  std::string text;
-  for (const Json& input : report["inputs"]) text += print_input(input);
+  std::string text, outputs;
   for (size_t i = 0; i < report["outputs"].size(); ++i)
-    text += print_output(report["outputs"][i], frames.last->outputs[i].tensor());
-  text += print_statistics(report["stages"]);
+    outputs += print_output(report["outputs"][i], frames.last->outputs[i].tensor());
+  if (options.is_quiet) return print_text(options.folder.empty() ? outputs : "", 7);
+  for (const Json& input : report["inputs"]) text += print_input(input);
+  text += outputs + print_statistics(report["stages"]);
   if (!options.trace.empty()) text += fmt::format("trace  {}\n", options.trace);
   if (!options.html.empty()) text += fmt::format("page   {}\n", options.html);
   text += fmt::format("{}: {} in {:.3f} s, {:.1f} frames/s", report["pipeline"].get<std::string>(),
@@ -141,7 +142,7 @@ intarsia::Pipeline start(const RunPipelineOptions& options, PipelineTrace& trace
 }  // namespace
 
 void run_pipeline(const RunPipelineOptions& options) {
-  const std::string& what = options.file.empty() ? options.program : options.file;
+  const std::string& what = options.file.empty() ? options.given : options.file;
   std::vector<std::string> files{what};
   for (const std::string& file : input_files(options.inputs)) files.push_back(file);
   for (const std::string& output : {options.trace, options.html})

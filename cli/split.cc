@@ -8,6 +8,7 @@
 
 #include "commands.h"
 #include "compile_options.h"
+#include "progress.h"
 
 namespace {
 
@@ -15,6 +16,7 @@ struct SplitOptions {
   std::string model, folder;
   std::vector<std::string> cuts;
   bool json = false;
+  Verbosity verbosity = Verbosity::normal;
   intarsia::CompileOptions compile;
 };
 
@@ -29,7 +31,7 @@ void print_report(const nlohmann::json& report) {
   }
   const std::string folder = report["folder"], pipeline = report["pipeline"];
   fmt::print(
-      "Compile each: intarsia compile {0}/stage0.onnx -o {0}/stage0.so ...\n"
+      "Compile each: intarsia compile {0}/stage0.onnx -o {0}/stage0.so ... "
       "Then: intarsia run --pipeline {1} --runs 1000\n",
       folder, pipeline);
 }
@@ -39,7 +41,7 @@ void split(const SplitOptions& options) {
       intarsia::Compiler::get().split(options.model, options.cuts, options.folder, options.compile);
   if (options.json)
     std::puts(json.c_str());
-  else
+  else if (options.verbosity != Verbosity::quiet)
     print_report(nlohmann::json::parse(json));
 }
 
@@ -64,6 +66,7 @@ void add_split_command(CLI::App& app) {
       ->type_name("INPUT=1x3x224x224")
       ->allow_extra_args(false);
   command->add_flag("--json", options->json, "One JSON object on standard output (docs/json.md)");
+  add_verbosity_options(*command, options->verbosity);
   command->footer(
       "Examples:\n"
       "  intarsia split resnet.onnx -o pieces --cut pool3\n"

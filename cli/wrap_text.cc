@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 
 #include "short_names.h"
 
@@ -45,7 +46,10 @@ std::string wrap(const std::string& line, size_t indent, size_t width) {
 size_t output_width() {
   winsize size{};
   const bool is_terminal = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return is_terminal ? size.ws_col : default_width;
+  if (is_terminal) return size.ws_col;
+  const char* columns = std::getenv("COLUMNS");
+  const long wanted = columns == nullptr ? 0 : std::strtol(columns, nullptr, 10);
+  return wanted > 0 ? static_cast<size_t>(wanted) : default_width;
 }
 
 std::string wrap_lines(const std::string& text, size_t indent, size_t width) {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-/// Columns of the terminal; 80 where standard output is none.
+/// Columns of the terminal; where standard output is none those of COLUMNS, or 80.
 size_t output_width();
 
 /// Breaks lines that are longer than `width` between words; lines that continue one are indented:

@@ -10,8 +10,9 @@
 
 namespace {
 
+/// Those that the help shows.
 std::vector<const CLI::App*> commands_of(const CLI::App& app) {
-  return app.get_subcommands([](const CLI::App*) { return true; });
+  return app.get_subcommands([](const CLI::App* command) { return !command->get_group().empty(); });
 }
 
 /// Null: there is none of this name.

@@ -36,3 +36,22 @@ file(WRITE ${CMAKE_BINARY_DIR}/IntarsiaConfig.cmake "include(\${CMAKE_CURRENT_LI
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/IntarsiaConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/IntarsiaConfig.cmake ${CMAKE_BINARY_DIR}/IntarsiaConfigVersion.cmake
         COMPONENT development DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Intarsia)
+
+# For pkg-config; found from where the file is, so that what is installed may be moved.
+file(RELATIVE_PATH INTARSIA_PREFIX_FROM_PC /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+set(pc_packages intarsia)
+if(INTARSIA_COMPILER)
+  list(APPEND pc_packages intarsia-compile)
+endif()
+foreach(package ${pc_packages})
+  configure_file(cmake/${package}.pc.in ${CMAKE_BINARY_DIR}/${package}.pc @ONLY)
+  install(FILES ${CMAKE_BINARY_DIR}/${package}.pc COMPONENT development DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()
+
+if(INTARSIA_COMPILER)
+  set(command_files ${CMAKE_BINARY_DIR}/command_files)
+  install(FILES ${command_files}/intarsia COMPONENT development DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  install(FILES ${command_files}/_intarsia COMPONENT development DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+  install(FILES ${command_files}/intarsia.fish COMPONENT development DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+  install(DIRECTORY ${command_files}/ COMPONENT development DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 FILES_MATCHING PATTERN "*.1")
+endif()

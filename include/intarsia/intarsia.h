@@ -219,8 +219,8 @@ typedef struct intarsia_bind_options {
   size_t struct_size;
   const intarsia_binding* bindings; /* binding_count of them; slots not named keep their device */
   size_t binding_count;
-  /* Of a run, at most the machine's cores; 0: as compiled. A slot's core set, and the cores that the thread
-   * that makes the session may use, bound it. */
+  /* Of a run, at most the machine's cores; 0: as compiled, at most one for each core that the thread that
+   * makes the session may use. These cores and a slot's core set bound it. */
   int32_t threads;
 } intarsia_bind_options;
 

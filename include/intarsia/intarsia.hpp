@@ -411,7 +411,7 @@ class Program {
     return Program(program);
   }
 
-  /// Slots not named go to the device they were compiled for; threads 0: as compiled.
+  /// Slots not named go to the device they were compiled for; threads 0: as compiled, at most all cores.
   Session bind(const std::vector<Binding>& devices = {}, int threads = 0) const {
     const detail::BindOptions options(devices, threads);
     intarsia_session* session = nullptr;

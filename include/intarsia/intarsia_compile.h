@@ -43,8 +43,10 @@ typedef struct intarsia_compile_request {
   intarsia_strings pins;     /* "GLOB=BACKEND@SLOT": nodes whose name matches run there; a later one wins */
   /* "auto": frameworks run what none of our backends can; "none": no framework is opened. NULL: "auto" */
   const char* fallback;
-  const char* cpu;              /* "native", "x86-64-v2", "x86-64-v3", "x86-64-v4"; NULL: "native" */
-  int32_t threads;              /* that a run will use; 0: 1 */
+  const char* cpu; /* "native", "x86-64-v2", "x86-64-v3", "x86-64-v4"; NULL: "native" */
+  /* That a run will use. 0: one for each core that the calling thread may use; where the processor is used as
+   * core sets, as many as the largest has */
+  int32_t threads;
   intarsia_strings kernels;     /* paths of libraries with kernels of your own (kernel.h) */
   int32_t strip_names;          /* not 0: leave node names out of the program */
   int32_t dry_run;              /* not 0: everything except writing the program */

@@ -26,7 +26,7 @@ struct CompileOptions {
   std::string fallback = "auto", cpu = "native", stop_after, math = "fast", tune = "fast", cache;
   std::string plan, save_plan;
   std::string objective = "latency", stages, prefer = "self-contained";
-  int threads = 0;
+  int threads = 0;  // 0: all cores
   double tune_seconds = 0;
   bool strip_names = false, dry_run = false;
   std::function<void(const std::string& phase, int done, int total)> progress;

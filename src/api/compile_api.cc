@@ -107,6 +107,7 @@ Result<Explanation> explain_model(ReadRequest read) {
   read.request.only_remembered = true;
   const CompileResult placed = TRY(compile_model(read.request, tools));
   Explanation explanation = explain_function(placed.functions[0]);
+  explanation.threads = read.request.threads;
   explanation.may_ship_another = read.request.plan_path.empty();
   find_takers(placed.functions[0].problem, explanation);
   for (ExplainedNode& node : explanation.nodes) {

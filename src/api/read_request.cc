@@ -9,6 +9,7 @@
 
 #include "api/all_devices.h"
 #include "base/byte_size.h"
+#include "base/core_set.h"
 #include "base/cpu_level.h"
 #include "compile/compile_model.h"
 
@@ -124,6 +125,24 @@ Status read_stages(const intarsia_compile_request& from, CompileRequest& to) {
   return {};
 }
 
+constexpr int max_threads = 1024;
+
+/// All cores that the calling thread may use; where the processor is used as core sets, those of the largest.
+int default_threads(const std::vector<std::string>& devices) {
+  const std::string core_set = "cpu:";
+  int most = 0;
+  for (const std::string& device : devices) {
+    const std::string name = device.substr(device.rfind('=') + 1);
+    if (name == "cpu") most = max_threads;
+    if (!name.starts_with(core_set)) continue;
+    const Result<CoreSet> cores = CoreSet::parse(name.substr(core_set.size()));
+    if (cores)
+      most = std::max(most, cores->size());  // what is wrong with others is said where slots are made
+  }
+  const int all = CoreSet::of_this_thread().size();
+  return most == 0 ? all : std::min(most, all);
+}
+
 Status read_options(const intarsia_compile_request& from, CompileRequest& to) {
   to.backends = TRY(read_strings(from.backends, "--backends"));
   TRY(read_devices(from.devices, to));
@@ -133,10 +152,9 @@ Status read_options(const intarsia_compile_request& from, CompileRequest& to) {
     to.pins.push_back({pattern, target});
   }
   to.allow_fallback = TRY(read_word(from.fallback, "--fallback", {"auto", "none"})) == "auto";
-  constexpr int max_threads = 1024;
   if (from.threads < 0 || from.threads > max_threads)
     return fail("--threads {}: want 1 to {}", from.threads, max_threads);
-  to.threads = std::max(from.threads, 1);
+  to.threads = from.threads > 0 ? from.threads : default_threads(to.devices);
   if (from.cpu != nullptr) to.cpu = from.cpu;
   TRY(with_context(resolve_cpu_level(to.cpu), "--cpu"));
   to.exact_math = TRY(read_word(from.math, "--math", {"fast", "exact"})) == "exact";

@@ -2,11 +2,14 @@
 
 #include <dlfcn.h>
 #include <glob.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <iterator>
+#include <optional>
+#include <sstream>
 
 #include "base/own_file.h"
 #include "base/regular_file.h"
@@ -67,6 +70,36 @@ Result<OpenedLibrary> open_given(const ForeignLibrary& library, const std::strin
                             : fmt::format("{}", fmt::join(tried, "; ")));
 }
 
+/// Where the `python3` is that a shell would start.
+std::optional<std::filesystem::path> find_python() {
+  const char* const path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "" : path);
+  std::error_code ignored;
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const std::filesystem::path python = std::filesystem::path(folder) / "python3";
+    if (python.is_absolute() && access(python.c_str(), X_OK) == 0 &&
+        !std::filesystem::is_directory(python, ignored))
+      return python;
+  }
+  return std::nullopt;
+}
+
+/// Folders of Python environments that the user works in: the active one, and that of `python3`, or of what
+/// that is a link to.
+std::vector<std::string> python_environments() {
+  std::vector<std::string> folders;
+  if (const char* active = std::getenv("VIRTUAL_ENV"); active != nullptr && *active != 0)
+    folders.emplace_back(active);
+  const std::optional<std::filesystem::path> python = find_python();
+  if (!python) return folders;
+  std::error_code ignored;
+  const std::filesystem::path around = python->parent_path().parent_path();
+  const bool is_virtual = std::filesystem::exists(around / "pyvenv.cfg", ignored);
+  const std::filesystem::path real = std::filesystem::canonical(*python, ignored);
+  folders.push_back(is_virtual || real.empty() ? around.string() : real.parent_path().parent_path().string());
+  return folders;
+}
+
 }  // namespace
 
 std::string ForeignLibrary::remedy() const {
@@ -90,6 +123,8 @@ LibrarySearch search_for(const ForeignLibrary& library, const std::string& loade
     folder = folder.parent_path();
     if (folder.filename() == "site-packages") search.patterns.push_back(folder / in_packages);
   }
+  for (const std::string& environment : python_environments())
+    search.patterns.push_back(environment + "/lib/python3*/site-packages/" + in_packages);
   return search;
 }
 

@@ -28,8 +28,8 @@ struct LibrarySearch {
   std::vector<std::string> patterns;  // file name patterns (glob)
 };
 
-/// The library's environment variable, `loaded_name`, and the Python environments around our own library,
-/// where it is `in_packages`: "onnxruntime/capi/libonnxruntime.so.*".
+/// The library's environment variable, `loaded_name`, and the Python environments around our own library, of
+/// VIRTUAL_ENV and of the python3 in PATH, where it is `in_packages`: "onnxruntime/capi/libonnxruntime.so.*".
 LibrarySearch search_for(const ForeignLibrary& library, const std::string& loaded_name,
                          const std::string& in_packages);
 

@@ -148,6 +148,7 @@ ExplainedStage explain_stage(const fbs::ProgramT& program, const fbs::StageT& st
 
 Explanation explain_program(const fbs::ProgramT& program) {
   Explanation explanation;
+  explanation.threads = static_cast<int>(program.threads);
   const std::vector<MemoryUse> memory = explain_memory(program);
   for (const auto& slot : program.slots)
     explanation.slots.push_back(

@@ -104,9 +104,10 @@ void print_refused(const Explanation& explanation, std::string& text) {
 void print_head(const Explanation& explanation, const std::string& subject, std::string& text) {
   text += wrap(subject, 0);
   text += fmt::format(
-      "{} in {}, {} between devices\n", plural(explanation.nodes.size(), "node"),
+      "{} in {}, {} between devices, for {}\n", plural(explanation.nodes.size(), "node"),
       plural(explanation.regions.size(), "region"),
-      explanation.copies.size() == 1 ? "1 copy" : fmt::format("{} copies", explanation.copies.size()));
+      explanation.copies.size() == 1 ? "1 copy" : fmt::format("{} copies", explanation.copies.size()),
+      plural(static_cast<size_t>(explanation.threads), "thread"));
   print_ports("input ", explanation.inputs, text);
   print_ports("output", explanation.outputs, text);
   for (const SymbolBinding& symbol : explanation.symbols) {

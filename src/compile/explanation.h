@@ -109,6 +109,7 @@ struct ExplainedPlan {
 };
 
 struct Explanation {
+  int threads = 1;  // of a run
   std::vector<ExplainedPort> inputs, outputs;
   std::vector<ExplainedSlot> slots;
   std::vector<SymbolBinding> symbols;  // of a model; a program has numbers only

@@ -277,6 +277,7 @@ std::string report_compile_json(const CompileResult& result, const CompileReques
   Json json;
   json["model"] = request.model_path;
   json["program"] = written ? Json(request.program_path) : Json(nullptr);
+  json["threads"] = request.threads;
   json.update(function_json(result.functions[0], request, result.stopped));
   json["constants_bytes"] = result.stopped ? Json(nullptr) : Json(result.constants_bytes);
   json["compile_seconds"] = result.seconds;
@@ -291,6 +292,7 @@ std::string report_compile_json(const CompileResult& result, const CompileReques
 std::string explain_json(const Explanation& explanation, const std::string& subject) {
   Json json;
   json["subject"] = subject;
+  json["threads"] = explanation.threads;
   json["inputs"] = ports_json(explanation.inputs);
   json["outputs"] = ports_json(explanation.outputs);
   json["symbols"] = symbols_json(explanation);

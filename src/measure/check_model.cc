@@ -232,6 +232,7 @@ Result<CheckedPlan> check_plan(Comparison& comparison, uint32_t number, CheckRes
     plan.absence = bound.error();
     return plan;
   }
+  result.threads = (*bound)->threads;
   const fbs::FunctionT& runs = *(*bound)->functions[0].function;
   Session session = TRY(Session::create(*bound));
   const std::vector<NamedValue> outputs =

@@ -69,6 +69,7 @@ struct CheckedPlan {
 
 struct CheckResult {
   bool ok = false;  // of all plans that were compared
+  int threads = 0;  // of a run
   std::string model_path;
   std::string function;  // the function that was run
   std::string against;

@@ -41,6 +41,7 @@ std::string report_check_json(const CheckResult& result, const CheckRequest& req
   json["subject"] = request.path;
   json["model"] = result.model_path;
   json["against"] = result.against;
+  json["threads"] = result.threads;
   json["rtol"] = request.tolerance.rtol;
   json["atol"] = request.tolerance.atol;
   json["inputs"] = Json::array();

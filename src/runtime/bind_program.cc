@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <map>
 #include <set>
-#include <thread>
 
+#include "base/core_set.h"
 #include "device/plugin_device.h"
 #include "program/print_program.h"
 #include "runtime/find_function.h"
@@ -273,7 +273,7 @@ Result<std::shared_ptr<const BoundProgram>> bind_program(const std::shared_ptr<c
     return fail("{} threads; want a positive number, or 0 for the compiled one", options.threads);
   const fbs::StageT* const stage = TRY(find_stage(program->description(), options));
   const std::vector<std::string> names = TRY(choose_devices(program->description(), options, stage));
-  const unsigned cores = std::max(std::thread::hardware_concurrency(), 1u);
+  const auto cores = static_cast<uint32_t>(std::max(CoreSet::of_this_thread().size(), 1));
   const int compiled_for = static_cast<int>(std::clamp(program->description().threads, 1u, cores));
   const int threads = options.threads > 0 ? options.threads : compiled_for;
   const std::string which = stage != nullptr      ? fmt::format("{}", fmt::ptr(stage))

@@ -22,7 +22,7 @@ struct StageChoice {
 struct BindOptions {
   /// (slot, device): {"accel", "sim:1"}. Slots not named go to the device they were compiled for.
   std::vector<std::pair<std::string, std::string>> devices;
-  int threads = 0;  // of each session; 0: what the program was compiled for, at most the machine's cores
+  int threads = 0;  // of each session; 0: as compiled, at most the cores of the calling thread
   /// By number, 0 the function itself: each function runs this one and no other. Nothing: the first that can.
   std::optional<uint32_t> alternative = {};
   /// Only this runs: it is the one function of the bound program.

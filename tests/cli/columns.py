@@ -1,6 +1,6 @@
-"""Reports for people keep to 80 columns, or to the terminal's, and say what matters in them.
+"""Reports and help keep to 80 columns, or to the terminal's, and say what matters in them.
 
-Covers: cli/ wrap_text.cc region_summary.cc short_names.cc profile.cc bench_latency.cc
+Covers: cli/ wrap_text.cc help.cc region_summary.cc short_names.cc profile.cc bench_latency.cc
 """
 
 import fcntl
@@ -70,6 +70,27 @@ def compile_net(folder, *options):
 def test_lines_fit(folder, command):
     text = call(*command, cwd=folder).stdout
     assert [line for line in text.splitlines() if len(line) > 80] == [], text
+
+
+COMMANDS = ["compile", "run", "check", "bench", "explain", "split", "devices", "completion"]
+
+
+@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)])
+def test_help_fits(command):
+    text = call(*command, "--help").stdout
+    assert [line for line in text.splitlines() if len(line) > 80] == [], text
+    wide = call(*command, "--help", env={"COLUMNS": "130"}).stdout
+    assert 80 < max(map(len, wide.splitlines())) <= 130 and wide.split() == text.split()
+    assert "\n\n\n" not in text and ":{" not in text and " in [1 - " not in text
+
+
+def test_help_has_what_most_want_first():
+    text = call("compile", "--help").stdout
+    groups = re.findall(r"^(\w[\w ]+):$", text, re.MULTILINE)
+    assert groups[:3] == ["Arguments", "Options", "What runs where"] and groups[-1] == "Examples"
+    first = text[text.index("Options:") : text.index("What runs where:")]
+    assert all(f"  {name}" in first for name in ("-o,", "-d,", "--threads N", "--shape", "--json", "-q,"))
+    assert "--pin" not in first and "Usage: intarsia compile [OPTIONS] MODEL\n" in text
 
 
 def test_many_regions_are_summed_up(folder):

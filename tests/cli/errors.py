@@ -145,7 +145,7 @@ def test_only_regular_files_are_read(tmp_path):
         ("compile", tmp_path / "pipe.pb", "--op-library", pipe),
     ):
         assert "not a regular file" in error_of(*arguments, cwd=tmp_path, timeout=60), arguments
-    assert f"'{tmp_path}': it is a folder" in error_of("run", program, "-i", f"x={tmp_path}")
+    assert f"'{tmp_path}': it is a folder" in error_of("check", program, "-i", f"x={tmp_path}")
 
 
 def test_pipe_as_external_data(tmp_path):

@@ -35,13 +35,15 @@ def test_explain_ranks_refused_operators(tmp_path):
 
 
 def test_explain_sums_up_regions():
-    text = call("explain", SQUEEZENET, "--backends", "reference").stdout
+    text = call("explain", SQUEEZENET, "--backends", "reference", "--threads", 1).stdout
     lines = text.splitlines()
-    assert lines[1] == "67 nodes in 1 region, 0 copies between devices"
+    assert lines[1] == "67 nodes in 1 region, 0 copies between devices, for 1 thread"
     assert all(len(line) <= 80 or " " not in line.strip() for line in lines), text
-    report = call_json("explain", SQUEEZENET, "--backends", "reference")
+    report = call_json("explain", SQUEEZENET, "--backends", "reference", "--threads", 1)
     assert len(lines) < 20 and len(report["nodes"]) == 67
-    nodes = call("explain", SQUEEZENET, "--backends", "reference", "--nodes").stdout.removeprefix(text)
+    nodes = call(
+        "explain", SQUEEZENET, "--backends", "reference", "--threads", 1, "--nodes"
+    ).stdout.removeprefix(text)
     assert nodes.splitlines()[1] == "Nodes:" and len(nodes.splitlines()) == 69
     assert all(f"  {node['name']} ({node['op']}): region 0" in nodes for node in report["nodes"])
 

@@ -13,8 +13,8 @@ from cli_models import SOURCE, call
 INCLUDE = SOURCE / "include/intarsia"
 # What only a command line has: how it prints, and where it writes what other callers receive.
 PRESENTATION = {"--help", "--json", "--quiet", "--verbose", "--all-rows"}
-# How pictures become inputs; other callers give arrays.
-OF_PICTURES = {"--resize", "--mean", "--scale"}
+# What makes an array of a picture, which other callers do by libraries of theirs.
+PICTURES = {"--resize", "--mean", "--scale"}
 # What is for a whole process, and a call of its own everywhere: its name.
 OF_THE_PROCESS = {"--plugin": "load_plugin"}
 # Parts of commands that are not a call of the library: `run` and `bench` are programs made of its calls.
@@ -89,9 +89,9 @@ SURFACES = {
     "check": (C_COMPILE + C_CHECK, CPP_COMPILE + CPP_CHECK, parameters(intarsia.check)),
     "bench": (C_COMPILE + C_CHECK, CPP_COMPILE + CPP_CHECK, parameters(intarsia.bench)),
     "run": (
-        C_RUN,
-        CPP_RUN,
-        parameters(intarsia.Program.bind, intarsia.Session.run)
+        C_RUN + C_COMPILE,
+        CPP_RUN + CPP_COMPILE,
+        parameters(intarsia.Program.bind, intarsia.Session.run, intarsia.compile)
         | {name.removeprefix("set_") for name in dir(intarsia.Session)},
     ),
 }
@@ -103,9 +103,7 @@ def test_every_flag_is_everywhere(command):
     assert len(found) > 4
     c, cpp, python = SURFACES[command]
     missing = []
-    for flag in sorted(
-        found - PRESENTATION - OF_PICTURES - OF_THE_PROCESS.keys() - OWN.get(command, {}).keys()
-    ):
+    for flag in sorted(found - PRESENTATION - PICTURES - OF_THE_PROCESS.keys() - OWN.get(command, {}).keys()):
         name = flag.removeprefix("--").replace("-", "_")
         in_c = C_NAMES.get(flag, name)
         missing += [] if has(c, in_c) else [f"{flag}: no {in_c} in C"]

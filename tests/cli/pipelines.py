@@ -158,7 +158,7 @@ def test_without_a_file_the_stages_of_the_program_run(folder):
 def test_mistakes_are_one_line(folder):
     pipeline = folder / "pipeline.json"
     assert "leave out" in error_of("run", folder / "p.so", "--pipeline", pipeline, status=2)
-    assert "want a program, or --pipeline" in error_of("run", status=2)
+    assert "want a program or model, or --pipeline" in error_of("run", status=2)
     assert "nowhere.json" in error_of("run", "--pipeline", folder / "nowhere.json")
     assert "no input 'z'" in error_of("run", "--pipeline", pipeline, "-i", f"z={folder / 'x.npy'}", status=2)
     bad = folder / "bad.json"

@@ -56,8 +56,10 @@ def test_mistyped_option(tmp_path, arguments, word, meant):
 
 
 def test_options_in_the_wrong_place(tmp_path):
+    message = usage_error(tmp_path, "split", "net.onnx", "--backends", "halide")
+    assert "unknown option '--backends' of split: it is one of compile, run, check, bench, explain" in message
     message = usage_error(tmp_path, "run", "net.so", "--backends", "halide")
-    assert "unknown option '--backends' of run: it is one of compile, check, bench, explain" in message
+    assert "--backends says how to compile a model, but a program is given" in message
     message = usage_error(tmp_path, "--threads", "2", "compile", "net.onnx")
     assert "unknown option '--threads' before the command" in message and "compile" in message
     assert "did you mean --version?" in usage_error(tmp_path, "--verson")

@@ -1,9 +1,10 @@
 """What is installed runs from anywhere, without the tree that it was built in: by `cmake --install`, and as a wheel.
 
-Covers: pyproject.toml cmake/ install.cmake
+Covers: pyproject.toml cmake/ install.cmake command_files.cmake intarsia.pc.in intarsia-compile.pc.in
 bindings/python/intarsia/ __main__.py
 """
 
+import json
 import os
 import pathlib
 import re
@@ -99,6 +100,66 @@ def test_cpp_project(prefix, tmp_path):
     run("cmake", "--build", "build", cwd=tmp_path)
     libraries = run_installed("build/classify", "model.so", cwd=tmp_path)
     assert str(prefix / "lib/libintarsia.so.0") in libraries
+
+
+def test_libraries_of_the_users_python(prefix, tmp_path):
+    """The active environment, or that of the python3 in PATH; neither is around the command."""
+    save_small(tmp_path / "small.onnx")
+    packages = tmp_path / "venv/lib/python3.11/site-packages"
+    packages.mkdir(parents=True)
+    (tmp_path / "venv/bin").mkdir()
+    (tmp_path / "venv/bin/python3").symlink_to(sys.executable)
+    (tmp_path / "venv/pyvenv.cfg").write_text("home = /usr/bin\n")
+    for package in ("onnxruntime", "openvino", "tensorflow"):
+        (packages / package).symlink_to(PACKAGES / package)
+    system = "/usr/sbin:/usr/bin:/sbin:/bin"
+    wanted = {"onnxruntime", "openvino", "tensorflow"}
+    for environment in (
+        {"VIRTUAL_ENV": str(tmp_path / "venv"), "PATH": system},
+        {"VIRTUAL_ENV": "", "PATH": f"{tmp_path}/venv/bin:{system}"},
+    ):
+        report = json.loads(run(prefix / "bin/intarsia", "devices", "--json", cwd=tmp_path, **environment))
+        found = {backend["name"] for backend in report["backends"] if backend["present"]}
+        assert wanted <= found, report
+    report = json.loads(
+        run(prefix / "bin/intarsia", "devices", "--json", cwd=tmp_path, VIRTUAL_ENV="", PATH=system)
+    )
+    assert not wanted & {backend["name"] for backend in report["backends"] if backend["present"]}
+    check = ("check", "small.onnx", "--against", "onnxruntime", "--backends", "reference")
+    run(prefix / "bin/intarsia", *check, cwd=tmp_path, VIRTUAL_ENV=str(tmp_path / "venv"), PATH=system)
+
+
+@pytest.mark.skipif(shutil.which("pkg-config") is None, reason="no pkg-config")
+def test_c_program_by_pkg_config(prefix, tmp_path):
+    """Also where the folder was moved to."""
+    (tmp_path / "main.c").write_text(
+        "#include <intarsia/intarsia_compile.h>\n#include <stdio.h>\n"
+        "int main(void) { char* passes; return intarsia_pass_names(&passes) != 0 || puts(intarsia_version()) < 0; }\n"
+    )
+    moved = tmp_path / "moved"
+    shutil.copytree(prefix, moved, symlinks=True)
+    for folder in (prefix, moved):
+        (found,) = folder.rglob("intarsia.pc")
+        search = {"PKG_CONFIG_PATH": str(found.parent)}
+        flags = run(
+            "pkg-config", "--cflags", "--libs", "intarsia", "intarsia-compile", cwd=tmp_path, **search
+        ).split()
+        run("cc", "main.c", *flags, f"-Wl,-rpath,{found.parent.parent}", "-o", "main", cwd=tmp_path)
+        version = run("pkg-config", "--modversion", "intarsia", cwd=tmp_path, **search)
+        assert run("./main", cwd=tmp_path) == version
+
+
+def test_files_for_the_shell(prefix):
+    share = prefix / "share"
+    assert "_intarsia" in (share / "bash-completion/completions/intarsia").read_text()
+    assert "#compdef" in (share / "zsh/site-functions/_intarsia").read_text()
+    assert "complete -c" in (share / "fish/vendor_completions.d/intarsia.fish").read_text()
+    pages = {page.name for page in (share / "man/man1").iterdir()}
+    shown = re.search(
+        r"^Commands:\n(.*?)\n\n", run(prefix / "bin/intarsia", "--help", cwd=prefix), re.M | re.S
+    )[1]
+    commands = re.findall(r"^  (\w+)", shown, re.MULTILINE)
+    assert pages == {"intarsia.1", *(f"intarsia-{command}.1" for command in commands)}
 
 
 @pytest.fixture(scope="module")

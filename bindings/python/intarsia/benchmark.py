@@ -26,7 +26,13 @@ def _flags(arguments: Mapping[str, Any]) -> list[str]:
     """Of the arguments that say something else than the command line's defaults."""
     flags = []
     for name, value in arguments.items():
-        if name not in FLAGS or value is None or value == () or value == "":
+        if (
+            name not in FLAGS
+            or value is None
+            or value == ()
+            or value == ""
+            or (name, value) == ("threads", 0)
+        ):
             continue
         if name == "shapes":
             values = print_shapes(value)
@@ -73,7 +79,7 @@ def bench(
     mode: Literal["latency", "throughput"] = "latency",
     model: Model | None = None,
     inputs: Mapping[str, object] | None = None,
-    threads: int = 1,
+    threads: int = 0,
     devices: Several = (),
     backends: Several = (),
     shapes: Mapping[str, Sequence[int]] | None = None,
@@ -105,7 +111,7 @@ def bench(
     model: of a program, for the other runtimes; None: the model it was compiled from, whose path the program knows: give it for
         one that was in memory.
     inputs: arrays by name; all others are filled.
-    threads: of a run, in every runtime.
+    threads: of a run, in every runtime; 0: all cores that this process may use, of a program as compiled.
 
     The other options say how to compile a model, as those of `compile`, and what is not given is as there; for a program they
     are errors, but for those that other runtimes need, too.

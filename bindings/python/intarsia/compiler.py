@@ -96,7 +96,7 @@ def compile(
     shapes: Mapping[str, Sequence[int]] | None = None,
     pins: Mapping[str, str] | None = None,
     fallback: Literal["auto", "none"] = "auto",
-    threads: int = 1,
+    threads: int = 0,
     cpu: str = "native",
     kernels: Paths = (),
     math: Literal["fast", "exact"] = "fast",
@@ -129,7 +129,7 @@ def compile(
     shapes: {input: sizes} for inputs that the model leaves open, else 1.
     pins: {node name pattern: "backend@slot"}.
     fallback: "auto" lets frameworks run what our compiler lacks, "none" forbids it.
-    threads: that a run will use.
+    threads: that a run will use; 0: all cores that this process may use.
     cpu: "native", or a level such as "x86-64-v3".
     kernels: libraries with your own operators.
     math: "fast" allows errors up to 1e-4 of the largest output, "exact" only rounding.
@@ -178,7 +178,7 @@ def explain(
     shapes: Mapping[str, Sequence[int]] | None = None,
     pins: Mapping[str, str] | None = None,
     fallback: Literal["auto", "none"] = "auto",
-    threads: int = 1,
+    threads: int = 0,
     cpu: str = "native",
     kernels: Paths = (),
     math: Literal["fast", "exact"] = "fast",
@@ -210,7 +210,7 @@ def explain_html(
     shapes: Mapping[str, Sequence[int]] | None = None,
     pins: Mapping[str, str] | None = None,
     fallback: Literal["auto", "none"] = "auto",
-    threads: int = 1,
+    threads: int = 0,
     cpu: str = "native",
     kernels: Paths = (),
     math: Literal["fast", "exact"] = "fast",
@@ -242,7 +242,7 @@ def annotate(
     shapes: Mapping[str, Sequence[int]] | None = None,
     pins: Mapping[str, str] | None = None,
     fallback: Literal["auto", "none"] = "auto",
-    threads: int = 1,
+    threads: int = 0,
     cpu: str = "native",
     kernels: Paths = (),
     math: Literal["fast", "exact"] = "fast",
@@ -297,7 +297,7 @@ def check(
     shapes: Mapping[str, Sequence[int]] | None = None,
     pins: Mapping[str, str] | None = None,
     fallback: Literal["auto", "none"] = "auto",
-    threads: int = 1,
+    threads: int = 0,
     cpu: str = "native",
     kernels: Paths = (),
     math: Literal["fast", "exact"] = "fast",

@@ -283,7 +283,8 @@ class Program:
 
     def bind(self, devices: Mapping[str, str] | None = None, threads: int = 0) -> Session:
         """A session with slots bound to devices (`{"accel": "sim:1"}`; the rest as compiled). threads 0: as
-        compiled. Sessions on the same cores share their threads; one that exists before os.fork() may run in the child."""
+        compiled, at most the cores that this thread may use. Sessions on the same cores share their threads; one that exists
+        before os.fork() may run in the child."""
         return Session(self._open().bind(list((devices or {}).items()), threads), self._signatures)
 
     def run(
