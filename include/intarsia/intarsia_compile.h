@@ -146,7 +146,8 @@ typedef struct intarsia_check_request {
   size_t struct_size;
   const char* path;  /* a model, which is compiled first, or a program */
   const char* model; /* what a program is compared with; NULL: the model that it was compiled from */
-  /* "onnxruntime", "tensorflow", "reference"; NULL: the model's own framework if it is available. */
+  /* "onnxruntime", "tensorflow", "reference"; NULL: the model's own framework if it is available and runs the
+   * model, else "reference". */
   const char* against;
   double rtol, atol;             /* floats may differ by atol + rtol * max|reference|; negative: 1e-3, 1e-5 */
   const intarsia_tensor* inputs; /* input_count of them; all others are filled */

@@ -182,7 +182,8 @@ Status bisect(const CheckRequest& request, const CheckTools& tools, CheckResult&
     return fail("it looks into the plan that is preferred, which is right; an alternative is wrong");
   const bool is_program = TRY(is_program_file(request.path));
   const CheckRequest model = is_program ? request_of_model(request, result) : request;
-  const std::optional<BadNode> bad = TRY(find_first_bad_node(model, tools));
+  const CheckTools same{tools.compile, tools.backends, tools.oracle_named(result.against)};
+  const std::optional<BadNode> bad = TRY(find_first_bad_node(model, same));
   if (!bad && is_program) {
     return fail(
         "the model '{}', compiled again, is right in every value within it: name the model, with the options "

@@ -312,7 +312,8 @@ def check(
 
     model: what a program is compared with; None: the model it was compiled from, whose path the program knows: give it for one
         that was in memory.
-    against: "onnxruntime" or "tensorflow", each for its own models, or "reference"; "": the framework if it is available.
+    against: "onnxruntime" or "tensorflow", each for its own models, or "reference"; "": the framework if it is available and
+        runs the model, else "reference".
     rtol, atol: negative for the defaults.
     bisect: after a mismatch, look for the first node whose value is wrong (`first_bad_node`; for a program its model is
         compiled again).
