@@ -7,10 +7,42 @@
 #include "plugins.h"
 
 namespace {
-const char* const names[] = {"--devices",      "--backends", "--shape",     "--threads",   "--pin",
-                             "--fallback",     "--cpu",      "--kernels",   "--math",      "--tune",
-                             "--tune-seconds", "--cache",    "--plan",      "--signature", "--op-library",
-                             "--also",         "--memory",   "--objective", "--stages",    "--cut"};
+const char* const names[] = {
+    "--devices",    "--backends", "--shape",  "--threads",      "--pin",    "--fallback", "--cpu",
+    "--kernels",    "--math",     "--tune",   "--tune-seconds", "--cache",  "--plan",     "--signature",
+    "--op-library", "--also",     "--memory", "--objective",    "--stages", "--cut",      "--optimize"};
+
+/// How code is generated, and by which times it is chosen.
+void add_code_options(CLI::App& command, intarsia::CompileOptions& options) {
+  command
+      .add_option("--cpu", options.cpu,
+                  "Generate code for native, x86-64-v2, x86-64-v3 or x86-64-v4 (default: native)")
+      ->type_name("LEVEL");
+  command
+      .add_option(
+          "--math", options.math,
+          "exact: direct arithmetic only; fast: errors up to 1e-4 of the largest output (default: fast)")
+      ->check(CLI::IsMember({"exact", "fast"}))
+      ->type_name("exact|fast");
+  command
+      .add_option("--optimize", options.optimize,
+                  "size: no weights that are larger than the model's to be faster, and no plan without\n"
+                  "frameworks beside one with them (default: speed)")
+      ->check(CLI::IsMember({"speed", "size"}))
+      ->type_name("speed|size");
+  command
+      .add_option("--tune", options.tune,
+                  "Choose kernels by measuring few or many variants, and what a framework runs by\n"
+                  "measuring whole plans (default: fast)")
+      ->check(CLI::IsMember({"off", "fast", "full"}))
+      ->type_name("off|fast|full");
+  command.add_option("--tune-seconds", options.tune_seconds, "Measure for at most this long")
+      ->check(CLI::Range(0.0, 1e9))
+      ->type_name("S");
+  command
+      .add_option("--cache", options.cache, "Folder of the measured times (default: the user's cache folder)")
+      ->type_name("FOLDER");
+}
 
 void add_stage_options(CLI::App& command, intarsia::CompileOptions& options) {
   command
@@ -55,28 +87,7 @@ void add_compile_options(CLI::App& command, intarsia::CompileOptions& options) {
   command.add_option("--fallback", options.fallback, "none: never use a framework (default: auto)")
       ->check(CLI::IsMember({"auto", "none"}))
       ->type_name("auto|none");
-  command
-      .add_option("--cpu", options.cpu,
-                  "Generate code for native, x86-64-v2, x86-64-v3 or x86-64-v4 (default: native)")
-      ->type_name("LEVEL");
-  command
-      .add_option(
-          "--math", options.math,
-          "exact: direct arithmetic only; fast: errors up to 1e-4 of the largest output (default: fast)")
-      ->check(CLI::IsMember({"exact", "fast"}))
-      ->type_name("exact|fast");
-  command
-      .add_option("--tune", options.tune,
-                  "Choose kernels by measuring few or many variants, and what a framework runs by\n"
-                  "measuring whole plans (default: fast)")
-      ->check(CLI::IsMember({"off", "fast", "full"}))
-      ->type_name("off|fast|full");
-  command.add_option("--tune-seconds", options.tune_seconds, "Measure for at most this long")
-      ->check(CLI::Range(0.0, 1e9))
-      ->type_name("S");
-  command
-      .add_option("--cache", options.cache, "Folder of the measured times (default: the user's cache folder)")
-      ->type_name("FOLDER");
+  add_code_options(command, options);
   command
       .add_option("--also", options.also,
                   "Slots that must be enough to run: add a plan for where the other devices are missing")

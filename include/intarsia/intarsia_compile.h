@@ -93,6 +93,10 @@ typedef struct intarsia_compile_request {
   const char* stages;
   /* With "throughput": names of values at which a stage ends. None: the planner cuts. */
   intarsia_strings cuts;
+  /* "speed": weights may take more than in the model (convolutions by Winograd's algorithm: up to four
+   * times), and a plan with frameworks has one without them beside it. "size": neither; what `also` asks for
+   * stays. NULL: "speed" */
+  const char* optimize;
 } intarsia_compile_request;
 
 /* Compiles a model to a program. The program is written whole or not at all. `report` (may be NULL) is the

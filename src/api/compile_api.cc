@@ -117,7 +117,7 @@ Result<Explanation> explain_model(ReadRequest read) {
 
 Result<Explanation> explain_file(const ReadRequest& read) {
   const std::string& path = read.request.model_path;
-  if (TRY(is_program_file(path))) return explain_program(TRY(read_program(path)).description);
+  if (TRY(is_program_file(path))) return explain_program(TRY(read_program(path)));
   return explain_model(read);
 }
 

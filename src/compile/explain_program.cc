@@ -146,8 +146,10 @@ ExplainedStage explain_stage(const fbs::ProgramT& program, const fbs::StageT& st
 
 }  // namespace
 
-Explanation explain_program(const fbs::ProgramT& program) {
+Explanation explain_program(const MappedProgram& mapped) {
+  const fbs::ProgramT& program = mapped.description;
   Explanation explanation;
+  explanation.size = measure_size(mapped);
   const std::vector<MemoryUse> memory = explain_memory(program);
   for (const auto& slot : program.slots)
     explanation.slots.push_back(

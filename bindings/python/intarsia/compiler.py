@@ -100,6 +100,7 @@ def compile(
     cpu: str = "native",
     kernels: Paths = (),
     math: Literal["fast", "exact"] = "fast",
+    optimize: Literal["speed", "size"] = "speed",
     tune: Literal["off", "fast", "full"] = "fast",
     tune_seconds: float = 0,
     cache: Path = "",
@@ -132,6 +133,8 @@ def compile(
     cpu: "native", or a level such as "x86-64-v3".
     kernels: libraries with your own operators.
     math: "fast" allows errors up to 1e-4 of the largest output, "exact" only rounding.
+    optimize: "size": no weights that are larger than the model's to be faster, and no plan without frameworks beside one with
+        them; the report's `size` says what the bytes are for.
     tune: "off", "fast" or "full": choose kernels by a formula, or by measuring few or many variants, and what a framework runs
         by measuring plans.
     tune_seconds: measure for at most this long; 0: as long as it takes.
@@ -179,6 +182,7 @@ def explain(
     cpu: str = "native",
     kernels: Paths = (),
     math: Literal["fast", "exact"] = "fast",
+    optimize: Literal["speed", "size"] = "speed",
     tune: Literal["off", "fast", "full"] = "fast",
     tune_seconds: float = 0,
     cache: Path = "",
@@ -210,6 +214,7 @@ def explain_html(
     cpu: str = "native",
     kernels: Paths = (),
     math: Literal["fast", "exact"] = "fast",
+    optimize: Literal["speed", "size"] = "speed",
     tune: Literal["off", "fast", "full"] = "fast",
     tune_seconds: float = 0,
     cache: Path = "",
@@ -241,6 +246,7 @@ def annotate(
     cpu: str = "native",
     kernels: Paths = (),
     math: Literal["fast", "exact"] = "fast",
+    optimize: Literal["speed", "size"] = "speed",
     tune: Literal["off", "fast", "full"] = "fast",
     tune_seconds: float = 0,
     cache: Path = "",
@@ -295,6 +301,7 @@ def check(
     cpu: str = "native",
     kernels: Paths = (),
     math: Literal["fast", "exact"] = "fast",
+    optimize: Literal["speed", "size"] = "speed",
     tune: Literal["off", "fast", "full"] = "fast",
     tune_seconds: float = 0,
     cache: Path = "",

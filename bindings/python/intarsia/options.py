@@ -19,6 +19,7 @@ _PLAIN = {
     "fallback",
     "math",
     "objective",
+    "optimize",
     "stop_after",
     "strip_names",
     "threads",
