@@ -77,7 +77,7 @@ ProgramSize measure_size(const MappedProgram& mapped) {
     }
   size.code = mapped.elf.size();
   size.program = mapped.bytes;
-  size.description = size.program - known - size.code;
+  size.description = size.program - std::min(size.program, known + size.code);
   return size;
 }
 
