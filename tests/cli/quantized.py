@@ -243,11 +243,11 @@ def test_a_small_dynamically_quantized_encoder(tmp_path, options):
 @pytest.mark.parametrize("options", ((), ("--fallback", "none")), ids=("default", "no framework"))
 def test_a_deep_dynamically_quantized_encoder_is_told_to_be_sensitive(tmp_path, options):
     """It has no float inputs: its weights are nudged. No plan differs by more than rounding explains."""
-    model = Encoder(256, tokens=64, layers=4).save_dynamic(tmp_path / "deep.onnx")
+    model = Encoder(128, tokens=48, layers=4).save_dynamic(tmp_path / "deep.onnx")
     strict = ("--against", "onnxruntime", "--rtol", "0", "--atol", "1e-12")
     report = call_json("check", model, *options, *strict, status=1)
     outputs = [plan["outputs"][0] for plan in report["plans"] if not plan["ok"]]
     assert outputs
     for y in outputs:
         assert y["sensitivity"]["max_rel"] > 1e-3 and "when the weights change" in y["why"]
-        assert y["max_rel"] < 5 * y["sensitivity"]["max_rel"]
+        assert y["max_rel"] < 0.1, "several times as much as single steps make of it"
