@@ -155,7 +155,7 @@ void add_check_command(CLI::App& app) {
       ->type_name("MODEL");
   command
       ->add_option("--against", options->check.against,
-                   "What to compare with (default: the first that is available)")
+                   "What to compare with (default: the model's framework, else reference)")
       ->check(CLI::IsMember({"onnxruntime", "tensorflow", "reference"}))
       ->type_name("FRAMEWORK|reference");
   command

@@ -172,6 +172,8 @@ void print_compile_report(const Json& report, bool is_verbose) {
                         print_bytes(report["constants_bytes"]), print_bytes(report["model_weights_bytes"]),
                         print_bytes(report["arena_bytes"]));
   }
+  if (!report["size"].is_null())
+    text += fmt::format("  size      {}\n", report["size"]["text"].get<std::string>());
   const Json& tuning = report["tuning"];
   if (!stopped && !tuning["disabled_reason"].is_null())
     text += fmt::format("  kernels   chosen by formula: {}\n", tuning["disabled_reason"].get<std::string>());

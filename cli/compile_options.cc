@@ -8,10 +8,11 @@
 #include "plugins.h"
 
 namespace {
-const char* const names[] = {
-    "--devices",    "--backends", "--shape",  "--threads",      "--pin",    "--fallback", "--cpu",
-    "--kernels",    "--math",     "--tune",   "--tune-seconds", "--cache",  "--plan",     "--signature",
-    "--op-library", "--also",     "--memory", "--objective",    "--stages", "--cut",      "--prefer"};
+const char* const names[] = {"--devices",      "--backends", "--shape",     "--threads",   "--pin",
+                             "--fallback",     "--cpu",      "--kernels",   "--math",      "--tune",
+                             "--tune-seconds", "--cache",    "--plan",      "--signature", "--op-library",
+                             "--also",         "--memory",   "--objective", "--stages",    "--cut",
+                             "--prefer",       "--optimize"};
 
 /// Those that most users want, which are in the first group.
 void add_common_options(CLI::App& command, intarsia::CompileOptions& options) {
@@ -86,6 +87,13 @@ void add_code_options(CLI::App& command, intarsia::CompileOptions& options) {
           "exact: direct arithmetic only; fast: errors up to 1e-4 of the largest output (default: fast)")
       ->check(CLI::IsMember({"exact", "fast"}))
       ->type_name("exact|fast")
+      ->group(help_group::code);
+  command
+      .add_option("--optimize", options.optimize,
+                  "size: no weights that are larger than the model's to be faster, and no plan without "
+                  "frameworks beside one with them (default: speed)")
+      ->check(CLI::IsMember({"speed", "size"}))
+      ->type_name("speed|size")
       ->group(help_group::code);
   command
       .add_option("--tune", options.tune,

@@ -63,12 +63,23 @@ Oracle reference_oracle(const std::vector<std::string>& op_libraries) {
       run_reference};
 }
 
-Status find_framework(const std::string& name) {
-  if (name == "tensorflow")
-    TRY(tf::Library::get());
-  else
+/// The framework that a model comes from.
+Result<Oracle> framework_oracle(bool is_onnx, const std::vector<std::string>& op_libraries) {
+  if (is_onnx) {
     TRY(ort::Library::get());
-  return {};
+    return onnxruntime_oracle();
+  }
+  TRY(tf::Library::get());
+  return tensorflow_oracle(op_libraries);
+}
+
+/// One that the user named: its errors say so.
+Oracle named_oracle(Oracle oracle) {
+  oracle.run = [run = std::move(oracle.run), name = oracle.name](const std::string& model_path,
+                                                                 const std::string& function, Inputs inputs) {
+    return with_context(run(model_path, function, inputs), "--against {}", name);
+  };
+  return oracle;
 }
 
 }  // namespace
@@ -77,13 +88,15 @@ Result<Oracle> make_oracle(const std::string& name, const std::string& model_pat
                            const std::vector<std::string>& op_libraries) {
   const bool is_onnx = find_model_format(model_path) == ModelFormat::onnx;
   const std::string own = is_onnx ? "onnxruntime" : "tensorflow";
-  if (name == own || (name.empty() && allow_framework)) {
-    const Status found = find_framework(own);
-    if (found) return is_onnx ? onnxruntime_oracle() : tensorflow_oracle(op_libraries);
-    if (!name.empty()) return fail(found.error().kind, "--against {}: {}", name, found.error().message);
-  }
-  if (name == "reference" || name.empty()) return reference_oracle(op_libraries);
-  return fail("--against {}: want {} or reference for this kind of model", name, own);
+  if (name == "reference") return named_oracle(reference_oracle(op_libraries));
+  if (!name.empty() && name != own)
+    return fail("--against {}: want {} or reference for this kind of model", name, own);
+  if (name.empty() && !allow_framework) return reference_oracle(op_libraries);
+  Result<Oracle> oracle = framework_oracle(is_onnx, op_libraries);
+  if (!name.empty()) return named_oracle(TRY(with_context(std::move(oracle), "--against {}", name)));
+  if (!oracle) return reference_oracle(op_libraries);
+  oracle->substitute = std::make_shared<const Oracle>(reference_oracle(op_libraries));
+  return oracle;
 }
 
 }  // namespace intarsia

@@ -36,7 +36,9 @@ LibrarySearch default_search() {
 
 Status Library::check(OrtStatus* status) const {
   if (status == nullptr) return {};
-  Error error{api_.status_message(status)};
+  constexpr int not_implemented = 9;  // ORT_NOT_IMPLEMENTED
+  const bool is_lacking = api_.status_code(status) == not_implemented;
+  Error error{api_.status_message(status), is_lacking ? ErrorKind::unsupported : ErrorKind::unknown};
   api_.release_status(status);
   return tl::unexpected(std::move(error));
 }

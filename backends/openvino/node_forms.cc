@@ -57,6 +57,20 @@ Support check_resize(const Graph& graph, const Node& node) {
   return Support::supported();
 }
 
+/// One scale for the tensor, or one for each index of an axis; known, since OpenVINO computes with its
+/// reciprocal.
+Support check_quantization(const Graph& graph, const Node& node) {
+  constexpr size_t zero_point = 2;
+  for (size_t i = 1; i <= zero_point; ++i)
+    if (has_input(node, i) && !graph.value(node.inputs[i]).constant)
+      return Support::refused("OpenVINO quantizes with constant scales and zero points");
+  if (node.attributes.get_int("block_size", 0) != 0)
+    return Support::refused("OpenVINO has no quantization in blocks");
+  if (node.attributes.get_int("precision", 0) != 0)
+    return Support::refused("OpenVINO ignores the precision of a QuantizeLinear");
+  return Support::supported();
+}
+
 }  // namespace
 
 Support check_form(const Graph& graph, const Node& node) {
@@ -64,6 +78,7 @@ Support check_form(const Graph& graph, const Node& node) {
   if (node.op == "LSTM") return check_lstm(graph, node);
   if (node.op == "Softmax") return check_softmax(graph, node);
   if (node.op == "Resize") return check_resize(graph, node);
+  if (node.op == "QuantizeLinear" || node.op == "DequantizeLinear") return check_quantization(graph, node);
   return Support::supported();
 }
 

@@ -26,17 +26,27 @@ constexpr std::string_view computing_operators =
     "ReduceProd ReduceSum ReduceSumSquare Relu Resize Round Selu Sigmoid Sign Sin Sinh Softmax "
     "Softplus Softsign SpaceToDepth Sqrt Sub Sum Swish Tan Tanh Trilu Where Xor ";
 
+/// Between f32 and u8 or i8. The quotient that is rounded has a rounding error of its own, and half-way
+/// numbers are rounded after the zero point is added: there the result may be the neighboring step.
+constexpr std::string_view quantizing_operators = " DequantizeLinear QuantizeLinear ";
+
 bool is_among(std::string_view operators, const Node& node) {
   return operators.contains(" " + node.op + " ");
 }
 
 bool moves(const Node& node) { return is_among(moving_operators, node); }
 
+bool quantizes(const Node& node) { return is_among(quantizing_operators, node); }
+
 bool is_computed(DType dtype) { return dtype == DType::f32 || dtype == DType::boolean; }
+
+bool is_quantized(DType dtype) { return dtype == DType::u8 || dtype == DType::i8; }
+
+bool is_f32(DType dtype) { return dtype == DType::f32; }
 
 /// Types whose elements pass unchanged from an input to an output.
 bool is_moved_exactly(DType dtype) {
-  return is_computed(dtype) || dtype == DType::i32 || dtype == DType::u8 || dtype == DType::i8;
+  return is_computed(dtype) || dtype == DType::i32 || is_quantized(dtype);
 }
 
 bool is_integer_index(DType dtype) { return dtype == DType::i32 || dtype == DType::i64; }
@@ -77,17 +87,24 @@ Support check_type(const Node& node, const Value& value, bool (*may_be)(DType)) 
   return Support::refused(fmt::format("OpenVINO does not compute {} in {}", node.op, dtype_name(type.dtype)));
 }
 
+/// What the outputs of the operator may be.
+bool (*output_types(const Node& node))(DType) {
+  if (quantizes(node)) return node.op == "QuantizeLinear" ? is_quantized : is_f32;
+  return moves(node) ? is_moved_exactly : is_computed;
+}
+
 Support check_input(const Graph& graph, const Node& node, size_t i) {
   const Value& value = graph.value(node.inputs[i]);
   if (value.constant) return check_constant(node, value);
   if (is_index(node, i)) return check_type(node, value, is_integer_index);
+  if (quantizes(node)) return check_type(node, value, node.op == "QuantizeLinear" ? is_f32 : is_quantized);
   return check_type(node, value, moves(node) || node.op == "Cast" ? is_moved_exactly : is_computed);
 }
 
 Support check_operator(const Node& node) {
   if (!node.domain.empty() && node.domain != "ai.onnx")
     return Support::refused(fmt::format("only operators of ONNX, got {}.{}", node.domain, node.op));
-  if (!moves(node) && !is_among(computing_operators, node))
+  if (!moves(node) && !quantizes(node) && !is_among(computing_operators, node))
     return Support::refused(fmt::format("{} is not among the operators that OpenVINO is used for", node.op));
   // OpenVINO ignores attributes that it does not know.
   if (node.op == "SpaceToDepth" && node.attributes.get_string("mode", "DCR") != "DCR")
@@ -116,7 +133,7 @@ Support computes_exactly(const Graph& graph, const Node& node) {
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (!has_output(node, i)) continue;
     const Value& value = graph.value(node.outputs[i]);
-    const Support output = check_type(node, value, moves(node) ? is_moved_exactly : is_computed);
+    const Support output = check_type(node, value, output_types(node));
     if (!output.yes) return output;
   }
   return Support::supported();

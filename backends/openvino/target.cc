@@ -8,6 +8,7 @@
 #include "backends/openvino/node_rules.h"
 #include "backends/openvino/ov_session.h"
 #include "onnx/probe_node.h"
+#include "onnx/unfold_constants.h"
 #include "onnx/write_onnx_model.h"
 #include "onnx_region/region_model.h"
 
@@ -73,6 +74,7 @@ class OpenVinoTarget : public Target {
   OpenVinoTarget()
       : Target({.name = "openvino",
                 .device_kinds = {"cpu", "sim", "openvino"},
+                .code_generation = 1,
                 .needs_framework = true,
                 .has_one_pool = true}) {}
 
@@ -94,7 +96,7 @@ class OpenVinoTarget : public Target {
 
   Result<CompiledRegion> compile(const Graph& region, const TargetDevice& device,
                                  const CompileOptions& options) const override {
-    OnnxModel model = TRY(write_onnx_model(region, LargeConstants::left_out));
+    OnnxModel model = TRY(write_onnx_model(unfold_constants(region), LargeConstants::left_out));
     if (!options.is_loaded_next) TRY(check_region(model, region, device_of(device.name)));
     CompiledRegion compiled;
     compiled.blob = encode_region_model(model.bytes, model.constant_names);

@@ -87,6 +87,7 @@ void define_options(nb::module_& module) {
       .def_rw("cpu", &CompileOptions::cpu)
       .def_rw("threads", &CompileOptions::threads)
       .def_rw("math", &CompileOptions::math)
+      .def_rw("optimize", &CompileOptions::optimize)
       .def_rw("tune", &CompileOptions::tune)
       .def_rw("tune_seconds", &CompileOptions::tune_seconds)
       .def_rw("cache", &CompileOptions::cache)

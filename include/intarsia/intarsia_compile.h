@@ -98,6 +98,10 @@ typedef struct intarsia_compile_request {
   /* What ships where plans take nearly the same time. "self-contained": a plan that needs no library of a
    * framework, unless another takes at least 3% less; "fastest". NULL: "self-contained". */
   const char* prefer;
+  /* "speed": weights may take more than in the model (convolutions by Winograd's algorithm: up to four
+   * times), and a plan with frameworks has one without them beside it. "size": neither; what `also` asks for
+   * stays. NULL: "speed" */
+  const char* optimize;
 } intarsia_compile_request;
 
 /* Compiles a model to a program. The program is written whole or not at all. `report` (may be NULL) is the
@@ -151,7 +155,8 @@ typedef struct intarsia_check_request {
   size_t struct_size;
   const char* path;  /* a model, which is compiled first, or a program */
   const char* model; /* what a program is compared with; NULL: the model that it was compiled from */
-  /* "onnxruntime", "tensorflow", "reference"; NULL: the model's own framework if it is available. */
+  /* "onnxruntime", "tensorflow", "reference"; NULL: the model's own framework if it is available and runs the
+   * model, else "reference". */
   const char* against;
   double rtol, atol;             /* floats may differ by atol + rtol * max|reference|; negative: 1e-3, 1e-5 */
   const intarsia_tensor* inputs; /* input_count of them; all others are filled */

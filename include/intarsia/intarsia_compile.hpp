@@ -25,7 +25,7 @@ struct CompileOptions {
       also, memory, cuts;
   std::string fallback = "auto", cpu = "native", stop_after, math = "fast", tune = "fast", cache;
   std::string plan, save_plan;
-  std::string objective = "latency", stages, prefer = "self-contained";
+  std::string objective = "latency", stages, prefer = "self-contained", optimize = "speed";
   int threads = 0;  // 0: all cores
   double tune_seconds = 0;
   bool strip_names = false, dry_run = false;
@@ -106,7 +106,9 @@ class RequestHolder {
     request_.objective = options.objective.c_str();
     if (!options.stages.empty()) request_.stages = options.stages.c_str();
     request_.cuts = cuts_.get();
-    request_.prefer = options.prefer.c_str();
+    // A library that is older than these fields takes a request that leaves them out.
+    if (options.prefer != "self-contained") request_.prefer = options.prefer.c_str();
+    if (options.optimize != "speed") request_.optimize = options.optimize.c_str();
     if (!options.plan.empty()) request_.plan = options.plan.c_str();
     if (!options.save_plan.empty()) request_.save_plan = options.save_plan.c_str();
     request_.signatures = signatures_.get();

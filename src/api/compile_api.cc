@@ -118,7 +118,7 @@ Result<Explanation> explain_model(ReadRequest read) {
 
 Result<Explanation> explain_file(const ReadRequest& read) {
   const std::string& path = read.request.model_path;
-  if (TRY(is_program_file(path))) return explain_program(TRY(read_program(path)).description);
+  if (TRY(is_program_file(path))) return explain_program(TRY(read_program(path)));
   return explain_model(read);
 }
 
@@ -183,7 +183,8 @@ Status bisect(const CheckRequest& request, const CheckTools& tools, CheckResult&
     return fail("it looks into the plan that is preferred, which is right; an alternative is wrong");
   const bool is_program = TRY(is_program_file(request.path));
   const CheckRequest model = is_program ? request_of_model(request, result) : request;
-  const std::optional<BadNode> bad = TRY(find_first_bad_node(model, tools));
+  const CheckTools same{tools.compile, tools.backends, tools.oracle_named(result.against)};
+  const std::optional<BadNode> bad = TRY(find_first_bad_node(model, same));
   if (!bad && is_program) {
     return fail(
         "the model '{}', compiled again, is right in every value within it: name the model, with the options "

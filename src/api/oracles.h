@@ -8,7 +8,8 @@
 namespace intarsia {
 
 /// "onnxruntime", "tensorflow" or "reference"; empty: the framework that the model comes from if it is
-/// available and allow_framework is set, else the reference. `op_libraries` are TensorFlow's.
+/// available and allow_framework is set, else the reference, which also takes its place where it does not run
+/// the model. `op_libraries` are TensorFlow's.
 Result<Oracle> make_oracle(const std::string& name, const std::string& model_path, bool allow_framework,
                            const std::vector<std::string>& op_libraries);
 

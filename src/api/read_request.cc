@@ -158,6 +158,7 @@ Status read_options(const intarsia_compile_request& from, CompileRequest& to) {
   if (from.cpu != nullptr) to.cpu = from.cpu;
   TRY(with_context(resolve_cpu_level(to.cpu), "--cpu"));
   to.exact_math = TRY(read_word(from.math, "--math", {"fast", "exact"})) == "exact";
+  to.prefers_size = TRY(read_word(from.optimize, "--optimize", {"speed", "size"})) == "size";
   const std::string tune = TRY(read_word(from.tune, "--tune", {"fast", "off", "full"}));
   to.tune = tune == "off" ? Tune::off : tune == "full" ? Tune::full : Tune::fast;
   if (!(from.tune_seconds >= 0)) return fail("--tune-seconds {}: want a nonnegative time", from.tune_seconds);

@@ -283,6 +283,7 @@ Status choose_measured_plan(RegionCompiler& compiler, const CompileRequest& requ
   }
   plan_tools.also = request.also;
   plan_tools.prefer = request.prefer;
+  plan_tools.only_also = request.prefers_size;
   plan_tools.replan = [&](Placement placement) {
     PassRunner quiet = PassRunner::quiet(request, tools);
     return make_plan(quiet, problem, std::move(placement));
@@ -442,6 +443,7 @@ Status write_functions(CompileResult& result, const CompileRequest& request) {
   const ProgramSizes sizes = TRY(emit_program(parts, request));
   result.constants_bytes = sizes.constants_bytes;
   for (size_t i = 0; i < parts.size(); ++i) result.functions[i].arena_bytes = sizes.arena_bytes[i];
+  if (!request.dry_run) result.size = measure_size(TRY(read_program(request.program_path)));
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include "passes/bind_shapes.h"
 #include "plan/choose_plan.h"
 #include "plan/choose_stages.h"
+#include "program/program_size.h"
 
 namespace intarsia {
 
@@ -26,6 +27,7 @@ struct CompiledFunction {
 struct CompileResult {
   std::vector<CompiledFunction> functions;  // at least one
   uint64_t constants_bytes = 0;             // as stored in the program: equal ones once
+  std::optional<ProgramSize> size;          // absent: no program was written
   double seconds = 0;
   bool stopped = false;  // by stop_after
 };

@@ -15,6 +15,7 @@ RegionCompiler::RegionCompiler(const PlanningProblem& problem, const CompileRequ
       tuning_(request, tools) {
   options_.cpu = request.cpu;
   options_.exact_math = request.exact_math;
+  options_.prefers_size = request.prefers_size;
   options_.keep_names = !request.strip_names;
   options_.codegen = &codegen_;
   options_.is_cancelled = tools.is_cancelled;

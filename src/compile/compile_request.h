@@ -59,6 +59,7 @@ struct CompileRequest {
   int threads = 1;
   std::string cpu = "native";  // native, x86-64-v2, x86-64-v3, x86-64-v4
   bool exact_math = false;     // direct arithmetic only
+  bool prefers_size = false;   // no larger weights for speed, no alternatives but those of `also`
   Tune tune = Tune::fast;
   double tune_seconds = 0;       // 0: as long as it takes
   std::string cache_folder;      // of measured times; empty: the user's

@@ -163,6 +163,12 @@ class ProgramEmitter {
         entry->predicted_ns = static_cast<uint64_t>(parts.region_costs[r].predicted.value_or(0));
       }
       entry->kernel_notes = pack_kernel_notes(parts, r, first_node, !request_.strip_names);
+      for (const WeightGrowth& growth : region.growths) {
+        auto grown = std::make_unique<fbs::GrowthT>();
+        grown->why = growth.why;
+        grown->bytes = growth.bytes;
+        entry->growths.push_back(std::move(grown));
+      }
       for (const Tensor& constant : region.constants) {
         entry->constants.push_back(static_cast<uint32_t>(constants.size()));
         constants.push_back(constant.view());

@@ -146,9 +146,11 @@ ExplainedStage explain_stage(const fbs::ProgramT& program, const fbs::StageT& st
 
 }  // namespace
 
-Explanation explain_program(const fbs::ProgramT& program) {
+Explanation explain_program(const MappedProgram& mapped) {
+  const fbs::ProgramT& program = mapped.description;
   Explanation explanation;
   explanation.threads = static_cast<int>(program.threads);
+  explanation.size = measure_size(mapped);
   const std::vector<MemoryUse> memory = explain_memory(program);
   for (const auto& slot : program.slots)
     explanation.slots.push_back(

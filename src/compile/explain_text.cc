@@ -122,6 +122,7 @@ void print_head(const Explanation& explanation, const std::string& subject, std:
                  9);
   if (explanation.measured)
     text += fmt::format("time   {} a run, measured by a compile\n", print_milliseconds(explanation.measured));
+  if (explanation.size) text += wrap("size   " + print_size(*explanation.size), 7);
 }
 
 /// Whether a program has the plan that is shown.

@@ -123,14 +123,15 @@ struct Explanation {
   std::vector<std::string> targets;    // of the stretches' times
   std::vector<ExplainedStretch> stretches;
   std::optional<int64_t> measured;  // nanoseconds of a run; of a program with one function
+  std::optional<ProgramSize> size;  // of a program
   bool may_ship_another = false;    // of a model: a compile measures plans and may choose another one
   std::string no_times;             // why no stretches are listed; empty: some are
 };
 
 /// Of a function of a model, as far as its compile went: nodes and regions only if it got to regions.
 Explanation explain_function(const CompiledFunction& function);
-/// Of all functions of a program, from its description alone.
-Explanation explain_program(const fbs::ProgramT& program);
+/// Of all functions of a program, without running any of it.
+Explanation explain_program(const MappedProgram& mapped);
 
 /// Asks every backend about every node, which takes a while.
 void find_takers(const PlanningProblem& problem, Explanation& explanation);

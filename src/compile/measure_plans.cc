@@ -169,8 +169,9 @@ std::string why_plans_are_not_measured(RegionCompiler& compiler, const CompileRe
 CostKey plan_conditions(const CompileRequest& request) {
   const Result<std::string> cpu = resolve_cpu_level(request.cpu);
   CostKey conditions;
-  conditions.code = fmt::format("{}, tune {}, intarsia {}", cpu ? *cpu : request.cpu,
-                                request.tune == Tune::full ? "full" : "fast", INTARSIA_VERSION);
+  conditions.code = fmt::format("{}, tune {}, intarsia {}{}", cpu ? *cpu : request.cpu,
+                                request.tune == Tune::full ? "full" : "fast", INTARSIA_VERSION,
+                                request.prefers_size ? ", for size" : "");
   conditions.threads = request.threads;
   conditions.precision = request.exact_math ? "exact" : "fast";
   return conditions;

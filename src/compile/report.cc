@@ -143,6 +143,18 @@ Json throughput_json(const CompiledFunction& function) {
           {"guessed_reason", report.guessed_reason.empty() ? Json(nullptr) : Json(report.guessed_reason)}};
 }
 
+Json size_json(const std::optional<ProgramSize>& size) {
+  if (!size) return nullptr;
+  Json growths = Json::array(), alternatives = Json::array();
+  for (const auto& [why, bytes] : size->growths) growths.push_back({{"why", why}, {"bytes", bytes}});
+  for (const auto& [targets, bytes] : size->alternatives)
+    alternatives.push_back({{"targets", targets}, {"weights_bytes", bytes}});
+  return {{"program_bytes", size->program}, {"weights_bytes", size->weights},
+          {"growths", std::move(growths)},  {"alternatives", std::move(alternatives)},
+          {"code_bytes", size->code},       {"description_bytes", size->description},
+          {"text", print_size(*size)}};
+}
+
 /// {"halide@cpu": 0.12, "onnxruntime@cpu": null}
 Json times_json(const Explanation& explanation, const std::vector<std::optional<int64_t>>& times) {
   Json json = Json::object();
@@ -280,6 +292,7 @@ std::string report_compile_json(const CompileResult& result, const CompileReques
   json["threads"] = request.threads;
   json.update(function_json(result.functions[0], request, result.stopped));
   json["constants_bytes"] = result.stopped ? Json(nullptr) : Json(result.constants_bytes);
+  json["size"] = size_json(result.size);
   json["compile_seconds"] = result.seconds;
   if (result.functions.size() > 1) {
     json["functions"] = Json::array();
@@ -302,6 +315,7 @@ std::string explain_json(const Explanation& explanation, const std::string& subj
   json["alternatives"] = alternatives_json(explanation);
   json["stages"] = stages_json(explanation);
   json["measured_ms"] = milliseconds_or_null(explanation.measured);
+  json["size"] = size_json(explanation.size);
   json["plans"] = plans_json(explanation);
   json["stretches"] = stretches_json(explanation);
   json["no_times_reason"] = explanation.no_times.empty() ? Json(nullptr) : Json(explanation.no_times);

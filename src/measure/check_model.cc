@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "base/bytes.h"
 #include "base/fill_tensor.h"
 #include "base/temporary_file.h"
 #include "compile/program_source.h"
+#include "import/import_model.h"
 #include "measure/nudge_inputs.h"
 #include "measure/other_inputs.h"
 #include "program/print_program.h"
@@ -161,31 +163,51 @@ std::string judge_sensitivity(const Difference& sensitivity, std::optional<doubl
   return "the model is ill-conditioned, and rounding alone may cause this difference";
 }
 
+/// What an oracle computes from what is nearly the same.
+struct NudgedValues {
+  const char* what;  // changed: "inputs"
+  std::vector<NamedValue> values;
+};
+
 /// "; onnxruntime itself changes it by 0.5 (80% of this difference) when ...": so that a user knows what to
 /// suspect.
 std::string describe_sensitivity(const Difference& difference, const Difference& sensitivity,
-                                 const std::string& oracle) {
+                                 const std::string& oracle, const char* nudged) {
   const std::optional<double> part = explained_part(difference, sensitivity);
-  return fmt::format("; {} itself changes it{}{} when the inputs change by one part in a million: {}", oracle,
+  return fmt::format("; {} itself changes it{}{} when the {} change by one part in a million: {}", oracle,
                      std::isfinite(sensitivity.max_abs) ? fmt::format(" by {:.3g}", sensitivity.max_abs) : "",
-                     part ? fmt::format(" ({:.2g}% of this difference)", 100 * *part) : "",
+                     part ? fmt::format(" ({:.2g}% of this difference)", 100 * *part) : "", nudged,
                      judge_sensitivity(sensitivity, part));
 }
 
-/// For outputs that are not ok: how much the oracle's own answer depends on the last digits of the inputs.
+/// With nudged inputs, or with nudged weights where no input has floats that can be nudged.
+Result<NudgedValues> run_nudged(const Oracle& oracle, const CheckTools& tools, const CheckResult& result,
+                                const std::vector<NamedValue>& inputs) {
+  const std::vector<NamedValue> nudged = nudge_inputs(inputs);
+  if (!nudged.empty())
+    return NudgedValues{"inputs", TRY(oracle.run(result.model_path, result.function, nudged))};
+  const bool has_signatures = find_model_format(result.model_path) == ModelFormat::saved_model;
+  Graph graph =
+      TRY(import_model(result.model_path, {has_signatures ? result.function : "", tools.compile.tensorflow}));
+  if (!nudge_weights(graph)) return fail("nothing to nudge");
+  return NudgedValues{"weights", TRY(oracle.run_graph(graph, inputs))};
+}
+
+/// For outputs that are not ok: how much the oracle's own answer depends on the last digits of the inputs, or
+/// of the weights.
 void measure_sensitivity(const CheckTools& tools, const CheckResult& result,
                          const std::vector<NamedValue>& inputs, const std::vector<NamedValue>& reference,
                          const Tolerance& tolerance, std::vector<CheckedOutput>& outputs) {
-  const std::vector<NamedValue> nudged = nudge_inputs(inputs);
-  if (nudged.empty()) return;
-  const auto others = tools.oracle.run(result.model_path, result.function, nudged);
-  if (!others) return;  // the other values are not valid for this model
-  const std::vector<CheckedOutput> changes = compare_outputs(*others, reference, tolerance);
+  const Oracle& oracle = tools.oracle_named(result.against);
+  const auto others = run_nudged(oracle, tools, result, inputs);
+  if (!others) return;  // there is nothing to nudge, or the other values are not valid for this model
+  const std::vector<CheckedOutput> changes = compare_outputs(others->values, reference, tolerance);
   for (CheckedOutput& output : outputs) {
     const auto change = std::ranges::find(changes, output.name, &CheckedOutput::name);
     if (output.difference.ok || change == changes.end()) continue;
     output.sensitivity = change->difference;
-    output.difference.why += describe_sensitivity(output.difference, change->difference, tools.oracle.name);
+    output.difference.why +=
+        describe_sensitivity(output.difference, change->difference, oracle.name, others->what);
   }
 }
 
@@ -217,6 +239,22 @@ struct Comparison {
   std::vector<NamedValue> reference = {};  // of the oracle; empty until a plan ran
 };
 
+/// What the oracle computes, or else its substitute, which is told.
+Result<std::vector<NamedValue>> run_oracle(const Comparison& comparison, CheckResult& result) {
+  const Oracle& oracle = comparison.tools.oracle;
+  auto values = oracle.run(result.model_path, result.function, comparison.inputs);
+  if (values || oracle.substitute == nullptr) return values;
+  const Oracle& substitute = *oracle.substitute;
+  auto others = substitute.run(result.model_path, result.function, comparison.inputs);
+  if (!others)
+    return fail(values.error().kind, "nothing to compare with: {}; {}: {}", values.error().message,
+                substitute.name, others.error().message);
+  result.against = substitute.name;
+  result.warnings.push_back(fmt::format("compared with {}, since {} does not run this model: {}",
+                                        substitute.name, oracle.name, values.error().message));
+  return others;
+}
+
 /// One that cannot run here says so.
 Result<CheckedPlan> check_plan(Comparison& comparison, uint32_t number, CheckResult& result) {
   const CheckRequest& request = comparison.request;
@@ -237,17 +275,16 @@ Result<CheckedPlan> check_plan(Comparison& comparison, uint32_t number, CheckRes
   Session session = TRY(Session::create(*bound));
   const std::vector<NamedValue> outputs =
       TRY(with_context(run_program(session, runs, comparison.inputs), "{} ({})", request.path, plan.targets));
-  if (comparison.reference.empty())
-    comparison.reference =
-        TRY(with_context(comparison.tools.oracle.run(result.model_path, result.function, comparison.inputs),
-                         "--against {}", comparison.tools.oracle.name));
+  if (comparison.reference.empty()) comparison.reference = TRY(run_oracle(comparison, result));
   plan.outputs = compare_outputs(outputs, comparison.reference, request.tolerance);
   if (!plan.ok())
     measure_sensitivity(comparison.tools, result, comparison.inputs, comparison.reference, request.tolerance,
                         plan.outputs);
   const bool is_first =
       std::ranges::all_of(result.plans, [](const auto& other) { return other.absence.has_value(); });
-  if (is_first) result.warnings = find_constant_outputs(session, runs, request, comparison.inputs, outputs);
+  if (is_first)
+    std::ranges::move(find_constant_outputs(session, runs, request, comparison.inputs, outputs),
+                      std::back_inserter(result.warnings));
   return plan;
 }
 
@@ -271,6 +308,10 @@ Status check_plans(Comparison& comparison, CheckResult& result) {
 }
 
 }  // namespace
+
+const Oracle& CheckTools::oracle_named(const std::string& name) const {
+  return oracle.substitute != nullptr && oracle.substitute->name == name ? *oracle.substitute : oracle;
+}
 
 bool CheckedPlan::ok() const {
   return std::ranges::all_of(outputs, [](const CheckedOutput& output) { return output.difference.ok; });

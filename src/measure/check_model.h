@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -24,6 +25,8 @@ struct Oracle {
   /// The same for a graph: what the values within an imported model should be.
   std::function<Result<std::vector<NamedValue>>(const Graph& graph, std::span<const NamedValue> inputs)>
       run_graph;
+  /// Takes its place where it cannot run the model; null: that is an error.
+  std::shared_ptr<const Oracle> substitute = {};
 };
 
 struct CheckRequest {
@@ -40,6 +43,9 @@ struct CheckTools {
   const BackendRegistry& compile;
   std::span<const RunBackend> backends;
   Oracle oracle;
+
+  /// The oracle, or its substitute, of this name.
+  const Oracle& oracle_named(const std::string& name) const;
 };
 
 struct CheckedInput {
@@ -72,12 +78,12 @@ struct CheckResult {
   int threads = 0;  // of a run
   std::string model_path;
   std::string function;  // the function that was run
-  std::string against;
+  std::string against;   // the oracle that ran
   std::vector<CheckedInput> inputs;
   std::vector<CheckedOutput> outputs;  // of the first plan that can run here
   std::vector<CheckedPlan> plans;      // in order of preference
   std::string first_bad_node;          // what find_first_bad_node found, if it was called
-  std::vector<std::string> warnings;   // outputs that hardly depend on the inputs
+  std::vector<std::string> warnings;   // outputs that hardly depend on the inputs; a substitute
 };
 
 /// For a program, also checks the constants' digests and that the model is the one it was compiled from

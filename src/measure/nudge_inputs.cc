@@ -45,4 +45,17 @@ std::vector<NamedValue> nudge_inputs(std::span<const NamedValue> inputs) {
   return changed ? nudged : std::vector<NamedValue>();
 }
 
+bool nudge_weights(Graph& graph) {
+  bool changed = false;
+  for (uint32_t i = 0; i < graph.values.size(); ++i) {
+    std::optional<Tensor>& constant = graph.values[i].constant;
+    if (!constant || element_count(constant->shape()) < 2) continue;
+    Tensor copy(constant->view());
+    if (!nudge_tensor(copy.view(), i)) continue;
+    constant = std::move(copy);
+    changed = true;
+  }
+  return changed;
+}
+
 }  // namespace intarsia

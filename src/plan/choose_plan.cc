@@ -360,8 +360,8 @@ Result<ChosenPlan> choose_plan(const PlanningProblem& problem, Plan placed, cons
   if (chosen.report) chosen.measured = chosen.report->measured;
   if (chosen.report) chosen.predicted = chosen.report->predicted;
   chosen.costs = std::move(choice.costs);
-  chosen.alternatives =
-      find_alternatives(problem, chosen.plan, tools.also, limit_replan(choice), known_times(choice));
+  chosen.alternatives = find_alternatives(problem, chosen.plan, {tools.also, tools.only_also},
+                                          limit_replan(choice), known_times(choice));
   return chosen;
 }
 

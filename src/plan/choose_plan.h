@@ -47,6 +47,7 @@ struct PlanTools {
   std::string disabled_reason;    // why nothing is compared; empty: plans are
   PlanTimer* timer = nullptr;     // null only with disabled_reason
   std::vector<std::string> also;  // slots that must be enough to run, with a plan of their own if need be
+  bool only_also = false;         // no alternatives but those
   TimeLink time_link;
   Replan replan;
   MemoryTools memory;              // absent: nothing is limited

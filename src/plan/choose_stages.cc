@@ -97,7 +97,7 @@ std::vector<AlternativePlan> find_undivided_alternatives(const PlanningProblem& 
   std::map<std::string, int64_t> known;
   for (const AlternativePlan& other : chosen.alternatives)
     if (other.measured) known[identify_plan(problem, other.plan.partition)] = *other.measured;
-  return find_alternatives(problem, whole, tools.also, replan, known);
+  return find_alternatives(problem, whole, {tools.also, tools.only_also}, replan, known);
 }
 
 }  // namespace

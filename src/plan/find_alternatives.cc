@@ -11,8 +11,9 @@
 namespace intarsia {
 
 std::vector<AlternativePlan> find_alternatives(const PlanningProblem& problem, const Plan& shipped,
-                                               const std::vector<std::string>& also, const Replan& replan,
+                                               const WantedAlternatives& wanted, const Replan& replan,
                                                const std::map<std::string, int64_t>& known) {
+  const std::vector<std::string>& also = wanted.also;
   std::vector<AlternativePlan> found;
   std::set<std::string> seen{identify_plan(problem, shipped.partition)};
   const auto add = [&](const std::function<bool(uint32_t target)>& may_use, const std::string& why) {
@@ -32,12 +33,12 @@ std::vector<AlternativePlan> find_alternatives(const PlanningProblem& problem, c
   const auto is_also = [&](uint32_t target) {
     return std::ranges::find(also, problem.slots[problem.targets[target].slot].name) != also.end();
   };
-  const bool wants_framework = is_held_in_framework(problem, shipped.placement);
-  if (!wants_framework) add(is_ours, "without frameworks");
+  const bool is_freed = !wanted.only_also && !is_held_in_framework(problem, shipped.placement);
+  if (is_freed) add(is_ours, "without frameworks");
   if (also.empty()) return found;
   const std::string why = fmt::format("with {} only", fmt::join(also, ", "));
   add(is_also, why);
-  if (!wants_framework)
+  if (is_freed)
     add([&](uint32_t target) { return is_ours(target) && is_also(target); }, why + ", without frameworks");
   return found;
 }

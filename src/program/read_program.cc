@@ -106,6 +106,7 @@ Result<MappedProgram> parse(const Footer& footer, const Image& image,
   MappedProgram program;
   program.description =
       TRY(unpack_description(image.rest.subspan(footer.blobs_bytes, footer.description_bytes)));
+  program.bytes = rest_offset(footer) + image.rest.size();
   program.digest = footer.digest;
   program.elf = image.head.first(footer.elf_bytes);
   program.file = owner;

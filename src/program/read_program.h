@@ -47,6 +47,7 @@ struct MappedProgram {
   std::span<const std::byte> elf;                      // the ELF image
   std::vector<std::span<const std::byte>> blobs;       // one per region
   std::shared_ptr<const void> elf_owner, blobs_owner;  // null when read from memory
+  uint64_t bytes = 0;                                  // of the file
   uint64_t digest = 0;                      // of everything but the constants: the program's identity
   std::shared_ptr<const ProgramFile> file;  // null when read from memory
 };

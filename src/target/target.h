@@ -37,8 +37,9 @@ struct CompileOptions {
   int threads = 1;             // threads that a run of the program will use
   std::string cpu = "native";  // CPU level: native, x86-64-v2, x86-64-v3, x86-64-v4
   bool exact_math =
-      false;               // direct arithmetic only; else errors up to 1e-4 of the largest output are allowed
-  Tuner* tuner = nullptr;  // null: analytic choices
+      false;  // direct arithmetic only; else errors up to 1e-4 of the largest output are allowed
+  bool prefers_size = false;           // nothing that makes the program larger to be faster
+  Tuner* tuner = nullptr;              // null: analytic choices
   std::string timed_on = "cpu";        // the device whose times choose kernels
   CodegenReport* codegen = nullptr;    // filled in if given
   std::function<bool()> is_cancelled;  // polled several times a second during code generation; empty: never
@@ -62,6 +63,12 @@ struct KernelNote {
   std::string algorithm;           // "winograd 4x4"
 };
 
+/// How much more the weights of a region take than they do in the model.
+struct WeightGrowth {
+  std::string why;  // "winograd", "padding"
+  uint64_t bytes = 0;
+};
+
 /// What a region becomes.
 struct CompiledRegion {
   std::string blob;  // opaque to all but the backend's run half
@@ -72,6 +79,7 @@ struct CompiledRegion {
   int kernels = 0;                        // for the report
   /// For each kernel that a run reports to RunContext::trace, in that order; none: not known.
   std::vector<KernelNote> notes = {};
+  std::vector<WeightGrowth> growths = {};  // by reason; none: not known, or they do not grow
 };
 
 /// Where a region is to run.

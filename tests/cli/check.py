@@ -7,7 +7,7 @@ registry/ oracles.cc
 
 import numpy as np
 import pytest
-from cli_models import build_kernel, call, call_json, save, save_small
+from cli_models import build_kernel, call, call_json, error_of, save, save_small
 from onnx import TensorProto, helper
 
 
@@ -234,6 +234,50 @@ def test_a_program_without_frameworks_may_be_checked_by_one(tmp_path):
     assert report["ok"] and report["against"] == "onnxruntime"
 
 
+def save_typed(path, dtype, last="Sigmoid"):
+    """A convolution and a function, in a narrow type."""
+    weights = np.random.default_rng(2).normal(size=(4, 3, 3, 3)).flatten().tolist()
+    return save(
+        path,
+        [
+            helper.make_node("Conv", ["x", "w"], ["c"], "conv", pads=[1] * 4),
+            helper.make_node(last, ["c"], ["y"], "last"),
+        ],
+        [("x", dtype, [1, 3, 8, 8])],
+        [("y", dtype, [1, 4, 8, 8])],
+        [helper.make_tensor("w", dtype, (4, 3, 3, 3), weights)],
+        opsets=[("", 22)],
+    )
+
+
+def test_a_type_that_the_framework_has_no_kernels_for(tmp_path):
+    """Without --against the reference takes the framework's place, and that is told; with it, that is an error."""
+    model = save_typed(tmp_path / "bf16.onnx", TensorProto.BFLOAT16)
+    report = call_json("check", model)
+    assert report["ok"] and report["against"] == "reference"
+    (warning, *_) = report["warnings"]
+    assert "compared with reference, since onnxruntime does not run this model: " in warning
+    assert "against reference" in " ".join(call("check", model).stdout.split())
+    call("compile", model, "-o", tmp_path / "bf16.so")
+    assert call_json("check", tmp_path / "bf16.so")["against"] == "reference"
+    named = error_of("check", model, "--against", "onnxruntime")
+    assert named.startswith("error: --against onnxruntime: ") and "bf16.onnx" in named
+
+
+def test_f16_is_compared_with_the_framework(tmp_path):
+    report = call_json("check", save_typed(tmp_path / "f16.onnx", TensorProto.FLOAT16))
+    assert report["ok"] and report["against"] == "onnxruntime" and not report["warnings"]
+
+
+def test_bisect_against_what_took_the_place_of_the_framework(tmp_path):
+    """A program of another model: each value of the model is looked at, and is right."""
+    other = save_typed(tmp_path / "other.onnx", TensorProto.BFLOAT16, last="Sin")
+    call("compile", save_typed(tmp_path / "m.onnx", TensorProto.BFLOAT16), "-o", tmp_path / "m.so")
+    report = call_json("check", tmp_path / "m.so", "--model", other, "--bisect", status=1)
+    assert report["against"] == "reference" and not report["ok"]
+    assert "is right in every value within it" in report["warnings"][-1]
+
+
 def test_an_ill_conditioned_model_is_distinguished_from_a_wrong_program(tmp_path):
     report = call_json("check", save_chaotic(tmp_path / "chaotic.onnx"), status=1)
     y, at = report["outputs"]
@@ -260,8 +304,33 @@ def test_an_ill_conditioned_model_is_distinguished_from_a_wrong_program(tmp_path
     assert "the model does not cause this difference" in y["why"]
 
 
+def test_sensitivity_of_a_model_without_float_inputs(tmp_path):
+    """Its weights change instead."""
+    random = np.random.default_rng(3)
+    model = save(
+        tmp_path / "ids.onnx",
+        [
+            helper.make_node("Gather", ["table", "ids"], ["a"]),
+            helper.make_node("Gelu", ["a"], ["b"], "wrong", domain="com.microsoft"),
+            helper.make_node("MatMul", ["b", "w"], ["y"]),
+        ],
+        [("ids", TensorProto.INT64, [4])],
+        [("y", TensorProto.FLOAT, [4, 8])],
+        [
+            ("table", random.normal(size=(9, 16)).astype(np.float32)),
+            ("w", random.normal(size=(16, 8)).astype(np.float32)),
+        ],
+        opsets=[("", 18), ("com.microsoft", 1)],
+        checked=False,
+    )
+    kernel = wrong_kernel(tmp_path, "com.microsoft", "Gelu")
+    (y,) = call_json("check", model, "--kernels", kernel, status=1)["outputs"]
+    assert y["sensitivity"]["ok"] and 0 < y["sensitivity"]["max_rel"] < 1e-5
+    assert "when the weights change by one part in a million: the model does not cause" in y["why"]
+
+
 def test_sensitivity_is_not_measured_without_need(tmp_path):
-    """When everything is right, and when no input has floats."""
+    """When everything is right, and when neither an input nor a weight has floats."""
     assert call_json("check", save_chain(tmp_path / "chain.onnx"))["outputs"][0]["sensitivity"] is None
     same, other = (
         save(

@@ -1,11 +1,15 @@
-"""Quantized models: regions of ONNX Runtime compute in the integers that the model has, as ONNX Runtime does by itself.
+"""Quantized models: frameworks compute in the integers that the model has, as they do by themselves, and what `check` says of them.
 
 Covers: src/onnx/ unfold_constants.cc
+src/measure/ check_model.cc nudge_inputs.cc
+backends/openvino/ node_forms.cc node_rules.cc
 """
 
 import numpy as np
+import onnx
 import pytest
-from cli_models import TensorProto, call_json, helper, save
+from cli_models import TensorProto, call, call_json, error_of, helper, save
+from onnxruntime import quantization
 
 
 @pytest.fixture(scope="module")
@@ -55,3 +59,195 @@ def test_it_is_what_onnxruntime_computes(model):
     exact = ("--rtol", "0", "--atol", "0")
     report = call_json("check", model, "--backends", "onnxruntime", *exact, "--against", "onnxruntime")
     assert report["ok"], report
+
+
+def save_convolutions(path, channels, layers, size):
+    """x[1,3,size,size] -> convolutions, each added to its input, a mean, a product -> y[1,10]"""
+    random = np.random.default_rng(0)
+    nodes, constants, value, depth = [], [], "x", 3
+    for i in range(layers):
+        weights = random.normal(size=(channels, depth, 3, 3)) * np.sqrt(2 / (9 * depth))
+        constants += [(f"w{i}", weights.astype(np.float32)), (f"b{i}", np.full(channels, 0.1, np.float32))]
+        nodes += [
+            helper.make_node("Conv", [value, f"w{i}", f"b{i}"], [f"c{i}"], f"conv{i}", pads=[1] * 4),
+            helper.make_node("Relu", [f"c{i}"], [f"r{i}"], f"relu{i}"),
+        ]
+        if i > 0:
+            nodes.append(helper.make_node("Add", [f"r{i}", value], [f"a{i}"], f"add{i}"))
+        value, depth = nodes[-1].output[0], channels
+    nodes += [
+        helper.make_node("GlobalAveragePool", [value], ["p"], "pool"),
+        helper.make_node("Flatten", ["p"], ["f"], "flatten"),
+        helper.make_node("Gemm", ["f", "m", "b"], ["y"], "gemm", transB=1),
+    ]
+    constants.append(("m", random.normal(size=(10, channels)).astype(np.float32)))
+    constants.append(("b", random.normal(size=10).astype(np.float32)))
+    inputs, outputs = [("x", TensorProto.FLOAT, [1, 3, size, size])], [("y", TensorProto.FLOAT, [1, 10])]
+    return save(path, nodes, inputs, outputs, constants, opsets=[("", 17)])
+
+
+@pytest.fixture(scope="module")
+def convolutions(tmp_path_factory):
+    """A network that ONNX Runtime's own tool quantized: i8 numbers, weights by channel."""
+    folder = tmp_path_factory.mktemp("quantized")
+    real = save_convolutions(folder / "real.onnx", channels=128, layers=3, size=16)
+    random = np.random.default_rng(1)
+    samples = [{"x": random.uniform(-1, 1, (1, 3, 16, 16)).astype(np.float32)} for _ in range(4)]
+
+    class Samples(quantization.CalibrationDataReader):
+        def get_next(self):
+            return samples.pop() if samples else None
+
+    quantization.quantize_static(
+        real,
+        folder / "int8.onnx",
+        Samples(),
+        quant_format=quantization.QuantFormat.QDQ,
+        activation_type=quantization.QuantType.QInt8,
+        weight_type=quantization.QuantType.QInt8,
+        per_channel=True,
+    )
+    return folder / "int8.onnx"
+
+
+def step_of(model):
+    """By how much neighbors among the quantized numbers of the output differ."""
+    graph = onnx.load(model).graph
+    (last,) = [node for node in graph.node if node.output[0] == graph.output[0].name]
+    (scale,) = [constant for constant in graph.initializer if constant.name == last.input[1]]
+    return float(onnx.numpy_helper.to_array(scale))
+
+
+def test_openvino_computes_in_the_integers_of_the_model(convolutions, tmp_path):
+    """Weights stay in 8 bits, and results are ONNX Runtime's but for numbers half-way between two."""
+    program = tmp_path / "int8.so"
+    report = call_json("compile", convolutions, "-o", program, "--backends", "openvino")
+    assert [region["target"] for region in report["regions"]] == ["openvino@cpu"]
+    weights = (3 + 2 * 128) * 9 * 128 + 128 * 10
+    assert weights < program.stat().st_size < 1.3 * weights
+    near = ("--rtol", "0", "--atol", 2.01 * step_of(convolutions))
+    assert call_json("check", program, "--against", "onnxruntime", *near)["ok"]
+
+
+def test_openvino_is_a_candidate(convolutions, tmp_path):
+    """It was timed, or its values differ on some inputs, which is told."""
+    options = ("--cache", tmp_path / "cache", "--backends", "onnxruntime,openvino,reference")
+    report = call_json("compile", convolutions, "-o", tmp_path / "int8.so", *options)
+    assert ("openvino" in report["single_backend_ms"]) != ("openvino" in report["plan"]["faults"])
+    assert report["single_backend_ms"]["onnxruntime"] > 0
+
+
+def save_quantize(path, scale, zero_point, axis=0, **attributes):
+    """x[2,500] -> y[2,500], i8"""
+    return save(
+        path,
+        [helper.make_node("QuantizeLinear", ["x", "s", "z"], ["y"], axis=axis, **attributes)],
+        [("x", TensorProto.FLOAT, [2, 500])],
+        [("y", TensorProto.INT8, [2, 500])],
+        [("s", np.float32(scale)), ("z", np.int8(zero_point))],
+        opsets=[("", 25)],
+        checked=False,
+    )
+
+
+@pytest.mark.parametrize("scale, zero_point", ((0.05, 0), ([0.05, 0.25], [3, -7])))
+def test_openvino_rounds_as_onnx_says_but_half_way(tmp_path, scale, zero_point):
+    model = save_quantize(tmp_path / "q.onnx", scale, zero_point)
+    steps = np.random.default_rng(0).integers(-200, 200, (2, 500)) + np.linspace(-0.49, 0.49, 500)
+    scales, zeros = (np.reshape(np.float32(part), (-1, 1)) for part in (scale, zero_point))
+    np.save(tmp_path / "x.npy", (steps * scales).astype(np.float32))
+    call("compile", model, "-o", tmp_path / "q.so", "--backends", "openvino")
+    call("run", tmp_path / "q.so", "-i", f"x={tmp_path / 'x.npy'}", "-o", tmp_path)
+    wanted = np.clip(np.round(steps) + zeros, -128, 127)
+    assert np.array_equal(np.load(tmp_path / "y.npy"), wanted)
+
+
+def test_openvino_refuses_other_forms_of_quantization(tmp_path):
+    def refusal(*arguments, **attributes):
+        model = save_quantize(tmp_path / "q.onnx", *arguments, **attributes)
+        return error_of("compile", model, "--backends", "openvino", "--dry-run")
+
+    scales = np.full((2, 5), 0.1)
+    assert "no quantization in blocks" in refusal(scales, np.zeros((2, 5)), axis=1, block_size=100)
+    assert "ignores the precision" in refusal(0.1, 0, precision=TensorProto.FLOAT16)
+
+
+class Encoder:
+    """An encoder like BERT's as an ONNX model: ids[1,tokens] -> y[1,tokens,width]"""
+
+    def __init__(self, width, tokens, layers):
+        self.width, self.tokens = width, tokens
+        self.random = np.random.default_rng(0)
+        self.nodes, self.constants = [], []
+        heads = self.constant(np.array([1, tokens, 4, width // 4]))
+        self.split = lambda x, axes: self.node("Transpose", self.node("Reshape", x, heads), perm=axes)
+        ids = self.node("Gather", self.constant(self.normal(100, width)), "ids")
+        value = self.normalize(self.node("Add", ids, self.constant(self.normal(tokens, width))))
+        for _ in range(layers):
+            value = self.normalize(self.node("Add", value, self.attention(value)))
+            value = self.normalize(self.node("Add", value, self.feed_forward(value)))
+        self.nodes[-1].output[0] = "y"
+
+    def normal(self, *shape):
+        return self.random.normal(size=shape).astype(np.float32)
+
+    def constant(self, array):
+        self.constants.append((f"c{len(self.constants)}", array))
+        return self.constants[-1][0]
+
+    def node(self, op, *inputs, **attributes):
+        name = f"{op}{len(self.nodes)}"
+        self.nodes.append(helper.make_node(op, inputs, [name], name, **attributes))
+        return name
+
+    def normalize(self, x):
+        parts = (self.constant(self.random.uniform(0.8, 1.2, self.width).astype(np.float32)) for _ in "ab")
+        return self.node("LayerNormalization", x, *parts, axis=-1)
+
+    def dense(self, x, inputs, outputs, gain=1.0):
+        weights = self.constant(self.normal(inputs, outputs) * np.float32(gain / np.sqrt(inputs)))
+        return self.node("Add", self.node("MatMul", x, weights), self.constant(self.normal(outputs)))
+
+    def attention(self, x):
+        query, key, value = (self.dense(x, self.width, self.width, gain) for gain in (2, 2, 1))
+        scores = self.node("MatMul", self.split(query, [0, 2, 1, 3]), self.split(key, [0, 2, 3, 1]))
+        scaled = self.node("Mul", scores, self.constant(np.float32(2 / np.sqrt(self.width))))
+        mixed = self.node("MatMul", self.node("Softmax", scaled, axis=-1), self.split(value, [0, 2, 1, 3]))
+        whole = self.constant(np.array([1, self.tokens, self.width]))
+        joined = self.node("Reshape", self.node("Transpose", mixed, perm=[0, 2, 1, 3]), whole)
+        return self.dense(joined, self.width, self.width)
+
+    def feed_forward(self, x):
+        return self.dense(
+            self.node("Relu", self.dense(x, self.width, 4 * self.width)), 4 * self.width, self.width
+        )
+
+    def save_dynamic(self, path):
+        """Quantized by ONNX Runtime's tool: DynamicQuantizeLinear and MatMulInteger."""
+        real = path.with_suffix(".real.onnx")
+        inputs = [("ids", TensorProto.INT64, [1, self.tokens])]
+        outputs = [("y", TensorProto.FLOAT, [1, self.tokens, self.width])]
+        save(real, self.nodes, inputs, outputs, self.constants, opsets=[("", 17)])
+        quantization.quantize_dynamic(real, path, weight_type=quantization.QuantType.QInt8)
+        return path
+
+
+@pytest.mark.parametrize("options", ((), ("--fallback", "none")), ids=("default", "no framework"))
+def test_a_small_dynamically_quantized_encoder(tmp_path, options):
+    """So few numbers are rounded that none lies half-way."""
+    model = Encoder(32, tokens=8, layers=1).save_dynamic(tmp_path / "small.onnx")
+    report = call_json("check", model, *options, "--against", "onnxruntime", "--rtol", "1e-5")
+    assert report["ok"], report
+
+
+@pytest.mark.parametrize("options", ((), ("--fallback", "none")), ids=("default", "no framework"))
+def test_a_deep_dynamically_quantized_encoder_is_told_to_be_sensitive(tmp_path, options):
+    """It has no float inputs: its weights are nudged. No plan differs by more than rounding explains."""
+    model = Encoder(128, tokens=48, layers=4).save_dynamic(tmp_path / "deep.onnx")
+    strict = ("--against", "onnxruntime", "--rtol", "0", "--atol", "1e-12")
+    report = call_json("check", model, *options, *strict, status=1)
+    outputs = [plan["outputs"][0] for plan in report["plans"] if not plan["ok"]]
+    assert outputs
+    for y in outputs:
+        assert y["sensitivity"]["max_rel"] > 1e-3 and "when the weights change" in y["why"]
+        assert y["max_rel"] < 0.1, "several times as much as single steps make of it"

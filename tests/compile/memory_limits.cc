@@ -99,7 +99,7 @@ TEST_F(LimitedProducts, WhatShipsFits) {
     EXPECT_EQ(on_accelerator(*result), most) << limit;
     EXPECT_LE(allocated(), limit);
     EXPECT_EQ(result->functions[0].memory[1].total(), allocated());
-    const Explanation explained = explain_program(read_program(request.program_path)->description);
+    const Explanation explained = explain_program(*read_program(request.program_path));
     EXPECT_EQ(explained.slots[0].memory->total(), allocated());
     EXPECT_LE(result->functions[0].chosen.plan.partition.regions.size(), 2u) << "one cut";
   }

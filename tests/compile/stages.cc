@@ -110,7 +110,7 @@ TEST_F(StagedProgram, APlanFileCarriesStages) {
 TEST_F(StagedProgram, TheExplanationTellsStages) {
   request.cuts = {"r"};
   compile();
-  const Explanation explained = explain_program(read_program(request.program_path)->description);
+  const Explanation explained = explain_program(*read_program(request.program_path));
   ASSERT_EQ(explained.stages.size(), 2u);
   EXPECT_EQ(explained.stages[0].outputs, (std::vector<std::string>{"r"}));
   EXPECT_EQ(explained.stages[1].inputs, (std::vector<std::string>{"late", "r"}));

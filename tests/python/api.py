@@ -34,6 +34,21 @@ def save_convolution(path, window=3):
     )
 
 
+def test_optimized_for_size(tmp_path):
+    """The report says what the bytes are for."""
+    model = save_convolution(tmp_path / "convolution.onnx")
+    sizes = {}
+    for wanted in ("speed", "size"):
+        compiled = intarsia.compile(model, tune="off", backends="halide", optimize=wanted)
+        compiled.save(tmp_path / f"{wanted}.so")
+        sizes[wanted] = compiled.report["size"]
+        assert sizes[wanted]["program_bytes"] == (tmp_path / f"{wanted}.so").stat().st_size
+    assert sizes["speed"]["growths"] and not sizes["size"]["growths"]
+    assert sizes["size"]["weights_bytes"] == 16 * 16 * 9 * 4
+    with pytest.raises(intarsia.Error, match="optimize='beauty'|optimize=beauty"):
+        intarsia.compile(model, optimize="beauty")
+
+
 @pytest.fixture
 def convolution(tmp_path):
     return compile_to(tmp_path / "convolution.so", save_convolution(tmp_path / "convolution.onnx"))

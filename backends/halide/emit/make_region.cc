@@ -14,6 +14,8 @@ CompiledRegion make_region(const Graph& graph, const std::vector<Call>& calls,
   region.blob = encode_plan(graph, calls, kernels, options, memory);
   region.constants = std::move(memory.constants);
   region.workspace_bytes = memory.workspace_bytes;
+  for (const auto& [why, bytes] : memory.growths)
+    if (bytes > 0) region.growths.push_back({why, bytes});
   std::set<std::string> seen;
   for (const EmittedKernel& kernel : kernels)
     if (seen.insert(kernel.symbol).second) region.object_files.push_back(kernel.object_file);

@@ -8,6 +8,7 @@
 
 #include "backends/halide/memory/lifetimes.h"
 #include "backends/halide/memory/pack_weights.h"
+#include "backends/halide/schedule/winograd.h"
 
 namespace intarsia::halide {
 namespace {
@@ -74,22 +75,29 @@ class Planner {
     return place;
   }
 
+  /// The number of the constant that has them; `value` is input `i` of the kernel.
+  size_t packed_weights(const Kernel& kernel, size_t i, ValueId value) {
+    const ContractionSchedule::Algorithm algorithm = kernel.contraction().schedule.algorithm;
+    const auto key = std::tuple{value, kernel.contraction().packing.panel, algorithm};
+    const auto [at, made] = packed_.try_emplace(key, plan_.constants.size());
+    if (!made) return at->second;
+    const Shape shape = *graph_.value(value).type.fixed_shape();
+    plan_.constants.push_back(
+        pack_weights(*graph_.value(root(value)).constant, layouts_.storage[index(value)], shape,
+                     kernel.body.node(kernel.anchor), fixed_sizes(kernel.inputs[i].shape), algorithm));
+    const uint64_t dense = static_cast<uint64_t>(element_count(shape)) * element_bytes(value);
+    plan_.growths[is_winograd(algorithm) ? "winograd" : "padding"] += plan_.constants.back().bytes() - dense;
+    return at->second;
+  }
+
   Place input_place(const Call& call, size_t i) {
     ValueId value = call.inputs[i];
     const auto& constant = graph_.value(root(value)).constant;
     if (!constant) return place(value);
     const Kernel& kernel = call.kernel;
     const Storage& storage = layouts_.storage[index(value)];
-    if (kernel.weights() == i && kernel.contraction().packing.panel > 0) {
-      const ContractionSchedule::Algorithm algorithm = kernel.contraction().schedule.algorithm;
-      auto key = std::tuple{value, kernel.contraction().packing.panel, algorithm};
-      auto [at, made] = packed_.try_emplace(key, plan_.constants.size());
-      if (made)
-        plan_.constants.push_back(pack_weights(*constant, storage, *graph_.value(value).type.fixed_shape(),
-                                               kernel.body.node(kernel.anchor),
-                                               fixed_sizes(kernel.inputs[i].shape), algorithm));
-      return {Where::constant, at->second, 0};
-    }
+    if (kernel.weights() == i && kernel.contraction().packing.panel > 0)
+      return {Where::constant, packed_weights(kernel, i, value), 0};
     auto [at, made] = constants_.try_emplace(root(value), plan_.constants.size());
     if (made) plan_.constants.push_back(*constant);
     return {Where::constant, at->second,

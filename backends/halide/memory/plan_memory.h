@@ -2,6 +2,8 @@
 // in the workspace, where values that are never live at the same time share bytes.
 #pragma once
 
+#include <map>
+#include <string>
 #include <vector>
 
 #include "backends/halide/layout/choose_layouts.h"
@@ -21,6 +23,8 @@ struct MemoryPlan {
   std::vector<std::vector<Place>> places;  // of each call's inputs, then of its output, the first time
   std::vector<Tensor> constants;           // as the kernels want them: packed where requested
   size_t workspace_bytes = 0;
+  std::map<std::string, uint64_t> growths =
+      {};  // by reason: how much more packed weights take (WeightGrowth)
 };
 
 MemoryPlan plan_memory(const Layouts& layouts, const std::vector<Call>& calls);

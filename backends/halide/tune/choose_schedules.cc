@@ -58,7 +58,7 @@ std::vector<Kernel> scheduled_variants(const Kernel& kernel, const CompileOption
     variants.back().details = details;
   };
   if (kernel.form == Form::contraction) {
-    const bool direct_only = options.exact_math || kernel.isa.is_offloaded();
+    const bool direct_only = options.exact_math || options.prefers_size || kernel.isa.is_offloaded();
     const ScheduleSpace space{kernel.weights().has_value(), direct_only, most, kernel.threads};
     for (const ContractionSchedule& schedule :
          contraction_schedules(kernel.body, kernel.body.node(kernel.anchor), kernel.isa, space))

@@ -85,6 +85,7 @@ class CompileOptions:
     cpu: str
     threads: int
     math: str
+    optimize: str
     tune: str
     tune_seconds: float
     cache: str

@@ -100,6 +100,7 @@ def compile(
     cpu: str = "native",
     kernels: Paths = (),
     math: Literal["fast", "exact"] = "fast",
+    optimize: Literal["speed", "size"] = "speed",
     tune: Literal["off", "fast", "full"] = "fast",
     tune_seconds: float = 0,
     cache: Path = "",
@@ -133,6 +134,8 @@ def compile(
     cpu: "native", or a level such as "x86-64-v3".
     kernels: libraries with your own operators.
     math: "fast" allows errors up to 1e-4 of the largest output, "exact" only rounding.
+    optimize: "size": no weights that are larger than the model's to be faster, and no plan without frameworks beside one with
+        them; the report's `size` says what the bytes are for.
     tune: "off", "fast" or "full": choose kernels by a formula, or by measuring few or many variants, and what a framework runs
         by measuring plans.
     tune_seconds: measure for at most this long; 0: as long as it takes.
@@ -182,6 +185,7 @@ def explain(
     cpu: str = "native",
     kernels: Paths = (),
     math: Literal["fast", "exact"] = "fast",
+    optimize: Literal["speed", "size"] = "speed",
     tune: Literal["off", "fast", "full"] = "fast",
     tune_seconds: float = 0,
     cache: Path = "",
@@ -214,6 +218,7 @@ def explain_html(
     cpu: str = "native",
     kernels: Paths = (),
     math: Literal["fast", "exact"] = "fast",
+    optimize: Literal["speed", "size"] = "speed",
     tune: Literal["off", "fast", "full"] = "fast",
     tune_seconds: float = 0,
     cache: Path = "",
@@ -246,6 +251,7 @@ def annotate(
     cpu: str = "native",
     kernels: Paths = (),
     math: Literal["fast", "exact"] = "fast",
+    optimize: Literal["speed", "size"] = "speed",
     tune: Literal["off", "fast", "full"] = "fast",
     tune_seconds: float = 0,
     cache: Path = "",
@@ -301,6 +307,7 @@ def check(
     cpu: str = "native",
     kernels: Paths = (),
     math: Literal["fast", "exact"] = "fast",
+    optimize: Literal["speed", "size"] = "speed",
     tune: Literal["off", "fast", "full"] = "fast",
     tune_seconds: float = 0,
     cache: Path = "",
@@ -319,7 +326,8 @@ def check(
 
     model: what a program is compared with; None: the model it was compiled from, whose path the program knows: give it for one
         that was in memory.
-    against: "onnxruntime" or "tensorflow", each for its own models, or "reference"; "": the framework if it is available.
+    against: "onnxruntime" or "tensorflow", each for its own models, or "reference"; "": the framework if it is available and
+        runs the model, else "reference".
     rtol, atol: negative for the defaults.
     bisect: after a mismatch, look for the first node whose value is wrong (`first_bad_node`; for a program its model is
         compiled again).

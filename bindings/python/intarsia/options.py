@@ -19,6 +19,7 @@ _PLAIN = {
     "fallback",
     "math",
     "objective",
+    "optimize",
     "prefer",
     "stop_after",
     "strip_names",

@@ -26,6 +26,7 @@ FLAGS = {
     "mode": "--mode",
     "model": "--model",
     "objective": "--objective",
+    "optimize": "--optimize",
     "op_libraries": "--op-library",
     "pins": "--pin",
     "plan": "--plan",

@@ -1,0 +1,99 @@
+#include "program/program_size.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/byte_size.h"
+#include "program/print_program.h"
+
+namespace intarsia {
+namespace {
+
+class SizeMeter {
+ public:
+  explicit SizeMeter(const fbs::ProgramT& program) : program_(program) {}
+
+  /// Bytes of the function's constants that were not counted yet.
+  uint64_t add(const fbs::FunctionT& function) {
+    uint64_t bytes = 0;
+    for (const auto& value : function.values)
+      if (value->storage == fbs::Storage::constant) bytes += add_constant(value->constant);
+    for (const auto& step : function.steps) {
+      if (step->kind != fbs::StepKind::run) continue;
+      for (uint32_t number : program_.regions[step->region]->constants) bytes += add_constant(number);
+    }
+    return bytes;
+  }
+
+ private:
+  uint64_t add_constant(uint32_t number) {
+    const fbs::ConstantT& constant = *program_.constants[number];
+    return constant.bytes > 0 && seen_.insert(constant.offset).second ? constant.bytes : 0;
+  }
+
+  const fbs::ProgramT& program_;
+  std::set<uint64_t> seen_;  // offsets
+};
+
+/// By reason, of the regions that the functions themselves run.
+std::map<std::string, uint64_t> sum_growths(const fbs::ProgramT& program) {
+  std::set<uint32_t> regions;
+  for (const auto& function : program.functions)
+    for (const auto& step : function->steps)
+      if (step->kind == fbs::StepKind::run) regions.insert(step->region);
+  std::map<std::string, uint64_t> growths;
+  for (uint32_t region : regions)
+    for (const auto& growth : program.regions[region]->growths) growths[growth->why] += growth->bytes;
+  return growths;
+}
+
+std::string explain_growth(const std::string& why) {
+  if (why == "winograd") return "since convolutions keep their weights transformed for Winograd";
+  if (why == "padding") return "since weights are padded to whole vectors";
+  return "since weights are prepared for " + why;
+}
+
+}  // namespace
+
+ProgramSize measure_size(const MappedProgram& mapped) {
+  const fbs::ProgramT& program = mapped.description;
+  ProgramSize size;
+  SizeMeter meter(program);
+  for (const auto& function : program.functions) size.weights += meter.add(*function);
+  for (const auto& [why, bytes] : sum_growths(program)) {
+    const uint64_t grown = std::min(bytes, size.weights);  // what it says is not verified
+    size.growths.emplace_back(why, grown);
+    size.weights -= grown;
+  }
+  uint64_t known = size.weights;
+  for (const auto& [why, bytes] : size.growths) known += bytes;
+  for (const auto& function : program.functions)
+    for (const auto& alternative : function->alternatives) {
+      size.alternatives.emplace_back(targets_of(program, *alternative), meter.add(*alternative));
+      known += size.alternatives.back().second;
+    }
+  size.code = mapped.elf.size();
+  size.program = mapped.bytes;
+  size.description = size.program - std::min(size.program, known + size.code);
+  return size;
+}
+
+std::string print_size(const ProgramSize& size) {
+  const uint64_t least = size.program / 100;
+  std::vector<std::string> parts;
+  const auto add = [&](uint64_t bytes, const std::string& what) {
+    if (bytes > least) parts.push_back(fmt::format("{} {}", print_byte_size(bytes), what));
+  };
+  add(size.weights, "of weights");
+  for (const auto& [why, bytes] : size.growths) add(bytes, "more " + explain_growth(why));
+  for (const auto& [targets, bytes] : size.alternatives)
+    add(bytes, "of weights for the alternative on " + targets);
+  add(size.code, "of code");
+  add(size.description, "of description");
+  return fmt::format("{}: {}", print_byte_size(size.program), fmt::join(parts, ", "));
+}
+
+}  // namespace intarsia
