@@ -115,9 +115,10 @@ def test_inputs_are_copied_unless_it_is_told_otherwise(program):
 
 
 def test_push_and_pop_wait_as_long_as_they_are_told(program):
-    gate = threading.Event()
+    begun, gate = threading.Event(), threading.Event()
 
     def wait(x):
+        begun.set()
         gate.wait()
         return x
 
@@ -125,8 +126,8 @@ def test_push_and_pop_wait_as_long_as_they_are_told(program):
     with builder.start(depth=1) as pipeline:
         x = {"x": np.zeros(1, np.float32)}
         assert pipeline.try_pop() is None and not pipeline.ended
-        while pipeline.try_push(x) is not None:
-            time.sleep(0.01)
+        assert pipeline.try_push(x) == 0 and begun.wait(60)  # it has left the queue
+        assert pipeline.try_push(x) == 1 and pipeline.try_push(x) is None
         begin = time.monotonic()
         assert pipeline.push(x, timeout=0.15) is None
         assert pipeline.pop(timeout=0.15) is None
