@@ -328,13 +328,13 @@ def make_models(names, folder):
         )
 
 
-def main():
+def main(names=MODEL_NAMES, default="models"):
     build = pathlib.Path(__file__).resolve().parent.parent / "build"
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
-        "folder", nargs="?", type=pathlib.Path, default=build / "models", help="default: build/models"
+        "folder", nargs="?", type=pathlib.Path, default=build / default, help=f"default: build/{default}"
     )
-    parser.add_argument("--only", nargs="+", choices=MODEL_NAMES, default=MODEL_NAMES, metavar="NAME")
+    parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="NAME")
     arguments = parser.parse_args()
     try:
         make_models(arguments.only, arguments.folder)

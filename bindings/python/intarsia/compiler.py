@@ -88,6 +88,23 @@ def _unpickle(content: bytes | None, inputs: Sequence[str], report: Report) -> C
     return Compiled(None if content is None else UnnamedFile.of_bytes(content), inputs, report)
 
 
+def _compile(
+    model: Model,
+    options: _intarsia.CompileOptions,
+    progress: Callable[[str, int, int], None] | None,
+    print: Callable[[str], None] | None,
+) -> Compiled:
+    inputs = [*options.kernels, *options.op_libraries]
+    with path_of(model) as path, tempfile.TemporaryDirectory(prefix="intarsia-") as folder:
+        target = os.path.join(folder, "program.so")
+        report = read_report(_intarsia.compile(path, target, options, progress, print))
+        file = UnnamedFile.of_file(target) if os.path.exists(target) else None
+    if name_of(model) != IN_MEMORY:
+        inputs.append(name_of(model))
+    report.update(model=name_of(model), program=None)
+    return Compiled(file, inputs, report)
+
+
 def compile(
     model: Model,
     *,
@@ -161,16 +178,7 @@ def compile(
 
     Raises Error: one line that says what, where and what to do.
     """
-    options = read_options(locals())
-    inputs = [*options.kernels, *options.op_libraries]
-    with path_of(model) as path, tempfile.TemporaryDirectory(prefix="intarsia-") as folder:
-        target = os.path.join(folder, "program.so")
-        report = read_report(_intarsia.compile(path, target, options, progress, print))
-        file = UnnamedFile.of_file(target) if os.path.exists(target) else None
-    if name_of(model) != IN_MEMORY:
-        inputs.append(name_of(model))
-    report.update(model=name_of(model), program=None)
-    return Compiled(file, inputs, report)
+    return _compile(model, read_options(locals()), progress, print)
 
 
 def explain(

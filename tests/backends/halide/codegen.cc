@@ -81,7 +81,8 @@ TEST(HalideCodegen, WhatWasGivenUpBeforeIsNotTriedAgain) {
   CostTable costs("");
   Tuner tuner = random_tuner(costs, 1);
   CodegenReport report;
-  CompileOptions options{1, "native", false, &tuner};
+  CompileOptions options;
+  options.tuner = &tuner;
   options.codegen = &report;
   auto calls = make_calls(convolution, options);
   ASSERT_TRUE(calls) << calls.error().message;
