@@ -107,6 +107,9 @@ Result<std::vector<int64_t>> PlanTimer::time_runs(const std::vector<const Plan*>
   for (const Plan* plan : plans) keys.push_back(key_of(*plan));
   Rows rows = costs_.find(keys);
   if (!were_timed_together(keys, rows)) {
+    for (const auto& [key, row] : rows) {
+      if (row.timing.nanoseconds == never && !row.fault.empty()) faults_[key] = row.fault;
+    }
     const Cost now = cost_measured_now(probe_());
     const std::vector<Result<PlanTimes>> measured = TRY(measure_sound(plans, keys));
     if (!measured[0]) return tl::unexpected(measured[0].error());

@@ -27,7 +27,7 @@ class PlanTimer {
 
   /// Nanoseconds of a run, one entry a plan. What does not compile or run, or computes something else than
   /// the others, takes `never`, which is also kept with the reason, unless it is this process that cannot run
-  /// it or has no time left to; what this object knows to be so is left out later. Unless all are known from
+  /// it or has no time left to; what is known to be so is left out. Unless all are known from
   /// one measurement, all are measured together, and the times of their regions are kept, too. Error: nothing
   /// can be measured, or the first plan does not run; then nothing is kept.
   Result<std::vector<int64_t>> time_runs(const std::vector<const Plan*>& plans);

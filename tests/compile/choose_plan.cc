@@ -82,6 +82,18 @@ TEST_F(PlanChoice, TimesOfABusyMachineAreNotKept) {
   EXPECT_FALSE(known.report->is_unsure);
 }
 
+TEST_F(PlanChoice, WhatCannotShipIsKnownFromABusyMachine) {
+  write_chain(repeat({"Relu"}, 5));
+  is_busy = true;
+  is_wrong = [](const fbs::ProgramT& program) { return uses(program, "framework"); };
+  const Outcome busy = compile();
+  EXPECT_EQ(busy.regions, "own");
+  EXPECT_EQ(programs_run, 2u);
+  const Outcome again = compile();
+  EXPECT_EQ(programs_run, 3u) << "own again, whose time was not kept";
+  EXPECT_EQ(again.report->faults, busy.report->faults);
+}
+
 TEST_F(PlanChoice, OnABusyMachineOnlyLargeDifferencesCount) {
   prices[{"own", "Relu"}] = 1'000'000;
   prices[{"framework", "Relu"}] = 300'000;
