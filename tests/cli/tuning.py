@@ -115,6 +115,7 @@ def test_off_and_another_cpu_choose_by_formula(model, tmp_path):
     assert report["tuning"] == {
         "measured": 0,
         "remembered": 0,
+        "disturbed": 0,
         "disabled_reason": "--tune off",
         "warning": None,
     }

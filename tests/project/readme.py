@@ -11,6 +11,7 @@ import shutil
 import subprocess
 
 import pytest
+from PIL import Image
 from cli_models import SOURCE, save_small
 
 README = (SOURCE / "README.md").read_text()
@@ -68,6 +69,7 @@ def test_commands(after_demo):
     assert len(commands) == len(rest) - 1 >= 9
     assert all(line.startswith(("build/bin/intarsia ", "intarsia ")) for line in commands)
     save_small(after_demo / "model.onnx")
+    Image.new("RGB", (320, 240), "orange").save(after_demo / "cat.jpg")
     path = f"{after_demo}/build/bin:{os.environ['PATH']}"
     for command in commands:
         run(["sh", "-c", command], after_demo, env={**os.environ, "PATH": path})
