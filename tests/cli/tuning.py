@@ -168,8 +168,9 @@ def test_two_compiles_at_once(model, tmp_path):
         assert process.returncode == 0
         assert all(line.startswith(b"progress: ") for line in errors.splitlines()), errors
     then = compile_tuned(model, "then.so", tmp_path / "cache")[1]
-    skip_on_a_busy_machine(then)
-    assert then["tuning"]["measured"] == 0
+    assert then["tuning"]["warning"] is None
+    skip_on_a_busy_machine(then)  # the two disturbed each other, and kept no times
+    assert compile_tuned(model, "again.so", tmp_path / "cache")[1]["tuning"]["measured"] == 0
 
 
 def test_interrupted_tuning_loses_nothing(model, tmp_path):
