@@ -49,6 +49,34 @@ Status Library::start() {
   return check(api_.create_cpu_memory_info(arena_allocator, default_memory, &cpu_memory_));
 }
 
+/// A model of one node, y = Identity(x) of one float, as the bytes of its ModelProto.
+constexpr std::string_view identity_model =
+    "\x08\x08"                                    // ir_version 8
+    "\x3A\x2B"                                    // graph
+    "\x0A\x10\x0A\x01x\x12\x01y\x22\x08Identity"  // node: input, output, op_type
+    "\x12\x01g"                                   // name
+    "\x5A\x09\x0A\x01x\x12\x04\x0A\x02\x08\x01"   // input x: float
+    "\x62\x09\x0A\x01y\x12\x04\x0A\x02\x08\x01"   // output y: float
+    "\x42\x02\x10\x0D";                           // opset_import 13
+
+/// Whether sessions can use the environment's pool. A process has one environment: where another user of the
+/// library made it first (one more copy of ours is one), we get that one, whether it has a pool or not, and
+/// the library tells so only when a session asks for the pool.
+bool has_pool(const Api& api, const Env* env) {
+  SessionOptions* options = nullptr;
+  Session* session = nullptr;
+  OrtStatus* status = api.create_session_options(&options);
+  if (status == nullptr) status = api.use_pool_of_env(options);
+  if (status == nullptr) {
+    status =
+        api.create_session_from_array(env, identity_model.data(), identity_model.size(), options, &session);
+  }
+  if (options != nullptr) api.release_session_options(options);
+  if (status == nullptr) api.release_session(session);
+  if (status != nullptr) api.release_status(status);
+  return status == nullptr;
+}
+
 /// Workers of the pool sleep when there is nothing to do: the cores are others' then. They run where the
 /// thread may that makes them.
 Result<std::shared_ptr<const Environment>> Library::make_environment(const SharedPool& pool) const {
@@ -67,15 +95,14 @@ Result<std::shared_ptr<const Environment>> Library::make_environment(const Share
   std::optional<BoundThread> bound;
   if (pool.cores) bound.emplace(*pool.cores);
   TRY(check(api_.create_env_with_pool(log_level_error, "intarsia", raw, &env)));
-  return std::make_shared<const Environment>(api_, env, pool);
+  return std::make_shared<const Environment>(api_, env, has_pool(api_, env) ? pool : SharedPool());
 }
 
 Result<std::shared_ptr<const Environment>> Library::environment(const SharedPool& wanted) const {
   const std::lock_guard lock(mutex_);
-  const bool is_unused = environment_.use_count() == 1;
-  if (is_unused && wanted.threads > 1 && environment_->pool != wanted) environment_ = nullptr;
-  if (environment_ == nullptr) environment_ = TRY(make_environment(wanted));
-  return environment_;
+  std::shared_ptr<const Environment> environment = environment_.lock();
+  if (environment == nullptr) environment_ = environment = TRY(make_environment(wanted));
+  return environment;
 }
 
 Result<std::unique_ptr<Library>> Library::open(const LibrarySearch& search) {

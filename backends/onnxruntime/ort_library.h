@@ -52,8 +52,9 @@ class Library {
   const Api& api() const { return api_; }
   const std::string& version() const { return version_; }  // "1.31.1"
   const std::string& path() const { return path_; }
-  /// The process's only one. The first session of several threads determines its pool, once no session is
-  /// left of those before: another session's wish may not be met. Thread-safe.
+  /// The process's only one, made for the first session and released with the last. That first session
+  /// determines its pool; another's wish may not be met, and none is where others in the process made the
+  /// environment. Thread-safe.
   Result<std::shared_ptr<const Environment>> environment(const SharedPool& wanted) const;
   Allocator* allocator() const { return allocator_; }           // CPU, the library's own heap
   const MemoryInfo* cpu_memory() const { return cpu_memory_; }  // of buffers in host memory
@@ -70,8 +71,8 @@ class Library {
   Api api_;
   std::string version_;
   std::string path_;
-  mutable std::mutex mutex_;                                // for what follows
-  mutable std::shared_ptr<const Environment> environment_;  // null: not made yet
+  mutable std::mutex mutex_;  // for what follows
+  mutable std::weak_ptr<const Environment> environment_;
   Allocator* allocator_ = nullptr;
   MemoryInfo* cpu_memory_ = nullptr;
 };

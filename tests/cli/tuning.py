@@ -186,9 +186,10 @@ def test_interrupted_tuning_loses_nothing(model, tmp_path):
         "--tune",
         "full",
     )
-    probes = read_costs(tmp_path / "cache", "probe_ns")
     again = compile_tuned(model, "again.so", tmp_path / "cache")[1]["tuning"]
     assert again["warning"] is None
+    assert not [name for name in os.listdir(tmp_path) if name.startswith("cut")]
+    skip_on_a_busy_machine(report)
+    probes = read_costs(tmp_path / "cache", "probe_ns")
     if agree(probes):
         assert again["measured"] == 0 and again["remembered"] == report["tuning"]["measured"]
-    assert not [name for name in os.listdir(tmp_path) if name.startswith("cut")]

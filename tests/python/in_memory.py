@@ -48,6 +48,13 @@ def test_a_model_in_memory(model, read):
     assert intarsia.check(source, against="reference", backends="reference")["ok"]
 
 
+@pytest.mark.parametrize("threads", (1, 2, 1, 2))
+def test_compiled_for_onnxruntime_and_run_in_one_process(model, threads):
+    """The compiler and the program each open ONNX Runtime, which has one environment per process."""
+    compiled = intarsia.compile(model, backends="onnxruntime", threads=threads, tune="off")
+    np.testing.assert_array_equal(compiled(x=X), np.maximum(X, 0))
+
+
 def test_a_model_in_memory_is_annotated_and_split(tmp_path):
     model = onnx.load(save_small(tmp_path / "small.onnx"))
     intarsia.annotate(model, tmp_path / "annotated.onnx", backends="reference")

@@ -40,6 +40,25 @@ TEST(OnnxRuntimeLibrary, AnotherLibraryIsNotTakenForIt) {
   EXPECT_NE(message.find("not ONNX Runtime (no OrtGetApiBase)"), std::string::npos) << message;
 }
 
+TEST(OnnxRuntimeLibrary, TheFirstSessionDeterminesThePool) {
+  const Library& library = **Library::get();
+  auto first = library.environment({.threads = 2});
+  ASSERT_TRUE(first) << first.error().message;
+  EXPECT_EQ((*first)->pool.threads, 2);
+  EXPECT_EQ((*library.environment({.threads = 3}))->pool.threads, 2);
+  first->reset();
+  EXPECT_EQ((*library.environment({.threads = 3}))->pool.threads, 3);
+}
+
+TEST(OnnxRuntimeLibrary, AnEnvironmentOfOthersHasNoPool) {
+  const Library& library = **Library::get();
+  Env* of_others = nullptr;
+  ASSERT_TRUE(library.check(library.api().create_env(log_level_error, "others", &of_others)));
+  EXPECT_EQ((*library.environment({.threads = 2}))->pool.threads, 1);
+  library.api().release_env(of_others);
+  EXPECT_EQ((*library.environment({.threads = 2}))->pool.threads, 2);
+}
+
 // Slots by what they do: a number that is off by one would not give these answers.
 TEST(OnnxRuntimeLibrary, SlotsAreTheRightOnes) {
   const Library& library = **Library::get();
