@@ -22,6 +22,7 @@
 #include "include/intarsia/intarsia_compile.h"
 #include "measure/bisect_model.h"
 #include "measure/check_model.h"
+#include "measure/peak.h"
 #include "measure/probe.h"
 #include "measure/time_device_kernels.h"
 #include "measure/time_kernels.h"
@@ -58,6 +59,7 @@ Result<BackendRegistry> make_tools(const ReadRequest& read) {
   };
   tools.has_device = [](const std::string& device) { return make_device(device).has_value(); };
   tools.probe = measure_probe;
+  tools.peak = measure_peak;
   tools.time_link = time_link;
   tools.device_features = device_features;
   tools.time_programs = [](std::vector<TemporaryFile> programs, const TimingOptions& options) {

@@ -269,7 +269,8 @@ Status choose_measured_plan(RegionCompiler& compiler, const CompileRequest& requ
                 "its plans were not timed on this machine, with these options; `intarsia compile` does");
           return measure_plans(problem, plans, compiler, request, tools);
         },
-        [&] { return compiler.tuning().probe(); }, *compiler.tuning().costs(), plan_conditions(request));
+        [&] { return compiler.tuning().probe(); }, *compiler.tuning().costs(), plan_conditions(request),
+        tools.peak ? tools.peak() : 0);
     plan_tools.timer = &*timer;
     plan_tools.time_link = [&](const DeviceSlot& from, const DeviceSlot& to) {
       return measure_link(from, to, compiler, request, tools);

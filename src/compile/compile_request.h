@@ -108,6 +108,8 @@ struct BackendRegistry {
   std::function<bool(const std::string& device)> has_device;
   /// Nanoseconds that a fixed computation takes now (measure/probe.h); there if anything can be measured.
   std::function<int64_t()> probe;
+  /// f32 operations per nanosecond that a core can do at most (measure/peak.h); empty: not known.
+  std::function<double()> peak;
   /// What a copy takes between the memories of two devices, by their names; there if anything can be
   /// measured.
   std::function<Result<LinkCost>(const std::string& from, const std::string& to)> time_link;

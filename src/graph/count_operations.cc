@@ -30,6 +30,13 @@ std::optional<uint64_t> value_bytes(const Graph& graph, ValueId value) {
   return value == no_value ? 0 : graph.value(value).type.fixed_bytes();
 }
 
+/// Not f32, or values of fewer bits that became f32.
+bool is_of_few_bits(const Graph& graph, ValueId value) {
+  const NodeId maker = graph.value(value).producer;
+  return graph.value(value).type.dtype != DType::f32 ||
+         (maker != no_node && graph.node(maker).op == "DequantizeLinear");
+}
+
 bool picks_elements(const Node& node) {
   constexpr std::array pickers{"Gather", "GatherElements", "GatherND", "Slice"};
   return std::ranges::find(pickers, node.op) != pickers.end();
@@ -47,6 +54,17 @@ uint64_t count_operations(const Graph& graph, const Node& node) {
   if (outputs == 0 || count_elements(*weights) == 0) return 0;
   const uint64_t each = node.op == "ConvTranspose" ? count_elements(*input) : outputs;
   return 2 * each * depth(node, *input, *weights, *output);
+}
+
+uint64_t count_least_operations(const Graph& graph, const Node& node) {
+  constexpr uint64_t avoided = 6;  // F(6x6, 3x3) multiplies 8 * 8 times for 6 * 6 * 3 * 3
+  const uint64_t all = count_operations(graph, node);
+  if (all == 0 || is_of_few_bits(graph, node.inputs[0]) || is_of_few_bits(graph, node.inputs[1])) return 0;
+  const Shape weights = weights_shape(graph, node);
+  const bool has_window =
+      (node.op == "Conv" || node.op == "ConvTranspose") &&
+      std::ranges::any_of(weights.begin() + 2, weights.end(), [](int64_t size) { return size > 1; });
+  return has_window ? all / avoided : all;
 }
 
 uint64_t count_bytes(const Graph& graph, const Node& node) {

@@ -121,6 +121,8 @@ PlanTimes Contestant::times(bool is_disturbed) const {
   return times;
 }
 
+int64_t Contestant::least() const { return whole_.empty() ? once_ : std::ranges::min(whole_); }
+
 std::vector<NamedValue> Contestant::inputs() const {
   std::vector<NamedValue> inputs;
   for (size_t i = 0; i < inputs_.size(); ++i)

@@ -28,6 +28,7 @@ class Contestant {
   /// Of all turns so far. `is_disturbed`: others took cores in each of them.
   PlanTimes times(bool is_disturbed) const;
 
+  int64_t least() const;                  // nanoseconds of the fastest run of all turns
   int64_t once() const { return once_; }  // nanoseconds of the warm run
   int64_t turn_takes() const { return (runs_a_turn_ + 1) * once_; }
 

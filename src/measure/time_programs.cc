@@ -15,9 +15,10 @@ namespace {
 
 constexpr int64_t all_turns_nanoseconds =
     3'000'000'000;  // of all programs together, as far as fewest_rounds allows
-constexpr int64_t fewest_rounds = 4, max_rounds = 15;
-/// A program that takes so many times as long as the fastest has one turn only: nothing will change that.
-constexpr int64_t hopeless = 3;
+constexpr int64_t fewest_rounds = 4, max_rounds = 40;
+/// After a first run, and after the fewest rounds, programs that take so many times as long as the fastest
+/// are out of the race: more turns would not change that.
+constexpr double hopeless_at_first = 2, hopeless_later = 1.25;
 /// While other processes take cores, all turns are taken again, so often and for so long at most.
 constexpr int most_attempts = 4;
 constexpr int64_t all_attempts_nanoseconds = 10'000'000'000;
@@ -70,23 +71,36 @@ std::vector<Result<Contestant>> open_all(std::vector<TemporaryFile> programs,
   return contestants;
 }
 
-/// All take turns.
+/// Which programs may still turn out to be the fastest: those within `factor` of it by what `time_of` says.
+template <typename TimeOf>
+std::vector<Contestant*> find_rivals(std::vector<Result<Contestant>>& contestants, double factor,
+                                     TimeOf time_of) {
+  int64_t fastest = never;
+  for (const Result<Contestant>& one : contestants) {
+    if (one) fastest = std::min(fastest, time_of(*one));
+  }
+  std::vector<Contestant*> rivals;
+  for (Result<Contestant>& one : contestants) {
+    if (one && static_cast<double>(time_of(*one)) <= factor * static_cast<double>(fastest))
+      rivals.push_back(&*one);
+  }
+  return rivals;
+}
+
+/// All take a turn, and rivals more of them as long as there are several.
 void take_turns(std::vector<Result<Contestant>>& contestants, const TimingOptions& options) {
-  int64_t fastest = never, round_nanoseconds = 1;
-  for_each_running(contestants, [&](Contestant& one) -> Status {
-    fastest = std::min(fastest, one.once());
-    return {};
-  });
-  const auto is_rival = [&](const Contestant& one) { return one.once() <= hopeless * fastest; };
-  for_each_running(contestants, [&](Contestant& one) -> Status {
-    round_nanoseconds += is_rival(one) ? one.turn_takes() : 0;
-    return {};
-  });
+  for_each_running(contestants, [](Contestant& one) { return one.take_turn(); });
+  const auto at_first = [](const Contestant& one) { return one.once(); };
+  const auto by_turns = [](const Contestant& one) { return one.least(); };
+  std::vector<Contestant*> rivals = find_rivals(contestants, hopeless_at_first, at_first);
+  int64_t round_nanoseconds = 1;
+  for (const Contestant* one : rivals) round_nanoseconds += one->turn_takes();
   const int64_t rounds = std::clamp(all_turns_nanoseconds / round_nanoseconds, fewest_rounds, max_rounds);
-  for (int64_t round = 0; round < rounds; ++round) {
-    if (round > 0 && !options.may_go_on()) break;
+  for (int64_t round = 1; round < rounds && options.may_go_on(); ++round) {
+    if (round >= fewest_rounds) rivals = find_rivals(contestants, hopeless_later, by_turns);
+    if (round >= fewest_rounds && rivals.size() < 2 && contestants.size() > 1) break;
     for_each_running(contestants, [&](Contestant& one) {
-      return round == 0 || is_rival(one) ? one.take_turn() : Status();
+      return std::ranges::find(rivals, &one) != rivals.end() ? one.take_turn() : Status();
     });
   }
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/count_operations.h"
 #include "plan/plan_keys.h"
 
 namespace intarsia {
@@ -28,6 +29,28 @@ bool is_lasting(const Result<PlanTimes>& measured) {
 
 std::string explain_fault(const Result<PlanTimes>& measured) {
   return measured ? measured->fault : measured.error().message;
+}
+
+/// Of plans that were timed together, those that need no other time: more turns would not make them the
+/// fastest.
+std::set<CostKey> find_settled(const std::vector<CostKey>& keys, const std::map<CostKey, Cost>& rows) {
+  constexpr double hopeless = 1.25;
+  std::vector<CostKey> known;
+  int64_t fastest = never;
+  for (const CostKey& key : keys) {
+    const auto row = rows.find(key);
+    if (row == rows.end()) continue;
+    known.push_back(key);
+    fastest = std::min(fastest, row->second.timing.nanoseconds);
+  }
+  std::set<CostKey> settled;
+  if (!rows.contains(keys[0]) || !were_timed_together(known, rows)) return settled;
+  for (const CostKey& key : known) {
+    const int64_t time = rows.at(key).timing.nanoseconds;
+    const bool is_slow = time != never && static_cast<double>(time) > hopeless * static_cast<double>(fastest);
+    if (key != keys[0] && is_slow) settled.insert(key);
+  }
+  return settled;
 }
 
 void keep_least(std::map<CostKey, Cost>& rows, const CostKey& key, const Cost& now, const Timing& timing) {
@@ -102,6 +125,39 @@ std::string PlanTimer::fault_of(const Plan& plan) {
   return fault == faults_.end() ? "" : fault->second;
 }
 
+Result<PlanTimer::Rows> PlanTimer::measure_runs(const std::vector<const Plan*>& plans,
+                                                const std::vector<CostKey>& keys, const Rows& known) {
+  const std::set<CostKey> settled = find_settled(keys, known);
+  std::vector<const Plan*> open;
+  std::vector<CostKey> open_keys;
+  for (size_t i = 0; i < plans.size(); ++i) {
+    if (settled.contains(keys[i])) continue;
+    open.push_back(plans[i]);
+    open_keys.push_back(keys[i]);
+  }
+  const Cost now = cost_measured_now(probe_());
+  const std::vector<Result<PlanTimes>> measured = TRY(measure_sound(open, open_keys));
+  if (!measured[0]) return tl::unexpected(measured[0].error());
+  Rows rows, lasting;
+  for (const CostKey& key : settled) {
+    rows[key] = now;
+    rows[key].timing = known.at(key).timing;
+    lasting[key] = rows[key];
+  }
+  for (size_t i = 0; i < open.size(); ++i) {
+    Cost& row = rows[open_keys[i]] = now;
+    row.fault = explain_fault(measured[i]);
+    if (is_sound(measured[i])) {
+      row.timing = measured[i]->whole;
+      measured_[open_keys[i]] = *measured[i];
+    }
+    if (is_lasting(measured[i])) lasting[open_keys[i]] = row;
+  }
+  keep(lasting);
+  keep_parts(open, measured, now);
+  return rows;
+}
+
 Result<std::vector<int64_t>> PlanTimer::time_runs(const std::vector<const Plan*>& plans) {
   std::vector<CostKey> keys;
   for (const Plan* plan : plans) keys.push_back(key_of(*plan));
@@ -110,23 +166,7 @@ Result<std::vector<int64_t>> PlanTimer::time_runs(const std::vector<const Plan*>
     for (const auto& [key, row] : rows) {
       if (row.timing.nanoseconds == never && !row.fault.empty()) faults_[key] = row.fault;
     }
-    const Cost now = cost_measured_now(probe_());
-    const std::vector<Result<PlanTimes>> measured = TRY(measure_sound(plans, keys));
-    if (!measured[0]) return tl::unexpected(measured[0].error());
-    rows.clear();
-    for (size_t i = 0; i < plans.size(); ++i) {
-      Cost& row = rows[keys[i]] = now;
-      row.fault = explain_fault(measured[i]);
-      if (!is_sound(measured[i])) continue;
-      row.timing = measured[i]->whole;
-      measured_[keys[i]] = *measured[i];
-    }
-    Rows lasting = rows;
-    for (size_t i = 0; i < plans.size(); ++i) {
-      if (!is_lasting(measured[i])) lasting.erase(keys[i]);
-    }
-    keep(lasting);
-    keep_parts(plans, measured, now);
+    rows = TRY(measure_runs(plans, keys, rows));
   }
   std::vector<int64_t> times;
   for (const CostKey& key : keys) {
@@ -224,6 +264,20 @@ Result<std::vector<const PlanTimes*>> PlanTimer::times_of(const std::vector<cons
   return times;
 }
 
+std::vector<double> PlanTimer::least_times(const Plan& plan, const Segments& segments) const {
+  std::vector<double> times;
+  for (const std::vector<NodeId>& segment : segments) {
+    const DeviceSlot& slot = problem_.slots[problem_.targets[plan.placement.target[index(segment[0])]].slot];
+    const double per_nanosecond = peak_ * slot.threads(conditions_.threads);
+    const bool is_known = slot.kind == "cpu" && slot.declared_times.empty() && per_nanosecond > 0;
+    uint64_t operations = 0;
+    for (NodeId node : segment)
+      operations += count_least_operations(problem_.graph, problem_.graph.node(node));
+    times.push_back(is_known ? static_cast<double>(operations) / per_nanosecond : 0);
+  }
+  return times;
+}
+
 Result<PlanTimer::Rows> PlanTimer::measure_segments(const std::vector<SegmentedPlan>& plans,
                                                     const std::set<CostKey>& missing,
                                                     const Segments& segments) {
@@ -240,9 +294,10 @@ Result<PlanTimer::Rows> PlanTimer::measure_segments(const std::vector<SegmentedP
   const Cost now = cost_measured_now(probe_());
   Rows rows;
   for (size_t r = 0; r < runs.size(); ++r) {
-    const std::vector<int64_t> parts =
-        times[r] == nullptr ? std::vector<int64_t>(segments.size(), never)
-                            : segment_times(problem_.graph, to_run[r]->partition, *times[r], segments);
+    const std::vector<int64_t> parts = times[r] == nullptr
+                                           ? std::vector<int64_t>(segments.size(), never)
+                                           : segment_times(problem_.graph, to_run[r]->partition, *times[r],
+                                                           segments, least_times(*to_run[r], segments));
     for (size_t s = 0; s < segments.size(); ++s) {
       const std::optional<CostKey>& key = runs[r]->segments[s];
       if (!is_missing(key)) continue;

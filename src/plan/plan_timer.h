@@ -15,20 +15,23 @@ using MeasurePlans =
 
 class PlanTimer {
  public:
-  /// `conditions`: what times depend on besides the plan: threads, precision and `code`. `problem` and
-  /// `costs` outlive this.
+  /// `conditions`: what times depend on besides the plan: threads, precision and `code`. `peak`: f32
+  /// operations per nanosecond that a core of the host can do; 0: not known. `problem` and `costs` outlive
+  /// this.
   PlanTimer(const PlanningProblem& problem, MeasurePlans measure, Probe probe, CostTable& costs,
-            CostKey conditions)
+            CostKey conditions, double peak = 0)
       : problem_(problem),
         measure_(std::move(measure)),
         probe_(std::move(probe)),
         costs_(costs),
-        conditions_(std::move(conditions)) {}
+        conditions_(std::move(conditions)),
+        peak_(peak) {}
 
   /// Nanoseconds of a run, one entry a plan. What does not compile or run, or computes something else than
   /// the others, takes `never`, which is also kept with the reason, unless it is this process that cannot run
   /// it or has no time left to; what is known to be so is left out. Unless all are known from
-  /// one measurement, all are measured together, and the times of their regions are kept, too. Error: nothing
+  /// one measurement, all are measured together, except for those that an earlier one found much slower than
+  /// another of them, and the times of their regions are kept, too. Error: nothing
   /// can be measured, or the first plan does not run; then nothing is kept.
   Result<std::vector<int64_t>> time_runs(const std::vector<const Plan*>& plans);
 
@@ -69,6 +72,8 @@ class PlanTimer {
   std::set<CostKey> find_missing(const std::vector<CostKey>& rivals, const Rows& known) const;
   /// By segment; of one that several regions share, nothing.
   std::vector<std::optional<CostKey>> keys_of_whole(const Plan& plan, const Segments& segments) const;
+  /// What each segment takes at least on the host's cores, by its arithmetic; 0: not known.
+  std::vector<double> least_times(const Plan& plan, const Segments& segments) const;
   /// Of each plan, from this compile: measured now unless they were before.
   Result<std::vector<const PlanTimes*>> times_of(const std::vector<const Plan*>& plans);
   static std::vector<const ComparedPlan*> choose_runs(const std::vector<ComparedPlan>& plans,
@@ -79,6 +84,9 @@ class PlanTimer {
   /// Keeps and returns the rows of the missing segments that the plans have.
   Result<Rows> measure_segments(const std::vector<SegmentedPlan>& plans, const std::set<CostKey>& missing,
                                 const Segments& segments);
+  /// Measures, keeps and returns the rows of all plans, of which `known` has some.
+  Result<Rows> measure_runs(const std::vector<const Plan*>& plans, const std::vector<CostKey>& keys,
+                            const Rows& known);
   /// Of the plans whose faults are not known: measured now, in order; the others have theirs.
   Result<std::vector<Result<PlanTimes>>> measure_sound(const std::vector<const Plan*>& plans,
                                                        const std::vector<CostKey>& keys);
@@ -93,6 +101,7 @@ class PlanTimer {
   Probe probe_;
   CostTable& costs_;
   const CostKey conditions_;
+  const double peak_;
   std::string graph_;  // digest of the graph that all plans are of; empty until it is needed
   std::map<CostKey, PlanTimes> measured_;  // by this object, of plans that run
   std::map<CostKey, std::string> faults_;  // of plans that take `never`

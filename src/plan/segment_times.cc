@@ -79,6 +79,31 @@ void share_times(const Graph& graph, const Partition& partition, const Segments&
   }
 }
 
+/// What the segments of a region take less and more than they can.
+struct Balance {
+  double lacking = 0, spare = 0;
+};
+
+/// Nothing changes in a region that takes less as a whole: the bound does not hold there.
+void raise_to_least(const Partition& partition, const Segments& segments, const std::vector<double>& least,
+                    std::vector<int64_t>& times) {
+  std::map<uint32_t, Balance> balances;
+  const auto for_each = [&](auto act) {
+    for (size_t s = 0; s < segments.size(); ++s) {
+      const std::optional<uint32_t> region = region_of_segment(partition, segments[s]);
+      if (region && times[s] != never) act(s, balances[*region], static_cast<double>(times[s]) - least[s]);
+    }
+  };
+  for_each([](size_t, Balance& balance, double above) {
+    (above < 0 ? balance.lacking : balance.spare) += std::abs(above);
+  });
+  for_each([&](size_t s, const Balance& balance, double above) {
+    if (balance.lacking == 0 || balance.lacking > balance.spare) return;
+    const double left = 1 - balance.lacking / balance.spare;
+    times[s] = std::max(std::llround(least[s] + std::max(above, 0.0) * left), 1LL);
+  });
+}
+
 }  // namespace
 
 double estimate_time(const Graph& graph, const std::vector<NodeId>& segment) {
@@ -108,7 +133,7 @@ std::optional<uint32_t> region_of_segment(const Partition& partition, const std:
 }
 
 std::vector<int64_t> segment_times(const Graph& graph, const Partition& partition, const PlanTimes& times,
-                                   const Segments& segments) {
+                                   const Segments& segments, const std::vector<double>& least) {
   const std::unordered_map<std::string_view, size_t> segment_of = number_names(graph, segments);
   std::vector<double> kernels(segments.size(), 0), all_kernels(partition.regions.size(), 0);
   std::vector<size_t> latest(partition.regions.size(),
@@ -134,6 +159,7 @@ std::vector<int64_t> segment_times(const Graph& graph, const Partition& partitio
       result.push_back(
           std::max(std::llround(static_cast<double>(whole) * kernels[s] / all_kernels[*region]), 1LL));
   }
+  raise_to_least(partition, segments, least, result);
   return result;
 }
 

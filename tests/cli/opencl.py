@@ -10,7 +10,16 @@ import subprocess
 
 import numpy as np
 import pytest
-from cli_models import TensorProto, call, call_json, error_of, helper, save, skip_without_device
+from cli_models import (
+    TensorProto,
+    call,
+    call_json,
+    error_of,
+    helper,
+    save,
+    skip_on_a_busy_machine,
+    skip_without_device,
+)
 from trace_events import read_trace
 
 FLOAT = TensorProto.FLOAT
@@ -244,11 +253,13 @@ def test_two_of_a_platform_copy_to_each_other(model, tmp_path):
 
 def test_kernels_are_timed_on_it(model, tmp_path):
     options = ("-d", DEVICE, "--pin", f"*=halide@{DEVICE}", "--cache", tmp_path / "cache")
-    first = call_json("compile", model, "-o", tmp_path / "first.so", *options)["tuning"]
-    again = call_json("compile", model, "-o", tmp_path / "again.so", *options)["tuning"]
+    report = call_json("compile", model, "-o", tmp_path / "first.so", *options)
+    first = report["tuning"]
     assert first["measured"] >= 2 and first["disabled_reason"] is None, (
         "two tiles of the convolution at least"
     )
+    skip_on_a_busy_machine(report)
+    again = call_json("compile", model, "-o", tmp_path / "again.so", *options)["tuning"]
     assert again["measured"] == 0 and again["remembered"] >= first["measured"]
     on_cpu = call_json("compile", model, "-o", tmp_path / "cpu.so", "--backends", "halide", *options[-2:])
     assert on_cpu["tuning"]["measured"] >= 2, "times of the device are not the processor's"

@@ -8,7 +8,7 @@ import json
 import intarsia
 import numpy as np
 import pytest
-from cli_models import TensorProto, call, call_json, error_of, helper, save
+from cli_models import TensorProto, call, call_json, error_of, helper, save, skip_on_a_busy_machine
 
 FLOAT = TensorProto.FLOAT
 
@@ -41,6 +41,7 @@ def test_a_plan_gives_the_same_program_and_measures_nothing(model, tmp_path):
     function = plan["functions"]["main"]
     assert plan["intarsia_plan"] == 1 and list(function["nodes"])[:2] == ["product", "act"]
     assert function["measured_ms"] == report["measured_ms"]
+    skip_on_a_busy_machine(report)
     programs = []
     for name in ("second.so", "third.so"):
         again = call_json(

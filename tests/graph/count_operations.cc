@@ -55,6 +55,35 @@ output %y
             2u * (8 * 4 * 4) * (3 * 2 * 2));
 }
 
+TEST(CountOperations, ALibraryAvoidsSome) {
+  const auto least_of = [](const std::string& body) {
+    const Result<Graph> parsed = parse_graph("graph \"case\" opsets {\"\": 21}\n" + body);
+    EXPECT_TRUE(parsed) << parsed.error().message;
+    const Graph graph = parsed.value_or(Graph());
+    return count_least_operations(graph, graph.nodes.back());
+  };
+  EXPECT_EQ(least_of(R"(input %x : f32[1,8,6,6]
+input %w : f32[4,8,1,1]
+%y : f32[1,4,6,6] = Conv(%x, %w)
+output %y
+)"),
+            2u * (4 * 6 * 6) * 8);
+  EXPECT_EQ(least_of(R"(input %x : f32[1,8,6,6]
+input %w : f32[4,8,3,3]
+%y : f32[1,4,4,4] = Conv(%x, %w)
+output %y
+)"),
+            2u * (4 * 4 * 4) * (8 * 3 * 3) / 6);
+  EXPECT_EQ(least_of(R"(input %x : i8[2,5]
+input %s : f32[]
+input %w : f32[5,3]
+%f : f32[2,5] = DequantizeLinear(%x, %s)
+%y : f32[2,3] = MatMul(%f, %w)
+output %y
+)"),
+            0u);
+}
+
 TEST(CountOperations, OthersOnlyMoveData) {
   EXPECT_EQ(count(R"(input %x : f32[2,3]
 %y : f32[2,3] = Relu(%x)

@@ -19,11 +19,12 @@ using Times = std::vector<int64_t>;
 /// a segment.
 class SegmentTimes : public testing::Test {
  protected:
-  Times of_kernels(const std::vector<std::pair<std::string, int64_t>>& kernels) const {
+  Times of_kernels(const std::vector<std::pair<std::string, int64_t>>& kernels,
+                   const std::vector<double>& least = {0, 0, 0}) const {
     PlanTimes times{.regions = {{.nanoseconds = 600}}};
     for (const auto& [label, nanoseconds] : kernels) times.kernels.push_back({0, label, nanoseconds});
     const std::vector<uint32_t> first{0, 1, 1, 3};
-    return segment_times(graph_, partition_, times, list_segments(first));
+    return segment_times(graph_, partition_, times, list_segments(first), least);
   }
 
   const Graph graph_ = parse_graph(R"(graph "products" opsets {"": 17}
@@ -59,6 +60,13 @@ TEST_F(SegmentTimes, AKernelWithAnotherNameBelongsToWorkWithoutAKernel) {
 TEST_F(SegmentTimes, WorkAtTheBeginningSharesTheTimeOfWhatFollows) {
   const Times times = of_kernels({{"three: MatMul", 600}});
   for (int64_t time : times) EXPECT_NEAR(static_cast<double>(time), 200, 20);
+}
+
+TEST_F(SegmentTimes, NothingTakesLessThanItCan) {
+  const std::vector<std::pair<std::string, int64_t>> kernels{
+      {"one: A", 30}, {"two: B", 300}, {"three: C", 270}};
+  EXPECT_EQ(of_kernels(kernels, {190, 190, 190}), (Times{190, 207, 203}));
+  EXPECT_EQ(of_kernels(kernels, {210, 210, 210}), (Times{30, 300, 270}));  // the whole takes 600
 }
 
 TEST_F(SegmentTimes, ARegionTakesWhatItsSegmentsTake) {

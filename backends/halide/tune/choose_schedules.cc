@@ -93,21 +93,26 @@ std::optional<Kernel> plain_variant(const Kernel& kernel) {
   return kernel_variants(plain, options).front();
 }
 
-}  // namespace
-
-std::vector<Kernel> kernel_variants(const Kernel& kernel, const CompileOptions& options) {
-  std::vector<Kernel> variants = scheduled_variants(kernel, options);
-  if (options.tuner == nullptr || options.threads < 2 || kernel.isa.is_offloaded()) return variants;
-  const size_t threaded = variants.size();
-  for (size_t i = 0; i < threaded; ++i) {
-    variants.push_back(variants[i]);
+/// The fastest of some kernels with other ways to use threads: only these, since generating code takes
+/// longer than all else.
+std::vector<Kernel> threading_variants(std::span<const Kernel> sorted, const CompileOptions& options) {
+  std::vector<Kernel> variants;
+  if (options.threads < 2 || sorted[0].isa.is_offloaded()) return variants;
+  const size_t most = options.tuner->effort == Tune::full ? sorted.size() : 1;
+  for (const Kernel& kernel : sorted.first(most)) {
+    variants.push_back(kernel);
     variants.back().threads = 1;
-    if (kernel.form != Form::contraction || is_depthwise(variants[i].contraction().schedule.algorithm))
-      continue;
-    variants.push_back(variants[i]);
+    if (kernel.form != Form::contraction || is_depthwise(kernel.contraction().schedule.algorithm)) continue;
+    variants.push_back(kernel);
     std::get<ContractionDetails>(variants.back().details).schedule.threads_share_rows = false;
   }
   return variants;
+}
+
+}  // namespace
+
+std::vector<Kernel> kernel_variants(const Kernel& kernel, const CompileOptions& options) {
+  return scheduled_variants(kernel, options);
 }
 
 Status choose_schedules(std::vector<Call>& calls, Emitter& emitter, const EmitOptions& emit,
@@ -124,7 +129,8 @@ Status choose_schedules(std::vector<Call>& calls, Emitter& emitter, const EmitOp
     }
     number_of_call.push_back(at->second);
   }
-  if (options.tuner != nullptr) TRY(tune_kernels(variants, emitter, emit, options));
+  const auto more_of = [&](std::span<const Kernel> fastest) { return threading_variants(fastest, options); };
+  if (options.tuner != nullptr) TRY(tune_kernels(variants, more_of, emitter, emit, options));
   for (size_t i = 0; i < variants.size(); ++i) {
     if (std::ssize(variants[i]) > max_candidates)
       variants[i].erase(variants[i].begin() + max_candidates, variants[i].end());

@@ -141,12 +141,14 @@ class Times {
     std::vector<std::vector<CostKey>> rivals;
     for (const std::vector<Kernel>& kernel : variants)
       rivals.push_back(kernel.size() > 1 ? keys_of(kernel) : std::vector<CostKey>());
-    times_ = tuner_.costs->find(joined(rivals));
+    std::map<CostKey, Cost> known = tuner_.costs->find(joined(rivals));
+    for (const auto& [key, cost] : known) tuner_.remembered += !times_.contains(key);
+    known.merge(times_);
+    times_ = std::move(known);
     std::set<CostKey> missing;
     for (const std::vector<CostKey>& of_kernel : rivals)
       for (CostKey& key : find_incomparable(of_kernel, times_, tuner_.probe)) missing.insert(std::move(key));
-    for (const CostKey& key : missing) times_.erase(key);
-    tuner_.remembered += static_cast<int>(times_.size());
+    for (const CostKey& key : missing) tuner_.remembered -= static_cast<int>(times_.erase(key));
     std::vector<const Kernel*> kernels;
     for (size_t v = 0; !missing.empty(); ++v)
       for (size_t k = 0; k < variants.size(); ++k)
@@ -231,9 +233,14 @@ void sort_by_time(std::vector<Kernel>& variants, const Times& times) {
 
 }  // namespace
 
-Status tune_kernels(std::vector<std::vector<Kernel>>& variants, Emitter& emitter, const EmitOptions& emit,
-                    const CompileOptions& options) {
+Status tune_kernels(std::vector<std::vector<Kernel>>& variants, const MoreVariants& more_of, Emitter& emitter,
+                    const EmitOptions& emit, const CompileOptions& options) {
   Times times(emitter, emit, options);
+  TRY(times.measure(variants));
+  for (std::vector<Kernel>& kernel : variants) {
+    sort_by_time(kernel, times);
+    std::ranges::move(more_of(kernel), std::back_inserter(kernel));
+  }
   TRY(times.measure(variants));
   for (std::vector<Kernel>& kernel : variants) sort_by_time(kernel, times);
   return {};
