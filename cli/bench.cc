@@ -92,8 +92,7 @@ void add_bench_command(CLI::App& app) {
   add_compile_options(*command, options->compile);
   command->footer(
       "Each runtime has its own process. They run in turn, at least 10 runs at a time with pauses of 100 ms; "
-      "a "
-      "turn counts only if the others were idle meanwhile, and begins when each thread has a core of its "
+      "a turn counts only if the others were idle meanwhile, and begins when each thread has a core of its "
       "own.\n"
       "With --mode throughput a model is compiled for stages on -d (default: all cores, --threads or 1 each) "
       "and as replicas of the whole; a program runs its stages, and the whole once more on each core set of "

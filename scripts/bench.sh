@@ -5,3 +5,4 @@ cd "$(dirname "$0")/.."
 build/venv/bin/python bench/report.py
 build/venv/bin/python bench/shipped.py --document
 build/venv/bin/python bench/gap_table.py
+build/venv/bin/python bench/held.py --document
