@@ -474,7 +474,8 @@ def test_standard_output_on_a_full_disk(tmp_path):
             done = subprocess.run(
                 [INTARSIA, *map(str, arguments)], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60
             )
-        assert done.returncode == 1 and done.stderr.startswith("error: cannot write to standard output"), (
+        last = done.stderr.splitlines()[-1]  # behind the progress of a slow machine
+        assert done.returncode == 1 and last.startswith("error: cannot write to standard output"), (
             arguments,
             done,
         )
