@@ -29,6 +29,7 @@ from cli_models import (
     save,
     save_relu,
     save_small,
+    without_progress,
 )
 
 from onnx import TensorProto, helper
@@ -165,8 +166,8 @@ def test_one_bar_that_never_goes_back(tmp_path, cache):
 def test_progress_is_not_output(tmp_path, cache):
     """Standard output holds only the report, and its reader may end early."""
     model, program = save_small(tmp_path / "small.onnx"), tmp_path / "small.so"
-    done = call("compile", model, "-o", program, "--tune", "off")  # at once, on a busy machine, too
-    assert done.stdout.startswith(f"{model} -> {program}") and done.stderr == ""
+    done = call("compile", model, "-o", program)
+    assert done.stdout.startswith(f"{model} -> {program}") and without_progress(done.stderr) == ""
     done = call("compile", LIGHT_MODELS / "light_squeezenet.onnx", "-o", program, "--cache", cache, "-v")
     assert "progress: generate_code took " in done.stderr and "progress: " not in done.stdout
     program.unlink()

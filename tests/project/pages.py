@@ -16,7 +16,7 @@ import subprocess
 import sys
 
 import pytest
-from cli_models import INTARSIA, SOURCE
+from cli_models import INTARSIA, SOURCE, without_progress
 from pages_files import FILES
 
 BLOCK = re.compile(r"(?:^<!-- (?P<note>[^>]*) -->\n)?^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.M | re.S)
@@ -73,8 +73,7 @@ def compare_console(text, folder):
     for part in re.split(r"^\$ ", text, flags=re.M)[1:]:
         command, _, quoted = part.partition("\n")
         done = shell(command, folder)
-        # What progress is told depends on how long the machine takes.
-        shown = re.sub(r"^progress: .*\n", "", done.stdout + done.stderr, flags=re.M)
+        shown = without_progress(done.stdout + done.stderr)
         if quoted:
             assert re.fullmatch(pattern(quoted), shown.strip(), re.S), f"{command}\n{shown}\nwant\n{quoted}"
         assert (done.returncode == 0) == ("error: " not in quoted), f"{command}\n{shown}"

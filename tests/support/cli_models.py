@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import signal
+import re
 import subprocess
 import time
 
@@ -50,6 +51,11 @@ def skip_without_device(name):
     [found] = [device for device in call_json("devices")["devices"] if device["name"] == name]
     if found["description"].startswith("not available"):
         pytest.skip(found["description"])
+
+
+def without_progress(text):
+    """What was printed, without the lines that depend on how long the machine takes."""
+    return re.sub(r"^progress: .*\n", "", text, flags=re.M)
 
 
 def error_of(*arguments, status=1, **options):

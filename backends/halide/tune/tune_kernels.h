@@ -13,7 +13,7 @@ namespace intarsia::halide {
 using MoreVariants = std::function<std::vector<Kernel>(std::span<const Kernel> sorted)>;
 
 /// Measures each kernel's variants, then those that `more_of` adds. Sorts all, the fastest first; the
-/// analytic choice stays first where times are equal within noise or there is no time left to measure.
+/// analytic choice stays first if times are equal within noise or no time is left to measure.
 /// Variants whose code is too expensive to generate are dropped, unless they all are. The same database gives
 /// the same order.
 Status tune_kernels(std::vector<std::vector<Kernel>>& variants, const MoreVariants& more_of, Emitter& emitter,
