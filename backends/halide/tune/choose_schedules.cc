@@ -49,8 +49,9 @@ Kernel with_schedule(Kernel kernel, const ContractionSchedule& schedule) {
   return kernel;
 }
 
-/// With each schedule of its form that is worth trying.
-std::vector<Kernel> scheduled_variants(const Kernel& kernel, const CompileOptions& options) {
+}  // namespace
+
+std::vector<Kernel> kernel_variants(const Kernel& kernel, const CompileOptions& options) {
   const size_t most = max_tiles(options.tuner, kernel.isa);
   std::vector<Kernel> variants;
   const auto add = [&](const KernelDetails& details) {
@@ -77,6 +78,8 @@ std::vector<Kernel> scheduled_variants(const Kernel& kernel, const CompileOption
   }
   return variants;
 }
+
+namespace {
 
 /// Kernels that are tried one after the other in case code for them is too expensive to generate.
 constexpr ptrdiff_t max_candidates = 3;
@@ -110,10 +113,6 @@ std::vector<Kernel> threading_variants(std::span<const Kernel> sorted, const Com
 }
 
 }  // namespace
-
-std::vector<Kernel> kernel_variants(const Kernel& kernel, const CompileOptions& options) {
-  return scheduled_variants(kernel, options);
-}
 
 Status choose_schedules(std::vector<Call>& calls, Emitter& emitter, const EmitOptions& emit,
                         const CompileOptions& options) {
