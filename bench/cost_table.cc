@@ -1,5 +1,5 @@
-// Time to read rows of the table of what was measured, from a file that this makes, and what looking up each
-// row by itself takes. One JSON object on stdout.
+// Time to read rows of the table of measured costs, from a file that this makes, and to look up each row on
+// its own. One JSON object on stdout.
 //
 //     build/bin/bench_cost_table [ROWS]
 #include <algorithm>
@@ -18,7 +18,7 @@ double milliseconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// The keys of kernels, as the halide backend makes them.
+/// Makes keys of kernels, as the halide backend makes them.
 std::vector<CostKey> make_keys(size_t rows) {
   std::vector<CostKey> keys;
   for (size_t i = 0; i < rows; ++i)
@@ -33,7 +33,7 @@ void check_found(size_t found, size_t rows) {
   std::exit(1);
 }
 
-/// The least of several openings and readings of the file, in milliseconds.
+/// Returns the least time of several openings and readings of the file, in milliseconds.
 double time_reading(const std::string& folder, const std::vector<CostKey>& keys) {
   double least = 1e9;
   for (int round = 0; round < 20; ++round) {
@@ -45,7 +45,7 @@ double time_reading(const std::string& folder, const std::vector<CostKey>& keys)
   return least;
 }
 
-/// The same with a query for each row, once.
+/// Returns the time of a query for each row, measured once, in milliseconds.
 double time_reading_singly(const std::string& folder, const std::vector<CostKey>& keys) {
   CostTable table(folder);
   const auto start = std::chrono::steady_clock::now();

@@ -1,7 +1,7 @@
-// What a step costs when its kernel does nothing: a program of 1,000 empty regions, each reading the value
-// that the one before wrote. Prints one JSON object; aim: under 200 ns per step, no allocation in a run.
+// Cost of a step whose kernel does nothing: a program of 1,000 empty regions, each reading the value that the
+// previous one wrote. Prints one JSON object; aim: under 200 ns per step, no allocation in a run.
 //
-//   build/bin/dispatch [SECONDS]
+//   build/bin/bench_dispatch [SECONDS]
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

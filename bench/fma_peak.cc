@@ -1,5 +1,4 @@
-// The most f32 arithmetic that cores can do (measure/peak.h). One JSON object; GFLOP/s count a multiply-add
-// as two.
+// Peak f32 arithmetic of the cores (measure/peak.h). One JSON object; GFLOP/s count a multiply-add as two.
 //
 //   bench_fma_peak [THREADS]...     default: 1
 #include <algorithm>
@@ -14,7 +13,8 @@
 
 namespace {
 
-/// GFLOP/s of all threads together, the best of several measurements: disturbances can only slow it down.
+/// Returns GFLOP/s of all threads together, the best of several measurements: disturbances can only slow it
+/// down.
 double measure(const intarsia::FmaLoop& loop, int threads) {
   constexpr int measurements = 1000;
   double best = 0;

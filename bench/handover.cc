@@ -1,5 +1,5 @@
-// What a parallel loop costs when every thread takes part: one task per thread, which waits until all the
-// others have begun. Prints one JSON object; aim: about a microsecond.
+// Cost of a parallel loop in which every thread takes part: one task per thread, which waits until all the
+// others have started. Prints one JSON object; aim: about a microsecond.
 //
 //   build/bin/bench_handover [THREADS]
 #include <algorithm>

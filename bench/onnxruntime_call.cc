@@ -1,4 +1,4 @@
-// What a region in ONNX Runtime costs above the session's own run: one small Add, fixed shapes, buffers in
+// Cost of a region in ONNX Runtime above the session's own run: one small Add, fixed shapes, buffers in
 // place. Prints one JSON object; times are nanoseconds per call, the median of rounds taken in turn.
 #include <algorithm>
 #include <chrono>

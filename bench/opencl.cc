@@ -1,5 +1,5 @@
-// What our OpenCL device adds to bare calls: a launch, and a copy of 1 MB. Prints one JSON object; aims: a
-// launch at most 2 us above the bare one, a copy at least 0.9 of its speed.
+// Cost that our OpenCL device adds to bare calls: a launch, and a copy of 1 MB. Prints one JSON object; aims:
+// a launch at most 2 us above the bare one, a copy at least 0.9 of its speed.
 //
 //   build/bin/bench_opencl [DEVICE]
 #include <algorithm>
@@ -21,7 +21,7 @@ constexpr int launches = 200, rounds = 300;
 constexpr size_t megabyte = 1 << 20;
 constexpr std::string_view program_text = "__kernel void nothing(__global float* x, __local int* unused) {}";
 
-/// Launches the empty kernel again and again.
+/// Executable that launches the empty kernel again and again.
 class Launching : public Executable {
  public:
   explicit Launching(void* memory) : argument_{memory, 0} {}
@@ -36,7 +36,7 @@ class Launching : public Executable {
   LaunchArgument argument_;
 };
 
-/// The least time of a call, in microseconds.
+/// Returns the least time of a call, in microseconds.
 double least_us(const std::function<void()>& call) {
   using Clock = std::chrono::steady_clock;
   double least = 1e30;

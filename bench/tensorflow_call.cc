@@ -1,4 +1,4 @@
-// What a region in TensorFlow costs above the session's own call: one small addition, inputs in place, the
+// Cost of a region in TensorFlow above the session's own call: one small addition, inputs in place, the
 // output adopted.
 //
 // Prints one JSON object; times are nanoseconds per call, the median of rounds taken in turn.

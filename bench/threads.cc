@@ -1,4 +1,4 @@
-// How sessions share the cores: two sessions at once against one after the other, and a run with as many
+// Sharing of the cores by sessions: two sessions at once against one after the other, and a run with as many
 // threads as cores while a foreign process keeps one of them busy, against a run in one thread. Prints one
 // JSON object; aims: at least 0.95 of the throughput, and at most 1.1 times as long.
 //
@@ -22,7 +22,7 @@ namespace {
 
 using namespace intarsia;
 
-/// A session with its arguments.
+/// Session with its arguments.
 class Runner {
  public:
   static Result<Runner> make(const std::shared_ptr<const LoadedProgram>& program, int threads) {
@@ -33,7 +33,7 @@ class Runner {
     return runner;
   }
 
-  /// Nanoseconds.
+  /// Runs several times; returns nanoseconds.
   Result<int64_t> run(int times) {
     const int64_t begin = clock_nanoseconds();
     for (int i = 0; i < times; ++i) TRY(session_.run("", inputs_, outputs_));
@@ -66,7 +66,7 @@ double median(std::vector<double> numbers) {
   return numbers[numbers.size() / 2];
 }
 
-/// A process that computes on the last core of this one until it is destroyed.
+/// Process that computes on the last core of this one until it is destroyed.
 class BusyProcess {
  public:
   BusyProcess() : child_(fork()) {
@@ -87,7 +87,7 @@ class BusyProcess {
   pid_t child_;
 };
 
-/// Two sessions at once do the work of two in turn; the throughput at once as a part of that in turn.
+/// Returns the throughput of two sessions at once as a part of that in turn; both do the same work.
 Result<double> share_cores(Runner& one, Runner& other, int times) {
   const int64_t in_turn = TRY(one.run(times)) + TRY(other.run(times));
   Result<int64_t> first = 0, second = 0;

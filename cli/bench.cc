@@ -33,7 +33,7 @@ void check_usage(const BenchOptions& options) {
   if (options.profile.wanted) throw UsageError("--profile is of single runs: want --mode latency");
 }
 
-/// The first output on which another runtime disagrees with ours, as an error.
+/// Throws an error for the first output on which another runtime disagrees with ours.
 void throw_mismatch(const Json& report, const std::string& path) {
   for (const Json& result : report["results"]) {
     if (result["outputs"].is_null()) continue;
@@ -104,7 +104,7 @@ void add_bench_command(CLI::App& app) {
       "  intarsia bench saved_model --shape image=1x224x224x3 --against tensorflow");
   command->callback([options, command] {
     options->is_program = is_program(options->path);
-    // The peers need the others, too.
+    // Peers also need the signature and the operator libraries.
     std::vector<std::string> allowed{"--threads", "--signature", "--op-library"};
     if (options->mode == "throughput") allowed.push_back("--devices");
     if (options->is_program) refuse_compile_options(*command, allowed);

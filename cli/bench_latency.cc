@@ -1,4 +1,4 @@
-// bench --mode latency: single runs, one after the other.
+// bench --mode latency: single runs, each after the previous one.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace {
 
-/// The runtimes to compare with, and their configurations: the best one counts.
+/// Runtimes to compare with, and the configurations of each, of which the best one counts.
 const std::map<std::string, std::vector<std::string>> latency_peers = {
     {"onnxruntime", {""}},
     {"openvino", {"latency_hint", "one_stream"}},
@@ -27,7 +27,8 @@ Contenders start_latency_contenders(const std::vector<std::string>& against) {
   return contenders;
 }
 
-/// For a runtime with several configurations, the one with the smallest median; ours first.
+/// Returns the reports, ours first; a runtime with several configurations keeps the one with the smallest
+/// median.
 Json best_latencies(const Contenders& contenders, const std::vector<Json>& differences) {
   Json results = Json::array();
   for (size_t i = 0; i < contenders.size(); ++i) {
@@ -42,7 +43,7 @@ Json best_latencies(const Contenders& contenders, const std::vector<Json>& diffe
   return results;
 }
 
-/// The best peer and how many times our time it takes; null without peers.
+/// Returns the best peer by median and how many times our time the peers take; nulls without peers.
 Json compare_medians(const Json& results) {
   if (results.size() < 2) return {{"best_peer", nullptr}, {"ratio_median", nullptr}, {"ratio_min", nullptr}};
   const auto least = [&](const char* field) {
@@ -100,8 +101,8 @@ Json bench_latency(const BenchOptions& options, const ShowProgress& progress) {
 
 namespace {
 
-/// "openvino is 1.05 times as fast as intarsia by medians, 1.03 times by minima": the faster one by medians
-/// first.
+/// Formats the comparison by medians and minima, with the faster one by medians first: "openvino is 1.05
+/// times as fast as intarsia by medians, 1.03 times by minima".
 std::string print_winner(const Json& report) {
   const double median = report["ratio_median"], minimum = report["ratio_min"];
   const std::string peer = report["best_peer"];
@@ -111,7 +112,7 @@ std::string print_winner(const Json& report) {
                      is_ours ? minimum : 1 / minimum);
 }
 
-/// The columns of numbers.
+/// Formats the columns of numbers.
 std::string print_numbers(const Json& result) {
   return fmt::format("{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.1f}{:>8.1f}", result["min_ms"].get<double>(),
                      result["median_ms"].get<double>(), result["p99_ms"].get<double>(),
@@ -119,7 +120,7 @@ std::string print_numbers(const Json& result) {
                      result["peak_rss_mb"].get<double>());
 }
 
-/// What was run of each, and how long that waited for the machine.
+/// Formats the number of runs of each runtime, and how long the measurement waited for the machine.
 std::string print_rounds(const Json& report) {
   std::string text;
   for (const Json& result : report["results"]) {

@@ -1,4 +1,4 @@
-// What the modes of bench have in common: what is timed, its inputs, and comparing outputs.
+// Parts that the modes of bench share: the subject, its inputs, and comparing outputs.
 #pragma once
 
 #include <functional>
@@ -15,45 +15,46 @@ struct BenchOptions {
   InputOptions inputs;
   std::vector<std::string> against;
   double seconds = 10;
-  bool is_program = false;  // path
+  bool is_program = false;  // whether `path` names a program
   bool json = false;
   ProfileOptions profile;
   Verbosity verbosity = Verbosity::normal;
   intarsia::CompileOptions compile;
 };
 
-/// Called with what is being done, and how much of everything is done.
+/// Callback that gets the current phase and the finished part of all work, 0 to 1.
 using ShowProgress = std::function<void(const std::string& phase, double part)>;
 
-/// The report of a mode (docs/json.md), and the same for people.
+/// Measures in one mode and returns its report (docs/json.md); the print functions format it for people.
 Json bench_latency(const BenchOptions& options, const ShowProgress& progress);
 std::string print_latency(const Json& report, const BenchOptions& options);
 Json bench_throughput(const BenchOptions& options, const ShowProgress& progress);
 std::string print_throughput(const Json& report, const BenchOptions& options);
 
-/// Rough parts of a bench's time: until the model is compiled, until all runtimes have opened it.
+/// Rough parts of a bench's time: until the model is compiled, and until all runtimes have opened it.
 constexpr double compiled_at = 0.4, opened_at = 0.5;
 
-/// The program, compiled first from a model (into `folder`), and the model that it was compiled from.
+/// Program to time, compiled first from a model (into `folder`) if need be, and the model that it was
+/// compiled from.
 struct Subject {
   std::string program, model;
   int threads = 1;
-  std::string function;  // of a SavedModel: its signature
+  std::string function;  // signature of a SavedModel
   std::vector<intarsia::Argument> inputs;
-  Json compiled;  // the report of compile; null for a program
+  Json compiled;  // report of compile; null for a program
 };
 Subject prepare_subject(const BenchOptions& options, const intarsia::CompileOptions& compile,
                         const TemporaryFolder& folder, const ShowProgress& progress);
-/// The report of compile. Progress goes from one part to another.
+/// Compiles `model` to `program` and returns the report of compile. Progress goes from `from` to `to`.
 Json compile_for_bench(const std::string& model, const std::string& program, intarsia::CompileOptions compile,
                        double from, double to, const ShowProgress& progress);
-/// Of the program.
+/// Returns the work of opening the program.
 Work make_work(const BenchOptions& options, const Subject& subject, const Json& inputs,
                const TemporaryFolder& folder);
 
-/// The inputs as files for the contenders' processes.
+/// Writes the inputs as files for the contenders' processes.
 Json write_inputs(const InputValues& values, const TemporaryFolder& folder);
-/// A contender's outputs, as differences from those of the first.
+/// Returns the differences of a contender's outputs from those of the first.
 Json compare_outputs(const Json& ours, const Json& theirs);
-/// Of an entry of `results`; 0 for the first.
+/// Returns the largest difference in an entry of `results`; 0 for the first.
 double largest_difference(const Json& result);

@@ -29,21 +29,22 @@ std::string print_number(const Json& number) {
   return number.is_null() ? "-" : fmt::format("{:.3g}", number.get<double>());
 }
 
-/// "alternative 1 on halide@cpu"
+/// Formats the name of a checked plan: "alternative 1 on halide@cpu".
 std::string name_checked_plan(const Json& plan) {
   const int number = plan["number"];
   const std::string which = number == 0 ? "the preferred plan" : fmt::format("alternative {}", number);
   return fmt::format("{} on {}", which, plan["targets"].get<std::string>());
 }
 
-/// The line over its outputs.
+/// Formats the heading over a plan's outputs.
 std::string print_checked_plan(const Json& plan) {
   const Json& reason = plan["reason"];
   return fmt::format("  {}{}\n", name_checked_plan(plan),
                      reason.is_null() ? "" : ": not checked, " + reason.get<std::string>());
 }
 
-/// What an output may differ by, and how far its own framework changes it when its inputs hardly change.
+/// Formats the allowed difference of an output, and how far its own framework changes it when its inputs
+/// hardly change.
 std::string print_tolerance(const Json& report) {
   std::string text = fmt::format("  allowed {:.3g} + {:.3g} of the largest\n", report["atol"].get<double>(),
                                  report["rtol"].get<double>());
@@ -81,7 +82,7 @@ void print_report(const Json& report, Verbosity verbosity) {
   print_text(text, 9);
 }
 
-/// The first output that is wrong, as an error.
+/// Throws an error for the first output that is wrong.
 void throw_mismatch(const Json& report) {
   for (const Json& plan : report["plans"]) {
     for (const Json& output : plan["outputs"]) {
@@ -95,7 +96,7 @@ void throw_mismatch(const Json& report) {
   }
 }
 
-/// Into `arrays`, which own the memory; returns what was done to pictures, by input.
+/// Reads the inputs into `arrays`, which own the memory; returns the conversions of pictures, by input.
 std::map<std::string, std::string> read_inputs(CheckOptions& options, std::list<Array>& arrays) {
   std::map<std::string, std::string> conversions;
   const std::vector<intarsia::Argument> inputs = options.inputs.texts.empty()

@@ -5,7 +5,7 @@
 
 namespace {
 
-/// "exact" and "fast" of "exact|fast:{exact,fast}"
+/// Returns the choices in a type: "exact" and "fast" for "exact|fast:{exact,fast}".
 std::vector<std::string> choices_of(const CLI::Option& option) {
   const std::string type = option.get_type_name();
   const size_t begin = type.find('{'), end = type.find('}');

@@ -1,4 +1,4 @@
-// The commands and their options as data, for completion in shells and for manual pages.
+// Commands and their options as data, for completion in shells and for manual pages.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -6,25 +6,25 @@
 #include <vector>
 
 struct OptionEntry {
-  std::vector<std::string> names;    // "-o", "--output"
-  std::string type;                  // "PROGRAM.so"; empty: a flag
-  std::vector<std::string> choices;  // "exact", "fast"; empty: other values
-  bool is_path = false;              // of a file or folder
+  std::vector<std::string> names;    // short and long: "-o", "--output"
+  std::string type;                  // type of the value: "PROGRAM.so"; empty for a flag
+  std::vector<std::string> choices;  // possible values: "exact", "fast"; empty: any value
+  bool is_path = false;              // whether the value is a file or folder
   bool is_repeatable = false;
   std::string group, description;
 };
 
 struct CommandEntry {
   std::string name, description, footer;
-  std::string argument;  // "MODEL|PROGRAM"; empty: none
+  std::string argument;  // name: "MODEL|PROGRAM"; empty if there is no argument
   std::string argument_description;
-  std::vector<std::string> argument_choices;  // empty: a file or folder
+  std::vector<std::string> argument_choices;  // possible values; empty for a file or folder
   bool is_argument_required = false;
   std::vector<OptionEntry> options;
 };
 
-/// Those that help shows, in its order.
+/// Returns the commands that help shows, in its order.
 std::vector<CommandEntry> list_commands(const CLI::App& app);
 
-/// "N" of "N:INT in [1 - 1024]": what is checked is said by the error.
+/// Returns the type without its check, "N" for "N:INT in [1 - 1024]": error messages tell what is checked.
 std::string type_of(const CLI::Option& option);

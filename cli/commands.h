@@ -1,6 +1,5 @@
-// One function per command, each in the file of its name: adds the command to the command line. A
-// command throws UsageError when it was used wrongly (exit status 2) and intarsia::Error when its work failed
-// (1).
+// Functions that add one command each to the command line, in the file of its name. A command throws
+// UsageError when it was used wrongly (exit status 2) and intarsia::Error when its work failed (1).
 #pragma once
 
 #include <CLI/CLI.hpp>

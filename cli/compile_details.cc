@@ -15,7 +15,8 @@ std::string print_code(const Json& code) {
                                        slowest["kernel"].get<std::string>()));
 }
 
-/// "  times     of 4 regions now, of 2 from earlier compiles\n"
+/// Formats "  times     of 4 regions now, of 2 from earlier compiles
+/// ".
 std::string print_times(const std::string& of, const Json& now, const Json& earlier) {
   if (now == 0 && earlier == 0) return "";
   return fmt::format("  times     of {} now, of {} from earlier compiles\n", count_of(now.get<size_t>(), of),

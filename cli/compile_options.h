@@ -1,4 +1,4 @@
-// The options that say how to compile a model, of every command that takes one.
+// Options that say how to compile a model, for every command that takes one.
 #pragma once
 
 #include <intarsia/intarsia_compile.hpp>
@@ -7,14 +7,14 @@
 
 #include "commands.h"
 
-/// `options` must outlive the command.
+/// Adds the options to the command; `options` must outlive it.
 void add_compile_options(CLI::App& command, intarsia::CompileOptions& options);
 
-/// For a program none of these can be chosen any more: throws UsageError if one not in `allowed` was given.
+/// Throws UsageError if a compile option that is not in `allowed` was given: a program is already compiled.
 void refuse_compile_options(const CLI::App& command, const std::vector<std::string>& allowed);
 
-/// Files that a compile of `model` reads.
+/// Returns the files that a compile of `model` reads.
 std::vector<std::string> inputs_of(const std::string& model, const intarsia::CompileOptions& options);
 
-/// True for a program (an ELF file); false for anything else, even if it cannot be read.
+/// Checks whether `path` is a program (an ELF file); false for anything else, even an unreadable file.
 bool is_program(const std::string& path);

@@ -11,7 +11,7 @@ std::string replace_all(std::string text, const std::string& from, const std::st
   return text;
 }
 
-/// In single quotes, as all of these shells read them.
+/// Encloses the text in single quotes, as all of these shells read them.
 std::string quote(const std::string& text) { return "'" + replace_all(text, "'", "'\\''") + "'"; }
 
 std::string first_sentence(const std::string& text) { return text.substr(0, text.find(". ")); }
@@ -29,7 +29,8 @@ std::vector<std::string> names_of(const std::vector<OptionEntry>& options) {
   return names;
 }
 
-/// Cases by the command and the word before: what completes a value. Paths are left to the shell.
+/// Prints the cases, by the command and the previous word, that complete a value. Paths are left to the
+/// shell.
 std::string bash_values(const std::vector<CommandEntry>& commands) {
   std::string text;
   std::vector<std::string> free;
@@ -48,7 +49,7 @@ std::string bash_values(const std::vector<CommandEntry>& commands) {
   return text + fmt::format("    {}) compopt +o default 2>/dev/null ;;\n", fmt::join(free, "|"));
 }
 
-/// What else may follow the command: options, and values of its argument.
+/// Prints the cases for everything else after a command: its options, and values of its argument.
 std::string bash_options(const std::vector<CommandEntry>& commands) {
   std::string text;
   for (const CommandEntry& command : commands)
@@ -57,7 +58,7 @@ std::string bash_options(const std::vector<CommandEntry>& commands) {
   return text;
 }
 
-/// "'(-o --output)'{-o,--output}'[The program to write]:PROGRAM.so:_files'"
+/// Prints an option: "'(-o --output)'{-o,--output}'[The program to write]:PROGRAM.so:_files'".
 std::string zsh_option(const OptionEntry& option) {
   const auto escape = [](const std::string& text) {
     return replace_all(replace_all(replace_all(text, "[", "\\["), "]", "\\]"), ":", "\\:");

@@ -21,7 +21,7 @@ double seconds_since(Clock::time_point start) {
 
 constexpr auto pause = std::chrono::milliseconds(100);
 
-/// Waits until each thread has its own core, but no longer than `most` seconds. Returns the seconds.
+/// Waits until each thread has its own core, but at most `most` seconds. Returns the seconds waited.
 double wait_for_cores(int threads, double most) {
   const auto start = Clock::now();
   while (!intarsia::Compiler::get().has_free_cores(threads) && seconds_since(start) < most)
@@ -71,7 +71,7 @@ Json Contender::open(const Work& work) {
 }
 
 void Contender::run_round(const Contenders& all) {
-  constexpr double idle = 0.01;  // of a core
+  constexpr double idle = 0.01;  // part of a core
   std::vector<double> before;
   for (const auto& contender : all) before.push_back(contender->worker_.cpu_seconds());
   const auto start = Clock::now();

@@ -26,7 +26,7 @@ bool is_available(const Json& device) {
   return device["description"].get<std::string>().rfind("not available", 0) != 0;
 }
 
-/// The names of what is there, one a line.
+/// Formats the names of the available devices, one per line.
 std::string print_names(const Json& report) {
   std::string text;
   for (const Json& device : report["devices"])

@@ -6,7 +6,8 @@
 #include <string_view>
 #include <vector>
 
-/// The first `most` bytes of a regular file. Never blocks, as opening a pipe would. Throws intarsia::Error.
+/// Returns the first `most` bytes of a regular file. Never blocks, as opening a pipe would. Throws
+/// intarsia::Error.
 std::vector<char> read_file(const std::string& path, size_t most = SIZE_MAX);
 
 /// Throws intarsia::Error when `path` may not be written or replaced, or is one of `inputs`.

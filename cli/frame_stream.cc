@@ -19,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 /// Counts frames that leave, from any thread.
 class FrameWindow {
  public:
-  /// The first `before` do not count; at least 1.
+  /// Leaves out the first `before` frames, at least 1, and counts the next `count`.
   FrameWindow(size_t before, size_t count) : before_(before), count_(count) {
     times_.latencies_ms.reserve(count);
   }
@@ -51,7 +51,7 @@ class FrameWindow {
   StreamTimes times_;
 };
 
-/// Read from files; frames that a pipeline's end leaves behind may still use them.
+/// Inputs read from files; frames that a pipeline leaves behind at its end may still use them.
 struct StreamInputs {
   explicit StreamInputs(const Json& files) {
     for (const Json& input : files) {
@@ -64,11 +64,11 @@ struct StreamInputs {
   StreamInputs& operator=(const StreamInputs&) = delete;
 
   std::list<Array> arrays;
-  std::vector<intarsia::NamedView> views;  // of `arrays`
-  std::vector<intarsia_tensor> tensors;    // of `views`
+  std::vector<intarsia::NamedView> views;  // views of `arrays`
+  std::vector<intarsia_tensor> tensors;    // `views` as tensors
 };
 
-/// All slots on `device`.
+/// Binds all slots to `device`.
 std::vector<intarsia::Binding> bind_all(const intarsia::Program& program, const std::string& device) {
   intarsia_program_info info{};
   info.struct_size = sizeof(info);
@@ -147,13 +147,13 @@ class PipelineStream final : public FrameStream {
   std::shared_ptr<const StreamInputs> inputs_;
   intarsia::Program program_;
   intarsia::Pipeline pipeline_;
-  std::vector<std::string> names_;  // of the outputs, in the program's order
+  std::vector<std::string> names_;  // names of the outputs, in the program's order
   Json stages_ = Json::array();
-  size_t lanes_ = 1, inside_ = depth;  // frames that it has room for
+  size_t lanes_ = 1, inside_ = depth;  // `inside_`: frames that it has room for
   std::vector<intarsia::Value> last_;
 };
 
-/// A thread for each lane.
+/// Stream of a peer, with a thread for each lane.
 class PeerStream final : public FrameStream {
  public:
   PeerStream(const std::string& runtime, const Json& work)

@@ -5,9 +5,9 @@
 
 namespace {
 
-constexpr size_t column = 28;  // where descriptions begin
+constexpr size_t column = 28;  // column at which descriptions start
 
-/// A name, and beside it or below what it means.
+/// Formats a name and, beside or below it, its meaning.
 std::string print_entry(const std::string& name, const std::string& meaning) {
   std::string line = "  " + name;
   const bool has_room = line.size() + 2 <= column;
@@ -46,7 +46,7 @@ std::string Help::make_option_usage(const CLI::Option* option) const {
   return option->get_required() ? type_of(*option) : "[" + type_of(*option) + "]";
 }
 
-/// What else an option needs or excludes is said by the error.
+/// Leaves out what else an option needs or excludes: error messages say that.
 std::string Help::make_option_opts(const CLI::Option* option) const {
   const std::string type = type_of(*option);
   return option->get_positional() || option->get_type_size() == 0 || type.empty() ? "" : " " + type;

@@ -1,10 +1,11 @@
-// What --help prints.
+// Text that --help prints.
 #pragma once
 
 #include <CLI/CLI.hpp>
 #include <string>
 
-/// Lines of the terminal's width; options of a group together, in the order in which they were added.
+/// Formatter with lines of the terminal's width; options of a group are together, in the order in which they
+/// were added.
 class Help : public CLI::Formatter {
  public:
   std::string make_description(const CLI::App* app) const override;

@@ -12,7 +12,7 @@
 
 namespace {
 
-/// ".jpg" of "CAT.JPG"
+/// Returns the suffix in lower case: ".jpg" for "CAT.JPG".
 std::string lower_suffix(const std::string& file) {
   std::string suffix = std::filesystem::path(file).extension().string();
   std::transform(suffix.begin(), suffix.end(), suffix.begin(),
@@ -25,7 +25,7 @@ bool holds_raw_bytes(const std::string& file) {
   return suffix == ".raw" || suffix == ".bin";
 }
 
-/// The type and shape are the input's; one size that is open follows from the number of bytes.
+/// Reads raw bytes with the input's type and shape; one open size follows from the number of bytes.
 Array read_raw(const std::string& file, const intarsia::Argument& input) {
   const int bits = dtype_bits(input.dtype);
   const auto open =

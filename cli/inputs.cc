@@ -20,7 +20,7 @@ Array fill(const intarsia::Argument& input, uint64_t seed) {
   if (__builtin_mul_overflow(count_elements(input.shape), bits, &total))
     throw intarsia::Error("input '" + input.name + "' is too large");
   array.bytes.resize(static_cast<size_t>(total / 8 + (total % 8 != 0)));
-  if (input.index_limit == 1) return array;  // its integers can be 0 alone
+  if (input.index_limit == 1) return array;  // integers of this input can only be 0
   const intarsia::View view = array.view();
   const intarsia_tensor tensor = intarsia::detail::tensor(input.name, view);
   intarsia::detail::check(intarsia_tensor_fill(&tensor, seed));

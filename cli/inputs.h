@@ -11,24 +11,24 @@
 #include "input_file.h"
 #include "print.h"
 
-/// What `-i` said, as often as there are inputs, and what is done to pictures.
+/// Values of `-i`, one per use, and options for pictures.
 struct InputOptions {
   std::vector<std::string> texts;
   PictureOptions picture;
 };
 
-/// `-i` and the options of pictures. `options` must outlive the command.
+/// Adds `-i` and the options for pictures. `options` must outlive the command.
 CLI::Option* add_input_option(CLI::App& command, InputOptions& options);
 
-/// The files that the options name.
+/// Returns the files that the options name.
 std::vector<std::string> input_files(const InputOptions& options);
 
-/// Inputs by name, each with the place of its value. Throws UsageError for other text and for a name given
-/// twice.
+/// Returns inputs by name, each with the location of its value. Throws UsageError for other text and for a
+/// name given twice.
 std::map<std::string, InputSource> parse_inputs(const InputOptions& options,
                                                 const std::vector<intarsia::Argument>& inputs);
 
-/// A value for each input of a function: from its file, or filled.
+/// Values for the inputs of a function, each from its file or filled.
 class InputValues {
  public:
   /// Throws for a file that cannot be read or that no input takes.
@@ -36,9 +36,9 @@ class InputValues {
   InputValues(const InputValues&) = delete;
   InputValues& operator=(const InputValues&) = delete;
 
-  /// In the function's order; their memory is this object's.
+  /// Returns the tensors in the function's order; this object owns their memory.
   const std::vector<intarsia_tensor>& tensors() const { return tensors_; }
-  /// [{"name","dtype","shape","filled","conversion"}]
+  /// Returns [{"name","dtype","shape","filled","conversion"}].
   const Json& notes() const { return notes_; }
 
  private:
@@ -49,7 +49,8 @@ class InputValues {
   Json notes_ = Json::array();
 };
 
-/// "a/b:0" -> "a_b_0": what any file system accepts; never the same twice from one object.
+/// Maker of file names that any file system accepts, "a_b_0" for "a/b:0"; one object never makes a name
+/// twice.
 class FileNames {
  public:
   std::string make(const std::string& name);

@@ -13,7 +13,7 @@ void handle_by(void (*handler)(int)) {
   for (int signal : signals) {
     struct sigaction before = {}, action = {};
     sigaction(signal, nullptr, &before);
-    if (before.sa_handler == SIG_IGN) continue;  // as with nohup
+    if (before.sa_handler == SIG_IGN) continue;  // ignored from outside, as by nohup
     action.sa_handler = handler;
     action.sa_flags = static_cast<int>(SA_RESETHAND);
     sigaction(signal, &action, nullptr);

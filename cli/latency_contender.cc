@@ -13,7 +13,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// In a contender's own process: a model or program, opened with its inputs.
+/// Model or program, opened with its inputs in a contender's own process.
 class OpenedWork {
  public:
   OpenedWork(const std::string& runtime, const std::string& configuration, const Json& work) {
@@ -33,7 +33,7 @@ class OpenedWork {
 
   std::vector<intarsia::Value> outputs() const { return outputs_(); }
 
-  /// Milliseconds of each run.
+  /// Returns the milliseconds of each run.
   std::vector<double> run(size_t count) const {
     std::vector<double> milliseconds;
     for (size_t i = 0; i < count; ++i) {
@@ -45,7 +45,7 @@ class OpenedWork {
   }
 
   const std::string& version() const { return version_; }
-  // Of a program; null for other runtimes.
+  // Returns the alternative of a program; null for other runtimes.
   Json alternative() const { return session_ ? describe_alternative(session_->alternative()) : Json(); }
   Json profile() const { return session_ ? describe_profile(session_->profile(inputs_)) : Json(); }
 
@@ -71,14 +71,15 @@ class OpenedWork {
   }
 
   std::list<Array> arrays_;
-  std::vector<intarsia::NamedView> inputs_;  // of `arrays_`
+  std::vector<intarsia::NamedView> inputs_;  // views of `arrays_`
   std::string version_;
   std::shared_ptr<intarsia::Session> session_;
   std::function<void()> run_;
   std::function<std::vector<intarsia::Value>()> outputs_;
 };
 
-/// {"open": work} opens, {"runs": N} times N runs, {"profile": true} tells what a run spends its time on.
+/// Serves {"open": work}, {"runs": N} with the times of N runs, and {"profile": true} with what a run spends
+/// its time on.
 Json serve_runs(const std::string& runtime, const std::string& configuration,
                 std::shared_ptr<OpenedWork>& opened, const Json& request) {
   if (request.contains("runs")) return opened->run(request["runs"]);

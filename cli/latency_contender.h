@@ -1,16 +1,16 @@
-// A runtime whose single runs are timed, one after the other.
+// A runtime whose single runs are timed.
 #pragma once
 
 #include "contender.h"
 
 class LatencyContender final : public Contender {
  public:
-  /// `configuration` may be empty.
+  /// Starts the process; `configuration` may be empty.
   LatencyContender(const std::string& runtime, const std::string& configuration);
 
-  /// What a run of a program spends its time on, in runs of their own; null for other runtimes.
+  /// Returns what a run of a program spends its time on, from separate runs; null for other runtimes.
   Json profile() { return ask({{"profile", true}}); }
-  /// Which alternative of a program runs (docs/json.md); null for other runtimes.
+  /// Returns the alternative of a program that runs (docs/json.md); null for other runtimes.
   const Json& alternative() const { return alternative_; }
   Json report() const override;
 
@@ -22,5 +22,5 @@ class LatencyContender final : public Contender {
   Json alternative_;
   size_t runs_per_round_ = 0;
   double cpu_seconds_ = 0;
-  std::vector<double> milliseconds_;  // of all runs that count
+  std::vector<double> milliseconds_;  // times of all runs that count
 };

@@ -1,4 +1,4 @@
-// The command line: a thin layer over include/intarsia.
+// Command line: a thin layer over include/intarsia.
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -12,7 +12,7 @@
 
 namespace {
 
-/// An error is one line, whatever names and messages of other libraries contain.
+/// Prints an error as one line, whatever names and messages of other libraries contain.
 int report(std::string message, int status) {
   for (char& c : message) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
@@ -24,17 +24,18 @@ int report(std::string message, int status) {
 constexpr int work_failed = 1;
 constexpr int wrong_usage = 2;
 
-/// Wrong usage is what the user can fix on the command line: an option, an input.
+/// Returns the exit status: wrong usage for errors that the user can fix on the command line, an option or an
+/// input.
 int status_of(const intarsia::Error& error) {
   return error.kind() == INTARSIA_ERROR_INVALID_ARGUMENT ? wrong_usage : work_failed;
 }
 
-/// What TensorFlow reads when it is opened, unless the user has set it. Done here and before anything else:
-/// the environment belongs to the program, not to a library in it.
+/// Sets what TensorFlow reads when it is opened, unless the user has set it. Main calls this before anything
+/// else: the environment belongs to the program, not to a library in it.
 void set_environment() {
   constexpr int keep = 0;
-  setenv("TF_CPP_MIN_LOG_LEVEL", "3", keep);           // its startup notes do not concern our users
-  setenv("TF_OVERRIDE_GLOBAL_THREADPOOL", "1", keep);  // else its first session sets the threads of all
+  setenv("TF_CPP_MIN_LOG_LEVEL", "3", keep);           // startup notes do not concern our users
+  setenv("TF_OVERRIDE_GLOBAL_THREADPOOL", "1", keep);  // else the first session sets the threads of all
 }
 
 void parse_and_run(CLI::App& app, int argc, char** argv) {
@@ -46,7 +47,7 @@ void parse_and_run(CLI::App& app, int argc, char** argv) {
   }
 }
 
-/// A full disk shows here, at the latest, if standard output is a file.
+/// Flushes standard output and throws if that fails: an error such as a full disk shows here at the latest.
 void check_printed() {
   const int flushed = std::fflush(stdout);
   const std::string why = flushed != 0 ? std::string(": ") + std::strerror(errno) : "";
@@ -62,7 +63,7 @@ int main(int argc, char** argv) {
       "Compiles a trained model into one program made of pieces for several backends and devices, and runs "
       "it."};
   app.name("intarsia");
-  app.formatter(std::make_shared<Help>());  // also of the commands
+  app.formatter(std::make_shared<Help>());  // applies to the commands, too
   app.get_formatter()->label("SUBCOMMAND", "COMMAND");
   app.get_formatter()->label("Positionals", "Arguments");
   app.set_version_flag("--version", std::string("intarsia ") + intarsia_version());

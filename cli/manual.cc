@@ -7,7 +7,7 @@
 
 namespace {
 
-/// As the formatter of manual pages reads it: no dash of it is a hyphen, no line of it a request.
+/// Escapes text for the formatter of manual pages: no dash is a hyphen, and no line is a request.
 std::string escape_roff(const std::string& text) {
   std::string escaped;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -31,7 +31,7 @@ std::string print_head(const std::string& page, const std::string& meaning) {
                      intarsia_version(), escape_roff(page), escape_roff(meaning));
 }
 
-/// Lines that begin with spaces are kept as they are.
+/// Prints a footer, in which lines that start with spaces are kept as they are.
 std::string print_footer(const std::string& footer) {
   std::string text;
   bool is_example = false;

@@ -6,7 +6,7 @@
 
 #include "command_table.h"
 
-/// The page of the whole: what there is, exit status, files.
+/// Returns the page of the whole command line: its commands, examples, exit status.
 std::string print_manual(const CLI::App& app, const std::vector<CommandEntry>& commands);
-/// Of one command.
+/// Returns the page of one command.
 std::string print_manual(const CommandEntry& command);

@@ -4,9 +4,9 @@
 
 namespace {
 
-constexpr size_t shortest = 3;  // letters; everything is near to less
+constexpr size_t shortest = 3;  // letters; anything is near a shorter word
 
-/// The optimal string alignment distance (Damerau 1964), row by row.
+/// Computes the optimal string alignment distance (Damerau 1964), row by row.
 size_t count_edits(const std::string& a, const std::string& b) {
   std::vector<std::vector<size_t>> least(a.size() + 1, std::vector<size_t>(b.size() + 1));
   for (size_t i = 0; i <= a.size(); ++i) {
@@ -33,7 +33,7 @@ bool begins_with(const std::string& text, const std::string& begin) { return tex
 }  // namespace
 
 std::string nearest_name(const std::string& word, const std::vector<std::string>& names) {
-  constexpr size_t longest = 64;  // of a word that is worth comparing
+  constexpr size_t longest = 64;  // letters of a word that is worth comparing
   const std::string letters = letters_of(word);
   if (letters.size() < shortest || letters.size() > longest) return {};
   std::string nearest;
@@ -42,7 +42,7 @@ std::string nearest_name(const std::string& word, const std::vector<std::string>
     const std::string other = letters_of(name);
     if (other.size() < shortest) continue;
     const bool is_part = begins_with(letters, other) || begins_with(other, letters);
-    const size_t edits = is_part ? 1 : count_edits(letters, other);  // one letter wrong is as likely
+    const size_t edits = is_part ? 1 : count_edits(letters, other);  // counts like one wrong letter
     if (edits < fewest) {
       fewest = edits;
       nearest = name;

@@ -17,7 +17,7 @@ bool is_packed(int32_t dtype) { return dtype_bits(dtype) > 0 && dtype_bits(dtype
 
 bool is_signed_packed(int32_t dtype) { return dtype == INTARSIA_I4 || dtype == INTARSIA_I2; }
 
-/// -1 when it does not fit.
+/// Returns the size of the data; -1 when it does not fit.
 int64_t bytes_of_data(const NpyHeader& header, const NpyType& type) {
   auto bytes = static_cast<int64_t>(type.bytes);
   for (int64_t size : header.shape) {
@@ -26,12 +26,12 @@ int64_t bytes_of_data(const NpyHeader& header, const NpyType& type) {
   return bytes;
 }
 
-/// Elements in column-major order to row-major.
+/// Converts elements from column-major to row-major order.
 std::vector<char> to_row_major(const std::vector<char>& from, const std::vector<int64_t>& shape,
                                size_t element_bytes) {
   std::vector<char> to(from.size());
   std::vector<size_t> position(shape.size(), 0);
-  std::vector<size_t> strides(shape.size(), element_bytes);  // of the source
+  std::vector<size_t> strides(shape.size(), element_bytes);  // strides of the source
   for (size_t axis = 1; axis < shape.size(); ++axis)
     strides[axis] = strides[axis - 1] * static_cast<size_t>(shape[axis - 1]);
   size_t source = 0;
@@ -61,7 +61,7 @@ void append_utf8(uint32_t code, std::string& text) {
   }
 }
 
-/// One element of fixed width without its padding zeros.
+/// Reads one element of fixed width, without its padding zeros.
 std::string read_string(const char* data, const NpyType& type, const std::string& path) {
   if (type.letter == 'S') {
     size_t size = type.bytes;
@@ -80,7 +80,7 @@ std::string read_string(const char* data, const NpyType& type, const std::string
   return text;
 }
 
-/// One element per byte to packed ones, the first in the lowest bits.
+/// Packs elements of one byte each, the first in the lowest bits.
 std::vector<char> pack(const std::vector<char>& from, int32_t dtype, const std::string& path) {
   const int bits = dtype_bits(dtype);
   const size_t per_byte = static_cast<size_t>(8 / bits);
@@ -111,7 +111,7 @@ std::vector<char> unpack(const char* data, size_t count, int32_t dtype) {
   return to;
 }
 
-/// Strings at a uniform width, that of the longest.
+/// Pads the strings to a uniform width, that of the longest.
 std::vector<char> pad_strings(const intarsia_string* strings, size_t count, size_t width) {
   std::vector<char> bytes(count * width, 0);
   for (size_t i = 0; i < count; ++i) {
@@ -123,7 +123,7 @@ std::vector<char> pad_strings(const intarsia_string* strings, size_t count, size
 }  // namespace
 
 int dtype_bits(int32_t dtype) {
-  // In the order of intarsia_dtype.
+  // Indexed by intarsia_dtype.
   static const int bits[] = {0,  32,  8,  8, 16, 16, 32, 64, 0, 8, 16, 64, 32, 64,
                              64, 128, 16, 8, 8,  8,  8,  4,  4, 4, 8,  2,  2};
   return dtype < 0 || static_cast<size_t>(dtype) >= std::size(bits) ? 0 : bits[dtype];

@@ -11,25 +11,25 @@ struct Array {
   std::vector<int64_t> shape;
   std::vector<char> bytes;  // row-major; empty for strings
   std::vector<std::string> strings;
-  std::vector<intarsia_string> elements;  // of `strings`
+  std::vector<intarsia_string> elements;  // views of `strings`
 
-  /// Refers to this array.
+  /// Returns a view of this array.
   intarsia::View view();
 };
 
-/// Throws intarsia::Error with the file's name for anything that is not a well-formed file of numbers or
-/// strings in little-endian order. `wanted` (may be INTARSIA_UNDEFINED) distinguishes types that NumPy has no
-/// name for: raw elements (V1, V2) become 8-bit floats or bf16, and bytes become 4-bit and 2-bit elements.
-/// Strings become UTF-8 text.
+/// Reads a file. Throws intarsia::Error with the file's name for anything that is not a well-formed file of
+/// numbers or strings in little-endian order. `wanted` (may be INTARSIA_UNDEFINED) distinguishes types that
+/// NumPy has no name for: raw elements (V1, V2) become 8-bit floats or bf16, and bytes become 4-bit and 2-bit
+/// elements. Strings become UTF-8 text.
 Array read_npy(const std::string& path, int32_t wanted);
-/// The same for the bytes of a file, which messages call `path`.
+/// Parses the bytes of a file, which messages call `path`.
 Array parse_npy(std::vector<char> file, const std::string& path, int32_t wanted);
 
 /// Writes the file whole or not at all. bf16 is written as raw V2, 8-bit and 4-bit floats as V1, 4-bit and
 /// 2-bit integers one per byte, strings as fixed-width bytes (S). Throws intarsia::Error.
 void write_npy(const std::string& path, const intarsia_tensor& tensor);
 
-/// Number of elements; throws intarsia::Error when it does not fit.
+/// Returns the number of elements; throws intarsia::Error when it does not fit.
 int64_t count_elements(const std::vector<int64_t>& shape);
-/// Bits that one element takes; 0 for strings and undefined.
+/// Returns the bits of one element; 0 for strings and undefined.
 int dtype_bits(int32_t dtype);

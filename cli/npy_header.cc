@@ -15,7 +15,7 @@ namespace {
 
 using intarsia::Error;
 
-/// Reads the dictionary from left to right.
+/// Parser that reads the dictionary from left to right.
 class DictionaryParser {
  public:
   DictionaryParser(std::string_view text, const std::string& path) : text_(text), path_(path) {}
@@ -122,7 +122,7 @@ bool is_raw(int32_t dtype) {
          (dtype >= INTARSIA_F8E4M3FN && dtype <= INTARSIA_F8E5M2FNUZ);
 }
 
-/// Bytes of one element in a file: packed elements take one byte each.
+/// Returns the bytes of one element in a file: packed elements take one byte each.
 size_t file_bytes(int32_t dtype) { return static_cast<size_t>(std::max(dtype_bits(dtype), 8)) / 8; }
 
 }  // namespace

@@ -26,7 +26,7 @@ Archive open_archive(const std::string& path) {
   return archive;
 }
 
-/// Name and facts of the current file of an archive.
+/// Returns name and metadata of the current file of an archive.
 std::pair<std::string, unz_file_info64> current_file(const Archive& archive, const std::string& path) {
   unz_file_info64 facts{};
   std::string name(UINT16_MAX, '\0');
@@ -66,7 +66,7 @@ std::vector<char> read_npz_member(const std::string& path, const std::string& na
   if (unzLocateFile(archive.get(), (name + suffix_of_arrays).c_str(), exact_case) != UNZ_OK)
     refuse_archive(path, fmt::format("array '{}' is not in it", name));
   const uint64_t size = current_file(archive, path).second.uncompressed_size;
-  constexpr uint64_t most_from_a_byte = 1032;  // of deflate, so that a false size allocates little
+  constexpr uint64_t most_from_a_byte = 1032;  // limit of deflate, so that a false size allocates little
   if (size / most_from_a_byte > std::filesystem::file_size(path))
     refuse_archive(path, fmt::format("array '{}' claims to have {} bytes", name, size));
   if (unzOpenCurrentFile(archive.get()) != UNZ_OK)

@@ -4,11 +4,13 @@
 #include <string>
 #include <vector>
 
-/// By its first bytes or its name. Throws intarsia::Error if the file cannot be read.
+/// Checks by the first bytes or the name whether the file is a .npz. Throws intarsia::Error if it cannot be
+/// read.
 bool is_npz(const std::string& path);
 
-/// Names of the arrays, without ".npy". Throws intarsia::Error for what is not a well-formed archive.
+/// Returns the names of the arrays, without ".npy". Throws intarsia::Error unless the file is a well-formed
+/// archive.
 std::vector<std::string> list_npz(const std::string& path);
 
-/// The bytes of an array's .npy file, checked by its checksum. Throws intarsia::Error.
+/// Returns the bytes of an array's .npy file, verified by its checksum. Throws intarsia::Error.
 std::vector<char> read_npz_member(const std::string& path, const std::string& name);

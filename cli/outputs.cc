@@ -12,7 +12,7 @@
 
 namespace {
 
-/// "0.1, 0.2, 0.3 ...": the first elements of common types.
+/// Formats the first elements of common types: "= 0.1, 0.2, 0.3, 0.4, ...".
 std::string preview(const intarsia_tensor& tensor) {
   constexpr size_t most = 4;
   const auto count = static_cast<size_t>(count_elements({tensor.shape, tensor.shape + tensor.rank}));

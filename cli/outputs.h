@@ -11,7 +11,7 @@
 /// Writes outputs, and the elements of sequences one by one, and reports them in JSON.
 class OutputWriter {
  public:
-  /// No file of `inputs` may be replaced.
+  /// Creates the folder. No file of `inputs` may be replaced.
   OutputWriter(std::string folder, std::vector<std::string> inputs);
 
   Json write(const std::string& name, const intarsia_tensor& tensor);
@@ -22,9 +22,9 @@ class OutputWriter {
   FileNames names_;
 };
 
-/// Lines about an entry of a report, as InputValues and OutputWriter make them.
+/// Formats a line about an entry of a report, as InputValues and OutputWriter make them.
 std::string print_input(const Json& input);
 std::string print_output(const Json& output, const intarsia_tensor& tensor);
 
-/// Of at least one number; `share` 0.5 is the median.
+/// Returns a quantile of at least one number; `share` 0.5 is the median.
 double quantile(std::vector<double> numbers, double share);

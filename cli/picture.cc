@@ -30,7 +30,7 @@ bool begins(const std::vector<char>& file, const std::string& begin) {
   throw intarsia::Error(fmt::format("{}: cannot be read as a {}: {}", path, format, why));
 }
 
-/// A damaged header must not allocate what the machine lacks.
+/// Allocates a picture of limited size: a damaged header must not allocate what the machine lacks.
 Picture make_picture(const std::string& path, const char* format, uint64_t width, uint64_t height,
                      int channels) {
   constexpr uint64_t most = uint64_t{1} << 28;  // pixels
@@ -49,7 +49,7 @@ Picture read_png(const std::string& path, const std::vector<char>& file, int cha
     refuse_picture(path, "PNG", image.message);
   Picture picture = make_picture(path, "PNG", image.width, image.height, channels);
   image.format = channels == 1 ? PNG_FORMAT_GRAY : channels == 3 ? PNG_FORMAT_RGB : PNG_FORMAT_RGBA;
-  const png_color white{255, 255, 255};  // behind transparent pixels
+  const png_color white{255, 255, 255};  // background of transparent pixels
   if (png_image_finish_read(&image, &white, picture.pixels.data(), 0, nullptr) == 0)
     refuse_picture(path, "PNG", image.message);
   return picture;

@@ -11,7 +11,7 @@
 
 namespace {
 
-/// How an input lays a picture out: shape without the batch, -1 where a size is open.
+/// Layout of a picture in an input: shape without the batch, -1 where a size is open.
 struct PictureLayout {
   int64_t height = -1, width = -1;
   int channels = 1;
@@ -145,7 +145,7 @@ Array read_picture_tensor(const std::string& path, const intarsia::Argument& inp
   const int64_t width = layout.width < 0 ? read.width : layout.width;
   const int64_t height = layout.height < 0 ? read.height : layout.height;
   const bool fits = read.width == width && read.height == height;
-  constexpr int64_t most = 1 << 16;  // of a side, so that a resized picture fits into memory
+  constexpr int64_t most = 1 << 16;  // pixels of a side, so that a resized picture fits into memory
   if (width < 1 || height < 1 || width > most || height > most)
     refuse_input(path, input, "sides of 1 to 65536 pixels");
   if (!fits && !options.resize)

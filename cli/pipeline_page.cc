@@ -46,13 +46,13 @@ std::string escape(const std::string& text) {
   return safe;
 }
 
-/// Frames whose slices are shown, and when the first begins and the last ends.
+/// Frames whose slices are shown, and when the first starts and the last ends.
 struct Window {
   uint64_t first = 0, last = 0;
   int64_t begin_ns = INT64_MAX, end_ns = INT64_MIN;
 };
 
-/// From the middle of the run, where the pipeline is full.
+/// Chooses frames from the middle of the run, where the pipeline is full.
 Window choose_window(const std::vector<StageSlice>& slices, uint64_t frames) {
   constexpr uint64_t shown = 24;
   const uint64_t first = frames > shown ? (frames - shown) / 2 : 0;
@@ -65,7 +65,7 @@ Window choose_window(const std::vector<StageSlice>& slices, uint64_t frames) {
   return window;
 }
 
-/// A lane per replica, in the order of the stages.
+/// Prints a lane per replica, in the order of the stages.
 std::string print_lanes(const Json& stages, const PipelineTrace& trace, const Window& window) {
   std::map<std::string, std::string> boxes;
   const auto all = static_cast<double>(std::max<int64_t>(window.end_ns - window.begin_ns, 1));

@@ -6,6 +6,6 @@
 #include "pipeline_trace.h"
 #include "print.h"
 
-/// One HTML file that needs no other: what `report` says (run --pipeline in docs/json.md), and what each
+/// Makes a self-contained HTML page: the contents of `report` (run --pipeline in docs/json.md), and what each
 /// stage did with some frames from the middle of the run.
 std::string make_pipeline_page(const Json& report, const PipelineTrace& trace);

@@ -1,4 +1,4 @@
-// What the stages of a pipeline did with its frames, and when.
+// Record of what the stages of a pipeline did with its frames, and when.
 #pragma once
 
 #include <intarsia/intarsia_pipeline.h>
@@ -8,26 +8,26 @@
 
 #include "trace_file.h"
 
-/// Of a replica, counted from 0: "backbone", "backbone #2" for the second.
+/// Returns the name of a replica, counted from 0: "backbone", "backbone #2" for the second.
 std::string row_name(const std::string& stage, uint32_t replica);
 
-/// Of one frame in one stage.
+/// Time that one frame spent in one stage.
 struct StageSlice {
   std::string row;
   uint64_t frame = 0;
-  int64_t begin_ns = 0, end_ns = 0;  // of a steady clock
+  int64_t begin_ns = 0, end_ns = 0;  // times of a steady clock
 };
 
-/// Outlives its pipeline's end.
+/// Trace of a pipeline; must outlive the pipeline's end.
 class PipelineTrace {
  public:
-  /// For intarsia_pipeline_options, with this as `user`, with or without traces_steps.
+  /// Callback for intarsia_pipeline_options, with this object as `user`, with or without traces_steps.
   static void record(void* user, const intarsia_frame_event* event);
 
-  /// In the order in which they ended; to be read once the pipeline has ended.
+  /// Returns the slices in the order in which they ended; to be read once the pipeline has ended.
   const std::vector<StageSlice>& slices() const { return slices_; }
-  /// For each stage and replica a row with its frames, and below it a row for each device with what its
-  /// session did there; arrows follow each frame from stage to stage. Throws intarsia::Error.
+  /// Writes for each stage and replica a row with its frames, and below it a row for each device with what
+  /// its session did there; arrows follow each frame from stage to stage. Throws intarsia::Error.
   void write(const std::string& path) const;
 
  private:

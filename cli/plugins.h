@@ -1,7 +1,7 @@
-// The option that every command has which opens devices.
+// Option of every command that opens devices.
 #pragma once
 
 #include <CLI/CLI.hpp>
 
-/// --plugin LIB.so, which loads the plug-ins before the command begins.
+/// Adds --plugin LIB.so, which loads the plug-ins before the command starts.
 CLI::Option* add_plugin_option(CLI::App& command);

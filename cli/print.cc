@@ -7,7 +7,7 @@
 #include <iterator>
 
 const char* dtype_name(int32_t dtype) {
-  // In the order of intarsia_dtype.
+  // Indexed by intarsia_dtype.
   static const char* const names[] = {
       "undefined",  "f32",    "u8",         "i8",  "u16", "i16",    "i32",    "i64",  "string",
       "bool",       "f16",    "f64",        "u32", "u64", "c64",    "c128",   "bf16", "f8e4m3fn",

@@ -15,7 +15,7 @@ constexpr size_t default_rows = 20;
 
 Json or_null(uint64_t number) { return number == 0 ? Json(nullptr) : Json(number); }
 
-/// Billions per second are as many per nanosecond.
+/// Returns a count per nanosecond, which is the same number as billions per second.
 Json per_nanosecond(uint64_t count, uint64_t nanoseconds) {
   if (count == 0 || nanoseconds == 0) return nullptr;
   return static_cast<double>(count) / static_cast<double>(nanoseconds);
@@ -50,7 +50,7 @@ std::string print_shape(const Json& shape) {
   return fmt::format("{}", fmt::join(shape.get<std::vector<int64_t>>(), "x"));
 }
 
-/// "98.1 GFLOP/s"
+/// Formats a rate: "98.1 GFLOP/s".
 std::string print_rate(const Json& entry) {
   const bool has_flops = !entry["gflops_per_s"].is_null();
   const Json& rate = entry[has_flops ? "gflops_per_s" : "gb_per_s"];
@@ -58,15 +58,15 @@ std::string print_rate(const Json& entry) {
   return fmt::format("{:.1f} {}", rate.get<double>(), has_flops ? "GFLOP/s" : "GB/s   ");
 }
 
-/// "conv1" of "conv1: Conv Relu", and "Conv Relu".
+/// Splits "conv1: Conv Relu" into "conv1" and "Conv Relu".
 std::pair<std::string, std::string> split_label(const std::string& label) {
   const size_t at = label.rfind(": ");
   if (at == std::string::npos) return {"", label};
   return {label.substr(0, at), label.substr(at + 2)};
 }
 
-/// "winograd 4x4, tile 6x32, threads by rows", or as many parts of it as there is room for. What a framework
-/// does is its operator.
+/// Returns "winograd 4x4, tile 6x32, threads by rows", or as many parts of it as there is room for. The
+/// algorithm of what a framework does is its operator.
 std::string algorithm_of(const Json& entry, size_t width = std::string::npos) {
   if (entry["algorithm"].is_null())
     return entry["kind"] == "operator" ? split_label(entry["name"]).second : entry["kind"].get<std::string>();
@@ -76,30 +76,30 @@ std::string algorithm_of(const Json& entry, size_t width = std::string::npos) {
   return text;
 }
 
-/// The node's of a label, which may be nothing else.
+/// Returns the node's name in a label, which may be the whole label.
 std::string name_of(const std::string& label) {
   return label.find(' ') == std::string::npos ? label : split_label(label).first;
 }
 
-/// A node's name says enough, without its operators.
+/// Returns only the node's name of a label where there is one: it says enough without operators.
 std::string shortest_label(const std::string& label) {
   const std::string name = name_of(label);
   return name.empty() ? label : name;
 }
 
-/// What a row computes. The operator of a framework is its algorithm, too.
+/// Returns what a row computes, without a framework's operator where the algorithm column has it.
 std::string label_of(const Json& entry, bool has_algorithm) {
   const std::string label = entry["name"], name = name_of(label);
   return has_algorithm && entry["kind"] == "operator" && !name.empty() ? name : label;
 }
 
-/// What runs a row; without the device, if that says nothing.
+/// Returns what runs a row, without the device if that says nothing.
 std::string target_of(const Json& entry, bool has_devices) {
   const std::string target = entry["target"];
   return has_devices ? target : target.substr(0, target.find('@'));
 }
 
-/// Rows have several of them.
+/// Checks whether the rows differ in a part of their targets.
 bool has_several(const Json& entries, const std::function<std::string(const std::string&)>& part) {
   std::set<std::string> found;
   for (const Json& entry : entries) found.insert(part(entry["target"]));
@@ -107,11 +107,12 @@ bool has_several(const Json& entries, const std::function<std::string(const std:
 }
 
 struct Columns {
-  size_t rate = 0, kernel = 0, shape = 0, algorithm = 0, target = 0;  // 0: there is none
+  size_t rate = 0, kernel = 0, shape = 0, algorithm = 0, target = 0;  // width of each column; 0 if it is left
+                                                                      // out
 };
 
-/// What the numbers leave is divided by what the rows need. Where there is not enough of it, first the shape
-/// is left out, then the algorithm: names that say nothing are of no use.
+/// Table whose columns of words share the width that the numbers leave, by what the rows need. Where there is
+/// not enough of it, first the shape is left out, then the algorithm: names that say nothing are of no use.
 class Table {
  public:
   Table(const Json& profile, size_t rows, size_t width) : profile_(profile), rows_(rows) {
@@ -159,7 +160,7 @@ class Table {
     columns_.kernel = std::min(names, room - taken(columns_.algorithm));
   }
 
-  /// The columns of words, each with its gap.
+  /// Formats the columns of words, each with its gap.
   std::string print_words(const std::string& kernel, const std::string& shape, const std::string& algorithm,
                           const std::string& target) const {
     std::string text = "  " + fit(kernel, columns_.kernel);
@@ -170,7 +171,7 @@ class Table {
     return text;
   }
 
-  /// The columns of the longest text of a row.
+  /// Returns the width of the longest text of a row, within `least` and `most`.
   template <typename Text>
   size_t widest(Text text, size_t least, size_t most) const {
     size_t width = least;
@@ -202,14 +203,14 @@ class Table {
                                       target_of(entry, has_devices_)));
   }
 
-  /// The name and the operators, or what of both has room: the name.
+  /// Formats the name and the operators or, where there is no room for both, the name.
   std::string print_label(const std::string& label, const NameShortener& shortener) const {
     const std::string name = name_of(label);
     const bool has_room = name.empty() || count_characters(label) <= columns_.kernel;
     return has_room ? label : shortener.shorten(name, columns_.kernel);
   }
 
-  /// "  … 52 more, 1.234 ms"
+  /// Formats the sum of the rows left out: "   1.234   5.0  … 52 more (--all-rows)".
   std::string print_rest() const {
     double rest = 0;
     for (size_t i = rows_; i < profile_["entries"].size(); ++i)
@@ -245,8 +246,8 @@ class Table {
 
   const Json& profile_;
   size_t rows_;
-  bool is_micro_ = false;     // times are in microseconds
-  bool has_devices_ = false;  // more than one
+  bool is_micro_ = false;     // whether times are in microseconds
+  bool has_devices_ = false;  // whether there are several devices
   Columns columns_;
 };
 

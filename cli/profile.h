@@ -1,4 +1,4 @@
-// What the time of a run is spent on, for `run --profile` and `bench --profile`.
+// Profile of a run, for `run --profile` and `bench --profile`.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -11,11 +11,11 @@ struct ProfileOptions {
   bool all_rows = false;
 };
 
-/// `--profile` and `--all-rows`. `options` must outlive the command.
+/// Adds `--profile` and `--all-rows`. `options` must outlive the command.
 void add_profile_options(CLI::App& command, ProfileOptions& options);
 
-/// The object of docs/json.md.
+/// Returns the object of docs/json.md.
 Json describe_profile(const intarsia::Profile& profile);
 
-/// The same as a table of `width` columns: the rows that take most, or all.
+/// Formats the profile as a table of `width` columns: the rows that take most, or all.
 std::string print_profile(const Json& profile, bool all_rows, size_t width);

@@ -65,7 +65,7 @@ void ProgressDisplay::draw_bar() {
   drawn_ = true;
 }
 
-/// At most ten of them, and none for work that is done in a moment.
+/// Prints a line, at most ten in all, and none for work that is done in a moment.
 void ProgressDisplay::print_line() {
   constexpr double pause = 3;
   if (part_ < next_line_ || part_ >= 1 || seconds(Clock::now() - last_line_) < pause) return;
@@ -75,7 +75,7 @@ void ProgressDisplay::print_line() {
 }
 
 std::string ProgressDisplay::time_left() const {
-  constexpr double least = 0.05;  // too early to estimate before that
+  constexpr double least = 0.05;  // part below which it is too early to estimate
   const double spent = seconds(Clock::now() - start_);
   if (spent < 1 || part_ < least) return "";
   return fmt::format(", {:.0f} s left", spent * (1 - part_) / part_);

@@ -6,23 +6,23 @@
 
 #include "commands.h"
 
-/// How much a command says besides --json and files, which are always the same. Quiet: what was asked for, as
-/// outputs without -o, the table of bench, an explanation; a verdict is the exit status. Verbose: all that
-/// the report knows.
+/// Amount that a command prints besides --json and files, which are always the same. Quiet: only what was
+/// asked for, such as outputs without -o, the table of bench, an explanation; a verdict is the exit status.
+/// Verbose: everything that the report knows.
 enum class Verbosity { quiet, normal, verbose };
 
 /// Adds -q,--quiet and -v,--verbose. `verbosity` must outlive the command.
 void add_verbosity_options(CLI::App& command, Verbosity& verbosity);
 
-/// On standard error: on a terminal a bar with the remaining time, else a line now and then for work that
-/// takes seconds; verbose also a line for each phase that took a tenth of a second. Never goes back.
+/// Progress on standard error: on a terminal a bar with the remaining time, else a line now and then for work
+/// that takes seconds; verbose also a line for each phase that took a tenth of a second. Never goes back.
 class ProgressDisplay {
  public:
   explicit ProgressDisplay(Verbosity verbosity);
   ~ProgressDisplay();  // erases the bar
   ProgressDisplay(const ProgressDisplay&) = delete;
   ProgressDisplay& operator=(const ProgressDisplay&) = delete;
-  /// `part` of all work is done, and this phase is in progress.
+  /// Shows that `part` of all work is done and this phase is in progress.
   void show(const std::string& phase, double part);
   /// Erases the bar, so that other output can follow.
   void clear();

@@ -5,10 +5,10 @@
 #include <memory>
 #include <vector>
 
-/// False: the queue is full. `owner` keeps the inputs' memory, also for frames that a pipeline's end leaves
-/// behind.
+/// Pushes a frame; returns false if the queue is full. `owner` keeps the inputs' memory alive, also for
+/// frames that a pipeline leaves behind at its end.
 bool try_push_frame(intarsia::Pipeline& pipeline, const std::vector<intarsia_tensor>& inputs,
                     std::shared_ptr<const void> owner);
 
-/// Processor time of this process, on all cores.
+/// Returns the processor time of this process, on all cores.
 double cpu_seconds_of_process();

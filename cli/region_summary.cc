@@ -16,7 +16,8 @@ std::string print_region(const Json& region) {
                      region["target"].get<std::string>(), count_of(region["nodes"], "node"));
 }
 
-/// "14 on halide@cpu (210 nodes), 13 on onnxruntime@cpu (13 nodes)": what has most nodes first.
+/// Formats "14 on halide@cpu (210 nodes), 13 on onnxruntime@cpu (13 nodes)": the target with most nodes
+/// first.
 std::string count_by_target(const Json& regions) {
   struct Share {
     size_t nodes = 0, regions = 0;

@@ -1,4 +1,4 @@
-// intarsia completion and intarsia manual: files for the shell, which installing writes.
+// intarsia completion and intarsia manual: files for the shell, which an installation writes.
 #include <cstdio>
 #include <memory>
 
@@ -8,14 +8,14 @@
 
 namespace {
 
-constexpr const char* hidden = "";  // in no group of the help
+constexpr const char* hidden = "";  // group of commands that help does not show
 
 std::string print_completion(const std::string& shell, const std::vector<CommandEntry>& commands) {
   if (shell == "bash") return print_bash_completion(commands);
   return shell == "zsh" ? print_zsh_completion(commands) : print_fish_completion(commands);
 }
 
-/// Of one command, or where `name` is empty of all.
+/// Prints the manual page of one command or, where `name` is empty, of the whole command line.
 std::string print_page(const CLI::App& app, const std::string& name) {
   const std::vector<CommandEntry> commands = list_commands(app);
   if (name.empty()) return print_manual(app, commands);

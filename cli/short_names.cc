@@ -8,7 +8,7 @@ constexpr const char* dropped = "…";
 
 bool begins_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
 
-/// Where character `number` begins.
+/// Returns the offset of character `number`.
 size_t character_offset(const std::string& text, size_t number) {
   size_t at = 0;
   for (; at < text.size(); ++at) {
@@ -28,7 +28,7 @@ std::vector<std::string> split_path(const std::string& name) {
   return parts;
 }
 
-/// Neighbors that are dropped become one.
+/// Joins the parts; dropped neighbors become one.
 std::string join_path(const std::vector<std::string>& parts) {
   std::string text = parts[0];
   for (size_t i = 1; i < parts.size(); ++i) {

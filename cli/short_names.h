@@ -1,14 +1,15 @@
-// Texts in columns.
+// Fitting of texts into columns.
 #pragma once
 
 #include <map>
 #include <string>
 #include <vector>
 
-/// Of UTF-8.
+/// Counts the characters of UTF-8 text.
 size_t count_characters(const std::string& text);
 
-/// In so many columns, filled with spaces; a longer text loses a part before its end: "conv…olution2".
+/// Fits text into `width` columns, filled with spaces; a longer text loses a part before its end:
+/// "conv…olution2".
 std::string fit(const std::string& text, size_t width);
 
 /// Shortens paths of names so that they stay different: the parts that most names have are dropped first.
@@ -16,9 +17,9 @@ std::string fit(const std::string& text, size_t width);
 class NameShortener {
  public:
   explicit NameShortener(const std::vector<std::string>& names);
-  /// At most `width` columns, unless a single part has more.
+  /// Shortens a name to at most `width` columns, unless a single part has more.
   std::string shorten(const std::string& name, size_t width) const;
 
  private:
-  std::map<std::string, size_t> counts_;  // names that have a part
+  std::map<std::string, size_t> counts_;  // number of occurrences of a part
 };

@@ -3,7 +3,7 @@
 
 #include <string>
 
-/// In the system's temporary folder, removed at the end.
+/// Folder in the system's temporary folder, removed by the destructor.
 class TemporaryFolder {
  public:
   TemporaryFolder();

@@ -7,7 +7,7 @@
 
 namespace {
 
-/// {"open": work} opens, {"frames": N} times N frames.
+/// Serves {"open": work}, and {"frames": N} with the times of N frames.
 Json serve_frames(const std::string& runtime, std::unique_ptr<FrameStream>& stream, const Json& request) {
   if (request.contains("frames")) {
     const StreamTimes times = stream->run(request["frames"]);
@@ -22,7 +22,7 @@ Json serve_frames(const std::string& runtime, std::unique_ptr<FrameStream>& stre
             {"cpu_ms_per_frame", 1e3 * times.cpu_seconds / count}};
   }
   const Json& work = request["open"];
-  stream.reset();  // first, as it holds cores and memory
+  stream.reset();  // frees cores and memory first
   stream = open_stream(runtime, work);
   stream->run(stream->lanes());
   return {{"version", stream->version()},

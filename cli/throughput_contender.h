@@ -1,14 +1,14 @@
-// A runtime whose frames a second are measured.
+// A runtime whose frames per second are measured.
 #pragma once
 
 #include "contender.h"
 
 class ThroughputContender final : public Contender {
  public:
-  /// A round takes about `round_seconds`.
+  /// Starts the process; a round takes about `round_seconds`.
   ThroughputContender(const std::string& runtime, double round_seconds);
 
-  /// [{"name","replicas"}] of a pipeline; null for others.
+  /// Returns [{"name","replicas"}] for a pipeline; null for others.
   const Json& stages() const { return stages_; }
   Json report() const override;
 
@@ -20,5 +20,5 @@ class ThroughputContender final : public Contender {
   double round_seconds_;
   Json stages_;
   size_t lanes_ = 1, frames_per_round_ = 0;
-  Json best_;  // round
+  Json best_;  // best round
 };

@@ -1,4 +1,4 @@
-// What the runs of a session did, and when.
+// Record of what the runs of a session did, and when.
 #pragma once
 
 #include <intarsia/intarsia.h>
@@ -16,13 +16,13 @@ class Trace {
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
 
-  /// A row per device, regions over their kernels. Throws intarsia::Error.
+  /// Writes a row per device, regions over their kernels. Throws intarsia::Error.
   void write(const std::string& path) const;
 
  private:
   static void record(void* user, const intarsia_trace_event* event);
 
   intarsia_session* session_;
-  std::mutex mutex_;  // of slices_
+  std::mutex mutex_;  // guards slices_
   std::vector<TraceSlice> slices_;
 };

@@ -19,7 +19,8 @@ class TraceRows {
     int group = 0, row = 0;
   };
 
-  /// In the order of their beginnings; of two that begin together, the longer first.
+  /// Places a slice. Slices come in the order of their start times; of two that start together, the longer
+  /// first.
   Place put(const TraceSlice& slice) {
     std::vector<Row>& rows = rows_[{slice.group, slice.row}];
     for (Row& row : rows)
@@ -32,13 +33,13 @@ class TraceRows {
     row.takes(slice);
     return row.place;
   }
-  /// Metadata events.
+  /// Returns the metadata events.
   const Json& names() const { return names_; }
 
  private:
   struct Row {
     Place place;
-    std::vector<int64_t> open;  // ends of slices, each within the one before
+    std::vector<int64_t> open;  // ends of open slices, each within the previous one
 
     bool takes(const TraceSlice& slice) {
       while (!open.empty() && open.back() <= slice.begin_ns) open.pop_back();
@@ -67,7 +68,7 @@ class TraceRows {
   Json names_ = Json::array();
 };
 
-/// Arrows of a frame have its number, and bind to the slices in which they begin and end.
+/// Arrows that follow a frame: they have its number, and bind to the slices in which they start and end.
 class TraceArrows {
  public:
   explicit TraceArrows(const std::vector<TraceSlice>& slices) {
@@ -75,7 +76,7 @@ class TraceArrows {
       if (slice.has_arrow) ++frames_[*slice.frame].slices;
   }
 
-  /// "s", "t" or "f"; null: the frame has only this slice.
+  /// Returns "s", "t" or "f"; null if the frame has only this slice.
   const char* next_phase(uint64_t frame) {
     Arrows& arrows = frames_.at(frame);
     const size_t number = arrows.seen++;
@@ -103,7 +104,7 @@ Json make_event(const TraceSlice& slice, double begin_us, const Json& where) {
 
 Json make_arrow(const char* phase, uint64_t frame, double begin_us, const Json& where) {
   Json event{{"name", "frame"}, {"cat", "frame"}, {"ph", phase}, {"id", frame}, {"ts", begin_us}};
-  if (*phase == 'f') event["bp"] = "e";  // it ends in the slice around it, not before the next one
+  if (*phase == 'f') event["bp"] = "e";  // arrow ends in the slice around it, not at the next one
   event.update(where);
   return event;
 }

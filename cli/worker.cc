@@ -12,7 +12,7 @@
 
 namespace {
 
-/// A line without its end; false at the end of the stream.
+/// Reads a line without its end; returns false at the end of the stream.
 bool read_line(FILE* stream, std::string& line) {
   char* buffer = nullptr;
   size_t room = 0;
@@ -36,7 +36,7 @@ Json answer(const std::function<Json(const Json&)>& serve, const std::string& re
 }
 
 [[noreturn]] void serve_all(const std::function<Json(const Json&)>& serve, FILE* requests, FILE* answers) {
-  dup2(STDERR_FILENO, STDOUT_FILENO);  // what libraries print is not part of the report
+  dup2(STDERR_FILENO, STDOUT_FILENO);  // output of libraries is not part of the report
   std::string request;
   while (read_line(requests, request) && write_line(answers, answer(serve, request))) {
   }
@@ -48,7 +48,7 @@ Json answer(const std::function<Json(const Json&)>& serve, const std::string& re
 Worker::Worker(std::string name, const std::function<Json(const Json&)>& serve) : name_(std::move(name)) {
   int to[2], from[2];
   if (pipe(to) != 0 || pipe(from) != 0) throw intarsia::Error("cannot create a pipe to another process");
-  std::signal(SIGPIPE, SIG_IGN);  // a process that died must be an error of `ask`
+  std::signal(SIGPIPE, SIG_IGN);  // a write to a process that died must be an error of `ask`
   const pid_t parent = getpid();
   std::fflush(nullptr);
   process_ = fork();
@@ -71,7 +71,7 @@ int Worker::end() {
   if (process_ <= 0) return status;
   kill(process_, SIGKILL);
   waitpid(process_, &status, 0);
-  process_ = -1;  // the number may belong to another process from now on
+  process_ = -1;  // another process may get the number from here on
   return status;
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t default_width = 80;
 
-/// Where the word at `at` ends; a number and its unit are one.
+/// Returns the end of the word at `at`; a number and its unit are one word.
 size_t end_of_word(const std::string& line, size_t at) {
   const size_t end = std::min(line.find(' ', at), line.size());
   const bool is_number = line.find_first_not_of("0123456789.", at) >= end;
@@ -28,7 +28,7 @@ std::string wrap(const std::string& line, size_t indent, size_t width) {
     const size_t word = line.find_first_not_of(' ', at);
     if (word == std::string::npos) break;
     const size_t end = end_of_word(line, word);
-    const std::string more = line.substr(at, end - at);  // with the spaces in front of it
+    const std::string more = line.substr(at, end - at);  // word with the spaces in front of it
     const bool has_words = row.find_first_not_of(' ') != std::string::npos;
     if (has_words && count_characters(row + more) > width) {
       text += row + "\n";

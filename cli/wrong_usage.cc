@@ -10,12 +10,12 @@
 
 namespace {
 
-/// Those that the help shows.
+/// Returns the commands that the help shows.
 std::vector<const CLI::App*> commands_of(const CLI::App& app) {
   return app.get_subcommands([](const CLI::App* command) { return !command->get_group().empty(); });
 }
 
-/// Null: there is none of this name.
+/// Finds a command; null if there is none of this name.
 const CLI::App* find_command(const CLI::App& app, const std::string& name) {
   for (const CLI::App* command : commands_of(app)) {
     if (command->get_name() == name) return command;
@@ -29,7 +29,7 @@ std::vector<std::string> names_of(const std::vector<const CLI::App*>& commands) 
   return names;
 }
 
-/// "--output", ...
+/// Returns "--output", ...
 std::vector<std::string> long_options_of(const CLI::App& command) {
   std::vector<std::string> names;
   for (const CLI::Option* option : command.get_options()) {
@@ -44,7 +44,7 @@ bool has_option(const CLI::App& command, const std::string& name) {
 
 bool is_option(const std::string& word) { return word.size() > 1 && word[0] == '-' && word != "--"; }
 
-/// "--output" of "--output=x.so"
+/// Returns "--output" for "--output=x.so".
 std::string name_of_option(const std::string& word) { return word.substr(0, word.find('=')); }
 
 std::string see_help(const CLI::App* command) {
@@ -52,7 +52,7 @@ std::string see_help(const CLI::App* command) {
                             : fmt::format("see intarsia {} --help", command->get_name());
 }
 
-/// `command`: null before the command.
+/// Explains an unknown option; `command` is null if the option precedes the command.
 std::string explain_option(const CLI::App& app, const CLI::App* command, const std::string& word) {
   const std::string name = name_of_option(word);
   std::string text = fmt::format("unknown option '{}'", name);
@@ -76,7 +76,7 @@ std::string explain_command(const CLI::App& app, const std::string& word) {
                          : fmt::format("unknown command '{}': did you mean {}?", word, nearest);
 }
 
-/// One argument too many: what the others were taken for.
+/// Explains one argument too many by what the others were taken for.
 std::string explain_argument(const CLI::App& command, const std::string& word) {
   std::string taken;
   for (const CLI::Option* option : command.get_options()) {

@@ -1,4 +1,4 @@
-// What is wrong with a command line that CLI11 refuses.
+// Explanation of a command line that CLI11 refuses.
 #pragma once
 
 #include "commands.h"
@@ -7,7 +7,7 @@
 /// letter: "-output".
 void check_dashes(const CLI::App& app, int argc, char** argv);
 
-/// One line: names the word that is no command or option, and what it may have been meant to be. What is
-/// missing only because of that word is not mentioned.
+/// Returns one line that names the word that is not a command or option, and what it may have been meant to
+/// be. What is missing only because of that word is not mentioned.
 ///   "unknown option '--ouput' of compile: did you mean --output?"
 std::string explain_wrong_usage(const CLI::App& app, const CLI::ParseError& error);

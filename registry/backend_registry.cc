@@ -18,7 +18,7 @@ namespace {
 enum class Kind {
   native,
   of_onnx,        // the framework that ONNX models come from
-  of_tensorflow,  // the one that TensorFlow's come from
+  of_tensorflow,  // the framework that TensorFlow models come from
   of_vendor       // a processor vendor's library, for models of every kind
 };
 
@@ -26,10 +26,11 @@ struct Entry {
   const char* name;
   Kind kind;
   TargetResult (*open)(const CompileRequest& request);
-  Status (*find)() = nullptr;  // whether it is there, of one that opens its library on first need
+  Status (*find)() = nullptr;  // checks for a library that is only opened on first need
 };
 
-/// The only list, in order of preference. The user's own kernels and plug-ins come before it.
+/// Table of all backends, the only one, in order of preference. The user's own kernels and plug-ins come
+/// before it.
 constexpr Entry backends[] = {
     {"halide", Kind::native, open_halide_target},
     {"onnxruntime", Kind::of_onnx, open_onnxruntime_target},
@@ -39,7 +40,7 @@ constexpr Entry backends[] = {
      [](const CompileRequest&) -> TargetResult { return make_reference_target(); }},
 };
 
-/// Those that can compile, and that the list of backends does not leave out.
+/// Adds the plug-ins that can compile, and that the list of backends does not leave out.
 Status add_plugins(const CompileRequest& request, BackendRegistry& tools) {
   TRY(check_plugins_of_environment());
   for (auto& plugin : loaded_plugins()) {

@@ -1,6 +1,6 @@
-// A worker process of the compile half: loads a program and binds it to this machine's devices, to see
-// whether the frameworks that run its regions can do that in time. Arguments: the program, the threads of a
-// run, seconds of CPU time.
+// Worker process of the compile half: loads a program and binds it to this machine's devices, to see whether
+// the frameworks that run its regions can do that in time. Arguments: the program, the threads of a run,
+// seconds of CPU time.
 #include <unistd.h>
 
 #include <charconv>

@@ -25,7 +25,7 @@ Oracle onnxruntime_oracle() {
           [](const Graph& graph, Inputs inputs) { return evaluate_with_onnxruntime(graph, inputs); }};
 }
 
-/// A function of a SavedModel is a signature; no other model has any.
+/// Returns the signature that a function of a SavedModel is; empty for other models, which have none.
 std::string signature_of(const std::string& model_path, const std::string& function) {
   return find_model_format(model_path) == ModelFormat::saved_model ? function : "";
 }
@@ -63,7 +63,7 @@ Oracle reference_oracle(const std::vector<std::string>& op_libraries) {
       run_reference};
 }
 
-/// The framework that a model comes from.
+/// Returns the oracle of the framework that a model comes from.
 Result<Oracle> framework_oracle(bool is_onnx, const std::vector<std::string>& op_libraries) {
   if (is_onnx) {
     TRY(ort::Library::get());
@@ -73,7 +73,7 @@ Result<Oracle> framework_oracle(bool is_onnx, const std::vector<std::string>& op
   return tensorflow_oracle(op_libraries);
 }
 
-/// One that the user named: its errors say so.
+/// Returns an oracle that the user named, whose errors say so.
 Oracle named_oracle(Oracle oracle) {
   oracle.run = [run = std::move(oracle.run), name = oracle.name](const std::string& model_path,
                                                                  const std::string& function, Inputs inputs) {

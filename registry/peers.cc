@@ -13,10 +13,10 @@
 namespace intarsia {
 namespace {
 
-/// A configuration of several runtimes.
+/// Name of a configuration of several runtimes.
 constexpr std::string_view throughput = "throughput";
 
-/// The cores of this thread in sets of `size`; those that are left over stay free.
+/// Divides the cores of this thread into sets of `size`; those that are left over stay free.
 Result<std::vector<CoreSet>> divide_cores(int size) {
   const CoreSet all = CoreSet::of_this_thread();
   if (size > all.size()) return fail("{} threads of a run: there are {} cores", size, all.size());
@@ -26,12 +26,12 @@ Result<std::vector<CoreSet>> divide_cores(int size) {
   return sets;
 }
 
-/// A session on each set of cores, whose threads stay there.
+/// Opens a session on each set of cores, whose threads stay there.
 Result<OpenPeer> open_onnxruntime_sessions(const PeerRequest& request) {
   const std::vector<CoreSet> sets = TRY(divide_cores(request.threads));
   OpenPeer peer;
   for (const CoreSet& cores : sets) {
-    const BoundThread bound(cores);  // its workers inherit that
+    const BoundThread bound(cores);  // the session's workers inherit the binding
     const ort::SessionSettings settings{.threads = request.threads, .spin = true};
     auto model = std::make_shared<ort::OpenedModel>(
         TRY(ort::OpenedModel::open(request.model_path, request.inputs, settings)));

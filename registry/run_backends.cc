@@ -9,7 +9,7 @@
 
 namespace intarsia {
 
-// In backends/<name>/.
+// Defined in backends/<name>/.
 RunBackend reference_run_backend();
 RunBackend kernels_run_backend();
 RunBackend onnxruntime_run_backend();
@@ -19,8 +19,8 @@ namespace halide {
 RunBackend run_backend();
 }
 
-// The only list, but for plug-ins. A backend that was left out of this build is not called, so it need not be
-// linked.
+// Returns the run backends of this build, listed only here, and plug-ins. A backend that was left out of this
+// build is not called, so it need not be linked.
 std::vector<RunBackend> run_backends() {
   static const std::vector<RunBackend> backends = [] {
     std::vector<RunBackend> all;

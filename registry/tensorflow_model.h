@@ -9,7 +9,7 @@
 
 namespace intarsia {
 
-/// `signature` of a SavedModel; empty: its default.
+/// Opens a model. `signature` is that of a SavedModel; empty: its default.
 Result<tf::OpenedModel> open_tensorflow_model(const std::string& path, const std::string& signature,
                                               const std::vector<std::string>& op_libraries,
                                               std::span<const NamedValue> inputs, int threads);

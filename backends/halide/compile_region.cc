@@ -45,19 +45,19 @@ Result<CompiledRegion> compile_region(const Graph& region, Emitter& emitter, con
   const Isa isa = TRY(make_isa(options.cpu, device));
   TRY(emitter.start());
 
-  // Few core operators, all sizes numbers, parameters as attributes.
+  // The graph has few core operators, all sizes numbers, parameters as attributes.
   Graph graph = TRY(canonicalize(region));
   print("canonicalize", [&] { return print_graph(graph); });
 
-  // What is known at compile time is folded away; reshapes are where they are views.
+  // Values known at compile time are folded away; reshapes stand where they are views.
   simplify(graph);
   print("simplify", [&] { return print_graph(graph); });
 
-  // Every value has a place relative to the memory that it shares.
+  // Values have places relative to the memory that they share.
   Layouts layouts = choose_layouts(graph);
   print("choose_layouts", [&] { return print_layouts(layouts); });
 
-  // Every node that is not a view is in one group.
+  // Nodes other than views and concats are in one group each.
   std::vector<Group> groups = fuse(layouts, device);
   print("fuse", [&] { return print_groups(layouts, groups); });
 
@@ -71,11 +71,11 @@ Result<CompiledRegion> compile_region(const Graph& region, Emitter& emitter, con
   TRY(choose_schedules(calls, emitter, emit_options, options));
   print("choose_schedules", [&] { return print_calls(layouts, calls); });
 
-  // Outputs share memory with inputs that nothing reads any more.
+  // Outputs share memory with inputs that have no later reader.
   choose_in_place(layouts, calls);
   print("choose_in_place", [&] { return print_calls(layouts, calls); });
 
-  // From here kernels and schedules are fixed: those whose code is too expensive to make were replaced.
+  // Kernels and schedules are fixed from here on: those whose code is too expensive to make were replaced.
   EmitOptions emit = emit_options;
   emit.progress = options.progress.part(static_cast<double>(calls.size()));
   const std::vector<EmittedKernel> emitted = TRY(emit_objects(calls, emitter, emit, options));

@@ -12,7 +12,7 @@
 namespace intarsia::halide {
 namespace {
 
-/// A graph of one node and what it reads; all its outputs are the graph's.
+/// Returns a graph of one node and what it reads; all outputs of the node are outputs of the graph.
 Graph node_alone(const Graph& graph, NodeId id) {
   Graph alone;
   alone.opsets = graph.opsets;
@@ -58,7 +58,7 @@ class HalideTarget : public Target {
                 .step_names = {halide::step_names().begin(), halide::step_names().end()}}) {}
   std::string version() const override { return INTARSIA_HALIDE_VERSION; }
 
-  /// A node is supported if the first step can rewrite it: the same code decides and rewrites.
+  /// Supports the nodes that canonicalization can rewrite: the same code decides and rewrites.
   Support supports(const Graph& graph, NodeId node, const TargetDevice& device) const override {
     if (find_op(graph.node(node)) == nullptr)
       return Support::refused(fmt::format("no kernel for {}", graph.node(node).op));
@@ -73,7 +73,7 @@ class HalideTarget : public Target {
     return halide::output_layouts(region);
   }
 
-  /// Kernels of a device that is not here have the analytic schedules.
+  /// Compiles a region. Kernels of a device that this machine lacks have the analytic schedules.
   Result<CompiledRegion> compile(const Graph& region, const TargetDevice& device,
                                  const CompileOptions& options) const override {
     CompileOptions here = options;
@@ -85,7 +85,7 @@ class HalideTarget : public Target {
   }
 
  private:
-  mutable Emitter emitter_;  // its code is shared by all regions of a compile
+  mutable Emitter emitter_;  // shares its code among all regions of a compile
 };
 
 }  // namespace

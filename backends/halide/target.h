@@ -1,4 +1,4 @@
-// The compile half of the halide backend: our compiler.
+// Compile half of the halide backend: our compiler.
 #pragma once
 
 #include <memory>

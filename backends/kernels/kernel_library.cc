@@ -39,7 +39,7 @@ tl::unexpected<Error> kernel_error(const intarsia_kernel& kernel, Message& messa
 }  // namespace
 
 Result<std::shared_ptr<const KernelLibrary>> KernelLibrary::open(const std::string& path) {
-  // Without a slash the loader would search its own folders.
+  // The loader would search its own folders for a name without a slash.
   const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
   TRY(with_context(check_regular_file(file), "kernel library '{}'", path));
   void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);

@@ -12,14 +12,14 @@
 
 namespace intarsia::kernels {
 
-/// Stays open as long as it is referenced.
+/// User's library of kernels, which stays open while it is referenced.
 class KernelLibrary {
  public:
-  /// Errors: missing, not loadable, no `intarsia_kernels`, another ABI, an incomplete entry.
+  /// Opens a library. Errors: missing, not loadable, no `intarsia_kernels`, another ABI, an incomplete entry.
   static Result<std::shared_ptr<const KernelLibrary>> open(const std::string& path);
 
   const std::string& path() const { return path_; }
-  /// Null if the library has no kernel for it.
+  /// Finds the kernel of an operator; null if the library has none.
   const intarsia_kernel* find(const std::string& domain, const std::string& op) const;
 
  private:
@@ -28,7 +28,7 @@ class KernelLibrary {
   std::vector<const intarsia_kernel*> kernels_;
 };
 
-/// What a library sees of a node. Refers to the attributes, which must outlive it.
+/// Description of a node for a library. Refers to the attributes, which must outlive it.
 class NodeDescription {
  public:
   NodeDescription(const std::string& op, const std::string& domain, int version,
@@ -44,11 +44,11 @@ class NodeDescription {
   intarsia_kernel_node node_;
 };
 
-/// A type with sizes, -1 where unknown. Data is null.
+/// Describes a type with sizes, -1 where unknown. Data is null.
 Result<intarsia_kernel_tensor> describe_tensor(DType dtype, const std::vector<int64_t>& sizes);
 
 /// Asks the kernel for its outputs' types. `outputs` has one entry per output; dtype 0 on return for one that
-/// it did not set. Checks what is returned: dtype, rank, sizes.
+/// it did not set. Checks the returned dtype, rank and sizes.
 Status infer_outputs(const intarsia_kernel& kernel, const NodeDescription& node,
                      const std::vector<intarsia_kernel_tensor>& inputs,
                      std::vector<intarsia_kernel_tensor>& outputs);

@@ -46,7 +46,7 @@ class UserKernel {
   std::string op_, domain_;
 };
 
-/// The library at its recorded path, or by its name next to the program.
+/// Opens the library at its recorded path, or by its name next to the program.
 Result<std::shared_ptr<const KernelLibrary>> open_recorded(const std::string& path,
                                                            const std::string& folder) {
   const std::filesystem::path sibling =

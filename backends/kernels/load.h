@@ -1,4 +1,4 @@
-// The run half of the backend `kernels`.
+// Run half of the backend `kernels`.
 #pragma once
 
 #include "device/executable.h"

@@ -17,7 +17,7 @@ std::vector<int64_t> sizes_of(const ValueType& type) {
   return sizes;
 }
 
-/// Inputs with the types known so far; constants with their data.
+/// Describes inputs by the types known so far; constants with their data.
 Result<std::vector<intarsia_kernel_tensor>> describe_inputs(const Graph& graph, const Node& node) {
   std::vector<intarsia_kernel_tensor> inputs;
   for (ValueId id : node.inputs) {

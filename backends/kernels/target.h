@@ -1,4 +1,4 @@
-// The compile half of the backend `kernels`: operators that the user's own libraries implement.
+// Compile half of the backend `kernels`: operators that the user's own libraries implement.
 #pragma once
 
 #include <memory>

@@ -24,7 +24,7 @@ class NullExecutable : public Executable {
   size_t outputs_;
 };
 
-/// The blob is "<inputs> <outputs>". A blob comes from a file: any bytes must end in an Executable or an
+/// Loads the blob "<inputs> <outputs>". A blob comes from a file: any bytes must end in an Executable or an
 /// error.
 Result<std::unique_ptr<Executable>> load(const LoadContext& context) {
   const std::string_view blob = as_text(context.blob);

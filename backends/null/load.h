@@ -1,4 +1,4 @@
-// The run half of the null backend.
+// Run half of the null backend.
 #pragma once
 
 #include "device/executable.h"

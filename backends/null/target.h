@@ -1,4 +1,4 @@
-// The compile half of the null backend: a template to copy, and the cost of everything but the arithmetic.
+// Compile half of the null backend: a template to copy, and the cost of everything but the arithmetic.
 #pragma once
 
 #include "target/target.h"

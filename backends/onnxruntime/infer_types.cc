@@ -108,7 +108,7 @@ Result<ValueType> read_type(const Library& library, const TypeInfo* type) {
   return result;
 }
 
-/// A session of only the node, with its constants, which may determine shapes.
+/// Makes a session of only the node, with its constants, which may determine shapes.
 Result<std::shared_ptr<const ModelSession>> make_session(const Graph& graph, NodeId node) {
   const OnnxModel model =
       TRY(write_onnx_model(make_probe(graph, node, {.keep_constants = true, .keep_sizes = true})));

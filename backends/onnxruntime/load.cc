@@ -11,13 +11,13 @@ namespace intarsia {
 namespace ort {
 namespace {
 
-/// A value on one of our buffers, kept for the next run: buffers mostly stay where they are.
+/// Value over one of our buffers, kept for the next run: buffers mostly stay where they are.
 struct WrappedBuffer {
   ConstTensorView view;
   OwnedValue value;
 };
 
-/// The values of one run.
+/// Values of one run.
 struct Call {
   std::vector<WrappedBuffer> input_buffers, output_buffers;
   std::vector<const Value*> inputs;
@@ -31,7 +31,7 @@ SessionSettings settings_of(const RegionModel& model) {
           .constants = model.constants};
 }
 
-/// Immutable except for one spare Call, which a run takes and returns.
+/// Executable that is immutable except for one spare Call, which a run takes and returns.
 class SessionExecutable : public Executable {
  public:
   SessionExecutable(std::shared_ptr<const ModelSession> session, RegionModel model)
@@ -65,7 +65,8 @@ class SessionExecutable : public Executable {
   const Library& library() const { return session_->library(); }
   bool is_tensor_output(size_t i) const { return session_->outputs()[i].kind == Kind::tensor; }
 
-  /// Fixed shapes are written in place, but not strings, which the library stores in its own form.
+  /// Checks whether the library writes the output in place: a fixed shape, but not strings, which it stores
+  /// in its own form, nor an input that is passed through.
   bool is_in_place(const Output& output, size_t i) const {
     return !output.dynamic && is_tensor_output(i) && output.tensor.dtype != DType::string &&
            passed_through_[i] < 0;
@@ -95,14 +96,14 @@ class SessionExecutable : public Executable {
     return take_outputs(context, call);
   }
 
-  /// A profile that fails is none: what was asked for is the run.
+  /// Reports the operators' times; none if the profile fails: what was asked for is the run.
   void report_operators(const TraceHook& trace, const Call& call) const {
     const auto times = profile_model(model_.bytes, settings_of(model_), call.inputs);
     for (const OperatorTime& time : times.value_or(std::vector<OperatorTime>()))
       trace(time.label, 0, time.nanoseconds);
   }
 
-  /// `View` is that of an input or of an output.
+  /// Wraps a buffer, or returns the value kept for it; `View` is that of an input or of an output.
   template <typename View>
   Result<Value*> wrap_buffer(const View& tensor, WrappedBuffer& kept) const {
     const bool same = kept.value != nullptr && kept.view.data == tensor.data &&
@@ -124,7 +125,8 @@ class SessionExecutable : public Executable {
     return has ? value : nullptr;
   }
 
-  /// What the library allocated itself: adopted if dynamic, copied if it is strings for the caller's array.
+  /// Takes what the library allocated itself: adopted if dynamic, copied if it is strings for the caller's
+  /// array. An input that is passed through is copied.
   Status take_outputs(const RunContext& context, Call& call) const {
     std::vector<OwnedValue> made(call.outputs.size());
     for (size_t i = 0; i < made.size(); ++i) {
@@ -169,8 +171,8 @@ class SessionExecutable : public Executable {
 
   std::shared_ptr<const ModelSession> session_;
   const RegionModel model_;
-  std::vector<int> passed_through_;  // by output: the input that it passes through, which the library does
-                                     // not copy; else -1
+  std::vector<int> passed_through_;  // indexed by output: input that it passes through, which the library
+                                     // does not copy; else -1
   mutable std::atomic<Call*> spare_ = nullptr;  // owned
 };
 

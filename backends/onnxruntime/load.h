@@ -1,4 +1,4 @@
-// The run half of the ONNX Runtime backend: a region is a session that reads and writes our buffers in place.
+// Run half of the ONNX Runtime backend: a region is a session that reads and writes our buffers in place.
 #pragma once
 
 #include "device/executable.h"

@@ -44,15 +44,15 @@ enum : uint32_t {
 }  // namespace field
 constexpr int attribute_is_int = 2, attribute_is_type_proto = 13;
 
-/// The contents of a TypeProto: optional(sequence(tensor f32)) is {true, true, false, f32}.
+/// Contents of a TypeProto: optional(sequence(tensor f32)) is {true, true, false, f32}.
 struct OpaqueType {
   bool is_optional = false;
   bool is_sequence = false;
-  bool is_map = false;               // of the sequence, or the value itself
-  DType element = DType::undefined;  // of the tensors; of a map its values'
+  bool is_map = false;               // whether the sequence's elements, or the value itself, are maps
+  DType element = DType::undefined;  // element type of the tensors; for a map of its values
 };
 
-/// The sub-message `tag` of a message.
+/// Finds the sub-message `tag` of a message; empty if there is none.
 std::string_view find_message(std::string_view bytes, uint32_t tag) {
   pbf_reader message(bytes.data(), bytes.size());
   if (!message.next(tag)) return {};
@@ -114,8 +114,8 @@ Result<OwnedValue> copy_tensor(const Library& library, const TensorView& tensor)
   return value;
 }
 
-/// A model of one node without inputs. The library's C API can create neither an empty sequence nor an absent
-/// optional; the operators SequenceEmpty and Optional can.
+/// Writes a model of one node without inputs. The library's C API can create neither an empty sequence nor an
+/// absent optional; the operators SequenceEmpty and Optional can.
 template <typename WriteAttribute>
 std::string write_maker(const char* op, std::string_view output_type, WriteAttribute write_attribute) {
   std::string bytes;
@@ -156,7 +156,7 @@ Result<std::shared_ptr<void>> make_empty_sequence(std::string_view encoded, DTyp
   }));
 }
 
-/// `read` on bytes that may not be protobuf at all.
+/// Calls `read` on bytes that may not be protobuf at all.
 template <typename Read>
 auto guard_protobuf(Read read) -> decltype(read()) {
   try {
@@ -177,7 +177,7 @@ Result<OpaqueType> read_opaque_type(std::string_view encoded) {
   });
 }
 
-/// What an optional may hold, as a TypeProto.
+/// Returns the TypeProto of what an optional may hold.
 Result<std::string_view> content_type(std::string_view encoded) {
   return guard_protobuf([&]() -> Result<std::string_view> {
     return find_message(find_message(encoded, field::type_optional), field::container_element);

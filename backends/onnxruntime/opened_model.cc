@@ -14,7 +14,7 @@ std::string list_names(const std::vector<Port>& ports) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-/// One value for each of the model's inputs.
+/// Returns one value for each of the model's inputs.
 Result<std::vector<OwnedValue>> wrap_inputs(const ModelSession& session, std::span<const NamedValue> inputs) {
   for (const NamedValue& input : inputs) {
     if (std::ranges::none_of(session.inputs(), [&](const Port& port) { return port.name == input.name; })) {

@@ -12,18 +12,18 @@ namespace intarsia::ort {
 
 class OpenedModel {
  public:
-  /// One tensor for each of the model's inputs, in any order; only strings are copied. Fails for
+  /// Opens a model with one tensor for each of its inputs, in any order; only strings are copied. Fails for
   /// inputs that are missing, unknown or not tensors, and with ONNX Runtime's own message.
   static Result<OpenedModel> open(const std::string& model_path, std::span<const NamedValue> inputs,
                                   const SessionSettings& settings);
-  /// The same for a ModelProto in memory, which need not outlive the call; the constants of `settings` must.
+  /// Opens a ModelProto in memory, which need not outlive the call; the constants of `settings` must.
   static Result<OpenedModel> open_bytes(std::string_view model, std::span<const NamedValue> inputs,
                                         const SessionSettings& settings);
 
   Status run();
 
-  /// Of the last run, in the model's order; a second call returns none. An output that is a sequence gives
-  /// its elements as "NAME[0]", "NAME[1]"; an optional without a value gives nothing.
+  /// Returns the outputs of the last run, in the model's order; a second call returns none. An output that is
+  /// a sequence gives its elements as "NAME[0]", "NAME[1]"; an optional without a value gives nothing.
   Result<std::vector<NamedValue>> take_outputs();
 
   const std::string& version() const { return session_->library().version(); }

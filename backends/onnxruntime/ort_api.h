@@ -54,7 +54,8 @@ class Slot<number, R(Args...)> {
   R (*function_)(Args...);
 };
 
-/// Element types are the numbers of DType. Sizes of shapes and counts are elements, of data bytes.
+/// API of the library. Element types are the numbers of DType. Sizes of shapes and counts are in elements,
+/// sizes of data in bytes.
 struct Api {
   explicit Api(void* const* slots) : table(slots) {}
   void* const* table;

@@ -12,14 +12,14 @@ constexpr uint32_t api_version = 16;
 constexpr ForeignLibrary onnxruntime{"ONNX Runtime", "OrtGetApiBase", "libonnxruntime.so",
                                      "INTARSIA_ONNXRUNTIME", "onnxruntime"};
 
-/// The only exported entry point returns this.
+/// Table that the only exported entry point returns.
 struct ApiBase {
   void* const* (*api)(uint32_t version);
   const char* (*version)();
 };
 using GetApiBase = const ApiBase* (*)();
 
-/// "1.31.1" is in the range when its major version is 1 and its minor at least the oldest.
+/// Checks whether the major version is 1 and the minor one at least the oldest, as in "1.31.1".
 bool is_version_in_range(std::string_view version) {
   int minor = 0;
   if (!version.starts_with("1.")) return false;
@@ -59,9 +59,9 @@ constexpr std::string_view identity_model =
     "\x62\x09\x0A\x01y\x12\x04\x0A\x02\x08\x01"   // output y: float
     "\x42\x02\x10\x0D";                           // opset_import 13
 
-/// Whether sessions can use the environment's pool. A process has one environment: where another user of the
-/// library made it first (one more copy of ours is one), we get that one, whether it has a pool or not, and
-/// the library tells so only when a session asks for the pool.
+/// Checks whether sessions can use the environment's pool. A process has one environment: where another user
+/// of the library made it first (another copy of ours counts as one), we get that one, whether it has a pool
+/// or not, and the library reports this only when a session asks for the pool.
 bool has_pool(const Api& api, const Env* env) {
   SessionOptions* options = nullptr;
   Session* session = nullptr;
@@ -77,8 +77,8 @@ bool has_pool(const Api& api, const Env* env) {
   return status == nullptr;
 }
 
-/// Workers of the pool sleep when there is nothing to do: the cores are others' then. They run where the
-/// thread may that makes them.
+/// Makes the environment. Idle workers of the pool sleep and leave their cores to others. They run where the
+/// thread that makes them may run.
 Result<std::shared_ptr<const Environment>> Library::make_environment(const SharedPool& pool) const {
   Env* env = nullptr;
   if (pool.threads < 2) {

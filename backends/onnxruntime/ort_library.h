@@ -18,17 +18,18 @@ namespace intarsia::ort {
 /// Oldest version that has all slots of Api; a library of major version 2 would be another API.
 inline constexpr int oldest_minor_version = 16;
 
-/// INTARSIA_ONNXRUNTIME, "libonnxruntime.so.1", the Python environments around our own library.
+/// Returns the search: INTARSIA_ONNXRUNTIME, "libonnxruntime.so.1", the Python environments around our own
+/// library.
 LibrarySearch default_search();
 
-/// The pool of threads that sessions share which want just this one.
+/// Pool of threads, shared by the sessions that want exactly this one.
 struct SharedPool {
-  int threads = 1;               // the caller of a run included; 1: none
-  std::optional<CoreSet> cores;  // that its threads are held to; empty: to none in particular
+  int threads = 1;               // includes the caller of a run; 1: no pool
+  std::optional<CoreSet> cores;  // cores that its threads are pinned to; nullopt: not pinned
   bool operator==(const SharedPool&) const = default;
 };
 
-/// What sessions have in common; they keep it alive.
+/// Environment that sessions share and keep alive.
 struct Environment {
   Environment(const Api& of, Env* made, SharedPool its) : api(of), env(made), pool(std::move(its)) {}
   ~Environment() { api.release_env(env); }
@@ -40,10 +41,11 @@ struct Environment {
   SharedPool pool;
 };
 
-/// One opened library (log level: errors). Lives until the process ends.
+/// Opened library (log level: errors). Lives until the process ends.
 class Library {
  public:
-  /// The process's library, opened on first use. After a failure the next call tries again. Thread-safe.
+  /// Returns the process's library, opened on first use. After a failure the next call tries again.
+  /// Thread-safe.
   static Result<const Library*> get();
   /// Opens what the search finds. Fails with all places that were searched, or with the version found and
   /// wanted.
@@ -52,12 +54,12 @@ class Library {
   const Api& api() const { return api_; }
   const std::string& version() const { return version_; }  // "1.31.1"
   const std::string& path() const { return path_; }
-  /// The process's only one, made for the first session and released with the last. That first session
-  /// determines its pool; another's wish may not be met, and none is where others in the process made the
-  /// environment. Thread-safe.
+  /// Returns the process's only environment, made for the first session and released with the last. That
+  /// first session determines its pool. A later session may get another pool than it wants, and no session
+  /// gets one if other code in the process made the environment. Thread-safe.
   Result<std::shared_ptr<const Environment>> environment(const SharedPool& wanted) const;
   Allocator* allocator() const { return allocator_; }           // CPU, the library's own heap
-  const MemoryInfo* cpu_memory() const { return cpu_memory_; }  // of buffers in host memory
+  const MemoryInfo* cpu_memory() const { return cpu_memory_; }  // describes buffers in host memory
 
   /// Turns a status of the library into ours and releases it.
   Status check(OrtStatus* status) const;
@@ -71,7 +73,7 @@ class Library {
   Api api_;
   std::string version_;
   std::string path_;
-  mutable std::mutex mutex_;  // for what follows
+  mutable std::mutex mutex_;  // guards environment_
   mutable std::weak_ptr<const Environment> environment_;
   Allocator* allocator_ = nullptr;
   MemoryInfo* cpu_memory_ = nullptr;

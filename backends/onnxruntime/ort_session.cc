@@ -15,14 +15,15 @@ struct ReleaseOptions {
 };
 using OwnedOptions = std::unique_ptr<SessionOptions, ReleaseOptions>;
 
-/// The library's workers, each on the whole core set; its CPUs count from 1.
+/// Returns the affinities of the library's workers, each to the whole core set; the library counts CPUs from
+/// 1.
 std::string affinities(const CoreSet& cores, int workers) {
   std::string text;
   for (int core : cores.numbers()) text += fmt::format("{}{}", text.empty() ? "" : ",", core + 1);
   return fmt::format("{}", fmt::join(std::vector<std::string>(static_cast<size_t>(workers), text), ";"));
 }
 
-/// The pool that the session can share with others: one that spins has its own.
+/// Returns the pool that the session can share with others: one that spins has its own.
 SharedPool wanted_pool(const SessionSettings& settings) {
   if (settings.spin || settings.threads < 2) return {};
   return {settings.threads, settings.cores == nullptr ? std::nullopt : std::optional(*settings.cores)};
@@ -95,8 +96,7 @@ Result<OwnedValue> copy_string_tensor(const Library& library, const ConstTensorV
 Result<OwnedValue> wrap_tensor(const Library& library, const ConstTensorView& tensor) {
   if (tensor.dtype == DType::string) return copy_string_tensor(library, tensor);
   static char nothing;  // an empty tensor may have no memory, but the library wants an address
-  void* data =
-      tensor.data != nullptr ? const_cast<void*>(tensor.data) : &nothing;  // its interface has no const
+  void* data = tensor.data != nullptr ? const_cast<void*>(tensor.data) : &nothing;  // the C API has no const
   Value* raw = nullptr;
   TRY(library.check(library.api().create_tensor_on_data(library.cpu_memory(), data, tensor.bytes(),
                                                         tensor.shape.data(), tensor.shape.size(),
@@ -139,8 +139,8 @@ Result<Tensor> view_tensor(const Library& library, const std::shared_ptr<void>& 
   return Tensor(std::move(view), value);
 }
 
-/// Each constant is given twice: as external data, which the optimizer reads while the session is created,
-/// and as a shared initializer, without which the session would keep its own copy.
+/// Adds each constant twice: as external data, which the optimizer reads while the session is created, and as
+/// a shared initializer, without which the session would keep its own copy.
 Status ModelSession::add_constants(SessionOptions* options, const SessionSettings& settings) {
   if (settings.constants.size() != settings.constant_names.size()) {
     return fail("the model wants {} constants, got {}", settings.constant_names.size(),

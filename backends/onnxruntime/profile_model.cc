@@ -20,8 +20,8 @@ Status run_once(const ModelSession& session, std::span<const Value* const> input
   return {};
 }
 
-/// A convolution in the library's own layout is named for the value that it makes, a product with what is
-/// added to it for the product.
+/// Returns a name without the library's endings: a convolution in the library's own layout is named after the
+/// value that it makes, a product fused with an addition after the product.
 std::string_view source_name(std::string_view name) {
   for (std::string_view ending : {"_kernel_time", "_nchwc", "/MatMulAddFusion"}) {
     if (name.ends_with(ending)) name.remove_suffix(ending.size());
@@ -29,7 +29,7 @@ std::string_view source_name(std::string_view name) {
   return name;
 }
 
-/// The file is a list of events; each run of an operator has one, which ends the name of its node so.
+/// Reads a list of events; each run of an operator has one, whose name is that of its node with an ending.
 Result<std::vector<OperatorTime>> read_profile(const std::string& path) {
   constexpr std::string_view ending = "_kernel_time";
   std::ifstream file(path);

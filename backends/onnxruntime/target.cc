@@ -14,7 +14,7 @@ namespace intarsia {
 namespace ort {
 namespace {
 
-/// Creates a session and drops it: does ONNX Runtime take this model?
+/// Checks whether ONNX Runtime takes this model, by creating a session and dropping it.
 Status try_session(const OnnxModel& model) {
   std::vector<ConstTensorView> constants;
   for (const Tensor& constant : model.constants) constants.push_back(constant.view());
@@ -59,7 +59,7 @@ class OnnxRuntimeTarget : public Target {
   }
 
  private:
-  /// The answers are cached by the model itself: equal nodes ask once.
+  /// Asks the library about a probe. Answers are cached by the model itself: equal nodes ask once.
   Support ask(const Graph& probe) const {
     const Result<OnnxModel> model = write_onnx_model(probe);
     if (!model) return Support::refused(model.error().message);

@@ -1,4 +1,4 @@
-// The compile half of the ONNX Runtime backend: a region becomes an ONNX model, its large weights become
+// Compile half of the ONNX Runtime backend: a region becomes an ONNX model, its large weights become
 // constants of the program.
 #pragma once
 
@@ -8,8 +8,9 @@
 
 namespace intarsia {
 
-/// Supports what the ONNX Runtime found on this machine accepts, determined by creating a session of the
-/// single node. Without ONNX Runtime it refuses everything, with how to install it as the reason.
+/// Makes a target that supports what the ONNX Runtime found on this machine accepts, determined by creating a
+/// session of the single node. Without ONNX Runtime it refuses everything, with how to install it as the
+/// reason.
 std::unique_ptr<Target> make_onnxruntime_target();
 
 }  // namespace intarsia

@@ -42,7 +42,7 @@ Status run_on_zeros(const ModelSession& session, const std::vector<bool>& is_cop
   return library.check(library.api().ov_infer_request_infer(request.get()));
 }
 
-/// Adds the outputs that were left unwritten. Are there any?
+/// Adds the outputs that were left unwritten; returns whether there are any.
 Result<bool> find_unwritten(const ModelSession& session, std::vector<bool>& is_copied) {
   std::vector<Tensor> outputs;
   TRY(run_on_zeros(session, is_copied, outputs));

@@ -8,20 +8,21 @@ namespace {
 
 using protozero::pbf_writer;
 
-/// All of a TensorProto but its data.
+/// Writes all of a TensorProto but its data.
 void write_head(pbf_writer& message, const std::string& name, const ConstTensorView& tensor) {
   for (int64_t size : tensor.shape) message.add_int64(onnx::tensor::dims, size);
   message.add_int32(onnx::tensor::data_type, static_cast<int32_t>(tensor.dtype));
   message.add_string(onnx::tensor::name, name);
 }
 
-/// Bytes of a field with a length; the numbers of ours take one byte.
+/// Returns the bytes of a field with a length; our field numbers take one byte.
 size_t field_size(size_t bytes) {
   return 1 + static_cast<size_t>(protozero::length_of_varint(bytes)) + bytes;
 }
 
-/// Two messages in a row are one: the fields of the second join those of the first. So the graph gets another
-/// initializer. Sizes are computed first, since a writer would move the data to put the size before it.
+/// Adds an initializer to the graph: two messages in a row are one, in which the fields of the second join
+/// those of the first. Sizes are computed first, since a writer would move the data to put the size in front
+/// of it.
 void add_initializer(std::string& model, const std::string& name, const ConstTensorView& tensor) {
   std::string head;
   pbf_writer head_only(head);
@@ -41,7 +42,7 @@ Result<std::string> complete_model(const RegionModel& model) {
   const std::span<const ConstTensorView> constants = model.constants;
   if (names.size() != constants.size())
     return fail("the region wants {} constants, got {}", names.size(), constants.size());
-  constexpr size_t head_bytes = 128;  // about what an initializer takes besides its data
+  constexpr size_t head_bytes = 128;  // rough size of an initializer without its data
   size_t bytes = model.bytes.size();
   for (size_t i = 0; i < names.size(); ++i) bytes += constants[i].bytes() + names[i].size() + head_bytes;
   if (bytes > largest_message) {

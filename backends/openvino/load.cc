@@ -23,13 +23,13 @@ SessionSettings settings_of(const RegionModel& model) {
   return {.threads = model.threads, .device = device_of(model.executor)};
 }
 
-/// A request with the buffers that it was given: buffers mostly stay where they are.
+/// Request with the buffers that it was given: buffers mostly stay where they are.
 struct Call {
   OwnedRequest request;
   std::vector<ConstTensorView> inputs, outputs;
 };
 
-/// Immutable except for one spare Call, which a run takes and returns.
+/// Executable that is immutable except for one spare Call, which a run takes and returns.
 class SessionExecutable : public Executable {
  public:
   SessionExecutable(CheckedSession checked, RegionModel model)
@@ -67,7 +67,7 @@ class SessionExecutable : public Executable {
                                   std::vector<ConstTensorView>(session_->outputs().size()));
   }
 
-  /// A profile that fails is none: what was asked for is the run.
+  /// Reports the operators' times; none if the profile fails: what was asked for is the run.
   void report_operators(const RunContext& context) const {
     const auto profile = [&]() -> Result<std::vector<OperatorTime>> {
       return profile_model(TRY(complete_model(model_)), settings_of(model_), context.inputs);
@@ -76,7 +76,7 @@ class SessionExecutable : public Executable {
       (*context.trace)(time.label, 0, time.nanoseconds);
   }
 
-  /// The library makes its threads when it first has work for them.
+  /// Runs, and binds new threads to the cores: the library makes its threads when it first has work for them.
   Status run_on_cores(const RunContext& context, Call& call) const {
     if (cores_ == nullptr) return run_call(context, call);
     {
@@ -110,7 +110,7 @@ class SessionExecutable : public Executable {
     return {};
   }
 
-  /// `View` is that of an input or of an output.
+  /// Gives the request a buffer that it does not have yet; `View` is that of an input or of an output.
   template <typename View>
   Status give(Call& call, SetTensor set, size_t i, const View& tensor, ConstTensorView& given) const {
     if (given.data == tensor.data && given.dtype == tensor.dtype && given.shape == tensor.shape) return {};
@@ -121,7 +121,7 @@ class SessionExecutable : public Executable {
     return {};
   }
 
-  /// Out of the request's own memory, which its next run overwrites.
+  /// Copies an output out of the request's own memory, which its next run overwrites.
   Status copy_output(const Call& call, size_t i, Output& output) const {
     TensorHandle* raw = nullptr;
     TRY(library().check(
@@ -143,10 +143,10 @@ class SessionExecutable : public Executable {
   }
 
   std::shared_ptr<const ModelSession> session_;
-  std::vector<bool> is_copied_;  // by output
-  const CoreSet* cores_;         // null: none in particular
+  std::vector<bool> is_copied_;  // indexed by output
+  const CoreSet* cores_;         // null: not pinned
   const RegionModel model_;
-  mutable std::atomic<int> known_threads_ = 0;  // of the process, after the last run
+  mutable std::atomic<int> known_threads_ = 0;  // threads of the process after the last run
   mutable std::atomic<Call*> spare_ = nullptr;  // owned
 };
 
@@ -171,7 +171,7 @@ Result<std::unique_ptr<Executable>> load(const LoadContext& context) {
   return std::make_unique<SessionExecutable>(std::move(session), std::move(model));
 }
 
-/// Its CPU is the host's, which needs no name of its own.
+/// Names the library's devices except its CPU, which is the host's and needs no name of its own.
 std::vector<std::string> executor_names() {
   std::vector<std::string> names;
   for (const std::string& device : list_devices().value_or(std::vector<std::string>())) {

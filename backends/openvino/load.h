@@ -1,5 +1,4 @@
-// The run half of the OpenVINO backend: a region is a compiled model that reads and writes our buffers in
-// place.
+// Run half of the OpenVINO backend: a region is a compiled model that reads and writes our buffers in place.
 #pragma once
 
 #include "device/executable.h"

@@ -5,7 +5,7 @@
 namespace intarsia::openvino {
 namespace {
 
-/// It takes sizes of outputs for those without padding.
+/// OpenVINO takes output_shape for the sizes without padding.
 Support check_transposed_convolution(const Graph&, const Node& node) {
   if (node.attributes.find("output_shape") == nullptr) return Support::supported();
   return Support::refused("OpenVINO computes another padding for a ConvTranspose with output_shape");
@@ -19,7 +19,7 @@ Support check_lstm(const Graph&, const Node& node) {
   return Support::supported();
 }
 
-/// Before version 13 it is over all axes from the given one, which OpenVINO takes for the only one.
+/// Softmax before version 13 is over all axes from the given one, which OpenVINO takes for the only one.
 Support check_softmax(const Graph& graph, const Node& node) {
   const std::optional<SymbolicShape>& shape = graph.value(node.inputs[0]).type.shape;
   if (node.version >= 13 || !shape) return Support::supported();
@@ -32,7 +32,8 @@ Support check_softmax(const Graph& graph, const Node& node) {
   return Support::refused("OpenVINO computes a Softmax before version 13 over one axis only");
 }
 
-/// Is each size of the output a multiple of the input's? Then no position lies between two elements.
+/// Checks whether each size of the output is a multiple of the input's: then no position lies between two
+/// elements.
 bool is_whole_upsampling(const Graph& graph, const Node& node) {
   const std::optional<Shape> from = graph.value(node.inputs[0]).type.fixed_shape();
   const std::optional<Shape> to = graph.value(node.outputs[0]).type.fixed_shape();
@@ -57,8 +58,8 @@ Support check_resize(const Graph& graph, const Node& node) {
   return Support::supported();
 }
 
-/// One scale for the tensor, or one for each index of an axis; known, since OpenVINO computes with its
-/// reciprocal.
+/// Quantization must have a single scale for the tensor, or one per index of an axis, and known ones, since
+/// OpenVINO computes with the reciprocal.
 Support check_quantization(const Graph& graph, const Node& node) {
   constexpr size_t zero_point = 2;
   for (size_t i = 1; i <= zero_point; ++i)

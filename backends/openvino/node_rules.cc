@@ -8,13 +8,12 @@
 namespace intarsia::openvino {
 namespace {
 
-/// Operators, each between two spaces. The elements of their outputs are those of their inputs, whatever the
-/// type.
+/// Operators, each between two spaces, whose output elements are those of their inputs, whatever the type.
 constexpr std::string_view moving_operators =
     " Concat Expand Flatten Gather Identity Reshape Slice Split Squeeze Tile Transpose Unsqueeze ";
 
-/// On f32 and bool. Not Greater, GreaterOrEqual (true of NaN), ThresholdedRelu (NaN of an infinity), Mod (NaN
-/// where one operand is large).
+/// Operators on f32 and bool, without Greater, GreaterOrEqual (true for NaN), ThresholdedRelu (NaN for an
+/// infinity), Mod (NaN where one operand is large).
 constexpr std::string_view computing_operators =
     " Abs Acos Acosh Add And Asin Asinh Atan Atanh AveragePool BatchNormalization Cast Ceil Clip "
     "ConstantOfShape Conv ConvTranspose Cos Cosh CumSum DepthToSpace Div Dropout Einsum Elu Equal "
@@ -26,8 +25,8 @@ constexpr std::string_view computing_operators =
     "ReduceProd ReduceSum ReduceSumSquare Relu Resize Round Selu Sigmoid Sign Sin Sinh Softmax "
     "Softplus Softsign SpaceToDepth Sqrt Sub Sum Swish Tan Tanh Trilu Where Xor ";
 
-/// Between f32 and u8 or i8. The quotient that is rounded has a rounding error of its own, and half-way
-/// numbers are rounded after the zero point is added: there the result may be the neighboring step.
+/// Operators between f32 and u8 or i8. The quotient that is rounded has a rounding error of its own, and
+/// half-way numbers are rounded after the zero point is added: there the result may be the neighboring step.
 constexpr std::string_view quantizing_operators = " DequantizeLinear QuantizeLinear ";
 
 bool is_among(std::string_view operators, const Node& node) {
@@ -44,19 +43,19 @@ bool is_quantized(DType dtype) { return dtype == DType::u8 || dtype == DType::i8
 
 bool is_f32(DType dtype) { return dtype == DType::f32; }
 
-/// Types whose elements pass unchanged from an input to an output.
+/// Checks whether elements of the type pass unchanged from an input to an output.
 bool is_moved_exactly(DType dtype) {
   return is_computed(dtype) || dtype == DType::i32 || is_quantized(dtype);
 }
 
 bool is_integer_index(DType dtype) { return dtype == DType::i32 || dtype == DType::i64; }
 
-/// Input `i` selects elements of another one, whose sizes are below 2^31.
+/// Checks whether input `i` selects elements of another one, whose sizes are below 2^31.
 bool is_index(const Node& node, size_t i) {
   return i == 1 && (node.op == "Gather" || node.op == "GatherElements" || node.op == "GatherND");
 }
 
-/// Of a constant.
+/// Checks whether the elements of a constant fit into i32.
 bool fits_i32(const Tensor& tensor) {
   using Limits = std::numeric_limits<int32_t>;
   return tensor.dtype() != DType::i64 || std::ranges::all_of(tensor.as<int64_t>(), [](int64_t item) {
@@ -68,7 +67,7 @@ Support check_constant(const Node& node, const Value& value) {
   const DType dtype = value.constant->dtype();
   if (!is_moved_exactly(dtype) && dtype != DType::i64)
     return Support::refused(fmt::format("OpenVINO does not compute in {}", dtype_name(dtype)));
-  // Bounds beyond all sizes are those sizes.
+  // Slice clamps bounds beyond all sizes to those sizes.
   if (node.op != "Slice" && !fits_i32(*value.constant))
     return Support::refused(fmt::format("OpenVINO computes i64 in i32, which '{}' does not fit", value.name));
   return Support::supported();
@@ -87,7 +86,7 @@ Support check_type(const Node& node, const Value& value, bool (*may_be)(DType)) 
   return Support::refused(fmt::format("OpenVINO does not compute {} in {}", node.op, dtype_name(type.dtype)));
 }
 
-/// What the outputs of the operator may be.
+/// Returns the check for the types of the operator's outputs.
 bool (*output_types(const Node& node))(DType) {
   if (quantizes(node)) return node.op == "QuantizeLinear" ? is_quantized : is_f32;
   return moves(node) ? is_moved_exactly : is_computed;

@@ -14,7 +14,7 @@ OpenedModel::OpenedModel(const Library& library)
       model_(nullptr, library.api().ov_model_free),
       compiled_(nullptr, library.api().ov_compiled_model_free) {}
 
-/// The model with the inputs' shapes.
+/// Reads the model and gives it the inputs' shapes.
 Status OpenedModel::read(const std::string& path, std::span<const NamedValue> inputs) {
   const Api& api = library_->api();
   Core* core = nullptr;
@@ -68,7 +68,7 @@ Result<size_t> OpenedModel::best_request_count() const {
   return count;
 }
 
-/// All with the same inputs.
+/// Makes requests, all with the same inputs.
 Status OpenedModel::make_requests(size_t count) {
   const Api& api = library_->api();
   for (size_t i = 0; i < count; ++i) {

@@ -77,11 +77,12 @@ Result<Api> find_functions(const OpenedLibrary& library) {
 
 #undef INTARSIA_FIND
 
-/// A part of oneTBB that, while threads compute in OpenVINO, lets them run on all cores of a NUMA node,
-/// whatever cores they were held to. TBB looks for it beside the file that it was loaded from itself.
+/// Variants of the part of oneTBB that, while threads compute in OpenVINO, lets them run on all cores of a
+/// NUMA node, whatever cores they were pinned to. TBB looks for it beside the file that it was loaded from
+/// itself.
 constexpr const char* thread_movers[] = {"libtbbbind_2_5.so.3", "libtbbbind_2_0.so.3", "libtbbbind.so.3"};
 
-/// Loads the TBB that lies beside OpenVINO by way of a link in an empty folder.
+/// Loads the TBB that lies beside OpenVINO through a link in an empty folder.
 void load_tbb_alone(const LibrarySearch& search) {
   constexpr const char* name = "libtbb.so.12";
   const std::vector<std::string> files = list_files(openvino, search);
@@ -96,7 +97,8 @@ void load_tbb_alone(const LibrarySearch& search) {
   if (!error) dlopen(link.c_str(), RTLD_NOW | RTLD_LOCAL);
 }
 
-/// Its messages have a line for each function that an exception passed, and empty ones.
+/// Joins the lines of OpenVINO's messages, without empty ones and those for each function that an exception
+/// passed.
 std::string join_lines(std::string_view text) {
   std::string joined;
   while (!text.empty()) {

@@ -46,23 +46,22 @@ struct DeviceList {
   char** names;  // "CPU", "GPU.0"
   size_t size;
 };
-using OvStatus = int;  // 0: good
+using OvStatus = int;  // 0: success
 
-/// The functions that we call, by their names. Objects that they return are freed by the functions
-/// `..._free`.
+/// Functions that we call, by their names. Objects that they return are freed by the functions `..._free`.
 struct Api {
   OvStatus (*ov_get_openvino_version)(Version*);
   void (*ov_version_free)(Version*);
   const char* (*ov_get_error_info)(OvStatus);
-  const char* (*ov_get_last_err_msg)();  // of this thread
+  const char* (*ov_get_last_err_msg)();  // message of this thread
   void (*ov_free)(const char*);
 
   OvStatus (*ov_core_create)(Core**);
   OvStatus (*ov_core_read_model)(const Core*, const char* path, const char* weights_path, Model**);
-  /// `weights` only of a model in OpenVINO's own format.
+  /// Reads a model. `weights` are only for one in OpenVINO's own format.
   OvStatus (*ov_core_read_model_from_memory_buffer)(const Core*, const char* bytes, size_t size,
                                                     const TensorHandle* weights, Model**);
-  /// `property_count` counts keys and values, which follow the last parameter.
+  /// Compiles a model. `property_count` counts keys and values, which follow the last parameter.
   OvStatus (*ov_core_compile_model)(const Core*, const Model*, const char* device, size_t property_count,
                                     CompiledModel**, ...);
   OvStatus (*ov_core_get_available_devices)(const Core*, DeviceList*);
@@ -109,31 +108,32 @@ struct Api {
   void (*ov_tensor_free)(TensorHandle*);
 };
 
-/// An object of the library, freed by the function of its kind.
+/// Object of the library, freed by the function of its kind.
 template <typename T>
 using Owned = std::unique_ptr<T, void (*)(T*)>;
 
-/// INTARSIA_OPENVINO, "libopenvino_c.so", the Python environments around our own library.
+/// Returns the search: INTARSIA_OPENVINO, "libopenvino_c.so", the Python environments around our own library.
 LibrarySearch default_search();
 
-/// Who says on which cores the library's threads run.
+/// Owner of the decision on which cores the library's threads run.
 enum class Binding {
-  ours,  // the system, or we: what follows check_stays_on_cores()
-  tbbs   // the TBB that it uses, as where it is used alone
+  ours,  // the system or Intarsia, see check_stays_on_cores()
+  tbbs   // the TBB that the library uses, as where OpenVINO is used alone
 };
 
-/// Lives until the process ends.
+/// Opened library, which lives until the process ends.
 class Library {
  public:
-  /// The process's library, opened on first use, when the binding is chosen. After a failure the next call
-  /// tries again. Thread-safe.
+  /// Returns the process's library, opened on first use, when the binding is chosen. After a failure the next
+  /// call tries again. Thread-safe.
   static Result<const Library*> get(Binding binding = Binding::ours);
   static Result<Library> open(const LibrarySearch& search, Binding binding);
 
   const Api& api() const { return api_; }
   const std::string& version() const { return version_; }  // "2026.4.1"
 
-  /// Error: the process has loaded a part of TBB that moves threads while they compute in OpenVINO.
+  /// Checks that the library's threads stay on their cores. Error: the process has loaded a part of TBB that
+  /// moves threads while they compute in OpenVINO.
   static Status check_stays_on_cores();
 
   /// Turns a status of the library into ours.

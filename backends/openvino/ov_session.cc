@@ -11,8 +11,8 @@
 namespace intarsia::openvino {
 namespace {
 
-/// The process's only one, made on first use and never freed: what it compiled may outlive every static
-/// object.
+/// Returns the process's only core, made on first use and never freed: what it compiled may outlive every
+/// static object.
 Result<const Core*> shared_core(const Library& library) {
   static std::mutex mutex;
   static Core* core = nullptr;

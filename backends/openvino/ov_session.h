@@ -1,4 +1,4 @@
-// A model compiled by OpenVINO and its requests, owned.
+// Owning wrappers of a model compiled by OpenVINO and its requests.
 #pragma once
 
 #include <memory>
@@ -12,34 +12,34 @@
 
 namespace intarsia::openvino {
 
-/// Of the library's threads in the system.
+/// Name of the library's threads in the system.
 inline constexpr const char* thread_name = "openvino";
 
 using OwnedRequest = Owned<InferRequest>;
 
-/// What OpenVINO says of an input or output of a model.
+/// Type of a model's input or output, as OpenVINO reports it.
 struct PortType {
   DType dtype = DType::undefined;
-  std::optional<Shape> shape;  // -1: an open size; absent: the rank is open
+  std::optional<Shape> shape;  // -1: an open size; nullopt: the rank is open
 };
 
 struct SessionSettings {
-  int threads = 1;             // for one run, including the caller's
-  std::string device = "CPU";  // as the library names it
+  int threads = 1;             // threads of one run, including the caller's
+  std::string device = "CPU";  // the library's name of the device
   bool counts_time = false;    // requests tell the time of each operator
 };
 
-/// What the library names the device of an executor: of "openvino:GPU" its "GPU", of all others the CPU.
+/// Returns the library's name of an executor's device: "GPU" for "openvino:GPU", the CPU for all others.
 std::string device_of(const std::string& executor);
 
-/// The library's devices: "CPU", "GPU", "GPU.1", ... Error: it cannot be opened.
+/// Lists the library's devices: "CPU", "GPU", "GPU.1", ... Error: the library cannot be opened.
 Result<std::vector<std::string>> list_devices();
 
-/// Immutable; any number of requests of it may run at once.
+/// Compiled model, immutable; any number of its requests may run at once.
 class ModelSession {
  public:
-  /// Of a ModelProto, which need not outlive the call, all in f32: left alone, the library would compute in
-  /// bf16 or f16 where the device can. Error (not_found): there is no such device.
+  /// Compiles a ModelProto, which need not outlive the call, all in f32: left alone, the library would
+  /// compute in bf16 or f16 where the device can. Error (not_found): there is no such device.
   static Result<std::shared_ptr<const ModelSession>> from_bytes(std::string_view model,
                                                                 const SessionSettings& settings);
 

@@ -10,7 +10,7 @@ namespace {
 constexpr int warm_runs = 5;
 constexpr int was_executed = 2;
 
-/// By operator, in the order of execution; with 0 for those that did not run.
+/// Returns times by operator, in the order of execution, with 0 for operators that did not run.
 Result<std::vector<OperatorTime>> read_counters(const Library& library, const InferRequest* request) {
   ProfilingList list{};
   TRY(library.check(library.api().ov_infer_request_get_profiling_info(request, &list)));

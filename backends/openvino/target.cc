@@ -16,7 +16,7 @@ namespace intarsia {
 namespace openvino {
 namespace {
 
-/// One thread: it is about acceptance, and the library's workers would stay.
+/// Compiles with one thread: only acceptance matters, and the library's workers would stay.
 Result<std::shared_ptr<const ModelSession>> try_model(const OnnxModel& model, const std::string& device) {
   std::vector<ConstTensorView> constants;
   for (const Tensor& constant : model.constants) constants.push_back(constant.view());
@@ -47,7 +47,7 @@ bool is_used(const Graph& graph, ValueId value) {
          });
 }
 
-/// Are the last ports, which OpenVINO's model has, of the types of the graph?
+/// Checks that the last ports of OpenVINO's model have the types of the graph's outputs.
 Status compare_outputs(const std::vector<PortType>& ports, const Graph& graph,
                        const std::vector<ValueId>& outputs) {
   size_t at = ports.size();
@@ -63,7 +63,7 @@ Status compare_outputs(const std::vector<PortType>& ports, const Graph& graph,
   return {};
 }
 
-/// The library drops inputs that it does not use, and does not say which.
+/// Checks the number of inputs: the library drops those that it does not use, and does not say which.
 Status check_inputs(const ModelSession& session, size_t want) {
   if (session.inputs().size() == want) return {};
   return fail("OpenVINO uses {} of {} inputs", session.inputs().size(), want);
@@ -106,7 +106,7 @@ class OpenVinoTarget : public Target {
   }
 
  private:
-  using Ports = Result<std::vector<PortType>>;  // of outputs
+  using Ports = Result<std::vector<PortType>>;  // types of outputs
 
   Status check_region(const OnnxModel& model, const Graph& region, const std::string& device) const {
     const auto session = TRY(with_context(try_model(model, device), "OpenVINO {} refuses the region '{}'",
@@ -129,7 +129,7 @@ class OpenVinoTarget : public Target {
     return session->outputs();
   }
 
-  /// What the model's outputs are. The answers are cached by device and model: equal nodes ask once.
+  /// Returns the types of the model's outputs. Answers are cached by device and model: equal nodes ask once.
   const Ports& ask(const OnnxModel& probe, size_t inputs, const std::string& device) const {
     const std::string key = device + '\n' + probe.bytes;
     {

@@ -1,4 +1,4 @@
-// Where the compile half of a plug-in puts what it made of a region.
+// Sink for what the compile half of a plug-in makes of a region.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@ class CompiledSink {
 
   intarsia_plugin_compiled* get() { return &view_; }
 
-  /// Nothing: the plug-in set none.
+  /// Returns the blob; nullopt if the plug-in set none.
   const std::optional<std::string>& blob() const { return blob_; }
   std::vector<Tensor> take_constants() { return std::move(constants_); }
   size_t workspace_bytes() const { return view_.workspace_bytes; }

@@ -6,7 +6,8 @@
 
 namespace intarsia::plugin {
 
-/// Takes as long as its nodes are declared to take, reports them, and leaves its outputs as they are.
+/// Makes a region that takes as long as its nodes are declared to take, reports them, and leaves its outputs
+/// as they are.
 std::unique_ptr<Executable> make_declared_region(const BlobHeader& header);
 
 }  // namespace intarsia::plugin

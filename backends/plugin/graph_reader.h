@@ -11,7 +11,8 @@
 
 namespace intarsia::plugin {
 
-/// Refers to the graph, which outlives it. What it has given stays as long as it lives. For one thread.
+/// Reader of a graph, which must outlive it. What it has given stays valid while it lives. Only one thread
+/// may use it.
 class GraphReader {
  public:
   explicit GraphReader(const Graph& graph);
@@ -47,7 +48,7 @@ class GraphReader {
   std::vector<size_t> inputs_, outputs_;
   std::map<size_t, NodeNumbers> numbers_;
   std::map<size_t, ValueSizes> sizes_;
-  std::map<std::pair<size_t, size_t>, std::vector<const char*>> strings_;  // by node and attribute
+  std::map<std::pair<size_t, size_t>, std::vector<const char*>> strings_;  // indexed by node and attribute
   std::optional<std::string> onnx_;
   intarsia_plugin_graph view_{};
 };

@@ -1,4 +1,4 @@
-// The run half of plug-ins.
+// Run half of plug-ins.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace intarsia {
 
-/// One for each plug-in that is loaded now, named as it.
+/// Returns a run backend for each plug-in loaded at the time of the call, with the plug-in's name.
 std::vector<RunBackend> plugin_run_backends();
 
 }  // namespace intarsia

@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view magic = "intarsia plug-in 2";
 constexpr size_t alignment = 64;
 
-/// The next line, without its end, which is taken off `text`; nothing is left when there is none.
+/// Takes the next line off `text` and returns it without its end. Error: there is none.
 Result<std::string_view> take_line(std::string_view& text) {
   const size_t end = text.find('\n');
   if (end == std::string_view::npos) return fail("the blob of the plug-in is damaged");
@@ -31,7 +31,7 @@ Result<uint64_t> take_number(std::string_view& text) {
 
 }  // namespace
 
-/// Lines, then zeros up to a multiple of 64.
+/// Writes the header as lines, then zeros up to a multiple of 64, then the bytes.
 std::string encode_blob(const BlobHeader& header, std::string_view bytes) {
   std::string blob = fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n", magic, header.name, header.version,
                                  header.inputs, header.outputs, header.constants);

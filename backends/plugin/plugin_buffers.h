@@ -19,10 +19,10 @@ class Buffers {
   Buffers(const Buffers&) = delete;
   Buffers& operator=(const Buffers&) = delete;
 
-  /// Error: more axes than plug-ins take.
+  /// Sets a buffer. Error: more axes than plug-ins take.
   Status set(size_t i, DType dtype, const Shape& shape, const Place& place);
   void set_place(size_t i, const Place& place);
-  /// Its type is not known, and it has no memory.
+  /// Clears a buffer: its type is not known, and it has no memory.
   void clear(size_t i);
 
   size_t size() const { return buffers_.size(); }
@@ -35,7 +35,7 @@ class Buffers {
   std::vector<intarsia_plugin_buffer*> pointers_;
 };
 
-/// The dtype and shape that a plug-in has written. Error: no dtype of numbers, or no shape.
+/// Returns the dtype and shape that a plug-in has written. Error: not a dtype of numbers, or not a shape.
 Result<TensorView> read_type(const intarsia_plugin_buffer& buffer);
 
 }  // namespace intarsia::plugin

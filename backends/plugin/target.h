@@ -1,4 +1,4 @@
-// The compile half of plug-ins.
+// Compile half of plug-ins.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace intarsia {
 
-/// Named as the plug-in, for its devices alone. The plug-in has a compiler.
+/// Makes a target named after the plug-in, for its devices alone. The plug-in must have a compiler.
 std::unique_ptr<Target> make_plugin_target(std::shared_ptr<const Plugin> plugin);
 
 }  // namespace intarsia

@@ -14,7 +14,7 @@ std::vector<T> to_vector(const flatbuffers::Vector<T>* list) {
 
 std::string to_string(const flatbuffers::String* text) { return text ? text->str() : std::string(); }
 
-/// A dtype and shape whose bytes can be counted.
+/// Decodes a dtype and shape whose bytes can be counted.
 Result<TensorView> decode_type(uint8_t dtype, const flatbuffers::Vector<int64_t>* dims) {
   if (dtype == 0 || dtype >= dtype_count) return fail("a tensor has the unknown dtype {}", int{dtype});
   TensorView type{nullptr, static_cast<DType>(dtype), to_vector(dims)};
@@ -100,7 +100,7 @@ Result<PlannedCall> decode_call(const fbs::Call& call) {
   return decoded;
 }
 
-/// Value `number` exists and its place fits what the plan declares.
+/// Verifies that a value's place fits what the plan declares.
 Status verify_value(const RegionPlan& plan, const PlannedValue& value) {
   size_t limit = 0;
   switch (value.place) {
@@ -129,7 +129,7 @@ Status verify_value(const RegionPlan& plan, const PlannedValue& value) {
   return {};
 }
 
-/// Every value is written once, in a place that may be written, before it is read.
+/// Verifies that every value is written once, in a place that may be written, before it is read.
 Status verify_calls(const RegionPlan& plan) {
   std::vector<bool> known(plan.values.size());
   for (size_t i = 0; i < known.size(); ++i) {

@@ -1,4 +1,4 @@
-// The form of a reference kernel: a plain function of attributes and tensor views, independent of the graph.
+// Form of a reference kernel: a plain function of attributes and tensor views, independent of the graph.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace intarsia::reference {
 
-/// One call of a kernel.
+/// Call of a kernel.
 class KernelContext {
  public:
   virtual ~KernelContext() = default;
@@ -25,12 +25,12 @@ class KernelContext {
   bool wants_output(size_t i) const { return i < output_count_ && wanted_[i]; }
   const ConstTensorView& input(size_t i) const { return *inputs_[i]; }
 
-  /// The memory of an output. If it was planned, dtype and shape must be the planned ones (anything else
-  /// is an error); if the shape depends on data, memory is allocated now. Call it once for each wanted
+  /// Returns the memory of an output. If it was planned, dtype and shape must be the planned ones (anything
+  /// else is an error); if the shape depends on data, memory is allocated now. Call it once for each wanted
   /// output.
   virtual Result<TensorView> output(size_t i, DType dtype, const Shape& shape) = 0;
 
-  /// An integer input (i32 or i64) as numbers: axes, shapes, repeats.
+  /// Returns an integer input (i32 or i64) as numbers: axes, shapes, repeats.
   Result<std::vector<int64_t>> input_ints(size_t i) const;
 
  protected:
@@ -42,7 +42,7 @@ class KernelContext {
 };
 
 using Kernel = Status (*)(KernelContext& context);
-/// A kernel with its own state, for example from a user's library.
+/// Kernel with its own state, for example from a user's library.
 using KernelFunction = std::function<Status(KernelContext& context)>;
 
 struct KernelEntry {
@@ -51,7 +51,7 @@ struct KernelEntry {
   Kernel kernel;
 };
 
-/// The kernel of an operator, or null. It fails for dtypes that it does not take.
+/// Returns the kernel of an operator, or null. The kernel fails for dtypes that it does not take.
 Kernel find_kernel(std::string_view domain, std::string_view op);
 
 }  // namespace intarsia::reference

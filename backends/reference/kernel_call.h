@@ -1,4 +1,4 @@
-// One call of a reference kernel on memory that is planned or allocated while running.
+// Call of a reference kernel on memory that is planned or allocated while running.
 #pragma once
 
 #include <memory>
@@ -9,14 +9,14 @@
 
 namespace intarsia::reference {
 
-/// Where an output goes. Not dynamic: `view` has memory, dtype and shape, and the kernel must agree. Dynamic:
-/// the call sets `view` and `owner`.
+/// Destination of an output. Not dynamic: `view` has memory, dtype and shape, and the kernel must agree.
+/// Dynamic: the call sets `view` and `owner`.
 struct OutputSlot {
   TensorView view;
   std::shared_ptr<void> owner;
   bool wanted = true;
   bool dynamic = true;
-  bool given = false;  // the kernel has requested it
+  bool given = false;  // whether the kernel has requested it
 };
 
 /// Runs the kernel; afterward every wanted output is set. An omitted input is null.

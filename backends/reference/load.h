@@ -1,4 +1,4 @@
-// The run half of the reference backend: walks a list of kernel calls, in the calling thread.
+// Run half of the reference backend: walks a list of kernel calls, in the calling thread.
 #pragma once
 
 #include "device/executable.h"

@@ -5,7 +5,7 @@
 namespace intarsia::reference {
 namespace {
 
-/// The values of one run: a view each, and an owner if the memory was allocated while running.
+/// Values of one run: a view each, and an owner if the memory was allocated while running.
 struct RunState {
   std::vector<ConstTensorView> views;
   std::vector<std::shared_ptr<void>> owners;
@@ -33,7 +33,7 @@ class PlanExecutable : public Executable {
   }
 
  private:
-  /// Dynamically shaped values are dropped after the last call that reads them.
+  /// Finds the last call that reads each dynamically shaped value, after which the value is dropped.
   void find_last_readers() {
     std::vector<size_t> last(plan_.values.size(), plan_.calls.size());
     for (size_t i = 0; i < plan_.calls.size(); ++i) {
@@ -100,7 +100,7 @@ class PlanExecutable : public Executable {
       Output& output = context.outputs[i];
       const bool own = plan_.values[number].place == Place::output && plan_.values[number].index == i;
       if (output.dynamic) {
-        // What a call made begins where its owner points.
+        // Memory that a call made starts where its owner points.
         const std::shared_ptr<void> memory = own ? state.owners[number] : Tensor(made).owner();
         output.tensor = {memory.get(), made.dtype, made.shape};
         output.owner = memory;
@@ -117,10 +117,10 @@ class PlanExecutable : public Executable {
   }
 
   RegionPlan plan_;
-  std::vector<KernelFunction> kernels_;  // one per call
+  std::vector<KernelFunction> kernels_;  // indexed by call
   std::vector<ConstTensorView> constants_;
   std::vector<std::vector<uint32_t>>
-      released_after_;  // by call: dynamically shaped values that nothing reads afterward
+      released_after_;  // indexed by call: dynamically shaped values that nothing reads afterward
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Runs a region plan: one kernel call after the other, in the calling thread.
+// Executable of a region plan: one kernel call after the other, in the calling thread.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace intarsia::reference {
 
-/// `kernels` has one entry per call; `constants` outlive the executable.
+/// Makes an executable. `kernels` has one entry per call; `constants` outlive the executable.
 std::unique_ptr<Executable> make_plan_executable(RegionPlan plan, std::vector<KernelFunction> kernels,
                                                  std::vector<ConstTensorView> constants);
 

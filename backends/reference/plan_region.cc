@@ -5,12 +5,12 @@
 namespace intarsia::reference {
 namespace {
 
-/// An intermediate value can be planned if its size is known and its elements are plain bytes.
+/// Checks whether an intermediate value can be planned: its size is known and its elements are plain bytes.
 bool is_plannable(const ValueType& type) {
   return type.dtype != DType::undefined && type.dtype != DType::string && type.fixed_shape().has_value();
 }
 
-/// Inputs, constants and outputs of the region; the rest is `unused` until place_results.
+/// Places inputs, constants and outputs of the region; the rest is `unused` until place_results.
 Status place_boundary(const Graph& region, RegionPlan& plan, std::vector<Tensor>& constants) {
   for (const Value& value : region.values) {
     PlannedValue planned;
@@ -44,8 +44,8 @@ Status place_boundary(const Graph& region, RegionPlan& plan, std::vector<Tensor>
   return {};
 }
 
-/// Values between nodes: in the workspace from the call that writes them to the last that reads them, or
-/// dynamic.
+/// Places values between nodes: in the workspace from the call that writes them to the last that reads them,
+/// or dynamic.
 Status place_results(const Graph& region, RegionPlan& plan) {
   const auto readers = find_readers(region);
   std::vector<Lifetime> lifetimes;

@@ -1,4 +1,4 @@
-// Turns a region into a list of kernel calls with a place for every value.
+// Planning of a region as a list of kernel calls with a place for every value.
 #pragma once
 
 #include <vector>
@@ -13,7 +13,8 @@ struct PlannedRegion {
   std::vector<Tensor> constants;
 };
 
-/// Calls in the order of the nodes; intermediate values of known size share a workspace by their lifetimes.
+/// Plans calls in the order of the nodes; intermediate values of known size share a workspace by their
+/// lifetimes.
 Result<PlannedRegion> plan_region(const Graph& region);
 
 }  // namespace intarsia::reference

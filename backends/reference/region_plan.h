@@ -49,8 +49,8 @@ struct RegionPlan {
 
 std::string encode_plan(const RegionPlan& plan);
 
-/// Also verifies: numbers and offsets inside their bounds, every value written once and before it is read.
-/// The result can be run without further checks. The bytes need not be aligned.
+/// Decodes and verifies: numbers and offsets inside their bounds, every value written once and before it is
+/// read. The result can be run without further checks. The bytes need not be aligned.
 Result<RegionPlan> decode_plan(std::span<const std::byte> blob);
 
 }  // namespace intarsia::reference

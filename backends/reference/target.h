@@ -1,5 +1,5 @@
-// The compile half of the reference backend: plain C++ for every operator of the op table. It takes any node
-// that has a kernel and touches tensors only.
+// Compile half of the reference backend: plain C++ for every operator of the op table. It takes any node that
+// has a kernel and touches tensors only.
 #pragma once
 
 #include <memory>

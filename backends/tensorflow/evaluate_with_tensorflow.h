@@ -1,5 +1,5 @@
-// Runs a graph of TensorFlow's operators in TensorFlow: the oracle for values within a model of `check
-// --bisect`.
+// Evaluation of a graph of TensorFlow's operators in TensorFlow: the oracle for values within a model of
+// `check --bisect`.
 #pragma once
 
 #include <span>
@@ -10,8 +10,9 @@
 
 namespace intarsia {
 
-/// The graph's outputs, in its order, for one tensor per input (any order). `op_libraries` are loaded first.
-/// Fails for an input that is missing, an output that is not a tensor, and with TensorFlow's own message.
+/// Returns the graph's outputs, in its order, for one tensor per input (any order). `op_libraries` are loaded
+/// first. Fails for an input that is missing, an output that is not a tensor, and with TensorFlow's own
+/// message.
 Result<std::vector<NamedValue>> evaluate_with_tensorflow(const Graph& graph,
                                                          std::span<const NamedValue> inputs,
                                                          const std::vector<std::string>& op_libraries);

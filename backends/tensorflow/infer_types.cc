@@ -10,7 +10,8 @@
 namespace intarsia::tf {
 namespace {
 
-/// The node with the producers of opaque values that it reads, directly or through others; ids ascend.
+/// Returns the node with the producers of opaque values that it reads, directly or through others; ids
+/// ascend.
 std::vector<NodeId> with_opaque_producers(const Graph& graph, NodeId node) {
   std::set<NodeId> members{node};
   std::vector<NodeId> open{node};
@@ -27,7 +28,7 @@ std::vector<NodeId> with_opaque_producers(const Graph& graph, NodeId node) {
   return {members.begin(), members.end()};
 }
 
-/// Only these nodes; the outputs of the last one, in order, are the graph's.
+/// Makes a graph of only these nodes; the outputs of the last one, in order, are the graph's.
 Graph make_probe(const Graph& graph, const std::vector<NodeId>& nodes) {
   Boundary boundary{find_boundary_inputs(graph, nodes), {}};
   for (ValueId output : graph.node(nodes.back()).outputs) {
@@ -57,8 +58,8 @@ Result<ValueType> read_type(const Library& library, SessionGraph& graph, TF_Outp
   return type;
 }
 
-/// TensorFlow leaves open how many rows a ragged tensor gives a dense one, even if their number, or the
-/// number of row splits, is known.
+/// Sets how many rows a ragged tensor gives a dense one: TensorFlow leaves that open even if their number, or
+/// the number of row splits, is known.
 void refine_rows(Graph& graph, const Node& node) {
   constexpr size_t first_partition = 3;
   const std::vector<std::string> kinds = node.attributes.get_strings("row_partition_types");

@@ -7,7 +7,7 @@ namespace intarsia::tf {
 
 /// Sets the types of the node's outputs to what TensorFlow infers from the types and constants of its inputs;
 /// producers of resources and variants are included, so that it knows what is in them. Leaves them as they
-/// are if TensorFlow does not take the node: what it cannot type it cannot run either.
+/// are if TensorFlow refuses the node: a node that it cannot type it cannot run either.
 Status infer_types(Graph& graph, NodeId node);
 
 }  // namespace intarsia::tf

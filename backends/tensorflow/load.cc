@@ -12,7 +12,7 @@ namespace intarsia {
 namespace tf {
 namespace {
 
-/// Immutable; a call keeps its tensors on the stack.
+/// Executable that is immutable; a call keeps its tensors on the stack.
 class SessionExecutable : public Executable {
  public:
   SessionExecutable(const Library& library, RegionSession region)
@@ -77,7 +77,7 @@ class SessionExecutable : public Executable {
   RegionSession region_;
 };
 
-/// The user's library of operators at its recorded path, or by its name next to the program.
+/// Loads the user's library of operators at its recorded path, or by its name next to the program.
 Status load_operators(const Library& library, const std::string& path, const std::string& folder) {
   const std::filesystem::path sibling =
       std::filesystem::path(folder.empty() ? "." : folder) / std::filesystem::path(path).filename();
@@ -105,10 +105,10 @@ Result<RegionGraph> read_region(const fbs::RegionBlob& blob, const LoadContext& 
   return region;
 }
 
-/// The library names some of its threads itself: tf_Compute.
+/// Checks whether a thread is the library's, which names some of its threads itself: tf_Compute.
 bool is_of_pool(std::string_view thread) { return thread == thread_name || thread.starts_with("tf_"); }
 
-/// The library makes its pool with its first session.
+/// Opens a session and binds the pool's threads: the library makes its pool with its first session.
 Result<RegionSession> open_on_cores(const Library& library, const RegionGraph& region,
                                     const LoadContext& context) {
   TRY(hold_pool("TensorFlow", context.cores));

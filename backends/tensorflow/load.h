@@ -1,4 +1,4 @@
-// The run half of the TensorFlow backend: a region is a session, called in the calling thread, that reads our
+// Run half of the TensorFlow backend: a region is a session, called in the calling thread, that reads our
 // buffers in place and whose results are adopted.
 #pragma once
 

@@ -12,7 +12,8 @@ namespace {
 
 using namespace tensorflow;
 
-/// The argument that a value of the body is, possibly through Identity nodes; empty: the body computes it.
+/// Returns the argument that a value of the body is, possibly through Identity nodes; empty if the body
+/// computes it.
 std::string argument_behind(const FunctionDef& body, std::string reference) {
   for (size_t steps = 0; steps <= body.nodes.size(); ++steps) {
     if (reference.find(':') == std::string::npos) return reference;
@@ -30,7 +31,7 @@ bool is_given_back(const FunctionDef& body, size_t i) {
          argument_behind(body, returned->second) == body.signature.inputs[i].name;
 }
 
-/// A name that no node and no argument has.
+/// Returns a name that no node and no argument has.
 std::string unused_name(const FunctionDef& function, std::string name) {
   const auto is_used = [&] {
     return std::ranges::find(function.nodes, name, &NodeDef::name) != function.nodes.end() ||
@@ -48,7 +49,7 @@ void replace_reference(FunctionDef& function, const std::string& old, const std:
   }
 }
 
-/// The argument is removed; a Const node takes its place.
+/// Removes the argument; a Const node takes its place.
 void take_inside(FunctionDef& function, size_t i, const Tensor& value) {
   const std::string argument = function.signature.inputs[i].name;
   NodeDef node{unused_name(function, argument + "_value"), "Const", {}, {}, {}};
@@ -65,8 +66,8 @@ void drop_result(FunctionDef& body, size_t i) {
   body.signature.outputs.erase(body.signature.outputs.begin() + static_cast<ptrdiff_t>(i));
 }
 
-/// The argument becomes a variable's handle: an Identity of it, which replaced a read of the variable when
-/// the model was frozen, reads the variable again, and everything else reads a new ReadVariableOp.
+/// Makes the argument a variable's handle: an Identity of it, which replaced a read of the variable when the
+/// model was frozen, reads the variable again, and everything else reads a new ReadVariableOp.
 void take_handle(FunctionDef& function, size_t i, DType dtype) {
   ArgDef& argument = function.signature.inputs[i];
   Attributes attributes;
@@ -78,7 +79,7 @@ void take_handle(FunctionDef& function, size_t i, DType dtype) {
     if (node.op != "Identity" || node.inputs.empty() || node.inputs[0] != argument.name) continue;
     node.op = "ReadVariableOp";
     node.attributes = attributes;
-    node.inputs[0].clear();  // until the rest is replaced
+    node.inputs[0].clear();  // empty until the rest is replaced
     identities.push_back(node.name);
   }
   for (const std::string& name : identities)
@@ -96,7 +97,7 @@ void give_handle_back(FunctionDef& body, size_t i) {
   body.signature.outputs[i].type = resource_type;
 }
 
-/// `output_shapes` for the values that stay; nothing if it has another length. Handles are scalars.
+/// Returns `output_shapes` for the values that stay; nullopt if it has another length. Handles are scalars.
 std::optional<EncodedAttribute> keep_shapes(const Attributes& attributes, const LighterLoop& changes,
                                             size_t count) {
   const AttributeValue* value = attributes.find("output_shapes");
@@ -126,7 +127,7 @@ void change_node(LighterLoop& changes) {
   std::vector<int32_t> types = get_types(loop.attributes, "T");
   std::optional<EncodedAttribute> shapes = keep_shapes(loop.attributes, changes, types.size());
   for (size_t handle : changes.handles) types[handle] = resource_type;
-  for (size_t input : changes.dropped) {  // the last first
+  for (size_t input : changes.dropped) {  // last one first
     loop.inputs.erase(loop.inputs.begin() + static_cast<ptrdiff_t>(input));
     types.erase(types.begin() + static_cast<ptrdiff_t>(input));
   }
@@ -140,7 +141,7 @@ void change_node(LighterLoop& changes) {
     loop.attributes.erase("output_shapes");
 }
 
-/// As many values as the node has, in both functions and the list of types?
+/// Checks that both functions and the list of types have as many values as the node.
 bool agree(const NodeDef& loop, const FunctionDef& condition, const FunctionDef& body) {
   const size_t count = loop.inputs.size();
   return get_types(loop.attributes, "T").size() == count && condition.signature.inputs.size() == count &&

@@ -47,7 +47,7 @@ Result<const OpDef*> OpRegistry::find(const std::string& op) const {
   std::lock_guard lock(mutex_);
   auto at = ops_.find(op);
   if (at == ops_.end()) {
-    read_all();  // at first, and again for operators that a library has added
+    read_all();  // needed first, and again for operators that a library has added
     at = ops_.find(op);
   }
   return at == ops_.end() ? nullptr : &at->second;

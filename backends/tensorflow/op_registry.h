@@ -1,4 +1,4 @@
-// What TensorFlow knows about its operators.
+// TensorFlow's knowledge of its operators.
 #pragma once
 
 #include <map>
@@ -17,18 +17,18 @@ class OpRegistry {
  public:
   explicit OpRegistry(const Library& library) : library_(library) {}
 
-  /// Null: TensorFlow has no such operator, not even in the libraries loaded so far. Thread-safe.
+  /// Finds an operator; null if TensorFlow lacks it, even in the libraries loaded so far. Thread-safe.
   Result<const tensorflow::OpDef*> find(const std::string& op) const;
   std::vector<std::string> names() const;
 
-  /// Whether some CPU kernel takes the node's types.
+  /// Checks whether some CPU kernel takes the node's types.
   Support has_kernel(const std::string& op, const Attributes& attributes) const;
 
  private:
   void read_all() const;
 
   struct Kernel {
-    std::map<std::string, std::set<int32_t>> types;  // by type attribute: the types that it takes
+    std::map<std::string, std::set<int32_t>> types;  // types that it takes, by type attribute
   };
 
   const std::vector<Kernel>& kernels_of(const std::string& op) const;
@@ -39,7 +39,7 @@ class OpRegistry {
   mutable std::map<std::string, std::vector<Kernel>> kernels_;
 };
 
-/// Of the process's library.
+/// Returns the registry of the process's library.
 Result<const OpRegistry*> op_registry();
 
 }  // namespace intarsia::tf

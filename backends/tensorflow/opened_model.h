@@ -11,23 +11,23 @@
 
 namespace intarsia::tf {
 
-/// Where a model is, and its inputs and outputs as users see them.
+/// Location of a model, and its inputs and outputs as users see them.
 struct ModelLocation {
-  SavedModelFiles files;  // without tags: only the path of a frozen GraphDef
+  SavedModelFiles files;  // path of a frozen GraphDef alone, if it has no tags
   std::vector<std::pair<std::string, std::string>> inputs, outputs;  // name to users, tensor in the graph
   std::vector<std::string> op_libraries;
 };
 
 class OpenedModel {
  public:
-  /// One tensor for each of the model's inputs, in any order; only strings are copied. Fails for
+  /// Opens a model with one tensor for each of its inputs, in any order; only strings are copied. Fails for
   /// inputs that are missing or unknown, and with TensorFlow's own message.
   static Result<OpenedModel> open(const ModelLocation& model, std::span<const NamedValue> inputs,
                                   int threads);
 
   Status run();
 
-  /// Of the last run, in the model's order; a second call returns none.
+  /// Returns the outputs of the last run, in the model's order; a second call returns none.
   Result<std::vector<NamedValue>> take_outputs();
 
   const std::string& version() const { return session_->library().version(); }
@@ -37,7 +37,7 @@ class OpenedModel {
   Status set_inputs(const ModelLocation& model, std::span<const NamedValue> inputs);
 
   std::unique_ptr<Session> session_;
-  std::vector<NamedValue> given_;  // keeps their memory
+  std::vector<NamedValue> given_;  // keeps their memory alive
   std::vector<OwnedTensor> fed_, made_;
   std::vector<TF_Output> inputs_, outputs_;
   std::vector<std::string> output_names_;

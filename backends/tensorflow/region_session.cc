@@ -12,7 +12,7 @@ namespace {
 
 using namespace tensorflow;
 
-/// The version of operators that this TensorFlow writes: that of an empty graph.
+/// Returns the version of operators that this TensorFlow writes: that of an empty graph.
 Result<int32_t> graph_version(const Library& library) {
   const SessionGraph graph(library);
   TF_Buffer* buffer = library.api().new_buffer();

@@ -1,4 +1,4 @@
-// The session of a region: the compile half tries it, the run half runs it.
+// Session of a region: the compile half tries it, the run half runs it.
 #pragma once
 
 #include "backends/tensorflow/tf_session.h"
@@ -18,10 +18,11 @@ struct RegionSession {
   std::vector<TF_Output> inputs, outputs;
 };
 
-/// A serialized GraphDef with the constants as nodes, of the version of operators that this TensorFlow has.
+/// Returns a serialized GraphDef with the constants as nodes, of the version of operators that this
+/// TensorFlow has.
 Result<std::string> complete_graph(const Library& library, const RegionGraph& region);
 
-/// A session of the graph with its constants, whose tables are filled.
+/// Opens a session of the graph with its constants, and fills its tables.
 Result<RegionSession> open_region(const Library& library, const RegionGraph& region, int threads);
 
 }  // namespace intarsia::tf

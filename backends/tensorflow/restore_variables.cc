@@ -16,7 +16,7 @@ namespace {
 
 using namespace tensorflow;
 
-/// Where TensorFlow keeps the variables of a SavedModel: the prefix of the checkpoint's files.
+/// Returns where TensorFlow keeps the variables of a SavedModel: the prefix of the checkpoint's files.
 std::string checkpoint_of(const std::string& folder) {
   return (std::filesystem::path(folder) / "variables/variables").string();
 }
@@ -32,7 +32,7 @@ NodeDef make_strings(const std::string& name, const std::vector<std::string>& te
 
 constexpr const char* restore_name = "intarsia_restore";
 
-/// Nodes that read tensors of a checkpoint; the last one has them as outputs.
+/// Makes nodes that read tensors of a checkpoint; the last one has them as outputs.
 std::vector<NodeDef> make_restore(const std::string& checkpoint, const std::vector<std::string>& keys,
                                   const std::vector<int32_t>& types) {
   const std::string name = restore_name;
@@ -43,11 +43,11 @@ std::vector<NodeDef> make_restore(const std::string& checkpoint, const std::vect
           make_strings(restore.inputs[2], std::vector<std::string>(keys.size()), all), restore};
 }
 
-/// The same variable under another node's name: both name one resource.
+/// Makes a handle of the same variable under another node's name: both name one resource.
 NodeDef make_handle(const NodeDef& handle, const std::string& name) {
   NodeDef copy{name, handle.op, {}, {}, handle.attributes};
   if (copy.attributes.get_string("shared_name", "").empty()) copy.attributes.set("shared_name", handle.name);
-  copy.attributes.erase("_class");  // would tie it to nodes in other places
+  copy.attributes.erase("_class");  // ties the node to others elsewhere
   return copy;
 }
 

@@ -1,4 +1,4 @@
-// A SavedModel opened with all of its variables set, as tf.saved_model.load sets them.
+// Opening of a SavedModel with all of its variables set, as tf.saved_model.load sets them.
 #pragma once
 
 #include "backends/tensorflow/tf_session.h"
@@ -6,8 +6,8 @@
 
 namespace intarsia::tf {
 
-/// TensorFlow's session loader, and then the variables that it leaves unset, from the checkpoint. Fails for a
-/// variable without a value in the checkpoint, and names it.
+/// Opens the model by TensorFlow's session loader, and then sets the variables that it leaves unset, from the
+/// checkpoint. Fails for a variable without a value in the checkpoint, and names it.
 Result<std::unique_ptr<Session>> open_saved_model(const Library& library, const SavedModelFiles& files,
                                                   const SessionSettings& settings);
 

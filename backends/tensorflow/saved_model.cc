@@ -12,8 +12,8 @@ namespace intarsia {
 namespace tf {
 namespace {
 
-/// Adds nodes that read variables and tables, and fetches all of them in one run: each run that follows a
-/// change of the graph costs TensorFlow a second for a large model.
+/// Reader that adds nodes for variables and tables, and fetches all of them in one run: each run that follows
+/// a change of the graph costs TensorFlow a second for a large model.
 class ContentsReader {
  public:
   explicit ContentsReader(Session& session) : session_(session) {}
@@ -71,7 +71,7 @@ class ContentsReader {
   std::vector<TF_Output> wanted_;
 };
 
-/// The i-th of a tensor's elements along its first axis.
+/// Returns the i-th of a tensor's elements along its first axis.
 TensorView element(const Tensor& tensor, size_t i) {
   const Shape rest(tensor.shape().begin() + 1, tensor.shape().end());
   TensorView view{nullptr, tensor.dtype(), rest};
@@ -83,8 +83,8 @@ TensorView element(const Tensor& tensor, size_t i) {
   return view;
 }
 
-/// TensorFlow returns a table's entries in a different order each time; the same model must give the same
-/// program.
+/// Sorts a table by its keys: TensorFlow returns the entries in a different order each time, and the same
+/// model must give the same program.
 template <typename Key>
 TableContents sort_by(const TableContents& table) {
   const std::span<Key> keys = table.keys.as<Key>();

@@ -1,11 +1,11 @@
-// What the importer asks of TensorFlow: contents of variables and tables, definitions of operators.
+// Requests of the importer to TensorFlow: contents of variables and tables, definitions of operators.
 #pragma once
 
 #include "tensorflow/saved_model_source.h"
 
 namespace intarsia {
 
-/// Opens TensorFlow on the first request. `op_libraries` are loaded first.
+/// Makes a source that opens TensorFlow on the first request. `op_libraries` are loaded first.
 TensorFlowSource make_tensorflow_source(std::vector<std::string> op_libraries);
 
 }  // namespace intarsia

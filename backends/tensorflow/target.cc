@@ -15,7 +15,7 @@ namespace intarsia {
 namespace tf {
 namespace {
 
-/// "Unique (node 'u', 2 more)" for each kind of operator.
+/// Formats "Unique (node 'u', 2 more)" for each kind of operator.
 std::vector<std::string> list_operators(const Graph& region) {
   std::map<std::string, std::pair<std::string, size_t>> kinds;
   for (const Node& node : region.nodes) {
@@ -99,7 +99,7 @@ class TensorFlowTarget : public Target {
 
   const Library& library_;
   const OpRegistry& registry_;
-  std::vector<std::string> op_libraries_;  // whole paths
+  std::vector<std::string> op_libraries_;  // absolute paths
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The compile half of the TensorFlow backend: a region of a TensorFlow model is its own nodes as a GraphDef.
+// Compile half of the TensorFlow backend: a region of a TensorFlow model is its own nodes as a GraphDef.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,9 @@
 
 namespace intarsia {
 
-/// Takes nodes of TensorFlow models that the TensorFlow of this machine has kernels for. `op_libraries` hold
-/// the user's own operators. Fails without TensorFlow and for a library that does not load.
+/// Makes a target that takes nodes of TensorFlow models that the TensorFlow of this machine has kernels for.
+/// `op_libraries` hold the user's own operators. Fails without TensorFlow and for a library that does not
+/// load.
 Result<std::unique_ptr<Target>> make_tensorflow_target(const std::vector<std::string>& op_libraries);
 
 }  // namespace intarsia

@@ -1,5 +1,5 @@
-// The part of TensorFlow's C API (c_api.h, tf_tensor.h, tf_tstring.h) that is called, as pointers found at
-// run time.
+// Functions of TensorFlow's C API (c_api.h, tf_tensor.h, tf_tstring.h) that we call, as pointers found at run
+// time.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ struct TF_SessionOptions;
 struct TF_ImportGraphDefOptions;
 struct TF_Library;
 
-/// An output (or a fed input) of a node.
+/// Output (or fed input) of a node.
 struct TF_Output {
   TF_Operation* operation;
   int index;
@@ -29,7 +29,7 @@ struct TF_Buffer {
   void (*release)(void* data, size_t length);
 };
 
-/// A string inside a tensor; only the functions below touch its 24 bytes.
+/// String inside a tensor; only the functions below touch its 24 bytes.
 struct TF_TString {
   alignas(8) unsigned char bytes[24];
 };

@@ -26,7 +26,7 @@ bool is_version_in_range(std::string_view version) {
   return minor >= oldest_minor_version;
 }
 
-/// Finds functions by name and remembers those that are missing.
+/// Finder of functions by name, which remembers those that are missing.
 class Finder {
  public:
   explicit Finder(void* handle) : handle_(handle == nullptr ? RTLD_DEFAULT : handle) {}
@@ -102,17 +102,18 @@ void find_sessions(Finder& f, Api& api) {
   f.find("TF_SessionRun", api.run);
 }
 
-/// From here on what the calling thread, and it alone, writes to standard error is lost. Where the system
-/// refuses that to it, as some sandboxes do, nothing changes.
+/// Discards what the calling thread, and it alone, writes to standard error from here on. Where the system
+/// refuses that, as some sandboxes do, nothing changes.
 void silence_this_thread() {
-  // It gets file descriptors of its own, and gives all but the standard ones up: what others close is closed.
+  // The thread gets file descriptors of its own, and gives up all but the standard ones: what others close is
+  // closed.
   if (close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_UNSHARE) != 0) return;
   const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
   if (nowhere >= 0) dup2(nowhere, STDERR_FILENO);
 }
 
-/// TensorFlow writes notes to standard error while it is opened, whatever its settings; an error of ours is
-/// one line.
+/// Opens TensorFlow without the notes that it writes to standard error meanwhile, whatever its settings; an
+/// error of ours is one line.
 Result<OpenedLibrary> open_quietly() {
   OpenedLibrary opened;
   Status done;

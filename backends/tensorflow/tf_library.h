@@ -14,14 +14,14 @@
 
 namespace intarsia::tf {
 
-/// Versions 2.15 and newer of major version 2 are supported.
+/// Oldest minor version: 2.15 and newer of major version 2 are supported.
 inline constexpr int oldest_minor_version = 15;
 
 class Library {
  public:
-  /// The process's library, opened on first use (or found, when Python imported it before). After a failure
-  /// the next call tries again. Thread-safe. The process's environment, in which TensorFlow finds some of its
-  /// settings, and its standard error are left alone.
+  /// Returns the process's library, opened on first use (or found, if Python has already imported it). After
+  /// a failure the next call tries again. Thread-safe. The process's environment, in which TensorFlow finds
+  /// some of its settings, and its standard error are left alone.
   static Result<const Library*> get();
 
   const Api& api() const { return api_; }
@@ -41,7 +41,7 @@ class Library {
   mutable std::set<std::string> loaded_;
 };
 
-/// A status of the library for one call: `check` turns it into ours.
+/// Status of the library for one call: `check` turns it into ours.
 class CallStatus {
  public:
   explicit CallStatus(const Library& library) : library_(library), status_(library.api().new_status()) {}

@@ -1,4 +1,4 @@
-// A graph of TensorFlow with its session, owned.
+// Owning wrappers of a TensorFlow graph and its session.
 #pragma once
 
 #include <memory>
@@ -21,7 +21,7 @@ class SessionGraph {
 
   /// Adds all nodes of a serialized GraphDef.
   Status import(std::string_view graph_def);
-  /// "node:1"; fails if there is no such node.
+  /// Finds "node:1"; fails if there is no such node.
   Result<TF_Output> find(const std::string& tensor) const;
 
  private:
@@ -29,21 +29,21 @@ class SessionGraph {
   TF_Graph* graph_;
 };
 
-/// Of the library's threads in the system.
+/// Name of the library's threads in the system.
 inline constexpr const char* thread_name = "tensorflow";
 
 struct SessionSettings {
-  int threads = 1;                // of one operator, including the caller's
+  int threads = 1;                // threads of one operator, including the caller's
   bool has_control_flow = false;  // loops and branches, which the fastest executor cannot run
 };
 
-/// Any number of threads may run it at once.
+/// Session that any number of threads may run at once.
 class Session {
  public:
-  /// A session of the nodes of a serialized GraphDef.
+  /// Makes a session of the nodes of a serialized GraphDef.
   static Result<std::unique_ptr<Session>> from_graph(const Library& library, std::string_view graph_def,
                                                      const SessionSettings& settings);
-  /// A SavedModel with its variables restored and its initializers run.
+  /// Opens a SavedModel with its variables restored and its initializers run.
   static Result<std::unique_ptr<Session>> from_saved_model(const Library& library, const std::string& folder,
                                                            const std::vector<std::string>& tags,
                                                            const SessionSettings& settings);

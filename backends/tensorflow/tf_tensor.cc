@@ -7,9 +7,9 @@ namespace {
 
 void release_nothing(void*, size_t, void*) {}
 
-/// A string tensor's memory belongs to the tensor, but not what its strings point to.
+/// Releases a string tensor's memory, and what its strings point to, which is not part of it.
 void release_strings(void* data, size_t bytes, void*) {
-  const Api& api = (*Library::get())->api();  // it is open, as it calls
+  const Api& api = (*Library::get())->api();  // the library is open, as it calls this
   auto* strings = static_cast<TF_TString*>(data);
   for (size_t i = 0; i < bytes / sizeof(TF_TString); ++i) api.string_release(&strings[i]);
   delete[] strings;
@@ -36,8 +36,7 @@ Result<OwnedTensor> wrap_tensor(const Library& library, const ConstTensorView& t
   const int type = tensorflow::data_type_of(tensor.dtype);
   if (type == 0) return fail("TensorFlow has no type {}", dtype_name(tensor.dtype));
   alignas(64) static char nothing;  // an empty tensor may have no memory, but TensorFlow wants an address
-  void* data =
-      tensor.data != nullptr ? const_cast<void*>(tensor.data) : &nothing;  // its interface has no const
+  void* data = tensor.data != nullptr ? const_cast<void*>(tensor.data) : &nothing;  // the C API has no const
   TF_Tensor* made = library.api().new_tensor(type, tensor.shape.data(), static_cast<int>(tensor.shape.size()),
                                              data, tensor.bytes(), release_nothing, nullptr);
   if (made == nullptr)

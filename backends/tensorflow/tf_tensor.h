@@ -1,4 +1,4 @@
-// Tensors of TensorFlow, owned, on our memory or as our tensors.
+// Owned tensors of TensorFlow, on our memory or as our tensors.
 #pragma once
 
 #include <memory>
@@ -14,14 +14,14 @@ struct DeleteTensor {
 };
 using OwnedTensor = std::unique_ptr<TF_Tensor, DeleteTensor>;
 
-/// A tensor on the view's own memory, which must outlive it (TensorFlow copies memory that is not aligned to
-/// 64 bytes); strings are always copied. Fails for a dtype that TensorFlow lacks.
+/// Wraps the view's own memory, which must outlive the tensor (TensorFlow copies memory that is not aligned
+/// to 64 bytes); strings are always copied. Fails for a dtype that TensorFlow lacks.
 Result<OwnedTensor> wrap_tensor(const Library& library, const ConstTensorView& tensor);
 
-/// Its dtype, shape and, except for strings, its memory.
+/// Returns a tensor's dtype, shape and, except for strings, its memory.
 Result<TensorView> describe_tensor(const Library& library, const TF_Tensor* tensor);
 
-/// A Tensor on the same memory, which keeps it alive; strings are copied.
+/// Returns a Tensor on the same memory, which it keeps alive; strings are copied.
 Result<Tensor> adopt_tensor(const Library& library, OwnedTensor tensor);
 
 /// Copies strings out of a tensor to `to`, an array with room for as many.

@@ -17,7 +17,7 @@ namespace {
 using namespace tensorflow;
 using protozero::pbf_writer;
 
-/// What TensorFlow accepts as a node's name.
+/// Returns what TensorFlow accepts as a node's name.
 std::string legal_name(const std::string& name) {
   std::string legal;
   for (char c : name)
@@ -30,16 +30,16 @@ std::string legal_name(const std::string& name) {
   return legal;
 }
 
-/// A region as far as it is written. Stays where it is: `out` writes to `result`.
+/// Region as far as it is written. Must not move: `out` writes to `result`.
 struct Writing {
   const Graph& region;
   WrittenGraph result = {};
   pbf_writer out{result.graph_def};
   std::set<std::string> names = {};
-  std::set<std::string> functions = {};  // equal ones once
+  std::set<std::string> functions = {};  // distinct functions
   std::map<ValueId, std::string> tensors = {};
   std::map<std::string, Tensor> known = {};           // tensors that are constants
-  std::map<std::string, std::string> variables = {};  // constants -> handles of variables of the same value
+  std::map<std::string, std::string> variables = {};  // handles of variables of the same value, by constant
 };
 
 Status put(Writing& state, NodeDef node);
@@ -51,7 +51,7 @@ std::string unique_name(Writing& state, const std::string& name) {
   return candidate;
 }
 
-/// The handle of a variable that gets the constant's value when the region is opened.
+/// Returns the handle of a variable that gets the constant's value when the region is opened.
 Result<std::string> put_variable(Writing& state, const std::string& tensor, const Tensor& value) {
   if (const auto at = state.variables.find(tensor); at != state.variables.end()) return at->second;
   NodeDef handle{
@@ -69,7 +69,7 @@ Result<std::string> put_variable(Writing& state, const std::string& tensor, cons
   return state.variables[tensor];
 }
 
-/// A FunctionDefLibrary, or nothing.
+/// Returns a FunctionDefLibrary, or an empty view.
 std::string_view library_of(const Attributes& attributes) {
   const AttributeValue* value = attributes.find(library_attribute);
   const auto* encoded = value ? std::get_if<EncodedAttribute>(value) : nullptr;
@@ -86,8 +86,8 @@ void collect_library(Writing& state, std::string_view bytes) {
   }
 }
 
-/// The loop with fewer values and after it a node of its name, which has all that it had. False: it stays
-/// as it is.
+/// Writes the loop with fewer values and after it a node of its name, which has all that it had. Returns
+/// false if the loop stays as it is.
 Result<bool> put_lighter_loop(Writing& state, const NodeDef& node) {
   std::vector<const Tensor*> constants;
   for (const std::string& input : node.inputs) {
@@ -110,7 +110,7 @@ Result<bool> put_lighter_loop(Writing& state, const NodeDef& node) {
   }
   for (const FunctionDef& function : lighter->functions)
     state.functions.insert(TRY(write_function(function)));
-  collect_library(state, library_of(node.attributes));  // what the functions call
+  collect_library(state, library_of(node.attributes));  // functions that these call
   lighter->loop.name = name;
   lighter->loop.attributes.erase(library_attribute);
   state.out.add_message(graph_def::node,
@@ -161,7 +161,7 @@ Result<std::string> add_constant(Writing& state, const std::string& name, const 
   return unique + ":0";
 }
 
-/// The tensor of a value that a node reads. A constant becomes a node when first read.
+/// Returns the tensor of a value that a node reads. A constant becomes a node when first read.
 Result<std::string> tensor_of(Writing& state, ValueId id) {
   if (auto at = state.tensors.find(id); at != state.tensors.end()) return at->second;
   const Value& value = state.region.value(id);
@@ -170,7 +170,7 @@ Result<std::string> tensor_of(Writing& state, ValueId id) {
              TRY(add_constant(state, value.name.substr(0, value.name.rfind(':')), *value.constant));
 }
 
-/// The tensor of an output, which must not be one that is fed.
+/// Returns the tensor of an output, which must not be one that is fed.
 Result<std::string> fetched_tensor(Writing& state, ValueId id) {
   std::string tensor = TRY(tensor_of(state, id));
   if (std::ranges::find(state.region.inputs, id) == state.region.inputs.end()) return tensor;
@@ -184,7 +184,7 @@ Result<std::string> fetched_tensor(Writing& state, ValueId id) {
   return node.name + ":0";
 }
 
-/// The table under its own name, and a node that fills it.
+/// Writes the table under its own name, and a node that fills it.
 Status add_table(Writing& state, NodeDef table, const Attributes& attributes) {
   const Tensor* keys = attributes.get_tensor(keys_attribute);
   const Tensor* values = attributes.get_tensor(values_attribute);

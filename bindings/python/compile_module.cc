@@ -23,8 +23,8 @@ namespace {
 using Progress = std::function<void(const std::string&, int, int)>;
 using Print = std::function<void(const std::string&)>;
 
-/// Calls back into Python from work that has released the interpreter. An exception there, including that of
-/// Ctrl-C, ends the work and is raised by the call.
+/// Callbacks into Python from work that has released the interpreter lock. An exception in them, including
+/// that of Ctrl-C, ends the work and is raised by run().
 class Callbacks {
  public:
   Callbacks(std::optional<Progress> progress, std::optional<Print> print, intarsia::CompileOptions& options) {
@@ -47,7 +47,7 @@ class Callbacks {
   Callbacks(const Callbacks&) = delete;
   Callbacks& operator=(const Callbacks&) = delete;
 
-  /// Does the work without the interpreter lock.
+  /// Runs the work without the interpreter lock.
   template <typename Work>
   auto run(Work work) {
     try {

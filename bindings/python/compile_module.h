@@ -1,12 +1,12 @@
-// The compile half of the extension module.
+// Compile half of the extension module.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
 namespace intarsia_python {
 
-/// Adds write_output, and compile, explain, check and backends, which open libintarsia_compile.so on first
-/// use.
+/// Adds write_output, and compile, explain, check, backends and others, which open libintarsia_compile.so on
+/// first use.
 void define_compile(nanobind::module_& module);
 
 }  // namespace intarsia_python

@@ -52,7 +52,7 @@ intarsia_tensor Value::describe(const char* name) {
   item_structs.clear();
   for (const nb::bytes& text : texts) strings.push_back({text.c_str(), text.size()});
   tensor.data = dtype == INTARSIA_STRING ? static_cast<void*>(strings.data())
-                : bytes ? const_cast<uint8_t*>(bytes->data())  // the struct is that of outputs, too
+                : bytes ? const_cast<uint8_t*>(bytes->data())  // cast: outputs use the same struct
                         : nullptr;
   for (Value& item : items) item_structs.push_back(item.describe(nullptr));
   tensor.items = item_structs.data();

@@ -1,5 +1,5 @@
-// Tensors on their way between Python and the C API: flat byte arrays with a dtype number and a shape; the
-// package turns them into numpy arrays without a copy.
+// Tensors between Python and the C API: flat byte arrays with a dtype number and a shape, which the package
+// turns into numpy arrays without a copy.
 #pragma once
 
 #include <intarsia/intarsia.h>
@@ -16,7 +16,7 @@ namespace nb = nanobind;
 
 using Bytes = nb::ndarray<nb::ro, uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-/// An input as the package passes it. Owns the shape and, for strings and sequences, their parts.
+/// Input as the package passes it. Owns the shape and, for strings and sequences, their parts.
 struct Value {
   int32_t kind = INTARSIA_TENSOR;
   int32_t dtype = 0;
@@ -27,18 +27,18 @@ struct Value {
   std::vector<Value> items;
   std::vector<intarsia_tensor> item_structs;
 
-  /// Refers to the value, which must outlive it.
+  /// Returns the value in the form of the C API; refers to the value, which must outlive it.
   intarsia_tensor describe(const char* name);
 };
 
-/// An output's memory; freed with the last array that refers to it.
+/// Memory of an output, freed with the last array that refers to it.
 using OutputOwner = std::shared_ptr<intarsia_tensor>;
 
-/// (kind, dtype, shape, payload): payload is a byte array, a list of bytes (strings) or a list of such
-/// tuples.
+/// Returns (kind, dtype, shape, payload), where payload is a byte array, a list of bytes (strings) or a list
+/// of such tuples.
 nb::tuple to_python(const intarsia_tensor& tensor, const OutputOwner& owner);
 
-/// The same from memory that lives only for a call.
+/// Returns the tuple of to_python() with a copy of memory that lives only for a call.
 nb::tuple copy_to_python(const intarsia_tensor& tensor);
 
 /// Adds Value and its factories: tensor, strings, items.

@@ -1,4 +1,4 @@
-/* A custom operator: com.example.SoftThreshold(x) = sign(x) * max(|x| - lambda, 0), lambda an
+/* Custom operator com.example.SoftThreshold(x) = sign(x) * max(|x| - lambda, 0); lambda is an
  * attribute. */
 #include <intarsia/kernel.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-// The compile half: which nodes the chip can run, and its program for a region.
+// Compile half: which nodes the chip can run, and its program for a region.
 #include <cstring>
 #include <map>
 #include <optional>
@@ -8,7 +8,7 @@
 namespace toy_npu {
 namespace {
 
-/// The graph that Intarsia shows, as values of C++.
+/// Graph that Intarsia shows, as C++ values.
 class Graph {
  public:
   explicit Graph(const intarsia_plugin_graph* graph) : graph_(graph) {}
@@ -22,7 +22,7 @@ class Graph {
     return node;
   }
 
-  /// Nothing where there is none.
+  /// Returns a value, or nullopt if there is none with this number.
   std::optional<intarsia_plugin_value> value(size_t number) const {
     intarsia_plugin_value value{};
     value.struct_size = sizeof(value);
@@ -45,7 +45,7 @@ class Graph {
     return std::nullopt;
   }
 
-  /// Integers of an attribute, or `otherwise`.
+  /// Returns the integers of an attribute, or `otherwise`.
   std::vector<int64_t> ints(size_t node, const char* name, std::vector<int64_t> otherwise) const {
     const auto found = attribute(node, name);
     if (!found || found->ints == nullptr) return otherwise;
@@ -68,7 +68,7 @@ bool is_f32(const std::optional<intarsia_plugin_value>& value, int32_t rank) {
   return value && value->dtype == float32 && value->rank == rank;
 }
 
-/// Empty: it can be run.
+/// Returns why the chip cannot run a convolution; empty if it can.
 std::string why_not_convolution(const Graph& graph, size_t number) {
   const intarsia_plugin_node node = graph.node(number);
   const auto w = graph.input(node, 1), bias = graph.input(node, 2);
@@ -88,8 +88,8 @@ std::string why_not(const Graph& graph, size_t number) {
   if (op != "Relu") return "it has no " + op;
   const auto x = graph.input(node, 0);
   if (!x || x->dtype != float32) return "it takes f32 only";
-  // Behind a convolution it costs nothing; anywhere else it is not worth the way to the chip. In a region the
-  // convolution may be another one's.
+  // A Relu right after a convolution is free; anywhere else it is not worth the trip to the chip. The
+  // convolution may belong to another region.
   if (x->producer == INTARSIA_PLUGIN_NONE) return "it has no Relu but behind a convolution";
   if (std::strcmp(graph.node(x->producer).op, "Conv") != 0 ||
       !why_not_convolution(graph, x->producer).empty())
@@ -111,7 +111,8 @@ int64_t elements_of(const intarsia_plugin_value& value) {
   return elements;
 }
 
-/// Makes the chip's program of a region: an instruction a node, values in between in the workspace.
+/// Makes the chip's program for a region: one instruction per node, with intermediate values in the
+/// workspace.
 class RegionCompiler {
  public:
   RegionCompiler(const Graph& graph, intarsia_plugin_compiled* compiled)
@@ -199,7 +200,7 @@ int32_t compile(const intarsia_plugin_graph* region, const intarsia_plugin_compi
   }
 }
 
-/// The chip multiplies and adds 50 times a nanosecond, and begins an instruction in 2 us.
+/// Estimates a node's time: the chip does 50 multiply-adds per nanosecond and starts an instruction in 2 us.
 int32_t cost(const intarsia_plugin_graph* region, size_t number, const char*, int64_t* nanoseconds,
              const intarsia_plugin_message*) {
   constexpr int64_t begin = 2000, each_nanosecond = 50;
@@ -214,7 +215,7 @@ int32_t cost(const intarsia_plugin_graph* region, size_t number, const char*, in
   return INTARSIA_PLUGIN_OK;
 }
 
-/// A Relu costs nothing right behind its convolution, so nobody should part them.
+/// Groups each Relu with the convolution before it: it is free there, so the two should stay together.
 int32_t groups(const intarsia_plugin_graph* plain, const char*, size_t* group_of,
                const intarsia_plugin_message*) {
   const Graph graph(plain);
@@ -232,8 +233,8 @@ const intarsia_plugin_compiler compiler = {
     supports,
     compile,
     cost,
-    10'000,  // ns that a copy takes to begin
-    0.1,     // and for each byte
+    10'000,  // ns to start a copy
+    0.1,     // ns per byte copied
     groups,
 };
 

@@ -1,6 +1,6 @@
-// Compiling for C++17: intarsia_compile.h with values and exceptions. Header only; link libintarsia (and
-// libdl). libintarsia_compile.so is opened on first use, so that code that only runs programs does not need
-// the compiler.
+// Compiling for C++17: intarsia_compile.h with values and exceptions. Header-only; link libintarsia (and
+// libdl). libintarsia_compile.so is opened on first use, so code that only runs programs does not need the
+// compiler.
 //
 //   intarsia::Compiler::get().compile("resnet.onnx", "resnet.so");
 //   auto program = intarsia::Program::load("resnet.so");
@@ -19,25 +19,25 @@
 namespace intarsia {
 inline namespace v1 {
 
-/// The fields of intarsia_compile_request, which describes them.
+/// Fields of intarsia_compile_request, which describes them.
 struct CompileOptions {
   std::vector<std::string> devices, backends, shapes, pins, kernels, print_after, signatures, op_libraries,
       also, memory, cuts;
   std::string fallback = "auto", cpu = "native", stop_after, math = "fast", tune = "fast", cache;
   std::string plan, save_plan;
   std::string objective = "latency", stages, prefer = "self-contained", optimize = "speed";
-  int threads = 0;  // 0: all cores
+  int threads = 0;  // number of threads; 0: all cores
   double tune_seconds = 0;
   bool strip_names = false, dry_run = false;
   std::function<void(const std::string& phase, int done, int total)> progress;
   std::function<void(const std::string& text)> print;
-  std::function<bool()> is_cancelled;  // true: compiling ends with the error "interrupted"
+  std::function<bool()> is_cancelled;  // whether to end the compile with the error "interrupted"
 };
 
 struct CheckOptions {
-  std::string model, against;     // empty: as intarsia_check_request says for NULL
-  double rtol = -1, atol = -1;    // negative: the defaults
-  std::vector<NamedView> inputs;  // all others are filled
+  std::string model, against;     // empty: like NULL in intarsia_check_request
+  double rtol = -1, atol = -1;    // tolerances; negative: the defaults
+  std::vector<NamedView> inputs;  // inputs that are given; all others are filled
   std::vector<Binding> bindings;
   bool bisect = false;
   CompileOptions compile;
@@ -48,14 +48,14 @@ struct CheckReport {
   std::string json;
 };
 
-/// The fields of intarsia_explanation, which describes them.
+/// Fields of intarsia_explanation, which describes them.
 struct Explanation {
   std::string json, text, nodes, dot, html;
 };
 
 namespace detail {
 
-/// Strings in the form that the C API takes; refers to the list, which must outlive it.
+/// Strings in the form of the C API; refers to the list, which must outlive it.
 class StringList {
  public:
   explicit StringList(const std::vector<std::string>& list) {
@@ -106,7 +106,7 @@ class RequestHolder {
     request_.objective = options.objective.c_str();
     if (!options.stages.empty()) request_.stages = options.stages.c_str();
     request_.cuts = cuts_.get();
-    // A library that is older than these fields takes a request that leaves them out.
+    // Libraries older than these fields accept a request that leaves them out.
     if (options.prefer != "self-contained") request_.prefer = options.prefer.c_str();
     if (options.optimize != "speed") request_.optimize = options.optimize.c_str();
     if (!options.plan.empty()) request_.plan = options.plan.c_str();
@@ -143,11 +143,11 @@ class RequestHolder {
 
 class Peer;
 
-/// libintarsia_compile.so, opened once per process. The texts are the JSON objects of docs/json.md.
+/// The library libintarsia_compile.so, opened once per process. Texts are the JSON objects of docs/json.md.
 class Compiler {
  public:
-  /// Throws if the library is missing or of another version. It is searched for next to libintarsia.so, then
-  /// by the loader's rules. It has the plug-ins that were loaded before the call.
+  /// Returns the compiler, with the plug-ins that were loaded before the call. The library is searched for
+  /// next to libintarsia.so, then by the loader's rules. Throws if it is missing or has another version.
   static const Compiler& get() {
     static const Compiler compiler;
     compiler.load_plugins();
@@ -171,15 +171,15 @@ class Compiler {
     return {take(made.json), take(made.text), take(made.nodes), take(made.dot), take(made.html)};
   }
 
-  /// Writes a copy of the ONNX model to `path` that says where the plan of explain() runs its nodes.
+  /// Writes a copy of the ONNX model to `path` that says where its nodes run in the plan of explain().
   void annotate(const std::string& model, const std::string& path, const CompileOptions& options = {}) const {
     const std::string none;
     const detail::RequestHolder request(model, none, options);
     detail::check(annotate_(request.get(), path.c_str()));
   }
 
-  /// Writes a model a stage, cut at these values, and their pipeline.json into the folder. Of the options
-  /// only shapes count. Returns the object of `intarsia split --json`.
+  /// Cuts the model at these values and writes one model per stage and their pipeline.json into the folder.
+  /// Uses only the shapes of the options. Returns the object of `intarsia split --json`.
   std::string split(const std::string& model, const std::vector<std::string>& cuts, const std::string& folder,
                     const CompileOptions& options = {}) const {
     const std::string none;
@@ -217,7 +217,7 @@ class Compiler {
     return {ok != 0, take(report)};
   }
 
-  /// Compares what two runtimes computed, as check does by default. The JSON is an entry of check's outputs.
+  /// Compares the results of two runtimes like check() by default. The JSON is an entry of check()'s outputs.
   CheckReport compare(const intarsia_tensor& actual, const intarsia_tensor& reference) const {
     int32_t ok = 0;
     char* report = nullptr;
@@ -225,10 +225,10 @@ class Compiler {
     return {ok != 0, take(report)};
   }
 
-  /// Does each of `threads` threads have its own core now?
+  /// Checks whether each of `threads` threads has its own core now.
   bool has_free_cores(int threads) const { return has_free_cores_(threads) != 0; }
 
-  /// The inputs' data must outlive the peer.
+  /// Opens a model in another runtime. The inputs' data must outlive the peer.
   Peer open_peer(const std::string& runtime, const std::string& configuration, const std::string& model,
                  int threads, const std::vector<NamedView>& inputs, const std::string& signature = {},
                  const std::vector<std::string>& op_libraries = {}) const;
@@ -267,7 +267,7 @@ class Compiler {
     find(library, "intarsia_compile_load_plugin", load_plugin_);
   }
 
-  /// Those of libintarsia, which has a list of its own, since the last call.
+  /// Loads the plug-ins that libintarsia, which has a list of its own, has loaded since the last call.
   void load_plugins() const {
     const size_t count = intarsia_plugin_count();
     if (plugin_count_ == count) return;
@@ -275,11 +275,11 @@ class Compiler {
     plugin_count_ = count;
   }
 
-  /// Stays open until the process ends.
+  /// Opens the library, which stays open until the process ends.
   static void* open() {
     const std::string name = "libintarsia_compile.so";
     std::string folder;
-    // An executable's own address of a function may be a stub in the executable: ask the loader first.
+    // Ask the loader first: an executable's own address of a function may be a stub in the executable.
     void* symbol = dlsym(RTLD_DEFAULT, "intarsia_version");
     if (symbol == nullptr) symbol = reinterpret_cast<void*>(&intarsia_version);
     Dl_info info{};
@@ -335,7 +335,7 @@ class Compiler {
   decltype(&intarsia_backends) backends_ = nullptr;
   decltype(&intarsia_pass_names) pass_names_ = nullptr;
   decltype(&intarsia_compile_load_plugin) load_plugin_ = nullptr;
-  mutable std::atomic<size_t> plugin_count_{0};  // that this library was given
+  mutable std::atomic<size_t> plugin_count_{0};  // plug-ins that this library was given
   friend class Peer;
 };
 
@@ -344,12 +344,12 @@ class Peer {
  public:
   std::string version() const { return compiler_->peer_version_(peer_.get()); }
   void run() { detail::check(compiler_->peer_run_(peer_.get())); }
-  /// How many runs may be at a time.
+  /// Returns how many runs are possible at a time.
   size_t lane_count() const { return compiler_->peer_lane_count_(peer_.get()); }
-  /// Different lanes may run at once, from different threads.
+  /// Runs in a lane. Different threads may run in different lanes at once.
   void run_lane(size_t lane) { detail::check(compiler_->peer_run_lane_(peer_.get(), lane)); }
 
-  /// Of the last run in lane 0, in the model's order; drop them before the next.
+  /// Returns the outputs of the last run in lane 0, in the model's order; drop them before the next run.
   std::vector<Value> outputs() {
     size_t count = 0;
     detail::check(compiler_->peer_output_count_(peer_.get(), &count));

@@ -1,11 +1,11 @@
-/* Your own kernels: what a library given to `intarsia compile --kernels LIB.so` exports.
+/* Kernels of your own: the interface that a library given to `intarsia compile --kernels LIB.so` exports.
  *
  * A kernel implements one operator of one domain. The library is opened when a model is compiled (to learn
- * the types of the outputs) and when the program is loaded (to run). It is found at run time by the path it
- * was compiled with, or by its file name next to the program.
+ * the types of the outputs) and when the program is loaded (to run). At run time it is found by the path that
+ * the program was compiled with, or by its file name next to the program.
  *
- * The calls below may come from several threads at once. All pointers are valid until the call returns and
- * belong to the caller; free nothing. Element types are the numbers of ONNX TensorProto.DataType
+ * Several threads may make the calls below at once. All pointers are valid until the call returns and belong
+ * to the caller; free nothing. Element types are the numbers of ONNX TensorProto.DataType
  * (float 1, int64 7). */
 #ifndef INTARSIA_KERNEL_H
 #define INTARSIA_KERNEL_H
@@ -20,7 +20,7 @@ extern "C" {
 #define INTARSIA_KERNEL_ABI 1
 #define INTARSIA_MAX_RANK 16
 
-/* An attribute of the node. `count` elements in the list of its kind; single values are lists of one. */
+/* Attribute of the node: `count` elements in the list of its kind; single values are lists of one. */
 typedef struct intarsia_kernel_attribute {
   const char* name;
   size_t count;
@@ -38,7 +38,7 @@ typedef struct intarsia_kernel_node {
   const intarsia_kernel_attribute* attributes;
 } intarsia_kernel_node;
 
-/* A dense row-major tensor. `dtype` 0: the optional input or output is omitted. In `infer`, `data` is null,
+/* A dense row-major tensor. `dtype` 0: the optional input or output is omitted. `data` is null in `infer`,
  * except for inputs whose value the model fixes. A size of -1 is not known before the run. */
 typedef struct intarsia_kernel_tensor {
   void* data;
@@ -47,7 +47,7 @@ typedef struct intarsia_kernel_tensor {
   int64_t sizes[INTARSIA_MAX_RANK];
 } intarsia_kernel_tensor;
 
-/* Where a call says why it failed: up to `size` bytes, zero-terminated. */
+/* Buffer for the reason of a failed call: up to `size` bytes, zero-terminated. */
 typedef struct intarsia_kernel_message {
   char* text;
   size_t size;
@@ -55,14 +55,14 @@ typedef struct intarsia_kernel_message {
 
 typedef struct intarsia_kernel {
   size_t struct_size; /* sizeof(intarsia_kernel) */
-  const char* domain; /* not "" and not "ai.onnx": standard operators keep their meaning */
+  const char* domain; /* domain other than "" and "ai.onnx": standard operators keep their meaning */
   const char* op;
-  /* Sets dtype, rank and sizes of every output from the inputs' types. It is called again before every run
-   * with all sizes known and must then give known sizes. Returns 0, or anything else after writing a message:
-   * the node is invalid or not supported by this kernel. */
+  /* Sets dtype, rank and sizes of every output from the inputs' types. Called again before every run with all
+   * sizes known; it must then set known sizes. Returns 0, or another number after writing a message if the
+   * node is invalid or not supported by this kernel. */
   int (*infer)(const intarsia_kernel_node* node, const intarsia_kernel_tensor* inputs, size_t input_count,
                intarsia_kernel_tensor* outputs, size_t output_count, intarsia_kernel_message* message);
-  /* Fills the outputs, whose memory, types and sizes are set. Returns 0, or anything else after writing a
+  /* Fills the outputs, whose memory, types and sizes are set. Returns 0, or another number after writing a
    * message. */
   int (*run)(const intarsia_kernel_node* node, const intarsia_kernel_tensor* inputs, size_t input_count,
              const intarsia_kernel_tensor* outputs, size_t output_count, intarsia_kernel_message* message);
@@ -75,7 +75,7 @@ typedef struct intarsia_kernel_library {
   const intarsia_kernel* const* kernels;
 } intarsia_kernel_library;
 
-/* The only function that the library exports. What it returns lives as long as the library. */
+/* Returns the library's kernels, which live as long as the library. The only function that it exports. */
 #if defined(__GNUC__)
 __attribute__((visibility("default")))
 #endif

@@ -26,7 +26,7 @@ std::deque<DeviceInfo> find_devices() {
 std::vector<const DeviceInfo*> all_devices() {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
-  // Those of plug-ins are added at the end, which leaves the others where they are.
+  // Devices of plug-ins are added at the end, which leaves the others where they are.
   static std::deque<DeviceInfo>& devices = *new std::deque<DeviceInfo>(find_devices());
   for (DeviceInfo& device : list_plugin_devices()) {
     if (std::ranges::find(devices, device.name, &DeviceInfo::name) == devices.end())

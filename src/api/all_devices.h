@@ -1,4 +1,4 @@
-// The devices of this machine, with those that only a backend knows, or a plug-in.
+// Devices of this machine, with those that only a backend or a plug-in knows.
 #pragma once
 
 #include <vector>
@@ -7,8 +7,8 @@
 
 namespace intarsia::api {
 
-/// What is found once, and the devices of the plug-ins that are loaded by now. May open drivers, and the
-/// libraries of backends. Each lives as long as the process. Thread-safe.
+/// Returns the devices, which are found once, and those of the plug-ins that are loaded. May open drivers,
+/// and the libraries of backends. Each device lives until the process ends. Thread-safe.
 std::vector<const DeviceInfo*> all_devices();
 
 }  // namespace intarsia::api

@@ -1,4 +1,4 @@
-// A function of the C API's caller as a stage.
+// Stages that run a function of the C API's caller.
 #pragma once
 
 #include <memory>
@@ -8,10 +8,10 @@
 
 namespace intarsia::api {
 
-/// As many as it has threads: they share the caller's `user`, which is released with the last of them.
+/// Makes a stage per thread. They share the caller's `user`, which is released with the last of them.
 Result<std::vector<std::unique_ptr<Stage>>> make_callable_stages(const intarsia_stage_function& about);
 
-/// Calls intarsia_release at its end, if it is armed by then.
+/// Guard that calls intarsia_release at its end, if it is armed by then.
 class Release {
  public:
   Release(intarsia_release release, void* user) : release_(release), user_(user) {}

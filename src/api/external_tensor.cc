@@ -37,7 +37,7 @@ Tensor copy_strings(const TensorView& view) {
   return copy;
 }
 
-/// A tensor in the form that backends take: strings as std::string.
+/// Returns a tensor in the form that backends take: strings as std::string.
 Result<Tensor> read_item(const intarsia_tensor& from) {
   const TensorView view = TRY(read_tensor(from));
   if (view.data == nullptr && element_count(view.shape) > 0) return fail("it has no data");
@@ -105,7 +105,7 @@ void show_parts(const OpaqueParts& parts, Owner& owner, intarsia_tensor& to) {
              owner, to);
 }
 
-/// Whether the library allocates an output's memory.
+/// Checks whether the library allocates an output's memory.
 bool wants_memory(const intarsia_tensor& output) {
   return output.data == nullptr || output.dtype == INTARSIA_STRING || output.kind != INTARSIA_TENSOR;
 }

@@ -12,8 +12,8 @@
 
 namespace intarsia::api {
 
-/// The i-th of an array whose elements are as large as the caller's header says. `Struct` is intarsia_tensor,
-/// perhaps const.
+/// Returns the i-th of an array whose elements are as large as the caller's header says. `Struct` is
+/// intarsia_tensor, possibly const.
 template <typename Struct>
 Struct& element(Struct* tensors, size_t i) {
   static_assert(std::is_same_v<std::remove_const_t<Struct>, intarsia_tensor>);
@@ -21,7 +21,7 @@ Struct& element(Struct* tensors, size_t i) {
   return *reinterpret_cast<Struct*>(reinterpret_cast<Byte*>(tensors) + i * tensors->struct_size);
 }
 
-/// All of them have one size, at least that of the first version's struct.
+/// Checks that all of them have one size, at least that of the first version's struct.
 Status check_sizes(const char* what, const intarsia_tensor* tensors, size_t count);
 
 /// Reads an input. Strings are copied into `strings`, which must outlive the run; opaque values are packed by
@@ -29,17 +29,17 @@ Status check_sizes(const char* what, const intarsia_tensor* tensors, size_t coun
 Status read_input(const intarsia_tensor& from, const RunBackend* backend, const fbs::ValueT* value,
                   NamedTensor& named, Tensor& strings);
 
-/// The caller's inputs, whose memory is used in place; strings are copied.
+/// Reads the caller's inputs, whose memory is used in place; strings are copied.
 Result<std::vector<NamedValue>> read_inputs(const intarsia_tensor* inputs, size_t count);
 
 /// Sets the output's name and the caller's buffer.
 Status read_output(const intarsia_tensor& from, NamedTensor& named);
 
-/// After the run: what the library allocated goes to the caller with its owner.
+/// Writes an output after the run: memory that the library allocated goes to the caller with its owner.
 Status write_output(const NamedTensor& named, const RunBackend* backend, const fbs::ValueT* value,
                     intarsia_tensor& to);
 
-/// A view, for the dump hook: nothing is owned. `shape` outlives it with `tensor`.
+/// Returns a view for the dump hook, which owns nothing; `name` and `tensor` must outlive it.
 intarsia_tensor view_tensor(const std::string& name, const TensorView& tensor);
 
 void release_tensor(intarsia_tensor& tensor);

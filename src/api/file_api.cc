@@ -1,4 +1,4 @@
-// The C API of files.
+// C API of files.
 #include "api/handles.h"
 #include "base/output_file.h"
 

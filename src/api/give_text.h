@@ -5,7 +5,7 @@
 
 namespace intarsia::api {
 
-/// A copy that the caller owns and frees with intarsia_text_release; nothing if `to` is null.
+/// Gives a copy that the caller owns and frees with intarsia_text_release; does nothing if `to` is null.
 void give_text(const std::string& text, char** to);
 
 }  // namespace intarsia::api

@@ -14,23 +14,23 @@ struct PeerRequest {
   std::string runtime;        // "onnxruntime", "openvino", "tensorflow"
   std::string configuration;  // empty: the runtime's first
   std::string model_path;
-  int threads = 1;                        // of a run
-  std::vector<NamedValue> inputs;         // all of them
-  std::string signature;                  // of a SavedModel; empty: its default
+  int threads = 1;                        // threads of a run
+  std::vector<NamedValue> inputs;         // values of all inputs
+  std::string signature;                  // signature of a SavedModel; empty: its default
   std::vector<std::string> op_libraries;  // libraries of the user's TensorFlow operators
 };
 
-/// A model opened in another runtime, with its inputs.
+/// Model opened in another runtime, with its inputs.
 struct OpenPeer {
   std::string version;
-  /// Each makes one run at a time; different ones may run at once, in different threads. At least one.
+  /// Functions, at least one, that make one run at a time; several may run at once, in different threads.
   std::vector<std::function<Status()>> lanes;
-  /// Of the last run in the first lane, in the model's order; their memory may be written by the next run.
+  /// Returns the outputs of the first lane's last run, in the model's order; the next may write their memory.
   std::function<Result<std::vector<NamedValue>>()> outputs;
 };
 
-/// Configured for latency: all threads in one run, workers that wait without sleeping. Or, with the
-/// configuration "throughput", for as many runs at once as the process has cores for.
+/// Opens a model, configured for latency: all threads in one run, workers that wait without sleeping. Or,
+/// with the configuration "throughput", for as many runs at once as the process has cores for.
 Result<OpenPeer> open_peer(const PeerRequest& request);
 
 }  // namespace intarsia

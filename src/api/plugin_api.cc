@@ -1,4 +1,4 @@
-// The part of the C API that loads plug-ins.
+// Part of the C API that loads plug-ins.
 #include "api/handles.h"
 #include "api/struct_sizes.h"
 #include "plugin/loaded_plugins.h"

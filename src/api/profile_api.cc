@@ -1,4 +1,4 @@
-// The part of the C API that describes profiles.
+// Part of the C API that describes profiles.
 #include "api/handles.h"
 #include "api/struct_sizes.h"
 

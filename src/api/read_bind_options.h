@@ -1,4 +1,4 @@
-// intarsia_bind_options in the runtime's form.
+// Conversion of intarsia_bind_options to the runtime's form.
 #pragma once
 
 #include "include/intarsia/intarsia.h"
@@ -6,7 +6,7 @@
 
 namespace intarsia::api {
 
-/// `options` may be null.
+/// Reads options, which may be null.
 Result<BindOptions> read_bind_options(const intarsia_bind_options* options);
 
 }  // namespace intarsia::api

@@ -1,4 +1,4 @@
-// From the structs of intarsia_compile.h to ours.
+// Conversion of the structs of intarsia_compile.h to ours.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace intarsia::api {
 
 struct ReadRequest {
   CompileRequest request;
-  std::vector<std::string> kernels;  // libraries
+  std::vector<std::string> kernels;  // paths of kernel libraries
   Progress progress;
   std::function<void(const std::string&)> print;
   std::function<bool()> is_cancelled;
@@ -20,7 +20,8 @@ struct ReadRequest {
 /// Copies the list; a null item is an error that names `option`.
 Result<std::vector<std::string>> read_strings(const intarsia_strings& from, const char* option);
 
-/// Errors name the option as the command line does. Checks what needs no model: syntax, pass names, threads.
+/// Reads a request and checks what needs no model: syntax, pass names, threads. Errors name the option as the
+/// command line does.
 Result<ReadRequest> read_request(const intarsia_compile_request& from);
 
 }  // namespace intarsia::api

@@ -1,4 +1,4 @@
-// The part of the C API that describes programs and devices.
+// Part of the C API that describes programs and devices.
 #include "api/all_devices.h"
 #include "api/handles.h"
 #include "api/struct_sizes.h"

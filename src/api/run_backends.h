@@ -1,4 +1,4 @@
-// The run backends of this library.
+// Run backends of this library.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace intarsia {
 
-/// With those of the plug-ins that are loaded now.
+/// Returns the run backends, with those of the plug-ins that are loaded.
 std::vector<RunBackend> run_backends();
 
 }  // namespace intarsia

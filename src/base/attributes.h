@@ -1,5 +1,5 @@
-// Attributes of an operator: names with typed values, as in ONNX. Shared by the graph and by the reference
-// kernels.
+// Attributes of an operator: names with typed values, as in ONNX. The graph and the reference kernels share
+// them.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace intarsia {
 
-/// An attribute that only a framework understands (a subgraph, a type), kept as its serialized
+/// Attribute that only a framework understands (a subgraph, a type), kept as its serialized
 /// AttributeProto.
 struct EncodedAttribute {
   std::string bytes;
@@ -23,13 +23,13 @@ struct EncodedAttribute {
 using AttributeValue = std::variant<int64_t, float, std::string, std::vector<int64_t>, std::vector<float>,
                                     std::vector<std::string>, Tensor, EncodedAttribute>;
 
-/// Ordered by name, so that equal attributes compare and print equal.
+/// Attributes ordered by name, so that equal sets compare and print equal.
 class Attributes {
  public:
   struct Entry {
     std::string name;
     AttributeValue value;
-    /// Floats compare by their bits: NaN is equal to itself, 0.0 is not -0.0.
+    /// Compares floats by their bits: NaN equals itself, 0.0 does not equal -0.0.
     bool operator==(const Entry& other) const;
   };
 
@@ -38,7 +38,7 @@ class Attributes {
   const AttributeValue* find(std::string_view name) const;
   bool has(std::string_view name) const { return find(name) != nullptr; }
 
-  /// The value if it is there with this type, else the given default.
+  /// Returns the value if the attribute exists with this type, else the given default.
   int64_t get_int(std::string_view name, int64_t otherwise) const;
   float get_float(std::string_view name, float otherwise) const;
   std::string get_string(std::string_view name, std::string_view otherwise) const;

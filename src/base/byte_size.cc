@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::array units = {"KB", "MB", "GB", "TB"};
 
-/// Bytes of the unit; 0: there is no such unit.
+/// Returns the bytes of a unit, or 0 for an unknown one.
 double find_unit(std::string_view unit) {
   if (unit.empty() || unit == "bytes" || unit == "B") return 1;
   double bytes = 1;

@@ -1,4 +1,4 @@
-// Bytes seen as text, as numbers, as an address. The casts that it takes stand here and nowhere else.
+// Bytes viewed as text, numbers or an address. The casts this takes are confined to this file.
 #pragma once
 
 #include <bit>
@@ -14,7 +14,7 @@ inline std::string_view as_text(std::span<const std::byte> bytes) {
 }
 inline std::string_view as_text(std::span<const uint8_t> bytes) { return as_text(std::as_bytes(bytes)); }
 
-/// The bytes of one value as they lie in memory.
+/// Returns the bytes of one value as they lie in memory.
 template <typename T>
 std::string_view text_of_value(const T& value) {
   return as_text(std::as_bytes(std::span(&value, 1)));
@@ -33,7 +33,7 @@ inline bool is_aligned(const void* address, size_t alignment) {
   return std::bit_cast<uintptr_t>(address) % alignment == 0;
 }
 
-/// What the dynamic loader found, as a function of the type that it is known to have; null stays null.
+/// Casts an address from the dynamic loader to the function type it is known to have; null stays null.
 template <typename Function>
 Function as_function(void* address) {
   return std::bit_cast<Function>(address);

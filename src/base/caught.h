@@ -1,4 +1,4 @@
-// Where exceptions end: at the boundary of the library and of its threads.
+// Barrier for exceptions, at the boundary of the library and of its threads.
 #pragma once
 
 #include <exception>
@@ -8,15 +8,15 @@
 
 namespace intarsia {
 
-/// What `body` returns. An exception that escapes it becomes an error; making that error needs no memory when
-/// memory has run out.
+/// Returns what `body` returns. An exception that escapes it becomes an error; if memory has run out, making
+/// that error allocates none.
 template <typename Body>
 Status caught(Body body) noexcept {
   try {
     return body();
   } catch (const std::bad_alloc&) {
     return tl::unexpected<Error>(
-        Error{"out of memory", ErrorKind::out_of_memory});  // short enough to lie within the string
+        Error{"out of memory", ErrorKind::out_of_memory});  // short enough for the string's inline buffer
   } catch (const std::exception& error) {
     try {
       return fail(ErrorKind::internal, "internal error: {}", error.what());

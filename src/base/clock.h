@@ -1,4 +1,4 @@
-// The clock of everything that is timed.
+// Clock for all timing.
 #pragma once
 
 #include <chrono>
@@ -6,7 +6,7 @@
 
 namespace intarsia {
 
-/// Of a steady clock.
+/// Returns the time of a steady clock.
 inline int64_t clock_nanoseconds() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::steady_clock::now().time_since_epoch())

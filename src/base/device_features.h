@@ -1,4 +1,4 @@
-// What code for a device depends on.
+// Device properties that generated code depends on.
 #pragma once
 
 namespace intarsia {

@@ -1,7 +1,7 @@
 #include "base/digest.h"
 
 #include <fmt/format.h>
-#define XXH_INLINE_ALL  // no library to link, no symbol that could clash with another copy in the process
+#define XXH_INLINE_ALL  // avoids a library to link, and symbol clashes with another copy in the process
 #include <xxhash.h>
 
 namespace intarsia {

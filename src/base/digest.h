@@ -1,4 +1,4 @@
-// XXH3: finds damage, not malice.
+// XXH3 digests: they detect damage, not malice.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace intarsia {
 
-/// 64 bits.
+/// Returns a 64-bit digest.
 uint64_t digest_bytes(std::span<const std::byte> bytes);
 uint64_t digest_bytes(std::string_view bytes);
 
-/// 128 bits as 32 hexadecimal digits: the name of a text among many.
+/// Returns a 128-bit digest as 32 hexadecimal digits, which identifies a text among many.
 std::string content_digest(std::string_view text);
 
-/// The digest (64 bits) of the concatenated pieces.
+/// Incremental 64-bit digest of concatenated pieces.
 class Digest {
  public:
   Digest();

@@ -13,18 +13,18 @@
 namespace intarsia {
 namespace expression {
 
-/// What a product is made of: a symbol, or a function of two polynomials.
+/// Factor of a product: a symbol, or a function of two polynomials.
 struct Atom {
   enum class Kind : uint8_t { symbol, floor_div, min, max } kind = Kind::symbol;
   std::string symbol;
-  std::vector<Polynomial> operands;  // two of a function
+  std::vector<Polynomial> operands;  // operands of a function: 2
 
   std::strong_ordering operator<=>(const Atom& other) const;
   bool operator==(const Atom& other) const { return (*this <=> other) == 0; }
 };
 
 struct Term {
-  std::vector<Atom> atoms;  // in order, as often as they are multiplied; none in the constant term
+  std::vector<Atom> atoms;  // sorted, with repetition (powers); empty in the constant term
   int64_t coefficient = 0;
 
   std::strong_ordering operator<=>(const Term& other) const {
@@ -33,10 +33,10 @@ struct Term {
   bool operator==(const Term& other) const = default;
 };
 
-/// A sum of terms with different atoms in falling order of degree; no coefficient is 0.
+/// Sum of terms with different atoms, by descending degree; no coefficient is 0.
 struct Polynomial {
   std::vector<Term> terms;
-  bool overflow = false;  // it was too large: the rest means nothing
+  bool overflow = false;  // value was too large; the terms are meaningless
 
   std::strong_ordering operator<=>(const Polynomial& other) const { return terms <=> other.terms; }
   bool operator==(const Polynomial& other) const { return terms == other.terms; }
@@ -54,14 +54,14 @@ using expression::Atom;
 using expression::Polynomial;
 using expression::Term;
 
-// Sizes in models are small expressions; what an edited file may hold has to end.
+// Limit for expressions from edited files; sizes in models are small expressions.
 constexpr size_t max_parts = 128;
-// Smaller than the least number, so that each has a negative and a greatest common divisor.
+// Bound below the magnitude of the least int64_t, so that each coefficient can be negated and has a gcd.
 constexpr int64_t max_coefficient = int64_t{1} << 62;
 
 bool is_large(int64_t coefficient) { return coefficient > max_coefficient || coefficient < -max_coefficient; }
 
-/// Terms and atoms, with those of operands.
+/// Counts terms and atoms, including those of operands.
 size_t count_parts(const Polynomial& polynomial) {
   size_t count = 0;
   for (const Term& term : polynomial.terms) {
@@ -122,7 +122,7 @@ Polynomial product(const Polynomial& a, const Polynomial& b) {
   return result;
 }
 
-/// The number if it is one.
+/// Returns the value of a constant polynomial, else nullopt.
 std::optional<int64_t> as_number(const Polynomial& polynomial) {
   if (polynomial.terms.empty()) return 0;
   const Term& first = polynomial.terms.front();
@@ -144,7 +144,8 @@ bool is_nonnegative(const Atom& atom) {
   return atom.kind == Atom::Kind::max ? first || second : first && (second || atom.kind != Atom::Kind::min);
 }
 
-/// Whatever the symbols are. A divisor is positive where the expression has a value.
+/// Checks whether a polynomial is provably 0 or more for all values of its symbols. A divisor is positive
+/// wherever the expression has a value.
 bool is_nonnegative(const Polynomial& polynomial) {
   return std::ranges::all_of(polynomial.terms, [](const Term& term) {
     return term.coefficient > 0 &&
@@ -152,7 +153,7 @@ bool is_nonnegative(const Polynomial& polynomial) {
   });
 }
 
-/// Whatever the symbols are; false if that is not known.
+/// Checks whether a >= b for all values of the symbols; false if that is not known.
 bool is_at_least(const Polynomial& a, const Polynomial& b) {
   const Polynomial difference = sum(a, b, -1);
   return !difference.overflow && is_nonnegative(difference);
@@ -160,7 +161,8 @@ bool is_at_least(const Polynomial& a, const Polynomial& b) {
 
 int64_t floor_of_quotient(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 
-/// a = b * quotient + rest: the terms that a number b divides, and of the constant what b goes into.
+/// Split a = b * quotient + rest: the quotient has the terms that the number b divides, and the constant's
+/// floor quotient.
 struct Division {
   Polynomial quotient, rest;
 };
@@ -190,7 +192,7 @@ Polynomial divide_terms(const Polynomial& a, const Term& divisor) {
   return result;
 }
 
-/// What divides every term of both and is not negative.
+/// Returns the greatest nonnegative factor that divides every term of both.
 Term common_factor(const Polynomial& a, const Polynomial& b) {
   Term common;
   std::ranges::copy_if(b.terms.front().atoms, std::back_inserter(common.atoms),

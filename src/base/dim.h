@@ -1,4 +1,4 @@
-// A size of a tensor: a number, an expression over named sizes ("batch", "2*seq+1"), or unknown until run
+// Size of a tensor axis: a number, an expression over named sizes ("batch", "2*seq+1"), or unknown until run
 // time.
 #pragma once
 
@@ -16,17 +16,17 @@ namespace expression {
 struct Polynomial;
 }
 
-/// factor * symbol + rest.
+/// Size of the form factor * symbol + rest.
 struct LinearSize {
   std::string symbol;
-  int64_t factor = 1;  // not 0
+  int64_t factor = 1;  // nonzero
   int64_t rest = 0;
 };
 
-/// Symbols stand for sizes: numbers of 0 or more. Expressions are kept in one canonical form, a polynomial
-/// with integer coefficients over symbols, floor divisions, minima and maxima; expressions of equal form have
-/// equal values, the others may or may not. What has an unknown operand, does not fit 62 bits or grows beyond
-/// all use is unknown.
+/// Symbolic size. Symbols stand for numbers of 0 or more. Expressions are kept in one canonical form, a
+/// polynomial with integer coefficients over symbols, floor divisions, minima and maxima. Expressions of
+/// equal form have equal values; others may or may not. Results with an unknown operand, beyond 62 bits, or
+/// too large to be useful become unknown.
 class Dim {
  public:
   Dim() = default;  // unknown
@@ -35,33 +35,33 @@ class Dim {
   static Dim unknown() { return {}; }
 
   bool is_number() const { return kind_ == Kind::number; }
-  bool is_known() const { return kind_ != Kind::unknown; }  // a number or an expression
-  /// Of a number.
+  bool is_known() const { return kind_ != Kind::unknown; }  // number or expression
+  /// Returns the value of a size that is a number.
   int64_t number() const;
-  /// The name if the size is one symbol, else null.
+  /// Returns the name if the size is a single symbol, else null.
   const std::string* symbol() const;
-  /// All that the expression has.
+  /// Returns all symbols of the expression.
   std::set<std::string> symbols() const;
 
-  /// The size as a multiple of one symbol plus a number ("2*seq+1"); nothing: it is something else.
+  /// Returns the size as a multiple of one symbol plus a number ("2*seq+1"); nullopt if it has another form.
   std::optional<LinearSize> linear() const;
 
-  /// With numbers in place of symbols; those that are not in `values` stay.
+  /// Replaces symbols by numbers; symbols that are not in `values` stay.
   Dim substitute(const std::map<std::string, int64_t>& values) const;
 
-  /// An unknown size equals an unknown size: this compares what is known, not the sizes of the moment.
+  /// Compares what is known about the sizes, not their values at run time: two unknown sizes are equal.
   bool operator==(const Dim& other) const;
 
   friend Dim operator+(const Dim& a, const Dim& b);
   friend Dim operator-(const Dim& a, const Dim& b);
   friend Dim operator*(const Dim& a, const Dim& b);
-  /// a / b rounded down, where b is positive; unknown if b is a number that is not.
+  /// Returns a / b rounded down, for positive b; unknown if b is a number that is not positive.
   friend Dim floor_div(const Dim& a, const Dim& b);
   friend Dim smaller_of(const Dim& a, const Dim& b);
   friend Dim larger_of(const Dim& a, const Dim& b);
   friend bool provably_greater(const Dim& a, const Dim& b);
 
-  /// "6", "2*seq+1", "floor_div(h+1,2)", "max(seq-1,0)", "?"; symbols as `print_symbol` gives them.
+  /// Prints "6", "2*seq+1", "floor_div(h+1,2)", "max(seq-1,0)" or "?", with symbols by `print_symbol`.
   std::string print(const std::function<std::string(const std::string&)>& print_symbol) const;
 
  private:
@@ -80,13 +80,13 @@ Dim floor_div(const Dim& a, const Dim& b);
 Dim smaller_of(const Dim& a, const Dim& b);
 Dim larger_of(const Dim& a, const Dim& b);
 
-/// Are the two the same size whatever the symbols are? False if that is not known.
+/// Checks whether two sizes are equal for all values of the symbols; false if that is not known.
 inline bool provably_equal(const Dim& a, const Dim& b) { return a.is_known() && a == b; }
 
-/// Is a >= b for all sizes of 1 and more, and not a == b for all? False if that is not known.
+/// Checks whether a >= b for all symbol values of 1 or more, but not always a == b; false if not known.
 bool provably_greater(const Dim& a, const Dim& b);
 
-/// a / b rounded up, where b is positive.
+/// Returns a / b rounded up, for positive b.
 inline Dim ceil_div(const Dim& a, const Dim& b) { return floor_div(a + b - 1, b); }
 
 }  // namespace intarsia

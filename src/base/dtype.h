@@ -1,4 +1,4 @@
-// Element types. The numbers are those of ONNX TensorProto.DataType, which all of our file formats use too.
+// Element types, numbered as in ONNX TensorProto.DataType. All our file formats use these numbers.
 #pragma once
 
 #include <cstddef>
@@ -39,15 +39,15 @@ enum class DType : uint8_t {
 };
 inline constexpr int dtype_count = 27;
 
-/// Name as in the text form and the reports: "f32", "i64", "bool", "string".
+/// Returns the name used in the text form and in reports: "f32", "i64", "bool", "string".
 std::string_view dtype_name(DType dtype);
 std::optional<DType> parse_dtype(std::string_view name);
 
-/// Size of one element in bits (4 for i4); 0 for undefined. A string element is a std::string (see
-/// tensor_view.h).
+/// Returns the size of one element in bits (4 for i4), or 0 for undefined. A string element is a std::string
+/// (see tensor_view.h).
 int dtype_bits(DType dtype);
 
-/// Bytes that `elements` elements take, packed types rounded up to whole bytes.
+/// Returns the bytes that `elements` elements take; packed types are rounded up to whole bytes.
 size_t dtype_bytes(DType dtype, size_t elements);
 
 bool is_float(DType dtype);    // f16, bf16, f32, f64 and the 8-bit and 4-bit floats

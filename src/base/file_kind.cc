@@ -17,7 +17,7 @@ using namespace std::string_view_literals;
 namespace fs = std::filesystem;
 using Role = FileKind::Role;
 
-/// A file's first and last bytes, which overlap in a short one.
+/// First and last bytes of a file; they overlap if it is short.
 struct Ends {
   std::string head, tail;
   size_t bytes = 0;
@@ -35,7 +35,7 @@ std::optional<std::string> read_part(const RegularFile& file, size_t offset, siz
 }
 
 std::optional<Ends> read_ends(const std::string& path) {
-  constexpr size_t head_bytes = 4096, tail_bytes = 65536;  // the list of a ZIP archive is at its end
+  constexpr size_t head_bytes = 4096, tail_bytes = 65536;  // tail for the directory of a ZIP archive
   const Result<RegularFile> file = RegularFile::open(path);
   if (!file) return std::nullopt;
   const size_t bytes = file->bytes(), tail = std::min(bytes, tail_bytes);
@@ -70,7 +70,7 @@ FileKind kind_of_zip(const Ends& ends) {
   return {"a ZIP archive", unpack};
 }
 
-/// PyTorch's files before version 1.6 begin with a pickled number.
+/// Recognizes pickles, including PyTorch files older than version 1.6, which start with a pickled number.
 std::optional<FileKind> kind_of_pickle(const Ends& ends, const std::string& extension) {
   constexpr std::string_view old_pytorch = "\x8a\x0al\xfc\x9c\x46\xf9 j\xa8P\x19"sv;
   const std::string_view head = ends.head;
@@ -119,7 +119,7 @@ constexpr std::array magics{
           "fetch the file with git lfs pull"},
 };
 
-/// A length of 8 bytes, then a JSON object of that length.
+/// Checks for an 8-byte length followed by a JSON object that fits the file.
 bool is_safetensors(const Ends& ends) {
   if (ends.head.size() < 10 || ends.head[8] != '{') return false;
   uint64_t length = 0;
@@ -127,13 +127,13 @@ bool is_safetensors(const Ends& ends) {
   return length <= ends.bytes - 8;
 }
 
-/// Its first field is its version, a small number, and its next one is one of a model's.
+/// Checks that the first field is a version, a small number, and the second one another field of ModelProto.
 bool is_onnx(std::string_view head) {
   return head.size() > 3 && head[0] == 8 && head[1] > 0 && head[1] < 32 &&
          "\x12\x1a\x22\x28\x32\x3a\x42"sv.find(head[2]) != std::string_view::npos;
 }
 
-/// Nodes; which of them are first is up to the writer.
+/// Checks for a list of nodes with some common operator, as their order is up to the writer.
 bool is_graph_def(std::string_view head) {
   return !head.empty() && head[0] == '\n' &&
          (head.find("Placeholder"sv) != std::string_view::npos ||
@@ -143,7 +143,7 @@ bool is_graph_def(std::string_view head) {
 bool is_text(std::string_view head) {
   const bool is_printable = std::ranges::all_of(
       head, [](unsigned char c) { return c >= ' ' || c == '\n' || c == '\r' || c == '\t' || c == '\f'; });
-  const size_t cut = std::min<size_t>(head.size(), 3);  // of the last character
+  const size_t cut = std::min<size_t>(head.size(), 3);  // most bytes of a last character that was cut
   const auto is_valid = [&](size_t less) { return is_utf8(head.substr(0, head.size() - less)); };
   return is_printable &&
          (is_valid(0) || (cut > 0 && is_valid(1)) || (cut > 1 && is_valid(2)) || (cut > 2 && is_valid(3)));

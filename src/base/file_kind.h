@@ -1,4 +1,4 @@
-// What a file is that was named by mistake: by its bytes, else by its name.
+// Recognition of files named by mistake, by their bytes or else by their name.
 #pragma once
 
 #include <optional>
@@ -8,16 +8,17 @@ namespace intarsia {
 
 struct FileKind {
   enum class Role {
-    model,    // one that can be compiled
-    program,  // what a compile wrote, or another library, or a part of either
+    model,    // model that can be compiled
+    program,  // compiled program, another library, or a part of either
     other,
   };
   std::string name;    // "a Keras model file"
-  std::string advice;  // how to get a model from it: "load it with keras.models.load_model, and ..."
+  std::string advice;  // way to get a model from it: "load it with keras.models.load_model, and ..."
   Role role = Role::other;
 };
 
-/// Of a file or folder; nothing if it cannot be read or is not known. Reads only its first and last bytes.
+/// Returns the kind of a file or folder; nullopt if it cannot be read or is unknown. Reads only the first and
+/// last bytes of a file.
 std::optional<FileKind> recognize_file(const std::string& path);
 
 }  // namespace intarsia

@@ -5,7 +5,7 @@
 namespace intarsia {
 namespace {
 
-/// SplitMix64 (Steele, Lea, Flood 2014).
+/// SplitMix64 generator (Steele, Lea, Flood 2014).
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}
@@ -15,18 +15,18 @@ class Random {
     z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
     return z ^ (z >> 31);
   }
-  /// In [-1, 1), with 24 random bits.
+  /// Returns a number in [-1, 1) made of 24 random bits.
   float real() { return static_cast<float>(static_cast<int32_t>(bits() >> 40) - (1 << 23)) / (1 << 23); }
 
  private:
   uint64_t state_;
 };
 
-/// Fields of a float narrower than 32 bits, from the most significant bit down: sign, exponent, mantissa.
+/// Layout of a float narrower than 32 bits, from the most significant bit: sign, exponent, mantissa.
 struct NarrowFloat {
   int sign_bits, exponent_bits, mantissa_bits, bias;
 
-  /// Magnitudes from 1/16 (or the smallest normal number if that is larger) to 1.
+  /// Returns the bits of a number with a magnitude from 1/16 to 1 (0 or 1/2 for f4e2m1).
   uint64_t value(uint64_t random) const {
     const int lowest = bias > 4 ? bias - 4 : 0;
     const auto exponent =
@@ -60,7 +60,8 @@ std::optional<NarrowFloat> narrow_float(DType dtype) {
   }
 }
 
-/// Elements of 2 and 4 bits, the first in the lowest bits of a byte; integers when `format` is empty.
+/// Fills a tensor of 2-bit or 4-bit elements, the first in the lowest bits of a byte; integers if `format` is
+/// empty.
 void fill_packed(const TensorView& tensor, const std::optional<NarrowFloat>& format, Random& random) {
   const int bits = dtype_bits(tensor.dtype);
   auto* bytes = static_cast<uint8_t*>(tensor.data);

@@ -1,4 +1,4 @@
-// FlatBuffers data: the bytes of a table, and the table in untrusted bytes.
+// FlatBuffers data: tables as bytes, and tables in untrusted bytes.
 #pragma once
 
 #include <flatbuffers/flatbuffers.h>
@@ -11,7 +11,7 @@
 
 namespace intarsia {
 
-/// Of a buffer that is finished.
+/// Returns the bytes of a finished buffer.
 inline std::string to_bytes(const flatbuffers::FlatBufferBuilder& builder) {
   return std::string(as_text(std::span<const uint8_t>(builder.GetBufferPointer(), builder.GetSize())));
 }
@@ -22,7 +22,7 @@ inline flatbuffers::Offset<flatbuffers::Vector<uint8_t>> add_bytes(flatbuffers::
   return builder.CreateVector(octets.data(), octets.size());
 }
 
-/// A table in its object form as bytes.
+/// Returns the bytes of a table given in object form.
 template <typename Table>
 std::string pack_table(const typename Table::NativeTableType& object) {
   flatbuffers::FlatBufferBuilder builder;
@@ -30,7 +30,7 @@ std::string pack_table(const typename Table::NativeTableType& object) {
   return to_bytes(builder);
 }
 
-/// Of a field that may be absent.
+/// Returns the bytes of a field that may be absent (then empty).
 inline std::string_view text_of(const flatbuffers::Vector<uint8_t>* bytes) {
   return bytes == nullptr ? std::string_view() : as_text(std::span(bytes->data(), bytes->size()));
 }
@@ -42,13 +42,13 @@ inline std::vector<std::string> to_strings(
   return strings;
 }
 
-/// What a table may come to. Its parts may be shared, so that few bytes can unpack into many.
+/// Limits on a table. Its parts may be shared, so few bytes can unpack into many.
 struct TableLimits {
   flatbuffers::uoffset_t depth = 64, tables = 1'000'000;
 };
 
-/// The table, where it lies; null when the bytes are damaged or begin with another identifier. Every offset
-/// in it was checked, but not whether vectors of 8-byte elements are aligned.
+/// Returns the table in place; null if the bytes are damaged or carry another identifier. All offsets in it
+/// are checked, but not the alignment of vectors of 8-byte elements.
 template <typename Table>
 const Table* find_table(std::span<const std::byte> bytes, const char* identifier = nullptr,
                         const TableLimits& limits = {}) {
@@ -58,7 +58,7 @@ const Table* find_table(std::span<const std::byte> bytes, const char* identifier
   return verifier.VerifyBuffer<Table>(identifier) ? flatbuffers::GetRoot<Table>(octets.data()) : nullptr;
 }
 
-/// The same for bytes at any address: it has a copy of them.
+/// Table in its own copy of bytes that may be unaligned.
 template <typename Table>
 class TableCopy {
  public:

@@ -1,6 +1,6 @@
-// The compiled half of {fmt}, once for the whole library: header-only use would compile it again in every
-// file (80% of the time of a small one), and a shared libfmt would be one more thing that a program's machine
-// must have.
+// Compiled half of {fmt}, once for the whole library. Header-only use would compile it again in every file
+// (80% of the compile time of a small one), and a shared libfmt would be one more requirement on the machines
+// that run programs.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

@@ -26,7 +26,7 @@ std::vector<std::string> expand(const std::string& pattern) {
   return paths;
 }
 
-/// The entry point of an opened handle, with the file it lies in.
+/// Returns the entry point of an opened handle and the file that contains it.
 OpenedLibrary entry_of(const ForeignLibrary& library, void* handle) {
   void* entry = dlsym(handle, library.entry);
   Dl_info info{};
@@ -34,10 +34,10 @@ OpenedLibrary entry_of(const ForeignLibrary& library, void* handle) {
   return {handle, entry, info.dli_fname};
 }
 
-/// Opens one name; on failure the reason joins `tried`.
+/// Opens one library by name; on failure adds the reason to `tried`.
 OpenedLibrary try_open(const ForeignLibrary& library, const std::string& name, int flags,
                        std::vector<std::string>& tried) {
-  // A bare name is looked up by the loader, which opens no pipes.
+  // Bare names go to the loader, which opens no pipes.
   if (const Status regular = name.find('/') == std::string::npos ? Status() : check_regular_file(name);
       !regular) {
     tried.push_back(regular.error().message);
@@ -70,7 +70,7 @@ Result<OpenedLibrary> open_given(const ForeignLibrary& library, const std::strin
                             : fmt::format("{}", fmt::join(tried, "; ")));
 }
 
-/// Where the `python3` is that a shell would start.
+/// Finds the `python3` that a shell would start.
 std::optional<std::filesystem::path> find_python() {
   const char* const path = std::getenv("PATH");
   std::istringstream folders(path == nullptr ? "" : path);
@@ -84,8 +84,8 @@ std::optional<std::filesystem::path> find_python() {
   return std::nullopt;
 }
 
-/// Folders of Python environments that the user works in: the active one, and that of `python3`, or of what
-/// that is a link to.
+/// Returns the folders of the user's Python environments: the active one, and that of `python3` or of its
+/// link target.
 std::vector<std::string> python_environments() {
   std::vector<std::string> folders;
   if (const char* active = std::getenv("VIRTUAL_ENV"); active != nullptr && *active != 0)
@@ -118,7 +118,7 @@ LibrarySearch search_for(const ForeignLibrary& library, const std::string& loade
     search.patterns.push_back(
         (folder / venv / "lib/python3*/site-packages" / in_packages).lexically_normal());
   }
-  // A wheel of ours lies in site-packages/intarsia, its libraries there or one or two folders below.
+  // Our wheel is installed in site-packages/intarsia, with its libraries there or one or two folders below.
   for (int level = 0; level < 3 && folder.has_relative_path(); ++level) {
     folder = folder.parent_path();
     if (folder.filename() == "site-packages") search.patterns.push_back(folder / in_packages);

@@ -1,12 +1,11 @@
-// Whether this process is a copy of another: a child of fork() has the memory of its parent, but not its
-// threads.
+// Detection of forked processes: a child of fork() has the memory of its parent, but not its threads.
 #pragma once
 
 #include <cstdint>
 
 namespace intarsia {
 
-/// How many times fork() lies between the process that called this first and this one.
+/// Returns the number of forks between the process that first called this function and this process.
 uint32_t fork_count();
 
 }  // namespace intarsia

@@ -13,7 +13,7 @@
 namespace intarsia {
 namespace {
 
-constexpr size_t max_name_bytes = 200;  // the system's limit for such a name is 249
+constexpr size_t max_name_bytes = 200;  // limit of the system for memory file names: 249
 
 using Descriptor = std::shared_ptr<const int>;
 
@@ -42,9 +42,9 @@ Result<std::shared_ptr<void>> open_library(const std::string& path, Descriptor f
   return std::shared_ptr<void>(handle, [file = std::move(file)](void* library) { dlclose(library); });
 }
 
-/// The dynamic loader takes a file for a library that it already has if the path, or device and inode, match.
-/// A memory file has an inode of its own, and its descriptor stays open until the library is unloaded, so
-/// that no other has its number. Other code that loads libraries this way does not spell the path like this.
+/// Loads a library from a memory file. The dynamic loader reuses a library it already has if the path, or
+/// device and inode, match. A memory file has its own inode, and its descriptor stays open until the library
+/// is unloaded, so its number is unique. The path is spelled as no other code that loads this way spells it.
 Result<std::shared_ptr<void>> load_from_memory(std::span<const std::byte> library, const std::string& name) {
   const int made = memfd_create(name.substr(0, max_name_bytes).c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (made < 0)
@@ -55,7 +55,8 @@ Result<std::shared_ptr<void>> load_from_memory(std::span<const std::byte> librar
   return open_library(fmt::format("/proc/self/./fd/{}", *file), file);
 }
 
-/// For sandboxes that refuse memory files, or have no /proc. The file is unlinked once the code is loaded.
+/// Loads a library from a temporary file, for sandboxes that refuse memory files or lack /proc. The file is
+/// unlinked once the code is loaded.
 Result<std::shared_ptr<void>> load_from_temporary_file(std::span<const std::byte> library) {
   const TemporaryFile file = TRY(TemporaryFile::make("intarsia-code"));
   const int opened = open(file.path().c_str(), O_WRONLY | O_CLOEXEC);

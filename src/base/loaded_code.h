@@ -1,4 +1,4 @@
-// Native code in this process that nobody else can change.
+// Native code in this process that others cannot change.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,14 @@
 
 namespace intarsia {
 
-/// A shared object, loaded from a private copy: two loads of the same bytes, or of one file before and after
-/// it was replaced, each have their own code.
+/// Shared object, loaded from a private copy. Two loads have separate code, whether of the same bytes or of a
+/// file before and after its replacement.
 class LoadedCode {
  public:
-  /// `name` is for people: debuggers and /proc/self/maps show it.
+  /// Loads a library. Debuggers and /proc/self/maps show `name`.
   static Result<LoadedCode> load(std::span<const std::byte> library, const std::string& name);
 
-  /// Address of an exported symbol, or null.
+  /// Returns the address of an exported symbol, or null.
   void* symbol(const std::string& name) const;
 
  private:

@@ -1,4 +1,4 @@
-// A file mapped read-only.
+// Files mapped read-only.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,8 @@
 
 namespace intarsia {
 
-/// The mapping lives as long as `owner`. An empty file has an empty span. A file that shrinks while it is
-/// mapped cannot be guarded against.
+/// Mapping that lives as long as `owner`. An empty file has an empty span. There is no guard against a file
+/// that shrinks while mapped.
 struct MappedFile {
   std::span<const std::byte> bytes;
   std::shared_ptr<void> owner;

@@ -18,9 +18,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Where opening the path would create or open a file.
+/// Returns the path at which opening `path` would create or open a file.
 Result<std::string> follow_links(const std::string& path) {
-  constexpr int most = 40;  // as Linux follows
+  constexpr int most = 40;  // limit of Linux
   fs::path at = path;
   for (int links = 0; links < most; ++links) {
     std::error_code error;
@@ -31,7 +31,7 @@ Result<std::string> follow_links(const std::string& path) {
   return fail(ErrorKind::invalid_argument, "cannot write '{}': {}", path, std::strerror(ELOOP));
 }
 
-/// Of a file that may be replaced; nothing if it does not exist yet.
+/// Returns the mode of a file to replace; nullopt if it does not exist yet. Error: not a regular file.
 Result<std::optional<mode_t>> mode_of(const std::string& target, const std::string& path) {
   struct stat facts = {};
   if (stat(target.c_str(), &facts) != 0) return std::nullopt;
@@ -73,7 +73,7 @@ Status check_output(const std::string& path, std::span<const std::string> inputs
       return fail(ErrorKind::invalid_argument, "cannot write '{}': it is the input '{}'; name another file",
                   path, input);
   }
-  TRY(OutputFile::create(path));  // nothing stays of it
+  TRY(OutputFile::create(path));  // removed at once
   return {};
 }
 

@@ -11,33 +11,32 @@
 
 namespace intarsia {
 
-/// Error unless `path`, after links, is a regular file or does not exist yet, is neither one of `inputs` nor
-/// in one that is a folder, and could be written now. Before long work, so that it is not lost.
+/// Checks an output path before long work, so that its result is not lost. Errors: `path`, after links,
+/// exists and is not a regular file, is one of `inputs` or in one that is a folder, or cannot be written.
 Status check_output(const std::string& path, std::span<const std::string> inputs);
 
-/// A file that is written whole or not at all: it is written under a temporary name in the same folder and
-/// renamed by `commit`; until then the old file stays. Links are followed, so that they stay links.
-/// Move-only.
+/// File that is written whole or not at all: it has a temporary name in the same folder until `commit`
+/// renames it; until then the old file stays. Links are followed, so that they stay links. Move-only.
 class OutputFile {
  public:
-  /// `mode` is that of a new file, before the umask; a file that is replaced passes on its own. Errors name
-  /// the path.
+  /// Creates the temporary file. `mode`, before the umask, applies to a new file; a replaced file passes on
+  /// its own mode. Errors name the path.
   static Result<OutputFile> create(const std::string& path, mode_t mode = 0666);
   OutputFile(OutputFile&& other) noexcept;
   OutputFile& operator=(OutputFile&&) = delete;
   ~OutputFile();
 
   Status write(std::span<const std::byte> bytes);
-  /// On the disk under its name when this returns.
+  /// Renames the file; when this returns, its contents are on disk.
   Status commit();
 
  private:
   explicit OutputFile(const std::string& path) : path_(path) {}
   tl::unexpected<Error> failed(std::string_view what) const;
 
-  std::string path_;    // as the user named it
-  std::string target_;  // after links
-  std::string name_;    // its current name; empty: none, or committed
+  std::string path_;    // path given by the user
+  std::string target_;  // path after links
+  std::string name_;    // current name; empty if none, or committed
   int descriptor_ = -1;
 };
 

@@ -1,11 +1,11 @@
-// Where we are.
+// Location of this code.
 #pragma once
 
 #include <filesystem>
 
 namespace intarsia {
 
-/// The library, or the program, that this code is in: what was installed with it is next to it. Empty when
+/// Returns the library or program that contains this code; files installed with it are next to it. Empty if
 /// the system does not tell.
 std::filesystem::path own_file();
 

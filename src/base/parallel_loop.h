@@ -1,5 +1,4 @@
-// A parallel loop as its caller and the workers that help see it: who takes which task, and who waits for
-// whom.
+// Parallel loop as seen by its caller and the workers that help: distribution of tasks, and waiting.
 #pragma once
 
 #include <pthread.h>
@@ -10,24 +9,24 @@
 
 namespace intarsia {
 
-/// Gives way in a spinning wait.
+/// Pauses briefly in a spinning wait.
 void relax();
 
-/// A thread that helps with loops.
+/// Thread that helps with loops.
 struct alignas(64) Worker {
-  int number = 0;  // from 1
+  int number = 0;  // counted from 1
   pthread_t thread{};
-  std::atomic<int> asleep{0};  // 1: until somebody sets it to 0 and notifies
-  /// Set by a caller who waited for it while the system ran something else in its place: until then it
-  /// joins no loop. Nanoseconds of clock_nanoseconds().
+  std::atomic<int> asleep{0};  // 1 while asleep; the waker sets it to 0 and notifies
+  /// Time, by clock_nanoseconds(), until which the worker joins no loop. Set by a caller that waited for the
+  /// worker while the system ran something else in its place.
   std::atomic<int64_t> away_until{0};
 };
 
-/// Tasks that nobody has taken yet: their owner takes them from the front, others from the back.
+/// Tasks not taken yet: their owner takes them from the front, others from the back.
 class alignas(64) TaskRange {
  public:
   void set(int begin, int end) { ends_.store(pack(begin, end), std::memory_order_relaxed); }
-  /// A task, or -1 when none is left.
+  /// Takes a task; returns -1 when none is left.
   int take_first();
   int take_last();
 
@@ -38,51 +37,51 @@ class alignas(64) TaskRange {
   std::atomic<uint64_t> ends_{0};
 };
 
-/// The loops of one caller, one after the other. A loop is open while workers may join: they join, take a
-/// seat, take tasks, and leave. Each seat has its own share of the tasks, the same one in every loop:
+/// Loops of one caller, run one after the other. A loop is open while workers may join: they join, take a
+/// seat, take tasks, and leave. Each seat has its own share of the tasks, the same one in every loop, so that
 /// consecutive kernels write and read the same part of a tensor from one core, whose caches hold it. A seat
-/// with no task left takes the last ones of others. The caller, in seat 0, takes tasks, too, and when there
-/// are none closes the loop and waits only for those that joined: a worker that still sleeps costs nothing.
+/// with no task left takes the last ones of others. The caller, in seat 0, takes tasks too. When there are
+/// none left, it closes the loop and waits only for workers that joined: one that still sleeps costs nothing.
 class alignas(64) ParallelLoop {
  public:
   using Body = int (*)(void* data, int task, int seat);
 
-  /// For at most `seats` seats and as many workers.
+  /// Prepares for at most `seats` seats and as many workers.
   explicit ParallelLoop(int seats) : places_(static_cast<size_t>(seats)) {}
   ParallelLoop(const ParallelLoop&) = delete;
   ParallelLoop& operator=(const ParallelLoop&) = delete;
 
-  ParallelLoop* next = nullptr;  // of the pool's
+  ParallelLoop* next = nullptr;  // next loop of the pool
 
-  /// How many of the seats are used from now on. Not while a loop is open.
+  /// Sets the number of seats in use. Must not be called while a loop is open.
   void set_size(int seats) { size_.store(seats, std::memory_order_relaxed); }
 
-  /// The caller's side: begin() shows the loop to workers, finish() takes part in it and returns the first
-  /// result that is not 0, or 0.
+  /// Caller's side: begin() opens the loop to workers, finish() takes part in it and returns the first result
+  /// that is not 0, or 0.
   void begin(int tasks, Body body, void* data);
   int finish();
 
-  /// The worker's side: takes part in the loop if it is open, has a seat and this worker has not been in it.
-  /// False: it did not.
+  /// Worker's side: takes part in the loop if it is open, has a seat and this worker has not been in it.
+  /// Returns whether it did.
   bool help(Worker& worker);
 
-  /// The seat of the task that the calling thread runs, or -1.
+  /// Returns the seat of the task that the calling thread runs, or -1.
   static int current_seat();
 
  private:
-  // State: the generation (the number of the loop) times `one_generation`, plus `open`, plus the number of
-  // workers inside.
+  // State: the generation (number of the loop) times `one_generation`, plus `open` while the loop is open,
+  // plus the number of workers inside.
   static constexpr uint64_t open = uint64_t{1} << 31, one_generation = uint64_t{1} << 32;
   static uint64_t generation_of(uint64_t state) { return state / one_generation; }
   static uint64_t inside(uint64_t state) { return state % open; }
 
-  /// A seat and what belongs to the worker of the same number.
+  /// Seat, and data of the worker with the same number.
   struct alignas(64) Place {
     TaskRange tasks;
     std::atomic<Worker*> sitting{nullptr};
-    uint64_t joined_last = 0;   // the last generation that the worker of this number joined; its own
-    Worker* awaited = nullptr;  // the caller's: whom it waits for, and
-    int64_t cpu_before = 0;     // the CPU time that this one had taken when waiting began
+    uint64_t joined_last = 0;   // last generation that the worker of this number joined; only it uses this
+    Worker* awaited = nullptr;  // worker that the caller waits for; only the caller uses this
+    int64_t cpu_before = 0;     // CPU time of the awaited worker when the wait started
   };
 
   int size() const { return size_.load(std::memory_order_relaxed); }

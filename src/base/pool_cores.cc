@@ -26,12 +26,12 @@ std::string describe(const std::optional<CoreSet>& cores) {
 
 struct HeldPool {
   std::optional<CoreSet> cores;
-  std::string user;  // the first that said who it is
+  std::string user;  // first user that gave a name
 };
 
 thread_local std::string pool_user;
 
-/// Threads that have a name only to give it to others; where scopes are nested, more than once.
+/// Threads that have a name only to pass it on, once per nested scope.
 struct NamingThreads {
   std::mutex mutex;
   std::vector<int> ids;
@@ -42,7 +42,7 @@ NamingThreads& naming_threads() {
   return threads;
 }
 
-/// Ids of this process's threads with such a name of their own.
+/// Returns the ids of this process's threads with a matching name of their own.
 std::vector<int> find_threads(bool (*is_such)(std::string_view name)) {
   std::vector<int> found;
   std::error_code error;

@@ -1,4 +1,4 @@
-// The cores of libraries that have one pool of threads in a process, which they make as they like.
+// Cores of libraries that create one thread pool per process on their own terms.
 #pragma once
 
 #include <array>
@@ -9,11 +9,11 @@
 
 namespace intarsia {
 
-/// From the first call on the process holds the pool of `library` to these cores; null: to none in
-/// particular. Error (busy): it holds it to others; names who wanted them. Thread-safe.
+/// Pins the pool of `library` in this process to these cores from the first call on; null stands for no cores
+/// in particular. Thread-safe. Error (busy): the pool is pinned to other cores; the message names their user.
 Status hold_pool(const std::string& library, const CoreSet* cores);
 
-/// While this lives, the calling thread holds pools for whom it says: "stage 'a'".
+/// Name of the user, "stage 'a'", for whom the calling thread pins pools while this object lives.
 class NamesPoolUser {
  public:
   explicit NamesPoolUser(std::string user);
@@ -25,8 +25,9 @@ class NamesPoolUser {
   std::string before_;
 };
 
-/// While this lives, threads that the calling one makes, and those that they make, get a name of at most 15
-/// bytes, by which bind_threads() finds them. The calling one has it meanwhile, too, but is not found.
+/// Name of at most 15 bytes for threads that the calling thread creates while this object lives, and for
+/// threads that these create; bind_threads() finds them by it. The calling thread has it too, but is not
+/// found.
 class NamesNewThreads {
  public:
   explicit NamesNewThreads(const char* name);
@@ -38,13 +39,13 @@ class NamesNewThreads {
   std::array<char, 16> before_{};
 };
 
-/// Binds the threads with such a name that may run elsewhere, too. A thread that has just started may set its
-/// own cores afterward, so this looks until it finds nothing to do.
+/// Binds the threads whose name matches and that may also run elsewhere. A new thread may still set its own
+/// cores afterward, so this repeats until it finds nothing to do.
 void bind_threads(bool (*is_such)(std::string_view name), const CoreSet& cores);
 
-/// How many threads this process has; one system call.
+/// Counts the threads of this process, with one system call.
 int count_threads();
-/// How many have such a name, but for those that only give it to others.
+/// Counts the threads whose name matches, except those that have it only to pass it on.
 int count_threads(bool (*is_such)(std::string_view name));
 
 }  // namespace intarsia

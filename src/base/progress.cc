@@ -6,8 +6,8 @@ namespace intarsia {
 
 struct Progress::Span {
   std::shared_ptr<const Show> show;
-  double at = 0, end = 1;  // of the bar
-  double left = 0;         // units
+  double at = 0, end = 1;  // position and end in the bar
+  double left = 0;         // remaining units
 
   void advance(double units) {
     const bool expected = units <= left;

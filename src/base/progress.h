@@ -1,4 +1,4 @@
-// The progress of long work: a bar that never goes back, however much more work turns up.
+// Progress of long work: a bar that never moves back, even if more work turns up.
 #pragma once
 
 #include <functional>
@@ -7,9 +7,9 @@
 
 namespace intarsia {
 
-/// A bar, or a part of one. Work is counted in units of about equal time. More of it may become known on the
-/// way: what is left of the part is divided among the remaining units, so that the bar slows down but never
-/// moves back. A handle; one without a bar shows nothing. For one thread at a time.
+/// Handle of a bar or of a part of one; without a bar it shows nothing. Work is counted in units of about
+/// equal time. More work may become known on the way: the rest of the part is divided among the remaining
+/// units, so that the bar slows down but never moves back. For one thread at a time.
 ///
 ///   Progress all(show);               // 0 to 1
 ///   all.expect(4);
@@ -18,25 +18,25 @@ namespace intarsia {
 ///   all.did("b");                     // 1
 class Progress {
  public:
-  /// Called with what is being done, and how much of the bar is done.
+  /// Callback that gets the current phase and the part of the bar that is done.
   using Show = std::function<void(const std::string& phase, double part)>;
 
   Progress() = default;
   explicit Progress(Show show);
 
-  /// This many more units are known.
+  /// Adds this many units to the expected work.
   void expect(double units) const;
-  /// Work on `phase` begins.
+  /// Reports that work on `phase` starts.
   void begin(const std::string& phase) const;
-  /// This many units are done. Unexpected ones take half of what is left.
+  /// Reports that this many units are done. Unexpected ones take half of the rest.
   void did(const std::string& phase, double units = 1) const;
-  /// The bar for the contents of this many units.
+  /// Returns a bar for the contents of this many units.
   Progress part(double units) const;
 
  private:
   struct Span;
   explicit Progress(std::shared_ptr<Span> span) : span_(std::move(span)) {}
-  std::shared_ptr<Span> span_;  // null: no bar
+  std::shared_ptr<Span> span_;  // null if there is no bar
 };
 
 }  // namespace intarsia

@@ -1,5 +1,5 @@
-// The reader and writer of protobuf messages (protozero). Include this and never protozero itself: it asserts
-// that a field has the wire type that the reader asks for, which is up to whoever wrote the file; here that
+// Reader and writer of protobuf messages (protozero). Include this and never protozero itself, which asserts
+// that a field has the wire type that the reader asks for. That depends on the file, so here a wrong type
 // throws like all other damage, in every build.
 #pragma once
 
@@ -22,18 +22,18 @@ struct WrongWireType : protozero::exception {
 
 namespace intarsia {
 
-/// Bytes that a message has at most.
+/// Largest size of a message, in bytes.
 inline constexpr size_t largest_message = (size_t{1} << 31) - 1;
 
 inline protozero::pbf_reader read_message(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
 
-/// The bytes of the field that the reader stands at: a string, or a message inside.
+/// Returns the bytes of the field that the reader stands at: a string or a nested message.
 inline std::string_view read_bytes(protozero::pbf_reader& message) {
   const protozero::data_view view = message.get_view();
   return {view.data(), view.size()};
 }
 
-/// Copies the field that the reader stands at as it is.
+/// Copies the field that the reader stands at unchanged.
 inline void copy_field(protozero::pbf_reader& message, protozero::pbf_writer& to) {
   switch (message.wire_type()) {
     case protozero::pbf_wire_type::varint:

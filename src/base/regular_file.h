@@ -1,5 +1,5 @@
-// Files that a user names for reading. Only regular ones are opened: opening a pipe waits for whoever writes
-// to it, a device may do anything.
+// Files that a user names for reading. Only regular files are opened: opening a pipe waits for its writer,
+// and a device may do anything.
 #pragma once
 
 #include <sys/types.h>
@@ -11,14 +11,14 @@
 
 namespace intarsia {
 
-/// "a folder", "a pipe", "a socket", "a device": the kind of what is not a regular file, by its st_mode.
+/// Returns the kind of a non-regular file by its st_mode: "a folder", "a pipe", "a socket" or "a device".
 const char* kind_of_file(mode_t mode);
 
-/// A regular file, open for reading. Move-only.
+/// Regular file, open for reading. Move-only.
 class RegularFile {
  public:
-  /// Follows links and never blocks. Errors do not name the path: "No such file or directory", "it is a pipe,
-  /// not a regular file".
+  /// Opens a file; follows links and never blocks. Errors do not name the path: "No such file or directory",
+  /// "it is a pipe, not a regular file".
   static Result<RegularFile> open(const std::string& path);
   RegularFile(RegularFile&& other) noexcept
       : descriptor_(std::exchange(other.descriptor_, -1)), bytes_(other.bytes_) {}
@@ -38,10 +38,10 @@ class RegularFile {
   size_t bytes_ = 0;
 };
 
-/// For files that a loader or a framework opens by path.
+/// Checks a file that a loader or framework will open by path.
 Status check_regular_file(const std::string& path);
 
-/// The same for all files directly in a folder. A folder that does not exist has none.
+/// Checks all files directly in a folder. A folder that does not exist has none.
 Status check_regular_files_in(const std::string& folder);
 
 }  // namespace intarsia

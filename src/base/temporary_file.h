@@ -1,4 +1,4 @@
-// A file that removes itself.
+// File that removes itself.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace intarsia {
 
-/// An empty file in the system's temporary folder (TMPDIR), removed by the destructor. Move-only.
+/// File in the system's temporary folder (TMPDIR), empty at first, removed by the destructor. Move-only.
 class TemporaryFile {
  public:
-  /// "intarsia-check" makes /tmp/intarsia-check-XXXXXX.
+  /// Creates a file whose name is `name`, a hyphen and six random characters.
   static Result<TemporaryFile> make(const std::string& name);
   TemporaryFile(TemporaryFile&& other) noexcept : path_(std::exchange(other.path_, {})) {}
   TemporaryFile& operator=(TemporaryFile&& other) noexcept {

@@ -1,4 +1,4 @@
-// A folder that is removed, with all its contents, when its object goes away.
+// Folder that is removed, with all its contents, when its object is destroyed.
 #pragma once
 
 #include <filesystem>
@@ -9,11 +9,11 @@
 
 namespace intarsia {
 
-/// An empty folder in the system's temporary folder (TMPDIR), which no other user may enter; removed at the
-/// end. Move-only.
+/// Folder in the system's temporary folder (TMPDIR), empty at first, which other users may not enter; removed
+/// by the destructor. Move-only.
 class TemporaryFolder {
  public:
-  /// "intarsia-link" makes /tmp/intarsia-link-XXXXXX.
+  /// Creates a folder whose name is `name`, a hyphen and six random characters.
   static Result<TemporaryFolder> make(const std::string& name);
   TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
   TemporaryFolder& operator=(TemporaryFolder&& other) noexcept {
@@ -23,12 +23,12 @@ class TemporaryFolder {
   ~TemporaryFolder();
 
   const std::filesystem::path& path() const { return path_; }
-  /// Of a file or folder in it.
+  /// Returns the path of a file or folder in it.
   std::string operator/(const std::string& name) const { return (path_ / name).string(); }
 
  private:
   explicit TemporaryFolder(std::filesystem::path path) : path_(std::move(path)) {}
-  std::filesystem::path path_;  // empty: moved away
+  std::filesystem::path path_;  // empty after a move
 };
 
 }  // namespace intarsia

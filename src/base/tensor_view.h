@@ -1,4 +1,4 @@
-// A dense row-major tensor in memory that it does not own.
+// Dense row-major tensors, without and with ownership of their memory.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,8 @@
 
 namespace intarsia {
 
-/// Owns nothing. Strings are an array of std::string. Data need not be aligned beyond the element's size.
+/// View of a tensor; owns nothing. Strings are an array of std::string. Data may be aligned to just the
+/// element size.
 struct TensorView {
   void* data = nullptr;
   DType dtype = DType::undefined;
@@ -26,7 +27,7 @@ struct TensorView {
   }
 };
 
-/// The same of memory that is only read.
+/// View of a tensor in memory that is only read.
 struct ConstTensorView {
   const void* data = nullptr;
   DType dtype = DType::undefined;
@@ -44,17 +45,17 @@ struct ConstTensorView {
   }
 };
 
-/// A tensor whose memory is kept alive by shared ownership: copies of a Tensor share it.
+/// Tensor with shared ownership of its memory: copies of a Tensor share it.
 class Tensor {
  public:
   Tensor() = default;
-  /// New memory, 64-byte aligned and zero filled (strings: empty). Throws std::bad_alloc.
+  /// Allocates memory, 64-byte aligned and zero filled (strings: empty). Throws std::bad_alloc.
   Tensor(DType dtype, Shape shape);
-  /// A deep copy of `view`.
+  /// Makes a deep copy of `view`.
   explicit Tensor(const ConstTensorView& view);
-  /// Memory that `owner` keeps alive.
+  /// Refers to memory that `owner` keeps alive.
   Tensor(TensorView view, std::shared_ptr<void> owner) : view_(std::move(view)), memory_(std::move(owner)) {}
-  /// Memory that nobody may write, of a mapped file for instance: whoever has the tensor only reads it.
+  /// Refers to read-only memory, for example a mapped file; users of the tensor must not write to it.
   Tensor(ConstTensorView view, std::shared_ptr<const void> owner);
 
   const TensorView& view() const { return view_; }
@@ -74,25 +75,25 @@ class Tensor {
   std::shared_ptr<void> memory_;
 };
 
-/// An input or output of a model, in memory that it keeps alive.
+/// Input or output of a model, in memory that it keeps alive.
 struct NamedValue {
   std::string name;
   Tensor tensor;
 };
 
-/// Same dtype, shape and bytes (strings: same text).
+/// Checks for the same dtype, shape and bytes (strings: same text).
 bool same_tensor(const TensorView& a, const TensorView& b);
 
-/// False for a tensor of bools with a byte that is neither 0 nor 1: undefined behavior for code that reads it
-/// as a bool.
+/// Returns false for a bool tensor with a byte that is neither 0 nor 1: undefined behavior for code that
+/// reads it as a bool.
 bool has_legal_booleans(const TensorView& tensor);
 
-/// Copies the elements of `from` to `to`, which has the same dtype and number of elements. Two of them, as a
-/// view that becomes another copies its shape.
+/// Copies the elements of `from` to `to`, which has the same dtype and number of elements. The overloads
+/// avoid the copy of the shape that a conversion between views makes.
 void copy_elements(const TensorView& from, const TensorView& to);
 void copy_elements(const ConstTensorView& from, const TensorView& to);
 
-/// 64-byte aligned memory, zero filled; freed with the pointer. Null when the memory cannot be allocated.
+/// Allocates 64-byte aligned, zero-filled memory, freed with the pointer; null if the allocation fails.
 std::shared_ptr<void> allocate_aligned(size_t bytes);
 
 }  // namespace intarsia

@@ -1,5 +1,5 @@
-// The only owner of threads for parallel loops: a core set has one pool in the process, and everything
-// parallel on these cores runs on it.
+// Thread pools, which own all threads for parallel loops: each core set has one pool in the process, and all
+// parallel loops on these cores run on it.
 #pragma once
 
 #include <memory>
@@ -9,13 +9,13 @@
 
 namespace intarsia {
 
-/// The workers of a core set, bound to it. Waiting workers spin for some microseconds, then sleep. Callers
-/// count as threads of the set: together with those who are busy no more workers run than it has cores.
+/// Workers of a core set, bound to it. Waiting workers spin for some microseconds, then sleep. Callers count
+/// as threads of the set: busy callers and running workers together never outnumber its cores.
 class ThreadPool {
  public:
-  /// The pool of these cores, which all who ask share until the last one lets go of it.
+  /// Returns the pool of these cores, shared by all users until the last one releases it.
   static std::shared_ptr<ThreadPool> of(const CoreSet& cores);
-  /// A pool that is nobody else's. A loop has at most `threads` threads, its caller included.
+  /// Makes a pool that is not shared. A loop has at most `threads` threads, its caller included.
   ThreadPool(CoreSet cores, int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -23,7 +23,7 @@ class ThreadPool {
 
   const CoreSet& cores() const;
   int threads() const;
-  /// How many workers it has started.
+  /// Returns the number of workers started.
   int workers() const;
 
  private:
@@ -32,11 +32,11 @@ class ThreadPool {
   std::unique_ptr<Impl> impl_;
 };
 
-/// One caller's loops on a pool. Teams of one pool may run loops at once; a team has one caller at a time.
+/// Loops of one caller on a pool. Teams of one pool may run loops at once; a team has one caller at a time.
 class ThreadTeam {
  public:
-  /// `threads` counts the caller: 1 needs no worker, more than pool->threads() are as many. The pool starts
-  /// the workers that it lacks. Throws std::system_error when the system refuses more threads.
+  /// Makes a team of `threads`, the caller included, at most pool->threads(); 1 needs no worker. The pool
+  /// starts workers that it lacks. Throws std::system_error if the system refuses more threads.
   ThreadTeam(std::shared_ptr<ThreadPool> pool, int threads);
   ~ThreadTeam();
   ThreadTeam(const ThreadTeam&) = delete;
@@ -46,25 +46,25 @@ class ThreadTeam {
   const std::shared_ptr<ThreadPool>& pool() const { return pool_; }
 
   /// Calls `body(data, task, seat)` once for every task in [0, tasks), in any order, on the caller (seat 0)
-  /// and on workers (seats below size()); returns when all are done, with the first non-zero result, 0 if
-  /// none. Allocates nothing. A call from inside a task runs serially.
+  /// and on workers (seats below size()); when all are done, returns the first non-zero result, or 0 if there
+  /// is none. Allocates nothing. A call from inside a task runs serially.
   using Body = ParallelLoop::Body;
   int parallel_for(int tasks, Body body, void* data);
 
   /// Puts spinning workers to sleep before a foreign library runs on the same cores.
   void park();
 
-  /// While it lives, the caller is busy also between loops, so that no worker takes its core. In a child
-  /// of fork(), where the workers are not, the team first gets new ones.
+  /// Scope in which the caller is busy even between loops, so that workers leave its core free. In a child of
+  /// fork(), which lacks the workers, the team first gets new ones.
   class Busy {
    public:
-    explicit Busy(ThreadTeam* team);  // null: nothing to do
+    explicit Busy(ThreadTeam* team);  // null: does nothing
     ~Busy();
     Busy(const Busy&) = delete;
     Busy& operator=(const Busy&) = delete;
 
    private:
-    ThreadTeam* team_;  // null: the team was busy before
+    ThreadTeam* team_;  // null if the team was already busy
   };
 
  private:
@@ -74,7 +74,7 @@ class ThreadTeam {
   std::shared_ptr<ThreadPool> pool_;
   int size_;
   bool is_busy_ = false;
-  ParallelLoop* loop_ = nullptr;  // the pool's; null for a team of one
+  ParallelLoop* loop_ = nullptr;  // owned by the pool; null for a team of one
 };
 
 }  // namespace intarsia

@@ -1,11 +1,11 @@
-// From when to when something ran.
+// Time span in which something ran.
 #pragma once
 
 #include <cstdint>
 
 namespace intarsia {
 
-/// By clock_nanoseconds().
+/// Start and end by clock_nanoseconds().
 struct TimeSpan {
   int64_t begin_ns = 0, end_ns = 0;
 };

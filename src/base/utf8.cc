@@ -5,7 +5,7 @@
 namespace intarsia {
 namespace {
 
-/// Bytes of the character at the start of the text; 0: there is none.
+/// Returns the size of the character at the start of the text; 0 if there is no valid one.
 size_t character_bytes(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
   const auto follows = [&](size_t i, uint8_t low = 0x80, uint8_t high = 0xbf) {

@@ -1,4 +1,5 @@
-// Text from files: names are printed, written to JSON and become Python strings, which take only UTF-8.
+// UTF-8 checks for text from files: names are printed, written to JSON and become Python strings, which take
+// only UTF-8.
 #pragma once
 
 #include <string>
@@ -8,13 +9,14 @@
 
 namespace intarsia {
 
-/// Well-formed by Unicode's table 3-7: no overlong forms, no surrogates, nothing above U+10FFFF.
+/// Checks whether a text is well-formed by Unicode's table 3-7: no overlong forms, no surrogates, nothing
+/// above U+10FFFF.
 bool is_utf8(std::string_view text);
 
-/// Bytes that are not part of a character become "\xff"; the result is UTF-8.
+/// Escapes bytes that are not part of a character, as "\xff"; the result is UTF-8.
 std::string escape_text(std::string_view text);
 
-/// The error of a text that is not UTF-8: "WHAT 'a\xff' is not UTF-8, ...".
+/// Checks a text. Error: it is not UTF-8: "WHAT 'a\xff' is not UTF-8, ...".
 Status check_utf8(std::string_view text, std::string_view what);
 
 }  // namespace intarsia

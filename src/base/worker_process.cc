@@ -61,7 +61,7 @@ WorkerProcess::~WorkerProcess() {
   if (messages_ >= 0) close(messages_);
 }
 
-/// In its own process group: signals from the terminal are for the parent to act on.
+/// Spawns the process in its own process group, as signals from the terminal are for the parent to handle.
 int WorkerProcess::spawn(const std::string& path, const std::vector<std::string>& arguments, int input) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);

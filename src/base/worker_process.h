@@ -1,5 +1,5 @@
-// Programs of ours that work for this process. What a library does can neither be stopped nor survived in a
-// thread, but a process can be killed.
+// Helper programs of ours that work for this process. A library call in a thread cannot be stopped, nor a
+// crash in it survived; a process can be killed.
 #pragma once
 
 #include <sys/types.h>
@@ -13,35 +13,35 @@
 
 namespace intarsia {
 
-/// How a worker ended.
+/// Exit status of a worker.
 struct WorkerEnd {
-  int status = 0;          // as waitpid gives it
-  std::string last_words;  // the last line that it printed to standard error
+  int status = 0;          // status from waitpid
+  std::string last_words;  // last line that it printed to standard error
 
-  /// By limit_cpu_time.
+  /// Whether limit_cpu_time ended it.
   bool is_out_of_time() const;
-  /// By a signal: it did not end by itself.
+  /// Whether a signal ended it, so that it did not exit on its own.
   bool is_killed() const;
-  /// "generating its code" gives "generating its code ended with signal 6: <last words>".
+  /// Describes the end of `work`: "generating its code ended with signal 6: <last words>".
   std::string describe(const std::string& work) const;
 };
 
-/// A process, ended by the destructor. Never moved: it is the process.
+/// Process of a helper program, killed by the destructor. Neither copied nor moved.
 class WorkerProcess {
  public:
-  /// The program is next to the library, or the executable, that contains this code. `input` becomes its
-  /// standard input; -1: it has none. Error: it is not there, or cannot be started.
+  /// Starts a program that is next to the library or executable that contains this code. `input` becomes its
+  /// standard input, none if -1. Errors: the program is missing, or cannot be started.
   static Result<std::unique_ptr<WorkerProcess>> start(const std::string& program,
                                                       const std::vector<std::string>& arguments, int input);
   ~WorkerProcess();
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
 
-  /// That all its threads have used.
+  /// Returns the CPU time that all its threads have used.
   double cpu_seconds() const;
-  /// Nothing: it runs.
+  /// Returns the end of the process; nullopt while it runs.
   std::optional<WorkerEnd> find_end();
-  /// Kills it, unless it has ended.
+  /// Kills the process, unless it has ended.
   WorkerEnd end();
 
  private:
@@ -49,15 +49,15 @@ class WorkerProcess {
   int spawn(const std::string& path, const std::vector<std::string>& arguments, int input);
   std::string last_words() const;
 
-  pid_t process_ = 0;  // 0: it has ended, and the system knows nothing of it
-  int messages_ = -1;  // what it writes to standard error
+  pid_t process_ = 0;  // 0 once it has ended and was waited for
+  int messages_ = -1;  // memory file with its standard error
 };
 
-/// For workers: from now on the process, with all its threads, may compute for so long, and is ended then
-/// (SIGPROF). 0: as long as it likes.
+/// Limits, in a worker, the CPU time that all its threads may use from now on; SIGPROF then ends the process.
+/// 0 means no limit.
 void limit_cpu_time(double seconds);
-/// For workers: the system ends this process when the thread that started it ends, since nobody would take
-/// what it makes.
+/// Makes the system kill this worker when the thread that started it ends, since its result would not be
+/// used.
 void end_with_parent();
 
 }  // namespace intarsia

@@ -26,7 +26,8 @@ class NodeOrigins {
     }
   }
 
-  /// By what it makes, else as part of an inlined call: "block#2/conv" is of "block".
+  /// Finds the origin by the node's outputs, else by the call it was inlined from: "block#2/conv" belongs to
+  /// "block".
   std::optional<size_t> find(const Graph& graph, const Node& node) const {
     for (ValueId output : node.outputs) {
       if (output == no_value) continue;
@@ -44,7 +45,7 @@ class NodeOrigins {
   std::unordered_map<std::string, size_t> by_output_, by_name_;
 };
 
-/// By node of the file; empty: no node of the plan comes from it.
+/// Returns, for each node of the file, the name of its target; empty if no node of the plan comes from it.
 Result<std::vector<std::string>> find_places(const CompiledFunction& function,
                                              const std::vector<FileNode>& nodes) {
   const Graph& graph = function.problem.graph;

@@ -1,12 +1,12 @@
-// Where the values of a function lie while it runs.
+// Arena offsets of a function's values.
 #pragma once
 
 #include "compile/build_function.h"
 
 namespace intarsia {
 
-/// Gives every value in an arena, and the workspace of every step, its offset, so that what is alive at the
-/// same time, in the order and the overlap in which steps will run, does not share memory; an arena a space.
+/// Assigns an offset to every arena value and every step's workspace, with one arena per space. Whatever is
+/// alive at the same time, in the order and overlap in which the steps will run, does not share memory.
 /// `first_region` is the number of the function's first region in the program.
 Status assign_arenas(const FunctionParts& parts, uint32_t first_region, fbs::FunctionT& function);
 

@@ -5,7 +5,7 @@
 namespace intarsia {
 namespace {
 
-/// Removes the entries that are not kept. By old number: the new one.
+/// Removes the entries that are not kept. Returns the new numbers, indexed by old number.
 template <typename Entries>
 std::vector<uint32_t> compact(Entries& entries, const std::vector<bool>& is_kept) {
   std::vector<uint32_t> numbers;

@@ -1,4 +1,4 @@
-// A program for the devices that it needs.
+// Trimming a program to the devices that it needs.
 #pragma once
 
 #include <set>
@@ -8,8 +8,7 @@
 
 namespace intarsia {
 
-/// Removes those of the named slots that no region runs on, and memories that nothing is in then. What is of
-/// the host stays.
+/// Removes the named slots that no region runs on, and the memory spaces left empty. Slots on the host stay.
 void drop_unused_slots(fbs::ProgramT& program, const std::set<std::string>& names);
 
 }  // namespace intarsia

@@ -7,11 +7,11 @@
 namespace intarsia {
 namespace {
 
-/// A picture with more nodes than this shows large regions as one box each.
+/// Node count above which a picture shows large regions as one box each.
 constexpr size_t most_nodes_drawn = 60;
 constexpr size_t large_region = 12;
 
-/// In double quotes; a backslash or quote in a name stays itself, and control characters become spaces.
+/// Puts the text in double quotes; backslashes and quotes are escaped, and control characters become spaces.
 std::string quote(const std::string& text) {
   std::string quoted = "\"";
   for (char c : text) {
@@ -83,7 +83,7 @@ class Picture {
     text_ += "  }\n";
   }
 
-  /// Of a program only the order of nodes is known, not which reads which.
+  /// Checks whether readers of nodes are known; a program only tells the order of nodes.
   bool nodes_are_wired() const {
     return std::ranges::any_of(explanation_.flows, [](const ExplainedFlow& flow) {
       return flow.from_node >= 0 || flow.to_node >= 0;
@@ -96,7 +96,7 @@ class Picture {
     }
   }
 
-  /// What an edge starts or ends at, and the cluster to clip it to (empty: none).
+  /// End of an edge, and the cluster to clip the edge to (empty for none).
   struct End {
     std::string name;
     std::string cluster;

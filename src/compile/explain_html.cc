@@ -1,4 +1,5 @@
-// Everything is in the page without its script, which only sorts, searches and enlarges.
+// The HTML page of an explanation. It is complete without its script, which only sorts, searches and
+// enlarges.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -131,7 +132,7 @@ class Page {
         explanation_.copies.empty() ? "" : note("Dashed: values that are copied between devices."));
   }
 
-  /// With the color that it has in the picture.
+  /// Returns a link to the stage, in the color it has in the picture.
   static std::string stage_link(size_t number) {
     return fmt::format("<a class=\"stage\" style=\"--stage:{0}\" href=\"#stage-{0}\">{0}</a>", number);
   }
@@ -194,7 +195,8 @@ class Page {
     add_section("regions", "Regions", table.print());
   }
 
-  /// Of nodes with a time: what their stretches take, each once.
+  /// Returns the sum of the times of the segments that contain refused nodes of the operator, each counted
+  /// once.
   std::optional<int64_t> time_of_op(const std::string& op) const {
     std::optional<int64_t> sum;
     std::optional<size_t> last;
@@ -239,7 +241,7 @@ class Page {
                     table.print());
   }
 
-  /// "−0.4 ms": a run would be shorter.
+  /// Returns the change of a run's time as a cell; "−0.4 ms" means a run would be shorter.
   static HtmlCell move_cell(std::optional<int64_t> nanoseconds) {
     if (!nanoseconds) return {};
     const bool shorter = *nanoseconds < 0;
@@ -368,7 +370,7 @@ class Page {
   const Explanation& explanation_;
   const std::string subject_, name_;
   const std::map<std::string, size_t> colors_;
-  const std::vector<std::optional<size_t>> stages_;  // of regions
+  const std::vector<std::optional<size_t>> stages_;  // stage of each region
   std::string links_, sections_;
 };
 

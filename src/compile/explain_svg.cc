@@ -14,11 +14,11 @@ namespace {
 
 constexpr size_t target_colors = 8;
 constexpr double line_height = 17, box_padding = 20;
-constexpr double letter_width = 6.9, bold_letter_width = 7.7;  // the mean in the page's font
-constexpr size_t most_letters = 42;                            // in a line of a box
-constexpr size_t most_named = 12;                              // values that a tooltip lists
+constexpr double letter_width = 6.9, bold_letter_width = 7.7;  // mean width in the page's font
+constexpr size_t most_letters = 42;                            // limit per line of a box
+constexpr size_t most_named = 12;                              // most values that a tooltip lists
 
-/// What flows from one region to another, or from inputs and to outputs.
+/// Data that flows from one region to another, from inputs or to outputs.
 struct Stream {
   std::set<std::string> values;
   std::optional<uint64_t> bytes = uint64_t{0};
@@ -171,9 +171,9 @@ class RegionPicture {
 
   const Explanation& explanation_;
   const std::map<std::string, size_t> numbers_;
-  const std::vector<std::optional<size_t>> stages_;      // of regions
+  const std::vector<std::optional<size_t>> stages_;      // stage of each region
   std::vector<RegionBox> boxes_;                         // inputs, regions, outputs
-  std::map<std::pair<size_t, size_t>, Stream> streams_;  // between boxes
+  std::map<std::pair<size_t, size_t>, Stream> streams_;  // keyed by the two boxes
   LayerLayout layout_;
 };
 

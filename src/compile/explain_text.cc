@@ -16,15 +16,15 @@ std::string plural(size_t count, const char* noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
-/// Where the word at `at` ends; a number and its unit are one.
+/// Returns the end of the word at `at`; a number and its unit count as one word.
 size_t end_of_word(std::string_view line, size_t at) {
   const size_t end = std::min(line.find(' ', at), line.size());
   const bool is_number = line.substr(at, end - at).find_first_not_of("0123456789.") == std::string_view::npos;
   return is_number && end < line.size() ? std::min(line.find(' ', end + 1), line.size()) : end;
 }
 
-/// A line, or several that end between words; those after the first are indented. Words that are too long for
-/// a line stay whole.
+/// Breaks a line between words into lines that fit `columns`; all but the first are indented. Words too long
+/// for a line stay whole.
 std::string wrap(std::string_view line, size_t indent) {
   std::string text;
   size_t width = line.find_first_not_of(' ');
@@ -54,7 +54,8 @@ void print_ports(const char* title, const std::vector<ExplainedPort>& ports, std
     text += wrap(fmt::format("{} {}: {}", title, port.name, print_type(port)), 9);
 }
 
-/// "first choice"; of several "226 first choice, 5 pinned by the user", without the times in them.
+/// Sums up why nodes are in a region: "first choice"; several reasons as "226 first choice, 5 pinned by the
+/// user", without the times in them.
 std::string sum_up_reasons(const Explanation& explanation, const ExplainedRegion& region) {
   std::set<std::string> reasons;
   std::map<std::string, size_t> counts;
@@ -125,7 +126,7 @@ void print_head(const Explanation& explanation, const std::string& subject, std:
   if (explanation.size) text += wrap("size   " + print_size(*explanation.size), 7);
 }
 
-/// Whether a program has the plan that is shown.
+/// Prints a note where a compile may ship another plan than the one shown.
 void print_what_ships(const Explanation& explanation, std::string& text) {
   if (!explanation.may_ship_another || explanation.regions.empty()) return;
   if (explanation.plans.empty()) {
@@ -141,7 +142,7 @@ void print_what_ships(const Explanation& explanation, std::string& text) {
                7);
 }
 
-/// The stretches that take longest where they are, and what they take elsewhere.
+/// Prints the segments that take longest where they are, with their times elsewhere.
 void print_stretches(const Explanation& explanation, std::string& text) {
   constexpr size_t most = 8;
   struct Slow {
@@ -207,7 +208,7 @@ std::string print_flops(uint64_t count) {
 
 std::string print_milliseconds(std::optional<int64_t> nanoseconds) {
   if (!nanoseconds) return "";
-  if (*nanoseconds <= 1) return "0 ms";  // the least that the planner knows
+  if (*nanoseconds <= 1) return "0 ms";  // the smallest time that the planner knows
   return fmt::format("{:.3g} ms", static_cast<double>(*nanoseconds) / 1e6);
 }
 

@@ -1,4 +1,4 @@
-// Times of stretches, from an explanation.
+// Times of segments, from an explanation.
 #include <algorithm>
 
 #include "compile/explanation.h"

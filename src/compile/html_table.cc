@@ -7,7 +7,7 @@
 namespace intarsia {
 namespace {
 
-/// Tables with fewer rows have no search box.
+/// Row count below which a table has no search box.
 constexpr size_t rows_to_search = 8;
 
 std::string class_of(const HtmlColumn& column) {

@@ -1,4 +1,4 @@
-// A table of a page, which the page's script makes sortable and searchable.
+// HTML table that the page's script makes sortable and searchable.
 #pragma once
 
 #include <string>
@@ -13,20 +13,20 @@ struct HtmlColumn {
 
 struct HtmlCell {
   std::string html;      // escaped
-  std::string key = {};  // a number to sort by; empty: sorted as text
+  std::string key = {};  // number to sort by; empty to sort as text
 };
 
 class HtmlTable {
  public:
-  /// `id` names it in the page.
+  /// Creates an empty table; `id` names it in the page.
   HtmlTable(std::string id, std::vector<HtmlColumn> columns)
       : id_(std::move(id)), columns_(std::move(columns)) {}
 
-  /// One cell a column. `id` is what links lead to; empty: none do.
+  /// Adds a row with one cell per column. `id` is the target of links to the row; empty if there are none.
   void add_row(std::vector<HtmlCell> cells, std::string id = {});
   bool empty() const { return rows_.empty(); }
-  /// In a container that scrolls; below a box to search in where there are several rows. Columns with nothing
-  /// in them are left out.
+  /// Prints the table in a scrolling container, below a search box if it has many rows. Empty columns are
+  /// left out.
   std::string print() const;
 
  private:

@@ -36,7 +36,7 @@ std::string escape_html(std::string_view text) {
 }
 
 std::string shorten(std::string_view text, size_t most) {
-  size_t characters = 0, last = 0;  // where the last character that fits begins
+  size_t characters = 0, last = 0;  // start of the last character that fits
   for (size_t i = 0; i < text.size(); ++i) {
     if (continues_character(text[i])) continue;
     ++characters;
@@ -47,7 +47,7 @@ std::string shorten(std::string_view text, size_t most) {
 }
 
 std::string shorten_name(std::string_view name, size_t most) {
-  size_t characters = 0, first = name.size();  // where the characters that fit begin
+  size_t characters = 0, first = name.size();  // start of the characters that fit
   for (size_t i = name.size(); i-- > 0;) {
     if (continues_character(name[i])) continue;
     ++characters;

@@ -10,7 +10,7 @@
 namespace intarsia {
 namespace {
 
-/// Numbers in the program by the names of a region's nodes.
+/// Program numbers of a region's nodes, by name.
 using NodeNumbers = std::unordered_map<std::string_view, uint32_t>;
 
 std::unique_ptr<fbs::KernelNoteT> describe_kernel(const KernelNote& from, const NodeNumbers& numbers) {
@@ -28,7 +28,7 @@ std::unique_ptr<fbs::KernelNoteT> describe_kernel(const KernelNote& from, const 
   return note;
 }
 
-/// What frameworks compute with the contraction before it.
+/// Checks whether frameworks compute the node together with the contraction before it.
 bool is_epilogue(const Node& node) {
   constexpr std::array ops{"Add",       "BatchNormalization",
                            "Clip",      "HardSigmoid",
@@ -40,13 +40,13 @@ bool is_epilogue(const Node& node) {
   return node.domain.empty() && std::ranges::find(ops, node.op) != ops.end();
 }
 
-/// The nodes of a region, each with the contraction that a framework may fuse it with.
+/// Finds, for nodes of a region, the contraction that a framework may fuse them with.
 class EpilogueFinder {
  public:
   EpilogueFinder(const Graph& graph, const std::vector<NodeId>& nodes)
       : graph_(graph), readers_(find_readers(graph)), nodes_(nodes.begin(), nodes.end()) {}
 
-  /// From the contraction to the node before `last`; none if there is no such chain.
+  /// Returns the nodes from the contraction to the one before `last`; empty if there is no such chain.
   std::vector<NodeId> find(NodeId last) const {
     std::vector<NodeId> chain;
     for (NodeId node = last; is_epilogue(graph_.node(node));) {
@@ -60,7 +60,7 @@ class EpilogueFinder {
   }
 
  private:
-  /// Of the input that is made last, if nothing else reads that.
+  /// Returns the last producer of an input that is made in the region and has no other reader; else no_node.
   NodeId producer(const Node& node) const {
     NodeId last = no_node;
     for (ValueId input : node.inputs) {

@@ -6,25 +6,25 @@
 namespace intarsia {
 namespace {
 
-constexpr double gap = 24;           // between neighbors in a row
-constexpr double passing_width = 8;  // of an edge that passes a row
+constexpr double gap = 24;           // distance between neighbors in a row
+constexpr double passing_width = 8;  // width of an edge that passes a row
 constexpr double label_height = 20, row_gap = 14, margin = 12;
-constexpr size_t most_places = 20'000;  // of edges in rows that they pass
-constexpr int sweeps = 4;               // down and up again
+constexpr size_t most_places = 20'000;  // limit on the places of edges in rows that they pass
+constexpr int sweeps = 4;               // passes down and up again
 
-/// A box, or an edge in a row.
+/// A box, or a piece of an edge in a row.
 struct Place {
   double width = 0, x = 0;
   size_t row = 0;
-  std::vector<size_t> above, below;  // places
+  std::vector<size_t> above, below;  // indices of places
 };
 
 struct Borders {
   double top = 0, bottom = 0;
 };
 
-/// The centers nearest to the wished ones, by least squares, that keep order and distance: runs of neighbors
-/// that would overlap move together.
+/// Returns the centers closest to the wished ones, by least squares, that keep order and distance: runs of
+/// neighbors that would overlap move together.
 std::vector<double> keep_apart(const std::vector<double>& wished, const std::vector<double>& widths) {
   struct Run {
     double sum = 0;
@@ -66,7 +66,7 @@ class Arrangement {
   }
 
  private:
-  /// Boxes are in even rows, labels in odd ones.
+  /// Assigns boxes to even rows; labels go to odd ones.
   void find_rows() {
     std::vector<std::vector<size_t>> next(layout_.boxes.size());
     for (const LayoutEdge& edge : layout_.edges) next[edge.from].push_back(edge.to);
@@ -167,10 +167,10 @@ class Arrangement {
   }
 
   LayerLayout& layout_;
-  std::vector<Place> places_;  // the boxes first
+  std::vector<Place> places_;  // boxes come first
   std::vector<std::vector<size_t>> rows_;
-  std::vector<std::vector<size_t>> passed_;  // by edge
-  std::vector<Borders> borders_;             // by row
+  std::vector<std::vector<size_t>> passed_;  // places that each edge passes
+  std::vector<Borders> borders_;             // indexed by row
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Where boxes and the edges between them go in a picture that is read from top to bottom.
+// Layout of boxes and edges in a picture that is read from top to bottom.
 #pragma once
 
 #include <cstddef>
@@ -10,15 +10,15 @@ struct LayoutPoint {
   double x = 0, y = 0;
 };
 
-/// Sizes are given, in pixels; the center is found.
+/// A box whose size is given, in pixels, and whose center is computed.
 struct LayoutBox {
   double width = 0, height = 0;
   LayoutPoint center = {};
 };
 
-/// From a box to one with a higher number. `label_width` is given; `label` is the center of the label, and
-/// `route` leads from the lower border of one box to the upper border of the other: pieces between points
-/// with odd and even numbers (the second and third, ...) are vertical.
+/// An edge from a box to one with a higher number. `label_width` is given; `label` is the center of the
+/// label, and `route` leads from the lower border of one box to the upper border of the other: pieces between
+/// points with odd and even numbers (the second and third, ...) are vertical.
 struct LayoutEdge {
   size_t from = 0, to = 0;
   double label_width = 0;
@@ -29,13 +29,13 @@ struct LayoutEdge {
 struct LayerLayout {
   std::vector<LayoutBox> boxes;
   std::vector<LayoutEdge> edges;
-  double width = 0, height = 0;  // of all
+  double width = 0, height = 0;  // size of the whole picture
 };
 
-/// Each box goes to the first row below all that it reads from. Between rows of boxes are rows of labels;
-/// an edge that passes rows has a place of its own in each, so that nothing lies over it. (Not where this
-/// would need a great many places: then the longest edges run straight.) Rows are ordered so that edges cross
-/// little, by the means of their neighbors: K. Sugiyama, S. Tagawa and M. Toda, 1981.
+/// Places boxes, labels and edges. Each box goes to the first row below all boxes that it reads from. Between
+/// rows of boxes are rows of labels; an edge that passes rows has a place of its own in each, so that nothing
+/// covers it. (If this needs too many places, the longest edges run straight.) Rows are ordered so that few
+/// edges cross, by the means of their neighbors: K. Sugiyama, S. Tagawa and M. Toda, 1981.
 void arrange_layers(LayerLayout& layout);
 
 }  // namespace intarsia

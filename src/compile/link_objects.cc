@@ -23,8 +23,8 @@ namespace fs = std::filesystem;
 
 struct Arch {
   const char* name;
-  const char* emulation;   // what ld.lld calls it; decides the output when there are no objects
-  const char* page_bytes;  // the largest page that a kernel for it may use
+  const char* emulation;   // name for ld.lld; decides the output when there are no objects
+  const char* page_bytes;  // largest page size that a kernel for it may use
 };
 constexpr Arch archs[] = {{"x86_64", "elf_x86_64", "4096"},
                           {"aarch64", "aarch64linux", "65536"},
@@ -38,7 +38,7 @@ Status write_file(const fs::path& path, std::string_view bytes) {
   return {};
 }
 
-/// What the linker wrote.
+/// Reads a file that the linker wrote.
 Result<std::string> read_file(const fs::path& path) {
   std::error_code error;
   const auto size = fs::file_size(path, error);
@@ -53,7 +53,7 @@ Result<std::string> read_file(const fs::path& path) {
   return bytes;
 }
 
-/// The first line with an error, since a linker that crashed also asks for bug reports and prints its stack.
+/// Finds the first line with an error, since a crashed linker also asks for bug reports and prints its stack.
 std::string find_error_line(const std::string& log) {
   std::istringstream lines(log);
   std::string first, line;
@@ -64,8 +64,8 @@ std::string find_error_line(const std::string& log) {
   return first.empty() ? "nothing" : first;
 }
 
-/// Runs a program found on PATH, without a shell; its messages go to `log`. Returns its exit status, 127 when
-/// it could not be started.
+/// Runs a program found on PATH, without a shell; its messages go to `log`. Returns its exit status, or 127
+/// if it could not be started.
 Result<int> run_program(const std::vector<std::string>& arguments, const fs::path& log) {
   std::vector<char*> pointers;
   for (const std::string& argument : arguments) pointers.push_back(const_cast<char*>(argument.c_str()));
@@ -119,10 +119,9 @@ Result<std::string> link_objects(std::span<const std::string> objects, const std
     TRY(write_file(arguments.back(), objects[i]));
   }
   if (objects.empty()) {
-    // The linker wants some input: a file of raw bytes serves for every architecture, and nothing refers to
-    // it.
+    // The linker needs an input: a file of raw bytes works for every architecture, and nothing refers to it.
     TRY(write_file(folder / "empty", std::string_view("\0", 1)));
-    // Its symbols carry the folder's name, so they must go.
+    // Symbols of this file carry the folder's name, so they must go.
     arguments.insert(arguments.end(), {"--strip-all", "--format=binary", folder / "empty"});
   }
   const int status = TRY(run_program(arguments, folder / "log"));

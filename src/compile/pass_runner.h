@@ -1,4 +1,4 @@
-// Every pass runs through here: reported as progress, verified, printed on demand.
+// Running of passes: each is reported as progress, verified, and printed on demand.
 #pragma once
 
 #include <string>
@@ -11,7 +11,8 @@ namespace intarsia {
 class PassRunner {
  public:
   PassRunner(const CompileRequest& request, const BackendRegistry& tools, Progress progress);
-  /// A quiet one verifies, but reports and prints nothing and never stops: for plans that are tried.
+  /// Creates a runner that verifies, but reports and prints nothing and never stops: for plans that are
+  /// tried.
   static PassRunner quiet(const CompileRequest& request, const BackendRegistry& tools);
 
   /// Runs `pass` (a callable that returns Status), then verifies the graph, then prints `describe()` if asked

@@ -1,4 +1,4 @@
-// What a file is that a user names as MODEL|PROGRAM.
+// Kind of the file that a user names as MODEL|PROGRAM.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace intarsia {
 
-/// True for a program (an ELF file), false for anything else, which is taken for a model. Error: cannot be
-/// read.
+/// Checks whether the file is a program (an ELF file); anything else is taken for a model. Error: it cannot
+/// be read.
 Result<bool> is_program_file(const std::string& path);
 
-/// Digest of a model file, as programs record it.
+/// Returns the digest of a model file, as programs record it.
 Result<uint64_t> digest_model(const std::string& path);
 
 }  // namespace intarsia

@@ -1,4 +1,4 @@
-// A backend that knows our operators also takes TensorFlow's, where these have a translation.
+// Adapter that lets a backend for our operators also take TensorFlow's, if these have a translation.
 #pragma once
 
 #include <memory>
@@ -8,8 +8,8 @@
 
 namespace intarsia {
 
-/// Asks `target` about translated nodes and hands it translated regions. Weights are moved round at compile
-/// time by `evaluate`.
+/// Wraps `target`: asks it about translated nodes and hands it translated regions. `evaluate` rearranges
+/// weights at compile time.
 std::unique_ptr<Target> make_translating_target(std::unique_ptr<Target> target, Evaluate evaluate);
 
 }  // namespace intarsia

@@ -9,10 +9,10 @@
 namespace intarsia {
 namespace {
 
-/// Can code of this level run here?
+/// Checks whether code of this level can run here.
 bool runs_here(const std::string& level) {
   const Result<std::string> wanted = resolve_cpu_level(level), here = resolve_cpu_level("native");
-  // The names of levels sort by what they demand.
+  // Level names sort by what they require.
   return wanted && here && *wanted <= *here;
 }
 

@@ -1,4 +1,4 @@
-// One compile's measuring of kernels: the database of times, the limit of time, what to report.
+// Measuring of kernels in one compile: the database of times, the time budget, the report.
 #pragma once
 
 #include <chrono>
@@ -14,17 +14,18 @@ class Tuning {
   Tuning(const Tuning&) = delete;
   Tuning& operator=(const Tuning&) = delete;
 
-  /// For the backend of this name; null where kernels are chosen analytically.
+  /// Returns the tuner for the named backend; null if kernels are chosen analytically. The next call changes
+  /// its backend.
   Tuner* tuner_for(const std::string& backend);
-  /// Why nothing is measured; empty: it is.
+  /// Returns the reason that nothing is measured; empty if kernels are measured.
   const std::string& disabled_reason() const { return disabled_reason_; }
-  /// Null where nothing is measured.
+  /// Returns the cost table; null if nothing is measured.
   CostTable* costs() { return costs_ ? &*costs_ : nullptr; }
-  /// Nanoseconds of the probe, which is measured when it is first needed.
+  /// Returns the nanoseconds of the probe, which is measured when first needed.
   int64_t probe();
-  /// Is there time left to measure?
+  /// Checks whether time is left to measure.
   bool may_go_on() const { return disabled_reason_.empty() && tuner_.may_go_on(); }
-  /// For the report.
+  /// Returns the counts for the report.
   TuningReport report() const;
 
  private:

@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char* driver = "libcuda.so.1";
 
-/// The name of the first function that is missing; empty: all are there.
+/// Finds the functions; returns the name of the first missing one, or empty.
 std::string find_cuda_functions(void* library, CudaApi& api) {
   DriverFunctions in(library);
   in.find(api.cuInit, "cuInit");
@@ -58,7 +58,7 @@ Result<const CudaApi*> open_driver() {
   return &api;
 }
 
-/// After most errors of a kernel the context computes nothing any more, in the whole process.
+/// Returns the kind of an error. After most kernel errors the context is unusable in the whole process.
 ErrorKind kind_of(CudaCode code) {
   switch (code) {
     case CudaCode::out_of_memory:

@@ -1,4 +1,4 @@
-// CUDA's driver functions, opened at run time: nothing of ours links a library of CUDA, or needs its headers.
+// CUDA driver functions, opened at run time: our code neither links a CUDA library nor needs its headers.
 #pragma once
 
 #include <cstddef>
@@ -9,15 +9,15 @@
 
 namespace intarsia {
 
-// Types and numbers of the driver's binary interface (CUDA Driver API reference, version 12), as far as they
-// are used here.
+// Types and numbers of the driver's binary interface (CUDA Driver API reference, version 12) that are used
+// here.
 using CudaDeviceNumber = int;
 using CudaContext = struct CudaContextObject*;
 using CudaStream = struct CudaStreamObject*;
 using CudaEvent = struct CudaEventObject*;
 using CudaModule = struct CudaModuleObject*;
 using CudaFunction = struct CudaFunctionObject*;
-using CudaPointer = uint64_t;  // an address on the device
+using CudaPointer = uint64_t;  // address on the device
 
 enum class CudaCode : int {
   success = 0,
@@ -35,7 +35,7 @@ enum class CudaCode : int {
   launch_failed = 719
 };
 
-/// Members are named as in the reference; those that have a second version are that.
+/// Driver functions, named as in the reference; functions with a second version (_v2) are that version.
 struct CudaApi {
   CudaCode (*cuInit)(unsigned flags) = nullptr;
   CudaCode (*cuDriverGetVersion)(int* version) = nullptr;
@@ -76,10 +76,10 @@ struct CudaApi {
                              CudaStream stream, void** arguments, void** extra) = nullptr;
 };
 
-/// Opens the driver's library on the first call. Error (not_found): there is none, or a function is missing.
+/// Opens the driver's library on the first call. Errors (not_found): there is none, or a function is missing.
 Result<const CudaApi*> open_cuda();
 
-/// Success, or an error that names the failed function; its kind follows from the code.
+/// Converts a driver code to a status. The error names the failed function; its kind follows from the code.
 Status check_cuda(const CudaApi& api, CudaCode code, const char* function);
 
 }  // namespace intarsia

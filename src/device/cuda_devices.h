@@ -1,4 +1,4 @@
-// The CUDA devices of this machine, found once in a process.
+// CUDA devices of this machine, found once per process.
 #pragma once
 
 #include <span>
@@ -10,23 +10,23 @@
 
 namespace intarsia {
 
-/// Lives as long as the process.
+/// CUDA device; lives as long as the process.
 struct CudaDevice {
   const CudaApi* api = nullptr;
-  int number = 0;                 // in the driver's order: that of "cuda:N"
-  CudaContext context = nullptr;  // the one that the process's other libraries use, too
+  int number = 0;                 // N of "cuda:N", in the driver's order
+  CudaContext context = nullptr;  // primary context, shared with the process's other libraries
   std::string name;
-  std::string version;  // of its architecture and the driver
+  std::string version;  // versions of its architecture and the driver
   int capability_major = 0, capability_minor = 0;
   uint32_t forks = 0;  // fork_count() when the driver was opened
 
   Status check(CudaCode code, const char* function) const;
-  /// Before commands. Error: this process is a copy of the one that opened the driver, and the driver does
-  /// not work in it.
+  /// Checks the process; call before commands. Error: this is a forked copy of the process that opened the
+  /// driver, which does not work here.
   Status check_process() const;
 };
 
-/// While it lives, calls of this thread are the device's; then they are again those of whatever was before.
+/// Scope in which calls of this thread apply to the device; its end restores the former context.
 class CudaScope {
  public:
   static Result<CudaScope> enter(const CudaDevice& device);
@@ -42,7 +42,8 @@ class CudaScope {
   const CudaApi* api_;
 };
 
-/// In the driver's order. Error (not_found): no driver, or no device, each with what to do. Thread-safe.
+/// Returns the devices in the driver's order. Thread-safe. Errors (not_found): no driver, or no device, each
+/// with a remedy.
 Result<std::span<const CudaDevice>> cuda_devices();
 
 }  // namespace intarsia

@@ -11,21 +11,21 @@
 namespace intarsia {
 namespace {
 
-constexpr int oldest_capability = 8;  // that the kernels' code is for
+constexpr int oldest_capability = 8;  // major compute capability that the kernels' code needs
 constexpr unsigned no_timing = 2;     // CU_EVENT_DISABLE_TIMING
 constexpr size_t max_arguments = 1024;
 
-/// What executables of a device share.
+/// State shared by the executables of a device.
 struct CudaRuntime {
   CudaRuntime(const CudaDevice& device, CudaQueue queue)
       : device(device), queue(std::move(queue)), programs(device) {}
   const CudaDevice& device;
-  CudaQueue queue;  // of kernels
+  CudaQueue queue;  // runs kernels
   CudaPrograms programs;
 };
 
-/// The kernels of an executable. Where texts and names lie is their key: that is fixed as long as its code is
-/// loaded.
+/// Kernels of an executable. The addresses of texts and names are their keys; these stay fixed while its code
+/// is loaded.
 class CudaKernels {
  public:
   explicit CudaKernels(CudaRuntime& runtime) : runtime_(runtime) {}
@@ -37,7 +37,7 @@ class CudaKernels {
     return {};
   }
 
-  /// In the device's scope.
+  /// Launches a kernel; call in the device's scope.
   Status launch(const Launch& launch) {
     CudaFunction function = TRY(find(launch));
     std::array<CudaPointer, max_arguments> addresses;
@@ -70,7 +70,7 @@ class CudaKernels {
   std::map<std::pair<const void*, const void*>, CudaFunction> functions_;
 };
 
-/// The device's queue runs kernels in order; an event after the last one stands for all.
+/// Launcher of one run. The device's queue runs kernels in order, so an event after the last stands for all.
 class CudaLauncher : public Launcher {
  public:
   explicit CudaLauncher(CudaKernels& kernels)
@@ -100,7 +100,7 @@ class CudaLauncher : public Launcher {
     return device_.check(api_.cuEventSynchronize(done_), "a kernel");
   }
 
-  /// By our clock.
+  /// Returns the span by our clock.
   Result<TimeSpan> wait_timed() override {
     TRY(wait());
     return TimeSpan{begin_ns_, clock_nanoseconds()};
@@ -113,7 +113,7 @@ class CudaLauncher : public Launcher {
   Result<CudaScope> scope_;
   CudaEvent done_ = nullptr;
   bool has_launched_ = false;
-  int64_t begin_ns_ = 0;  // the first launch since the last wait
+  int64_t begin_ns_ = 0;  // time of the first launch since the last wait
 };
 
 class CudaExecutable : public Executable {

@@ -1,4 +1,4 @@
-// Programs as a CUDA device's driver assembles them from PTX, each once in a process.
+// Programs that a CUDA device's driver assembles from PTX, each once per process.
 #pragma once
 
 #include <map>
@@ -10,7 +10,8 @@
 
 namespace intarsia {
 
-/// Of one device. Thread-safe. The driver itself keeps what it assembled, for all processes of the user.
+/// Programs of one device. Thread-safe. The driver itself caches assembled code for all processes of the
+/// user.
 class CudaPrograms {
  public:
   explicit CudaPrograms(const CudaDevice& device) : device_(device) {}
@@ -18,8 +19,8 @@ class CudaPrograms {
   CudaPrograms(const CudaPrograms&) = delete;
   CudaPrograms& operator=(const CudaPrograms&) = delete;
 
-  /// The kernel of this name. `text` ends with a zero byte. Lives as long as this. Error (unsupported): the
-  /// driver refuses the text; the message has its log.
+  /// Finds a kernel by name; it lives as long as this object. `text` ends with a zero byte. Error
+  /// (unsupported): the driver refuses the text; the message has its log.
   Result<CudaFunction> find(std::string_view text, const char* entry);
 
  private:
@@ -27,7 +28,7 @@ class CudaPrograms {
 
   const CudaDevice& device_;
   std::mutex mutex_;
-  std::map<std::string, CudaModule> modules_;  // by the digest of the text
+  std::map<std::string, CudaModule> modules_;  // indexed by digest of the text
 };
 
 }  // namespace intarsia

@@ -33,7 +33,7 @@ Result<std::shared_ptr<CudaSpace>> CudaSpace::make(const std::string& name, cons
   return std::shared_ptr<CudaSpace>(new CudaSpace(name, device, std::move(queue)));
 }
 
-/// Waits for what our queue has.
+/// Checks an enqueued command and waits until our queue is done.
 Status CudaSpace::finish(CudaCode enqueued, const char* function) const {
   TRY(device_.check(enqueued, function));
   return device_.check(api_.cuStreamSynchronize(queue_.get()), function);
@@ -87,7 +87,7 @@ Status CudaSpace::copy(CudaPointer to, CudaPointer from, size_t bytes) const {
   return finish(api_.cuMemcpyDtoDAsync(to, from, bytes, queue_.get()), "cuMemcpyDtoDAsync");
 }
 
-/// The driver copies no ranges that overlap.
+/// Copies within the space, by way of other memory if the ranges overlap, as the driver cannot copy these.
 Status CudaSpace::move(const Place& to, const Place& from, size_t bytes) {
   const CudaPointer target = address_of(to), source = address_of(from);
   if (bytes == 0 || target == source) return {};

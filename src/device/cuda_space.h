@@ -1,4 +1,4 @@
-// The memory of a CUDA device.
+// Memory of a CUDA device.
 #pragma once
 
 #include <utility>
@@ -8,7 +8,7 @@
 
 namespace intarsia {
 
-/// What a Place's memory is in such a space.
+/// Memory that a Place refers to in such a space.
 struct CudaMemory {
   const CudaDevice* device;
   CudaPointer address;
@@ -21,7 +21,7 @@ struct CudaMemory {
   static CudaPointer of(const void* memory) { return static_cast<const CudaMemory*>(memory)->address; }
 };
 
-/// A queue of commands that runs them in order, beside all other queues.
+/// Queue that runs its commands in order, in parallel with other queues.
 class CudaQueue {
  public:
   static Result<CudaQueue> make(const CudaDevice& device);
@@ -37,22 +37,24 @@ class CudaQueue {
   CudaStream stream_;
 };
 
-/// Values lie at any multiple of their element size: kernels get their memory and an offset.
+/// Memory space of a CUDA device. Values lie at any multiple of their element size: kernels get their memory
+/// and an offset.
 class CudaSpace : public MemorySpace {
  public:
-  /// `name`: of the device, "cuda:0". `device` lives as long as the process. Error: the device refuses.
+  /// Makes the space of the device called `name` ("cuda:0"), which lives as long as the process. Error: the
+  /// device refuses.
   static Result<std::shared_ptr<CudaSpace>> make(const std::string& name, const CudaDevice& device);
 
   const CudaDevice& device() const { return device_; }
 
   Result<Memory> allocate(size_t bytes) override;
-  /// Memory of the host that stays where it is, which every device reaches.
+  /// Allocates pinned host memory, which all devices can access.
   Result<std::shared_ptr<void>> allocate_staging(size_t bytes) override;
   void* address(const Place&) const override { return nullptr; }
   Status upload(const Place& to, const void* from, size_t bytes, TimeSpan* ran = nullptr) override;
   Status download(void* to, const Place& from, size_t bytes, TimeSpan* ran = nullptr) override;
   Status move(const Place& to, const Place& from, size_t bytes) override;
-  /// From all other CUDA devices.
+  /// Returns true for spaces of CUDA devices.
   bool can_copy_from(const MemorySpace& other) const override;
   Status copy_from(MemorySpace& other, const Place& to, const Place& from, size_t bytes,
                    TimeSpan* ran = nullptr) override;
@@ -66,7 +68,7 @@ class CudaSpace : public MemorySpace {
 
   const CudaDevice& device_;
   const CudaApi& api_;
-  CudaQueue queue_;  // of copies, which so run beside kernels
+  CudaQueue queue_;  // runs copies, in parallel with kernels
 };
 
 }  // namespace intarsia

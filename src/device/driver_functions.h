@@ -1,4 +1,4 @@
-// The functions of a driver's library that was opened at run time.
+// Functions of a driver's library that was opened at run time.
 #pragma once
 
 #include <dlfcn.h>
@@ -16,7 +16,7 @@ class DriverFunctions {
     function = reinterpret_cast<Function>(dlsym(library_, name));
     if (function == nullptr && missing_.empty()) missing_ = name;
   }
-  /// The name of the first function that is missing; empty: all are there.
+  /// Returns the name of the first missing function, or empty.
   const std::string& missing() const { return missing_; }
 
  private:

@@ -1,4 +1,4 @@
-// The run-time contract of a backend: a blob becomes an Executable, which runs on the caller's buffers.
+// Run-time contract of a backend: a blob becomes an Executable, which runs on the caller's buffers.
 #pragma once
 
 #include <functional>
@@ -16,109 +16,108 @@
 
 namespace intarsia {
 
-/// What an executable writes. When `dynamic` is false, `tensor` has its shape and memory and the callee fills
-/// it. When `dynamic` is true the shape depends on data: the callee sets `tensor` and an `owner` that keeps
-/// its memory alive. An opaque value (sequence, optional) has only an owner, which no other backend
-/// understands.
+/// Output of an executable. If `dynamic` is false, `tensor` has its shape and memory and the callee fills it.
+/// If `dynamic` is true, the shape depends on data: the callee sets `tensor` and an `owner` that keeps its
+/// memory alive. An opaque value (sequence, optional) has only an owner, which only its backend understands.
 struct Output {
-  TensorView tensor;  // without data where the space has no addresses
+  TensorView tensor;  // data is null if the space has no addresses
   std::shared_ptr<void> owner;
   bool dynamic = false;
-  Place place;  // outside the host's memory
+  Place place;  // set outside host memory
 };
 
 struct Input {
-  ConstTensorView tensor;       // without data where the space has no addresses
+  ConstTensorView tensor;       // data is null if the space has no addresses
   std::shared_ptr<void> owner;  // set for opaque and dynamically shaped values
-  Place place;                  // outside the host's memory
+  Place place;                  // set outside host memory
 };
 
-/// Called after a piece of work within a run, from the thread that did it. Times by clock_nanoseconds().
+/// Callback after a piece of work within a run, on the thread that did it. Times are by clock_nanoseconds().
 using TraceHook = std::function<void(std::string_view name, int64_t begin_ns, int64_t end_ns)>;
 
 class Launcher;
 
-/// An operator in a framework's own profile of a run.
+/// Operator in a framework's own profile of a run.
 struct OperatorTime {
-  std::string label;  // "conv1: Conv": as far as the framework knows the name of a node, or of a value, and
-                      // what it is
+  std::string label;  // "conv1: Conv": name of the node or value, and its operator, as far as the framework
+                      // knows them
   int64_t nanoseconds = 0;
 };
 
 struct RunContext {
   std::span<const Input> inputs;
   std::span<Output> outputs;
-  std::byte* workspace = nullptr;    // as many bytes as the region requested, 64-byte aligned
-  ThreadTeam* threads = nullptr;     // on the executor's cores; null: run in the calling thread
-  const TraceHook* trace = nullptr;  // set: an executable of several kernels reports each
-  Place workspace_place{};           // outside the host's memory
+  std::byte* workspace = nullptr;    // bytes that the region requested, 64-byte aligned
+  ThreadTeam* threads = nullptr;     // team on the executor's cores; null: run in the calling thread
+  const TraceHook* trace = nullptr;  // hook for each kernel of an executable with several; null: none
+  Place workspace_place{};           // workspace outside host memory
   std::byte* scratch = nullptr;      // Executable::scratch_bytes(), 64-byte aligned; null: none
-  bool is_profile =
-      false;  // with trace: a framework reports its operators, too, which takes it runs of its own
-  Launcher* launcher = nullptr;  // for code that was compiled for the device; null: the device is the host
+  bool is_profile = false;  // profiling (needs trace): a framework also reports its operators, in extra runs
+  Launcher* launcher = nullptr;  // launcher for code compiled for the device; null: the device is the host
 };
 
-/// Immutable: N threads may run one executable at once, each with its own context.
+/// Loaded region, ready to run. Immutable: N threads may run it at once, each with its own context.
 class Executable {
  public:
   virtual ~Executable() = default;
-  /// Fills the outputs. What is not dynamic gets exactly its dtype and shape, else the run is an error;
-  /// inputs are only read. All is done when it returns.
+  /// Fills the outputs; inputs are only read. All work is done when it returns. Error: an output that is not
+  /// dynamic would not get its dtype and shape.
   ///
-  /// Threads: the calling one and those of `context.threads`. A framework has threads of its own, and parks
+  /// Threads: the calling one and those of `context.threads`. A framework has threads of its own and parks
   /// ours first.
   ///
-  /// Memory: code that a backend made for the region (halide) takes none when no output is dynamic. Kernels
-  /// that are written to be read (reference), those of users, and frameworks may take some in every run; what
-  /// our kernels took they have given back when it returns, all but the memory of dynamic outputs.
+  /// Memory: code generated for the region (halide) allocates none if no output is dynamic. Kernels written
+  /// for readability (reference), users' kernels and frameworks may allocate in every run; our kernels have
+  /// freed their memory, except for dynamic outputs, when it returns.
   virtual Status run(const RunContext& context) const = 0;
 
-  /// What a run in so many threads needs besides the workspace, which is for as many as it was compiled for.
+  /// Returns the bytes that a run in `threads` threads needs besides the workspace, whose size is for the
+  /// thread count at compile time.
   virtual size_t scratch_bytes(int threads) const {
     static_cast<void>(threads);
     return 0;
   }
 
-  /// (optional) Launches what a run would launch, on no values: `launcher` makes the kernels ready, and
-  /// carries nothing out. So no run takes longer than others, and what a device refuses is known before.
+  /// (optional) Launches the kernels of a run without values: `launcher` makes them ready and executes
+  /// nothing. Thus the first run takes no longer than others, and refusals by the device are known early.
   virtual Status prepare(Launcher& launcher) const {
     static_cast<void>(launcher);
     return {};
   }
 };
 
-/// What a backend's run half gets to make an executable. Everything outlives the executable.
+/// Input of a backend's run half for making an executable. Everything outlives the executable.
 struct LoadContext {
   std::span<const std::byte> blob;
-  std::span<const ConstTensorView> constants;            // in the order of CompiledRegion::constants
+  std::span<const ConstTensorView> constants;            // ordered as CompiledRegion::constants
   std::function<void*(const std::string& name)> symbol;  // address of a symbol in the program's code, or null
   std::string program_folder;  // folder of the program file: companion libraries are searched for there
   int threads = 1;
-  size_t workspace_bytes = 0;                   // of RunContext::workspace
-  const CoreSet* cores = nullptr;               // that its executor is held to; null: none
-  std::string executor;                         // name of the one that is to run it: "cpu", "sim:0"
-  std::span<const Place> constant_places = {};  // of the constants, outside the host's memory
+  size_t workspace_bytes = 0;                   // size of RunContext::workspace
+  const CoreSet* cores = nullptr;               // cores that its executor is pinned to; null: none
+  std::string executor;                         // name of the executor that will run it: "cpu", "sim:0"
+  std::span<const Place> constant_places = {};  // places of the constants, outside host memory
 };
 
-/// An opaque value taken apart, as callers see it: an ONNX sequence, optional or map.
+/// Parts of an opaque value, as callers see it: an ONNX sequence, optional or map.
 struct OpaqueParts {
   bool is_optional = false;
-  bool is_sequence = false;  // with is_optional: an optional sequence
+  bool is_sequence = false;  // optional sequence, if is_optional is set
   bool is_map = false;
-  bool is_absent = false;  // an optional without a value
+  bool is_absent = false;  // optional without a value
   std::vector<Tensor>
-      tensors;  // of a sequence its elements, of an optional its content, of a map keys, then values
+      tensors;  // elements of a sequence, content of an optional, or keys and then values of a map
 };
 
-/// A backend's run half.
+/// Run half of a backend.
 struct RunBackend {
   std::string name;
   std::function<Result<std::unique_ptr<Executable>>(const LoadContext& context)> load;
-  /// (optional) Opaque values at the boundary of the program. `encoded_type` is the value's serialized ONNX
-  /// TypeProto.
+  /// (optional) Conversion of opaque values at the boundary of the program. `encoded_type` is the value's
+  /// serialized ONNX TypeProto.
   Result<OpaqueParts> (*unpack)(const std::shared_ptr<void>& value, std::string_view encoded_type) = nullptr;
   Result<std::shared_ptr<void>> (*pack)(const OpaqueParts& parts, std::string_view encoded_type) = nullptr;
-  /// (optional) The names of devices that only it knows, as make_device() takes them. May open its library.
+  /// (optional) Lists names of devices that only this backend knows, for make_device(). May open its library.
   std::vector<std::string> (*devices)() = nullptr;
 };
 

@@ -1,4 +1,4 @@
-// What regions whose code launches kernels have in common, whatever the driver.
+// Common parts of regions whose code launches kernels, for all drivers.
 #pragma once
 
 #include "device/executable.h"
@@ -6,7 +6,7 @@
 
 namespace intarsia {
 
-/// Makes kernels ready by `Kernels::make(launch)`, and launches none.
+/// Launcher that makes kernels ready by `Kernels::make(launch)` and launches none.
 template <typename Kernels>
 class KernelMaker : public Launcher {
  public:
@@ -19,7 +19,7 @@ class KernelMaker : public Launcher {
   Kernels& kernels_;
 };
 
-/// Runs the region to its end. What was launched before an error is waited for, too: it uses the values.
+/// Runs the region to its end. Also waits for kernels launched before an error, as they use the values.
 inline Status run_launched(const Executable& region, RunContext context, Launcher& launcher) {
   context.launcher = &launcher;
   const Status launched = region.run(context);

@@ -1,5 +1,4 @@
-// How code that was compiled for a device reaches it: kernels in a program's text, launched one after the
-// other.
+// Launch interface for code compiled for a device: kernels in a program's text, launched one after the other.
 #pragma once
 
 #include <array>
@@ -13,29 +12,30 @@
 namespace intarsia {
 
 struct LaunchArgument {
-  const void* value = nullptr;  // memory: a Place's; a scalar: its address
-  size_t bytes = 0;             // of a scalar; 0: memory
+  const void* value = nullptr;  // memory of a Place, or address of a scalar
+  size_t bytes = 0;             // size of a scalar; 0 for memory
 };
 
 struct Launch {
-  std::string_view program;  // its text, which stays where it is as long as the executable lives
-  const char* entry;         // of the kernel in it; stays, too
+  std::string_view program;  // text of the program; does not move while the executable lives
+  const char* entry;         // name of the kernel in it; does not move either
   std::array<size_t, 3> groups{1, 1, 1};
   std::array<size_t, 3> group_items{1, 1, 1};
-  size_t shared_bytes = 0;  // of a group
+  size_t shared_bytes = 0;  // shared memory of a group
   std::span<const LaunchArgument> arguments;
 };
 
-/// During one run of an executable on a device; called by one thread.
+/// Launcher for one run of an executable on a device; called by one thread.
 class Launcher {
  public:
   virtual ~Launcher() = default;
-  /// Begins when what was launched before is done. May return before it is done; errors after that are those
-  /// of wait(). Error: the program does not build, the kernel is not in it, or the device refuses.
+  /// Launches a kernel that starts when earlier launches are done. May return before the kernel is done;
+  /// wait() returns its later errors. Errors: the program does not build, lacks the kernel, or the device
+  /// refuses.
   virtual Status launch(const Launch& launch) = 0;
-  /// Until all that was launched is done.
+  /// Waits until all launches are done.
   virtual Status wait() = 0;
-  /// The same. Gives when the device worked on what was launched since the last wait, by its own clock where
+  /// Waits likewise. Returns when the device worked on the launches since the last wait, by its own clock if
   /// a trace was requested.
   virtual Result<TimeSpan> wait_timed() = 0;
 };

@@ -1,4 +1,4 @@
-// Where values lie: memory that is allocated, and copied from and to.
+// Memory spaces: allocation of memory for values, and copies from and to it.
 #pragma once
 
 #include <atomic>
@@ -11,13 +11,13 @@
 
 namespace intarsia {
 
-/// Memory of one space, freed with the last copy of this.
+/// Memory of one space, freed with the last copy of this object.
 class Memory {
  public:
   Memory() = default;
   Memory(std::shared_ptr<void> handle, size_t bytes) : handle_(std::move(handle)), bytes_(bytes) {}
 
-  /// What the space knows it by: an address where the space has addresses, else what its library works with.
+  /// Returns the space's handle: an address if the space has addresses, else an object of its library.
   void* handle() const { return handle_.get(); }
   size_t bytes() const { return bytes_; }
   const std::shared_ptr<void>& owner() const { return handle_; }
@@ -27,7 +27,7 @@ class Memory {
   size_t bytes_ = 0;
 };
 
-/// Bytes of some memory, from `offset` on.
+/// Position in some memory, from `offset` on.
 struct Place {
   void* memory = nullptr;  // Memory::handle()
   size_t offset = 0;
@@ -39,13 +39,13 @@ struct CopyCounts {
   uint64_t uploaded_bytes = 0;
   uint64_t downloads = 0;  // space to host
   uint64_t downloaded_bytes = 0;
-  uint64_t direct = 0;  // from another space, not by way of the host
+  uint64_t direct = 0;  // space to space, bypassing the host
   uint64_t direct_bytes = 0;
   bool operator==(const CopyCounts&) const = default;
 };
 
-/// Executors of one space exchange values without copies. All calls may come from several threads at once;
-/// each returns when its work is done.
+/// Memory space. Executors of one space exchange values without copies. Thread-safe; calls return when their
+/// work is done.
 class MemorySpace {
  public:
   explicit MemorySpace(std::string name) : name_(std::move(name)) {}
@@ -55,27 +55,27 @@ class MemorySpace {
 
   const std::string& name() const { return name_; }  // "host", "sim:0"
 
-  /// True: it is the host's memory. Callers' buffers are used in place, handles are addresses, and what
-  /// follows is a plain copy.
+  /// Whether this is host memory: callers' buffers are used in place, handles are addresses, and the
+  /// functions below copy plainly.
   virtual bool is_host() const { return false; }
-  /// Of memory, and of the offsets at which values lie in it: bytes, a power of 2 of at most 64 KiB.
+  /// Returns the alignment of memory, and of offsets of values in it: bytes, a power of 2 of at most 64 KiB.
   virtual size_t alignment() const { return 64; }
-  /// Zero-filled memory. Error: not enough.
+  /// Allocates zero-filled memory. Error: not enough.
   virtual Result<Memory> allocate(size_t bytes) = 0;
-  /// Memory of the host from which and to which copies are fast.
+  /// Allocates host memory that can be copied from and to fast.
   virtual Result<std::shared_ptr<void>> allocate_staging(size_t bytes);
-  /// What executables in the space find in TensorView::data: null where they work with handles.
+  /// Returns the TensorView::data for executables in the space: null if they work with handles.
   virtual void* address(const Place& place) const = 0;
 
-  /// `ran` of these (null: nobody asks) gets when the device copied, by its own clock, where that is known;
-  /// else it stays as it is.
+  /// Copies between host and space. `ran` (may be null) gets the time span of the copy, by the device's clock
+  /// where known; else it stays unchanged.
   virtual Status upload(const Place& to, const void* from, size_t bytes, TimeSpan* ran = nullptr) = 0;
   virtual Status download(void* to, const Place& from, size_t bytes, TimeSpan* ran = nullptr) = 0;
-  /// Within the space.
+  /// Copies within the space.
   virtual Status move(const Place& to, const Place& from, size_t bytes) = 0;
-  /// Can copy_from() be called?
+  /// Checks whether copy_from() can be called.
   virtual bool can_copy_from(const MemorySpace& other) const;
-  /// Not by way of the host.
+  /// Copies from another space, bypassing the host.
   virtual Status copy_from(MemorySpace& other, const Place& to, const Place& from, size_t bytes,
                            TimeSpan* ran = nullptr);
 
@@ -92,11 +92,11 @@ class MemorySpace {
       direct_bytes_{0};
 };
 
-/// The memory of this process: one object.
+/// Returns the space of this process's memory, a single object.
 const std::shared_ptr<MemorySpace>& host_memory_space();
 
-/// Between any two spaces: within one, up, down, directly, or by way of `staging`, which is memory of the
-/// host of at least `bytes` bytes and used only where needs_staging(). `ran`: as above.
+/// Copies between any two spaces: within one, up, down, directly, or by way of `staging`, host memory of at
+/// least `bytes` bytes that is used only where needs_staging(). `ran` is as in upload().
 bool needs_staging(const MemorySpace& from, const MemorySpace& to);
 Status copy_between(MemorySpace& from, const Place& source, MemorySpace& to, const Place& target,
                     size_t bytes, void* staging, TimeSpan* ran = nullptr);

@@ -17,14 +17,14 @@ constexpr bool is_sanitized = __has_feature(address_sanitizer) || __has_feature(
 constexpr bool is_sanitized = false;
 #endif
 
-/// PoCL has an LLVM of its own, and TensorFlow exports another one: where TensorFlow was opened with global
-/// symbols, PoCL's constructors would call that and crash, unless PoCL's own symbols come first.
-/// Sanitizers end a process that asks for this.
+/// Opens a driver with its own symbols first. PoCL has its own LLVM, and TensorFlow exports another one: if
+/// TensorFlow was opened with global symbols, PoCL's constructors would call that one and crash. Sanitizers
+/// end a process that requests this.
 void prefer_its_own_symbols(const char* driver) {
   if (!is_sanitized) dlopen(driver, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
 }
 
-/// The name of the first function that is missing; empty: all are there.
+/// Finds the functions; returns the name of the first missing one, or empty.
 std::string find_functions(void* library, OpenclApi& api) {
   DriverFunctions loading(library);
   loading.find(api.clGetPlatformIDs, "clGetPlatformIDs");

@@ -1,4 +1,4 @@
-// OpenCL's functions, opened at run time: nothing of ours links an OpenCL library.
+// OpenCL functions, opened at run time: our code links no OpenCL library.
 #pragma once
 
 #define CL_TARGET_OPENCL_VERSION 120
@@ -10,7 +10,7 @@
 
 namespace intarsia {
 
-/// Named as in the specification of OpenCL 1.2.
+/// OpenCL functions, named as in the specification of OpenCL 1.2.
 struct OpenclApi {
   decltype(&::clGetPlatformIDs) clGetPlatformIDs = nullptr;
   decltype(&::clGetPlatformInfo) clGetPlatformInfo = nullptr;
@@ -45,14 +45,14 @@ struct OpenclApi {
   decltype(&::clGetEventProfilingInfo) clGetEventProfilingInfo = nullptr;
 };
 
-/// Opens the library on the first call; a platform's driver starts with the first function called. Error
+/// Opens the library on the first call; a platform's driver starts with the first function called. Errors
 /// (not_found): there is no such library, or a function is missing.
 Result<const OpenclApi*> open_opencl();
 
-/// "CL_OUT_OF_RESOURCES (-5)"
+/// Returns the text of a code: "CL_OUT_OF_RESOURCES (-5)".
 std::string opencl_error_text(cl_int code);
 
-/// Success, or an error that names the failed function; its kind follows from the code.
+/// Converts a code to a status. The error names the failed function; its kind follows from the code.
 Status check_opencl(cl_int code, const char* function);
 
 }  // namespace intarsia

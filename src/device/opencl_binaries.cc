@@ -12,7 +12,7 @@
 namespace intarsia {
 namespace {
 
-/// What the driver has for the device; empty: nothing, or it does not say.
+/// Returns the driver's binary for the device; empty if it provides none.
 std::vector<std::byte> read_binary(const OpenclDevice& device, cl_program program) {
   const OpenclApi& api = *device.api;
   cl_uint count = 0;
@@ -69,7 +69,7 @@ std::optional<std::vector<std::byte>> OpenclBinaries::find(const std::string& di
   return std::vector<std::byte>(binary.begin(), binary.end());
 }
 
-/// What cannot be kept is built again next time.
+/// Adds a binary; one that cannot be stored is built again next time.
 void OpenclBinaries::add(const std::string& digest, cl_program program) const {
   if (folder_.empty()) return;
   const std::vector<std::byte> binary = read_binary(device_, program);

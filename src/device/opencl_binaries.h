@@ -1,4 +1,4 @@
-// Programs as a driver built them, kept in files.
+// Programs built by a driver, cached in files.
 #pragma once
 
 #include <optional>
@@ -9,13 +9,13 @@
 
 namespace intarsia {
 
-/// In the user's cache folder, a file for each program, device, driver and choice of options. Without a
-/// folder, or where files cannot be written, it stays empty. Thread-safe; processes share it.
+/// Cache of binaries in the user's cache folder, with a file per program, device, driver and set of options.
+/// It stays empty if there is no folder or files cannot be written. Thread-safe; shared between processes.
 class OpenclBinaries {
  public:
   OpenclBinaries(const OpenclDevice& device, std::string options);
 
-  /// `digest`: of the program's text. A file that is damaged is not there.
+  /// Finds a binary by the digest of the program's text; nullopt if it is missing or damaged.
   std::optional<std::vector<std::byte>> find(const std::string& digest) const;
   void add(const std::string& digest, cl_program program) const;
   std::string path(const std::string& digest) const;
@@ -23,7 +23,7 @@ class OpenclBinaries {
  private:
   const OpenclDevice& device_;
   std::string options_;
-  std::string folder_;  // empty: none
+  std::string folder_;  // empty if there is none
 };
 
 }  // namespace intarsia

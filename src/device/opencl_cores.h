@@ -1,4 +1,4 @@
-// Which cores an OpenCL device computes on, where these are the processor's.
+// Cores that an OpenCL device computes on, if these are the processor's.
 #pragma once
 
 #include "base/pool_cores.h"
@@ -6,19 +6,20 @@
 
 namespace intarsia {
 
-/// True: the platform is PoCL, whose threads can be held to cores.
+/// Checks whether the platform is PoCL, whose threads can be pinned to cores.
 bool is_pocl(const std::string& platform);
 
-/// Held to these cores from now on; null: to none in particular. PoCL has one pool of threads for all devices
-/// of a process that have any, so there is one core set for these, too. A device without threads computes in
-/// those that call it. Errors: (busy) the pool is held to others; (unsupported) its threads are not known.
+/// Pins the device to these cores from now on; null stands for none in particular. PoCL has one thread pool
+/// for all devices of a process that have threads, so these share one core set. A device without threads
+/// computes in its calling threads. Errors: (busy) the pool is pinned to other cores; (unsupported) the
+/// device's threads are unknown.
 Status hold_to_cores(const OpenclDevice& device, const CoreSet* cores);
 
-/// While this lives, threads that a driver starts from the calling one are known as PoCL's.
+/// Scope in which threads that a driver starts from the calling thread are marked as PoCL's.
 class StartsPoclThreads {
  public:
   StartsPoclThreads();
-  /// How many were started.
+  /// Returns the number of threads started.
   int count() const;
 
  private:

@@ -13,7 +13,7 @@
 namespace intarsia {
 namespace {
 
-constexpr cl_int no_platform = -1001;  // CL_PLATFORM_NOT_FOUND_KHR, of the loader
+constexpr cl_int no_platform = -1001;  // CL_PLATFORM_NOT_FOUND_KHR, from the loader
 
 template <typename Id>
 std::string read_text(cl_int (*ask)(Id, cl_uint, size_t, void*, size_t*), Id id, cl_uint what) {
@@ -49,7 +49,7 @@ OpenclDevice describe(const OpenclApi& api, cl_device_id id, cl_context context,
   return device;
 }
 
-/// Adds the devices of a platform; else says why there are none.
+/// Adds the devices of a platform. Error: there are none, and why.
 Status add_platform(const OpenclApi& api, cl_platform_id platform, std::vector<OpenclDevice>& devices) {
   const std::string name = read_text(api.clGetPlatformInfo, platform, CL_PLATFORM_NAME);
   cl_uint count = 0;
@@ -98,11 +98,12 @@ Result<std::vector<OpenclDevice>> find_devices() {
   return devices;
 }
 
-/// A driver's threads inherit the cores of the thread that calls it first, for as long as the process lives.
+/// Finds the devices on a thread that may use all cores, as a driver's threads inherit the cores of its first
+/// caller for the life of the process.
 Result<std::vector<OpenclDevice>> find_on_all_cores() {
   Result<std::vector<OpenclDevice>> devices;
   std::thread([&] {
-    const Status ignored = CoreSet::of_thread(getpid()).bind_this_thread();  // then the caller's cores serve
+    const Status ignored = CoreSet::of_thread(getpid()).bind_this_thread();  // else the caller's cores serve
     static_cast<void>(ignored);
     devices = find_devices();
   }).join();
@@ -124,7 +125,7 @@ Status OpenclDevice::check_process() const {
 }
 
 Result<std::span<const OpenclDevice>> opencl_devices() {
-  // Never destroyed: drivers have threads, which may outlive statics.
+  // Never destroyed, as drivers have threads that may outlive statics.
   static const auto& devices = *new Result<std::vector<OpenclDevice>>(find_on_all_cores());
   if (!devices) return tl::unexpected(devices.error());
   return std::span(*devices);

@@ -44,7 +44,7 @@ class OpenclExecutor : public Executor {
     return made;
   }
 
-  /// A device without threads computes in this one.
+  /// Runs the region on the executor's cores: a device without threads computes in this thread.
   Status run(const Executable& executable, const RunContext& context) override {
     std::optional<BoundThread> bound;
     if (cores() != nullptr) bound.emplace(*cores());

@@ -11,7 +11,7 @@ OpenclKernels::~OpenclKernels() {
 
 Status OpenclKernels::launch(const Launch& launch, cl_command_queue queue, cl_event after, cl_event* done) {
   TRY(runtime_.device.check_process());
-  // A kernel keeps its arguments until it is enqueued.
+  // Locks until the launch, as the kernel object stores its arguments.
   const std::lock_guard lock(mutex_);
   cl_kernel kernel = TRY(find(launch));
   TRY(set_arguments(kernel, launch));
@@ -40,7 +40,7 @@ Result<cl_kernel> OpenclKernels::find(const Launch& launch) {
   return kernel = made;
 }
 
-/// The last parameter of every kernel is its group's memory.
+/// Sets the arguments; the last parameter of each kernel is the memory of its group.
 Status OpenclKernels::set_arguments(cl_kernel kernel, const Launch& launch) {
   cl_uint i = 0;
   for (const LaunchArgument& argument : launch.arguments) {

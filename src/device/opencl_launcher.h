@@ -1,4 +1,4 @@
-// Launches on an OpenCL device.
+// Kernel launches on an OpenCL device.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@
 
 namespace intarsia {
 
-/// What executables of a device share.
+/// State shared by the executables of a device.
 struct OpenclRuntime {
   explicit OpenclRuntime(OpenclQueues& queues)
       : device(queues.device()), queues(queues), programs(queues.device()) {}
@@ -22,8 +22,8 @@ struct OpenclRuntime {
   OpenclPrograms programs;
 };
 
-/// The kernels of an executable. Where texts and names lie is their key: that is fixed as long as its code is
-/// loaded. Thread-safe.
+/// Kernels of an executable. The addresses of texts and names are their keys; these stay fixed while its code
+/// is loaded. Thread-safe.
 class OpenclKernels {
  public:
   explicit OpenclKernels(OpenclRuntime& runtime) : runtime_(runtime), api_(*runtime.device.api) {}
@@ -31,9 +31,10 @@ class OpenclKernels {
   OpenclKernels(const OpenclKernels&) = delete;
   OpenclKernels& operator=(const OpenclKernels&) = delete;
 
-  /// `after` (null: none) fails this launch if it failed; `done`: of this launch, the caller's.
+  /// Launches a kernel after the event `after` (null: none), whose failure becomes its own. `done` gets the
+  /// event of this launch, owned by the caller.
   Status launch(const Launch& launch, cl_command_queue queue, cl_event after, cl_event* done);
-  /// All that a launch needs, without launching.
+  /// Prepares all that a launch needs, without launching.
   Status make(const Launch& launch);
 
  private:
@@ -46,8 +47,8 @@ class OpenclKernels {
   std::map<std::pair<const void*, const void*>, cl_kernel> kernels_;
 };
 
-/// Of one run: each launch waits for the one before it, whose failure becomes its own, so the last stands for
-/// all.
+/// Launcher of one run. Each launch waits for its predecessor, whose failure becomes its own, so the last one
+/// stands for all.
 class OpenclLauncher : public Launcher {
  public:
   OpenclLauncher(const OpenclDevice& device, OpenclKernels& kernels, OpenclQueues::Lent queue)
@@ -61,9 +62,9 @@ class OpenclLauncher : public Launcher {
   Result<TimeSpan> wait_timed() override;
 
  private:
-  /// An error leaves no event.
+  /// Waits for the last launch; on error, forgets all events.
   Status wait_for_last();
-  /// Why it failed, if the driver knows.
+  /// Returns the reason for a failure, if the driver knows it.
   std::optional<cl_int> status_of(cl_event event) const;
   void forget();
 
@@ -71,8 +72,8 @@ class OpenclLauncher : public Launcher {
   OpenclKernels& kernels_;
   const OpenclApi& api_;
   OpenclQueues::Lent queue_;
-  cl_event first_ = nullptr, last_ = nullptr;  // since the last wait
-  int64_t enqueued_ns_ = 0;                    // the first, by our clock
+  cl_event first_ = nullptr, last_ = nullptr;  // first and last launch since the last wait
+  int64_t enqueued_ns_ = 0;                    // time of the first launch, by our clock
 };
 
 }  // namespace intarsia

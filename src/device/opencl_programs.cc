@@ -42,7 +42,7 @@ Result<cl_program> OpenclPrograms::build_from_source(std::string_view text) cons
               device_.name, opencl_error_text(code), log);
 }
 
-/// Null: there is none, or the driver refuses it.
+/// Loads a cached binary; returns null if there is none or the driver refuses it.
 cl_program OpenclPrograms::load_binary(const std::string& digest) const {
   const std::optional<std::vector<std::byte>> binary = binaries_.find(digest);
   if (!binary) return nullptr;

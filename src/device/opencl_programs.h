@@ -1,4 +1,4 @@
-// Programs as an OpenCL device's driver builds them from their text, each once on a machine.
+// Programs that an OpenCL device's driver builds from their text, each once per machine.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace intarsia {
 
-/// Of one device. Thread-safe: one program is built at a time.
+/// Programs of one device. Thread-safe: one program is built at a time.
 class OpenclPrograms {
  public:
   explicit OpenclPrograms(const OpenclDevice& device);
@@ -18,7 +18,8 @@ class OpenclPrograms {
   OpenclPrograms(const OpenclPrograms&) = delete;
   OpenclPrograms& operator=(const OpenclPrograms&) = delete;
 
-  /// Lives as long as this. Error (unsupported): the driver refuses the text; the message has its log.
+  /// Builds a program, which lives as long as this object. Error (unsupported): the driver refuses the text;
+  /// the message has its log.
   Result<cl_program> build(std::string_view text);
 
  private:
@@ -30,7 +31,7 @@ class OpenclPrograms {
   std::string options_;
   OpenclBinaries binaries_;
   std::mutex mutex_;
-  std::map<std::string, cl_program> programs_;  // by the digest of the text
+  std::map<std::string, cl_program> programs_;  // indexed by digest of the text
 };
 
 }  // namespace intarsia

@@ -42,7 +42,7 @@ Result<OpenclQueues::Lent> OpenclQueues::lend(bool is_timed) {
   return Lent(*this, TRY(OpenclQueue::make(device_, is_timed)), is_timed);
 }
 
-/// The device's clock counts from another moment than ours: what it calls queued was our call.
+/// Converts device times to our clock: the time that the device calls queued is `enqueued_ns`.
 TimeSpan opencl_times(const OpenclApi& api, cl_event first, cl_event last, int64_t enqueued_ns) {
   const std::optional<int64_t> queued = time_of(api, first, CL_PROFILING_COMMAND_QUEUED),
                                begin = time_of(api, first, CL_PROFILING_COMMAND_START),

@@ -1,4 +1,4 @@
-// The command queues of an OpenCL device.
+// Command queues of an OpenCL device.
 #pragma once
 
 #include <array>
@@ -11,10 +11,10 @@
 
 namespace intarsia {
 
-/// A command queue that runs its commands in order.
+/// Command queue that runs its commands in order.
 class OpenclQueue {
  public:
-  /// `is_timed`: its events know when they ran.
+  /// Makes a queue. Events of a timed one record when they ran.
   static Result<OpenclQueue> make(const OpenclDevice& device, bool is_timed = false);
   OpenclQueue(OpenclQueue&& from) noexcept : api_(from.api_), queue_(std::exchange(from.queue_, nullptr)) {}
   OpenclQueue& operator=(OpenclQueue&& from) noexcept {
@@ -33,13 +33,13 @@ class OpenclQueue {
   cl_command_queue queue_;
 };
 
-/// Queues that are lent to one thread at a time, as many as there are threads at once, so that no command
-/// ever waits for another thread's. PoCL's `basic` devices rely on it: there commands run in the thread that
-/// enqueues them. One that must wait for another thread's is left to that thread, which runs it with its
-/// event locked, and so waits for itself forever (decision 0026).
+/// Pool of queues, each lent to one thread at a time, so that no command ever waits for one of another
+/// thread. PoCL's `basic` devices rely on this: their commands run in the enqueuing thread, but a command
+/// that must wait for one of another thread is left to that thread, which runs it with its event locked and
+/// so waits for itself forever (decision 0026).
 class OpenclQueues {
  public:
-  /// A queue that nobody else has while this lives. The queues outlive it.
+  /// Exclusive loan of a queue. The pool outlives it.
   class Lent {
    public:
     Lent(Lent&& from) noexcept
@@ -62,17 +62,17 @@ class OpenclQueues {
   explicit OpenclQueues(const OpenclDevice& device) : device_(device) {}
 
   const OpenclDevice& device() const { return device_; }
-  /// `is_timed`: its events know when they ran. Error: the device refuses another queue.
+  /// Lends a queue. Events of a timed one record when they ran. Error: the device refuses another queue.
   Result<Lent> lend(bool is_timed = false);
 
  private:
   const OpenclDevice& device_;
   std::mutex mutex_;
-  std::array<std::vector<OpenclQueue>, 2> free_;  // those that are timed in the second
+  std::array<std::vector<OpenclQueue>, 2> free_;  // untimed and timed queues
 };
 
-/// From the begin of `first` to the end of `last`, events of a timed queue that are done. `enqueued_ns`: when
-/// `first` was enqueued. Where they do not know, from then to now.
+/// Returns the span from the start of `first` to the end of `last`, completed events of a timed queue.
+/// `enqueued_ns` is when `first` was enqueued; if the events have no times, the span is from then to now.
 TimeSpan opencl_times(const OpenclApi& api, cl_event first, cl_event last, int64_t enqueued_ns);
 
 }  // namespace intarsia

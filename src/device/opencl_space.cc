@@ -9,14 +9,14 @@
 namespace intarsia {
 namespace {
 
-/// Memory is filled by this pattern, so its size is a multiple of it.
+/// Pattern that fills memory, whose size is therefore a multiple of it.
 constexpr std::array<std::byte, 16> zeros{};
 
 size_t rounded(size_t bytes) { return std::max<size_t>((bytes + 63) / 64 * 64, 64); }
 
 }  // namespace
 
-/// A device that refuses a queue is found here, not in the first copy.
+/// Makes the space and a first queue, so that a device that refuses one fails here, not in the first copy.
 Result<std::shared_ptr<OpenclSpace>> OpenclSpace::make(const std::string& name, const OpenclDevice& device) {
   std::shared_ptr<OpenclSpace> space(new OpenclSpace(name, device));
   TRY(space->queues_.lend());
@@ -36,7 +36,7 @@ Status OpenclSpace::run_command(const char* function, TimeSpan* ran, const Enque
   return device_.check(code, function);
 }
 
-/// What other programs hold is not known.
+/// Returns the message; memory used by other programs is not known.
 std::string OpenclSpace::no_room(uint64_t bytes) const {
   const uint64_t free = device_.memory_bytes - std::min(device_.memory_bytes, held_->load());
   const bool is_in_pieces = device_.max_bytes < std::min(bytes, free);
@@ -74,7 +74,7 @@ Result<Memory> OpenclSpace::allocate(size_t bytes) {
 
 Result<std::shared_ptr<void>> OpenclSpace::allocate_staging(size_t bytes) {
   std::shared_ptr<OpenclMemory> memory = TRY(create(CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes));
-  // Its own queue, as the space may be gone before it.
+  // Memory has its own queue, as it may outlive the space.
   auto queue = std::make_shared<OpenclQueue>(TRY(OpenclQueue::make(device_)));
   cl_int code = CL_SUCCESS;
   void* mapped = api_.clEnqueueMapBuffer(queue->get(), memory->object, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
@@ -111,7 +111,7 @@ Status OpenclSpace::copy(cl_mem to, size_t to_offset, cl_mem from, size_t from_o
   });
 }
 
-/// OpenCL copies no ranges that overlap.
+/// Copies within the space, by way of other memory if the ranges overlap, as OpenCL cannot copy these.
 Status OpenclSpace::move(const Place& to, const Place& from, size_t bytes) {
   const bool is_there = to.memory == from.memory && to.offset == from.offset;
   if (bytes == 0 || is_there) return {};

@@ -1,4 +1,4 @@
-// The memory of a plug-in's device.
+// Memory of a plug-in's device.
 #pragma once
 
 #include <memory>
@@ -20,7 +20,7 @@ class PluginSpace : public MemorySpace {
   Status upload(const Place& to, const void* from, size_t bytes, TimeSpan* ran = nullptr) override;
   Status download(void* to, const Place& from, size_t bytes, TimeSpan* ran = nullptr) override;
   Status move(const Place& to, const Place& from, size_t bytes) override;
-  /// From other devices of the plug-in, where it can.
+  /// Returns true for spaces of the same plug-in, if it can copy between devices.
   bool can_copy_from(const MemorySpace& other) const override;
   Status copy_from(MemorySpace& other, const Place& to, const Place& from, size_t bytes,
                    TimeSpan* ran = nullptr) override;

@@ -29,12 +29,12 @@ struct Queue::State {
   uint32_t forks = fork_count();
 
   void work(const std::optional<CoreSet>& cores) {
-    // If the system refuses, the thread runs where its maker may.
+    // If the system refuses, the thread runs where its creator may.
     if (cores) static_cast<void>(cores->bind_this_thread());
     while (Task* task = take()) task->run();
   }
 
-  /// Null: the queue ends.
+  /// Waits for a task; returns null when the queue ends.
   Task* take() {
     std::unique_lock lock(mutex);
     changed.wait(lock, [this] { return first != nullptr || stop; });
@@ -48,7 +48,7 @@ Queue::Queue() : state_(std::make_unique<State>()) {}
 
 Queue::~Queue() {
   if (state_->forks != fork_count()) {
-    static_cast<void>(state_.release());  // what the parent's thread left cannot be ended, only kept
+    static_cast<void>(state_.release());  // leaks, as the state of the parent's thread cannot be destroyed
     return;
   }
   {

@@ -9,8 +9,8 @@
 
 namespace intarsia {
 
-/// By default the kernel may wake a sleeper 50 us late, more than a copy takes: ask for 1 ns of slack, then
-/// for the default.
+/// Sleeps with 1 ns of timer slack, then restores the default, with which the kernel may wake a sleeper 50 us
+/// late, more than a copy takes.
 void sleep_until(int64_t time_ns) {
   if (clock_nanoseconds() >= time_ns) return;
   prctl(PR_SET_TIMERSLACK, 1UL, 0, 0, 0);

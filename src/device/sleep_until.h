@@ -1,11 +1,11 @@
-// Waiting that burns no core.
+// Waiting without burning a core.
 #pragma once
 
 #include <cstdint>
 
 namespace intarsia {
 
-/// Until that time of clock_nanoseconds(), as exactly as the system can.
+/// Sleeps until this time of clock_nanoseconds(), as exactly as the system can.
 void sleep_until(int64_t time_ns);
 
 }  // namespace intarsia

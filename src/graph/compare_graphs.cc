@@ -23,7 +23,8 @@ class Comparison {
            same_names(a.outputs, b.outputs) && same_names(a.captures, b.captures);
   }
 
-  /// Values have unique names, so the sets are equal if their sizes are and each value has a counterpart.
+  /// Compares the values, whose names are unique: the sets are equal if their sizes are and each value has a
+  /// counterpart.
   bool same_values() const {
     if (a_.values.size() != b_.values.size()) return false;
     std::unordered_map<std::string_view, const Value*> by_name;

@@ -18,19 +18,19 @@ bool is_product(const Node& node) {
          has_input(node, 0) && has_input(node, 1) && has_output(node, 0);
 }
 
-/// Multiply-adds for each element of the output, or of the input of a ConvTranspose.
+/// Returns the multiply-adds for each element of the output, or of the input of a ConvTranspose.
 uint64_t depth(const Node& node, const Shape& input, const Shape& weights, const Shape& output) {
   if (node.op == "MatMul") return static_cast<uint64_t>(input.back());
   if (node.op == "Gemm") return count_elements(input) / static_cast<uint64_t>(output[0]);
   return count_elements(weights) / static_cast<uint64_t>(weights[0]);
 }
 
-/// 0 for one that is omitted.
+/// Returns the bytes of a value; 0 if it is omitted.
 std::optional<uint64_t> value_bytes(const Graph& graph, ValueId value) {
   return value == no_value ? 0 : graph.value(value).type.fixed_bytes();
 }
 
-/// Not f32, or values of fewer bits that became f32.
+/// Checks whether a value is not f32, or became f32 by dequantization from fewer bits.
 bool is_of_few_bits(const Graph& graph, ValueId value) {
   const NodeId maker = graph.value(value).producer;
   return graph.value(value).type.dtype != DType::f32 ||

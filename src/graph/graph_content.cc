@@ -7,12 +7,13 @@ namespace {
 
 constexpr int64_t most_floats_by_content = 64;
 
-/// Other numbers may be sizes, indices and tables, which decide what runs.
+/// Checks for a large constant of floats; other numbers may be sizes, indices and tables, which decide what
+/// runs.
 bool is_weights(const Tensor& constant) {
   return is_float(constant.dtype()) && element_count(constant.shape()) > most_floats_by_content;
 }
 
-/// All of it, its values in the order of their use.
+/// Copies the graph with its values in the order of their use.
 Graph renumber(const Graph& graph) {
   std::vector<NodeId> nodes;
   for (uint32_t i = 0; i < graph.nodes.size(); ++i) nodes.push_back(NodeId{i});

@@ -1,4 +1,4 @@
-// What of a graph determines how long it takes.
+// Content of a graph that determines how long it takes.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace intarsia {
 
-/// The text of print_graph without names: operators with domain and version, attributes, types, sizes and
-/// wiring. Values are numbered as the nodes, in order, read and make them. Of a constant of more than 64
-/// floats only type and shape are in it, of others the elements. What only a framework understands
-/// (EncodedAttribute) is in it as it is, with its names.
+/// Returns the text of print_graph without names: operators with domain and version, attributes, types, sizes
+/// and wiring. Values are numbered in the order that the nodes read and make them. Constants of more than 64
+/// floats are given by type and shape only, others by their elements. Attributes that only a framework
+/// understands (EncodedAttribute) are included unchanged, with their names.
 std::string print_content(const Graph& graph);
 
 }  // namespace intarsia

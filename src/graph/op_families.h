@@ -1,4 +1,4 @@
-// The families of operators: each op_table_<family>.cc holds the rows and shape rules of one.
+// Families of operators: each op_table_<family>.cc holds the rows and shape rules of one.
 #pragma once
 
 #include <span>

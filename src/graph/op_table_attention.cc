@@ -4,7 +4,7 @@
 namespace intarsia {
 namespace {
 
-// size / heads, unknown where it does not divide (the kernel reports that).
+// Returns size / heads; unknown if it does not divide (the kernel reports that).
 Dim head_size(const Dim& size, int64_t heads) {
   const Dim result = heads > 0 ? floor_div(size, heads) : Dim::unknown();
   return size.is_number() && result * heads != size ? Dim::unknown() : result;
@@ -22,7 +22,7 @@ Heads split_heads(const SymbolicShape& shape, int64_t heads) {
   return {shape[0], positive_dim(heads), shape[1], head_size(shape[2], heads)};
 }
 
-// Y, present_key, present_value and the scores, of which the last three have rank 4 in any case.
+// Infers Y, present_key, present_value and the scores; the last three always have rank 4.
 Status infer_attention(ShapeContext& context) {
   for (size_t i = 0; i < 3; ++i) TRY(require_rank(context, i, 3, 4));
   const SymbolicShape* q = context.shape(0);

@@ -8,7 +8,8 @@
 namespace intarsia {
 namespace {
 
-/// Vectors are a row on the left and a column on the right; that axis is dropped from the result.
+/// Infers MatMul. Vectors are a row on the left and a column on the right; that axis is dropped from the
+/// result.
 Status matmul(ShapeContext& context) {
   TRY(require_rank(context, 0, 1));
   TRY(require_rank(context, 1, 1));
@@ -47,7 +48,7 @@ Status det(ShapeContext& context) {
   return set_shape(context, SymbolicShape(x->begin(), x->end() - 2));
 }
 
-/// Axes of an ellipsis are -1, -2, ... from the last on.
+/// Parses a term into labels; the axes of an ellipsis are -1, -2, ... from the last on.
 Result<std::vector<int>> parse_term(std::string_view text, size_t rank) {
   const size_t dots = text.find("...");
   const size_t letters = text.size() - (dots == std::string_view::npos ? 0 : 3);

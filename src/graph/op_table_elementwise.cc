@@ -9,7 +9,7 @@ Status infer_is_float_class(ShapeContext& context) {
   return {};
 }
 
-/// Sequences and optionals pass, too.
+/// Infers Identity, which also takes sequences and optionals.
 Status infer_identity(ShapeContext& context) {
   if (context.is_opaque(0)) {
     context.set_opaque_output(0, context.encoded_type(0));
@@ -40,7 +40,7 @@ Status infer_cast_like(ShapeContext& context) {
   return {};
 }
 
-/// The exponent may be of another type.
+/// Infers Pow, whose exponent may be of another type.
 Status infer_pow(ShapeContext& context) {
   context.set_output(0, context.dtype(0), TRY(broadcast_shape_of(context, 0, 2)));
   return {};

@@ -9,7 +9,7 @@ namespace {
 
 constexpr double most = 281474976710656.0;  // 2^48, see checked_elements
 
-/// The scales where known: an attribute before opset 9, then the second or third input.
+/// Returns the scales if known: an attribute before opset 9, then the second or third input.
 std::optional<std::vector<float>> known_scales(const ShapeContext& context) {
   const size_t input = context.version() < 11 ? 1 : 2;
   if (!context.has_input(input)) return context.attributes().get_floats("scales");
@@ -37,7 +37,7 @@ Status scale_dims(SymbolicShape& shape, const std::vector<int64_t>& axes, const 
   return {};
 }
 
-/// All listed axes by the same scale, the smallest or largest requested.
+/// Scales all listed axes by the same factor, the smallest or largest one requested.
 void keep_aspect_ratio(SymbolicShape& shape, const std::vector<int64_t>& axes,
                        const std::vector<int64_t>& sizes, bool smaller) {
   double scale = 0;

@@ -7,7 +7,7 @@
 namespace intarsia {
 namespace {
 
-/// whole / part; fails if the division is impossible.
+/// Returns whole / part; fails if the division is impossible.
 Result<Dim> divide_products(const Dim& whole, const Dim& part) {
   if (part == 0) return fail("a size of 0 next to -1");
   if (whole.is_number() && part.is_number() && whole.number() % part.number() != 0)
@@ -15,7 +15,7 @@ Result<Dim> divide_products(const Dim& whole, const Dim& part) {
   return floor_div(whole, part);
 }
 
-/// The sizes that Reshape asks for; 0 copies the input's, -1 is what remains.
+/// Returns the sizes that Reshape asks for; 0 copies the input's, -1 stands for the remaining elements.
 Result<SymbolicShape> reshape_to(const SymbolicShape* from, const std::vector<int64_t>& wanted,
                                  bool allow_zero) {
   SymbolicShape shape;
@@ -66,7 +66,7 @@ Status flatten(ShapeContext& context) {
   return set_shape(context, SymbolicShape{product_of_dims(*x, 0, at), product_of_dims(*x, at, x->size())});
 }
 
-/// Without axes all sizes of 1 are removed, which takes known sizes.
+/// Removes all sizes of 1, as Squeeze does without axes; nullopt unless all sizes are known.
 OptionalShape squeeze_ones(const SymbolicShape& x) {
   if (!static_shape(x)) return std::nullopt;
   SymbolicShape result = x;
@@ -142,7 +142,7 @@ Status concat(ShapeContext& context) {
   return set_shape(context, result);
 }
 
-/// The sizes of the parts of an axis; unknown ones where the argument or the axis is not known.
+/// Returns the sizes of the parts of an axis; unknown ones if the argument or the axis is unknown.
 Result<SymbolicShape> split_sizes(ShapeContext& context, const Dim& size) {
   const size_t count = context.output_count();
   const IntsArgument given = ints_argument(context, "split", 1);
@@ -206,16 +206,16 @@ Status tile(ShapeContext& context) {
   return set_shape(context, result);
 }
 
-/// Elements that start:end takes of an axis whose size is not a number.
+/// Returns the number of elements that start:end takes of an axis whose size is not a number.
 Dim open_slice(int64_t start, int64_t end, const Dim& dim) {
-  constexpr int64_t all = 0x7fffffff;  // the end of slices up to the end, or more
+  constexpr int64_t all = 0x7fffffff;  // end of slices up to the end, or more
   const auto position = [&](int64_t at) {
     return at >= all ? dim : smaller_of(larger_of(at < 0 ? dim + at : at, 0), dim);
   };
   return larger_of(position(end) - position(start), 0);
 }
 
-/// Elements that start:end:step takes of an axis, clamped as in numpy.
+/// Returns the number of elements that start:end:step takes of an axis, clamped as in numpy.
 Dim slice_size(int64_t start, int64_t end, int64_t step, const Dim& dim) {
   constexpr int64_t far = int64_t{1} << 60;
   if (!dim.is_number()) {
@@ -408,7 +408,8 @@ Status constant_of_shape(ShapeContext& context) {
   return {};
 }
 
-/// Known for constant integers only: floats would have to be computed in their own precision.
+/// Infers Range; the size is known only for constant integers, since floats would have to be computed in
+/// their own precision.
 Status range(ShapeContext& context) {
   const std::optional<int64_t> start = constant_int(context, 0);
   const std::optional<int64_t> limit = constant_int(context, 1);
@@ -431,7 +432,7 @@ Status eye_like(ShapeContext& context) {
   return {};
 }
 
-/// A matrix or more, kept as it is.
+/// Checks for a rank of 2 or more, and keeps type and shape.
 Status same_as_matrix(ShapeContext& context) {
   TRY(require_rank(context, 0, 2));
   return same_as_input(context);

@@ -4,7 +4,7 @@
 namespace intarsia {
 namespace {
 
-// The further outputs are one number per channel.
+// Infers BatchNormalization; all outputs but the first are one number per channel.
 Status infer_batch_normalization(ShapeContext& context) {
   context.set_output(0, context.dtype(0), input_shape(context, 0));
   for (size_t i = 1; i < context.output_count(); ++i) {
@@ -14,7 +14,7 @@ Status infer_batch_normalization(ShapeContext& context) {
   return {};
 }
 
-// Mean and InvStdDev have the input's shape with 1 from `axis` on.
+// Infers LayerNormalization; Mean and InvStdDev have the input's shape with 1 from `axis` on.
 Status infer_layer_normalization(ShapeContext& context) {
   OptionalShape statistics = input_shape(context, 0);
   context.set_output(0, context.dtype(0), statistics);

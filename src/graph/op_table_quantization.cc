@@ -26,7 +26,7 @@ Status infer_dynamic_quantize(ShapeContext& context) {
   return {};
 }
 
-// numpy's matmul of inputs a and b.
+// Returns the shape of numpy's matmul of inputs a and b.
 Result<OptionalShape> product_shape(const ShapeContext& context, size_t a_input, size_t b_input) {
   TRY(require_rank(context, a_input, 1));
   TRY(require_rank(context, b_input, 1));
@@ -68,7 +68,7 @@ Result<std::vector<int64_t>> read_settings(const ShapeContext& context, std::str
   return values;
 }
 
-// Size of one axis after a convolution; the number of padded elements is `total`.
+// Returns the size of one axis after a convolution; the number of padded elements is `total`.
 Dim convolved_size(const Dim& in, const Dim& kernel, int64_t stride, int64_t dilation, int64_t total,
                    bool same) {
   constexpr int64_t largest = int64_t{1} << 48;

@@ -44,7 +44,7 @@ OpInfo random_row(std::string_view name, int min_inputs, int max_inputs, int max
 }  // namespace
 
 std::span<const OpInfo> random_ops() {
-  // Dropout drops elements only when its input training_mode says so; it counts as random all the same.
+  // Dropout drops elements only if its input training_mode says so, but always counts as random.
   static const OpInfo random_rows[] = {
       random_row("Bernoulli", 1, 1, 1, infer_like),
       random_row("Dropout", 1, 3, 2, infer_dropout),

@@ -4,8 +4,8 @@
 namespace intarsia {
 namespace {
 
-// Y [steps, directions, batch, hidden], Y_h and Y_c [directions, batch, hidden]; layout 1 puts the batch
-// first.
+// Infers Y [steps, directions, batch, hidden], Y_h and Y_c [directions, batch, hidden]; layout 1 puts the
+// batch first.
 Status infer_recurrent(ShapeContext& context) {
   TRY(require_rank(context, 0, 3, 3));
   TRY(require_rank(context, 2, 3, 3));

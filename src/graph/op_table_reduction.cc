@@ -6,7 +6,7 @@
 namespace intarsia {
 namespace {
 
-// The input's shape with `axes` set to 1 or removed.
+// Returns the input's shape with `axes` set to 1 or removed.
 SymbolicShape reduce_axes(const SymbolicShape& shape, const std::vector<int64_t>& axes, bool keepdims) {
   SymbolicShape result;
   for (size_t i = 0; i < shape.size(); ++i) {

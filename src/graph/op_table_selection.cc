@@ -9,7 +9,7 @@ Status top_k(ShapeContext& context) {
   if (result) {
     const auto axis = TRY(normalize_axis(context.attributes().get_int("axis", -1), result->size()));
     Dim& dim = (*result)[static_cast<size_t>(axis)];
-    // An attribute before opset 10, then an input.
+    // k is an attribute before opset 10, then an input.
     const std::optional<int64_t> k = context.has_input(1)
                                          ? constant_int(context, 1)
                                          : std::optional(context.attributes().get_int("k", -1));
@@ -29,7 +29,7 @@ Status non_zero(ShapeContext& context) {
   return {};
 }
 
-/// Some slices along the attribute `axis`, or some elements as one axis.
+/// Infers some slices along the attribute `axis` or, without it, some elements as one axis.
 Status take_slices(ShapeContext& context) {
   OptionalShape result = unknown_dims(1);
   if (context.attributes().has("axis")) {

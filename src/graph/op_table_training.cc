@@ -4,8 +4,8 @@
 namespace intarsia {
 namespace {
 
-// Inputs are R, T, then n tensors, n gradients and n of each accumulated value; outputs are n tensors and n
-// of each accumulated value.
+// Infers an optimizer. Inputs are R, T, then n tensors, n gradients and n of each accumulated value; outputs
+// are n tensors and n of each accumulated value.
 template <size_t accumulated>
 Status infer_optimizer(ShapeContext& context) {
   constexpr size_t kinds = accumulated + 2;

@@ -36,7 +36,7 @@ Result<WindowAttributes> window_attributes(const ShapeContext& context, size_t r
   return fail("auto_pad is '{}', want NOTSET, VALID, SAME_UPPER or SAME_LOWER", read.auto_pad);
 }
 
-/// Windows along each axis; a size or kernel that is not known gives an unknown number.
+/// Counts windows along each axis; an unknown size or kernel gives an unknown number.
 Result<SymbolicShape> count_windows(const ShapeContext& context, const SymbolicShape& sizes,
                                     const SymbolicShape& kernel) {
   const WindowAttributes read = TRY(window_attributes(context, sizes.size()));
@@ -61,13 +61,13 @@ Result<SymbolicShape> count_windows(const ShapeContext& context, const SymbolicS
     if (room.is_number() && room.number() < 0)
       return fail("a window of {} does not fit into axis {} of size {}", extent, i, sizes[i].number());
     result[i] = (ceil_mode ? ceil_div(room, stride) : floor_div(room, stride)) + 1;
-    // A last window that begins after the input and the padding before it is dropped.
+    // A last window that starts after the input and its leading padding is dropped.
     if (ceil_mode) result[i] = larger_of(result[i] - 1, smaller_of(result[i], ceil_div(start, stride)));
   }
   return result;
 }
 
-/// The sizes that windows were read from: the output of a transposed convolution.
+/// Returns the sizes that windows were read from: the output of a transposed convolution.
 Result<SymbolicShape> transposed_sizes(const ShapeContext& context, const SymbolicShape& windows,
                                        const SymbolicShape& kernel) {
   const size_t rank = windows.size();
@@ -100,7 +100,7 @@ SymbolicShape join(const Dim& batch, const Dim& channels, const SymbolicShape& s
   return result;
 }
 
-/// The weights' spatial sizes, from the attribute where the weights are not known.
+/// Returns the weights' spatial sizes, from the attribute if the weights are unknown.
 Result<SymbolicShape> kernel_of_weights(const ShapeContext& context, size_t rank) {
   SymbolicShape kernel = unknown_dims(rank);
   if (context.attributes().has("kernel_shape")) {
@@ -193,7 +193,7 @@ Status deform_conv(ShapeContext& context) {
   return conv(context);
 }
 
-/// Output 0 and, if there is one, output 1 with the indices.
+/// Infers output 0 and, if present, output 1 with the indices.
 Status pool(ShapeContext& context) {
   TRY(require_rank(context, 0, 3));
   OptionalShape result;

@@ -5,7 +5,7 @@
 namespace intarsia {
 namespace {
 
-constexpr int max_depth = 16;  // of parentheses, so that a damaged text ends
+constexpr int max_depth = 16;  // limit on nested parentheses, so that parsing damaged text ends
 
 using Function = Dim (*)(const Dim&, const Dim&);
 
@@ -18,7 +18,7 @@ Function find_function(std::string_view name) {
 
 Result<Dim> parse_sum(TextScanner& scanner, int depth);
 
-/// "(a,b)"
+/// Parses the arguments "(a,b)" of a call.
 Result<Dim> parse_call(TextScanner& scanner, Function function, int depth) {
   TRY(scanner.expect("("));
   const Dim a = TRY(parse_sum(scanner, depth + 1));

@@ -1,4 +1,4 @@
-// Reads a size in the text form: "3", "batch", "2*seq+1", "floor_div(h+1,2)" or "(h+1)//2", "?".
+// Parser of a size in the text form: "3", "batch", "2*seq+1", "floor_div(h+1,2)" or "(h+1)//2", "?".
 #pragma once
 
 #include "base/dim.h"

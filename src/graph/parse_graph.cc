@@ -26,7 +26,7 @@ auto parse_attribute_list(TextScanner& scanner, Read read) -> Result<AttributeVa
   return list;
 }
 
-/// The next word looks like a float and not like an integer: "1.0", "1e9", "-inf", "nan".
+/// Checks whether the next word looks like a float and not like an integer: "1.0", "1e9", "-inf", "nan".
 bool at_float(TextScanner& scanner) {
   const size_t start = scanner.position();
   const bool is_float = scanner.plain("+-.()").find_first_of(".en") != std::string_view::npos;
@@ -134,7 +134,7 @@ class GraphParser {
     return {};
   }
 
-  /// `Conv`, `Conv.11`, `com.microsoft::Foo`; quoted where a name has other characters.
+  /// Parses `Conv`, `Conv.11`, `com.microsoft::Foo`; quoted if a name has other characters.
   Status parse_operator(Node& node) {
     const bool is_quoted = scanner_.at("\"");
     std::string text = is_quoted ? TRY(scanner_.quoted()) : std::string(scanner_.plain("_."));
@@ -189,7 +189,7 @@ class GraphParser {
     return {};
   }
 
-  /// A value that a line defines: its name and, if known, its type.
+  /// Adds a value that a line defines: its name and, if known, its type.
   Result<ValueId> define_value() {
     const size_t start = scanner_.position();
     std::string name = TRY(scanner_.value_name());

@@ -11,7 +11,7 @@ std::string print_content(const Tensor& tensor, const PrintOptions& options) {
   return fmt::format("xxh3:{:016x}", digest_tensor(tensor.view()));
 }
 
-/// "[1,2]"; an empty list shows its type: "ints[]".
+/// Prints a list as "[1,2]"; an empty one shows its type: "ints[]".
 template <typename List, typename Print>
 std::string print_attribute_list(const List& list, const char* type, Print print) {
   if (list.empty()) return std::string(type) + "[]";

@@ -1,4 +1,4 @@
-// The readable text form of a graph.
+// Readable text form of a graph.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ struct PrintOptions {
   int64_t inline_elements = 16;  // tensors with more elements are printed as their digest (tensor_digest.h)
 };
 
-/// One line per item; parse_graph reads it back:
+/// Prints one line per item; parse_graph reads it back:
 ///   graph "net" opsets {"": 17}
 ///   input %x : f32[batch,3]
 ///   const %w : f32[3] = {1.0, 2.0, 3.0}
@@ -21,11 +21,11 @@ struct PrintOptions {
 /// An operator is `Conv`, `com.microsoft::Foo`, or `Conv.11` where its version is not the one that the graph
 /// declares for the domain. A value about which nothing is known has no type; a node without a name has that
 /// of its first output; `_` is an omitted input or output, `() = Foo(%x)` a node without outputs. Attribute
-/// tensors are `value=f32[2]{1.0, 2.0}`, what only a framework understands is `body=encoded<hex>`. The text
+/// tensors are `value=f32[2]{1.0, 2.0}`, data for a framework alone is `body=encoded<hex>`. The text
 /// is ASCII.
 std::string print_graph(const Graph& graph, const PrintOptions& options = {});
 
-/// The line of one node, without its end of line.
+/// Returns the line of one node, without a line break.
 std::string print_node(const Graph& graph, NodeId node, const PrintOptions& options = {});
 
 }  // namespace intarsia

@@ -10,7 +10,7 @@ Status set_all_outputs(ShapeContext& context, DType dtype, const OptionalShape& 
   return {};
 }
 
-/// Inputs whose dtype is known must have the same one.
+/// Checks that all inputs with a known dtype have the same one.
 Status check_one_dtype(const ShapeContext& context) {
   DType common = DType::undefined;
   for (size_t i = 0; i < context.input_count(); ++i) {
@@ -137,7 +137,7 @@ std::optional<int64_t> constant_int(const ShapeContext& context, size_t input) {
 }
 
 Result<OptionalShape> shape_from_input(const ShapeContext& context, size_t input) {
-  constexpr int64_t largest_rank = 64;  // an absurd length in a file must not become an allocation
+  constexpr int64_t largest_rank = 64;  // limit against an allocation by an absurd length in a file
   if (const std::optional<std::vector<int64_t>> sizes = context.constant_ints(input)) {
     SymbolicShape shape;
     for (int64_t size : *sizes) {

@@ -8,10 +8,10 @@
 
 namespace intarsia {
 
-/// XXH3 (64 bit) of dtype, shape and elements: equal tensors have equal digests.
+/// Returns the XXH3 (64 bit) of dtype, shape and elements: equal tensors have equal digests.
 uint64_t digest_tensor(const TensorView& tensor);
 
-/// All tensors of a graph, its constants and its attributes', by digest.
+/// Returns all tensors of a graph, its constants and its attributes', by digest.
 std::map<uint64_t, Tensor> digest_tensors(const Graph& graph);
 
 }  // namespace intarsia

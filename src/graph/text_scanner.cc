@@ -25,7 +25,7 @@ bool read_whole(std::string_view text, T& value, auto... base) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-/// "nan(ffc00001)" if `bits` follow, else digits, inf or nan.
+/// Reads "nan(ffc00001)" with the bits of a NaN, else digits, inf or nan.
 template <typename Float, typename Bits>
 bool read_float(std::string_view text, Float& value) {
   if (!text.starts_with("nan("))

@@ -12,7 +12,7 @@ namespace {
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Only letters, digits and these marks, at least one.
+/// Checks for at least one character, all of them letters, digits or these marks.
 bool is_plain(std::string_view text, std::string_view marks) {
   return !text.empty() && std::ranges::all_of(text, [&](char c) {
     return is_letter(c) || is_digit(c) || marks.find(c) != std::string_view::npos;

@@ -1,4 +1,4 @@
-// The words of the text form, as they are printed; text_scanner.h reads them.
+// Printers of the words of the text form; text_scanner.h reads them.
 #pragma once
 
 #include <string>
@@ -11,24 +11,24 @@ namespace intarsia {
 /// Characters of a value name that needs no quotes, besides letters and digits.
 inline constexpr std::string_view plain_name_marks = "_./-#";
 
-/// "a\"b\x00": printable ASCII stays, the rest is escaped byte by byte.
+/// Prints "a\"b\x00": printable ASCII stays, the rest is escaped byte by byte.
 std::string print_quoted(std::string_view text);
-/// A C identifier stays as it is, anything else is quoted: operators, domains, attributes, symbols.
+/// Prints operators, domains, attributes, symbols: a C identifier stays, anything else is quoted.
 std::string print_word(std::string_view text);
-/// The same, but dots may stay too: "com.microsoft".
+/// Prints a domain; like print_word, but dots may also stay: "com.microsoft".
 std::string print_domain(std::string_view domain);
-/// "%x", "%/conv1/out_0", "%\"a b\"".
+/// Prints "%x", "%/conv1/out_0", "%\"a b\"".
 std::string print_value_name(std::string_view name);
 std::string print_hex(std::string_view bytes);
-/// Shortest text that reads back as the same bits, never mistaken for an integer: "1.0", "-inf", "nan",
-/// "nan(ffc00001)".
+/// Prints the shortest text that reads back as the same bits, never mistaken for an integer: "1.0", "-inf",
+/// "nan", "nan(ffc00001)".
 std::string print_float(float value);
 std::string print_float(double value);
 
-/// A type that parses back: "f32[batch,3,?]", "f32[*]", "f32[]", "opaque<0a04>".
+/// Prints a type that parses back: "f32[batch,3,?]", "f32[*]", "f32[]", "opaque<0a04>".
 std::string print_full_type(const ValueType& type);
 
-/// Elements that parse back given dtype and shape: "{1, 2}", "{1.5, nan}", "{"a"}"; types without
+/// Prints elements that parse back given dtype and shape: "{1, 2}", "{1.5, nan}", "{"a"}"; types without
 /// digits of their own (complex, floats of 16 bits and fewer, packed integers) as the hex of their bytes:
 /// "hex<003c>".
 std::string print_elements(const TensorView& tensor);

@@ -41,7 +41,7 @@ Status verify_arity(const Node& node) {
 
 namespace {
 
-/// Producers agree with outputs, and what a node reads was computed before it.
+/// Checks that producers agree with outputs, and that values are computed before nodes read them.
 Status verify_order(const Graph& graph) {
   std::vector<bool> made(graph.values.size(), false);
   for (size_t i = 0; i < graph.values.size(); ++i) made[i] = graph.values[i].producer == no_node;

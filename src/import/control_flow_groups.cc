@@ -22,7 +22,7 @@ bool closes(const std::string& op) { return is_one_of(op, {"Exit", "RefExit", "M
 
 using Edges = std::vector<std::vector<size_t>>;
 
-/// All nodes that can be reached along the edges.
+/// Finds all nodes that can be reached along the edges.
 std::vector<bool> reach(const Edges& edges, std::vector<size_t> from) {
   std::vector<bool> seen(edges.size(), false);
   for (size_t node : from) seen[node] = true;

@@ -1,4 +1,5 @@
-// Turns a GraphDef with functions, variables and side effects into a plain Graph of what its outputs need.
+// Flattening of a GraphDef with functions, variables and side effects into a plain Graph of what its outputs
+// need.
 #pragma once
 
 #include <string>
@@ -19,7 +20,7 @@ struct BoundaryTensor {
 using ReadSaved = std::function<Result<SavedContents>(const std::vector<std::string>& variables,
                                                       const std::vector<SavedTable>& tables)>;
 
-/// `read_saved` may be empty: a frozen graph, which has no variables.
+/// Flattens the graph. `read_saved` may be empty for a frozen graph, which has no variables.
 Result<Graph> flatten_graph(const tensorflow::GraphDef& graph, const std::vector<BoundaryTensor>& inputs,
                             const std::vector<BoundaryTensor>& outputs, const TensorFlowSource& source,
                             const ReadSaved& read_saved);

@@ -14,11 +14,11 @@ namespace {
 
 using namespace tensorflow;
 
-/// "node:output:0" -> "node"; an argument is itself.
+/// Returns the source of a reference: "node:output:0" -> "node"; an argument is its own source.
 std::string source_of(const std::string& reference) { return reference.substr(0, reference.find(':')); }
 
-/// How a node calls functions: the attributes that name them, the list of their argument types, and the input
-/// that is their first argument.
+/// Attributes that name the functions a node calls, the list of their argument types, and the input that is
+/// their first argument.
 struct Call {
   std::vector<const char*> functions;
   const char* types;
@@ -32,7 +32,7 @@ std::optional<Call> find_call(const std::string& op) {
   return std::nullopt;
 }
 
-/// Rewrites one function whose arguments were variables.
+/// Rewriter of one function whose arguments were variables.
 class BodyFreezer {
  public:
   BodyFreezer(FunctionFreezer& freezer, FunctionDef function)
@@ -55,7 +55,7 @@ class BodyFreezer {
   }
 
  private:
-  /// A handle may pass through Identity nodes, which need not be in order.
+  /// Follows handles through Identity nodes, which need not be in order.
   void spread_through_identities() {
     for (bool changed = true; changed;) {
       changed = false;

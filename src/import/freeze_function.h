@@ -1,5 +1,5 @@
-// Functions that stay whole (bodies of While, branches of If) take variables by handle; frozen, they take
-// values.
+// Freezing of functions that stay whole (bodies of While, branches of If): they take variables by handle
+// before, and by value after.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace intarsia {
 
-/// Functions that call functions.
+/// Depth limit for functions that call functions.
 inline constexpr int deepest_call = 64;
 
 /// Inputs of a call (or arguments of a function) that are variables, with the DataType of their values.
@@ -27,8 +27,8 @@ class FunctionFreezer {
   ///   body(h: resource) { ReadVariableOp(h) }   ->   body_frozen0(h: float) { Identity(h) }
   Status freeze_call(tensorflow::NodeDef& node, const VariableInputs& inputs);
 
-  /// The functions that a node calls, directly or through others, as a FunctionDefLibrary; empty: it calls
-  /// none.
+  /// Returns the functions that a node calls, directly or through others, as a FunctionDefLibrary; empty if
+  /// it calls none.
   Result<std::string> write_library(const tensorflow::NodeDef& node) const;
 
  private:
@@ -40,10 +40,10 @@ class FunctionFreezer {
   int depth_ = 0;
 };
 
-/// Operators that change a variable or a table.
+/// Checks whether the operator changes a variable or a table.
 bool changes_state(const std::string& op);
 
-/// Why a node that changes_state cannot be part of a program.
+/// Returns the error for a node that changes_state and so cannot be part of a program.
 tl::unexpected<Error> frozen_error(const tensorflow::NodeDef& node);
 
 }  // namespace intarsia

@@ -1,4 +1,4 @@
-// Searches the body of a function: what computes a tensor, and from what.
+// Matching of patterns in the body of a function: the nodes that compute a tensor, and their operands.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@ namespace intarsia {
 struct Term {
   int argument = -1;
   const tensorflow::NodeDef* node = nullptr;
-  std::string output;  // of the node: "output:1"
+  std::string output;  // output of the node: "output:1"
   bool operator==(const Term&) const = default;
   bool is_op(const char* op) const { return node != nullptr && node->op == op; }
 };
@@ -24,21 +24,22 @@ class FunctionMatcher {
   explicit FunctionMatcher(const tensorflow::FunctionDef& function);
 
   size_t argument_count() const { return function_.signature.inputs.size(); }
-  /// What the function returns as its i-th result.
+  /// Returns the function's i-th result.
   Term result(size_t i) const;
   size_t result_count() const { return function_.signature.outputs.size(); }
 
-  /// An input of the term's node, not counting control edges; an empty term if there is none.
+  /// Returns an input of the term's node, not counting control edges; an empty term if there is none.
   Term input(const Term& term, size_t i) const;
 
-  /// The compile-time value of a term: a constant of one element.
+  /// Returns the compile-time value of a term that is a constant of one element.
   std::optional<int64_t> integer(const Term& term) const;
   std::optional<double> number(const Term& term) const;
   std::optional<std::vector<int64_t>> integers(const Term& term) const;
 
-  /// The other operand of a commutative node with the operand `known`; an empty term if neither is.
+  /// Returns the other operand of a commutative node with the operand `known`; an empty term if neither
+  /// operand is `known`.
   Term other(const Term& term, const char* op, const Term& known) const;
-  /// The operand of a binary node whose operator is `operand_op`, with the other one.
+  /// Returns the operand of a binary node whose operator is `operand_op`, with the other one.
   std::optional<std::pair<Term, Term>> operands(const Term& term, const char* op,
                                                 const char* operand_op) const;
 

@@ -35,7 +35,8 @@ Status check_file_kind(const std::string& path) {
 
 namespace {
 
-/// What a parser says of another kind of file leads nowhere.
+/// Replaces a parser's error by the file's kind if it is another kind of file, where the parser's message
+/// leads nowhere.
 template <typename T>
 Result<T> explain_failure(Result<T> result, const std::string& path) {
   if (!result) TRY(check_file_kind(path));

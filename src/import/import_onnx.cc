@@ -24,14 +24,14 @@ using onnx::RawGraph;
 using onnx::RawModel;
 using onnx::RawNode;
 
-constexpr int deepest_onnx_call = 32;         // functions that call functions
-constexpr size_t max_onnx_nodes = 1'000'000;  // with calls of functions: inlining must not explode
+constexpr int deepest_onnx_call = 32;         // depth limit of functions that call functions
+constexpr size_t max_onnx_nodes = 1'000'000;  // includes calls of functions, to limit inlining
 
-/// What names mean where a node stands: in the model, or in the body of an inlined function.
+/// Meaning of names where a node stands: in the model, or in the body of an inlined function.
 struct Scope {
-  std::string prefix;                                  // of names that the body defines
+  std::string prefix;                                  // prefix of names that the body defines
   std::map<std::string, std::string> names;            // formal inputs and outputs -> names of the call
-  std::map<std::string, std::string> call_attributes;  // what ref_attr_name may refer to
+  std::map<std::string, std::string> call_attributes;  // attributes that ref_attr_name may refer to
   const std::map<std::string, int>* opsets = nullptr;
   int depth = 0;
 
@@ -42,15 +42,15 @@ struct Scope {
   }
 };
 
-/// A model as far as it is read.
+/// A model that is partly read.
 struct Imported {
   TensorSource source;
   Graph graph;
-  std::unordered_map<std::string, ValueId> ids;  // of the values by name
-  std::vector<bool> defined;                     // by value: it is an input, a constant or a node's output
+  std::unordered_map<std::string, ValueId> ids;  // value ids, by name
+  std::vector<bool> defined;  // whether it is an input, a constant or a node's output; by value
   std::map<std::tuple<std::string, std::string, std::string>, RawFunction>
-      functions;     // domain, name, overload
-  size_t calls = 0;  // of functions, inlined
+      functions;     // keyed by domain, name, overload
+  size_t calls = 0;  // inlined calls of functions
 };
 
 Status add_node(Imported& state, const RawNode& raw, const Scope& scope);
@@ -108,7 +108,7 @@ Status add_constants(Imported& state, const RawGraph& raw) {
   return {};
 }
 
-/// Checked before any text of the node becomes part of a message.
+/// Checks a node's names, before any of its text becomes part of a message.
 Status check_names(const RawNode& raw, size_t number) {
   const std::string node = fmt::format("node number {}", number);
   TRY(check_utf8(raw.name, node + ": its name"));
@@ -136,7 +136,8 @@ void name_open_sizes(const std::string& name, ValueType& type) {
   }
 }
 
-/// An initializer that is also listed as an input is a constant: its default is the only value we know.
+/// Adds the inputs. An initializer that is also listed as an input is a constant: its default is the only
+/// known value.
 Status add_inputs(Imported& state, const RawGraph& raw) {
   for (std::string_view bytes : raw.inputs) {
     onnx::NamedType input = onnx::read_value_info(bytes);
@@ -157,7 +158,7 @@ Status add_inputs(Imported& state, const RawGraph& raw) {
   return {};
 }
 
-/// The model's own claim about a value's type, kept until shape inference knows better.
+/// Adds the model's own claim about a value's type, kept until shape inference knows better.
 void add_known_type(Imported& state, onnx::NamedType known) {
   auto at = state.ids.find(known.name);
   if (at == state.ids.end() || !check_names(known, "value")) return;
@@ -204,7 +205,7 @@ Status add_attribute(Imported& state, std::string_view bytes, const Scope& scope
   std::string changed;
   if (!attribute.refers_to.empty()) {
     auto at = scope.call_attributes.find(attribute.refers_to);
-    if (at == scope.call_attributes.end()) return {};  // the call omits an optional attribute
+    if (at == scope.call_attributes.end()) return {};  // the call omits this optional attribute
     changed = rename_attribute(at->second, attribute.name);
     attribute = TRY(read_onnx_attribute(changed, state.source));
   }
@@ -302,7 +303,7 @@ Status inline_function(Imported& state, const RawNode& call, const RawFunction& 
     scope.names[function.inputs[i]] = i < call.inputs.size() ? caller.resolve(call.inputs[i]) : "";
   }
   TRY(collect_call_attributes(state, call, function, caller, scope));
-  std::vector<std::pair<std::string, std::string>> passed;  // outputs that are inputs of the function
+  std::vector<std::pair<std::string, std::string>> passed;  // outputs of the function that are its inputs
   for (size_t i = 0; i < function.outputs.size() && i < call.outputs.size(); ++i) {
     if (call.outputs[i].empty()) continue;
     const std::string target = caller.resolve(call.outputs[i]);

@@ -1,4 +1,4 @@
-// Turns an ONNX file into a Graph.
+// Import of an ONNX file into a Graph.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ namespace intarsia {
 /// nodes are sorted; the graph passes verify_graph.
 Result<Graph> import_onnx(const std::string& path);
 
-/// The same from bytes in memory, which are copied; external data is an error.
+/// Reads a model from bytes in memory, which are copied; external data is an error.
 Result<Graph> import_onnx_bytes(std::string_view bytes);
 
 }  // namespace intarsia

@@ -37,7 +37,7 @@ auto guarded(const char* what, Read read) -> decltype(read()) {
   }
 }
 
-/// Unknown sizes get their own names: "image_dim0".
+/// Returns the type of a boundary tensor. Unknown sizes get their own names: "image_dim0".
 Result<ValueType> boundary_type(const std::string& name, int32_t data_type,
                                 std::optional<SymbolicShape> shape) {
   ValueType type;
@@ -61,13 +61,14 @@ Result<Graph> finish(Graph graph) {
   return graph;
 }
 
-/// Nodes that exist for their effects, not for their results.
+/// Checks for nodes without useful results, most of which exist for their effects.
 bool gives_nothing(const std::string& op) {
   constexpr std::array ops{"NoOp", "Const", "Assert", "Print", "PrintV2"};
   return std::ranges::find(ops, op) != ops.end();
 }
 
-/// Placeholders are the inputs; nodes other than NoOp that nothing reads or waits for are the outputs.
+/// Finds the boundary: Placeholders are the inputs; nodes with results that nothing reads or waits for
+/// (except a NoOp) are the outputs.
 Result<ModelBoundary> find_boundary(const GraphDef& graph) {
   if (graph.nodes.empty()) return fail("is not a GraphDef: it has no nodes");
   std::set<std::string> read;
@@ -101,7 +102,7 @@ std::string saved_model_file(const std::string& folder) {
   return (std::filesystem::path(folder) / "saved_model.pb").string();
 }
 
-/// The graph for serving.
+/// Returns the graph for serving.
 Result<MetaGraph> read_serving_graph(std::string_view bytes) {
   std::vector<MetaGraph> graphs = read_saved_model(bytes);
   for (MetaGraph& graph : graphs) {
@@ -112,7 +113,7 @@ Result<MetaGraph> read_serving_graph(std::string_view bytes) {
               fmt::join(graphs[0].tags, "', '"));
 }
 
-/// Signatures for users, not for TensorFlow itself.
+/// Returns the signatures for users, not those for TensorFlow itself.
 std::vector<std::string> signature_names(const MetaGraph& meta) {
   std::vector<std::string> names;
   for (const auto& [name, signature] : meta.signatures) {

@@ -1,13 +1,12 @@
-// Turns TensorFlow's files into a Graph of TensorFlow's own operators (domain "tensorflow"), one node per
-// NodeDef, so that any set of nodes can be handed back to TensorFlow. What they mean in our operators:
-// translate/translate_node.h.
+// Import of TensorFlow's files into a Graph of TensorFlow's own operators (domain "tensorflow"), one node per
+// NodeDef, so that any set of nodes can be handed back to TensorFlow. translate/translate_node.h translates
+// them to our operators.
 //
 // Calls of functions are inlined; variables become constants of their saved values (the model is frozen);
-// Identity nodes and nodes that exist for their side effects on logs (Assert, Print) are dropped. Three
-// kinds of nodes stand for several NodeDefs: loops of TensorFlow 1 (op "ControlFlow"), and the loops of
-// Keras' LSTM and GRU (ops "LSTM", "GRU"); their attributes are described in tensorflow/composite.h. A lookup
-// table carries its contents (`_keys`, `_values`); While, If and others that call functions carry those
-// (`_library`).
+// Identity nodes and nodes that exist for their side effects on logs (Assert, Print) are dropped. Three kinds
+// of nodes stand for several NodeDefs: loops of TensorFlow 1 (op "ControlFlow"), and the loops of Keras' LSTM
+// and GRU (ops "LSTM", "GRU"); tensorflow/composite.h describes their attributes. A lookup table carries its
+// contents (`_keys`, `_values`); While, If and other nodes that call functions carry those (`_library`).
 #pragma once
 
 #include <string>
@@ -19,30 +18,32 @@
 
 namespace intarsia {
 
-/// A frozen GraphDef: its Placeholders are the inputs, nodes that nothing reads are the outputs (named like
-/// their nodes).
+/// Imports a frozen GraphDef: its Placeholders are the inputs, nodes that nothing reads are the outputs
+/// (named like their nodes).
 Result<Graph> import_graph_def(const std::string& path, const TensorFlowSource& source);
 Result<Graph> import_graph_def_bytes(std::string_view bytes, const TensorFlowSource& source);
 
-/// One signature of a SavedModel; inputs and outputs are named by its keys. Empty: "serving_default", or the
-/// only one. Errors: no such signature, damaged files, a model that changes variables or tables when it runs.
+/// Imports one signature of a SavedModel; inputs and outputs are named by its keys. An empty name means
+/// "serving_default", or the only one. Errors: no such signature, damaged files, a model that changes
+/// variables or tables at run time.
 Result<Graph> import_saved_model(const std::string& folder, const std::string& signature,
                                  const TensorFlowSource& source);
 
-/// The same of the bytes of a saved_model.pb; variables and tables are read by `source` from `folder`.
+/// Imports from the bytes of a saved_model.pb; `source` reads variables and tables from `folder`.
 Result<Graph> import_saved_model_bytes(std::string_view bytes, const std::string& signature,
                                        const TensorFlowSource& source, const std::string& folder);
 
-/// A model's boundary under its users' and its graph's names; tags are those of a SavedModel's serving graph.
+/// Boundary of a model under its users' and its graph's names; tags are those of a SavedModel's serving
+/// graph.
 struct ModelBoundary {
   std::vector<std::string> tags;
   std::vector<BoundaryTensor> inputs, outputs;
-  std::vector<SavedVariable> unrestored;  // of a SavedModel, whatever the signature
+  std::vector<SavedVariable> unrestored;  // variables of a SavedModel, for any signature
 };
 Result<ModelBoundary> read_graph_def_boundary(const std::string& path);
 Result<ModelBoundary> read_saved_model_boundary(const std::string& folder, const std::string& signature);
 
-/// Names of the signatures that can be called.
+/// Returns the names of the signatures that can be called.
 Result<std::vector<std::string>> list_signatures(const std::string& folder);
 
 }  // namespace intarsia

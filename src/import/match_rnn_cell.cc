@@ -23,7 +23,7 @@ class CellMatcher {
   }
 
  private:
-  /// The result that is the list with the new h written to it.
+  /// Finds the result that is the list with the new h written to it.
   bool find_list() {
     for (size_t i = 0; i < body_.result_count(); ++i) {
       const Term write = body_.result(i);
@@ -43,7 +43,7 @@ class CellMatcher {
 
   bool is_h(const Term& term) const { return term.argument == cell_.h; }
 
-  /// TensorListGetItem(elements, time, shape).
+  /// Matches TensorListGetItem(elements, time, shape).
   bool match_input(const Term& x) {
     if (!x.is_op("TensorListGetItem")) return false;
     cell_.elements = body_.input(x, 0).argument;
@@ -54,13 +54,13 @@ class CellMatcher {
 
   static bool is_product(const Term& term) { return term.is_op("MatMul") && !is_swapped(term); }
 
-  /// x W
+  /// Matches x W.
   bool match_input_product(const Term& term) {
     cell_.kernel = body_.input(term, 1).argument;
     return is_product(term) && match_input(body_.input(term, 0));
   }
 
-  /// x W and h R, in any order.
+  /// Matches x W and h R, in any order.
   bool match_products(const Term& a, const Term& b) {
     const bool h_first = is_h(body_.input(a, 0));
     const Term& of_h = h_first ? a : b;
@@ -68,7 +68,7 @@ class CellMatcher {
     return is_product(of_h) && is_h(body_.input(of_h, 0)) && match_input_product(h_first ? b : a);
   }
 
-  /// Output `gate` of a Split into `parts` along the last axis; returns what is split.
+  /// Matches output `gate` of a Split into `parts` along the last axis; returns what is split.
   Term split_of(const Term& part, int64_t parts, const std::string& gate) const {
     if (!part.is_op("Split") || part.output != "output:" + gate ||
         part.node->attributes.get_int("num_split", 0) != parts)
@@ -77,7 +77,7 @@ class CellMatcher {
     return axis == 1 || axis == -1 ? body_.input(part, 1) : Term{};
   }
 
-  /// A function of one gate.
+  /// Checks for a function of one gate.
   bool is_gate(const Term& term, const char* activation, const std::string& gate, const Term& gates) const {
     return term.is_op(activation) && gates.node != nullptr &&
            split_of(body_.input(term, 0), 4, gate) == gates;
@@ -112,7 +112,7 @@ class CellMatcher {
     return sum.is_op("AddV2") && match_products(body_.input(sum, 0), body_.input(sum, 1));
   }
 
-  /// Row `row` of the bias [2, 3 units]: Squeeze(Split(0, bias):row).
+  /// Matches row `row` of the bias [2, 3 units]: Squeeze(Split(0, bias):row).
   bool is_bias_row(const Term& term, const std::string& row) {
     const Term part = term.is_op("Squeeze") ? body_.input(term, 0) : Term{};
     if (!part.is_op("Split") || part.output != "output:" + row ||
@@ -149,7 +149,7 @@ class CellMatcher {
     return {body_.input(term, 0), from_start ? 0 : (*begin)[1], to_end ? -1 : (*end)[1]};
   }
 
-  /// Columns [gate * units, (gate + 1) * units) of the three (or, reset before, two) gates of h R.
+  /// Matches columns [gate * units, (gate + 1) * units) of the three (or, reset before, two) gates of h R.
   bool is_inner(const Term& term, int64_t gate, const Term& inner) {
     const Columns columns = read_columns(term);
     if (columns.matrix.node == nullptr || columns.matrix != inner) return false;
@@ -158,7 +158,7 @@ class CellMatcher {
     return columns.end == -1 ? gate == 2 : columns.end == (gate + 1) * units_;
   }
 
-  /// Gates [first, last) of the recurrent kernel.
+  /// Matches gates [first, last) of the recurrent kernel.
   bool is_kernel_part(const Term& term, int64_t first, int64_t last) {
     const Columns columns = read_columns(term);
     if (columns.matrix.argument < 0 || columns.begin != first * units_ ||
@@ -168,7 +168,7 @@ class CellMatcher {
     return true;
   }
 
-  /// Activation(outer[gate] + inner), where `inner_of` checks the second summand.
+  /// Matches Activation(outer[gate] + inner), where `inner_of` checks the second summand.
   template <typename Inner>
   bool is_sum_gate(const Term& term, const char* activation, const std::string& gate, const Term& outer,
                    Inner inner_of) {
@@ -207,7 +207,7 @@ class CellMatcher {
                                  : match_reset_after(mixed->first, outer, inner, is_reset);
   }
 
-  /// n = tanh(outer[2] + r * inner[2]), inner = h R + b1
+  /// Matches n = tanh(outer[2] + r * inner[2]), inner = h R + b1.
   template <typename IsReset>
   bool match_reset_after(const Term& candidate, const Term& outer, const Term& inner, IsReset is_reset) {
     const bool fits = is_sum_gate(candidate, "Tanh", "2", outer, [&](const Term& t) {
@@ -222,7 +222,7 @@ class CellMatcher {
     return match_products(body_.input(outer, 0), recurrent->first);
   }
 
-  /// n = tanh(outer[2] + (r * h) R[2]), inner = h R[0:2]
+  /// Matches n = tanh(outer[2] + (r * h) R[2]), inner = h R[0:2].
   template <typename IsReset>
   bool match_reset_before(const Term& candidate, const Term& outer, const Term& inner, IsReset is_reset) {
     const Term old_h{cell_.h, nullptr, {}};
@@ -255,7 +255,7 @@ class CellMatcher {
   int64_t units_ = 0;
 };
 
-/// Conditions joined by "and".
+/// Collects the conditions joined by "and".
 void collect_conditions(const FunctionMatcher& condition, const Term& term, std::vector<Term>& list) {
   if (term.is_op("LogicalAnd") && list.size() < 8) {
     collect_conditions(condition, condition.input(term, 0), list);

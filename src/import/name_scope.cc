@@ -38,7 +38,7 @@ Result<std::string> ReferenceResolver::resolve(const NameScope& scope, const std
   return fmt::format("{}:{}", name, start + parse_reference(reference).output);
 }
 
-/// The number of the first of the tensors that the operator calls `output`.
+/// Returns the number of the first of the tensors that the operator calls `output`.
 Result<int> ReferenceResolver::first_output(const NodeDef& node, const std::string& output) const {
   const auto function = functions_.find(node.op);
   const OpDef* op = function != functions_.end() ? &function->second.signature : nullptr;
@@ -90,7 +90,7 @@ Result<std::vector<NodeUnit>> order_nodes(const NameScope& scope, const NeededNo
   const size_t count = scope.nodes.size();
   std::vector<std::vector<size_t>> groups;
   if (!scope.in_function) groups = find_control_flow_groups(scope.nodes, needed.is_needed);
-  std::vector<size_t> unit(count);  // a node, or count + a group
+  std::vector<size_t> unit(count);  // number of a node, or count + that of a group
   for (size_t i = 0; i < count; ++i) unit[i] = i;
   for (size_t g = 0; g < groups.size(); ++g) {
     for (size_t member : groups[g]) unit[member] = count + g;

@@ -1,5 +1,5 @@
-// Names of TensorFlow's tensors, and which nodes a tensor needs, in the model's own graph or in the body of a
-// function.
+// Resolving names of TensorFlow's tensors, and finding the nodes that a tensor needs, in the model's own
+// graph or in the body of a function.
 #pragma once
 
 #include <map>
@@ -12,34 +12,34 @@
 
 namespace intarsia {
 
-/// Where names are resolved.
+/// Scope that names are resolved in.
 struct NameScope {
   const std::vector<tensorflow::NodeDef>& nodes;
   bool in_function = false;
-  std::string prefix;  // of nodes whose plain name is taken
+  std::string prefix;  // prefix of nodes whose plain name is taken
   int depth = 0;
-  std::unordered_map<std::string, ValueId> values = {};  // "node:1" or an argument
-  std::unordered_map<std::string, NodeId> made = {};     // nodes of the graph, by their name in this scope
+  std::unordered_map<std::string, ValueId> values = {};  // keyed by reference: "node:1" or an argument
+  std::unordered_map<std::string, NodeId> made = {};     // nodes of the graph by their name in this scope
   std::unordered_map<std::string_view, size_t> by_name = {};
 };
 
-/// Fills by_name; fails when two nodes share a name.
+/// Fills by_name; fails if two nodes share a name.
 Status index_nodes(NameScope& scope);
 
-/// "node" -> "node:0".
+/// Returns the reference with its output number: "node" -> "node:0".
 std::string canonical_reference(const std::string& reference);
 
 inline constexpr int max_outputs_of_a_node = 1 << 16;
 
-/// Turns references in a function's body, which name an operator's outputs, into numbers.
+/// Resolver of references in a function's body, which name an operator's outputs, into numbers.
 class ReferenceResolver {
  public:
   ReferenceResolver(const std::map<std::string, tensorflow::FunctionDef>& functions,
                     const TensorFlowSource& source)
       : functions_(functions), source_(source) {}
 
-  /// "node:output:1" of a function's body -> "node:3", counted over all outputs of the node. An argument is
-  /// itself.
+  /// Resolves "node:output:1" of a function's body -> "node:3", counted over all outputs of the node. An
+  /// argument stays.
   Result<std::string> resolve(const NameScope& scope, const std::string& reference) const;
 
  private:
@@ -49,7 +49,7 @@ class ReferenceResolver {
   const TensorFlowSource& source_;
 };
 
-/// What wanted tensors depend on; one entry per node of the scope.
+/// Nodes that wanted tensors depend on; one entry per node of the scope.
 struct NeededNodes {
   std::vector<bool> is_needed;
   std::vector<std::vector<std::string>> inputs;  // resolved, without control edges
@@ -62,7 +62,7 @@ struct NodeUnit {
   std::vector<size_t> nodes;
   bool is_group = false;
 };
-/// The needed nodes, each after what it reads. Fails when they form a cycle outside of a group.
+/// Orders the needed nodes, each after what it reads. Fails if they form a cycle outside of a group.
 Result<std::vector<NodeUnit>> order_nodes(const NameScope& scope, const NeededNodes& needed);
 
 }  // namespace intarsia

@@ -1,4 +1,4 @@
-// AttributeProto to Attributes.
+// Conversion of AttributeProto to Attributes.
 #pragma once
 
 #include <string>
@@ -10,15 +10,14 @@
 
 namespace intarsia {
 
-/// One serialized AttributeProto, decoded. An attribute that is a subgraph, a type or a list of those stays
-/// encoded.
+/// A decoded AttributeProto. An attribute that is a subgraph, a type or a list of those stays encoded.
 struct NamedAttribute {
   std::string name;
   AttributeValue value;
-  std::string refers_to;  // inside a function: the attribute of the call that it stands for
+  std::string refers_to;  // attribute of the call that it stands for, inside a function
 };
 
-/// Throws protozero::exception on malformed bytes.
+/// Decodes a serialized AttributeProto. Throws protozero::exception on malformed bytes.
 Result<NamedAttribute> read_onnx_attribute(std::string_view bytes, TensorSource& source);
 
 }  // namespace intarsia

@@ -44,7 +44,7 @@ RawGraph read_graph(std::string_view bytes);
 RawNode read_node(std::string_view bytes);
 RawFunction read_function(std::string_view bytes);
 
-/// A StringStringEntryProto: key and value.
+/// Reads a StringStringEntryProto: key and value.
 std::pair<std::string, std::string> read_string_entry(std::string_view bytes);
 
 struct NamedType {
@@ -52,7 +52,7 @@ struct NamedType {
   ValueType type;
   bool has_negative_size = false;
 };
-/// A ValueInfoProto. Sizes without a number or name are unknown.
+/// Reads a ValueInfoProto. Sizes without a number or name are unknown.
 NamedType read_value_info(std::string_view bytes);
 
 }  // namespace intarsia::onnx

@@ -20,7 +20,7 @@ std::string name_field(std::string_view bytes, uint32_t tag) {
   return message.next(tag) ? message.get_string() : std::string();
 }
 
-/// Collects the names that a graph reads and does not define.
+/// Collector of the names that a graph reads and does not define.
 class CaptureFinder {
  public:
   void visit_attribute(std::string_view bytes, const std::set<std::string>& known, int depth) {
@@ -141,7 +141,7 @@ class Rewriter {
     });
   }
 
-  /// A subgraph may name an outer value as its output.
+  /// Rewrites an output, since a subgraph may name an outer value as its output.
   std::string output(std::string_view bytes) {
     return rewrite(bytes, [&](pbf_reader& message, pbf_writer& out) {
       if (message.tag() != onnx::value_info::name) return false;

@@ -1,5 +1,4 @@
-// Subgraphs inside attributes (If, Loop, Scan bodies) stay serialized; these are the two things that must be
-// known or changed in them.
+// Queries and changes of subgraphs inside attributes (If, Loop, Scan bodies), which stay serialized.
 #pragma once
 
 #include <map>
@@ -9,11 +8,11 @@
 
 namespace intarsia {
 
-/// Names that the subgraphs of a serialized AttributeProto read from outside, each once, in order of first
-/// use. Throws protozero::exception on malformed bytes; std::length_error when nested too deeply.
+/// Returns the names that the subgraphs of a serialized AttributeProto read from outside, each once, in order
+/// of first use. Throws protozero::exception on malformed bytes; std::length_error if nested too deeply.
 std::vector<std::string> find_captured_names(std::string_view attribute);
 
-/// What an inlined function body changes in an attribute: outer names, and attributes that refer to the
+/// Changes that inlining a function body makes in an attribute: outer names, and attributes that refer to the
 /// call's.
 struct SubgraphChanges {
   std::map<std::string, std::string> names;  // outer name -> new name
@@ -21,10 +20,10 @@ struct SubgraphChanges {
       call_attributes;  // name -> serialized AttributeProto of the call (or default)
 };
 
-/// The serialized AttributeProto with the changes made in all of its subgraphs.
+/// Returns the serialized AttributeProto with the changes made in all of its subgraphs.
 std::string rewrite_subgraphs(std::string_view attribute, const SubgraphChanges& changes);
 
-/// An AttributeProto with another name.
+/// Returns the AttributeProto under another name.
 std::string rename_attribute(std::string_view attribute, std::string_view name);
 
 }  // namespace intarsia

@@ -15,7 +15,7 @@ namespace {
 
 using protozero::pbf_reader;
 
-/// A TensorProto's fields, unchecked.
+/// Fields of a TensorProto, unchecked.
 struct RawTensor {
   std::string name;
   Shape dims;
@@ -69,7 +69,7 @@ RawTensor read_fields(std::string_view bytes) {
   return raw;
 }
 
-/// Elements of the typed field `tag` in order, each handed to `put`; packed or not.
+/// Hands the elements of the typed field `tag` to `put`, in order; the field may be packed or not.
 template <typename T, typename Packed, typename Single, typename Put>
 void for_each_element(std::string_view bytes, uint32_t tag, Packed packed, Single single, Put put) {
   pbf_reader message(bytes.data(), bytes.size());
@@ -82,8 +82,8 @@ void for_each_element(std::string_view bytes, uint32_t tag, Packed packed, Singl
   }
 }
 
-/// Stores integers from int32_data as `dtype`, which is at most 32 bits wide (floats of 16 and 8 bits as
-/// their bits).
+/// Fills memory with the low `width` bytes of each element; from int32_data come all types of at most 32 bits
+/// without a field of their own (floats of 16 and 8 bits as their bits).
 struct Storer {
   std::span<std::byte> memory;
   size_t width;  // bytes of a stored unit

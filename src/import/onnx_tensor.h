@@ -1,4 +1,4 @@
-// TensorProto to Tensor.
+// Conversion of TensorProto to Tensor.
 #pragma once
 
 #include <map>
@@ -12,10 +12,10 @@
 
 namespace intarsia {
 
-/// Where tensors of one model may get their bytes from.
+/// Sources that tensors of one model may get their bytes from.
 struct TensorSource {
-  std::shared_ptr<void> owner;  // keeps the model's own bytes alive; null: raw data is copied
-  std::string folder;           // of the model: external data may lie only below it; empty: none allowed
+  std::shared_ptr<void> owner;  // keeps the model's own bytes alive; if null, raw data is copied
+  std::string folder;  // the model's folder, below which external data must lie; empty if none is allowed
   std::map<std::string, MappedFile> files;  // external files mapped so far, by location
 };
 
@@ -24,11 +24,11 @@ struct TensorSource {
 /// tensor's name.
 Result<Tensor> read_onnx_tensor(std::string_view bytes, TensorSource& source, std::string* name = nullptr);
 
-/// A SparseTensorProto as a dense tensor.
+/// Reads a SparseTensorProto as a dense tensor.
 Result<Tensor> read_onnx_sparse_tensor(std::string_view bytes, TensorSource& source,
                                        std::string* name = nullptr);
 
-/// A standalone TensorProto file (the .pb files of the ONNX backend tests).
+/// Reads a standalone TensorProto file (the .pb files of the ONNX backend tests).
 Result<Tensor> read_onnx_tensor_file(const std::string& path);
 
 }  // namespace intarsia

@@ -5,19 +5,21 @@
 
 namespace intarsia {
 
-/// Its outputs are its inputs, as far as a frozen program can tell.
+/// Checks whether the operator's outputs are its inputs, as far as a frozen program can tell.
 bool is_alias(std::string_view op);
 
-/// A variable, which becomes a constant.
+/// Checks for a variable, which becomes a constant.
 bool is_variable(std::string_view op);
 
-/// A variable of TensorFlow 1 that has no handle; its contents are not read.
+/// Checks for a variable of TensorFlow 1 that has no handle; its contents are not read.
 bool is_reference_variable(std::string_view op);
 
-/// Derives something from a variable's handle: its value, the value's shape, some of its rows.
+/// Checks whether the operator reads from a variable's handle: its value, the value's shape, some of its
+/// rows.
 bool reads_variable(std::string_view op);
 
-/// Calls its only function exactly once, unconditionally: it is replaced by the function's nodes.
+/// Checks whether the operator calls its only function exactly once, unconditionally: it is replaced by the
+/// function's nodes.
 bool calls_function(std::string_view op);
 
 }  // namespace intarsia

@@ -15,7 +15,7 @@ namespace {
 
 using protozero::pbf_reader;
 
-/// By name: the names of its devices.
+/// Names of the devices of each configuration, by its name.
 using Configurations = std::map<std::string, std::vector<std::string>>;
 
 Configurations read_configurations(std::string_view model) {

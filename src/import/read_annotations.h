@@ -1,4 +1,4 @@
-// Where the metadata of a model wants its nodes to run.
+// Targets and slots that a model's metadata names for its nodes.
 #pragma once
 
 #include <map>
@@ -9,20 +9,22 @@
 
 namespace intarsia {
 
-/// The key of the entry of a node's metadata.
+/// Key of the entry in a node's metadata.
 inline constexpr std::string_view layer_key = "layer_ann";
 
-/// Places by what nodes make, and by their names (by the first output, if they have none): names may be
+/// Places by the outputs of nodes, and by their names (by the first output if they have none), which may be
 /// equal.
 struct Annotations {
   std::map<std::string, std::string> by_output, by_name;
 };
 
-/// Of the nodes of a ModelProto's graph: their `layer_ann` entries of metadata, else the names of the devices
-/// of their `pipeline_stage` in the first configuration that they are in. Error: damaged bytes.
+/// Returns the places of the nodes of a ModelProto's graph: their `layer_ann` entries of metadata, else the
+/// names of the devices of their `pipeline_stage` in the first configuration that they are in. Error: damaged
+/// bytes.
 Result<Annotations> parse_annotations(std::string_view model);
 
-/// The same of a model file; models of other formats have none. Error: it cannot be read, or is damaged.
+/// Returns the places in a model file; models of other formats have none. Error: it cannot be read, or is
+/// damaged.
 Result<Annotations> read_annotations(const std::string& path);
 
 }  // namespace intarsia

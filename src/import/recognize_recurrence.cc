@@ -11,7 +11,7 @@ namespace {
 
 using namespace tensorflow;
 
-/// The function that an attribute of the node names, from the node's library.
+/// Returns the function that an attribute of the node names, from the node's library.
 Result<std::optional<FunctionDef>> find_function_of(const Node& node, const char* attribute) {
   const AttributeValue* library = node.attributes.find(library_attribute);
   const auto* encoded = library ? std::get_if<EncodedAttribute>(library) : nullptr;
@@ -22,7 +22,7 @@ Result<std::optional<FunctionDef>> find_function_of(const Node& node, const char
 /// A loop and the nodes that pack and unpack its lists.
 struct Loop {
   NodeId loop = no_node, pack = no_node, reserve = no_node,
-         unpack = no_node;  // unpack: none if nothing reads the list
+         unpack = no_node;  // unpack is no_node if nothing reads the list
   CellMatch cell;
   std::vector<ValueId>
       bounds;  // values that the number of steps must not exceed; constants were added to the graph
@@ -75,7 +75,8 @@ class LoopFinder {
     return readers_[index(value)].size() == 1 && !outputs_.contains(value);
   }
 
-  /// The lists come from and go to nodes that do nothing else; nothing else reads what only the loop needs.
+  /// Checks that the lists come from and go to nodes that do nothing else, and that nothing else reads values
+  /// that only the loop needs.
   bool find_lists(const Node& node, Loop& loop) const {
     const ValueId elements = node.inputs[static_cast<size_t>(loop.cell.elements)],
                   list = node.inputs[static_cast<size_t>(loop.cell.list)];
@@ -110,7 +111,7 @@ class LoopFinder {
   std::set<ValueId> outputs_;
 };
 
-/// Writes the loop's nodes as one.
+/// Joins the loop's nodes into one.
 class LoopJoiner {
  public:
   LoopJoiner(const Graph& graph, const Loop& loop) : graph_(graph), loop_(loop) {}
@@ -149,7 +150,7 @@ class LoopJoiner {
 
   void add_input(ValueId value) { joined_.inputs.push_back(value); }
 
-  /// "@3" for what comes from outside, "node:1" inside.
+  /// Returns a reference: "@3" for values from outside, "node:1" for those inside.
   std::string reference(ValueId value) {
     const NodeId producer = graph_.value(value).producer;
     if (producer != no_node && loop_.members().contains(producer)) {
@@ -179,7 +180,7 @@ class LoopJoiner {
   Node joined_;
 };
 
-/// The loop's other nodes are removed; the joined one takes the loop's place.
+/// Disconnects the loop's nodes and puts the joined one in the loop's place.
 void replace(Graph& graph, const Loop& loop, Node joined) {
   for (NodeId member : loop.members()) {
     for (ValueId& output : graph.node(member).outputs) {
@@ -194,7 +195,7 @@ void replace(Graph& graph, const Loop& loop, Node joined) {
   graph.node(loop.loop) = std::move(joined);
 }
 
-/// Removes nodes without outputs, left over from joining, and values that nothing produces or reads.
+/// Removes the nodes left over from joining, which have no outputs.
 void remove_leftovers(Graph& graph, const std::set<NodeId>& leftovers) {
   std::vector<Node> nodes;
   for (uint32_t i = 0; i < graph.nodes.size(); ++i) {

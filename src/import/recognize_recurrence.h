@@ -1,4 +1,4 @@
-// Loops that are a recurrent layer.
+// Recognition of loops that are a recurrent layer.
 #pragma once
 
 #include "graph/graph.h"

@@ -8,7 +8,7 @@
 namespace intarsia {
 namespace {
 
-/// The symbols of inputs that are not expressions themselves.
+/// Returns the symbols of inputs that are not expressions themselves.
 std::set<std::string> plain_symbols(const Graph& graph) {
   std::set<std::string> symbols;
   for (ValueId input : graph.inputs) {

@@ -12,7 +12,7 @@ namespace {
 
 using namespace tensorflow;
 
-/// The variables among the nodes that the restoring node does not read, by their names.
+/// Finds the variables that the restoring node does not read, by their names.
 std::map<std::string, const NodeDef*> find_candidates(const MetaGraph& meta, const GraphDef& graph) {
   std::set<std::string> restored;
   for (const NodeDef& node : graph.nodes) {
@@ -27,7 +27,8 @@ std::map<std::string, const NodeDef*> find_candidates(const MetaGraph& meta, con
   return candidates;
 }
 
-/// What a node passes to the function that it calls; the objects that the function captures are last.
+/// Returns the objects that the function called by a node captures, which are the call's last inputs; null if
+/// unknown.
 const std::vector<uint32_t>* find_captures(const ObjectGraph& objects, const NodeDef& call) {
   const AttributeValue* function = call.attributes.find("f");
   const std::vector<std::string> names = function ? get_functions(*function) : std::vector<std::string>();

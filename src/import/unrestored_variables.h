@@ -1,5 +1,5 @@
-// Which variables of a SavedModel TensorFlow's session loader leaves without a value, and where their values
-// are.
+// Variables of a SavedModel that TensorFlow's session loader leaves without a value, and the places of their
+// values.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace intarsia {
 
-/// Variables that are captured by a function of the model's objects, but not passed to the restoring node. A
-/// model of TensorFlow 1 has no objects, so none. Throws protozero::exception on malformed bytes.
+/// Finds variables that a function of the model's objects captures, but that are not passed to the restoring
+/// node. A model of TensorFlow 1 has no objects, so none. Throws protozero::exception on malformed bytes.
 std::vector<SavedVariable> find_unrestored_variables(const tensorflow::MetaGraph& meta,
                                                      const tensorflow::GraphDef& graph);
 

@@ -13,7 +13,7 @@ namespace {
 
 using protozero::pbf_reader;
 
-/// The bytes of the field that the reader is to read next, with tag and length; it stands behind them then.
+/// Returns the bytes of the next field, with tag and length, and moves the reader past it.
 std::string_view take_field(pbf_reader& message) {
   const char* begin = message.data().data();
   message.next();
@@ -21,7 +21,7 @@ std::string_view take_field(pbf_reader& message) {
   return {begin, static_cast<size_t>(message.data().data() - begin)};
 }
 
-/// The field's number, and its content if that has a length.
+/// Number of a field, and its content if that has a length.
 struct Field {
   uint32_t tag = 0;
   std::string_view content;
@@ -34,7 +34,7 @@ Field open_field(std::string_view field) {
   return {message.tag(), has_length ? read_bytes(message) : std::string_view()};
 }
 
-/// Tag and length of a field with so many bytes.
+/// Returns the tag and length of a field with `bytes` bytes.
 std::string field_head(uint32_t tag, uint64_t bytes) {
   std::string head;
   const auto add_varint = [&](uint64_t number) {
@@ -46,7 +46,7 @@ std::string field_head(uint32_t tag, uint64_t bytes) {
   return head;
 }
 
-/// Its fields with another `layer_ann`.
+/// Returns the node's fields with another `layer_ann`.
 std::string annotate_node(std::string_view node, const std::string& place) {
   std::string result;
   pbf_reader message = read_message(node);
@@ -82,11 +82,12 @@ BytePieces annotate_graph(std::string_view graph, const std::vector<std::string>
   return pieces;
 }
 
-/// Of tensors in a graph, at any depth; and in a node or function, which have nodes and attributes as well.
+/// Collector of the external files of tensors in a graph, at any depth, and in a node or function, which have
+/// nodes and attributes as well.
 class ExternalFiles {
  public:
   void search_graph(std::string_view graph, int depth = 0) {
-    if (depth > deepest) return;  // importing refuses such a model
+    if (depth > deepest) return;  // importing rejects such a model
     const onnx::RawGraph parts = onnx::read_graph(graph);
     for (std::string_view tensor : parts.initializers) search_tensor(tensor);
     for (std::string_view tensor : parts.sparse_initializers) search_sparse(tensor);
@@ -100,7 +101,7 @@ class ExternalFiles {
   std::vector<std::string> found() const { return {locations_.begin(), locations_.end()}; }
 
  private:
-  static constexpr int deepest = 100;  // subgraph in a subgraph
+  static constexpr int deepest = 100;  // nesting of subgraphs
 
   void search_attribute(std::string_view attribute, int depth) {
     pbf_reader message = read_message(attribute);
@@ -207,7 +208,7 @@ Result<BytePieces> write_annotations(std::string_view model, const std::vector<s
     }
     return whole;
   }));
-  constexpr uint64_t most = 0x7fffffff;  // of a protobuf message
+  constexpr uint64_t most = 0x7fffffff;  // size limit of a protobuf message
   if (pieces.size() <= most) return pieces;
   return fail(
       ErrorKind::unsupported,

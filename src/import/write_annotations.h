@@ -1,4 +1,4 @@
-// Writes into a model where its nodes run.
+// Writing into a model where its nodes run.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 
 namespace intarsia {
 
-/// Bytes that follow each other, most of them those of a mapped file.
+/// A sequence of bytes in pieces, most of them parts of a mapped file.
 class BytePieces {
  public:
   BytePieces() = default;
   BytePieces(BytePieces&&) = default;
   BytePieces& operator=(BytePieces&&) = default;
 
-  /// `bytes` outlive this.
+  /// Appends `bytes`, which outlive this object.
   void add(std::string_view bytes);
   void add_own(std::string bytes);
   void append(BytePieces other);
@@ -37,15 +37,16 @@ struct FileNode {
   std::vector<std::string> outputs;
 };
 
-/// In the order of the file; not those of functions and subgraphs. Error: damaged bytes.
+/// Reads the nodes in the order of the file, without those of functions and subgraphs. Error: damaged bytes.
 Result<std::vector<FileNode>> read_file_nodes(std::string_view model);
 
-/// Paths, relative to the model's folder, of the files that its tensors are in. Error: damaged bytes.
+/// Returns the paths, relative to the model's folder, of the files that its tensors are in. Error: damaged
+/// bytes.
 Result<std::vector<std::string>> find_external_files(std::string_view model);
 
-/// The ModelProto whose nodes have the entries `layer_ann` of `places` (by number; empty: none) in place of
-/// their own. All other bytes are as they were; `model` outlives the result. Error: damaged bytes, or more
-/// than the 2 GB that such a message may have.
+/// Returns the ModelProto whose nodes have the `layer_ann` entries of `places` (by node number; empty for
+/// none) in place of their own. All other bytes are unchanged; `model` outlives the result. Error: damaged
+/// bytes, or more than the 2 GB that such a message may have.
 Result<BytePieces> write_annotations(std::string_view model, const std::vector<std::string>& places);
 
 }  // namespace intarsia

@@ -9,20 +9,20 @@
 namespace intarsia {
 namespace {
 
-/// Values made outputs at once: more need fewer compiles, but split more fused kernels.
+/// Most values made outputs at once: more need fewer compiles, but split more fused kernels.
 constexpr size_t max_probes = 16;
 
 struct Candidate {
   std::string value, node;
 };
 
-/// The model as imported, and the values to check in it.
+/// Model as imported, and the values to check in it.
 struct Search {
   Graph graph;
-  std::vector<Candidate> candidates;  // in order
+  std::vector<Candidate> candidates;  // values in the model's order
 };
 
-/// The first output of every node that depends on an input, if that output is a tensor and one of `values`.
+/// Finds the first output of every node that depends on an input, if it is a tensor and one of `values`.
 std::vector<Candidate> find_candidates(const Graph& graph, const std::set<std::string>& values) {
   std::vector<bool> varies(graph.values.size(), false);
   for (ValueId input : graph.inputs) varies[index(input)] = true;
@@ -41,7 +41,8 @@ std::vector<Candidate> find_candidates(const Graph& graph, const std::set<std::s
   return candidates;
 }
 
-/// Which values are tensors is known once the model is planned; what was folded there need not be checked.
+/// Imports the model and finds candidates in its plan, which knows which values are tensors; values that are
+/// folded there need no check.
 Result<Search> prepare_search(const CheckRequest& request, const CheckTools& tools) {
   CompileRequest plan = request.compile;
   plan.model_path = request.path;
@@ -58,7 +59,7 @@ Result<Search> prepare_search(const CheckRequest& request, const CheckTools& too
   return search;
 }
 
-/// The oracle's values of some values of the graph.
+/// Returns an oracle of some values of the graph.
 Oracle oracle_of(const Graph& graph, const std::vector<std::string>& values, const Oracle& oracle) {
   return {oracle.name,
           [&](const std::string&, const std::string&, std::span<const NamedValue> inputs) {
@@ -74,7 +75,7 @@ Oracle oracle_of(const Graph& graph, const std::vector<std::string>& values, con
           {}};
 }
 
-/// Numbers between `begin` and `end`, evenly spaced, including the last one.
+/// Returns numbers between `begin` and `end`, evenly spaced, including the last one.
 std::vector<size_t> choose_probes(size_t begin, size_t end) {
   const size_t count = std::min(end - begin, max_probes);
   std::vector<size_t> probes;

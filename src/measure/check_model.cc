@@ -30,7 +30,7 @@ Result<std::shared_ptr<const LoadedProgram>> load_compiled(const CheckRequest& r
   return load_program(file.path(), tools.backends);  // keeps the file open, so it may be unlinked
 }
 
-/// The model that a program is compared with.
+/// Finds the model that a program is compared with.
 Result<std::string> find_model(const CheckRequest& request, const LoadedProgram& program) {
   if (!request.model_path.empty()) return request.model_path;
   const fbs::ProgramT& description = program.description();
@@ -68,7 +68,7 @@ Result<Tensor> fill_input(const fbs::ValueT& value, uint64_t seed) {
   return tensor;
 }
 
-/// The function's inputs: those given, and the others filled. Notes what it did in `notes`.
+/// Gathers the function's inputs: those given, and the others filled. Describes them in `notes`.
 Result<std::vector<NamedValue>> gather_inputs(const fbs::FunctionT& function, const CheckRequest& request,
                                               std::vector<CheckedInput>& notes) {
   for (const NamedValue& given : request.inputs) {
@@ -91,7 +91,7 @@ Result<std::vector<NamedValue>> gather_inputs(const fbs::FunctionT& function, co
   return inputs;
 }
 
-/// The elements of a value that is not a tensor, from the backend whose region produces it.
+/// Appends the elements of a value that is not a tensor, from the backend whose region produces it.
 Status append_parts(const BoundProgram& program, uint32_t id, const NamedTensor& output,
                     std::vector<NamedValue>& values) {
   const fbs::FunctionT& function = *program.functions[0].function;
@@ -110,7 +110,7 @@ Status append_parts(const BoundProgram& program, uint32_t id, const NamedTensor&
   return {};
 }
 
-/// All outputs of the program, deep copies, so that the next run leaves them alone.
+/// Runs the program and returns deep copies of all outputs, so that the next run leaves them alone.
 Result<std::vector<NamedValue>> run_program(Session& session, const fbs::FunctionT& function,
                                             const std::vector<NamedValue>& inputs) {
   std::vector<NamedTensor> from, to;
@@ -149,7 +149,7 @@ std::vector<CheckedOutput> compare_outputs(const std::vector<NamedValue>& actual
   return compared;
 }
 
-/// What part of the difference the oracle makes by itself; nothing: there is no number for it.
+/// Returns the part of the difference that the oracle makes on its own; nullopt if it has no number.
 std::optional<double> explained_part(const Difference& difference, const Difference& sensitivity) {
   const bool has_part =
       std::isfinite(sensitivity.max_abs) && std::isfinite(difference.max_abs) && difference.max_abs > 0;
@@ -163,14 +163,14 @@ std::string judge_sensitivity(const Difference& sensitivity, std::optional<doubl
   return "the model is ill-conditioned, and rounding alone may cause this difference";
 }
 
-/// What an oracle computes from what is nearly the same.
+/// Values that an oracle computes from nudged inputs or weights.
 struct NudgedValues {
-  const char* what;  // changed: "inputs"
+  const char* what;  // part that was nudged: "inputs"
   std::vector<NamedValue> values;
 };
 
-/// "; onnxruntime itself changes it by 0.5 (80% of this difference) when ...": so that a user knows what to
-/// suspect.
+/// Returns a text so that a user knows what to suspect: "; onnxruntime itself changes it by 0.5 (80% of this
+/// difference) when ...".
 std::string describe_sensitivity(const Difference& difference, const Difference& sensitivity,
                                  const std::string& oracle, const char* nudged) {
   const std::optional<double> part = explained_part(difference, sensitivity);
@@ -180,7 +180,7 @@ std::string describe_sensitivity(const Difference& difference, const Difference&
                      judge_sensitivity(sensitivity, part));
 }
 
-/// With nudged inputs, or with nudged weights where no input has floats that can be nudged.
+/// Runs the oracle with nudged inputs, or with nudged weights if no input has floats to nudge.
 Result<NudgedValues> run_nudged(const Oracle& oracle, const CheckTools& tools, const CheckResult& result,
                                 const std::vector<NamedValue>& inputs) {
   const std::vector<NamedValue> nudged = nudge_inputs(inputs);
@@ -193,8 +193,8 @@ Result<NudgedValues> run_nudged(const Oracle& oracle, const CheckTools& tools, c
   return NudgedValues{"weights", TRY(oracle.run_graph(graph, inputs))};
 }
 
-/// For outputs that are not ok: how much the oracle's own answer depends on the last digits of the inputs, or
-/// of the weights.
+/// Measures, for outputs that are not ok, how much the oracle's own answer depends on the last digits of the
+/// inputs, or of the weights.
 void measure_sensitivity(const CheckTools& tools, const CheckResult& result,
                          const std::vector<NamedValue>& inputs, const std::vector<NamedValue>& reference,
                          const Tolerance& tolerance, std::vector<CheckedOutput>& outputs) {
@@ -211,7 +211,7 @@ void measure_sensitivity(const CheckTools& tools, const CheckResult& result,
   }
 }
 
-/// A comparison says little about outputs that stay the same whatever the inputs are.
+/// Warns of outputs that stay the same whatever the inputs are: a comparison says little about them.
 std::vector<std::string> find_constant_outputs(Session& session, const fbs::FunctionT& function,
                                                const CheckRequest& request,
                                                const std::vector<NamedValue>& inputs,
@@ -230,16 +230,16 @@ std::vector<std::string> find_constant_outputs(Session& session, const fbs::Func
   return warnings;
 }
 
-/// What all plans of the program are run on and compared with.
+/// Inputs and reference values for all plans of the program.
 struct Comparison {
   const CheckRequest& request;
   const CheckTools& tools;
   const std::shared_ptr<const LoadedProgram>& program;
   const std::vector<NamedValue>& inputs;
-  std::vector<NamedValue> reference = {};  // of the oracle; empty until a plan ran
+  std::vector<NamedValue> reference = {};  // values of the oracle; empty until a plan ran
 };
 
-/// What the oracle computes, or else its substitute, which is told.
+/// Runs the oracle or, if it cannot run the model, its substitute, with a warning.
 Result<std::vector<NamedValue>> run_oracle(const Comparison& comparison, CheckResult& result) {
   const Oracle& oracle = comparison.tools.oracle;
   auto values = oracle.run(result.model_path, result.function, comparison.inputs);
@@ -255,7 +255,7 @@ Result<std::vector<NamedValue>> run_oracle(const Comparison& comparison, CheckRe
   return others;
 }
 
-/// One that cannot run here says so.
+/// Checks a plan, or notes that it cannot run here.
 Result<CheckedPlan> check_plan(Comparison& comparison, uint32_t number, CheckResult& result) {
   const CheckRequest& request = comparison.request;
   CheckedPlan plan{.number = number};
@@ -288,11 +288,11 @@ Result<CheckedPlan> check_plan(Comparison& comparison, uint32_t number, CheckRes
   return plan;
 }
 
-/// In order of preference, as far as the request asks for them.
+/// Checks plans in order of preference, as far as the request asks for them.
 Status check_plans(Comparison& comparison, CheckResult& result) {
   const auto& alternatives = comparison.program->description().functions[0]->alternatives;
   bool any_ran = false;
-  Error absences;  // what each plan lacks
+  Error absences;  // libraries and devices that each plan lacks
   for (uint32_t number = 0; number <= alternatives.size(); ++number) {
     if (any_ran && !comparison.request.all_alternatives) break;
     CheckedPlan plan = TRY(check_plan(comparison, number, result));

@@ -1,4 +1,4 @@
-// Compares a program's outputs with those of another runtime.
+// Comparison of a program's outputs with those of another runtime.
 #pragma once
 
 #include <functional>
@@ -15,28 +15,28 @@
 
 namespace intarsia {
 
-/// Runs a function of a whole model some other way (of a SavedModel: a signature). An output that is a
+/// Another way to run a function of a whole model (of a SavedModel: a signature). An output that is a
 /// sequence comes as its elements "NAME[0]", "NAME[1]".
 struct Oracle {
   std::string name;  // "onnxruntime"
   std::function<Result<std::vector<NamedValue>>(const std::string& model_path, const std::string& function,
                                                 std::span<const NamedValue> inputs)>
       run;
-  /// The same for a graph: what the values within an imported model should be.
+  /// Runs a graph, to find what the values within an imported model should be.
   std::function<Result<std::vector<NamedValue>>(const Graph& graph, std::span<const NamedValue> inputs)>
       run_graph;
-  /// Takes its place where it cannot run the model; null: that is an error.
+  /// Oracle that takes its place where it cannot run the model; null: that is an error.
   std::shared_ptr<const Oracle> substitute = {};
 };
 
 struct CheckRequest {
-  std::string path;                // a model, which is compiled first, or a program
-  std::string model_path;          // what a program is compared with; empty: the model it was compiled from
-  CompileRequest compile;          // how a model is compiled; its paths are ignored
-  std::vector<NamedValue> inputs;  // all other inputs are filled (fill_tensor)
+  std::string path;        // model, which is compiled first, or program
+  std::string model_path;  // model that a program is compared with; empty: the one it was compiled from
+  CompileRequest compile;  // options to compile a model with; its paths are ignored
+  std::vector<NamedValue> inputs;  // given inputs; others are filled (fill_tensor)
   Tolerance tolerance;
   BindOptions bind;
-  bool all_alternatives = true;  // each plan that the program carries is compared, not only the first
+  bool all_alternatives = true;  // whether each plan of the program is compared, not only the first
 };
 
 struct CheckTools {
@@ -44,7 +44,7 @@ struct CheckTools {
   std::span<const RunBackend> backends;
   Oracle oracle;
 
-  /// The oracle, or its substitute, of this name.
+  /// Returns the oracle, or its substitute, of this name.
   const Oracle& oracle_named(const std::string& name) const;
 };
 
@@ -57,42 +57,42 @@ struct CheckedInput {
 struct CheckedOutput {
   std::string name;
   Difference difference;
-  /// For an output that is not ok: how much the oracle's own result changes when the floats of the inputs
-  /// change by a relative `nudge` (nudge_inputs.h). Not ok itself: the model is ill-conditioned. None: not
-  /// measured.
+  /// Change of the oracle's own result when the floats of the inputs, or else weights, change by a relative
+  /// `nudge` (nudge_inputs.h); for an output that is not ok. Not ok itself: the model is ill-conditioned.
+  /// nullopt: not measured.
   std::optional<Difference> sensitivity;
 };
 
-/// One of the plans of a program.
+/// Plan of a program.
 struct CheckedPlan {
-  uint32_t number = 0;                // 0: the one that is preferred; else that of the alternative
+  uint32_t number = 0;                // number of the alternative; 0: the preferred plan
   std::string targets = {};           // "halide@cpu + reference@cpu"
-  std::optional<Error> absence = {};  // why it cannot run here and was not compared; nothing: it was
+  std::optional<Error> absence = {};  // reason why it cannot run here; nullopt: it was compared
   std::vector<CheckedOutput> outputs = {};
 
-  bool ok() const;  // of one that was compared
+  bool ok() const;  // whether the values of a compared plan agree
 };
 
 struct CheckResult {
-  bool ok = false;  // of all plans that were compared
-  int threads = 0;  // of a run
+  bool ok = false;  // whether all compared plans are ok
+  int threads = 0;  // threads of a run
   std::string model_path;
-  std::string function;  // the function that was run
-  std::string against;   // the oracle that ran
+  std::string function;  // function that was run
+  std::string against;   // oracle that ran
   std::vector<CheckedInput> inputs;
-  std::vector<CheckedOutput> outputs;  // of the first plan that can run here
-  std::vector<CheckedPlan> plans;      // in order of preference
-  std::string first_bad_node;          // what find_first_bad_node found, if it was called
+  std::vector<CheckedOutput> outputs;  // outputs of the first plan that can run here
+  std::vector<CheckedPlan> plans;      // plans in order of preference
+  std::string first_bad_node;          // result of find_first_bad_node(), if it was called
   std::vector<std::string> warnings;   // outputs that hardly depend on the inputs; a substitute
 };
 
-/// For a program, also checks the constants' digests and that the model is the one it was compiled from
-/// (unless request.model_path names another). Every plan that the program carries is bound by itself and runs
-/// on the same inputs; those whose libraries or devices are missing are named, as long as some plan can run.
-/// A mismatch is a result, not an error.
+/// Checks a model or a program; for a program, also the constants' digests and that the model is the one it
+/// was compiled from (unless request.model_path names another). Every plan that the program carries is bound
+/// on its own and runs on the same inputs; those whose libraries or devices are missing are named if some
+/// plan can run. A mismatch is a result, not an error.
 Result<CheckResult> check_model(const CheckRequest& request, const CheckTools& tools);
 
-/// The object of `check --json` (docs/json.md).
+/// Returns the object of `check --json` (docs/json.md).
 std::string report_check_json(const CheckResult& result, const CheckRequest& request);
 
 }  // namespace intarsia

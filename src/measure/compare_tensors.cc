@@ -10,8 +10,7 @@ namespace {
 
 constexpr double no_number = std::numeric_limits<double>::quiet_NaN();
 
-/// A float format of at most 16 bits, by its fields (IEEE 754 binary16, bfloat16, OCP 8-bit and 4-bit
-/// formats).
+/// Float format of at most 16 bits, by its fields (IEEE 754 binary16, bfloat16, OCP 8-bit and 4-bit formats).
 struct NarrowFormat {
   int exponent_bits, mantissa_bits, bias;
   bool is_signed = true;
@@ -61,7 +60,7 @@ double decode(const NarrowFormat& format, uint32_t bits) {
   return negative ? -value : value;
 }
 
-/// Element `i` of a real tensor, or real number `i` of a complex one.
+/// Reads element `i` of a real tensor, or real number `i` of a complex one.
 double read_real(const TensorView& tensor, size_t i) {
   switch (tensor.dtype) {
     case DType::f32:
@@ -107,7 +106,7 @@ Difference compare_reals(const TensorView& actual, const TensorView& reference, 
   return difference;
 }
 
-/// "element 3", the first whose bytes or text differ.
+/// Finds the first element whose bytes or text differ: "element 3".
 std::string find_first_difference(const TensorView& actual, const TensorView& reference) {
   const size_t count = static_cast<size_t>(element_count(reference.shape));
   if (reference.dtype == DType::string) {

@@ -1,4 +1,4 @@
-// Whether two computations of one value agree.
+// Comparison of two computations of one value.
 #pragma once
 
 #include <string>
@@ -9,20 +9,21 @@
 namespace intarsia {
 
 struct Tolerance {
-  double rtol = 1e-3;  // of the largest finite |reference| in the tensor
+  double rtol = 1e-3;  // tolerance relative to the tensor's largest finite |reference|
   double atol = 1e-5;
 };
 
 struct Difference {
   bool ok = false;
-  double max_abs =
-      0;  // NaN when there is no number for it: another dtype or shape, text, NaN or infinity on one side
+  /// Largest difference. NaN when there is no number for it: another dtype or shape, unequal values that are
+  /// not floats, NaN or infinity on one side.
+  double max_abs = 0;
   double max_rel = 0;  // max_abs / the largest finite |reference|; equals max_abs when that is 0
-  std::string why;     // when not ok: what differs first or most
+  std::string why;     // first or largest difference, when not ok
 };
 
-/// Floats and complex numbers agree when each element differs by at most atol + rtol * max|reference|; NaN
-/// equals NaN and an infinity equals itself. All other types must be equal.
+/// Compares tensors. Floats and complex numbers agree when each element differs by at most
+/// atol + rtol * max|reference|; NaN equals NaN and an infinity equals itself. Other types must be equal.
 Difference compare_tensors(const TensorView& actual, const TensorView& reference, const Tolerance& tolerance);
 
 }  // namespace intarsia

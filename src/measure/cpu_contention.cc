@@ -6,7 +6,7 @@
 namespace intarsia {
 namespace {
 
-/// About 40 microseconds of multiplications, independent enough to keep a core's only multiplier busy, which
+/// Multiplies for about 40 microseconds, independently enough to keep a core's only multiplier busy, which
 /// its hyperthreads share.
 int multiply(void*, int task, int) {
   std::array<uint64_t, 6> chains{};

@@ -5,7 +5,7 @@
 namespace intarsia {
 namespace {
 
-/// For every value, the number of the last node that reads it; outputs of the graph have none and stay.
+/// Finds the last node that reads each value; outputs of the graph have none and stay.
 std::vector<size_t> find_last_readers(const Graph& graph) {
   std::vector<size_t> last(graph.values.size(), 0);
   for (size_t i = 0; i < graph.nodes.size(); ++i) {

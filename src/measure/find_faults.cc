@@ -13,11 +13,11 @@ namespace {
 
 using Values = std::vector<NamedValue>;
 
-/// A rounding that falls the other way early in a model changes more than one late in it, and programs round
-/// at many places.
+/// Factor on how much a program changes its own answer: a rounding that falls the other way early in a model
+/// changes more than one late in it, and programs round at many places.
 constexpr double sensitivity_factor = 30;
 
-/// What each output may differ by; of one that is not here nothing can be said.
+/// Tolerances by output; an output that is missing here cannot be judged.
 using Tolerances = std::map<std::string, Tolerance>;
 
 const NamedValue* find_value(const Values& values, const std::string& name) {
@@ -31,7 +31,7 @@ Tolerances plain_tolerances(const Values& reference, double rtol) {
   return tolerances;
 }
 
-/// Why values differ; empty: they agree.
+/// Returns why values differ; empty if they agree.
 std::string explain_difference(const Values& values, const Values& reference, const Tolerances& tolerances) {
   for (const NamedValue& want : reference) {
     const NamedValue* got = find_value(values, want.name);
@@ -43,7 +43,7 @@ std::string explain_difference(const Values& values, const Values& reference, co
   return {};
 }
 
-/// Of a program: by how much it changes its own answer.
+/// Measures tolerances by how much a program changes its own answer.
 Tolerances measure_tolerances(const ComputeValues& program, const Values& inputs, const Values& answer,
                               double rtol) {
   const Values nudged = nudge_inputs(inputs);
@@ -60,7 +60,7 @@ Tolerances measure_tolerances(const ComputeValues& program, const Values& inputs
   return tolerances;
 }
 
-/// The programs on one set of inputs.
+/// Vote of the programs on one set of inputs.
 class Jury {
  public:
   Jury(std::span<const ComputeValues> programs, const Agreement& agreement, const Values& inputs)
@@ -93,7 +93,7 @@ class Jury {
     return measure_tolerances(programs_[program], inputs_, values, agreement_.rtol);
   }
 
-  /// The answer that most agree with.
+  /// Finds the answer that most agree with.
   size_t find_right() const {
     size_t right = 0;
     std::pair<size_t, bool> most{0, false};
@@ -114,7 +114,7 @@ class Jury {
   std::span<const ComputeValues> programs_;
   const Agreement& agreement_;
   const Values& inputs_;
-  std::vector<std::pair<size_t, Values>> answers_;  // by program
+  std::vector<std::pair<size_t, Values>> answers_;  // programs and their values
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Whether other processes take cores away while something is timed.
+// Load of other processes, which take cores away while something is timed.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,14 @@
 
 namespace intarsia {
 
-/// Watches, from when it is made, what others take of the cores that the calling thread may use: the time
-/// that these cores worked, as Linux counts it in /proc/stat (with what a hypervisor took), less the CPU time
-/// of this process.
+/// Meter of what others take, from when it is made, of the cores that the calling thread may use: the time
+/// that these cores worked, as Linux counts it in /proc/stat (with what a hypervisor took), minus the CPU
+/// time of this process.
 class LoadMeter {
  public:
   LoadMeter();
-  /// Since then, did others take cores that so many threads of this process needed (are_disturbed)? False
-  /// where the system does not tell.
+  /// Checks whether others have taken cores that `threads` threads of this process needed (are_disturbed()).
+  /// Returns false where the system does not tell.
   bool is_disturbed(int threads) const;
 
  private:
@@ -23,12 +23,12 @@ class LoadMeter {
   int64_t began_, own_before_, all_before_;  // nanoseconds
 };
 
-/// Nanoseconds that the cores have worked, by the text of /proc/stat, where a second has
+/// Returns the nanoseconds that the cores have worked, from the text of /proc/stat, where a second has
 /// `ticks_per_second`.
 int64_t read_core_work(std::string_view text, const CoreSet& cores, int64_t ticks_per_second);
 
-/// Of `cores` cores others took `others` in `elapsed` nanoseconds: is that more than `threads` threads leave
-/// free, by 5% of all, and more than counting in ticks may err?
+/// Checks whether the `others` nanoseconds that others took of `cores` cores in `elapsed` nanoseconds exceed
+/// what `threads` threads leave free, by more than 5% of all cores and the error of counting in ticks.
 bool are_disturbed(int threads, int cores, int64_t others, int64_t elapsed);
 
 }  // namespace intarsia

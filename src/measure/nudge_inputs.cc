@@ -15,7 +15,7 @@ void nudge_elements(const TensorView& tensor, const TensorView& signs) {
     elements[i] *= static_cast<Float>(1 + std::copysign(nudge, random[i]));
 }
 
-/// False for a tensor of any other type, which stays as it is.
+/// Nudges a tensor of floats; returns false for any other type, which stays as it is.
 bool nudge_tensor(const TensorView& tensor, uint64_t seed) {
   TensorView reals = tensor;
   if (is_complex(tensor.dtype)) {

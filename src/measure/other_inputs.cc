@@ -43,14 +43,14 @@ void fill_with_edges(const TensorView& tensor, uint64_t seed) {
   }
 }
 
-/// Integers that are all 0 may be indices along an axis of size 1.
+/// Checks for integers that are all 0, which may be indices along an axis of size 1.
 bool may_be_bounded(const Tensor& tensor) {
   const auto is_zero = [](int64_t element) { return element == 0; };
   if (tensor.dtype() == DType::i32) return std::ranges::all_of(tensor.as<int32_t>(), is_zero);
   return tensor.dtype() == DType::i64 && std::ranges::all_of(tensor.as<int64_t>(), is_zero);
 }
 
-/// Copies of the inputs, each filled with a seed of its own.
+/// Copies the inputs, each filled with a seed of its own.
 template <typename Fill>
 std::vector<NamedValue> refill(std::span<const NamedValue> inputs, uint64_t seed, Fill fill) {
   std::vector<NamedValue> refilled;

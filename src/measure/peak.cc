@@ -9,12 +9,12 @@
 namespace intarsia {
 namespace {
 
-// More chains than latency (4 cycles) times units (2) requires, and few enough for the registers.
+// Chains, more than latency (4 cycles) times units (2) requires, and few enough for the registers.
 constexpr int chains = 12;
-constexpr long steps = 50'000;  // of all chains in one run: shorter than a time slice of the system
+constexpr long steps = 50'000;  // steps of all chains in one run, shorter than a time slice
 
-/// The chains must stay in registers: every loop over them is unrolled. Values stay at their fixed point, so
-/// that none becomes subnormal or infinite, which could be slower.
+/// Body of a loop. The chains must stay in registers: every loop over them is unrolled. Values stay at their
+/// fixed point, so that none becomes subnormal or infinite, which could be slower.
 #define INTARSIA_FMA_LOOP(Vector, broadcast, fma, constraint)                          \
   Vector sums[chains];                                                                 \
   const Vector factor = broadcast(0.5f), offset = broadcast(0.5f);                     \

@@ -11,17 +11,17 @@ namespace intarsia {
 namespace {
 
 constexpr int probe_rounds = 150;
-constexpr uint32_t chain_steps = 32000;  // twice as long as the walk
-constexpr uint32_t lines = 4096;         // of 64 bytes: 256 KiB
-/// Each part of the walk has its own fastest round: all of it is never undisturbed while a neighbor uses the
-/// same cache.
+constexpr uint32_t chain_steps = 32000;  // steps, which take twice as long as the walk
+constexpr uint32_t lines = 4096;         // cache lines of 64 bytes: 256 KiB
+/// Parts of the walk, each with its own fastest round: the whole walk is never undisturbed while a neighbor
+/// uses the same cache.
 constexpr uint32_t parts = 16;
 
 struct alignas(64) Line {
   uint32_t next;
 };
 
-/// One cycle through all lines, in an order that no prefetcher guesses.
+/// Makes one cycle through all lines, in an order that no prefetcher guesses.
 std::vector<Line> make_cycle() {
   std::vector<uint32_t> order(lines);
   std::iota(order.begin(), order.end(), 0);

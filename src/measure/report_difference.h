@@ -1,4 +1,4 @@
-// How a comparison of two tensors is reported.
+// Report of a comparison of two tensors.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,7 +8,7 @@
 
 namespace intarsia {
 
-/// An entry of `outputs` of `check --json` (docs/json.md). NaN is written as null.
+/// Returns an entry of `outputs` of `check --json` (docs/json.md). NaN is written as null.
 inline nlohmann::ordered_json report_difference(const std::string& name, const Difference& difference) {
   using Json = nlohmann::ordered_json;
   return {{"name", name},

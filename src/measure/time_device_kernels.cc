@@ -6,7 +6,7 @@
 namespace intarsia {
 namespace {
 
-constexpr int device_rounds = 6;  // after a warm-up round
+constexpr int device_rounds = 6;  // rounds after a warm-up round
 
 /// Constants of a region in a device's memory.
 struct DeviceConstants {

@@ -6,7 +6,7 @@
 
 namespace intarsia {
 
-/// As time_kernels(). Each kernel is waited for, so a launch is part of its time, the same for all.
+/// Times kernels as time_kernels(). Each is waited for, so a launch is part of its time, the same for all.
 Result<std::vector<Timing>> time_device_kernels(const KernelBatch& batch, const RunBackend& backend,
                                                 Executor& device, const std::function<bool()>& is_cancelled);
 

@@ -10,13 +10,13 @@
 namespace intarsia {
 namespace {
 
-constexpr int rounds = 6;  // after a warm-up round
+constexpr int rounds = 6;  // rounds after a warm-up round
 
-/// How often a round is delayed or repeated because cores are taken away, and for how long.
+/// Limit on how often a round is delayed or repeated because cores are taken away, and the delay.
 constexpr int max_repeats = 40;
 constexpr std::chrono::milliseconds pause{50};
 
-/// Plays the kernels before and after: each thread has its part of every tensor in its caches.
+/// Stand-in for the kernels before and after: each thread has its part of every tensor in its caches.
 class AdjacentKernels {
  public:
   AdjacentKernels(ThreadTeam& team, std::byte* workspace) : team_(team), workspace_(workspace) {}

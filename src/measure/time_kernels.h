@@ -12,9 +12,9 @@
 
 namespace intarsia {
 
-/// What each kernel of `batch` takes, which `backend` compiled, as Tuner::time_kernels says. In a round
-/// each kernel runs once, so that its constants are as cold as the other kernels leave them.
-/// `is_cancelled` (may be empty) is polled in each round, and ends the timing with an error.
+/// Times each kernel of `batch`, which `backend` compiled, as Tuner::time_kernels() says. In a round each
+/// kernel runs once, so that its constants are as cold as the other kernels leave them. `is_cancelled` (may
+/// be empty) is polled in each round, and ends the timing with an error.
 Result<std::vector<Timing>> time_kernels(const KernelBatch& batch, const RunBackend& backend, int threads,
                                          const std::function<bool()>& is_cancelled);
 

@@ -11,9 +11,9 @@ namespace {
 
 constexpr size_t few_bytes = 4096, many_bytes = 4 << 20;
 constexpr int copy_rounds = 7;
-constexpr int64_t rounds_nanoseconds = 50'000'000;  // no round begins after
+constexpr int64_t rounds_nanoseconds = 50'000'000;  // time after which no round starts
 
-/// Nanoseconds, the least of all rounds.
+/// Returns the nanoseconds of the fastest round.
 Result<int64_t> time_copy(MemorySpace& from, MemorySpace& to, size_t bytes) {
   const Memory source = TRY(from.allocate(bytes)), target = TRY(to.allocate(bytes));
   std::shared_ptr<void> staging;

@@ -1,4 +1,4 @@
-// What a copy between the memories of two devices takes.
+// Times copies between the memories of two devices.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace intarsia {
 
-/// Copies few and many bytes a few times and draws a line through the least times: a + b x bytes. Devices by
-/// name (device/devices.h). Error: one of them is not there, or has no room for 4 MiB.
+/// Copies few and many bytes a few times and draws a line through the least times: a + b x bytes. Devices are
+/// given by name (device/devices.h). Errors: one of them is missing, or has no room for 4 MiB.
 Result<LinkCost> time_link(const std::string& from_device, const std::string& to_device);
 
 }  // namespace intarsia

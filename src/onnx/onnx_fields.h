@@ -8,7 +8,7 @@ namespace intarsia::onnx {
 /// Newest supported versions: those of the pinned onnx wheel.
 inline constexpr int64_t newest_ir_version = 14;
 inline constexpr int64_t newest_opset = 28;
-inline constexpr int64_t oldest_opset = 1;  // below 7 every standard operator is foreign
+inline constexpr int64_t oldest_opset = 1;  // below 7 all standard operators are foreign
 
 namespace model {
 enum : uint32_t { ir_version = 1, graph = 7, opset_import = 8, functions = 25, configuration = 26 };

@@ -15,7 +15,7 @@ bool is_type_known(const Value& value) {
          (value.type.opaque ? !value.type.encoded.empty() : value.type.dtype != DType::undefined);
 }
 
-/// The node and, as far as types are unknown, the producers of what it reads; ascending.
+/// Finds the node and, where types are unknown, the producers of what it reads; ids ascend.
 std::vector<NodeId> find_cone(const Graph& graph, NodeId node) {
   std::set<NodeId> cone;
   std::vector<NodeId> open{node};
@@ -42,8 +42,8 @@ void erase_sizes(ValueType& type) {
   for (Dim& dim : *type.shape) dim = Dim::unknown();
 }
 
-/// Copies the values that the nodes of the cone touch into a separate graph; values without a producer in it
-/// are its inputs.
+/// Builder of a separate graph from the nodes of the cone and the values they touch; values without a
+/// producer in it are its inputs.
 class ProbeBuilder {
  public:
   ProbeBuilder(const Graph& graph, ProbeOptions options) : graph_(graph), options_(options) {
@@ -57,7 +57,7 @@ class ProbeBuilder {
     }
     for (ValueId& id : copy.outputs) {
       if (id == no_value) continue;
-      const ValueId made = map_new(id, {});  // without a type: the framework infers it
+      const ValueId made = map_new(id, {});  // type left open: the framework infers it
       probe_.outputs.push_back(made);
       id = made;
     }
@@ -94,7 +94,7 @@ class ProbeBuilder {
 
   const Graph& graph_;
   ProbeOptions options_;
-  bool names_matter_ = false;  // a subgraph reads values by name
+  bool names_matter_ = false;  // whether a subgraph reads values by name
   Graph probe_;
   std::map<ValueId, ValueId> mapped_;
 };

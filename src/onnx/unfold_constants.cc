@@ -21,7 +21,7 @@ class Unfolding {
   }
 
  private:
-  /// The value becomes the output of its node.
+  /// Makes the value the output of its node.
   void make(ValueId id) {
     const std::shared_ptr<const FoldedNode> folded = std::exchange(to_.value(id).folded, nullptr);
     to_.value(id).constant.reset();

@@ -27,7 +27,7 @@ void write_tensor(pbf_writer message, const std::string& name, const TensorView&
   }
 }
 
-/// A tensor whose data is provided separately, by name.
+/// Writes a tensor whose data is provided separately, by name.
 void write_external_tensor(pbf_writer message, const std::string& name, const TensorView& tensor) {
   constexpr int32_t external = 1;
   write_dims(message, onnx::tensor::dims, tensor.shape);
@@ -73,7 +73,7 @@ struct AttributeWriter {
     write_tensor(pbf_writer(message, onnx::attribute::t), {}, v.view());
     type(Type::t);
   }
-  void operator()(const EncodedAttribute&) {}  // a whole AttributeProto already, see write_node
+  void operator()(const EncodedAttribute&) {}  // already a whole AttributeProto, see write_node
 };
 
 void write_node(pbf_writer message, const Graph& graph, const Node& node) {
@@ -104,7 +104,7 @@ void write_shape(pbf_writer message, const SymbolicShape& shape) {
   }
 }
 
-/// Name and, as far as known, type.
+/// Writes the name and, if known, the type.
 void write_value_info(pbf_writer message, const Value& value) {
   message.add_string(onnx::value_info::name, value.name);
   if (value.type.opaque && !value.type.encoded.empty()) {
@@ -122,8 +122,8 @@ void write_value_info(pbf_writer message, const Value& value) {
   }
 }
 
-/// Versions of all domains: those that the nodes were written for, and the graph's for domains that only
-/// subgraphs use.
+/// Finds the versions of all domains: those that the nodes were written for, and the graph's for domains that
+/// only subgraphs use.
 Result<std::map<std::string, int>> find_opsets(const Graph& graph) {
   std::map<std::string, const Node*> first;
   std::map<std::string, int> opsets;
@@ -142,7 +142,8 @@ Result<std::map<std::string, int>> find_opsets(const Graph& graph) {
   return opsets;
 }
 
-/// The oldest IR version that knows all element types (ONNX IR.md); older frameworks would refuse newer ones.
+/// Returns the oldest IR version that knows all element types (ONNX IR.md); older frameworks reject newer
+/// ones.
 int ir_version(const Graph& graph) {
   int version = 8;
   for (const Value& value : graph.values) {
@@ -203,7 +204,7 @@ Status write_graph(pbf_writer message, const Graph& graph, LargeConstants large,
   return {};
 }
 
-/// Of a model with all its constants.
+/// Checks the size of a model with all its constants.
 Status check_size(const Graph& graph) {
   size_t bytes = 0;
   for (const Value& value : graph.values) bytes += value.constant ? value.constant->bytes() : 0;

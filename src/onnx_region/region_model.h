@@ -1,4 +1,4 @@
-// A region as an ONNX model, from the backend that compiled it to the same one when it runs.
+// A region as an ONNX model, passed from the backend that compiles it to the same one at run time.
 #pragma once
 
 #include <span>
@@ -10,20 +10,20 @@
 
 namespace intarsia {
 
-/// What a session is made from. The views are of the program and outlive the executable.
+/// Parts that a session is made from. The views point into the program and outlive the executable.
 struct RegionModel {
   std::string bytes;                        // a ModelProto
   std::vector<std::string> constant_names;  // initializers whose data is not in `bytes`
   std::span<const ConstTensorView> constants;
   int threads = 1;
-  const CoreSet* cores = nullptr;  // null: none in particular
-  std::string executor;            // name: "cpu:0-1"
+  const CoreSet* cores = nullptr;  // null for none in particular
+  std::string executor;            // executor name: "cpu:0-1"
 };
 
-/// The blob of a region.
+/// Encodes the blob of a region.
 std::string encode_region_model(std::string_view model, const std::vector<std::string>& constant_names);
 
-/// What was encoded, and how it is to run. Error: damaged bytes.
+/// Decodes the blob, with the settings to run it. Error: damaged bytes.
 Result<RegionModel> decode_region_model(const LoadContext& context);
 
 }  // namespace intarsia

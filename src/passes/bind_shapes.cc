@@ -15,7 +15,7 @@ std::string input_names(const Graph& graph) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-/// Adds the sizes that are expressions to `sizes`.
+/// Sets the input's shape as given and adds sizes that are expressions to `sizes`.
 Status bind_input(Value& input, const Shape& given, std::vector<GivenSize>& sizes) {
   if (input.type.opaque) return fail("input '{}' is not a tensor and has no shape", input.name);
   TRY(with_context(checked_elements(given), "--shape {}", input.name));

@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t small_bytes = 1 << 20;
 
-/// The output of Shape or Size, which depends only on the input's shape.
+/// Returns the output of Shape or Size, which depends only on the input's shape.
 std::optional<Tensor> value_of_shape(const Graph& graph, const Node& node) {
   if (!node.domain.empty() || !has_input(node, 0)) return std::nullopt;
   const std::optional<Shape> shape = graph.value(node.inputs[0]).type.fixed_shape();
@@ -35,7 +35,7 @@ std::optional<Tensor> value_of_shape(const Graph& graph, const Node& node) {
   return sizes;
 }
 
-/// The inputs if all are constants (null: omitted), or nothing.
+/// Returns the inputs (null for omitted ones), or nullopt unless all are constants.
 std::optional<std::vector<const Tensor*>> known_inputs(const Graph& graph, const Node& node) {
   std::vector<const Tensor*> inputs;
   for (ValueId input : node.inputs) {
@@ -69,8 +69,8 @@ void make_constant(Graph& graph, ValueId id, Tensor tensor) {
 
 bool dequantizes(const Node& node) { return node.op == "DequantizeLinear"; }
 
-/// The node if it dequantizes, or reads what such a node made; else null. No further, so that what is
-/// remembered is as small in a model with a long chain of constants.
+/// Returns the node if it dequantizes or reads the output of such a node; else null. Earlier nodes are
+/// dropped, so that a long chain of constants needs no more memory.
 std::shared_ptr<const FoldedNode> remember_quantized(const Graph& graph, const Node& node) {
   FoldedNode folded{node, {}};
   bool is_quantized = dequantizes(node);
@@ -85,7 +85,7 @@ std::shared_ptr<const FoldedNode> remember_quantized(const Graph& graph, const N
   return std::make_shared<const FoldedNode>(std::move(folded));
 }
 
-/// What the node makes of its inputs, all of which are known; nothing when it cannot be computed.
+/// Returns the node's outputs from inputs that are all known; nullopt if they cannot be computed.
 std::optional<std::vector<Tensor>> compute(const Graph& graph, NodeId id, const Evaluate& evaluate) {
   const Node& node = graph.node(id);
   if (!is_tensorflow(node)) {
@@ -115,8 +115,8 @@ Tensor make_elements(DType dtype, const std::vector<std::optional<int64_t>>& ele
   return tensor;
 }
 
-/// The outputs of a node that picks elements of a partly known shape, if it picks only known ones: then the
-/// unknown ones do not matter.   %n = Gather(Shape(%x : f32[4,?]), 0)   ->   4
+/// Returns the outputs of a node that picks only known elements of a partly known shape, so that the unknown
+/// ones do not matter.   %n = Gather(Shape(%x : f32[4,?]), 0)   ->   4
 std::optional<std::vector<Tensor>> compute_from_part(Graph& graph, NodeId id, const Evaluate& evaluate) {
   const Node& node = graph.node(id);
   if (!only_moves_elements(node) || !has_input(node, 0) || graph.value(node.inputs[0]).constant)
@@ -139,11 +139,11 @@ std::optional<std::vector<Tensor>> compute_from_part(Graph& graph, NodeId id, co
 std::optional<std::vector<Tensor>> fold_node(Graph& graph, NodeId id, const Evaluate& evaluate) {
   if (auto outputs = compute_from_part(graph, id, evaluate)) return outputs;
   const Node& node = graph.node(id);
-  if (is_tensorflow(node)) return std::nullopt;  // its translation told what is known
+  if (is_tensorflow(node)) return std::nullopt;  // known outputs already came from its translation
   if (std::optional<Tensor> sizes = value_of_shape(graph, node)) return std::vector{std::move(*sizes)};
   const std::optional<std::vector<const Tensor*>> inputs = known_inputs(graph, node);
   if (!inputs || !is_worth_folding(graph, node, *inputs)) return std::nullopt;
-  // A node that cannot be computed now is left to the backends: they decide whether it is an error.
+  // Nodes that cannot be computed now are left to the backends, which decide whether that is an error.
   Result<std::vector<Tensor>> outputs = evaluate(node, *inputs);
   return outputs ? std::optional(std::move(*outputs)) : std::nullopt;
 }

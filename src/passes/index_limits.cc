@@ -9,7 +9,7 @@
 namespace intarsia {
 namespace {
 
-/// The axes of input 0 along which the elements of input 1 choose.
+/// Returns the axes of input 0 along which the elements of input 1 choose.
 std::vector<int64_t> chosen_axes(const Graph& graph, const Node& node) {
   const bool is_ours = node.domain.empty();
   if (!has_input(node, 1)) return {};
@@ -30,7 +30,7 @@ std::vector<int64_t> chosen_axes(const Graph& graph, const Node& node) {
   return axes;
 }
 
-/// 0: not known.
+/// Returns the size of an axis; 0 if unknown.
 int64_t size_along(const Graph& graph, ValueId value, int64_t axis) {
   const auto& shape = graph.value(value).type.shape;
   if (!shape) return 0;
@@ -41,7 +41,7 @@ int64_t size_along(const Graph& graph, ValueId value, int64_t axis) {
   return size.is_number() ? size.number() : 0;
 }
 
-/// Are the result's elements those of input 0, perhaps of another type or several times?
+/// Checks whether the result's elements are those of input 0, possibly of another type or repeated.
 bool hands_on(const Node& node) {
   constexpr std::array views{"Cast", "Expand", "Flatten", "Reshape", "Tile", "Transpose", "BroadcastTo"};
   return (node.domain.empty() || is_tensorflow(node)) &&

@@ -1,4 +1,4 @@
-// Which integers choose elements of another tensor.
+// Limits of integers that choose elements of another tensor.
 #pragma once
 
 #include <vector>
@@ -7,8 +7,9 @@
 
 namespace intarsia {
 
-/// Of each value, by its number: the size of the smallest axis along which its elements choose others, as the
-/// indices of a Gather do; 0: none is known. Indices may be moved and cast on their way, not computed with.
+/// Returns, for each value by number, the size of the smallest axis along which its elements choose others,
+/// like the indices of a Gather; 0 if none is known. Follows indices that are moved and cast on their way,
+/// but not those computed with.
 std::vector<int64_t> index_limits(const Graph& graph);
 
 }  // namespace intarsia

@@ -5,7 +5,7 @@
 namespace intarsia {
 namespace {
 
-/// The sizes that are numbers fit into memory: rules may calculate with them.
+/// Checks that the sizes that are numbers fit into memory, so that rules may calculate with them.
 Status check_sizes(const Graph& graph, const Node& node) {
   for (ValueId output : node.outputs) {
     if (output == no_value || !graph.value(output).type.shape) continue;

@@ -6,8 +6,8 @@
 namespace intarsia {
 namespace {
 
-/// The types of a TensorFlow node's outputs, and their values if they are known, are those of its
-/// translation. A node without one, or whose translation does not fit its inputs, is TensorFlow's own affair.
+/// Gives a TensorFlow node's outputs the types, and the values if known, of its translation. A node without
+/// one, or whose translation does not fit its inputs, is left to TensorFlow.
 Status infer_translated(Graph& graph, NodeId id, const Evaluate& evaluate,
                         const InferForeign& infer_foreign) {
   const Result<Graph> translated = translated_node(graph, id, evaluate, Weights::by_type);

@@ -3,7 +3,7 @@
 namespace intarsia {
 namespace {
 
-/// Marks backward from the outputs; nodes are in order, so one sweep is enough.
+/// Marks needed values and nodes backward from the outputs; nodes are in order, so one sweep suffices.
 std::vector<bool> find_needed_values(const Graph& graph, std::vector<bool>& needed_nodes) {
   std::vector<bool> needed(graph.values.size(), false);
   for (ValueId output : graph.outputs) needed[index(output)] = true;

@@ -21,7 +21,7 @@ std::string print_option(const GivenSize& given) {
 
 std::string print_size(const Dim& size) { return size.print(print_word); }
 
-/// "past = 5 (--shape past=1x5) and seq = 1 (no shape determines it)".
+/// Explains the symbols of a size: "past = 5 (--shape past=1x5) and seq = 1 (no shape determines it)".
 std::string print_symbols(const Dim& size, const Symbols& symbols) {
   std::vector<std::string> parts;
   for (const std::string& symbol : size.symbols()) {

@@ -1,4 +1,4 @@
-// Which numbers the sizes that a model leaves open are, by the shapes that a user gives.
+// Solving for the sizes that a model leaves open, from the shapes that a user gives.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace intarsia {
 
-/// A size of an input as the model writes it, and the shape that is given for the input.
+/// A size of an input as the model writes it, and the shape given for the input.
 struct GivenSize {
   std::string input;
   size_t axis = 0;
@@ -19,20 +19,21 @@ struct GivenSize {
   int64_t number() const { return shape[axis]; }
 };
 
-/// Where the number of a symbol is from: the given size that determines it; null: it is a default.
+/// Value of a symbol, and the given size that determines it; null for a default.
 struct SolvedSize {
   int64_t value = 0;
   const GivenSize* from = nullptr;
 };
 
-/// The symbols that the given sizes determine: those that are one, and, as often as one more is known, those
-/// that are alone in a multiple plus a number.
+/// Returns the symbols that the given sizes determine: first sizes that are a symbol, then, repeatedly, sizes
+/// with a single open symbol, as a multiple of it plus a number.
 ///   past = 5, 2*past+seq = 12   ->   past=5, seq=2
-/// What cannot be solved is left to check_sizes. The result points into `given`. Error: no size of 0 or more
-/// gives the number.
+/// Unsolvable sizes are left to check_sizes. The result points into `given`. Error: no size of 0 or more
+/// yields the number.
 Result<std::map<std::string, SolvedSize>> solve_sizes(const std::vector<GivenSize>& given);
 
-/// Error: a given size is another number with these symbols. It names both, and what they follow from.
+/// Checks the given sizes with these symbols. Error: a given size is another number; the message names both
+/// and their origin.
 Status check_sizes(const std::vector<GivenSize>& given, const std::map<std::string, SolvedSize>& symbols);
 
 }  // namespace intarsia

@@ -1,4 +1,4 @@
-// What nodes of TensorFlow mean in operators of ours: the one place that asks.
+// Translation of TensorFlow nodes to our operators; no other file asks for it.
 #pragma once
 
 #include "passes/fold_constants.h"
@@ -7,14 +7,14 @@ namespace intarsia {
 
 enum class Weights {
   kept,
-  by_type  // constants over 64 KB count by type alone, and nothing is computed from them
+  by_type  // constants over 64 KB keep only their type, and nothing is computed from them
 };
 
-/// A TensorFlow node as a small graph (translate_node), with types, and constants for what is known. Fails
-/// with the reason when it has no translation, or one that does not fit its inputs.
+/// Returns a TensorFlow node as a small graph (translate_node), with types, and constants for known values.
+/// Error: it has no translation, or one that does not fit its inputs; with the reason.
 Result<Graph> translated_node(const Graph& graph, NodeId node, const Evaluate& evaluate, Weights weights);
 
-/// A region with all of TensorFlow's nodes translated, in the same way.
+/// Translates all TensorFlow nodes of a region in the same way.
 Result<Graph> translated_region(const Graph& region, const Evaluate& evaluate);
 
 }  // namespace intarsia

@@ -17,8 +17,8 @@ struct BufferPool::Shelf {
   std::vector<PooledBuffer> free;
   size_t lent = 0;
 
-  /// The smallest that is large enough. Where all are too small the largest makes room for a new one, so that
-  /// memory does not grow with sizes that change.
+  /// Lends the smallest buffer that is large enough. If all are too small, the largest is freed to make room
+  /// for a new one, so that memory does not grow with changing sizes.
   PooledBuffer lend(size_t bytes) {
     const std::scoped_lock lock(mutex);
     free.reserve(free.size() + ++lent);  // giving back cannot fail

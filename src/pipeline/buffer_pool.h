@@ -1,4 +1,4 @@
-// Memory of frames that is used again by later ones.
+// Memory of frames that later frames reuse.
 #pragma once
 
 #include <memory>
@@ -7,16 +7,15 @@
 
 namespace intarsia {
 
-/// Buffers of any sizes, kept for the next that asks. May be called from several threads, and outlived by its
-/// buffers.
+/// Pool of buffers of any size, kept for whoever asks next. Thread-safe; its buffers may outlive it.
 class BufferPool {
  public:
   BufferPool();
-  /// At least `bytes`, aligned to 64; goes back to the pool with its last owner. Null: there is no memory.
+  /// Takes a buffer of at least `bytes`, aligned to 64, which goes back with its last owner; null: no memory.
   std::shared_ptr<void> take(size_t bytes);
-  /// A tensor of any content, not of strings. Error: out of memory.
+  /// Makes a tensor with undefined content; not for strings. Errors: out of memory.
   Result<FrameValue> make(DType dtype, Shape shape);
-  /// A tensor like this one; strings are not in pooled memory. Error: out of memory.
+  /// Copies a tensor; strings are not in pooled memory. Errors: out of memory.
   Result<FrameValue> copy(const ConstTensorView& tensor);
 
  private:

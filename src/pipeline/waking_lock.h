@@ -1,4 +1,4 @@
-// A lock whose owner wakes others once it is free: one that is woken earlier runs into it and sleeps again.
+// Lock whose owner wakes other threads once it is free: a thread woken earlier runs into it and sleeps again.
 #pragma once
 
 #include <array>
@@ -10,13 +10,13 @@
 
 namespace intarsia {
 
-/// What threads wait for, all under locks of one mutex.
+/// Event that threads wait for, all under locks of one mutex.
 struct WakingEvent {
   std::condition_variable condition;
-  uint32_t waiting = 0;  // threads
+  uint32_t waiting = 0;  // number of threads
 };
 
-/// As std::unique_lock. A thread that waits, or lets go of it, has woken whom it promised to.
+/// Lock like std::unique_lock. Waits and unlocks wake the threads that its owner promised to wake.
 class WakingLock {
  public:
   explicit WakingLock(std::mutex& mutex) : lock_(mutex) {}
@@ -35,7 +35,7 @@ class WakingLock {
   void wake_one(WakingEvent& event) { promise({&event, false}); }
   void wake_all(WakingEvent& event) { promise({&event, true}); }
 
-  /// False: it is that time of the steady clock (INT64_MAX: never) already. Returns without a reason, too.
+  /// Waits until a steady clock time (INT64_MAX: forever); false if that has passed. May wake spuriously.
   bool wait_until(WakingEvent& event, int64_t until) {
     if (until != INT64_MAX && clock_nanoseconds() >= until) return false;
     wake_promised();
@@ -49,7 +49,7 @@ class WakingLock {
     return true;
   }
 
-  /// Nanoseconds that it waited.
+  /// Waits until `ready` holds. Returns the nanoseconds spent waiting.
   template <typename Ready>
   int64_t wait(WakingEvent& event, Ready ready) {
     if (ready()) return 0;
@@ -66,7 +66,7 @@ class WakingLock {
 
   void promise(Promise promise) {
     if (promise.event->waiting == 0) return;
-    if (count_ == promises_.size()) wake_promised();  // early does no harm but costs time
+    if (count_ == promises_.size()) wake_promised();  // waking early only costs time
     promises_[count_++] = promise;
   }
 

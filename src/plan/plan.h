@@ -1,4 +1,4 @@
-// One way to run a graph, in the stages in which it is made: Placement -> Partition -> StepList.
+// Way to run a graph, in the stages in which it is made: Placement -> Partition -> StepList.
 #pragma once
 
 #include <functional>
@@ -10,26 +10,26 @@
 namespace intarsia {
 
 struct Plan {
-  Placement placement;  // every node has a target
-  Partition partition;  // nodes of one target are joined in regions
-  StepList steps;       // regions run in this order, with the copies between
+  Placement placement;  // gives every node a target
+  Partition partition;  // joins nodes of one target in regions
+  StepList steps;       // runs of regions in order, with the copies between
 };
 
-/// The plan of another placement: the passes after placing.
+/// Function that makes the plan of another placement: the passes after placing.
 using Replan = std::function<Result<Plan>(Placement)>;
 
-/// A kernel, or an operator of a framework.
+/// Time of a kernel, or of a framework's operator.
 struct KernelTime {
   uint32_t region = 0;
-  std::string label;  // "conv1: Conv Relu": the name of one of its nodes or values, and what it computes
+  std::string label;  // name of one of its nodes or values, and what it computes: "conv1: Conv Relu"
   int64_t nanoseconds = never;
 };
 
 struct PlanTimes {
   Timing whole;
-  std::vector<Timing> regions;      // one a region
-  std::vector<KernelTime> kernels;  // as far as backends report them
-  std::string fault = {};           // what it computes otherwise than the plans beside it; empty: nothing
+  std::vector<Timing> regions;      // indexed by region
+  std::vector<KernelTime> kernels;  // times of kernels, as far as backends report them
+  std::string fault = {};           // reason why it cannot ship, such as wrong results; empty if it can
 };
 
 }  // namespace intarsia

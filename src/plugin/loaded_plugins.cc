@@ -8,7 +8,7 @@
 namespace intarsia {
 namespace {
 
-/// Never destroyed: devices of plug-ins may outlive statics.
+/// Registry of plug-ins; never destroyed, as their devices may outlive statics.
 class LoadedPlugins {
  public:
   static LoadedPlugins& get() {

@@ -1,4 +1,4 @@
-// The plug-ins of this process: those that were loaded, and those that INTARSIA_PLUGINS names.
+// Plug-ins of this process: those that were loaded, and those that INTARSIA_PLUGINS names.
 #pragma once
 
 #include <memory>
@@ -9,18 +9,18 @@
 
 namespace intarsia {
 
-/// Opens the library and adds the plug-in. Nothing happens when it is there already. Error: that of
-/// Plugin::open, or another plug-in has its name. Thread-safe, as what follows.
+/// Opens the library and adds the plug-in, unless it is loaded already. Thread-safe, like the functions
+/// below. Errors: those of Plugin::open, or another plug-in has its name.
 Status load_plugin(const std::string& path);
 
-/// In the order in which they were loaded, those of INTARSIA_PLUGINS first. That is a list of paths with
-/// colons between them, read once.
+/// Lists the plug-ins in load order, those of INTARSIA_PLUGINS first. That variable is a colon-separated list
+/// of paths, read once.
 std::vector<std::shared_ptr<const Plugin>> loaded_plugins();
 
-/// Null: there is none of that name.
+/// Finds a plug-in by name; returns null if there is none.
 std::shared_ptr<const Plugin> find_plugin(const std::string& name);
 
-/// The error of what INTARSIA_PLUGINS names and cannot be loaded.
+/// Checks INTARSIA_PLUGINS. Error: that of the first plug-in in it that could not be loaded.
 Status check_plugins_of_environment();
 
 }  // namespace intarsia

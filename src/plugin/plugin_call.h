@@ -1,4 +1,4 @@
-// What a call of a plug-in returned, as an error of ours.
+// Conversion of plug-in call results to our errors.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace intarsia {
 
-/// Room for the message of one call.
+/// Buffer for the message of one call.
 class PluginMessage {
  public:
   const intarsia_plugin_message* get() { return &out_; }
@@ -23,8 +23,8 @@ class PluginMessage {
   intarsia_plugin_message out_{sizeof(out_), text_, sizeof(text_)};
 };
 
-/// "plug-in 'toy_npu' 1.0: run on toy_npu:0: the chip is too hot". `who`: "plug-in 'toy_npu' 1.0"; `what`:
-/// the call, and on which device. Good when the status is.
+/// Converts the status of a call: "plug-in 'toy_npu' 1.0: run on toy_npu:0: the chip is too hot". `who` is
+/// "plug-in 'toy_npu' 1.0"; `what` is the call and its device.
 Status check_plugin_status(std::string_view who, std::string_view what, int32_t status,
                            PluginMessage& message);
 

@@ -1,4 +1,4 @@
-// A plug-in (include/intarsia/plugin.h), opened and checked.
+// Opened and checked plug-ins (include/intarsia/plugin.h).
 #pragma once
 
 #include <memory>
@@ -10,23 +10,23 @@
 
 namespace intarsia {
 
-/// Fields of its structs that its header lacks are zero. Its library stays open as long as the process lives:
-/// nobody knows which threads it has.
+/// Open plug-in. Fields that its version of the header lacks are zero. Its library stays open for the life of
+/// the process, as its threads are unknown.
 class Plugin {
  public:
-  /// Errors: no regular file, no library, no `intarsia_plugin_entry`, another ABI, a struct that is too
-  /// short, a name that cannot be, a function that is missing.
+  /// Opens a plug-in. Errors: not a regular file, not a library, no `intarsia_plugin_entry`, another ABI, a
+  /// struct that is too short, an invalid name, a missing function.
   static Result<std::shared_ptr<const Plugin>> open(const std::string& path);
 
   const std::string& name() const { return name_; }
   const std::string& version() const { return version_; }
   const std::string& path() const { return path_; }
-  /// "plug-in 'toy_npu' 1.0"
+  /// Returns its name for messages: "plug-in 'toy_npu' 1.0".
   const std::string& who() const { return who_; }
-  /// Null: it only runs programs.
+  /// Returns its compiler; null if it only runs programs.
   const intarsia_plugin_compiler* compiler() const { return compiler_ ? &*compiler_ : nullptr; }
   const intarsia_plugin_runtime& runtime() const { return runtime_; }
-  /// The same library, whatever it was opened by.
+  /// Checks whether both are the same library, even if opened by different paths.
   bool is_same(const Plugin& other) const { return table_ == other.table_; }
 
  private:
@@ -39,8 +39,8 @@ class Plugin {
   intarsia_plugin_runtime runtime_{};
 };
 
-/// Of a version, what must be the same where a program is compiled and where it runs: what is before the
-/// first dot.
+/// Returns the part of a version before the first dot, which must be the same where a program is compiled and
+/// where it runs.
 std::string major_of(const std::string& version);
 
 }  // namespace intarsia

@@ -1,4 +1,4 @@
-// Architectures whose features we do not query: programs for them use the base instruction set.
+// Features of architectures that we do not query: programs for them use the base instruction set.
 #include "program/verify_machine.h"
 
 namespace intarsia {

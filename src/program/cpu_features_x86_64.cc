@@ -2,7 +2,7 @@
 
 namespace intarsia {
 
-// The builtin takes only literals, hence one line per feature.
+// Lists one line per feature, as the builtin takes only literals.
 Result<bool> cpu_has(const std::string& feature) {
 #define FEATURE(name) \
   if (feature == name) return __builtin_cpu_supports(name) != 0;

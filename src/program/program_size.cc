@@ -16,7 +16,7 @@ class SizeMeter {
  public:
   explicit SizeMeter(const fbs::ProgramT& program) : program_(program) {}
 
-  /// Bytes of the function's constants that were not counted yet.
+  /// Returns the bytes of the function's constants that were not counted yet.
   uint64_t add(const fbs::FunctionT& function) {
     uint64_t bytes = 0;
     for (const auto& value : function.values)
@@ -35,10 +35,10 @@ class SizeMeter {
   }
 
   const fbs::ProgramT& program_;
-  std::set<uint64_t> seen_;  // offsets
+  std::set<uint64_t> seen_;  // offsets of counted constants
 };
 
-/// By reason, of the regions that the functions themselves run.
+/// Sums growths of the regions that the functions themselves run, by reason.
 std::map<std::string, uint64_t> sum_growths(const fbs::ProgramT& program) {
   std::set<uint32_t> regions;
   for (const auto& function : program.functions)
@@ -64,7 +64,7 @@ ProgramSize measure_size(const MappedProgram& mapped) {
   SizeMeter meter(program);
   for (const auto& function : program.functions) size.weights += meter.add(*function);
   for (const auto& [why, bytes] : sum_growths(program)) {
-    const uint64_t grown = std::min(bytes, size.weights);  // what it says is not verified
+    const uint64_t grown = std::min(bytes, size.weights);  // growths in the file are not verified
     size.growths.emplace_back(why, grown);
     size.weights -= grown;
   }

@@ -17,16 +17,16 @@
 namespace intarsia {
 namespace {
 
-/// The parts of a file's bytes. The bytes that are checked are the very ones that are used.
+/// Parts of a file's bytes. The bytes that are checked are the very ones that are used.
 struct Image {
-  std::span<const std::byte> head;       // up to the tail: the ELF image and zeros
-  std::span<const std::byte> constants;  // not read here
+  std::span<const std::byte> head;       // ELF image and zeros, up to the tail
+  std::span<const std::byte> constants;  // constants, which are not read here
   std::span<const std::byte> rest;       // blobs, description, footer
 };
 
 constexpr size_t ending_bytes = sizeof(Footer) - offsetof(Footer, format_version);
 
-/// `end` are the file's last bytes: a footer's, or all of a shorter file.
+/// Reads the footer. `end` is the end of the file, as long as a footer, or all of a shorter file.
 Result<Footer> read_footer(std::span<const std::byte> end) {
   // Version and magic are at the very end in every format version: checked before anything else.
   Footer footer;
@@ -81,7 +81,7 @@ Status check_digest(const Footer& footer, const Image& image) {
 }
 
 Result<fbs::ProgramT> unpack_description(std::span<const std::byte> bytes) {
-  // A table takes 4 bytes at the least, so this many suffice for any real description.
+  // A table takes at least 4 bytes, so this many suffice for any real description.
   const auto max_tables = static_cast<flatbuffers::uoffset_t>(bytes.size() / 4);
   const fbs::Program* program = find_table<fbs::Program>(bytes, nullptr, {16, max_tables});
   if (program == nullptr)
@@ -144,7 +144,7 @@ Result<MappedProgram> parse_file(const std::shared_ptr<const ProgramFile>& file)
 
 Result<MappedProgram> read_file(const std::string& path) { return parse_file(TRY(ProgramFile::open(path))); }
 
-/// Of a file that is no program, the error is what it is instead.
+/// Replaces the error for a file that is not a program by what the file is instead.
 Result<MappedProgram> explain_failure(Result<MappedProgram> program, const std::string& path) {
   if (program) return program;
   const std::optional<FileKind> kind = recognize_file(path);

@@ -1,4 +1,4 @@
-// Opens the artifact and checks it before any of it is used.
+// Reader of program files, which checks them before any of their content is used.
 #pragma once
 
 #include <ctime>
@@ -14,8 +14,8 @@
 
 namespace intarsia {
 
-/// A file kept open and mapped read-only as a whole. Changing it in place changes the mapping, so what must
-/// be checked before use comes from `copy`.
+/// File kept open and mapped read-only as a whole. Changing it in place changes the mapping, so whatever
+/// must be checked before use comes from `copy`.
 class ProgramFile {
  public:
   static Result<std::shared_ptr<const ProgramFile>> open(const std::string& path);
@@ -24,43 +24,43 @@ class ProgramFile {
   ProgramFile& operator=(const ProgramFile&) = delete;
 
   std::span<const std::byte> bytes() const { return bytes_; }
-  /// A part of the file, 64-byte aligned, that nobody else can change.
+  /// Copies a part of the file to 64-byte aligned memory that no other process can change.
   Result<std::shared_ptr<std::byte>> copy(uint64_t offset, size_t bytes) const;
-  /// An error if the file's size or modification time has changed since it was opened.
+  /// Returns an error if the file's size or modification time has changed since it was opened.
   Status check_unchanged() const;
 
  private:
   explicit ProgramFile(RegularFile file) : file_(std::move(file)) {}
   RegularFile file_;
   struct timespec changed_ = {};
-  void* mapping_ = nullptr;  // of bytes_; null: there are none
+  void* mapping_ = nullptr;  // mapping of bytes_; null if there are none
   std::span<const std::byte> bytes_;
 };
 
-/// A program that passed verify_program: indices, offsets and sizes in it can be relied on.
+/// Program that passed verify_program(): indices, offsets and sizes in it can be relied on.
 struct MappedProgram {
   std::string path;
   fbs::ProgramT description;
-  /// As in description.constants. Numbers lie in the mapping (read-only memory!), strings in memory of their
-  /// own.
+  /// Constants, as in description.constants. Numbers lie in the mapping (read-only memory!), strings in
+  /// memory of their own.
   std::vector<Tensor> constants;
-  std::span<const std::byte> elf;                      // the ELF image
+  std::span<const std::byte> elf;                      // ELF image
   std::vector<std::span<const std::byte>> blobs;       // one per region
   std::shared_ptr<const void> elf_owner, blobs_owner;  // null when read from memory
-  uint64_t bytes = 0;                                  // of the file
-  uint64_t digest = 0;                      // of everything but the constants: the program's identity
+  uint64_t bytes = 0;                                  // size of the file
+  uint64_t digest = 0;                      // digest of everything but the constants: the program's identity
   std::shared_ptr<const ProgramFile> file;  // null when read from memory
 };
 
-/// Opens, checks footer, digest, description and every offset, and maps the constants; everything else is
-/// copied. Runs none of its code. Errors name the file and say what to do.
+/// Opens a program, checks footer, digest, description and every offset, and maps the constants; everything
+/// else is copied. Runs none of its code. Errors name the file and say what to do.
 Result<MappedProgram> read_program(const std::string& path);
 
-/// The same for a file's bytes in memory, 64-byte aligned, which must outlive the result. Any bytes are safe.
+/// Reads a program from 64-byte aligned memory, which must outlive the result. Any bytes are safe.
 Result<MappedProgram> parse_program(std::span<const std::byte> file);
 
-/// Compares the constants' bytes with their digests: that reads all of them, so loading does not do it. Fails
-/// when the file was changed in place.
+/// Compares the constants' bytes with their digests, which reads all of them, so loading does not do it.
+/// Fails, too, when the file was changed in place.
 Status verify_constants(const MappedProgram& program);
 
 }  // namespace intarsia

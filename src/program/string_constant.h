@@ -1,5 +1,4 @@
-// How a string tensor lies in a file: the end offset of each string (u64, little-endian), then all
-// characters.
+// String tensors in a file: the end offset of each string (u64, little-endian), then all characters.
 #pragma once
 
 #include <span>
@@ -11,7 +10,7 @@
 namespace intarsia {
 
 std::string encode_strings(const TensorView& strings);
-/// A new tensor of `shape`, or an error when `bytes` do not hold that many strings.
+/// Decodes a new tensor of `shape`. Errors: `bytes` do not hold that many strings.
 Result<Tensor> decode_strings(std::span<const std::byte> bytes, const Shape& shape);
 
 }  // namespace intarsia

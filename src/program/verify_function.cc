@@ -18,12 +18,12 @@ bool is_fixed(const fbs::ValueT& value) {
   return !value.rank_unknown && std::ranges::all_of(value.dims, [](int64_t size) { return size >= 0; });
 }
 
-/// What is known of a function while it is verified.
+/// State of a function's verification.
 struct Verification {
   const fbs::ProgramT& program;
   const fbs::FunctionT& function;
   bool is_stage;
-  std::vector<bool> ready;           // values that some step before has written, inputs and constants
+  std::vector<bool> ready;           // values that an earlier step has written, inputs and constants
   std::vector<uint64_t> arena_ends;  // one per space: end of the last value or workspace
 };
 
@@ -37,7 +37,7 @@ Status verify_arenas(const Verification& state) {
   return {};
 }
 
-/// No session takes more memory than its steps can use.
+/// Checks that no session takes more memory than its steps can use.
 Status verify_arenas_are_used(const Verification& state) {
   for (size_t space = 0; space < state.arena_ends.size(); ++space) {
     const uint64_t arena = state.function.arena_bytes[space];
@@ -74,7 +74,7 @@ Status verify_constant(const Verification& state, const fbs::ValueT& value) {
   return {};
 }
 
-/// Only values of whole bytes that pass between regions lie otherwise than in the source.
+/// Checks that only values of whole bytes that pass between regions have another layout than the source's.
 Status verify_axes(const Verification& state, const fbs::ValueT& value, bool is_fixed) {
   if (value.axes.empty()) return {};
   std::vector<uint8_t> axes = value.axes, each(value.dims.size());
@@ -139,7 +139,7 @@ Status verify_boundary(const Verification& state, const std::vector<uint32_t>& b
   return {};
 }
 
-/// A value in a caller's buffer must be an input or output of the function.
+/// Checks that every value in a caller's buffer is an input or output of the function.
 Status verify_callers_values(const Verification& state) {
   std::vector<bool> known(state.function.values.size(), false);
   for (uint32_t id : state.function.inputs) known[id] = true;

@@ -1,4 +1,4 @@
-// One function's part of verify_program.
+// Part of verify_program() for a function.
 #pragma once
 
 #include "base/result.h"
@@ -10,8 +10,8 @@ inline constexpr size_t max_rank = 64;  // numpy's limit
 inline constexpr uint64_t max_arena_bytes = uint64_t{1}
                                             << 48;  // keeps every sum of offsets and sizes in range
 
-/// The program's slots, constants and regions must have been verified. `is_stage`: values of callers may have
-/// axes, too.
+/// Verifies a function of a program whose slots, constants and regions have been verified. With `is_stage`,
+/// values of callers may have axes, too.
 Status verify_function(const fbs::ProgramT& program, const fbs::FunctionT& function, bool is_stage = false);
 
 }  // namespace intarsia

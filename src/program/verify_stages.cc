@@ -13,7 +13,7 @@
 namespace intarsia {
 namespace {
 
-/// How values of these names lie in memory.
+/// Values by their names.
 using NamedValues = std::map<std::string_view, const fbs::ValueT*>;
 
 NamedValues values_of(const fbs::FunctionT& function, const std::vector<uint32_t>& ids) {
@@ -27,7 +27,7 @@ bool are_alike(const fbs::ValueT& one, const fbs::ValueT& other) {
          one.axes == other.axes && one.encoded_type == other.encoded_type;
 }
 
-/// Regions in the order of their steps.
+/// Returns the regions that a function runs, in the order of its steps.
 std::vector<uint32_t> regions_run(const fbs::FunctionT& function) {
   std::vector<uint32_t> regions;
   for (const auto& step : function.steps)
@@ -52,7 +52,7 @@ Status verify_executors(const fbs::ProgramT& program, const fbs::StageT& stage) 
   return {};
 }
 
-/// Goes through the stages in their order.
+/// Verification that goes through the stages in their order.
 class StageVerification {
  public:
   StageVerification(const fbs::ProgramT& program, const fbs::FunctionT& whole)

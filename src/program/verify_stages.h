@@ -1,4 +1,4 @@
-// The stages' part of verify_program.
+// Part of verify_program() for stages.
 #pragma once
 
 #include "base/result.h"
@@ -6,8 +6,8 @@
 
 namespace intarsia {
 
-/// Of a function that was verified itself. Its stages are functions that hold on their own; run one after the
-/// other they run each region of the function once, find every value that they read, and make every output.
+/// Verifies the stages of a function that was verified itself. Each is a function that is valid on its own;
+/// run one after the other they run each region once, find every value that they read, and make every output.
 Status verify_stages(const fbs::ProgramT& program, const fbs::FunctionT& function);
 
 }  // namespace intarsia

@@ -32,7 +32,8 @@ struct Pieces {
 Pieces lay_out_constants(fbs::ProgramT& program, std::span<const TensorView> constants,
                          std::vector<std::string>& encoded) {
   Pieces pieces;
-  std::unordered_multimap<uint64_t, std::pair<uint64_t, std::span<const std::byte>>> placed;  // by digest
+  // Pieces so far, indexed by digest.
+  std::unordered_multimap<uint64_t, std::pair<uint64_t, std::span<const std::byte>>> placed;
   encoded.reserve(constants.size());
   program.constants.clear();
   for (const TensorView& constant : constants) {
@@ -95,7 +96,7 @@ Status write_program(const std::string& path, std::string_view elf, fbs::Program
                 .constants_bytes = constant_pieces.bytes,
                 .blobs_bytes = blob_pieces.bytes,
                 .description_bytes = description.bytes};
-  constexpr mode_t executable = 0777;  // as linkers write libraries
+  constexpr mode_t executable = 0777;  // mode with which linkers write libraries
   OutputFile file = TRY(OutputFile::create(path, executable));
   Digest digest;
   const std::string padding(tail_offset(footer) - elf.size(), '\0');

@@ -1,4 +1,4 @@
-// Writes the artifact.
+// Writer of program files.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// Memory for an argument of a function.
+// Memory for arguments of a function.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace intarsia {
 
-/// For a tensor of fixed shape; nothing for other values.
+/// Allocates a tensor for a value of fixed shape; nullopt for other values.
 std::optional<Tensor> allocate_value(const fbs::ValueT& value);
 
 }  // namespace intarsia

@@ -17,7 +17,7 @@ std::string print_dims(const std::vector<int64_t>& dims) {
   return dims.empty() ? "scalar" : fmt::format("{}", fmt::join(sizes, "x"));
 }
 
-/// What executables may rely on: the alignment of one element.
+/// Checks for the alignment of one element, which executables may rely on.
 bool is_aligned(const TensorView& tensor) {
   size_t alignment = std::clamp<size_t>(static_cast<size_t>(dtype_bits(tensor.dtype)) / 8, 1, 8);
   if (tensor.dtype == DType::string) alignment = alignof(std::string);
@@ -43,7 +43,7 @@ ArgumentBinder::ArgumentBinder(const fbs::FunctionT& function, std::span<ValueSt
       output_positions_(function.outputs.size()),
       scratch_(values.size()) {}
 
-/// Position of the argument's name, which is usually the caller's position too.
+/// Finds the position of the argument's name, which is usually `guess`, the caller's position.
 Result<size_t> ArgumentBinder::find(Side& side, const NamedTensor& argument, size_t guess) const {
   size_t at = guess;
   if (at >= side.values.size() || function_.values[side.values[at]]->name != argument.name) {
@@ -72,8 +72,8 @@ Status ArgumentBinder::check_all_inputs_given() const {
 
 namespace {
 
-/// What to do with a picture, or a batch of them, whose channels are last where the model has them first, or
-/// the other way round; empty for other shapes. Negative sizes in `wanted` may be any.
+/// Returns advice for a picture, or a batch of them, whose channels are last where the model has them first,
+/// or vice versa; empty for other shapes. Negative sizes in `wanted` match any.
 std::string advise_on_layout(const Shape& given, const std::vector<int64_t>& wanted) {
   const auto is_given = [&](const std::vector<size_t>& axes) {
     for (size_t i = 0; i < axes.size(); ++i)
@@ -114,7 +114,7 @@ Status ArgumentBinder::check_tensor(const Side& side, const NamedTensor& argumen
   return {};
 }
 
-/// The value's own tensor of this dtype and shape, made when first needed.
+/// Returns the value's own tensor of this dtype and shape, made when first needed.
 Tensor& ArgumentBinder::scratch(uint32_t id, const TensorView& like) {
   Tensor& tensor = scratch_[id];
   if (tensor.data() == nullptr || tensor.shape() != like.shape) tensor = Tensor(like.dtype, like.shape);
@@ -164,7 +164,7 @@ Status ArgumentBinder::check_overlap(const NamedTensor& output) const {
 Status ArgumentBinder::bind_output(NamedTensor& output, uint32_t id) {
   ValueState& value = values_[id];
   if (output.tensor.data == nullptr) {
-    if (value.is_dynamic()) return {};  // hand_over gives the memory that the run made
+    if (value.is_dynamic()) return {};  // hand_over() gives the memory that the run made
     const Tensor made(static_cast<DType>(value.about->dtype), value.about->dims);
     output.tensor = made.view();
     output.owner = made.owner();

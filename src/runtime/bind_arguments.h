@@ -1,4 +1,4 @@
-// Checks the arguments of a run and puts their addresses where the steps look for them.
+// Binder of a run's arguments: checks them and puts their addresses where the steps look for them.
 #pragma once
 
 #include <memory>
@@ -17,17 +17,17 @@ struct ValueState;
 
 class ArgumentBinder {
  public:
-  /// Both outlive this. `values` is indexed as function.values.
+  /// Makes a binder, which both must outlive. `values` is indexed as function.values.
   ArgumentBinder(const fbs::FunctionT& function, std::span<ValueState> values);
 
-  /// Before the steps. Every error names the argument.
+  /// Binds the arguments before the steps run. Every error names the argument.
   Status bind(std::span<const NamedTensor> inputs, std::span<NamedTensor> outputs);
-  /// After the steps: hands over dynamic outputs and copies into buffers that the steps could not write
+  /// Hands over dynamic outputs after the steps, and copies into buffers that the steps could not write
   /// directly.
   Status hand_over(std::span<NamedTensor> outputs);
 
  private:
-  /// The inputs, or the outputs: which values they are and, during a run, which were given.
+  /// Inputs or outputs: which values they are and, during a run, which of them were given.
   struct Side {
     std::string_view what;
     std::span<const uint32_t> values;
@@ -54,10 +54,9 @@ class ArgumentBinder {
   std::span<ValueState> values_;
   Side inputs_;
   Side outputs_;
-  std::vector<Range> input_ranges_;       // of the inputs given, in their order
-  std::vector<size_t> output_positions_;  // which output the caller's i-th is
-  std::vector<Tensor>
-      scratch_;  // by value: replaces buffers that are unaligned or not given; kept between runs
+  std::vector<Range> input_ranges_;       // memory of the inputs given, in their order
+  std::vector<size_t> output_positions_;  // position of the caller's i-th output
+  std::vector<Tensor> scratch_;           // replaces unaligned or missing buffers, by value; kept
 };
 
 }  // namespace intarsia

@@ -1,4 +1,4 @@
-// A function of a program by its name.
+// Lookup of a program's functions by name.
 #pragma once
 
 #include <string_view>
@@ -7,7 +7,7 @@
 
 namespace intarsia {
 
-/// Its number; an empty name means the only one. The error lists those that there are.
+/// Returns the number of a function; an empty name means the only one. The error lists the known names.
 Result<size_t> find_function(const fbs::ProgramT& program, std::string_view name);
 Result<size_t> find_function(const BoundProgram& program, std::string_view name);
 

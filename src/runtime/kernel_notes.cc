@@ -7,7 +7,7 @@
 namespace intarsia {
 namespace {
 
-/// The verifier of FlatBuffers does not look at it.
+/// Checks a vector's alignment, which the verifier of FlatBuffers does not.
 template <typename T>
 bool is_aligned_vector(const flatbuffers::Vector<T>* vector) {
   return vector == nullptr || intarsia::is_aligned(vector->Data(), sizeof(T));
@@ -50,7 +50,7 @@ const fbs::KernelNote* KernelNotes::of_node(uint32_t node) const {
   return nullptr;
 }
 
-/// A device whose times are declared reports nodes in place of kernels.
+/// Checks for a node's name: a device whose times are declared reports nodes in place of kernels.
 bool KernelNotes::is_node_name(std::string_view label) const {
   return std::ranges::any_of(program_.nodes, [&](const auto& node) { return node->name == label; });
 }

@@ -1,4 +1,4 @@
-// What a program says about the kernels of a region.
+// Notes of a program about the kernels of a region.
 #pragma once
 
 #include <string_view>
@@ -8,16 +8,16 @@
 
 namespace intarsia {
 
-/// The notes of one region, checked; none when the program has none or they are damaged.
+/// Checked notes of one region; there are none if the program has none or they are damaged.
 class KernelNotes {
  public:
-  /// `program` outlives this.
+  /// Reads the notes of a region; `program` must outlive this.
   KernelNotes(const fbs::ProgramT& program, size_t region);
 
-  /// Of a kernel that a run reported as `label`, "conv1: Conv Relu", as number `place` of `count`; null: not
-  /// known.
+  /// Finds the note of a kernel that a run reported as `label`, as in "conv1: Conv Relu", at `place` of
+  /// `count`; null if unknown.
   const fbs::KernelNote* find(std::string_view label, size_t place, size_t count) const;
-  /// Of one node by its number in the program; null: not known.
+  /// Returns the note of a single node, given by its number in the program; null if unknown.
   const fbs::KernelNote* of_node(uint32_t node) const;
   size_t size() const;
   const fbs::KernelNote* at(size_t i) const;
@@ -30,7 +30,7 @@ class KernelNotes {
   const fbs::KernelNotes* notes_ = nullptr;
 };
 
-/// "conv1" of "conv1: Conv Relu"; empty of "Conv Relu".
+/// Returns "conv1" for "conv1: Conv Relu", and an empty name for "Conv Relu".
 std::string_view name_in_label(std::string_view label);
 
 }  // namespace intarsia

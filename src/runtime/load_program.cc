@@ -48,7 +48,7 @@ Status find_backends(const LoadedProgram& program, const fbs::FunctionT& functio
   return {};
 }
 
-/// There is a way to run it, as far as can be known without devices.
+/// Checks that there is a way to run the function, as far as can be known without devices.
 Status find_any_backends(const LoadedProgram& program, const fbs::FunctionT& function) {
   const Status found = find_backends(program, function);
   const bool has_other = std::ranges::any_of(function.alternatives, [&](const auto& alternative) {

@@ -1,4 +1,4 @@
-// A program in this process: checked, mapped, its code loaded. Bound to devices next (bind_program.h).
+// Programs in this process: checked, mapped, their code loaded; bind_program.h binds them to devices.
 #pragma once
 
 #include <map>
@@ -17,8 +17,8 @@ namespace intarsia {
 
 struct BoundProgram;
 
-/// Immutable and shared by all sessions. Its file stays open, and its constants mapped, as long as it lives;
-/// everything else is a copy.
+/// Loaded program, immutable and shared by all sessions. Its file stays open, and its constants mapped, while
+/// it lives; everything else is a copy.
 class LoadedProgram {
  public:
   LoadedProgram(const LoadedProgram&) = delete;
@@ -26,9 +26,9 @@ class LoadedProgram {
 
   const MappedProgram& file() const { return file_; }
   const fbs::ProgramT& description() const { return file_.description; }
-  /// The backend that runs a region. Error: this Intarsia was built without it.
+  /// Returns the backend that runs a region. Errors: this Intarsia was built without it or lacks its plug-in.
   Result<const RunBackend*> backend(size_t region) const;
-  /// Address of an exported symbol of the program's code, or null.
+  /// Returns the address of an exported symbol of the program's code, or null.
   void* symbol(const std::string& name) const;
 
  private:
@@ -48,9 +48,9 @@ class LoadedProgram {
   mutable std::map<std::string, std::weak_ptr<const BoundProgram>> bound_;
 };
 
-/// Fails, naming the file, when it is damaged, was made for another machine, or has a function whose every
-/// alternative has regions of a backend that is not among `backends`; the error then names the operators in
-/// question and what to install.
+/// Loads a program. Fails, naming the file, when it is damaged, was made for another machine, or needs a
+/// backend that is not among `backends` in a requirement or in every alternative of a function; the error
+/// then names the operators in question and what to install.
 Result<std::shared_ptr<const LoadedProgram>> load_program(const std::string& path,
                                                           std::span<const RunBackend> backends);
 

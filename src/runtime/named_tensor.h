@@ -1,4 +1,4 @@
-// An argument of a run.
+// Arguments of a run.
 #pragma once
 
 #include <memory>
@@ -8,10 +8,10 @@
 
 namespace intarsia {
 
-/// An input: the tensor's memory is read until the run returns. An opaque input has no tensor but an owner.
+/// Argument of a run. An input's memory is read until the run returns; an opaque input has only an owner.
 ///
-/// An output: with data, the caller's buffer, of the output's dtype and shape. Without, the run allocates
-/// memory, sets dtype, shape and data, and `owner` keeps it alive; opaque outputs have only an owner.
+/// An output with data is the caller's buffer, of the output's dtype and shape. Without data, the run sets
+/// dtype, shape and data to memory that `owner` keeps alive; opaque outputs have only an owner.
 struct NamedTensor {
   std::string_view name;
   TensorView tensor;

@@ -1,4 +1,4 @@
-// How errors and reports name a region.
+// Texts by which errors and reports name regions.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace intarsia {
 
-/// "region 2 (halide@cpu: conv1 (Conv), relu1 (Relu) and 12 more)"
+/// Returns a text like "region 2 (halide@cpu: conv1 (Conv), relu1 (Relu) and 12 more)".
 std::string region_text(const fbs::ProgramT& program, size_t region);
 
-/// "Einsum, NonMaxSuppression": the distinct operators of all regions of a backend.
+/// Returns the distinct operators of all regions of a backend, as in "Einsum, NonMaxSuppression".
 std::string backend_ops(const fbs::ProgramT& program, const std::string& backend);
 
 }  // namespace intarsia

@@ -17,7 +17,7 @@ struct Range {
   }
 };
 
-/// What a step touches in arenas.
+/// Ranges of arenas that a step touches.
 struct Footprint {
   std::vector<Range> reads;
   std::vector<Range> writes;
@@ -48,7 +48,7 @@ bool any_overlap(const std::vector<Range>& some, const std::vector<Range>& other
   });
 }
 
-/// Adds those that a step must not overtake because they use its memory.
+/// Adds the steps that a step must not overtake because they use its memory.
 void add_memory_dependencies(const fbs::ProgramT& program, const fbs::FunctionT& function,
                              std::vector<std::vector<uint32_t>>& depends) {
   std::vector<Footprint> footprints;
@@ -64,7 +64,7 @@ void add_memory_dependencies(const fbs::ProgramT& program, const fbs::FunctionT&
   }
 }
 
-/// Slots that are bound to one device share its number.
+/// Numbers the executors of the slots; slots that are bound to one device share its number.
 std::vector<uint32_t> number_executors(const BoundProgram& program) {
   std::vector<uint32_t> numbers;
   for (const auto& executor : program.executors)

@@ -1,4 +1,4 @@
-// Where and in which order the steps of a function are begun.
+// Schedule of a function's steps: where and in which order they start.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 namespace intarsia {
 
 struct StepSchedule {
-  std::vector<Queue*> queues;  // by step; null: the caller's thread
+  std::vector<Queue*> queues;  // indexed by step; null: the caller's thread
   StepOrder order;
 };
 
-/// A step waits for those that write what it reads, for those that use memory that it overwrites, and for
-/// what the description says. Where nothing overlaps every step is the caller's.
+/// Schedules the steps of a function. A step waits for those that write what it reads, those that use memory
+/// that it overwrites, and what the description says. Where nothing overlaps, every step is the caller's.
 StepSchedule schedule_steps(const BoundProgram& program, const fbs::FunctionT& function);
 
 }  // namespace intarsia

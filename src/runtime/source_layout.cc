@@ -16,7 +16,7 @@ Tensor in_source_layout(const ConstTensorView& stored, std::span<const uint8_t> 
   const auto* from = static_cast<const std::byte*>(stored.data);
   auto* to = static_cast<std::byte*>(result.data());
   Shape at(axes.size());
-  int64_t offset = 0;  // of the element at `at`, in elements
+  int64_t offset = 0;  // offset of the element at `at`, in elements
   for (int64_t left = element_count(shape); left > 0; --left, to += element) {
     std::memcpy(to, from + static_cast<size_t>(offset) * element, element);
     for (size_t axis = shape.size(); axis-- > 0;) {

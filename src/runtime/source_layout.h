@@ -1,5 +1,4 @@
-// Values between regions of one backend may lie as that likes best; whoever looks at them wants the source's
-// layout.
+// Source layout of values, which dumps show: regions of one backend may exchange values in another layout.
 #pragma once
 
 #include <span>
@@ -8,8 +7,8 @@
 
 namespace intarsia {
 
-/// A copy with the source's axes in their order. `axes[i]`: the source's axis that axis i of `stored` is;
-/// each once. Elements are of whole bytes.
+/// Copies a value with the source's axes in their order. Axis i of `stored` is the source's axis `axes[i]`;
+/// each occurs once. Elements are whole bytes.
 Tensor in_source_layout(const ConstTensorView& stored, std::span<const uint8_t> axes);
 
 }  // namespace intarsia

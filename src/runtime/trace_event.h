@@ -1,4 +1,4 @@
-// What a run did, and when.
+// Trace events, which tell what a run did, and when.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,12 @@
 
 namespace intarsia {
 
-/// What a run did, when, and on which device; `kind` is "region", "copy" or "kernel" (within a region). The
-/// texts are valid during the call. Where devices overlap it is called from several threads at once.
+/// Piece of work that a run did on a device; `kind` is "region", "copy" or "kernel" (within a region). The
+/// texts are valid during the callback, which comes from several threads at once where devices overlap.
 struct TraceEvent {
   std::string_view name, kind, device;
-  int64_t begin_ns, end_ns;  // of a steady clock
-  int region = -1;           // its number, of kinds "region" and "kernel"
+  int64_t begin_ns, end_ns;  // times of a steady clock
+  int region = -1;           // number of the region, for kinds "region" and "kernel"
 };
 using TraceCallback = std::function<void(const TraceEvent&)>;
 

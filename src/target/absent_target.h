@@ -8,12 +8,12 @@
 
 namespace intarsia {
 
-/// A backend that is not available: refuses every node with `reason`, which says what to do.
+/// Makes an unavailable backend, which refuses all nodes with `reason`, which includes a remedy.
 std::unique_ptr<Target> make_absent_target(const std::string& name, const std::string& reason,
                                            bool is_framework);
 
-/// "nobody": takes every node, so that `explain` can show a model that cannot be compiled. Must not compile
-/// anything.
+/// Makes the backend "nobody", which accepts all nodes, so that `explain` can show a model that cannot be
+/// compiled. It must never compile anything.
 std::unique_ptr<Target> make_nobody_target();
 
 }  // namespace intarsia

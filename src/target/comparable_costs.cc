@@ -5,10 +5,10 @@
 namespace intarsia {
 namespace {
 
-/// Probes that all agree with each other.
+/// Set of probes that all agree with each other.
 class AgreeingProbes {
  public:
-  /// False, and then it is left out: it does not agree with all those before.
+  /// Adds a probe; returns false, and leaves it out, if it disagrees with an earlier one.
   bool take(int64_t probe) {
     const int64_t least = std::min(least_, probe), most = std::max(most_, probe);
     if (static_cast<double>(most) > (1 + probe_tolerance) * static_cast<double>(least)) return false;
@@ -20,8 +20,7 @@ class AgreeingProbes {
   int64_t least_ = never, most_ = 0;
 };
 
-/// The rivals that are not known, or whose probe does not agree with those of `probes`, and of the ones
-/// before.
+/// Finds the rivals that are unknown, or whose probe disagrees with `probes` or those of rivals before it.
 std::vector<CostKey> find_others(std::span<const CostKey> rivals, const std::map<CostKey, Cost>& known,
                                  AgreeingProbes probes) {
   std::vector<CostKey> others;

@@ -1,6 +1,6 @@
-// What was measured: a table in an SQLite file that processes share. Rows belong to a machine
-// (machine_name.h); those of other machines are left alone. Losing it costs time, never correctness, so a
-// problem with the file is only a warning.
+// Table of measured costs in an SQLite file that processes share. Rows belong to a machine (machine_name.h);
+// those of other machines stay untouched. Losing the file costs time, never correctness, so a problem with it
+// is only a warning.
 #pragma once
 
 #include <map>
@@ -18,56 +18,55 @@ struct sqlite3;
 
 namespace intarsia {
 
-/// What was timed. `region`: one of several that compete; `part`: one in the run of a whole plan; `node`:
-/// nodes that were timed as one inside a region.
+/// Kind of the timed work. `region` is one of several competing regions; `part` is a region within the run of
+/// a whole plan; `node` is a group of nodes timed as one inside a region.
 enum class CostKind { kernel, region, part, node, plan };
 
-/// What a row is of: the same key, the same code, here.
+/// Key of a row: on one machine, equal keys mean equal code.
 struct CostKey {
   CostKind kind = CostKind::kernel;
   std::string digest;   // content_digest of operators, attributes, types and sizes; no names, no node numbers
-  std::string backend;  // "halide"; of a plan those of all its regions, "halide+onnxruntime"
-  std::string version;  // of the backend's library
-  std::string code;     // of our code generation, and what it depends on besides the content
-  std::string device;   // model of the device; "cpu" is the machine's
-  int threads = 1;      // of the program
-  std::string precision;  // of a kernel the type that it computes, else the arithmetic that is allowed
+  std::string backend;  // "halide"; for a plan, the backends of all its regions: "halide+onnxruntime"
+  std::string version;  // version of the backend's library
+  std::string code;     // version of our code generation, and what it depends on besides the content
+  std::string device;   // model of the device; "cpu" is the CPU of the machine
+  int threads = 1;      // threads of the program
+  std::string precision;  // type that a kernel computes, else the allowed arithmetic
   auto operator<=>(const CostKey&) const = default;
 };
 
-/// By default: it never runs.
+/// Measured cost; by default that of work that never runs.
 struct Cost {
-  Timing timing;                  // of a run
-  int64_t probe_nanoseconds = 0;  // of the probe (measure/probe.h) measured beside it; 0: none was
-  int64_t at = 0;  // when, in milliseconds since 1970; the same of all that was measured together
-  std::string fault =
-      {};  // why it never ships: what it fails with, or computes wrong; empty: nothing is known
+  Timing timing;                  // timing of a run
+  int64_t probe_nanoseconds = 0;  // time of the probe (measure/probe.h) measured with it; 0 if none was
+  int64_t at = 0;                 // milliseconds since 1970; the same for all costs measured together
+  std::string fault = {};  // reason never to ship it: its failure or wrong result; empty if none is known
   bool operator==(const Cost&) const = default;
 };
 
-/// The row of what is measured now, before its timing is set.
+/// Makes a row for a measurement now, before its timing is set.
 Cost cost_measured_now(int64_t probe_nanoseconds);
 
-/// What a copy from one memory space to another takes.
+/// Cost of a copy from one memory space to another.
 struct LinkCost {
   double latency_ns = 0, ns_per_byte = 0;
-  int64_t at = 0;  // when it was measured, in milliseconds since 1970
+  int64_t at = 0;  // time of measurement, in milliseconds since 1970
   bool operator==(const LinkCost&) const = default;
 };
 
-/// One thread uses an object at a time; any number of processes and threads have objects of one file.
+/// Cost table. An object is for one thread at a time; many processes and threads may open the same file.
 class CostTable {
  public:
-  /// `folder`/costs.sqlite, created if absent. A file of another format is left alone, and ours is created
-  /// next to it. A damaged one is moved away and started over. One that cannot be used now (no space, no
-  /// permission, locked by another process for more than `busy_milliseconds`) is left alone, and rows live
-  /// as long as this object. `warning` says so.
+  /// Opens `folder`/costs.sqlite; creates it if absent. A file of another format stays, and ours is created
+  /// next to it. A damaged file is moved away and started over. A file that cannot be used now (no space, no
+  /// permission, locked by another process for more than `busy_milliseconds`) stays, and rows live as long as
+  /// this object. `warning` reports such problems.
   explicit CostTable(const std::string& folder, int busy_milliseconds = 10000);
 
-  /// Those of the keys that have a row. One query, however many keys.
+  /// Finds the rows of those keys that have one, with a single query.
   std::map<CostKey, Cost> find(std::span<const CostKey> keys);
-  /// All or none of them; existing rows are replaced. Times that were disturbed live as long as this object.
-  /// If rows cannot be kept, `warning` says so.
+  /// Adds all rows or none; replaces existing ones. Disturbed times live only as long as this object. If rows
+  /// cannot be stored, `warning` says so.
   void add(std::span<const std::pair<CostKey, Cost>> rows);
 
   std::optional<LinkCost> find_link(const std::string& from_space, const std::string& to_space);
@@ -82,7 +81,7 @@ class CostTable {
   void warn(const std::string& why);
 
   int busy_milliseconds_;
-  std::string path_;  // of the file; empty: there is no file
+  std::string path_;  // path of the file; empty if there is none
   std::shared_ptr<sqlite3> file_;
   std::string machine_;
   std::map<CostKey, Cost> disturbed_;

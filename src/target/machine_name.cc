@@ -13,27 +13,27 @@
 namespace intarsia {
 namespace {
 
-/// Without white space and zero bytes around it.
+/// Removes white space and zero bytes at both ends.
 std::string trim(const std::string& text) {
   constexpr std::string_view blank(" \t\r\n\0", 5);
   const size_t begin = text.find_first_not_of(blank);
   return begin == std::string::npos ? "" : text.substr(begin, text.find_last_not_of(blank) + 1 - begin);
 }
 
-/// Empty when the file is missing or cannot be read.
+/// Reads a file; empty if it is missing or cannot be read.
 std::string read_text(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return trim({std::istreambuf_iterator<char>(file), {}});
 }
 
-/// The value of a line "field : value".
+/// Returns the value of a line "field : value".
 std::string value_of(const std::string& line, std::string_view field) {
   const size_t colon = line.find(':');
   return colon == std::string::npos || trim(line.substr(0, colon)) != field ? ""
                                                                             : trim(line.substr(colon + 1));
 }
 
-/// By its name, or by implementer and part of its cores, of which there may be several kinds.
+/// Finds the model: its name, or implementer and part of its cores, which may be of several kinds.
 std::string find_model(const std::string& cpuinfo) {
   std::set<std::string> parts;
   std::string implementer;

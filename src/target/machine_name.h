@@ -1,4 +1,4 @@
-// Which machine measured times belong to.
+// Identity of the machine that measured times belong to.
 #pragma once
 
 #include <string>
@@ -6,22 +6,22 @@
 
 namespace intarsia {
 
-/// What a system says of its machine; what it does not say is empty.
+/// Facts that a system reports about its machine; missing ones are empty.
 struct MachineFacts {
   std::string cpuinfo;              // /proc/cpuinfo
-  std::string board;                // the product, as firmware or the device tree names it
+  std::string board;                // product, as named by firmware or the device tree
   std::string architecture;         // "x86_64", "aarch64"
-  std::string max_khz;              // the highest frequency of a core, in kHz
+  std::string max_khz;              // highest frequency of a core, in kHz
   std::vector<std::string> caches;  // sizes of a core's caches: "32K"
   unsigned cores = 0;
 };
 
-/// "AMD EPYC 9354, 2 cores, caches 32K 32K 1024K". Where the system names no model (ARM), it is made of the
-/// distinct implementers and parts of its cores; without them, of the board; without it, of architecture and
-/// frequency.
+/// Returns a name such as "AMD EPYC 9354, 2 cores, caches 32K 32K 1024K". If the system names no model (ARM),
+/// the name has the distinct implementers and parts of its cores; without them, the board; without it, the
+/// architecture and frequency.
 std::string machine_name(const MachineFacts& facts);
 
-/// Of this machine.
+/// Reads the facts of this machine.
 MachineFacts read_machine_facts();
 
 }  // namespace intarsia

@@ -1,4 +1,4 @@
-// What running the same work several times took.
+// Timing of work that is run several times.
 #pragma once
 
 #include <cstdint>
@@ -7,17 +7,17 @@
 
 namespace intarsia {
 
-/// Nanoseconds of what does not run, or whose code is too expensive to generate.
+/// Time, in nanoseconds, of work that does not run or whose code is too expensive to generate.
 inline constexpr int64_t never = std::numeric_limits<int64_t>::max();
 
 struct Timing {
-  int64_t nanoseconds = never;  // the least of all rounds, at least 1
-  double spread = 0;  // (median - least) / least of the rounds; near 0 on a quiet machine, 0 of one round
-  bool is_disturbed = false;  // other processes took cores meanwhile: it says little of a quiet machine
+  int64_t nanoseconds = never;  // minimum of all rounds, at least 1
+  double spread = 0;            // (median - minimum) / minimum; near 0 on a quiet machine, 0 for one round
+  bool is_disturbed = false;    // other processes took cores meanwhile, so a quiet machine may be faster
   bool operator==(const Timing&) const = default;
 };
 
-/// Of one entry per round, in nanoseconds; without any, `never`.
+/// Summarizes rounds, given in nanoseconds; `never` if there are none.
 Timing summarize_rounds(std::vector<int64_t> rounds);
 
 }  // namespace intarsia

@@ -1,4 +1,4 @@
-// What a backend needs to choose kernels by measurement, passed in by the code that combines measuring and
+// Interface for choosing kernels by measurement, passed to a backend by the code that combines measuring and
 // compiling.
 #pragma once
 
@@ -14,10 +14,10 @@ namespace intarsia {
 
 struct CompiledRegion;
 
-/// How kernels are chosen: analytically, or by the measured times of few or of many variants.
+/// Way to choose kernels: analytically, or by measured times of few or of many variants.
 enum class Tune { off, fast, full };
 
-/// Bytes of a region's workspace.
+/// Range of bytes in a region's workspace.
 struct ByteRange {
   size_t begin = 0, end = 0;
 };
@@ -25,32 +25,32 @@ struct ByteRange {
 /// Kernels to time, as a region without inputs and outputs.
 struct KernelBatch {
   struct Uses {
-    std::vector<ByteRange> read;  // except for constants
+    std::vector<ByteRange> read;  // ranges read, except constants
     ByteRange written;
   };
   const CompiledRegion& region;
-  std::vector<Uses> uses;  // of each kernel, in the order of calls
+  std::vector<Uses> uses;  // uses of each kernel, in the order of calls
 };
 
-/// Of one compile. Backends count what they did.
+/// Tuner of one compile. Backends count their work in it.
 struct Tuner {
   Tune effort = Tune::fast;
   CostTable* costs = nullptr;
   Probe probe;
-  /// Can kernels be timed on the device?
+  /// Checks whether kernels can be timed on the device.
   std::function<bool(const std::string& device)> has_device;
   /// Loads the batch's region on the device and times each kernel, in the order of calls, over several
-  /// rounds, so that all other kernels run between two runs of one. With threads, each of them has written
-  /// its part of what the kernel reads, and the clock stops when each has read its part of what was written,
+  /// rounds, so that all other kernels run between two runs of one. With several threads, each has first
+  /// written its part of the kernel's input, and the clock stops when each has read its part of the output,
   /// as the kernels before and after would do.
   std::function<Result<std::vector<Timing>>(const KernelBatch& batch, const std::string& device, int threads)>
       time_kernels;
-  /// Is there time left for another batch?
+  /// Checks whether there is time left for another batch.
   std::function<bool()> may_go_on;
 
   int measured = 0;    // variants that this compile timed
   int remembered = 0;  // variants whose times were known
-  int disturbed = 0;   // of those measured: while other processes took cores
+  int disturbed = 0;   // measured variants during which other processes took cores
 };
 
 }  // namespace intarsia

@@ -11,7 +11,7 @@ namespace {
 using protozero::pbf_reader;
 using protozero::pbf_writer;
 
-/// A list of integers, floats or strings; any other list, or an empty one, stays encoded.
+/// Reads a list of integers, floats or strings; any other list, or an empty one, stays encoded.
 AttributeValue read_list(std::string_view list, std::string_view whole) {
   std::vector<int64_t> integers;
   std::vector<float> floats;
@@ -63,7 +63,7 @@ std::string encode_list(Write write) {
       .bytes;
 }
 
-/// The bytes of an encoded attribute, or nothing.
+/// Returns the bytes of an encoded attribute; empty if there is none.
 std::string_view encoded_bytes(const Attributes& attributes, std::string_view name) {
   const AttributeValue* value = attributes.find(name);
   const auto* encoded = value ? std::get_if<EncodedAttribute>(value) : nullptr;
@@ -103,7 +103,7 @@ Result<AttributeValue> read_attribute(std::string_view bytes) {
       case attr_value::tensor: {
         const std::string_view tensor = read_bytes(message);
         if (Result<Tensor> read = read_tensor(tensor)) result = std::move(*read);
-        break;  // one that we cannot hold (a quantized type) stays encoded
+        break;  // a tensor that we cannot hold (a quantized type) stays encoded
       }
       default:
         message.skip();

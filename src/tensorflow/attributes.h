@@ -1,6 +1,6 @@
-// AttrValue and the attributes of a node. What our attributes can type (integers, floats, strings, tensors,
-// lists of the first three) is typed; booleans, types, shapes, functions and other lists stay encoded, so
-// that writing what was read keeps its meaning.
+// Conversion of AttrValue and the attributes of a node. Values that our attributes can type (integers,
+// floats, strings, tensors, lists of the first three) are typed; booleans, types, shapes, functions and other
+// lists stay encoded, so that writing what was read keeps its meaning.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace intarsia::tensorflow {
 
-/// Throws protozero::exception on malformed bytes.
+/// Reads an AttrValue. Throws protozero::exception on malformed bytes.
 Result<AttributeValue> read_attribute(std::string_view bytes);
 Result<std::string> write_attribute(const AttributeValue& value);
 
@@ -23,14 +23,15 @@ EncodedAttribute encode_types(const std::vector<int32_t>& data_types);
 EncodedAttribute encode_shape(const std::optional<SymbolicShape>& shape);
 EncodedAttribute encode_function(const std::string& name);
 
-/// The attribute if it is there and of this kind, else the given default. The number of a type, or 0.
+/// Returns the attribute if it is there and of this kind, else the given default; get_type returns the number
+/// of a type, or 0.
 bool get_bool(const Attributes& attributes, std::string_view name, bool otherwise);
 int32_t get_type(const Attributes& attributes, std::string_view name);
 DType get_dtype(const Attributes& attributes, std::string_view name, DType otherwise = DType::undefined);
 std::vector<int32_t> get_types(const Attributes& attributes, std::string_view name);
-/// Nothing if there is no such attribute; an unknown rank is an inner nothing.
+/// Returns the shape; nullopt if there is no such attribute, and an inner nullopt if the rank is unknown.
 std::optional<std::optional<SymbolicShape>> get_shape(const Attributes& attributes, std::string_view name);
-/// Names of the functions that an attribute refers to: one, a list, or none.
+/// Returns the names of the functions that an attribute refers to: one, a list, or none.
 std::vector<std::string> get_functions(const AttributeValue& value);
 
 }  // namespace intarsia::tensorflow

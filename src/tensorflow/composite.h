@@ -22,13 +22,14 @@ struct Composite {
 };
 
 Status set_composite(Attributes& attributes, const Composite& composite);
-/// Nothing if the node is an ordinary one. Throws protozero::exception on malformed bytes.
+/// Returns the NodeDefs; nullopt if the node is an ordinary one. Throws protozero::exception on malformed
+/// bytes.
 Result<std::optional<Composite>> get_composite(const Attributes& attributes);
 
-/// "@2" -> 2.
+/// Parses the number of an input: "@2" -> 2.
 std::optional<size_t> input_number(const std::string& reference);
 
-/// "node:1" -> {node, 1}; "node" -> {node, 0}; "^node" -> {node, -1}: only after it.
+/// Parsed reference: "node:1" -> {node, 1}; "node" -> {node, 0}; "^node" -> {node, -1}, which only orders.
 struct TensorReference {
   std::string node;
   int output = 0;

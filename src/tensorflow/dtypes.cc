@@ -16,7 +16,7 @@ constexpr struct {
     {23, DType::u64},  {24, DType::f8e5m2}, {25, DType::f8e4m3fn},
 };
 
-constexpr int32_t int4_type = 29, uint4_type = 30;  // stored in a byte each, ours are packed
+constexpr int32_t int4_type = 29, uint4_type = 30;  // stored in a byte each; ours are packed
 constexpr int32_t reference = 100;  // added to the number of a type that is a reference to a variable
 
 }  // namespace

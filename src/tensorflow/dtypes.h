@@ -1,4 +1,4 @@
-// TensorFlow's DataType and our DType.
+// Conversion between TensorFlow's DataType and our DType.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace intarsia::tensorflow {
 
-/// DType::undefined for resources, variants, quantized types and unknown numbers.
+/// Returns the DType; DType::undefined for resources, variants, quantized types and unknown numbers.
 DType dtype_of(int32_t data_type);
-/// 0 for types that TensorFlow lacks.
+/// Returns the DataType; 0 for types that TensorFlow lacks.
 int32_t data_type_of(DType dtype);
 
-/// Resources, variants and 4-bit integers (which TensorFlow stores in another form): values that only it can
-/// hold.
+/// Checks for resources, variants and 4-bit integers (which TensorFlow stores in another form), whose values
+/// only TensorFlow can hold.
 bool is_opaque_type(int32_t data_type);
 
 }  // namespace intarsia::tensorflow

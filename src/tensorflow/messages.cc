@@ -12,7 +12,7 @@ namespace {
 using protozero::pbf_reader;
 using protozero::pbf_writer;
 
-/// A map's entry: its key and the bytes of its value.
+/// Reads a map's entry: its key and the bytes of its value.
 std::pair<std::string, std::string_view> read_entry(pbf_reader message) {
   std::pair<std::string, std::string_view> entry;
   while (message.next()) {

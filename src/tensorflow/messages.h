@@ -1,5 +1,5 @@
-// Graphs, functions and signatures of TensorFlow's files. Every reader throws protozero::exception on
-// malformed bytes.
+// Readers and writers of graphs, functions and signatures in TensorFlow's files. Every reader throws
+// protozero::exception on malformed bytes.
 #pragma once
 
 #include <map>
@@ -16,7 +16,7 @@ namespace intarsia::tensorflow {
 struct NodeDef {
   std::string name, op, device;
   std::vector<std::string>
-      inputs;  // "node:1"; in a function "node:output:1" or an argument; "^node": only after it
+      inputs;  // "node:1"; in a function "node:output:1" or an argument; "^node" only orders
   Attributes attributes;
 };
 
@@ -42,7 +42,7 @@ struct FunctionDef {
 struct GraphDef {
   std::vector<NodeDef> nodes;
   std::map<std::string, FunctionDef> functions;
-  int32_t producer = 0;  // version of the graph's meaning; 0: unknown
+  int32_t producer = 0;  // version of the graph's semantics; 0 if unknown
 };
 
 /// A tensor at a model's boundary.
@@ -50,7 +50,7 @@ struct TensorInfo {
   std::string name;  // "serving_default_image:0"
   int32_t data_type = 0;
   std::optional<SymbolicShape> shape;
-  bool is_tensor = true;  // false: a sparse or composite one
+  bool is_tensor = true;  // false for a sparse or composite one
 };
 
 struct SignatureDef {
@@ -69,16 +69,17 @@ Result<NodeDef> read_node(std::string_view bytes);
 std::string write_node(const NodeDef& node, const std::map<std::string, std::string>& encoded_attributes);
 Result<GraphDef> read_graph(std::string_view bytes);
 Result<FunctionDef> read_function(std::string_view bytes);
-/// The function of a FunctionDefLibrary (its bytes) that an attribute names; none if it does not name exactly
-/// one, or the library lacks it.
+/// Finds the function of a FunctionDefLibrary (its bytes) that an attribute names; nullopt if it does not
+/// name exactly one, or the library lacks it.
 Result<std::optional<FunctionDef>> find_function(std::string_view library, const Attributes& attributes,
                                                  const char* attribute);
-/// Keeps what `bytes`, if any, say beyond the fields of FunctionDef (control results, statefulness).
+/// Writes the function. Keeps the attributes, control results and statefulness that its `bytes`, if any,
+/// hold.
 Result<std::string> write_function(const FunctionDef& function);
 OpDef read_op(std::string_view bytes);
 std::vector<MetaGraph> read_saved_model(std::string_view bytes);
 
-/// The attributes of a node as AttrValue messages.
+/// Encodes the attributes of a node as AttrValue messages.
 Result<std::map<std::string, std::string>> encode_attributes(const Attributes& attributes);
 
 }  // namespace intarsia::tensorflow

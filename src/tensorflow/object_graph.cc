@@ -9,7 +9,7 @@ namespace {
 using protozero::pbf_reader;
 
 void read_child(pbf_reader message, TrackedObject& object) {
-  uint32_t number = 0;  // 0 is not written
+  uint32_t number = 0;  // default: the writer omits 0
   std::string name;
   while (message.next()) {
     if (message.tag() == object_reference::node_id)

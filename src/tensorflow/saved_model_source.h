@@ -1,4 +1,4 @@
-// What the importer asks of TensorFlow itself, passed in so that the importer needs no framework.
+// Services of TensorFlow itself for the importer, passed in so that it needs no framework.
 #pragma once
 
 #include <functional>
@@ -30,7 +30,7 @@ struct SavedContents {
 
 /// A variable whose saved value can be found only through the objects of the model.
 struct SavedVariable {
-  tensorflow::NodeDef handle;  // the node that creates its handle
+  tensorflow::NodeDef handle;  // node that creates its handle
   tensorflow::ObjectPath path;
 };
 
@@ -43,10 +43,11 @@ struct SavedModelFiles {
 };
 
 struct TensorFlowSource {
-  /// Names and types of an operator's inputs and outputs; null: TensorFlow has no such operator.
+  /// Returns the names and types of an operator's inputs and outputs; null if TensorFlow has no such
+  /// operator.
   std::function<Result<const tensorflow::OpDef*>(const std::string& op)> find_op;
-  /// Loads a SavedModel, whose variables are restored and whose initializers run, and reads variables (by the
-  /// nodes that create their handles) and tables, in order.
+  /// Loads a SavedModel, restores its variables, runs its initializers, and reads variables (by the nodes
+  /// that create their handles) and tables, in order.
   std::function<Result<SavedContents>(const SavedModelFiles& files, const std::vector<std::string>& variables,
                                       const std::vector<SavedTable>& tables)>
       read_saved_model;

@@ -14,16 +14,16 @@ namespace {
 using protozero::pbf_reader;
 using protozero::pbf_writer;
 
-constexpr int64_t max_elements_of_a_repeated_value = int64_t{1}
-                                                     << 28;  // a few bytes must not become terabytes
+constexpr int64_t max_elements_of_a_repeated_value =
+    int64_t{1} << 28;  // limit, so that a few bytes do not become terabytes
 
-/// A TensorProto's fields, unchecked; numbers as stored, in the list of their kind.
+/// Fields of a TensorProto, unchecked; numbers as stored, in the list of their kind.
 struct RawTensor {
   int32_t data_type = 0;
   std::optional<SymbolicShape> shape = SymbolicShape{};
   std::optional<std::string_view> content;
-  std::vector<float> floats;    // also the parts of c64
-  std::vector<double> doubles;  // also the parts of c128
+  std::vector<float> floats;    // includes the parts of c64
+  std::vector<double> doubles;  // includes the parts of c128
   std::vector<int64_t> integers;
   std::vector<std::string> strings;
 };

@@ -1,4 +1,4 @@
-// TensorFlow's TensorProto and TensorShapeProto.
+// Readers and writers of TensorFlow's TensorProto and TensorShapeProto.
 #pragma once
 
 #include <string>
@@ -13,10 +13,10 @@ namespace intarsia::tensorflow {
 /// Reads a serialized TensorProto of numbers, booleans or strings; values that the message omits repeat
 /// its last one. Throws protozero::exception on malformed bytes.
 Result<Tensor> read_tensor(std::string_view bytes);
-/// Numbers as their bytes in `tensor_content`. Fails for a dtype that TensorFlow lacks.
+/// Writes a tensor, numbers as their bytes in `tensor_content`. Fails for a dtype that TensorFlow lacks.
 Result<std::string> write_tensor(const ConstTensorView& tensor);
 
-/// A TensorShapeProto; nothing when the rank is unknown. Unknown sizes have no name.
+/// Reads a TensorShapeProto; nullopt if the rank is unknown. Unknown sizes have no name.
 std::optional<SymbolicShape> read_shape(std::string_view bytes);
 std::string write_shape(const std::optional<SymbolicShape>& shape);
 

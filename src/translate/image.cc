@@ -4,7 +4,7 @@
 namespace intarsia {
 namespace {
 
-/// How an output's position maps to the image; also how "nearest" rounds.
+/// Mapping of an output's position to the image, and the rounding of "nearest".
 struct Positions {
   std::string mode;
   std::string nearest;
@@ -15,12 +15,13 @@ Result<Positions> read_positions(const Translation& t) {
   const bool centers = tensorflow::get_bool(t.attributes(), "half_pixel_centers", false);
   if (corners && centers) return fail("with align_corners and half_pixel_centers");
   if (corners) return Positions{"align_corners", "round_prefer_ceil"};
-  // A pixel's center is half a pixel further on here, which this rounding undoes.
+  // Here a pixel's center is half a pixel further on, which this rounding undoes.
   if (centers) return Positions{"half_pixel", "round_prefer_ceil"};
   return Positions{"asymmetric", "floor"};
 }
 
-/// ResizeBicubic is missing: TensorFlow takes its weights from a table of 1024 positions.
+/// Translates a resize. ResizeBicubic is missing: TensorFlow takes its weights from a table of 1024
+/// positions.
 Status resize(Translation& t, const std::string& kind) {
   const Shape image = TRY(t.shape(0)), size = TRY(t.integers(1));
   if (image.size() != 4 || size.size() != 2) return fail("of rank {}", image.size());

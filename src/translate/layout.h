@@ -7,7 +7,7 @@
 
 namespace intarsia {
 
-/// Where the channels are: last (NHWC, NDHWC) or second (NCHW, NCDHW).
+/// Position of the channels: last (NHWC, NDHWC) or second (NCHW, NCDHW).
 struct Layout {
   int64_t spatial = 2;
   bool channels_last = true;
@@ -19,15 +19,16 @@ Result<Layout> read_layout(const Translation& t, int64_t spatial);
 ValueId to_channels_first(Translation& t, ValueId value, const Layout& layout);
 ValueId from_channels_first(Translation& t, ValueId value, const Layout& layout);
 
-/// Sizes along the spatial axes; pads are all begins, then all ends.
+/// Sizes of a window along the spatial axes; pads are all starts, then all ends.
 struct Window {
   std::vector<int64_t> kernel, strides, dilations, pads;
 };
 
-/// Strides and dilations from the node's attributes.
+/// Reads strides and dilations from the node's attributes.
 Result<Window> read_window(const Translation& t, const Layout& layout, std::vector<int64_t> kernel);
 
-/// Pads from the attribute `padding` for an image of this shape: SAME puts the odd element at the end.
+/// Sets the pads from the attribute `padding` for an image of this shape: SAME puts the odd element at the
+/// end.
 Status set_padding(const Translation& t, const Layout& layout, const Shape& image, Window& window);
 
 }  // namespace intarsia

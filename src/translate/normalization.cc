@@ -4,7 +4,7 @@
 namespace intarsia {
 namespace {
 
-/// Inference: the given mean and variance are used. Outputs 1 and 2 repeat them.
+/// Translates inference, which uses the given mean and variance; outputs 1 and 2 repeat them.
 Status batch_normalization(Translation& t) {
   if (tensorflow::get_bool(t.attributes(), "is_training", true))
     return fail("in training: it computes mean and variance");
@@ -29,7 +29,8 @@ Status log_softmax(Translation& t) {
   return {};
 }
 
-/// Over channels, which are last; alpha is per element in TensorFlow, for the whole window in ours.
+/// Translates LRN over the channels, which are last; alpha is per element in TensorFlow, for the whole window
+/// in ours.
 Status lrn(Translation& t) {
   if (TRY(t.rank(0)) != 4) return fail("of rank {}", TRY(t.rank(0)));
   const Layout layout{2, true};

@@ -6,8 +6,8 @@
 namespace intarsia {
 namespace {
 
-/// Where the node's inputs are: x, h, c of an LSTM, kernel, recurrent kernel, the bias if any, bounds of the
-/// steps.
+/// Positions of the node's inputs: x, h, c of an LSTM, kernel, recurrent kernel, the bias if any, bounds of
+/// the steps.
 struct Inputs {
   size_t kernel, bounds, bounds_end;
   bool has_bias;
@@ -23,7 +23,7 @@ Result<Inputs> find_inputs(const Translation& t, size_t states) {
   return inputs;
 }
 
-/// The loop must run over all of its input: a partial one has no translation.
+/// Checks that the loop runs over all of its input: a partial one has no translation.
 Status check_steps(const Translation& t, const Inputs& inputs) {
   const Shape x = TRY(t.shape(0));
   if (x.size() != 3 || x[0] == 0) return fail("over a sequence of shape {}", print_shape(x));
@@ -32,7 +32,8 @@ Status check_steps(const Translation& t, const Inputs& inputs) {
   return steps == x[0] ? Status() : fail("over {} of {} steps", steps, x[0]);
 }
 
-/// [in, gates * units], gates in TensorFlow's order -> [1, gates * units, in], gates in this order.
+/// Reorders a kernel: [in, gates * units], gates in TensorFlow's order -> [1, gates * units, in], gates in
+/// `order`.
 ValueId gate_rows(Translation& t, ValueId kernel, int64_t units, const std::vector<int64_t>& order) {
   const std::vector<ValueId> gates =
       t.make_several("Split", {kernel, t.make_integers(std::vector<int64_t>(order.size(), units))},
@@ -43,7 +44,7 @@ ValueId gate_rows(Translation& t, ValueId kernel, int64_t units, const std::vect
   return t.make("Unsqueeze", {t.transpose(joined, {1, 0}), t.make_integers({0})});
 }
 
-/// [gates * units] -> [1, gates * units], gates in this order.
+/// Reorders a bias: [gates * units] -> [1, gates * units], gates in `order`.
 ValueId gate_bias(Translation& t, ValueId bias, int64_t units, const std::vector<int64_t>& order) {
   const ValueId column = t.reshape(bias, {1, units * static_cast<int64_t>(order.size())});
   const std::vector<ValueId> gates =
@@ -54,8 +55,8 @@ ValueId gate_bias(Translation& t, ValueId bias, int64_t units, const std::vector
   return t.make("Concat", sorted, {{"axis", int64_t{1}}});
 }
 
-/// Results of the ONNX layer with one direction: all h [steps, 1, batch, units], last h and c [1, batch,
-/// units].
+/// Gives the results of the ONNX layer with one direction: all h [steps, 1, batch, units], last h and c [1,
+/// batch, units].
 void give_results(Translation& t, const std::vector<ValueId>& results) {
   const bool last_only = t.attributes().get_int("last_only", 0) != 0;
   if (t.wants_output(0))
@@ -65,7 +66,7 @@ void give_results(Translation& t, const std::vector<ValueId>& results) {
   }
 }
 
-/// Gates are i, f, g, o in TensorFlow and i, o, f, g in ONNX.
+/// Translates an LSTM. Gates are i, f, g, o in TensorFlow and i, o, f, g in ONNX.
 Status lstm(Translation& t) {
   const Inputs inputs = TRY(find_inputs(t, 2));
   TRY(check_steps(t, inputs));
@@ -86,7 +87,8 @@ Status lstm(Translation& t) {
   return {};
 }
 
-/// Gates are z, r, h in both. With `reset_after` the bias has a second row, for the recurrent product.
+/// Translates a GRU. Gates are z, r, h in both. With `reset_after` the bias has a second row, for the
+/// recurrent product.
 Status gru(Translation& t) {
   const Inputs inputs = TRY(find_inputs(t, 1));
   TRY(check_steps(t, inputs));

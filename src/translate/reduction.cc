@@ -6,7 +6,7 @@
 namespace intarsia {
 namespace {
 
-/// Input 1 holds the axes; none: nothing is reduced.
+/// Translates a reduction over the axes in input 1; without axes nothing is reduced.
 Status reduce(Translation& t, const char* op, ValueId x) {
   std::vector<int64_t> axes = TRY(t.integers(1));
   const int64_t rank = TRY(t.rank(0));

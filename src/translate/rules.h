@@ -1,4 +1,4 @@
-// The rules by family, one table per file.
+// Translation rules by family, one table per file.
 #pragma once
 
 #include <span>

@@ -44,13 +44,13 @@ Status translate_into(const Graph& from, const Node& node, Graph& to, ValueMap& 
   return {};
 }
 
-/// An output of the new graph must be produced by one of its nodes, once, and has the source's name.
+/// Makes an output of the new graph, which one of its nodes must produce, once, under the source's name.
 ValueId make_output(Graph& to, ValueId value, const std::string& name) {
   const bool needs_copy =
       to.value(value).producer == no_node || std::ranges::find(to.outputs, value) != to.outputs.end();
   if (needs_copy) {
     if (to.value(value).name == name)
-      to.value(value).name += "/source";  // a constant that is an output and also read inside
+      to.value(value).name += "/source";  // a constant that is an output and is also read inside
     Node copy{name, "Identity", "", translated_opset, {value}, {to.add_value(name)}, {}, {}};
     value = copy.outputs[0];
     to.add_node(std::move(copy));

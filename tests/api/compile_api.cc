@@ -1,4 +1,4 @@
-// The C API of the compile half, through its C++ wrapper.
+// C API of the compile half, through its C++ wrapper.
 //
 // Covers: src/api/ compile_api.cc give_text.cc peer_api.cc read_request.cc
 // registry/ peers.cc
@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder that is removed at the end of the process.
+/// Folder that is removed at the end of the process.
 class Folder {
  public:
   Folder() { fs::create_directories(path_); }
@@ -37,7 +37,7 @@ std::string program(const std::string& name) {
   return folder / name;
 }
 
-/// y = factor * x, f32[4].
+/// Writes the model y = factor * x for f32[4] and returns its path.
 std::string scale_model(float factor) {
   using namespace intarsia::onnx;
   const std::string path = program("scale" + std::to_string(factor) + ".onnx");

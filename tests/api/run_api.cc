@@ -1,4 +1,4 @@
-// The C API and its C++ wrapper, over the toy backend.
+// C API and its C++ wrapper, over the toy backend.
 //
 // Covers: src/api/ external_tensor.cc file_api.cc fill_api.cc run_api.cc run_api_describe.cc
 // src/base/ fill_tensor.cc result.cc
@@ -10,7 +10,8 @@
 #include "api/run_backends.h"
 #include "tests/support/runtime_support.h"
 
-// Last: programs include this or the library's internals, never both, and names such as Session are in both.
+// Comes last: programs include this or the library's internals, never both; names such as Session are in
+// both.
 #include <intarsia/intarsia.hpp>
 
 std::vector<intarsia::RunBackend> intarsia::run_backends() {
@@ -21,7 +22,7 @@ std::vector<intarsia::RunBackend> intarsia::run_backends() {
 namespace intarsia::test {
 namespace {
 
-// The wrapper's names clash with those of the library's internals, which a test includes too.
+// The wrapper's names clash with those of the library's internals, which this test includes too.
 namespace api = ::intarsia::v1;
 
 std::string message(intarsia_error* error) {
@@ -285,7 +286,7 @@ TEST_F(ApiTest, SequencesCross) {
   EXPECT_EQ(outputs[1].shape[0], 3);
   for (intarsia_tensor& output : outputs) {
     intarsia_tensor_release(&output);
-    intarsia_tensor_release(&output);  // twice does nothing
+    intarsia_tensor_release(&output);  // a second release does nothing
     EXPECT_EQ(output.data, nullptr);
   }
   input.item_count = 0;

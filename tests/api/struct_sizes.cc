@@ -1,4 +1,4 @@
-// Callers whose header has fewer or more fields than the library's.
+// Structs of callers whose header has fewer or more fields than the library's.
 //
 // Covers: src/api/ struct_sizes.h
 #include "api/struct_sizes.h"

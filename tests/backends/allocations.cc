@@ -1,4 +1,4 @@
-// What a run allocates, backend by backend: as the contract of an executable says.
+// Allocations of a run, backend by backend: they follow the contract of an executable.
 //
 // Covers: backends/halide/runtime/ region_executable.cc kernel_runtime.cc
 // backends/reference/ plan_executable.cc kernel_call.cc
@@ -14,7 +14,7 @@
 namespace intarsia::test {
 namespace {
 
-/// With kernels that need memory of their own while they run: the convolution pads a copy of its input.
+/// Graph whose kernels need memory of their own while they run: the convolution pads a copy of its input.
 constexpr std::string_view text = R"(graph "region" opsets {"": 21}
 input %x : f32[1,8,14,14]
 input %w_small : f32[16,8,3,3]
@@ -23,7 +23,7 @@ input %w_small : f32[16,8,3,3]
 %s = Softmax(%r)
 output %s)";
 
-/// One run of the graph, on memory that is there.
+/// Run of the graph, on existing memory.
 class Call {
  public:
   explicit Call(size_t workspace_bytes) : workspace_(allocate_aligned(workspace_bytes)) {}
@@ -71,7 +71,7 @@ TEST(Allocations, OfTheReferenceAreGivenBack) {
   const auto run_some = [&] {
     for (int i = 0; i < 20; ++i) ASSERT_TRUE((*executable)->run(call.context()));
   };
-  run_some();  // from here on the allocator has filled what it keeps for itself
+  run_some();  // fills what the allocator keeps for itself
   const uint64_t before = allocation_count();
   const size_t in_use = mallinfo2().uordblks;
   run_some();

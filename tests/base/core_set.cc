@@ -34,7 +34,7 @@ TEST(CoreSet, BindsAThreadForAWhile) {
     {
       const BoundThread bound(one);
       EXPECT_EQ(CoreSet::of_this_thread(), one);
-      const BoundThread inner(all);  // bound to a part of it: stays
+      const BoundThread inner(all);  // already bound to a part of it: stays
       EXPECT_EQ(CoreSet::of_this_thread(), one);
     }
     EXPECT_EQ(CoreSet::of_this_thread(), all);

@@ -93,7 +93,7 @@ TEST(Dim, SymbolsAreReplaced) {
   EXPECT_FALSE(floor_div(8, Dim::named("w")).substitute({{"w", 0}}).is_known());
 }
 
-/// An expression, and its value for sizes of a, b and c; no value where something is divided by 0 or less.
+/// Expression and its value for sizes of a, b and c; nullopt where something is divided by 0 or less.
 struct Sample {
   Dim dim;
   std::optional<int64_t> value;

@@ -1,4 +1,4 @@
-// One core set per library and process, and threads bound by their names.
+// Core set of a library in a process, and threads bound by their names.
 //
 // Covers: src/base/ pool_cores.cc
 #include "base/pool_cores.h"
@@ -40,7 +40,7 @@ TEST(PoolCores, AnErrorNamesWhoHoldsThePoolAndWhoWantsIt) {
   EXPECT_NE(error().find("and stage 'b' wants the cores 1"), std::string::npos) << error();
 }
 
-/// A thread that tells its cores when it is asked, and waits until then.
+/// Thread that waits until it is asked for its cores, and then returns them.
 struct WaitingThread {
   std::atomic<bool> go = false;
   CoreSet cores;

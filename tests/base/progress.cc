@@ -1,4 +1,4 @@
-// A bar that never goes back.
+// Progress bar that never goes back.
 //
 // Covers: src/base/ progress.cc
 #include "base/progress.h"

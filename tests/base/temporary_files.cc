@@ -1,4 +1,4 @@
-// Files and folders that go away with their object.
+// Files and folders that disappear with their object.
 //
 // Covers: src/base/ temporary_file.cc temporary_folder.cc
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 """A machine that is busy with other work: it is told, and does not decide what later compiles ship.
 
-Covers: src/measure/ load_meter.cc time_kernels.cc time_programs.cc
-src/plan/ choose_plan.cc plan_timer.cc
+Covers: src/measure/ load_meter.cc time_kernels.cc time_programs.cc src/plan/choose/ choose_plan.cc src/plan/costs/
+plan_timer.cc
 """
 
 import contextlib

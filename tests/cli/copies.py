@@ -1,6 +1,6 @@
 """Which values are copied between devices, and that a program with these copies computes the same.
 
-Covers: src/plan/ elide_copies.cc insert_copies.cc split_branches.cc
+Covers: src/plan/partition/ elide_copies.cc insert_copies.cc split_branches.cc
 """
 
 import numpy as np

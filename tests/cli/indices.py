@@ -2,7 +2,7 @@
 
 Covers: src/passes/ index_limits.cc
 cli/ inputs.cc
-src/measure/ contestant.cc check_model.cc other_inputs.cc
+src/measure/ benchmark_subject.cc check_model.cc other_inputs.cc
 """
 
 import numpy as np

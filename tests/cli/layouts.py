@@ -1,8 +1,7 @@
 """A model cut into regions of our backend computes what it computes uncut, in the same kernels, and what passes between
 regions is shown as the model has it.
 
-Covers: src/plan/ boundary_layouts.cc src/runtime/ source_layout.cc
-backends/halide/layout/ choose_layouts.cc
+Covers: src/plan/partition/ boundary_layouts.cc src/runtime/ source_layout.cc backends/halide/layout/ choose_layouts.cc
 """
 
 import numpy as np

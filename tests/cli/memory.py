@@ -1,6 +1,6 @@
 """Limits of the memory that programs take: a plan that fits is found, or the error says what is needed.
 
-Covers: src/base/ byte_size.cc src/plan/ fit_memory.cc shrink_placement.cc src/compile/ program_memory.cc
+Covers: src/base/ byte_size.cc src/plan/choose/ fit_memory.cc shrink_placement.cc src/compile/ program_memory.cc
 """
 
 import json

@@ -1,7 +1,7 @@
 """Plans with a framework: what stays inside it, and which plan ships, measured for real.
 
-Covers: src/plan/ choose_plan.cc describe_plan.cc group_opaque_values.cc plan_candidates.cc plan_keys.cc plan_timer.cc
-src/compile/ measure_plans.cc
+Covers: src/plan/choose/ choose_plan.cc src/plan/partition/ describe_plan.cc group_opaque_values.cc src/plan/place/
+plan_candidates.cc src/plan/costs/ plan_keys.cc plan_timer.cc src/compile/ measure_plans.cc
 """
 
 import contextlib

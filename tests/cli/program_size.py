@@ -1,8 +1,7 @@
 """What the bytes of a program are for, as compile and explain tell it, and programs that are optimized for size.
 
-Covers: src/program/ program_size.cc
-src/plan/ find_alternatives.cc
-backends/halide/ memory/plan_memory.cc tune/choose_schedules.cc
+Covers: src/program/ program_size.cc src/plan/choose/ find_alternatives.cc backends/halide/ memory/plan_memory.cc
+tune/choose_schedules.cc
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-// A program has the devices that it needs.
+// Devices of a program: it has those that it needs.
 //
 // Covers: src/compile/ drop_unused_slots.cc
 #include "compile/drop_unused_slots.h"
@@ -10,7 +10,8 @@
 namespace intarsia {
 namespace {
 
-/// Slots cpu, a, b and c, each in a memory of its own; one region runs on each of `used`, and makes a value.
+/// Makes the slots cpu, a, b and c, each with its own memory; on each of `used` a region runs and makes a
+/// value.
 fbs::ProgramT make_program(const std::vector<uint32_t>& used) {
   fbs::ProgramT program;
   program.functions.push_back(std::make_unique<fbs::FunctionT>());

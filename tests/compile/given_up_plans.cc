@@ -1,7 +1,6 @@
 // Plans that were given up because loading them takes too long, with a clock that follows a price list.
 //
-// Covers: src/compile/ compile_regions.cc measure_plans.cc
-// src/plan/ plan_timer.cc
+// Covers: src/compile/ compile_regions.cc measure_plans.cc src/plan/costs/ plan_timer.cc
 #include "tests/support/priced_plans.h"
 
 namespace intarsia {

@@ -1,4 +1,4 @@
-// link_objects, and the code of a program linked by it.
+// Function link_objects, and the code of a program linked by it.
 //
 // Covers: src/compile/ link_objects.cc
 // src/base/ loaded_code.cc temporary_file.cc
@@ -22,7 +22,7 @@
 namespace intarsia::test {
 namespace {
 
-/// An object made by the C compiler that this was built with.
+/// Compiles an object with the C compiler that built this test.
 std::string compile_c(const TestFolder& folder, const std::string& source) {
   write_bytes(folder / "code.c", source);
   const std::string command = fmt::format("{} -c -fPIC -O1 -ffunction-sections -o {} {}", INTARSIA_C_COMPILER,
@@ -52,7 +52,7 @@ TEST(LinkObjects, CodeRunsAndOnlyItsExportsShow) {
   EXPECT_EQ(outputs[0].tensor.as<float>()[0], 42);
 }
 
-/// A program whose output is `number`, a constant in its code.
+/// Makes a program whose output is `number`, a constant in its code.
 ProgramMaker program_of(const TestFolder& folder, int number) {
   ProgramMaker maker;
   const std::string source = fmt::format("int intarsia_test_number(void) {{ return {}; }}", number);
@@ -82,7 +82,7 @@ TEST(LoadedPrograms, EachHasItsOwnCodeInAnyOrderOfLoadingAndReleasing) {
   ASSERT_TRUE(program_of(folder, 2).write(folder / "two.so"));
   const std::vector<RunBackend> backends = {toy_backend()};
   const auto first = load_program(folder / "two.so", backends);
-  load_program(folder / "two.so", backends).value();  // and is freed: its identity may be reused
+  load_program(folder / "two.so", backends).value();  // freed at once: its identity may be reused
   EXPECT_EQ(load_and_run(folder / "one.so"), 1);
   EXPECT_EQ(load_and_run(folder / "two.so"), 2);
   EXPECT_EQ(run_number(*first), 2);
@@ -100,7 +100,7 @@ TEST(LoadedPrograms, CodeStaysWhenTheFileIsTruncated) {
   EXPECT_EQ(outputs[0].tensor.as<float>()[0], 5);
 }
 
-/// From now on the system refuses memory files to this process.
+/// Makes the system refuse memory files to this process.
 void forbid_memory_files() {
   sock_filter rules[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
                          BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_memfd_create, 0, 1),

@@ -1,4 +1,4 @@
-// What a backend that knows our operators is asked about TensorFlow's.
+// Questions about TensorFlow operators to a backend that knows only the standard ones.
 //
 // Covers: src/compile/ translating_target.cc
 #include "compile/translating_target.h"
@@ -10,7 +10,7 @@
 namespace intarsia {
 namespace {
 
-/// All Relu are one group.
+/// Backend that makes one group of all Relu.
 class GroupingTarget : public FakeTarget {
  public:
   GroupingTarget() : FakeTarget("grouping", {"Relu"}) { info_.has_groups = true; }
@@ -21,7 +21,7 @@ class GroupingTarget : public FakeTarget {
   }
 };
 
-/// x -> each operator of the domain -> out
+/// Makes the graph x -> each operator of the domain -> out.
 Graph chain(const std::vector<std::string>& operators, const std::string& domain) {
   Graph graph;
   const ValueType type{DType::f32, to_symbolic({2}), false, {}};

@@ -1,7 +1,7 @@
-// What the program knows about operators, as one JSON object: list_operators FOLDER
+// Lists what the program knows about operators, as one JSON object: list_operators FOLDER
 //
-// FOLDER holds frozen graphs of TensorFlow operators (tests/conformance/tensorflow_operators.py): what
-// becomes of their nodes shows what translations consist of and which backends take them.
+// FOLDER contains frozen graphs of TensorFlow operators (tests/conformance/tensorflow_operators.py): the
+// results for their nodes show what translations consist of and which backends take them.
 // scripts/write_ledger.py writes a page from it.
 #include <cstdio>
 #include <filesystem>
@@ -45,7 +45,7 @@ Json list_standard_operators() {
   return list;
 }
 
-/// What becomes of an operator when a model is imported.
+/// Returns what importing a model makes of an operator.
 const char* role_of(const tensorflow::OpDef& op) {
   if (changes_state(op.name)) return "refused";
   if (is_reference_variable(op.name)) return "reference variable";
@@ -57,10 +57,10 @@ const char* role_of(const tensorflow::OpDef& op) {
   return op.outputs.empty() ? "left out" : "node";
 }
 
-/// The occurrences of an operator in all graphs.
+/// Occurrences of an operator in all graphs.
 struct Seen {
   std::set<std::string> becomes;
-  int nodes = 0, by_halide = 0, by_reference = 0;  // nodes that are left after constants are folded
+  int nodes = 0, by_halide = 0, by_reference = 0;  // counts of nodes that remain after folding constants
 };
 
 class Cases {

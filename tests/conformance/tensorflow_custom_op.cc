@@ -1,6 +1,5 @@
-// A custom TensorFlow operator, by TensorFlow's C API for kernels: SquashedCube, y = x^3 / (1 +
-// scale * |x|^3) of float32. It keeps values between -1/scale and 1/scale, so that a network may hold it
-// anywhere.
+// Custom TensorFlow operator that uses TensorFlow's C API for kernels: SquashedCube, y = x^3 / (1 + scale *
+// |x|^3) of float32. It keeps values between -1/scale and 1/scale, so that a network may contain it anywhere.
 //
 // scripts/make_tensorflow_models.py compiles it and saves a model with it.
 #include <cmath>

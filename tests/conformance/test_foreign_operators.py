@@ -1,7 +1,6 @@
 """An operator that only ONNX Runtime has, at every kind of place in a real model: right results, fewest regions.
 
-Covers: src/plan/ join_regions.cc partition_graph.cc place_nodes.cc
-backends/onnxruntime/ load.cc
+Covers: src/plan/partition/ join_regions.cc partition_graph.cc src/plan/place/ place_nodes.cc backends/onnxruntime/ load.cc
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-// An OpenCL device: its memory, copies, launches, and the errors of each. Skipped where there is none.
+// OpenCL device: its memory, copies, launches, and the errors of each. Skipped where there is none.
 //
 // Covers: src/base/ cache_folder.cc
 // src/device/ opencl_api.cc opencl_binaries.cc opencl_devices.cc opencl_executor.cc opencl_launcher.cc
@@ -85,7 +85,7 @@ TEST_F(Opencl, MovesWithinItsMemory) {
   const Memory a = filled({1, 2, 3, 4, 5, 6, 7, 8}), b = *space_->allocate(32);
   EXPECT_TRUE(space_->move({b.handle(), 4}, {a.handle(), 8}, 12));
   EXPECT_EQ(read(b), (std::vector<float>{0, 3, 4, 5, 0, 0, 0, 0}));
-  EXPECT_TRUE(space_->move({a.handle(), 4}, {a.handle(), 0}, 24));  // over itself
+  EXPECT_TRUE(space_->move({a.handle(), 4}, {a.handle(), 0}, 24));  // onto itself
   EXPECT_EQ(read(a), (std::vector<float>{1, 1, 2, 3, 4, 5, 6, 8}));
 }
 
@@ -114,7 +114,7 @@ __kernel void add(float number, __global const float* x, __global float* y, __lo
   y[i] = x[i] + number;
 })";
 
-/// Calls a launch, as an executable does.
+/// Executable that calls a launch.
 class Launching : public Executable {
  public:
   explicit Launching(std::function<Status(Launcher&)> work) : work_(std::move(work)) {}
@@ -173,7 +173,7 @@ __kernel void spin(__global float* x, int rounds, __local int* unused) {
   x[0] = number;
 })";
 
-/// A kernel in one work item takes long enough for many copies.
+/// Checks copies beside a kernel in one work item, which takes long enough for many copies.
 TEST_F(Opencl, CopiesRunBesideKernelsInATrace) {
   const OpenclDevice& opencl = opencl_devices()->front();
   cl_uint units = 0;
@@ -220,7 +220,7 @@ TEST_F(Opencl, CopiesRunBesideKernelsInATrace) {
       << copies.size() << " copies";
 }
 
-/// What a device refuses is known before the first run.
+/// Checks that a device refuses a kernel before the first run.
 TEST_F(Opencl, KernelsAreMadeBeforeTheFirstRun) {
   class Prepared : public Launching {
    public:
@@ -238,7 +238,8 @@ TEST_F(Opencl, KernelsAreMadeBeforeTheFirstRun) {
   EXPECT_EQ(refused.error().kind, ErrorKind::unsupported);
 }
 
-/// A program is built from its text once; damage and another driver's binary are not used.
+/// Checks that a program is built from its text once, and that damaged binaries and those of another driver
+/// are not used.
 TEST_F(Opencl, ProgramsAreKeptInFiles) {
   const TestFolder folder;
   setenv("XDG_CACHE_HOME", folder.path().c_str(), 1);
@@ -262,13 +263,13 @@ TEST_F(Opencl, ProgramsAreKeptInFiles) {
                     second = binaries.path(content_digest(texts[1]));
   ASSERT_TRUE(std::filesystem::exists(first) && std::filesystem::exists(second));
   std::filesystem::copy_file(first, second, std::filesystem::copy_options::overwrite_existing);
-  EXPECT_TRUE(has(texts[1], "first"));  // so the file is what is used
+  EXPECT_TRUE(has(texts[1], "first"));  // proves that the file is used
   std::filesystem::resize_file(second, std::filesystem::file_size(second) - 1);
   EXPECT_TRUE(has(texts[1], "second"));
   EXPECT_TRUE(has(texts[1], "second"));
 }
 
-/// The threads of the driver are not in it, so that it would wait forever.
+/// Checks a forked child: it lacks the driver's threads, so a call would wait forever.
 TEST_F(Opencl, AForkedChildIsToldThatItCannotUseIt) {
   const Memory memory = filled({1, 2, 3});
   const pid_t child = fork();

@@ -1,5 +1,5 @@
-// An OpenCL device whose cores are the processor's, held to some of them. PoCL's `pthread` device has
-// threads, its `basic` device computes in the caller's. Skipped where there is none.
+// OpenCL device whose cores are the processor's, pinned to some of them. PoCL's `pthread` device has threads,
+// its `basic` device computes in the caller's. Skipped where there is none.
 //
 // Covers: src/device/ opencl_cores.cc opencl_executor.cc devices.cc
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ class OpenclCores : public testing::Test {
       GTEST_SKIP() << "wants the CPUs 0 and 1";
   }
 
-  /// The machine has these devices of PoCL's; skips where there is no PoCL.
+  /// Gives the machine these devices of PoCL; skips the test if PoCL is missing.
   static void use(const char* devices) {
     setenv("POCL_DEVICES", devices, 1);
     setenv("POCL_PTHREAD_MIN_THREADS", "2", 1);
@@ -57,7 +57,7 @@ TEST_F(OpenclCores, ItsThreadsAreHeldToThem) {
   EXPECT_EQ(error_of("opencl:1?cores=1"), "none") << "the same pool";
 }
 
-/// What it runs on.
+/// Executable that records its cores.
 class TellsItsCores : public Executable {
  public:
   Status run(const RunContext&) const override {

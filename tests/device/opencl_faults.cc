@@ -1,5 +1,5 @@
-// An OpenCL device that fails: in the middle of a run, for lack of memory, and when it is gone. Its faults
-// come from a layer between the loader and the drivers. Skipped where there is no device or the loader has no
+// OpenCL device that fails: in the middle of a run, for lack of memory, and when it is gone. Its faults come
+// from a layer between the loader and the drivers. Skipped where there is no device or the loader has no
 // layers.
 //
 // Covers: src/device/ opencl_executor.cc opencl_space.cc opencl_devices.cc
@@ -17,7 +17,7 @@
 namespace intarsia::test {
 namespace {
 
-/// Of each of the machine's devices, as the layer says.
+/// Memory of each of the machine's devices, as the layer reports it.
 constexpr size_t memory_bytes = size_t{8} << 20;
 
 class OpenclFaulty : public testing::Test {
@@ -47,7 +47,7 @@ class OpenclFaulty : public testing::Test {
 constexpr std::string_view program = R"(
 __kernel void increase(__global float* x, __local int* unused) { x[get_global_id(0)] += 1.0f; })";
 
-/// Three launches, each of which adds 1 to a number.
+/// Executable of three launches, each of which adds 1 to a number.
 class ThreeLaunches : public Executable {
  public:
   explicit ThreeLaunches(void* memory) : memory_(memory) {}

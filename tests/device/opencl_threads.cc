@@ -1,5 +1,5 @@
-// An OpenCL device that several threads use at once. PoCL's `basic` device is the one for which that is hard:
-// it runs a command in the thread that enqueues it, and waits for no other. Skipped where there is none.
+// OpenCL device that several threads use at once. This is hard for PoCL's `basic` device: it runs a command
+// in the thread that enqueues it, and waits for no other. Skipped where there is none.
 //
 // Covers: src/device/ opencl_queues.cc opencl_space.cc opencl_executor.cc
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ class OpenclThreads : public testing::Test {
     device_ = *device;
   }
 
-  /// `work(thread)` in each of the threads at once.
+  /// Runs `work(thread)` in each of the threads at once.
   template <typename Work>
   static void in_threads(const Work& work) {
     std::vector<std::thread> threads;
@@ -66,7 +66,7 @@ __kernel void increase(__global float* x, __local int* unused) {
   for (int i = 0; i < 1000; ++i) x[get_global_id(0)] += 1.0f;
 })";
 
-/// Two launches, the second of which needs the first.
+/// Executable of two launches, the second of which needs the first.
 class TwoLaunches : public Executable {
  public:
   Status run(const RunContext& context) const override {

@@ -1,4 +1,4 @@
-// The first passes on an untrusted graph, limited to little memory and time.
+// First passes on an untrusted graph, limited to little memory and time.
 #pragma once
 
 #include <algorithm>
@@ -9,14 +9,15 @@
 
 namespace intarsia {
 
-/// Few elements. Sizes of 0 count as 1: the other sizes of an empty tensor cost time and memory, too.
+/// Checks for few elements. Sizes of 0 count as 1: the other sizes of an empty tensor also cost time and
+/// memory.
 inline bool is_small(Shape shape) {
   std::ranges::replace(shape, 0, 1);
   return element_count(shape) <= 1 << 12;
 }
 
-/// Binds, infers and folds. Nodes with big inputs or outputs are not evaluated, nor more than a few nodes in
-/// all.
+/// Binds, infers and folds. Nodes with big inputs or outputs are not evaluated; in total at most 64
+/// evaluations are allowed.
 inline void fold_with_budget(Graph& graph) {
   if (!bind_shapes(graph, {})) return;
   int evaluations = 64;
@@ -25,7 +26,7 @@ inline void fold_with_budget(Graph& graph) {
     for (const Tensor* input : inputs) {
       if (input != nullptr && !is_small(input->shape())) return fail("too big");
     }
-    // A node of a translation belongs to a graph that is not known here; folding itself bounds its outputs.
+    // A node of a translation belongs to a graph that is unknown here; folding itself bounds its outputs.
     const bool is_known = &node >= graph.nodes.data() && &node < graph.nodes.data() + graph.nodes.size();
     for (ValueId output : node.outputs) {
       if (output == no_value || !is_known) continue;

@@ -1,5 +1,5 @@
-// Any bytes as the text form: what parses prints and parses to the same graph, and its first passes do not
-// crash.
+// Arbitrary bytes as the text form: what parses prints and parses to the same graph, and its first passes do
+// not crash.
 //
 // Covers: src/graph/ parse_graph.cc parse_tensor.cc print_graph.cc text_scanner.cc text_words.cc
 #include <cstdint>

@@ -1,6 +1,6 @@
-// Any bytes as the halide backend's blob: loading ends in an error or in calls whose arguments lie in their
-// tensors. Kernels that touch the first and last byte of each argument stand in for code; every tensor has
-// separate memory.
+// Arbitrary bytes as the halide backend's blob: loading ends in an error or in calls whose arguments lie in
+// their tensors. Kernels that touch the first and last byte of each argument stand in for code; every tensor
+// has separate memory.
 //
 // Covers: backends/halide/runtime/ load.cc region_executable.cc
 #include <algorithm>
@@ -21,12 +21,12 @@ using namespace intarsia;
 
 constexpr size_t workspace_bytes = 1 << 16, max_tensor_bytes = 1 << 16, max_times = 1 << 10;
 
-/// A kernel of `count` arguments, the last of which it writes.
+/// Kernel of `count` arguments; it writes the last one.
 template <size_t count>
 int touch(void** arguments) {
   for (size_t i = 1; i <= count; ++i) {
     const auto& buffer = *static_cast<const HalideBuffer*>(arguments[i]);
-    size_t last = 1;  // elements from the first to one past the last
+    size_t last = 1;  // elements up to one past the last
     for (int32_t d = 0; d < buffer.dimensions; ++d)
       last += static_cast<size_t>(buffer.dim[d].extent - 1) * static_cast<size_t>(buffer.dim[d].stride);
     volatile uint8_t* const ends[] = {buffer.host, buffer.host + last * (buffer.type.bits / 8) - 1};
@@ -44,8 +44,8 @@ halide::KernelFunction touch_of(size_t count, std::index_sequence<counts...>) {
   return all[count - 1];
 }
 
-/// Signs its arguments in the name of each kernel, which no fuzzer can. Returns kernels by their numbers of
-/// arguments.
+/// Signs the arguments in the name of each kernel, which no fuzzer can do. Returns kernels with their
+/// argument counts.
 std::vector<std::pair<std::string, size_t>> sign(std::vector<uint8_t>& blob) {
   std::vector<std::pair<std::string, size_t>> kernels;
   const auto is_valid = [&] {

@@ -1,5 +1,5 @@
-// Any bytes as an ONNX model: importing and folding end in a graph that verifies or in an error, never in a
-// crash.
+// Arbitrary bytes as an ONNX model: importing and folding end in a graph that verifies or in an error, never
+// in a crash.
 //
 // Covers: src/import/ import_onnx.cc onnx_attributes.cc onnx_messages.cc onnx_subgraph.cc onnx_tensor.cc
 // read_annotations.cc write_annotations.cc

@@ -1,8 +1,8 @@
-// Any bytes as a program file: reading ends in a program that verifies or in an error, never in a crash.
+// Arbitrary bytes as a program file: reading ends in a program that verifies or in an error, never in a
+// crash.
 //
-// The first byte of the input chooses what is fuzzed: only the description, which is then wrapped into a
-// file with a correct footer, the whole file with its digest corrected, since no fuzzer guesses a digest, or
-// the file as it is.
+// The first byte of the input chooses what is fuzzed: only the description, wrapped into a file with a
+// correct footer; the whole file with a corrected digest, since no fuzzer guesses one; or the file as it is.
 //
 // Covers: src/program/ print_program.cc read_program.cc verify_function.cc verify_program.cc
 // verify_stages.cc
@@ -21,9 +21,9 @@ namespace {
 
 using namespace intarsia;
 
-constexpr uint64_t data_bytes = 256;  // for constants, and as much for blobs
+constexpr uint64_t data_bytes = 256;  // size of the constants, and of the blobs
 
-/// An aligned file that holds `description` and nothing else of interest.
+/// Makes an aligned file that contains `description` and nothing else of interest.
 std::vector<std::byte> wrap(std::span<const std::byte> description) {
   Footer footer{.elf_bytes = 0,
                 .constants_bytes = data_bytes,
@@ -41,7 +41,7 @@ std::vector<std::byte> wrap(std::span<const std::byte> description) {
   return file;
 }
 
-/// If its sizes make sense.
+/// Corrects the digest if the footer's sizes make sense.
 void make_digest_right(std::vector<std::byte>& file) {
   Footer footer;
   if (file.size() < sizeof(footer)) return;

@@ -1,6 +1,6 @@
-// Any bytes as a frozen GraphDef, and as a saved_model.pb: importing, folding, translating and writing back
-// end in a graph that verifies or in an error, never in a crash. TensorFlow itself is absent: an operator
-// has one output, variables and tables are small.
+// Arbitrary bytes as a frozen GraphDef, and as a saved_model.pb: importing, folding, translating and writing
+// back end in a graph that verifies or in an error, never in a crash. TensorFlow itself is absent: an
+// operator has one output, variables and tables are small.
 //
 // Covers: src/import/ import_tensorflow.cc
 // src/translate/ translate_node.cc translation.cc

@@ -1,4 +1,4 @@
-// The arithmetic and the memory traffic of nodes, by hand.
+// Counts of the arithmetic and the memory traffic of nodes, compared with hand-computed ones.
 //
 // Covers: src/graph/ count_operations.cc
 #include "graph/count_operations.h"
@@ -15,7 +15,7 @@ struct Counts {
   bool operator==(const Counts&) const = default;
 };
 
-/// Of the last node.
+/// Returns the counts of the last node.
 Counts count(const std::string& body) {
   const Result<Graph> graph = parse_graph("graph \"case\" opsets {\"\": 18}\n" + body);
   EXPECT_TRUE(graph) << graph.error().message << body;

@@ -1,4 +1,4 @@
-// The content of a graph: the same under other names and in another graph; operators, attributes, types,
+// Content of a graph: it is equal under other names and in another graph; operators, attributes, types,
 // sizes, wiring and small constants change it.
 //
 // Covers: src/graph/ graph_content.cc
@@ -53,7 +53,7 @@ TEST(GraphContent, HasAllThatDecidesWhatRuns) {
   }
 }
 
-/// A constant of `elements` of this type, which are all `number`.
+/// Returns a graph with a constant of `elements` of this type, all of which are `number`.
 std::string with_constant(const std::string& dtype, int elements, int number) {
   std::string list;
   for (int i = 0; i < elements; ++i) list += (i == 0 ? "" : ", ") + std::to_string(number);

@@ -1,4 +1,4 @@
-// The text form: parse_graph(print_graph(g)) == g, and errors that give the position.
+// Text form: parse_graph(print_graph(g)) == g, and errors that give the position.
 //
 // Covers: src/graph/ graph.cc compare_graphs.cc parse_graph.cc parse_tensor.cc print_graph.cc
 // tensor_digest.cc text_scanner.cc text_words.cc verify_graph.cc
@@ -203,7 +203,8 @@ TEST(GraphText, ErrorsGiveThePosition) {
   }
 }
 
-/// Damaged text is an error or another graph, never a crash; what parses prints and parses to the same.
+/// Checks that damaged text is an error or another graph, never a crash; what parses prints and parses to an
+/// equal graph.
 TEST(GraphText, SurvivesDamage) {
   const std::string text = R"(graph "g" opsets {"": 17}
 input %x : f32[batch,3,?]

@@ -1,4 +1,4 @@
-// parse_graph(print_graph(g)) == g over model files: model_text FOLDER... checks every .onnx in the folders.
+// Checks parse_graph(print_graph(g)) == g for every .onnx file in folders: model_text FOLDER...
 //
 // Covers: src/graph/ parse_graph.cc parse_tensor.cc print_graph.cc tensor_digest.cc
 #include <cstdio>
@@ -30,7 +30,7 @@ int check_folder(const std::filesystem::path& folder, int& checked) {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
     if (entry.path().extension() != ".onnx") continue;
     const Result<Graph> graph = import_onnx(entry.path().string());
-    if (!graph) continue;  // what the importer refuses is its own tests' concern
+    if (!graph) continue;  // refusals are a concern of the importer's own tests
     ++checked;
     if (const Status status = check_round_trip(*graph); !status) {
       std::printf("FAIL %s: %s\n", entry.path().c_str(), status.error().message.c_str());

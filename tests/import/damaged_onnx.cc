@@ -28,7 +28,7 @@ void expect_error(const std::string& model, const std::string& message) {
       << "want " << message << ", got " << graph.error().message;
 }
 
-/// A model with every kind of part.
+/// Makes a model with every kind of part.
 std::string rich_model() {
   const std::string then_branch = branch({node_message("Add", {"t", "x"}, {"a"})}, "a");
   const std::string function = function_message(
@@ -66,7 +66,7 @@ void import_damaged(const std::string& bytes) {
   ASSERT_TRUE(*parsed == *graph) << print_graph(*graph) << print_graph(*parsed);
 }
 
-/// The reader must not trust that a field has the wire type that the format says, in any build.
+/// Checks, in any build, that the reader does not trust a field to have the wire type that the format says.
 TEST(DamagedModels, WrongWireTypes) {
   const GraphParts parts = {
       .nodes = {node_message("Relu", {"x"}, {"y"})}, .inputs = {input_x}, .outputs = {output_y}};

@@ -255,8 +255,8 @@ TEST(ImportOnnx, FunctionErrors) {
                "no node produces output 'y'");
 }
 
-/// Each function calls the next one many times and the last does nothing: the model stays small, the calls
-/// would not.
+/// Checks functions that each call the next one many times, where the last does nothing: the model stays
+/// small, the calls would not.
 TEST(ImportOnnx, InliningIsBounded) {
   Messages functions = {function_message("F8", {"a"}, {"a"}, {})};
   for (int level = 0; level < 8; ++level) {
@@ -338,7 +338,7 @@ TEST(ImportOnnx, MissingCaptureAndDeepNesting) {
       "nested too deeply");
 }
 
-/// What a Constant node with this attribute becomes.
+/// Returns the text of what a Constant node with this attribute becomes.
 std::string constant_text(const std::string& attribute) {
   const Result<Graph> graph = import_onnx_bytes(
       model_message({.nodes = {node_message("Constant", {}, {"y"}, {attribute})}, .outputs = {output_y}}));
@@ -402,7 +402,7 @@ TEST(ImportOnnx, SparseTensors) {
   EXPECT_EQ(constant_text(attribute), "const %y : f32[2,3] = {0.0, 5.0, 0.0, 6.0, 0.0, 0.0}");
 }
 
-/// The same elements in raw_data and in the typed field of the ONNX standard give the same constant.
+/// Checks that equal elements in raw_data and in the typed field of the ONNX standard give equal constants.
 TEST(ImportOnnx, EveryDtypeRawAndTyped) {
   for (int code = 1; code < dtype_count; ++code) {
     const DType dtype = static_cast<DType>(code);
@@ -491,7 +491,7 @@ TEST(ImportOnnx, TensorErrors) {
   expect_error(import(tensor_message("y", DType::string, {1}, "a")), "holds strings in an invalid form");
 }
 
-/// A folder with a model that has external data, and a file next to the folder.
+/// Folder with a model that has external data, and a file next to the folder.
 class ExternalData : public testing::Test {
  protected:
   void SetUp() override {

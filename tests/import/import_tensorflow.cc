@@ -57,7 +57,7 @@ std::string write(const std::vector<NodeDef>& nodes, const std::vector<FunctionD
   return bytes;
 }
 
-/// Operators with the outputs that the tests' functions name.
+/// Returns a source of operators with the outputs that the tests' functions name.
 TensorFlowSource source() {
   TensorFlowSource source;
   source.find_op = [](const std::string& op) -> Result<const OpDef*> {
@@ -84,7 +84,7 @@ std::string error_of(const std::string& bytes) {
   return graph ? "no error" : graph.error().message;
 }
 
-/// "Add(x, c:0) -> y"
+/// Describes a node as "Add(x, c:0) -> y".
 std::string describe(const Graph& graph, const Node& one) {
   const auto names = [&](const std::vector<ValueId>& ids) {
     std::vector<std::string> list;
@@ -220,7 +220,7 @@ TEST(ImportTensorFlow, ALoopsVariablesBecomeValues) {
   EXPECT_EQ(get_functions(*flat->nodes[0].attributes.find("body")), Lines{"body_frozen1"});
 }
 
-/// A SavedObjectGraph or TrackableObjectGraph: for each object its children, (name, number).
+/// Writes a SavedObjectGraph or TrackableObjectGraph: for each object its children, (name, number).
 std::string write_objects(const std::vector<std::vector<std::pair<std::string, int32_t>>>& objects) {
   std::string bytes;
   protozero::pbf_writer out(bytes);
@@ -232,7 +232,7 @@ std::string write_objects(const std::vector<std::vector<std::pair<std::string, i
       child.add_int32(object_reference::node_id, number);
       child.add_string(object_reference::local_name, name);
     }
-    out.add_message(object_graph::nodes, object);  // one without children, too
+    out.add_message(object_graph::nodes, object);  // also if it has no children
   }
   return bytes;
 }

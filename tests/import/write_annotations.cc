@@ -1,4 +1,4 @@
-// Places of nodes in a model's bytes: all else stays.
+// Annotations of where nodes run, written into a model's bytes: everything else stays.
 //
 // Covers: src/import/ write_annotations.cc
 #include "import/write_annotations.h"
@@ -20,7 +20,7 @@ std::string metadata(const std::string& key, const std::string& value) {
   return Message().text(onnx::string_entry::key, key).text(onnx::string_entry::value, value).bytes;
 }
 
-/// x -> a -> b, the first with metadata; fields that nobody knows at every level, one behind the graph.
+/// Makes x -> a -> b, the first node with metadata; unknown fields at every level, one after the graph.
 std::string make_model(const onnx::Messages& first_metadata) {
   const std::string first = Message()
                                 .text(onnx::node::output, "a")

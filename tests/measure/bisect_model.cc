@@ -1,4 +1,4 @@
-// A backend that computes one operator as another is detected, down to the node.
+// Detection, down to the node, of a backend that computes one operator as another.
 //
 // Covers: src/measure/ bisect_model.cc compare_tensors.cc evaluate_graph.cc
 #include "measure/bisect_model.h"
@@ -16,8 +16,8 @@
 namespace intarsia {
 namespace {
 
-/// The reference backend, but Softsign is Tanh; with `only_fused`, only in regions where its value is read
-/// again.
+/// Reference backend that computes Softsign as Tanh; with `only_fused`, only in regions that do not return
+/// its value.
 class WrongTarget : public Target {
  public:
   explicit WrongTarget(bool only_fused) : Target({.name = "reference"}), only_fused_(only_fused) {}
@@ -39,7 +39,7 @@ class WrongTarget : public Target {
   bool only_fused_;
 };
 
-/// 40 nodes in a row, Softsign the one numbered 23.
+/// Makes a model of 40 nodes in a row; number 23 is the Softsign.
 std::string chain_model() {
   using namespace onnx;
   Messages nodes;

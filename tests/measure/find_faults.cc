@@ -1,6 +1,6 @@
-// Which of several programs that should compute the same do not.
+// Search for faulty programs among several that should compute the same.
 //
-// Covers: src/measure/ contestant.cc find_faults.cc other_inputs.cc
+// Covers: src/measure/ benchmark_subject.cc find_faults.cc other_inputs.cc
 #include "measure/find_faults.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ std::vector<NamedValue> one_value(const std::string& name, const std::vector<flo
   return {{name, tensor}};
 }
 
-/// y[i] = f(x[i])
+/// Makes y[i] = f(x[i]).
 ComputeValues each(const std::function<float(float)>& f) {
   return [f](const std::vector<NamedValue>& inputs) -> Result<std::vector<NamedValue>> {
     std::vector<float> made;

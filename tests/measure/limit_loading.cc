@@ -1,4 +1,4 @@
-// Programs that take too long to load, in processes that can be ended.
+// Loading of programs that may take too long, in processes that can be ended.
 //
 // Covers: src/measure/ limit_loading.cc
 // src/base/ worker_process.cc registry/ load_worker.cc

@@ -1,4 +1,4 @@
-// What others take of a machine's cores while something is timed.
+// Share of a machine's cores that other processes take while something is timed.
 //
 // Covers: src/measure/ load_meter.cc
 #include "measure/load_meter.h"

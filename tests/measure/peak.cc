@@ -1,4 +1,4 @@
-// The peak is one of a core that computes with vectors, and one call tells what the next one does.
+// Peak performance: it is that of a core that computes with vectors, and consecutive calls agree.
 //
 // Covers: src/measure/ peak.cc
 #include "measure/peak.h"

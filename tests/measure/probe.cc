@@ -1,4 +1,4 @@
-// The probe is short, and one call tells what the next one does, within a factor that any machine keeps.
+// Probe: it is short, and consecutive calls agree within a factor that any machine keeps.
 //
 // Covers: src/measure/ probe.cc
 #include "measure/probe.h"

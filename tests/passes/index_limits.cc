@@ -1,4 +1,4 @@
-// Which integers choose elements of another tensor, and how far they may go.
+// Limits of integers that index the elements of another tensor.
 //
 // Covers: src/passes/ index_limits.cc
 #include "passes/index_limits.h"
@@ -11,7 +11,7 @@
 namespace intarsia::test {
 namespace {
 
-/// Of input %i in a graph of these nodes.
+/// Returns the limit of input %i in a graph of these nodes.
 int64_t limit_of(std::string_view nodes) {
   Result<Graph> graph = parse_graph(fmt::format("graph \"indices\" opsets {{\"\": 18}}\n{}", nodes));
   EXPECT_TRUE(graph) << graph.error().message;

@@ -1,4 +1,4 @@
-// What is left of a random graph is what its outputs need.
+// Removal of dead nodes: a random graph keeps what its outputs need, and nothing else.
 //
 // Covers: src/passes/ remove_dead_nodes.cc
 #include "passes/remove_dead_nodes.h"
@@ -13,7 +13,7 @@
 namespace intarsia {
 namespace {
 
-/// The values that an output needs, by name.
+/// Returns the names of the values that an output needs.
 std::set<std::string> cone_of_outputs(const Graph& graph) {
   std::set<std::string> names;
   std::vector<ValueId> stack = graph.outputs;

@@ -1,4 +1,4 @@
-// Frames through stages: order, back-pressure, errors, time-outs, ends, memory.
+// Frames through stages: order, back-pressure, errors, timeouts, ends, memory.
 //
 // Covers: src/pipeline/ pipeline.cc pipeline_state.cc pipeline_workers.cc buffer_pool.cc
 #include "pipeline/pipeline.h"
@@ -21,7 +21,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// y = what a function makes of x, one float each.
+/// Stage whose output is a function of its input, one float each.
 class FloatStage final : public Stage {
  public:
   using Function = std::function<Result<float>(uint64_t frame, float x)>;
@@ -71,7 +71,7 @@ bool try_push(Pipeline& pipeline, float x) {
 
 float result(const PoppedFrame& frame) { return *static_cast<float*>(frame.outputs.at(0).tensor.data); }
 
-/// Lets a stage run when it is opened.
+/// Gate that stages wait at until it is opened.
 class Gate {
  public:
   void wait() { opened_.wait(); }
@@ -115,7 +115,7 @@ TEST(Pipeline, AFullPipelineTakesNoMore) {
     return x;
   });
   const auto pipeline = start(std::move(graph), {.depth = 3});
-  // One in the stage, three before it; the one in the stage has to be taken first.
+  // The stage takes the first frame; only then do three more fit into its queue.
   push(*pipeline, 0);
   while (pipeline->statistics()[0].queued > 0) std::this_thread::sleep_for(1ms);
   for (int i = 1; i <= 3; ++i) EXPECT_TRUE(try_push(*pipeline, static_cast<float>(i)));
@@ -124,7 +124,7 @@ TEST(Pipeline, AFullPipelineTakesNoMore) {
   gate.open();
   for (int i = 0; i <= 3; ++i) EXPECT_EQ(result(pipeline->pop()), static_cast<float>(i));
   EXPECT_TRUE(try_push(*pipeline, 5));
-  EXPECT_EQ(result(pipeline->pop()), 5);  // its stage uses the gate
+  EXPECT_EQ(result(pipeline->pop()), 5);  // waits, since the stage uses the gate
 }
 
 TEST(Pipeline, ReplicasKeepTheOrder) {
@@ -278,7 +278,7 @@ TEST(Pipeline, PushAfterFinishAndBadInputsAreErrors) {
   EXPECT_EQ(other.stages.size(), 1u);
 }
 
-/// Says where its output is, and where its input was.
+/// Stage that records the addresses of its input and its output.
 class AddressStage final : public Stage {
  public:
   AddressStage(std::vector<const void*>& read, std::vector<const void*>& written)
@@ -318,11 +318,11 @@ TEST(Pipeline, NothingIsCopiedOnTheWayAndBuffersAreUsedAgain) {
   EXPECT_EQ(written[1], popped);
   EXPECT_LE(std::set<const void*>(written[0].begin(), written[0].end()).size(), 3u);
   inputs.clear();
-  EXPECT_TRUE(is_alive.expired());  // no frame keeps what it does not need
+  EXPECT_TRUE(is_alive.expired());  // frames keep nothing that they do not need
 }
 
 TEST(Pipeline, AValueSkipsStagesAndBranchesJoin) {
-  // x -> a -> {b, c}; sum reads a, b and c; the pipeline gives sum and what a made.
+  // Graph: x -> a -> {b, c}; sum reads a, b and c; the pipeline returns sum and a's output.
   class Sum final : public Stage {
    public:
     std::span<const StagePort> inputs() const override { return inputs_; }
@@ -386,7 +386,7 @@ TEST(Pipeline, RandomDelaysAndErrorsLoseNothing) {
     pipeline->finish();
   });
   uint64_t next = 0, errors = 0;
-  size_t early_bytes = 0, late_bytes = 0;  // most in use, in each half
+  size_t early_bytes = 0, late_bytes = 0;  // peak bytes in use, in each half
   while (true) {
     const PoppedFrame frame = pipeline->pop();
     if (frame.state == PopState::ended) break;
@@ -403,7 +403,7 @@ TEST(Pipeline, RandomDelaysAndErrorsLoseNothing) {
   EXPECT_GT(errors, frames / 300);
   EXPECT_LT(errors, frames / 30);
   EXPECT_LT(late_bytes, early_bytes + 64 * 1024);
-  // For who runs it long, with --gtest_output=json.
+  // Numbers for long runs, with --gtest_output=json.
   RecordProperty("frames", std::to_string(next));
   RecordProperty("errors", std::to_string(errors));
   RecordProperty("most_bytes_of_each_half", fmt::format("{} {}", early_bytes, late_bytes));

@@ -1,4 +1,4 @@
-// Which value of a pipeline goes where, and what cannot be connected.
+// Routes of a pipeline's values, and what cannot be connected.
 //
 // Covers: src/pipeline/ pipeline_graph.cc
 #include "pipeline/pipeline_graph.h"
@@ -33,7 +33,7 @@ void add(PipelineGraph& graph, const std::string& name, std::vector<StagePort> i
   graph.stages.push_back(std::move(stage));
 }
 
-/// x -> a -> b -> y, with "skip" from a past b to c.
+/// Makes x -> a -> b -> c -> y, with "skip" from a past b to c; "late" enters at c.
 PipelineGraph three_stages() {
   PipelineGraph graph;
   add(graph, "a", f32({"x"}), f32({"h", "skip"}));
@@ -53,7 +53,7 @@ TEST(PipelineGraph, NamesConnectTheLastMakerBeforeAStage) {
   const auto found = find_routes(graph);
   ASSERT_TRUE(found) << found.error().message;
   const PipelineRoutes& routes = *found;
-  // Values: x, late; a.h, a.skip; b.h; c.y.
+  // Values are numbered x, late; a.h, a.skip; b.h; c.y.
   EXPECT_EQ(routes.inputs, (std::vector<std::string>{"x", "late"}));
   EXPECT_EQ(routes.stages[1].inputs, (std::vector<uint32_t>{2}));
   EXPECT_EQ(routes.stages[2].inputs, (std::vector<uint32_t>{4, 3, 1}));

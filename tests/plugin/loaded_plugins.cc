@@ -1,5 +1,4 @@
-// Which libraries are taken for plug-ins: of older and newer headers, and each that cannot be one with its
-// reason.
+// Libraries that are taken as plug-ins, with older and newer headers, and the reason for each that is not.
 //
 // Covers: src/plugin/ loaded_plugins.cc plugin_library.cc
 #include "plugin/loaded_plugins.h"
@@ -17,7 +16,7 @@ std::string path_of(const std::string& variant) {
   return std::string(TEST_PLUGINS "/libtest_plugin_") + variant + ".so";
 }
 
-/// "none": it opens.
+/// Returns the error of opening a plug-in; "none" if it opens.
 std::string open_error(const std::string& variant) {
   const auto opened = Plugin::open(path_of(variant));
   return opened ? "none" : opened.error().message;

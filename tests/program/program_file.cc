@@ -1,4 +1,4 @@
-// The artifact: written whole or not at all, the same bytes every time, and no damage goes unnoticed.
+// Program file: written completely or not at all, with the same bytes every time; no damage goes unnoticed.
 //
 // Covers: src/program/ cpu_features_generic.cc cpu_features_x86_64.cc print_program.cc
 // read_program.cc verify_machine.cc write_program.cc
@@ -74,7 +74,7 @@ TEST(ProgramFile, FailedWritesLeaveNothing) {
   const TestFolder folder;
   EXPECT_FALSE(small_program().write(folder / "no_such_folder/p.so"));
   std::filesystem::create_directory(folder / "folder.so");
-  std::filesystem::create_directory(folder / "folder.so/inside");  // a rename onto it must fail
+  std::filesystem::create_directory(folder / "folder.so/inside");  // makes a rename onto it fail
   const Status status = small_program().write(folder / "folder.so");
   ASSERT_FALSE(status);
   EXPECT_NE(status.error().message.find("folder.so"), std::string::npos);
@@ -122,7 +122,7 @@ TEST(ProgramFile, FlippedBitsAreFoundOrInAConstant) {
     const bool in_constants = at >= begin && at < end;
     const auto program = read_program(folder / "bad.so");
     ASSERT_EQ(program.has_value(), in_constants) << "byte " << at;
-    const bool in_data = at < begin + 16;  // the one constant; zeros up to 64 follow
+    const bool in_data = at < begin + 16;  // the only constant; zeros up to 64 follow
     if (in_constants) {
       ASSERT_EQ(verify_constants(*program).has_value(), !in_data) << "byte " << at;
     }

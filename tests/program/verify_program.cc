@@ -1,4 +1,4 @@
-// Every rule of verify_program: break it in a valid program, and the error says so.
+// Rules of verify_program: each is broken in a valid program, and the error says so.
 //
 // Covers: src/program/ string_constant.cc verify_function.cc verify_program.cc verify_stages.cc
 // verify_unshared.cc
@@ -17,7 +17,7 @@ struct Case {
   std::function<void(ProgramMaker&)> damage;
 };
 
-// small_program: values x (0), y (1), t (2); step 0 writes t, step 1 writes y.
+// Cases of small_program: values x (0), y (1), t (2); step 0 writes t, step 1 writes y.
 const Case cases[] = {
     {"two slots are named 'cpu'", [](auto& m) { m.slot("cpu", "cpu", "cpu"); }},
     {"a slot has no name", [](auto& m) { m.slot("", "cpu", "cpu"); }},
@@ -122,7 +122,7 @@ const Case cases[] = {
 
 fbs::StageT& stage(ProgramMaker& maker, size_t number) { return *maker.function().stages[number]; }
 
-// The same in two stages, a step each: {x (0) -> t (1)} {t (0), x (1) -> y (2)}.
+// Cases of small_program in two stages, one step each: {x (0) -> t (1)} {t (0), x (1) -> y (2)}.
 const Case cases_of_stages[] = {
     {"function 'main': stage 1: no function", [](auto& m) { stage(m, 1).function.reset(); }},
     {"function 'main': stage 0: slot 4 of 1", [](auto& m) { stage(m, 0).slot = 4; }},

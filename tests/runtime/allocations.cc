@@ -1,4 +1,4 @@
-// A run allocates nothing.
+// Allocations of a run: there are none.
 //
 // Covers: src/runtime/ session.cc
 // src/api/ run_api.cc
@@ -70,8 +70,8 @@ TEST(Allocations, NoneInARunThroughTheCApiAfterTheFirst) {
   intarsia_program_release(program);
 }
 
-/// Calls it with every allocation failing, then all but the first, and so on until it works: each time
-/// before that it must report the failure, and nothing throws or aborts.
+/// Makes a call with every allocation failing, then all but the first, and so on until it works. Until then
+/// it must report each failure, and nothing throws or aborts.
 template <typename Call>
 void fail_at_every_allocation(const char* what, Call call) {
   for (uint64_t from = 0;; ++from) {

@@ -1,4 +1,4 @@
-// Functions are found by name; the only one needs none.
+// Functions are found by name; a program's only function needs none.
 //
 // Covers: src/runtime/ find_function.cc
 #include "runtime/find_function.h"

@@ -1,4 +1,4 @@
-// Steps on several devices at once: they do overlap, and never change the result.
+// Steps on several devices at once: they overlap, and never change the result.
 //
 // Covers: src/runtime/ prepare_function.cc prepared_function.cc schedule_steps.cc
 // src/device/ queue.cc
@@ -28,7 +28,7 @@ Result<Session> bind(const TestFolder& folder, const ProgramMaker& maker) {
   return Session::create(TRY(bind_program(TRY(load_program(folder / "p.so", backends)), {})));
 }
 
-// x -> sim:0 (20 ms) -> a and x -> sim:1 (20 ms) -> b and x -> cpu (20 ms) -> c; y = a + b + c.
+// Makes x -> sim:0 (20 ms) -> a and x -> sim:1 (20 ms) -> b and x -> cpu (20 ms) -> c; y = a + b + c.
 ProgramMaker three_branches(const std::string& blob) {
   ProgramMaker maker;
   const uint32_t x = maker.input("x", {2}), y = maker.output("y", {2});
@@ -54,7 +54,7 @@ TEST(Overlap, DifferentDevicesWorkAtOnce) {
   std::vector<float> x = {1, 2}, y(2);
   const NamedTensor inputs[] = {{"x", {x.data(), DType::f32, {2}}, nullptr}};
   NamedTensor outputs[] = {{"y", {y.data(), DType::f32, {2}}, nullptr}};
-  double best = 1;  // of several: other processes may hold the cores
+  double best = 1;  // best of several runs: other processes may occupy the cores
   for (int i = 0; i < 8; ++i) {
     const auto begin = std::chrono::steady_clock::now();
     ASSERT_TRUE(session->run("", inputs, outputs));
@@ -64,7 +64,7 @@ TEST(Overlap, DifferentDevicesWorkAtOnce) {
   EXPECT_LT(best, 0.045) << "three times 20 ms, one after the other, are 60";
 }
 
-/// Three runs of branches with this blob fail, each with `message`.
+/// Runs branches with this blob three times; each run must fail with `message`.
 void expect_failures(const std::string& blob, const std::string& message) {
   const TestFolder folder;
   auto session = bind(folder, three_branches(blob));
@@ -98,7 +98,7 @@ TEST(Overlap, AChainStaysInOneThread) {
   EXPECT_TRUE(schedule_steps(wide->program(), *wide->program().description().functions[0]).order.overlaps);
 }
 
-/// A backend whose regions take 20 ms, and which writes down the cores that the thread of each may use.
+/// Executable that takes 20 ms, and writes down the core that its thread may use.
 class WhereAmI : public Executable {
  public:
   Status run(const RunContext& context) const override {
@@ -109,7 +109,7 @@ class WhereAmI : public Executable {
   }
 };
 
-// x -> first core (20 ms) -> y and x -> second core (20 ms) -> z.
+// Checks x -> first core (20 ms) -> y and x -> second core (20 ms) -> z.
 TEST(Overlap, TwoCoreSetsOfTheHostWorkAtOnce) {
   const std::string cores = CoreSet::of_this_thread().text();
   if (cores != "0-1") GTEST_SKIP() << "wants the cores 0-1, has " << cores;
@@ -143,7 +143,7 @@ TEST(Overlap, TwoCoreSetsOfTheHostWorkAtOnce) {
   EXPECT_EQ(CoreSet::of_this_thread().text(), cores) << "the caller may go where it could before";
 }
 
-// Copies to the device go on while it computes: x1, x2 -> sim, each copied for 20 ms and computed for 20 ms.
+// Checks that copies go on while a device computes: x1, x2, x3 -> sim, each copied and computed for 20 ms.
 TEST(Overlap, ADeviceCopiesWhileItComputes) {
   const TestFolder folder;
   ProgramMaker maker;
@@ -182,7 +182,7 @@ TEST(Overlap, ADeviceCopiesWhileItComputes) {
   EXPECT_TRUE(is_beside);
 }
 
-/// A child of fork() has no thread of its parent's queues: its runs start new ones.
+/// Checks a child of fork(), which has no thread of its parent's queues: its runs start new ones.
 TEST(Overlap, InAForkedChild) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "ThreadSanitizer has no threads in a forked child";
@@ -204,8 +204,9 @@ TEST(Overlap, InAForkedChild) {
   EXPECT_EQ(status, 0);
 }
 
-/// A random program of sums over {cpu, cpu:0, cpu:1, sim, sim}, with copies where a value crosses and an
-/// arena plan that reuses memory as if steps ran one after the other; with the values that it must compute.
+/// Random program of sums over {cpu, first core, last core, sim:0, sim:1}, with copies where a value crosses
+/// and an arena plan that reuses memory as if steps ran one after the other; with the values that it must
+/// compute.
 class RandomProgram {
  public:
   explicit RandomProgram(unsigned seed) : random_(seed) {
@@ -278,7 +279,7 @@ class RandomProgram {
 
   std::mt19937 random_;
   ProgramMaker maker_;
-  std::vector<std::map<uint32_t, uint32_t>> where_;  // by logical value: space -> value
+  std::vector<std::map<uint32_t, uint32_t>> where_;  // map from space to value, by logical value
   std::vector<float> expected_;
 };
 

@@ -1,4 +1,4 @@
-// Load, bind, run: hand-made programs over the toy backend.
+// Loading, binding and running hand-made programs over the toy backend.
 //
 // Covers: src/runtime/ bind_arguments.cc bind_program.cc load_program.cc prepared_function.cc
 // region_text.cc session.cc
@@ -98,7 +98,7 @@ TEST_F(SessionTest, DynamicOutput) {
   NamedTensor empty[] = {{"kept", {}, nullptr}};
   ASSERT_TRUE(session->run("", std::vector{floats("x", none)}, empty));
   EXPECT_EQ(empty[0].tensor.shape, (Shape{0}));
-  EXPECT_EQ(outputs[0].tensor.as<float>()[0], 1);  // the first run's output is still the caller's
+  EXPECT_EQ(outputs[0].tensor.as<float>()[0], 1);  // the first run's output still belongs to the caller
   Floats buffer(2), small(1);
   NamedTensor given[] = {floats("kept", buffer)};
   ASSERT_TRUE(session->run("", std::vector{floats("x", many)}, given));
@@ -165,8 +165,8 @@ TEST_F(SessionTest, Strings) {
   EXPECT_EQ(outputs[1].tensor.as<std::string>()[0], "ab");
 }
 
-// x goes to sim:0 once for two readers there, from there to sim:1, and back: host->device, device->device,
-// device->host, and constants in each memory.
+// Makes a program where x goes to sim:0 once for two readers there, from there to sim:1, and back:
+// host->device, device->device, device->host, and constants in each memory.
 ProgramMaker two_devices() {
   ProgramMaker maker;
   const uint32_t a = maker.slot("a", "sim", "sim:0?latency_us=0&gbps=100");
@@ -200,7 +200,7 @@ TEST_F(SessionTest, TwoDevicesOfOneKind) {
     EXPECT_EQ(session->executor(1).space()->copy_counts(), (CopyCounts{1 + run, 8 + 8 * run, run, 8 * run}));
     EXPECT_EQ(session->executor(2).space()->copy_counts(), (CopyCounts{1 + run, 8 + 8 * run, run, 8 * run}));
   }
-  // The same binding shares constants: nothing is uploaded again. Another device is another memory.
+  // Constants are shared by a repeated binding: nothing is uploaded again. Another device is another memory.
   const auto again = bind_program(session->program().program, {});
   ASSERT_TRUE(again);
   EXPECT_EQ(session->executor(1).space()->copy_counts().uploads, 4u);
@@ -405,7 +405,7 @@ TEST_F(SessionTest, AFileChangedInPlaceIsAnErrorAtTheNextBind) {
   write_bytes(folder_ / "p.so", "changed");
   EXPECT_HAS(bind_program(*program, {}).error().message, wanted);
   EXPECT_HAS(verify_constants((*program)->file()).error().message, wanted);
-  write_bytes(folder_ / "p.so", bytes);  // the same size, a later time
+  write_bytes(folder_ / "p.so", bytes);  // equal size, later time
   std::filesystem::last_write_time(folder_ / "p.so", std::filesystem::file_time_type::clock::now());
   EXPECT_HAS(bind_program(*program, {}).error().message, "changed in place");
 }

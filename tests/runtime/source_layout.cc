@@ -1,4 +1,4 @@
-// What lies as a backend likes it is shown in the source's layout.
+// Display of values in the source's layout, whatever layout a backend prefers.
 //
 // Covers: src/runtime/ source_layout.cc
 #include "runtime/source_layout.h"
@@ -9,7 +9,7 @@ namespace intarsia {
 namespace {
 
 TEST(SourceLayout, ChannelsLastBecomeChannelsFirst) {
-  // Two channels of 2 x 3 pixels: channel 0 has 0 ... 5, channel 1 has 10 ... 15.
+  // Channels: two of 2 x 3 pixels; channel 0 has 0 ... 5, channel 1 has 10 ... 15.
   const std::vector<float> stored{0, 10, 1, 11, 2, 12, 3, 13, 4, 14, 5, 15};
   const Tensor source =
       in_source_layout({stored.data(), DType::f32, {1, 2, 3, 2}}, std::vector<uint8_t>{0, 2, 3, 1});

@@ -15,7 +15,8 @@ NamedTensor floats(std::string_view name, Floats& numbers) {
   return {name, TensorView{numbers.data(), DType::f32, {static_cast<int64_t>(numbers.size())}}, nullptr};
 }
 
-/// y = t + x with t = x + 1: the second stage reads an input of the program that the first reads, too.
+/// Fixture for y = t + x with t = x + 1: the second stage also reads the input of the program that the first
+/// reads.
 class StageTest : public testing::Test {
  protected:
   void write(const ProgramMaker& maker) {

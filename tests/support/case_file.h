@@ -1,4 +1,4 @@
-// Golden cases: small text files with named sections, an input and its result on one screen.
+// Golden cases: small text files with named sections, so that an input and its result fit on one screen.
 #pragma once
 
 #include <filesystem>
@@ -10,9 +10,9 @@
 
 namespace intarsia {
 
-/// tests/cases/<pass>/<name>.case: a comment, then sections that begin with a line "--- name". `given` holds
-/// what the pass gets besides the graph, `output` its result; a case named fail_* has `error`, a part of the
-/// message, instead.
+/// Contents of tests/cases/<pass>/<name>.case: a comment, then sections that start with a line "--- name".
+/// `given` contains what the pass gets besides the graph, `output` its result; a case named fail_* has
+/// instead `error`, a part of the message.
 struct CaseFile {
   std::filesystem::path path;
   std::string comment;

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-// glibc's own names of the replaced functions; operator new and aligned_alloc end in these too.
+// Names that glibc itself has for the replaced functions; operator new and aligned_alloc also end in these.
 extern "C" {
 void* __libc_malloc(size_t bytes);
 void* __libc_calloc(size_t count, size_t bytes);
@@ -14,7 +14,7 @@ namespace {
 thread_local uint64_t count = 0;
 thread_local uint64_t fail_from = UINT64_MAX;
 
-/// Counts; whether this one may succeed.
+/// Counts an allocation; returns whether it may succeed.
 bool may_allocate() { return count++ < fail_from; }
 }  // namespace
 

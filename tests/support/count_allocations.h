@@ -1,16 +1,15 @@
 // Counts every call of operator new and malloc of this thread, for tests and benchmarks of runs that must
-// allocate nothing. Linking count_allocations.cc replaces malloc; not together with a sanitizer.
+// allocate nothing. Linking count_allocations.cc replaces malloc, so it excludes sanitizers.
 #pragma once
 
 #include <cstdint>
 
 namespace intarsia::test {
 
-/// Allocations of the calling thread since it began.
+/// Returns the number of allocations of the calling thread since it started.
 uint64_t allocation_count();
 
-/// From the calling thread's allocation number `count` on (from now, 0 the next), each of its allocations
-/// fails.
+/// Makes all allocations of the calling thread fail from number `count` on, where 0 is the next one.
 void fail_allocations_from(uint64_t count);
 void allow_allocations();
 

@@ -1,4 +1,4 @@
-// How many threads this process has now.
+// Number of threads that this process has.
 #pragma once
 
 #include <filesystem>

@@ -1,9 +1,9 @@
-// A driver of CUDA with two devices whose kernels compute nothing: memory is the host's behind handles that
-// are no addresses, and what a driver would refuse is an error. For tests of what calls it.
+// Driver of CUDA with two devices whose kernels compute nothing: memory is the host's behind handles that are
+// not addresses, and what a driver would refuse is an error. For tests of its callers.
 //
-// FAKE_CUDA_PTX=FOLDER: every program is written there. FAKE_CUDA_FAIL=FUNCTION:CODE: each call of the
-// function gives the code. FAKE_CUDA_FREE=BYTES: as much memory each device has. FAKE_CUDA_DEVICES=N: so many
-// devices. FAKE_CUDA_CAPABILITY=N: their compute capability, N.0.
+// FAKE_CUDA_PTX=FOLDER writes every program there. FAKE_CUDA_FAIL=FUNCTION:CODE makes each call of the
+// function return the code. FAKE_CUDA_FREE=BYTES sets the memory of each device, FAKE_CUDA_DEVICES=N the
+// number of devices, and FAKE_CUDA_CAPABILITY=N their compute capability, N.0.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -40,7 +40,7 @@ struct Module {
 
 struct Fake {
   std::mutex mutex;
-  std::map<uint64_t, std::vector<unsigned char>> memory;  // by its first address on the device
+  std::map<uint64_t, std::vector<unsigned char>> memory;  // indexed by first address on the device
   uint64_t next_address = uint64_t{1} << 40;
   size_t used = 0;
   int modules = 0;
@@ -58,7 +58,7 @@ size_t setting(const char* name, size_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-/// What FAKE_CUDA_FAIL asks of the function; calls outside a device's context fail as a driver's do.
+/// Returns what FAKE_CUDA_FAIL asks of the function; calls outside a device's context fail as a driver's do.
 int status_of(const char* function, bool wants_context = true) {
   const char* text = std::getenv("FAKE_CUDA_FAIL");
   const size_t length = std::strlen(function);
@@ -67,7 +67,7 @@ int status_of(const char* function, bool wants_context = true) {
   return wants_context && contexts.empty() ? invalid_context : success;
 }
 
-/// Null: the bytes are not in one piece of memory.
+/// Returns the address of the bytes; null if they are not in one piece of memory.
 unsigned char* find(uint64_t address, size_t bytes) {
   const std::lock_guard lock(fake().mutex);
   auto at = fake().memory.upper_bound(address);
@@ -80,7 +80,7 @@ unsigned char* find(uint64_t address, size_t bytes) {
 
 size_t bytes_of_type(const std::string& type) { return std::strtoul(type.c_str() + 2, nullptr, 10) / 8; }
 
-/// Those of a program in PTX: ".visible .entry NAME(" and then a ".param .TYPE NAME" for each parameter.
+/// Finds the kernels of a PTX program: ".visible .entry NAME(", then ".param .TYPE NAME" for each parameter.
 std::map<std::string, Kernel> parse_kernels(const std::string& text) {
   std::map<std::string, Kernel> kernels;
   const std::string entry = ".entry ", parameter = ".param ";
@@ -220,7 +220,7 @@ int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void*) {
   unsigned char* target = find(to, bytes);
   const unsigned char* source = find(from, bytes);
   if (target == nullptr || source == nullptr) return illegal_address;
-  if (std::max(to, from) - std::min(to, from) < bytes) return invalid_value;  // they overlap
+  if (std::max(to, from) - std::min(to, from) < bytes) return invalid_value;  // the ranges overlap
   std::memcpy(target, source, bytes);
   return status_of("cuMemcpyDtoDAsync");
 }
@@ -288,7 +288,7 @@ int cuModuleGetFunction(void** function, void* module, const char* name) {
   return status_of("cuModuleGetFunction");
 }
 
-/// Parameters of 8 bytes are addresses: our kernels have no other that are as long.
+/// Checks a launch. Parameters of 8 bytes are addresses: our kernels have no others of this size.
 int cuLaunchKernel(void* function, unsigned x, unsigned y, unsigned z, unsigned items_x, unsigned items_y,
                    unsigned items_z, unsigned shared_bytes, void*, void** arguments, void**) {
   if (const int status = status_of("cuLaunchKernel"); status != success) return status;

@@ -1,4 +1,4 @@
-// A backend that supports a given set of operators.
+// Backend that supports a given set of operators.
 #pragma once
 
 #include <set>
@@ -10,7 +10,7 @@ namespace intarsia {
 
 class FakeTarget : public Target {
  public:
-  /// A framework whose name begins with "shut" passes no opaque value from one region to another.
+  /// Makes a target; one whose name starts with "shut" passes no opaque value from one region to another.
   FakeTarget(std::string name, std::set<std::string> ops, bool framework = false)
       : Target({.name = std::move(name), .device_kinds = {}, .needs_framework = framework}),
         ops_(std::move(ops)) {}

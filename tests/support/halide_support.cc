@@ -43,7 +43,7 @@ std::string compare_as(const TensorView& got, const TensorView& want, double rel
   return {};
 }
 
-/// The objects as a shared library in a temporary file that is removed when this returns.
+/// Loads the objects as a shared library from a temporary file, which is removed when this returns.
 Result<void*> load_code(const std::vector<std::string>& objects) {
   const TestFolder folder;
   std::string command = "ld.lld -shared -o " + folder / "code.so";
@@ -58,7 +58,7 @@ Result<void*> load_code(const std::vector<std::string>& objects) {
   return code;
 }
 
-/// One piece of memory with places for all, each at an odd element, and `more` bytes at its end.
+/// Allocates one piece of memory with places for all, each at an odd element, and `more` bytes at its end.
 Result<Memory> allocate_odd(MemorySpace& space, std::span<const ConstTensorView> tensors, size_t more,
                             std::vector<Place>& places) {
   size_t bytes = 0;
@@ -257,7 +257,7 @@ Result<std::vector<Tensor>> LoadedRegion::run_guarded(const std::vector<Tensor>&
     outputs.emplace_back(view, memory);
     to.push_back({view, {}, false});
   }
-  // The workspace is one buffer to its owner, and has nothing after it either.
+  // Guard pages also surround the workspace: it is one buffer to its owner, and nothing may lie beyond it.
   std::shared_ptr<void> workspace = guarded_memory(region_.workspace_bytes, at_end);
   TRY(executable_->run({from, to, static_cast<std::byte*>(workspace.get()), nullptr}));
   return outputs;
@@ -272,7 +272,7 @@ std::string compare(const TensorView& got, const TensorView& want, double relati
   return same_tensor(got, want) ? std::string() : "integers differ";
 }
 
-/// Loads a region the way a session would, with kernels that must not be called.
+/// Loads a region as a session would, with kernels that must not be called.
 Status load_uncalled(const CompiledRegion& region) {
   std::vector<ConstTensorView> constants;
   for (const Tensor& constant : region.constants) constants.push_back(constant.view());

@@ -1,5 +1,5 @@
-// Shared by tests of the halide backend: graphs from text, filled inputs, the compiled region loaded in this
-// process, and the reference's answer.
+// Helpers for tests of the halide backend: graphs from text, filled inputs, the compiled region loaded in
+// this process, and the reference's answer.
 #pragma once
 
 #include <memory>
@@ -14,41 +14,42 @@
 namespace intarsia::test {
 
 /// Parses the text and infers the types of all values. Inputs whose names start with "w" become constants
-/// filled with random numbers, f32 of a sixteenth the size for those that start with "w_small".
+/// filled with random numbers; f32 numbers are a sixteenth of the size for those that start with "w_small".
 Result<Graph> make_graph(std::string_view text);
 
-/// Seeded: floats in [-2, 2], integers in [0, 3], bool 0 and 1.
+/// Returns seeded random numbers: floats in [-2, 2], integers in [0, 3], bool 0 and 1.
 Tensor random_tensor(DType dtype, const Shape& shape, uint64_t seed);
 
-/// Chooses variants at random, by fake times.
+/// Returns a tuner that chooses variants at random, by fake times.
 Tuner random_tuner(CostTable& costs, uint32_t seed);
 
-/// The outputs of a graph by the reference kernels, node by node.
+/// Computes the outputs of a graph with the reference kernels, node by node.
 Result<std::vector<Tensor>> run_reference(const Graph& graph, const std::vector<Tensor>& inputs);
 
-/// Memory for a tensor between two inaccessible pages, adjacent to the one after it or the one before it.
+/// Allocates memory for a tensor between two inaccessible pages, adjacent to the later one or the earlier
+/// one.
 std::shared_ptr<void> guarded_memory(size_t bytes, bool at_end);
 
-/// Generates code for all tests of an executable.
+/// Returns the emitter that generates code for all tests of an executable.
 halide::Emitter& test_emitter();
 
-/// A region compiled, linked, loaded with dlopen and ready to run.
+/// Region that is compiled, linked, loaded with dlopen and ready to run.
 class LoadedRegion {
  public:
-  /// `device`: an OpenCL device, on which it runs with all values in one piece of its memory, which begin at
-  /// odd elements; null: the host.
+  /// Makes the region. `device` is an OpenCL device, on which it runs with all values in one piece of its
+  /// memory, each at an odd element; null means the host.
   static Result<std::unique_ptr<LoadedRegion>> make(
       const Graph& graph, const CompileOptions& options, const halide::EmitOptions& emit,
       std::shared_ptr<Executor> device = nullptr,
       halide::KernelDevice kernels = halide::KernelDevice::opencl);
   ~LoadedRegion();
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs, ThreadTeam* threads) const;
-  /// The same with inputs and outputs between guard pages.
+  /// Runs the region with inputs and outputs between guard pages.
   Result<std::vector<Tensor>> run_guarded(const std::vector<Tensor>& inputs, bool at_end) const;
   Result<std::vector<Tensor>> run_on_device(const std::vector<Tensor>& inputs) const;
   int kernels() const { return region_.kernels; }
   size_t workspace_bytes() const { return region_.workspace_bytes; }
-  /// With existing memory: what a session does for each request.
+  /// Runs the region on existing memory, as a session does for each request.
   Status run_in(const RunContext& context) const { return executable_->run(context); }
 
  private:
@@ -56,14 +57,14 @@ class LoadedRegion {
   CompiledRegion region_;
   void* code_ = nullptr;
   std::shared_ptr<Executor> device_;
-  Memory memory_;  // of the constants, on the device
+  Memory memory_;  // memory of the constants, on the device
   std::vector<ConstTensorView> constants_;
-  std::vector<Place> places_;  // of the constants
+  std::vector<Place> places_;  // places of the constants
   std::unique_ptr<Executable> executable_;
 };
 
-/// Empty when every element of `got` is `want`'s within absolute * max|want| + relative * |want| (floats) or
-/// equal (the rest); else what differs.
+/// Describes how `got` differs from `want`; empty if each float is within absolute * max(1, max|want|) +
+/// relative * |want|, and all other elements are equal.
 std::string compare(const TensorView& got, const TensorView& want, double relative = 1e-3,
                     double absolute = 1e-5);
 

@@ -14,7 +14,7 @@ namespace intarsia::onnx {
 using Messages = std::vector<std::string>;
 using Names = std::vector<std::string>;
 
-/// Builds a message: Message().text(tag, "x").number(tag, 1).bytes
+/// Builder of a message: Message().text(tag, "x").number(tag, 1).bytes
 struct Message {
   std::string bytes;
   Message& text(uint32_t tag, const std::string& value) {
@@ -63,7 +63,7 @@ inline std::string ints_message(const std::string& name, std::initializer_list<i
   return tensor_message(name, DType::i64, {static_cast<int64_t>(values.size())}, raw_bytes(values));
 }
 
-/// A size: a number or, with a name, a symbol.
+/// Size that is a number or, with a name, a symbol.
 struct Size {
   int64_t value = -1;
   std::string symbol;
@@ -86,7 +86,7 @@ inline std::string value_message(const std::string& name, DType dtype, const std
   const std::string type_message = Message().message(type::tensor_type, tensor_type_message.bytes).bytes;
   return Message().text(value_info::name, name).message(value_info::type, type_message).bytes;
 }
-/// An output whose type the model does not specify.
+/// Makes an output whose type the model does not specify.
 inline std::string value_message(const std::string& name) {
   return Message().text(value_info::name, name).bytes;
 }
@@ -134,7 +134,7 @@ inline std::string graph_message(const GraphParts& parts) {
       .bytes;
 }
 
-/// The body of an If's branch: no inputs, one output.
+/// Makes the body of an If's branch: no inputs, one output.
 inline std::string branch(const Messages& nodes, const std::string& output) {
   return graph_message({.nodes = nodes, .outputs = {value_message(output)}});
 }
@@ -151,7 +151,7 @@ inline std::string opset_message(const std::string& domain, int64_t version) {
   return Message().text(operator_set::domain, domain).number(operator_set::version, version).bytes;
 }
 
-/// A function of domain "local".
+/// Makes a function of domain "local".
 inline std::string function_message(const std::string& name, const Names& inputs, const Names& outputs,
                                     const Messages& nodes, const Messages& default_attributes = {}) {
   Message message;
@@ -167,7 +167,7 @@ inline std::string function_message(const std::string& name, const Names& inputs
 
 inline std::string model_message(const GraphParts& parts, const Messages& functions = {}, int64_t opset = 17,
                                  int64_t ir_version = 8) {
-  // In the order of field numbers, as protobuf writes them: OpenVINO accepts no other order.
+  // Fields are in the order of their numbers, as protobuf writes them: OpenVINO accepts no other order.
   return Message()
       .number(model::ir_version, ir_version)
       .message(model::graph, graph_message(parts))

@@ -1,5 +1,5 @@
-// A layer in the sense of <CL/cl_layer.h>: OPENCL_LAYERS=libopencl_faults.so makes the loader call it instead
-// of the drivers. It forwards everything but what opencl_faults says is to fail.
+// Layer in the sense of <CL/cl_layer.h>: OPENCL_LAYERS=libopencl_faults.so makes the loader call it instead
+// of the drivers. It forwards everything except what opencl_faults makes fail.
 #include "tests/support/opencl_faults.h"
 
 #include <CL/cl_layer.h>

@@ -1,4 +1,4 @@
-// Models compiled with a clock that follows a price list: nothing depends on how fast the machine is.
+// Models compiled with a clock that follows a price list: nothing depends on the machine's speed.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,7 +13,8 @@
 
 namespace intarsia::test {
 
-/// Takes all operators but those it refuses. Its regions are empty: only the clock below "runs" them.
+/// Target that takes all operators except those it refuses. Its regions are empty: only the clock below
+/// "runs" them.
 class PricedTarget : public Target {
  public:
   PricedTarget(std::string name, std::set<std::string> refused, bool framework = false, bool users = false)
@@ -38,7 +39,7 @@ class PricedTarget : public Target {
   }
 
   size_t breaks_at = 1000;
-  mutable int tried = 0;  // regions compiled that were not to be loaded next
+  mutable int tried = 0;  // number of compiled regions that are not loaded next
   void set_code_generation(int number) { info_.code_generation = number; }
 
  private:
@@ -47,9 +48,9 @@ class PricedTarget : public Target {
   bool framework_, users_;
 };
 
-constexpr int64_t region_ns = 5000;  // what a region costs beside its nodes, to be seen in whole runs alone
+constexpr int64_t region_ns = 5000;  // cost of a region besides its nodes, visible only in whole runs
 
-/// A chain of operators, compiled with prices for each operator in each backend.
+/// Fixture with a chain of operators, compiled with prices for each operator in each backend.
 class PlanChoice : public testing::Test {
  protected:
   PlanChoice() {
@@ -76,7 +77,8 @@ class PlanChoice : public testing::Test {
     return made;
   }
 
-  /// Node i reads what node i - 1 makes; its name is its operator and its number, "Relu3".
+  /// Writes a chain where node i reads the output of node i - 1; its name is its operator and number,
+  /// "Relu3".
   void write_chain(const std::vector<std::string>& ops) {
     onnx::Messages nodes;
     const auto value = [&](size_t at) {
@@ -131,7 +133,7 @@ class PlanChoice : public testing::Test {
   }
 
   struct Outcome {
-    std::string regions;  // "own framework own": their backends in order
+    std::string regions;  // backends of the regions, in order: "own framework own"
     std::vector<std::string> reasons;
     std::optional<PlanReport> report;
   };
@@ -163,17 +165,17 @@ class PlanChoice : public testing::Test {
       {{"framework", "Exp"}, 20'000}, {{"own", "Relu"}, 120'000},        {{"framework", "Relu"}, 50'000},
       {{"own", "Sqrt"}, 100'000},     {{"framework", "Sqrt"}, 900'000},  {{"users", "Relu"}, 120'000},
       {{"own", "MatMul"}, 100'000},   {{"framework", "MatMul"}, 100'000}};
-  /// What a whole run takes in truth; below 0 it fails.
+  /// Returns the true time of a whole run, given the sum of the prices; below 0 it fails.
   std::function<int64_t(const fbs::ProgramT&, int64_t)> stretch;
-  std::function<bool(const fbs::ProgramT&)> is_wrong;  // computes something else than the others
-  std::optional<Error> load_error;                     // of programs with regions in frameworks
-  bool is_busy = false;                                // other processes take cores while plans are timed
-  bool has_profile = false;                            // kernels are reported
-  std::map<std::string, int64_t> told;  // what a profile says of a node instead of what it takes
-  int timed = 0;                        // calls of the clock
-  size_t programs_run = 0;              // in all of them
-  int64_t probe = 1000;                 // how fast the machine is today
-  int probed = 0;                       // how often that was measured
+  std::function<bool(const fbs::ProgramT&)> is_wrong;  // whether it computes something else than the others
+  std::optional<Error> load_error;                     // error of loading programs with regions in frameworks
+  bool is_busy = false;                 // whether other processes take cores while plans are timed
+  bool has_profile = false;             // whether kernels are reported
+  std::map<std::string, int64_t> told;  // times that profiles report instead of prices, by node
+  int timed = 0;                        // number of calls of the clock
+  size_t programs_run = 0;              // number of programs in these calls
+  int64_t probe = 1000;                 // nanoseconds that the probe takes
+  int probed = 0;                       // number of runs of the probe
 
  private:
   const test::TestFolder temporary_;
@@ -186,7 +188,7 @@ inline std::vector<std::string> repeat(const std::vector<std::string>& ops, size
   return all;
 }
 
-/// Is any of the program's regions of the backend?
+/// Checks whether any of the program's regions belongs to the backend.
 inline bool uses(const fbs::ProgramT& program, const std::string& backend) {
   return std::ranges::any_of(program.regions, [&](const auto& region) { return region->backend == backend; });
 }

@@ -16,11 +16,11 @@ namespace intarsia {
 struct RandomGraphOptions {
   size_t max_nodes = 30;
   size_t max_inputs_of_node = 3;
-  size_t reach = 1000;  // how far back a node reads: a small number makes long chains
+  size_t reach = 1000;  // values back that a node may read; a small number makes long chains
 };
 
-/// A graph of foreign nodes n0, n1, ... with one or two outputs, with constants, captures, omitted inputs
-/// and outputs and results that are read by nothing, by many and from outside.
+/// Makes a graph of foreign nodes n0, n1, ... with one or two outputs, with constants, captures, omitted
+/// inputs and outputs, and results that are read by nothing, by many and from outside.
 inline Graph make_random_graph(std::mt19937& random, const RandomGraphOptions& options) {
   const auto below = [&](size_t n) { return static_cast<size_t>(random() % n); };
   Graph graph;
@@ -63,7 +63,7 @@ inline Graph make_random_graph(std::mt19937& random, const RandomGraphOptions& o
   return graph;
 }
 
-/// The same graph with its nodes and values in another order.
+/// Returns the graph with its nodes and values in another order.
 inline Graph shuffle_graph(const Graph& graph, std::mt19937& random) {
   Graph shuffled = graph;
   std::vector<uint32_t> order(graph.nodes.size());
@@ -83,7 +83,8 @@ inline RandomGraphOptions random_options(std::mt19937& random, size_t max_nodes)
   return {.max_nodes = max_nodes, .max_inputs_of_node = 1 + random() % 4, .reach = random() % 2 ? 4u : 1000u};
 }
 
-/// A failure prints its seed; INTARSIA_SEED=N runs only that one.
+/// Calls `body` with a generator for each seed. A failure prints its seed; INTARSIA_SEED=N runs only that
+/// one.
 template <typename Body>
 void for_each_seed(uint32_t count, Body body) {
   const char* only = std::getenv("INTARSIA_SEED");

@@ -1,4 +1,4 @@
-// Small graphs for the tests of framework backends, and a region run the way a session would run it.
+// Small graphs for the tests of framework backends, and a region run as a session would run it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -72,7 +72,7 @@ struct GraphMaker {
 
 inline std::string error_of(const auto& result) { return result ? std::string() : result.error().message; }
 
-/// A region compiled and loaded; what it points to lives as long as it does.
+/// Compiled and loaded region, with everything that it points to.
 struct LoadedRegion {
   CompiledRegion compiled;
   std::vector<ConstTensorView> constants;

@@ -1,4 +1,4 @@
-// How long tests that can go on for ever do: INTARSIA_ROUNDS=N makes them N times as long (`make soak`).
+// Length of tests that could run forever: INTARSIA_ROUNDS=N makes them N times as long (`make soak`).
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace intarsia {
 
-/// 1 unless the environment says more.
+/// Returns 1 unless the environment asks for more.
 inline uint32_t rounds() {
   const char* text = std::getenv("INTARSIA_ROUNDS");
   return text == nullptr ? 1 : static_cast<uint32_t>(std::max(std::atoi(text), 1));

@@ -1,4 +1,4 @@
-// Hand-made programs and a small backend to run them, for tests of only the run half.
+// Hand-made programs and a small backend to run them, for tests of the run half alone.
 #pragma once
 
 #include <filesystem>
@@ -13,11 +13,11 @@
 
 namespace intarsia::test {
 
-/// What the backend "toy" does follows from the blob. All on f32 unless said otherwise.
+/// Returns the backend "toy", which does what the blob says, on f32 unless noted otherwise:
 ///   add       output = sum of all inputs and constants, element by element
 ///   positive  dynamic output: the inputs that are greater than 0, in order
 ///   strings   output = each string of the input twice
-///   make      opaque output: holds the input tensor
+///   make      opaque output that contains the input tensor
 ///   open      dynamic output = the tensor in the opaque input
 ///   symbol    output = what the program's function intarsia_test_number returns
 ///   fail      fails with "on purpose"
@@ -26,12 +26,12 @@ namespace intarsia::test {
 ///   slow      sleeps 20 ms, then like add
 RunBackend toy_backend();
 
-/// Writes down a program step by step. Ids are indices.
+/// Builder of a program, step by step. Ids are indices.
 struct ProgramMaker {
   fbs::ProgramT program;
   std::vector<std::string> blobs;
   std::vector<Tensor> constants;
-  std::string elf;  // empty: an empty library
+  std::string elf;  // bytes of the library; empty: those of an empty one
 
   ProgramMaker();  // one slot "cpu" (0) and the function "main"
   fbs::FunctionT& function() { return *program.functions[0]; }
@@ -40,26 +40,26 @@ struct ProgramMaker {
                  DType dtype = DType::f32);
   uint32_t input(const std::string& name, std::vector<int64_t> dims, DType dtype = DType::f32);
   uint32_t output(const std::string& name, std::vector<int64_t> dims, DType dtype = DType::f32);
-  /// At the end of the arena of the slot's space, which grows.
+  /// Adds a value at the end of the arena of the slot's space, which grows.
   uint32_t arena(const std::string& name, std::vector<int64_t> dims, uint32_t slot = 0);
-  /// An output whose shape depends on the data.
+  /// Adds an output whose shape depends on the data.
   uint32_t dynamic_output(const std::string& name, std::vector<int64_t> dims, DType dtype = DType::f32);
   uint32_t constant(const std::vector<float>& numbers);
   void run(const std::string& blob, std::vector<uint32_t> inputs, std::vector<uint32_t> outputs,
            uint32_t slot = 0, std::vector<uint32_t> constants = {});
   void copy(uint32_t from, uint32_t to);
   void note(const std::string& node, const std::string& op, uint32_t region);
-  /// The function as it is becomes its own alternative, with regions of its own. Gives the first one's
-  /// number.
+  /// Makes a copy of the function its own alternative, with regions of its own. Returns the number of the
+  /// first of these.
   uint32_t alternative();
 
-  /// Each step of the function becomes a stage, too: a function that runs it alone, on the device "cpu".
+  /// Makes each step of the function also a stage: a function that runs it alone, on the device "cpu".
   void divide();
 
   Status write(const std::string& path) const;
 };
 
-/// y = (x + 1) + x, through a value in the arena: the smallest program with everything usual in it.
+/// Makes y = (x + 1) + x, through a value in the arena: the smallest program with all usual parts.
 ProgramMaker small_program();
 
 std::string read_bytes(const std::string& path);

@@ -1,4 +1,4 @@
-// A small convolutional model with a value that skips a stage, an input that enters late and an output that
+// Small convolutional model with a value that skips a stage, an input that enters late and an output that
 // leaves early, compiled to stages; and a comparison of these with the whole.
 #pragma once
 
@@ -17,7 +17,8 @@
 
 namespace intarsia {
 
-/// x -> conv -> relu (r) -> conv (c2) -> sum = c2 + r -> conv -> y; late is added at the end; r leaves early.
+/// Fixture for x -> conv -> relu (r) -> conv (c2) -> sum = c2 + r -> conv -> y; late is added at the end; r
+/// leaves early.
 class StagedModel : public testing::Test {
  protected:
   StagedModel() {
@@ -63,7 +64,7 @@ class StagedModel : public testing::Test {
     return result ? "" : result.error().message;
   }
 
-  /// Runs a function with the values by name, and adds what it makes.
+  /// Runs a function on the values by name, and adds its outputs to them.
   static void run(Session& session, std::map<std::string, Tensor>& values) {
     const fbs::FunctionT& function = *session.program().functions[0].function;
     std::vector<NamedTensor> inputs, outputs;
@@ -93,7 +94,7 @@ class StagedModel : public testing::Test {
     return values;
   }
 
-  /// All stages in turn, against the whole; gives how many stages there are.
+  /// Compares running all stages in turn with running the whole; returns the number of stages.
   size_t compare_with_whole(const RunBackend& backend) const {
     const auto program = load_program(request.program_path, {&backend, 1});
     EXPECT_TRUE(program) << program.error().message;

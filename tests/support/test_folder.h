@@ -1,11 +1,11 @@
-// Where tests write.
+// Folder that tests write to.
 #pragma once
 
 #include "base/temporary_folder.h"
 
 namespace intarsia::test {
 
-/// A folder that goes away with the object.
+/// Folder that is removed with the object.
 class TestFolder : public TemporaryFolder {
  public:
   TestFolder() : TemporaryFolder(make("intarsia-test").value()) {}

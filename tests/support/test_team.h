@@ -1,4 +1,4 @@
-// A team with workers of its own, more than the machine has cores if need be.
+// Thread team with workers of its own, if need be more than the machine has cores.
 #pragma once
 
 #include "base/thread_pool.h"

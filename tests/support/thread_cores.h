@@ -1,4 +1,4 @@
-// Which cores the threads of this process may use.
+// Cores that the threads of this process may use.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +11,7 @@
 
 namespace intarsia::test {
 
-/// Of each thread whose name in the system is one of these.
+/// Returns the cores of each thread whose name in the system is one of these.
 inline std::vector<CoreSet> cores_of_threads(const std::set<std::string>& names) {
   std::vector<CoreSet> found;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {

@@ -1,4 +1,4 @@
-// Which times compare: those whose probes agree within 5%, all with each other.
+// Times that can be compared: those whose probes all agree with each other within 5%.
 //
 // Covers: src/target/ comparable_costs.cc timing.cc
 #include "target/comparable_costs.h"
@@ -8,7 +8,7 @@
 namespace intarsia {
 namespace {
 
-/// Rivals "0", "1", ..., with the probes of their rows; 0: there is no row.
+/// Fixture with rivals "0", "1", ... and the probes of their rows; 0 means that there is no row.
 class ComparableCosts : public testing::Test {
  protected:
   void make_rows(const std::vector<int64_t>& probes) {
@@ -18,7 +18,7 @@ class ComparableCosts : public testing::Test {
     }
   }
 
-  /// The digests of the rivals that must be measured while the probe takes `today`.
+  /// Returns the digests of the rivals that must be measured while the probe takes `today`.
   std::string missing(int64_t today) {
     std::string text;
     for (const CostKey& key : find_incomparable(rivals, known, [&] { return ++probed, today; }))

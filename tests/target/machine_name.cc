@@ -1,4 +1,4 @@
-// A machine has a name that tells it from others, also where the system names no model of its processor.
+// Names of machines: they tell machines apart, even where the system names no model of its processor.
 //
 // Covers: src/target/ machine_name.cc
 #include "target/machine_name.h"

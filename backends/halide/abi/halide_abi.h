@@ -1,6 +1,6 @@
-/* The binary interface of kernels: what the run half and the glue object must agree on with Halide's code.
-   Layouts, numbers and functions as in Halide's public runtime interface (HalideRuntime.h), with which
-   build/check_abi.cc compares them when Halide is there. C and C++. */
+/* Binary interface of kernels: what the run half and the glue object must agree on with Halide's code.
+   Layouts, numbers and functions are those of Halide's public runtime interface (HalideRuntime.h);
+   build/check_abi.cc compares them where Halide is available. C and C++. */
 #ifndef INTARSIA_HALIDE_ABI_H
 #define INTARSIA_HALIDE_ABI_H
 
@@ -31,22 +31,22 @@ struct HalideBuffer {
   uint64_t flags;
   struct HalideType type;
   int32_t dimensions;
-  const struct HalideDimension* dim; /* which kernels only read */
+  const struct HalideDimension* dim; /* kernels only read it */
   void* padding;
 };
 
 typedef int (*HalideTask)(void* user_context, int index, uint8_t* closure);
 
 enum {
-  halide_out_of_memory = -11, /* the status of a kernel that got no memory */
-  halide_launch_failed = -23  /* of a launch */
+  halide_out_of_memory = -11, /* status of a kernel that got no memory */
+  halide_launch_failed = -23  /* status of a launch that failed */
 };
 
 struct halide_buffer_t;           /* a HalideBuffer */
-struct halide_device_interface_t; /* what it contains is not used */
+struct halide_device_interface_t; /* opaque; its contents are not used */
 
-/* What kernels call; glue.c has them. Those of OpenCL, and those of CUDA: kernels that run on a device, in
-   this order. */
+/* Functions that kernels call; glue.c defines them. Kernels that run on a device call those of OpenCL or
+   those of CUDA, in this order. */
 int halide_do_par_for(void* user_context, HalideTask task, int min, int size, uint8_t* closure);
 void* halide_malloc(void* user_context, size_t bytes);
 void halide_free(void* user_context, void* memory);
@@ -69,24 +69,25 @@ const struct halide_device_interface_t* halide_cuda_device_interface(void);
 
 /* Work items of a kernel on a device. */
 struct HalideLaunch {
-  const char* entry; /* in the program's text */
+  const char* entry; /* name of the code in the program's text */
   int32_t groups[3];
   int32_t group_items[3];
-  int32_t shared_bytes;         /* of a group */
+  int32_t shared_bytes;         /* memory that a group shares */
   const size_t* argument_bytes; /* ends with 0 */
-  void* const* arguments;       /* a HalideBuffer each, or the address of a scalar */
+  void* const* arguments;       /* addresses of HalideBuffers and of scalars */
   const int8_t* are_buffers;
 };
 
-/* What a kernel's user context points to. All functions may be called from any worker of the run. */
+/* Object that a kernel's user context points to. Any worker of the run may call its functions. */
 struct HalideKernelRuntime {
   int (*parallel_for)(struct HalideKernelRuntime* runtime, HalideTask task, int min, int size,
                       uint8_t* closure);
-  void* (*allocate)(struct HalideKernelRuntime* runtime, size_t bytes); /* 64-byte aligned; null: none left */
-  void (*release)(struct HalideKernelRuntime* runtime, void* memory);   /* LIFO, by the same worker */
+  void* (*allocate)(struct HalideKernelRuntime* runtime, size_t bytes); /* 64-byte aligned, or null */
+  void (*release)(struct HalideKernelRuntime* runtime, void* memory);   /* called by the allocating worker */
   void (*error)(struct HalideKernelRuntime* runtime, const char* message);
-  /* Code for a device: the program's text, which ends with a zero byte, and what is kept of it until the
-     launches that follow. The status is not looked at: the runtime keeps its errors. */
+  /* Registers code for a device: `text` is the program's text, which ends with a zero byte; `state` receives
+     what is kept of it until the launches that follow. Kernels ignore the status: the runtime keeps its
+     errors. */
   int (*initialize)(struct HalideKernelRuntime* runtime, void** state, const char* text, int bytes);
   int (*launch)(struct HalideKernelRuntime* runtime, void* state, const struct HalideLaunch* launch);
 };

@@ -1,4 +1,5 @@
-// The name of a kernel's code encodes what arguments it takes, so that no blob can call it with others.
+// Symbol of a kernel's code. It encodes the arguments that the code takes, so that no blob can call it with
+// others.
 #pragma once
 
 #define XXH_INLINE_ALL
@@ -15,14 +16,14 @@
 
 namespace intarsia::halide {
 
-/// What a kernel's code relies on: an argument's element type and where its elements lie.
+/// Properties of an argument that a kernel's code relies on: the element type and where the elements lie.
 struct ArgumentForm {
   DType dtype = DType::undefined;
   std::vector<int32_t> extents, strides;  // strides in elements
 };
 
-/// "_<digest of the arguments>_argv": the end of the symbol of a kernel with these inputs and, last, this
-/// output.
+/// Returns the end of a kernel's symbol, "_<digest of the arguments>_argv". `arguments` are the inputs and,
+/// last, the output.
 inline std::string symbol_ending(std::span<const ArgumentForm> arguments,
                                  KernelDevice device = KernelDevice::cpu) {
   std::vector<int32_t> numbers;

@@ -1,7 +1,7 @@
 // Attention for a block of rows at a time: the scores of its queries by all keys, the softmax of each row,
-// the product with the values. The keys are packed in panels for each batch element, rounded up to whole
-// ones: beyond the last key it is repeated, which changes no maximum; its exponentials are set to zero. Rows
-// are divided by their sums after the second product, which is shorter than the scores.
+// the product with the values. The keys are packed into panels for each batch element. The last panel is
+// filled up with copies of the last key, which change no maximum; their exponentials are set to zero. Rows
+// are divided by their sums after the second product, whose rows are shorter than those of the scores.
 #include <algorithm>
 
 #include "backends/halide/build/build_kernel.h"
@@ -14,7 +14,7 @@ namespace {
 using Halide::TailStrategy;
 using Halide::VarOrRVar;
 
-/// Multiply-adds that are worth a second thread.
+/// Minimum number of multiply-adds that is worth a second thread.
 constexpr int64_t min_work_for_threads = 500000;
 
 class AttentionBuilder {
@@ -47,7 +47,7 @@ class AttentionBuilder {
  private:
   const Node& node(NodeId id) const { return b_.body().node(id); }
 
-  /// Variables or expressions and then the batch.
+  /// Returns an index of variables or expressions, followed by the batch variables.
   template <typename T>
   std::vector<T> with_batch(std::vector<T> index) const {
     index.insert(index.end(), batch_.rbegin(), batch_.rend());
@@ -75,7 +75,7 @@ class AttentionBuilder {
         nodes_.scores, scores_acc_(with_batch<Expr>({ci_, x_, co_})), node(last).outputs[0], at);
   }
 
-  /// Lanes side by side, then the upper half onto the lower one until one is left.
+  /// Combines the upper half of the lanes with the lower one, repeatedly, until one lane is left.
   Func fold(Func lanes, const std::function<Expr(Expr, Expr)>& combine) {
     for (int64_t half = lanes_ / 2; half >= 1; half /= 2) {
       Func folded("folded");
@@ -147,7 +147,7 @@ class AttentionBuilder {
         .split(c_, co_, ci_, as_int(tile.panel), TailStrategy::ShiftInwards);
     std::vector<VarOrRVar> order{ci_, xi_, xo_, co_, block_};
     order.insert(order.end(), batch_.rbegin(), batch_.rend());
-    // The last block begins earlier; separate code for it would be as long again.
+    // The last block starts earlier; separate code for it would be as long again.
     out_.reorder(order).unroll(xi_).partition(block_, Halide::Partition::Never);
     vectorize_lanes(out_, ci_, tile);
   }
@@ -157,7 +157,7 @@ class AttentionBuilder {
     if (tile.panel > tile.lanes) stage.unroll(lane);
   }
 
-  /// The accumulators of a tile of `of`.
+  /// Schedules the accumulators of a tile of `of`.
   void schedule_product(Func acc, Func of, const ContractionTile& tile, const Var& lane, const RDom& r) {
     acc.compute_at(of, xo_).bound_extent(lane, as_int(tile.panel)).reorder(lane, x_).unroll(x_);
     acc.update().reorder(lane, x_, r.x).unroll(x_);
@@ -183,7 +183,7 @@ class AttentionBuilder {
     schedule_pack({pack_, ci_, k_, sizes_.depth, as_int(lanes_), !reads_along_keys()});
   }
 
-  /// Do neighboring keys lie side by side?
+  /// Checks whether neighboring keys lie side by side in memory.
   bool reads_along_keys() {
     const ValueId keys = node(nodes_.scores).inputs[1];
     const auto slot = std::ranges::find(b_.body().inputs, keys) - b_.body().inputs.begin();
@@ -216,14 +216,14 @@ class AttentionBuilder {
   Shape batch_extents_;
   int64_t panel_, lanes_, panels_;
 
-  // Lane, panel, step along the depth; row; key; channel.
+  // Variables: lane, panel, step along the depth; row; key; channel.
   Var ci_{"ci"}, co_{"co"}, k_{"k"}, x_{"x"}, j_{"j"}, c_{"c"};
   Var block_{"block"}, rest_{"rest"}, xo_{"xo"}, xi_{"xi"};
   std::vector<Var> batch_;
   RDom scores_sum_, values_sum_;
   Func pack_{"pack"}, scores_acc_{"scores_acc"}, scores_{"scores"}, largest_, exponents_{"exponents"};
   Func inverse_{"inverse"}, acc_{"acc"}, out_{"out"};
-  std::vector<Func> of_row_;  // a few numbers for each row
+  std::vector<Func> of_row_;  // functions with a few numbers per row
 };
 
 }  // namespace

@@ -60,7 +60,7 @@ class ContractionBuilder {
     p.name_vars();
   }
 
-  /// Channels innermost, then the taps from the last axis to the first.
+  /// Returns the reduction's domain: channels innermost, then the taps from the last axis to the first.
   Halide::Region reduction_domain() const {
     Halide::Region region{{0, as_int(depth_)}};
     for (size_t i = kernel_.size(); i-- > 0;) region.push_back({0, as_int(kernel_[i])});
@@ -85,10 +85,10 @@ class ContractionBuilder {
     return conv_ ? staged_conv_weight(r) : staged_matrix(r);
   }
 
-  /// The items of a group, all at work on one panel, read its weights from the group's memory: they are few
-  /// enough, and there are pixels for a whole group.
+  /// Checks whether the items of a group, which all work on one panel, read its weights from the group's
+  /// memory: the weights are few enough, and there are pixels for a whole group.
   bool shares_weights() const {
-    constexpr int64_t most_bytes = 16 << 10;  // so that a multiprocessor holds a dozen groups
+    constexpr int64_t most_bytes = 16 << 10;  // lets a multiprocessor hold a dozen groups
     const ContractionParts& p = parts_;
     const int items = b_.isa().group_items;
     if (items == 1 || b_.kernel().contraction().packing.panel == 0 || !p.tile.exact) return false;
@@ -118,7 +118,7 @@ class ContractionBuilder {
     return parts_.shared(use);
   }
 
-  /// Weights that are computed at run time, read where they are.
+  /// Reads weights that are computed at run time, without a copy.
   Expr weight_in_place(const RDom& r) {
     if (!conv_) return matrix_element(1, {r[0], channel()});
     Exprs at{parts_.group > 1 ? parts_.g * as_int(parts_.channels) + channel() : channel(), r[0]};
@@ -126,14 +126,14 @@ class ContractionBuilder {
     return b_.operand(node_.inputs[1]).at(at);
   }
 
-  /// The panel that acc's arguments name; where panels do not divide the channels, a single one of all
-  /// channels.
+  /// Returns the panel that acc's arguments name; where panels do not divide the channels, the only panel,
+  /// which has all channels.
   Expr panel() const { return parts_.tile.exact ? Expr(parts_.co) : Expr(0); }
 
-  /// The channel within its group that acc's arguments name.
+  /// Returns the channel within its group that acc's arguments name.
   Expr channel() const { return panel() * as_int(parts_.tile.panel) + parts_.ci; }
 
-  /// Weights that are computed at run time are packed first.
+  /// Packs weights that are computed at run time, and reads the packed ones.
   Expr staged_conv_weight(const RDom& r) {
     Func pack("pack");
     Var c("c");
@@ -158,7 +158,7 @@ class ContractionBuilder {
     return b_.matrix_at(node_.inputs[input], at);
   }
 
-  /// A matrix computed at run time: read as it is if its rows are dense, else packed for each batch element.
+  /// Reads a matrix computed at run time: as it is if its rows are dense, else packed per batch element.
   Expr staged_matrix(const RDom& r) {
     if (matrix_stride(0) == 1) return matrix_element(1, {r[0], channel()});
     Func pack("pack");
@@ -174,7 +174,7 @@ class ContractionBuilder {
     return pack(use);
   }
 
-  /// Of the second matrix, along its last axis (0) or the one before (1).
+  /// Returns the stride of the second matrix along its last axis (0) or the one before (1).
   int64_t matrix_stride(size_t axis_from_end) const {
     for (size_t i = 0; i < b_.body().inputs.size(); ++i) {
       const Shape& strides = b_.input(i).strides;
@@ -195,7 +195,7 @@ class ContractionBuilder {
     return staged.at(at);
   }
 
-  /// Where element (batch, group, channel within group, pixels) lies in the logical output.
+  /// Returns the index of element (batch, channel, pixels) in the logical output.
   Exprs logical(const Exprs& batch, Expr channel, const Exprs& pixels) const {
     Exprs at = batch;
     if (conv_) at.push_back(channel);
@@ -204,8 +204,8 @@ class ContractionBuilder {
     return at;
   }
 
-  /// The output's channel axis is seen as (group, panel, lane), or as (group, channel) where panels do not
-  /// divide it, so that no index needs a division.
+  /// Finishes the kernel. Its code sees the output's channel axis as (group, panel, lane), or as (group,
+  /// channel) where panels do not divide it, so that no index needs a division.
   BuiltKernel finish() {
     ContractionParts& p = parts_;
     Expr channel = p.tile.exact ? p.co * as_int(p.tile.panel) + p.ci : Expr(p.channel);

@@ -1,5 +1,5 @@
-// Depthwise convolution: one filter per channel. Vectors run over channels, a few pixels share the taps'
-// weights.
+// Depthwise convolution: one filter per channel. Vectors run over channels; a few pixels share the weights of
+// the taps.
 #include <algorithm>
 
 #include "backends/halide/build/build_kernel.h"
@@ -19,7 +19,7 @@ struct Depthwise {
   Func out, acc;
   StagedInput stage;
   RDom taps;
-  std::vector<Var> vars;  // of the output, logical order
+  std::vector<Var> vars;  // variables of the output, in logical order
 };
 
 int64_t choose_pixels(int64_t width, int64_t most) {

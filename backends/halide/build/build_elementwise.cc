@@ -1,4 +1,4 @@
-// Elementwise operators as Halide expressions: a row each.
+// Elementwise operators as Halide expressions, one table row each.
 #include <algorithm>
 #include <array>
 
@@ -19,7 +19,8 @@ struct Operands {
 
 using Halide::select;
 
-/// Integer division of ONNX truncates; Halide's rounds so that the remainder is not negative.
+/// Divides as ONNX does: integer division truncates, while Halide's rounds so that the remainder is not
+/// negative.
 Expr divide(const Operands& c) {
   const Expr &a = c.in[0], &b = c.in[1];
   if (a.type().is_float() || a.type().is_uint()) return a / b;
@@ -92,12 +93,12 @@ struct Row {
 
 using C = const Operands&;
 
-/// Halide turns a <= b of floats into !(b < a), which is true of NaN.
+/// Compares floats without <=: Halide turns a <= b into !(b < a), which is true for NaN.
 Halide::Expr is_less_or_equal(const Halide::Expr& a, const Halide::Expr& b) {
   return a.type().is_float() ? a < b || a == b : a <= b;
 }
 
-/// To be made strict as a whole.
+/// Operators whose expression is made strict as a whole.
 constexpr auto strict_rows = std::to_array<Row>({
     {CoreOp::add, [](C c) { return c.in[0] + c.in[1]; }},
     {CoreOp::sub, [](C c) { return c.in[0] - c.in[1]; }},
@@ -152,7 +153,7 @@ constexpr auto strict_rows = std::to_array<Row>({
     {CoreOp::shrink, shrink},
 });
 
-/// From math.h, which decides itself what is strict.
+/// Operators from math.h, which decides what is strict.
 constexpr auto functions = std::to_array<Row>({
     {CoreOp::exp,
      [](C c) {
@@ -180,7 +181,7 @@ Expr build_elementwise(const Node& node, const Exprs& inputs, Halide::Type out) 
   if (function != functions.end()) return function->build({node, inputs, out});
   const auto row = std::ranges::find(strict_rows, op, &Row::op);
   INTARSIA_CHECK(row != strict_rows.end());
-  // Otherwise LLVM would assume that there is no NaN and no infinity, of which attention masks consist.
+  // LLVM would otherwise assume that there is no NaN and no infinity, of which attention masks consist.
   return strictly(inputs, [&](const Exprs& in) { return row->build({node, in, out}); });
 }
 

@@ -17,14 +17,14 @@ Expr scalar_expr(const Tensor& tensor) {
   return Halide::Internal::make_const(type, number);
 }
 
-/// Halide loads a vector with such a stride as one vector of all elements between its first and its last,
-/// which OpenCL C does not have. If the stride is the caller's, it loads element by element.
+/// Checks whether Halide loads a vector with this stride as one vector of all elements between its first and
+/// its last, which OpenCL C does not have. With the caller's stride it loads element by element.
 bool becomes_wide(int64_t stride) { return stride > 1 && stride < 16; }
 
-/// The index of the argument on its axis for that (kernel_device.h).
+/// Returns the index of the argument on the axis that tells its place (kernel_device.h).
 Expr place_of(Halide::OutputImageParam param) { return param.dim(param.dimensions() - 1).extent() - 1; }
 
-/// Of a device: right on every kind of it, and made for processors.
+/// Returns the mapping for the kernel's target; the one for devices is right on every kind of device.
 Mapping choose_mapping(const Kernel& kernel) {
   return kernel.isa.is_offloaded() ? Mapping::tile_per_item : Mapping::loops;
 }
@@ -72,7 +72,7 @@ Halide::Type expr_type(DType dtype) {
     default:
       break;
   }
-  INTARSIA_CHECK(false);  // canonicalization refuses all others
+  INTARSIA_CHECK(false);  // canonicalization refuses all other types
   return {};
 }
 
@@ -186,7 +186,7 @@ Expr KernelBuilder::matrix_at(ValueId value, const Exprs& at) {
   const Operand& from = operand(value);
   const size_t rank = from.shape.size(), skipped = at.size() - rank;
   Exprs used;
-  // Only batch axes broadcast: the variable of a reduction must stay, also where it has one value.
+  // Broadcasting is for batch axes only: the variable of a reduction must stay, also where it has one value.
   for (size_t i = 0; i < rank; ++i)
     used.push_back(i + 2 < rank && from.shape[i] == 1 ? Expr(0) : at[i + skipped]);
   return from.at(used);
@@ -234,7 +234,7 @@ BuiltKernel build_kernel(const Kernel& kernel) {
     case Form::elementwise:
     case Form::movement:
       return build_pointwise(builder);
-    case Form::view:  // those that move elements are kernels of movement
+    case Form::view:  // views that move elements are kernels of movement
     case Form::concat:
       break;
   }

@@ -1,5 +1,5 @@
-// Part of step 9: a kernel as a scheduled Halide pipeline. One build_<form>.cc per form; schedules are
-// in there or, where they have parameters to choose, in schedule_<form>.cc.
+// Kernels as scheduled Halide pipelines. There is one build_<form>.cc per form; it contains the schedule,
+// unless the schedule has parameters to choose and is in schedule_<form>.cc.
 #pragma once
 
 #include <Halide.h>
@@ -18,26 +18,26 @@ using Halide::RVar;
 using Halide::Var;
 using Exprs = std::vector<Expr>;
 
-/// The pipeline, and its output buffer as the code sees it (a channel axis may be split into panels).
+/// Pipeline of a kernel, and its output buffer as the code sees it (a channel axis may be split into panels).
 struct BuiltKernel {
   Func output;
   std::vector<Halide::Argument> arguments;
   FixedArgument output_argument;
 };
 
-/// Element of a tensor at an index with one expression per axis.
+/// Tensor whose element is found at an index with one expression per axis.
 struct Operand {
   Shape shape;
   std::function<Expr(const Exprs& index)> at;
 };
 
-/// How the register tiles of a kernel run.
+/// Way in which the register tiles of a kernel run.
 enum class Mapping {
-  loops,         // inside a processor's loops, some of which are parallel
-  tile_per_item  // each as a work item of a device, in a group of its own
+  loops,         // loops of a processor, some of which are parallel
+  tile_per_item  // work items of a device, one tile each
 };
 
-/// What the build_<form> functions share.
+/// State and helpers that the build_<form> functions share.
 class KernelBuilder {
  public:
   explicit KernelBuilder(const Kernel& kernel);
@@ -51,22 +51,22 @@ class KernelBuilder {
   const Node& anchor() const { return kernel_.body.node(kernel_.anchor); }
   Shape shape(ValueId value) const { return *kernel_.body.value(value).type.fixed_shape(); }
   Halide::Type type(ValueId value) const;
-  /// Vectors of the widest type in the kernel have this many elements.
+  /// Returns the number of elements in a vector of the kernel's widest type.
   int lanes() const;
 
   Operand& operand(ValueId value) { return operands_[index(value)]; }
-  /// Element of a value that broadcasts to the sizes `index` runs over.
+  /// Returns the element of a value that broadcasts to the sizes `index` runs over.
   Expr broadcast_at(ValueId value, const Exprs& index);
-  /// The kernel's result at `index` of the output, where the anchor's (if any) is `anchor_value`.
+  /// Returns the kernel's result at `index` of the output, where the anchor's (if any) is `anchor_value`.
   Expr result_at(const Exprs& index, Expr anchor_value);
-  /// A value computed by the elementwise nodes after `from` (all of them if `from` is none), given that the
-  /// value of `from` is `from_value`.
+  /// Returns a value computed by the elementwise nodes after `from` (all of them if `from` is no_node), given
+  /// that the value of `from` is `from_value`.
   Expr value_after(NodeId from, Expr from_value, ValueId wanted, const Exprs& index);
-  /// Element (batch..., row, column) of a matrix; its batch axes broadcast.
+  /// Returns element (batch..., row, column) of a matrix; its batch axes broadcast.
   Expr matrix_at(ValueId value, const Exprs& index);
 
-  /// The arguments of the function that computes the output, or some of its loops from the innermost to the
-  /// outermost: `vars`, and on a device the place of the output in its memory (kernel_device.h).
+  /// Returns the arguments of the function that computes the output, or some of its loops from the innermost
+  /// to the outermost: `vars` and, on a device, the place of the output in its memory (kernel_device.h).
   std::vector<Var> output_vars(std::vector<Var> vars) const;
 
   /// Finishes the pipeline: `output` computes the result as the buffer stores it (see `stored`), over
@@ -74,10 +74,10 @@ class KernelBuilder {
   BuiltKernel finish(Func output, FixedArgument argument);
 
  private:
-  /// The prologue of a contraction, elementwise nodes before it, is computed where the contraction reads it.
+  /// Computes the prologue of a contraction, the elementwise nodes before it, where the contraction reads it.
   void compute_prologue();
 
-  /// Sizes and strides of an argument, as the pipeline sees it.
+  /// Sets the sizes and strides of an argument, as the pipeline sees it.
   void set_dims(Halide::OutputImageParam param, const FixedArgument& argument) const;
 
   const Kernel& kernel_;
@@ -85,28 +85,28 @@ class KernelBuilder {
   const Var place_{"place"};
   std::vector<FixedArgument> inputs_;
   FixedArgument output_;
-  std::vector<Operand> operands_;  // of the body's values
+  std::vector<Operand> operands_;  // indexed by the body's values
   std::vector<Halide::ImageParam> params_;
 };
 
 Halide::Type expr_type(DType dtype);
-/// bool is a byte in memory.
+/// Returns the type of an element in memory, where bool is a byte.
 Halide::Type storage_type(DType dtype);
 Expr stored(Expr value);
-/// -infinity or the least integer; infinity or the greatest integer.
+/// Returns the least number of a type: -infinity or the least integer; greatest_of returns the greatest one.
 Expr least_of(Halide::Type type);
 Expr greatest_of(Halide::Type type);
-/// One variable per axis.
+/// Makes one variable per axis.
 std::vector<Var> make_vars(size_t count, const char* name);
 Exprs to_exprs(const std::vector<Var>& vars);
-/// Sizes in a kernel fit: canonicalize refuses larger tensors.
+/// Narrows a size in a kernel. It fits: canonicalize refuses larger tensors.
 inline int as_int(int64_t number) { return static_cast<int>(number); }
-/// Largest power of two that is at most `extent` and `lanes`.
+/// Returns the largest power of two that is at most `extent` and `lanes`.
 int vector_factor(int64_t extent, int lanes);
 
-/// Value of an elementwise node from its inputs' values.
+/// Returns the value of an elementwise node from its inputs' values.
 Expr build_elementwise(const Node& node, const Exprs& inputs, Halide::Type out);
-/// Element of a movement node's output.
+/// Returns an element of a movement node's output.
 Expr build_movement(KernelBuilder& builder, const Node& node, const Exprs& index);
 
 BuiltKernel build_pointwise(KernelBuilder& builder);
@@ -119,7 +119,7 @@ BuiltKernel build_scan(KernelBuilder& builder);
 BuiltKernel build_attention(KernelBuilder& builder);
 BuiltKernel build_recurrence(KernelBuilder& builder);
 
-/// May throw Halide::Error.
+/// Builds the pipeline of a kernel. May throw Halide::Error.
 BuiltKernel build_kernel(const Kernel& kernel);
 
 }  // namespace intarsia::halide

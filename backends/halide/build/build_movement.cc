@@ -1,5 +1,5 @@
-// Data movement: which input element an output element is. Indices that come from data are clamped to the
-// valid range, so that no data can make a kernel read out of bounds.
+// Data movement: finds the input element that an output element is. Indices that come from data are clamped
+// to the valid range, so that no data can make a kernel read out of bounds.
 #include <algorithm>
 
 #include "backends/halide/build/build_kernel.h"
@@ -13,7 +13,7 @@ using Halide::select;
 
 Expr size(int64_t number) { return static_cast<int>(number); }
 
-/// An index read from data: from the end when negative, in bounds in any case.
+/// Returns an index read from data, clamped to the bounds; negative ones count from the end.
 Expr data_index(Expr raw, int64_t extent) {
   Expr place = cast<int>(raw);
   return clamp(select(place < 0, place + size(extent), place), 0, size(extent - 1));
@@ -37,7 +37,7 @@ Exprs transpose_index(const Node& node, const Exprs& index) {
   return at;
 }
 
-/// The element at the same place in row-major order of other sizes.
+/// Returns the index of the element at the same place in row-major order of other sizes.
 Exprs reshape_index(const Shape& from, const Shape& to, const Exprs& index) {
   Expr flat = 0;
   for (size_t i = 0; i < to.size(); ++i) flat = flat * size(to[i]) + index[i];
@@ -125,7 +125,7 @@ Expr reverse_sequence(KernelBuilder& b, const Node& node, Exprs index) {
   return b.operand(node.inputs[0]).at(index);
 }
 
-/// A weighted sum of a few elements along one axis, from tables of places and weights [taps, out].
+/// Computes a weighted sum of a few elements along one axis, from tables of places and weights [taps, out].
 Expr interpolate(KernelBuilder& b, const Node& node, Exprs index) {
   auto axis = static_cast<size_t>(attributes_of<AxisAttributes>(node).axis);
   Expr out = index[axis], sum = 0.0f;
@@ -171,7 +171,7 @@ Expr build_movement(KernelBuilder& b, const Node& node, const Exprs& index) {
     case CoreOp::copy:
       return from.at(index);
     default:
-      INTARSIA_CHECK(false);  // no other operator moves elements
+      INTARSIA_CHECK(false);  // other operators do not move elements
       return {};
   }
 }

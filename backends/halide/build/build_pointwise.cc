@@ -1,17 +1,18 @@
-// Elementwise and data movement kernels: each output element by itself, in the order of the output's memory.
+// Elementwise and data movement kernels: each output element on its own, in the order of the output's memory.
 #include "backends/halide/build/build_kernel.h"
 #include "backends/halide/build/run_tiles.h"
 
 namespace intarsia::halide {
 namespace {
 
-/// Below this a parallel loop costs more than it saves (elements per task).
+/// Elements per task below which a parallel loop costs more than it saves.
 constexpr int64_t min_task = 8192;
 
 /// Elements of a work item on a device, if the axes allow it.
 constexpr int64_t item_elements = 1024;
 
-/// Vectors along the innermost axis, whole axes outside of it as long as a work item is not too long.
+/// Schedules work items: vectors along the innermost axis, whole axes outside it while a work item is not too
+/// long.
 void schedule_items(const KernelBuilder& b, Func out, const std::vector<Var>& vars,
                     const FixedArgument& argument) {
   std::vector<size_t> order = storage_order(to_symbolic(argument.strides));

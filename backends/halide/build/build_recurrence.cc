@@ -1,7 +1,7 @@
-// One time step of an LSTM, GRU or RNN (recurrence.h describes its arguments). Gates are in ONNX
-// order: LSTM i, o, f, c; GRU z, r, h where linear_before_reset is set, with the bias of h's
-// recurrent part as input 3; else z, h, r, where R of z and h is input 2 and R of r input 3. The sums of all
-// gates of a tile's units are in registers, then their functions are taken.
+// Time step of an LSTM, GRU or RNN (recurrence.h describes its arguments). Gates are in ONNX order: LSTM i,
+// o, f, c; GRU z, r, h where linear_before_reset is set, with the bias of h's recurrent part as input 3. For
+// other GRUs they are z, h, r, where R of z and h is input 2 and R of r input 3. The sums of all gates of a
+// tile's units stay in registers until their functions are taken.
 #include "backends/halide/build/build_kernel.h"
 #include "backends/halide/build/math.h"
 #include "backends/halide/build/run_tiles.h"
@@ -49,7 +49,7 @@ class RecurrenceBuilder {
   }
   Expr before(int state, Expr unit) const { return element(recurrent_before, {state, n_, unit}); }
 
-  /// start(gate) + weights * from(gate, unit): Func of (lane, gate, block, n).
+  /// Returns start(gate) + weights * from(gate, unit) as a Func of (lane, gate, block, n).
   template <typename Start, typename From>
   Func sums(const char* name, size_t weights, Start start, From from) const {
     Func sums(name);
@@ -120,7 +120,7 @@ class RecurrenceBuilder {
     blend(tanh_ratio(sum(1)));
   }
 
-  /// Vectors along the lanes of the part of a block that is in a tile.
+  /// Vectorizes along the lanes of the part of a block that is in a tile.
   void vectorize_lanes(Halide::Stage stage, const Var& lane) const {
     if (tile_.lanes > 1) stage.vectorize(lane, as_int(tile_.lanes));
     if (lanes_of_tile() > tile_.lanes) stage.unroll(lane);
@@ -129,11 +129,11 @@ class RecurrenceBuilder {
   int64_t lanes_of_tile() const { return std::min(tile_.panel, sizes_.lanes); }
   int64_t blocks_of_tile() const { return std::max<int64_t>(tile_.panel / sizes_.lanes, 1); }
 
-  /// A work item has what all units of its rows keep, and computes all tiles of these rows.
+  /// Checks whether a work item holds what all units of its rows keep, and computes all tiles of these rows.
   bool keeps_units() const { return kept_.defined() && b_.mapping() == Mapping::tile_per_item; }
 
-  /// Panels of units outside of rows, so that a panel's weights stay in cache; or inside, where a work item
-  /// has all of them. Gives where what a work item needs is computed.
+  /// Puts loops over panels of units outside those over rows, so that a panel's weights stay in cache, or
+  /// inside where a work item has all panels. Returns the level at which what a work item needs is computed.
   Halide::LoopLevel schedule_tiles(Func f, Func sums, bool has_states) {
     Var part("part"), in_part("in_part"), in_panel("in_panel"), rows("rows"), row("row");
     f.split(lane_, part, in_part, as_int(lanes_of_tile()))
@@ -181,7 +181,7 @@ class RecurrenceBuilder {
            sizes_.batch * units * sizes_.gates * sizes_.hidden >= min_for_threads;
   }
 
-  /// The axis of units is seen as (block, lane).
+  /// Returns the output with its axis of units seen as (block, lane).
   FixedArgument seen_argument() const {
     FixedArgument seen = b_.output();
     const int64_t step = seen.strides.back();
@@ -195,9 +195,9 @@ class RecurrenceBuilder {
   RecurrenceSizes sizes_;
   ContractionTile tile_;
   Var lane_{"lane"}, gate_{"gate"}, block_{"block"}, n_{"n"}, state_{"state"}, panel_{"panel"};
-  RDom k_;  // the units that all sums run over
+  RDom k_;  // units that all sums run over
   Func sums_, cell_, out_{"out"};
-  Func kept_;  // of h, by the reset gate
+  Func kept_;  // part of h that the reset gate keeps
 };
 
 }  // namespace

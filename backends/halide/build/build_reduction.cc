@@ -1,6 +1,6 @@
 // Reductions over some axes with the elementwise operators around them (Softmax, the normalizations, means):
-// a row is everything that is reduced together. What a row needs more than once stays in a small buffer while
-// the row is computed.
+// a row is everything that is reduced together. Values that a row needs more than once stay in a small buffer
+// while the row is computed.
 #include <algorithm>
 #include <map>
 #include <ranges>
@@ -44,7 +44,8 @@ class ReductionBuilder {
  private:
   bool is_reduced(size_t axis) const { return std::ranges::find(reduced_axes_, axis) != reduced_axes_.end(); }
 
-  /// Vectors run along the innermost axis of the largest input.
+  /// Returns the axis along which vectors run: the innermost one of an input of full size, else of the
+  /// output.
   size_t choose_lane_axis() const {
     const FixedArgument* largest = &b_.output();
     for (size_t i = 0; i < b_.kernel().inputs.size(); ++i)
@@ -85,8 +86,8 @@ class ReductionBuilder {
     if (!full && uses(out) > 0 && !lanes_in_row_) vectorized_.push_back(f);
   }
 
-  /// What is needed of each element more than once stays in a buffer; a work item has no room for a long row,
-  /// and computes it again.
+  /// Checks whether values that are needed more than once of each element stay in a buffer. A work item has
+  /// no room for a long row, and computes them again.
   bool keeps_rows() const {
     constexpr int64_t longest = 65536;
     int64_t elements = 1;
@@ -139,7 +140,8 @@ class ReductionBuilder {
                                    }};
   }
 
-  /// The index of the row's elements where `lane` gives the one along the lane axis.
+  /// Returns the index of the row's elements. `lane`, if defined, is the index along the lane axis; the
+  /// others are variables of `r` from number `first` on.
   Exprs row_index(const RDom& r, size_t first, const Expr& lane) const {
     Exprs at = to_exprs(vars_);
     size_t next = first;
@@ -148,8 +150,9 @@ class ReductionBuilder {
     return at;
   }
 
-  /// Ranges of the reduced axes, the last one innermost, without the lane axis when lanes run along it. They
-  /// are created in the order in which they run: loops of a strict maximum cannot be interchanged later.
+  /// Returns the ranges of the reduced axes, the last one innermost, without the lane axis if lanes run along
+  /// it. They are created in the order in which they run: loops of a strict maximum cannot be interchanged
+  /// later.
   Halide::Region row_region(bool without_lanes) const {
     Halide::Region region;
     for (size_t axis : std::views::reverse(reduced_axes_))
@@ -171,7 +174,8 @@ class ReductionBuilder {
     vectorized_.push_back(total);
   }
 
-  /// A row of one element. It may be another reduction's result, in which no loop over the row would appear.
+  /// Reduces a row of one element. It may be another reduction's result, in which no loop over the row would
+  /// appear.
   void take_only_element(const Node& node, Func total, const Expr& identity, const Operand& from) {
     Exprs at = to_exprs(vars_);
     for (size_t axis : reduced_axes_) at[axis] = 0;
@@ -179,7 +183,8 @@ class ReductionBuilder {
     if (!lanes_in_row_) vectorized_.push_back(total);
   }
 
-  /// `width` partial results side by side, the elements left over one after the other, then both together.
+  /// Reduces to `width` partial results side by side, then the elements left over one after the other, then
+  /// combines both.
   void reduce_in_lanes(const Node& node, Func total, const Expr& identity, int width) {
     Var u("u");
     Func partial("partial");
@@ -207,8 +212,8 @@ class ReductionBuilder {
       Halide::Region left = row_region(true);
       left.insert(left.begin(), {as_int(rounds * width), as_int(extent % width)});
       RDom tail(left, "tail");
-      // Halide computes in the order of names: after `folded` it would take over the memory of `folded`, and
-      // each element would go through a vector.
+      // Halide computes in the order of names: with a name after `folded`, `rest` would take over the memory
+      // of `folded`, and each element would go through a vector.
       Func rest("elements_left");
       rest(kept_) = identity;
       rest(kept_) = combine(node, rest(kept_), from.at(row_index(tail, 1, tail[0])));
@@ -218,8 +223,8 @@ class ReductionBuilder {
     total(kept_) = result;
   }
 
-  /// The upper half of the lanes onto the lower one until one is left: a chain of 64 comparisons takes longer
-  /// than a row.
+  /// Combines the upper half of the lanes with the lower one until one is left: a chain of 64 comparisons
+  /// takes longer than a row.
   Func fold_lanes(const Node& node, Func lanes, const std::vector<Var>& index, int width) {
     for (int half = width / 2; half >= 1; half /= 2) {
       Func folded("folded");
@@ -277,7 +282,7 @@ class ReductionBuilder {
     out_.reorder(loops);
     if (!lanes_in_row_)
       out_.vectorize(lane_inner);
-    else if (full_output && factor > 1)  // in place, nothing may be written twice
+    else if (full_output && factor > 1)  // in-place code must not write an element twice
       out_.vectorize(lane, factor,
                      b_.kernel().in_place ? TailStrategy::GuardWithIf : TailStrategy::ShiftInwards);
     const Halide::LoopLevel row = run_tiles(b_, out_, outer);
@@ -294,7 +299,7 @@ class ReductionBuilder {
     parallelize(outer);
   }
 
-  /// The lane axis is innermost in a row's buffer.
+  /// Stores the lane axis innermost in a row's buffer.
   Func store_lanes_innermost(Func f) const {
     std::vector<Var> order{vars_[lane_axis_]};
     for (size_t i = vars_.size(); i-- > 0;)
@@ -320,10 +325,10 @@ class ReductionBuilder {
   size_t lane_axis_ = 0;
   bool lanes_in_row_ = false;
   Func out_;
-  std::vector<Func> value_funcs_;  // one element per row
+  std::vector<Func> value_funcs_;  // functions with one element per row
   std::vector<Func> partial_funcs_;
-  std::vector<Func> row_funcs_;   // a whole row
-  std::vector<Func> vectorized_;  // of value_funcs_, along the kept lane axis
+  std::vector<Func> row_funcs_;   // functions with a whole row
+  std::vector<Func> vectorized_;  // members of value_funcs_, along the kept lane axis
 };
 
 }  // namespace

@@ -5,8 +5,8 @@
 namespace intarsia::halide {
 namespace {
 
-/// In the output itself, from which the sum so far is read again: a work item has no room for a long axis.
-/// Nothing is computed after it in the same kernel (fuse.cc).
+/// Scans in the output itself, from which the sum so far is read again: a work item has no room for a long
+/// axis. The kernel computes nothing after the scan (fuse.cc).
 BuiltKernel scan_in_output(KernelBuilder& b) {
   const Node& node = b.anchor();
   const FixedArgument& argument = b.output();

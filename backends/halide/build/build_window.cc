@@ -1,4 +1,4 @@
-// Pooling and local response normalization: a small neighborhood of each output element.
+// Pooling and local response normalization, which read a small neighborhood of each output element.
 #include <algorithm>
 
 #include "backends/halide/build/build_kernel.h"
@@ -10,7 +10,7 @@ namespace {
 
 using Halide::TailStrategy;
 
-/// One spatial axis of a pooling window.
+/// Spatial axis of a pooling window.
 struct PoolAxis {
   int64_t size, taps, stride, dilation, begin, end;
   Expr place(const Expr& out, const Expr& tap) const {
@@ -28,7 +28,7 @@ std::vector<PoolAxis> pool_axes(KernelBuilder& b, const Node& node) {
   return axes;
 }
 
-/// How many taps count along an axis: those inside the input, or inside the padded input.
+/// Counts the taps along an axis that are inside the input or, `with_pads`, inside the padded input.
 Expr count_along(const PoolAxis& axis, const Expr& out, bool with_pads) {
   Expr count = 0;
   for (int64_t k = 0; k < axis.taps; ++k) {
@@ -39,7 +39,7 @@ Expr count_along(const PoolAxis& axis, const Expr& out, bool with_pads) {
   return count;
 }
 
-/// Local response normalization (Krizhevsky and others, 2012) over `size` neighboring channels.
+/// Computes local response normalization (Krizhevsky and others, 2012) over `size` neighboring channels.
 Expr local_response(KernelBuilder& b, const Node& node, const Exprs& index) {
   const auto [size, alpha, beta, bias] = attributes_of<LrnAttributes>(node);
   const int64_t channels = b.shape(node.inputs[0])[1];

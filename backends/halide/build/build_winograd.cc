@@ -1,7 +1,7 @@
-// 3x3 convolution by Winograd's minimal filtering F(m x m, 3x3): tiles of m x m outputs from (m+2) x (m+2)
-// inputs, for each of these one small matrix product instead of 9 multiply-adds per output. Source: A. Lavin,
-// S. Gray, "Fast Algorithms for Convolutional Neural Networks", 2016. Weights are transformed at compile
-// time.
+// 3x3 convolution by Winograd's minimal filtering F(m x m, 3x3): computes tiles of m x m outputs from (m+2) x
+// (m+2) points, with one small matrix product per point instead of 9 multiply-adds per output. Source: A.
+// Lavin, S. Gray, "Fast Algorithms for Convolutional Neural Networks", 2016. Weights are transformed at
+// compile time.
 #include <algorithm>
 
 #include "backends/halide/build/build_kernel.h"
@@ -14,7 +14,7 @@ using Halide::TailStrategy;
 
 using Matrix = std::vector<std::vector<float>>;
 
-/// A row of a transform's matrix times a column of expressions.
+/// Multiplies a row of a transform's matrix by a column of expressions.
 Expr product(const std::vector<float>& row, const Exprs& column) {
   Expr sum;
   for (size_t i = 0; i < column.size(); ++i) {
@@ -26,7 +26,8 @@ Expr product(const std::vector<float>& row, const Exprs& column) {
   return sum;
 }
 
-/// One expression for each value of a variable that will be unrolled.
+/// Multiplies a row of `matrix` by a column; `row` is a variable that will be unrolled, and each of its
+/// values has its own expression.
 Expr transformed(const Matrix& matrix, Expr row, const Exprs& column) {
   Exprs values;
   for (const std::vector<float>& factors : matrix) values.push_back(product(factors, column));
@@ -60,7 +61,7 @@ class WinogradBuilder {
   }
 
  private:
-  /// The input with its padding, extended to whole tiles.
+  /// Pads the input and extends it to whole tiles.
   void pad() {
     const std::vector<int64_t> pads = attributes_of<ConvAttributes>(node_).pads;
     Expr y = y_ - as_int(pads[0]), x = x_ - as_int(pads[1]);
@@ -132,7 +133,8 @@ class WinogradBuilder {
       output_.parallel(tiles_y_ / block_rows_ >= b_.kernel().threads ? block : co_);
   }
 
-  /// Where threads take panels, all of them transform the input first, a row of tiles at a time.
+  /// Schedules the transform of the input. Where threads take panels, all of them transform it first, a row
+  /// of tiles at a time.
   void schedule_input(const Var& block, int block_tiles) {
     const int lanes = vector_factor(in_[1], as_int(tile_.lanes));
     const bool threads_share_panels = b_.kernel().threads > 1 && block_rows_ == tiles_y_;
@@ -157,7 +159,7 @@ class WinogradBuilder {
     padded_.vectorize(c_, lanes, TailStrategy::ShiftInwards);
   }
 
-  /// The channel axis in panels, as the kernel's index space has it.
+  /// Returns the output with its channel axis in panels, as the kernel's index space has it.
   FixedArgument panel_argument() const {
     const FixedArgument& from = b_.output();
     const int64_t panel = tile_.panel, step = from.strides[1];
@@ -171,10 +173,11 @@ class WinogradBuilder {
   Shape out_, in_;
   const Winograd& winograd_;
   ContractionTile tile_;
-  int outputs_, points_;  // of a tile along an axis
+  int outputs_, points_;  // numbers of a tile along an axis
   int64_t tiles_x_, tiles_y_, block_rows_ = 1;
 
-  // Channel, pixel, batch; place in the transform; tile; lane and panel of output channels; row in a tile.
+  // Variables: channel, pixel, batch; place in the transform; tile; lane and panel of output channels; row in
+  // a tile.
   Var c_{"c"}, x_{"x"}, y_{"y"}, n_{"n"}, kx_{"kx"}, ky_{"ky"}, t_{"t"}, ci_{"ci"}, co_{"co"}, dy_{"dy"};
   RDom depth_;
   Func padded_{"padded"}, columns_{"columns"}, input_{"input"}, acc_{"acc"}, products_{"products"},

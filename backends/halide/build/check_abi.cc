@@ -1,5 +1,5 @@
-// halide_abi.h says what Halide's own header says. Nothing here runs: what differs does not compile, the
-// functions because both headers declare them in C.
+// Compile-time comparison of halide_abi.h with Halide's own headers. No code here runs: differences do not
+// compile, for functions because both headers declare them in C.
 #include <HalideRuntime.h>
 #include <HalideRuntimeCuda.h>
 #include <HalideRuntimeOpenCL.h>

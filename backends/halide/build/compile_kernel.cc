@@ -39,7 +39,7 @@ Target make_target(const Kernel& kernel, bool checks) {
   return Target(Target::Linux, Target::X86, 64, features);
 }
 
-/// A file without a name, in memory: it needs no disk space, and ends with the process.
+/// Unnamed file in memory, which needs no disk space and ends with the process.
 class MemoryFile {
  public:
   MemoryFile() : descriptor_(memfd_create("intarsia-kernel", MFD_CLOEXEC)) {}
@@ -77,7 +77,7 @@ Result<std::string> make_object(Halide::Module& module) {
   return file.read_all();
 }
 
-/// `scheduled`: how the code is made; its name and arguments are those of `wanted`.
+/// Compiles the code of `scheduled` under the name and with the arguments of `wanted`.
 Result<EmittedKernel> compile_scheduled(const Kernel& wanted, const Kernel& scheduled, bool checks) {
   try {
     BuiltKernel built = build_kernel(scheduled);
@@ -97,7 +97,7 @@ Result<EmittedKernel> compile_scheduled(const Kernel& wanted, const Kernel& sche
     name_tasks(module, function);
     return EmittedKernel{symbol, TRY(make_object(module)), built.output_argument, scratch_bytes(module),
                          kernel.in_place.has_value()};
-  } catch (const Halide::Error& error) {  // not a std::exception
+  } catch (const Halide::Error& error) {  // Halide::Error is not a std::exception
     return fail("{}; the kernel:\n{}", error.what(), wanted.text());
   }
 }

@@ -1,9 +1,9 @@
 // Halide's simplifier makes one cast out of two without regard to what the first does to the number: f32 to
-// i32 to u8 becomes f32 to u8, which saturates where the chain wraps. So a cast of a float is inside of a
+// i32 to u8 becomes f32 to u8, which saturates where the chain wraps. Therefore a cast of a float is inside a
 // select here, which the simplifier keeps.
 //
-// The select also decides what LLVM leaves open: it does not say what a float beyond the range of an integer
-// becomes, and may assume that the operand of a cast between floats is a finite number and stays one.
+// The select also settles what LLVM leaves open: LLVM does not define what a float beyond the range of an
+// integer becomes, and may assume that the operand of a cast between floats is a finite number and stays one.
 #include "backends/halide/build/convert.h"
 
 #include <algorithm>
@@ -19,13 +19,14 @@ using Halide::select;
 using Halide::Type;
 using Halide::Internal::make_const;
 
-/// The largest number of a float type that an integer type holds.
+/// Returns the largest number of a float type that an integer type holds.
 double largest_whole(Type integer, Type real) {
   const int bits = integer.bits() - (integer.is_int() ? 1 : 0), precision = real.bits() == 64 ? 53 : 24;
   return std::ldexp(1.0, bits) - std::ldexp(1.0, std::max(bits - precision, 0));
 }
 
-/// `wide`: the type of the operation, which is `to` or holds all its numbers.
+/// Converts a float with saturation to the range of `to`; the result has type `wide`, which is `to` or holds
+/// all its numbers.
 Expr saturated(Type to, Type wide, const Expr& x) {
   const Expr greatest = cast(wide, to.max()), least = cast(wide, to.min());
   const Expr above = x > make_const(x.type(), largest_whole(to, x.type()));
@@ -41,7 +42,7 @@ Expr float_to_integer(Type to, const Expr& x) {
 }
 
 Expr float_to_float(Type to, const Expr& x) {
-  // What is not less rounds to infinity.
+  // Numbers that are not less round to infinity.
   const double limit = to.bits() < x.type().bits() ? std::ldexp(1.0, 128) - std::ldexp(1.0, 103)
                                                    : std::numeric_limits<double>::infinity();
   const Expr infinity = make_const(to, std::numeric_limits<double>::infinity());

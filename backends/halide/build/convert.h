@@ -1,12 +1,12 @@
-// Numbers of one type as another.
+// Conversion of numbers from one type to another.
 #pragma once
 
 #include <Halide.h>
 
 namespace intarsia::halide {
 
-/// As the reference kernels convert: floats beyond the range of an integer saturate, NaN becomes 0, integers
-/// wrap, anything to bool is a comparison with zero. The caller makes the result strict.
+/// Converts as the reference kernels do: floats beyond the range of an integer saturate, NaN becomes 0,
+/// integers wrap, anything to bool is a comparison with zero. The caller makes the result strict.
 Halide::Expr convert(Halide::Type to, const Halide::Expr& x);
 
 }  // namespace intarsia::halide

@@ -1,4 +1,4 @@
-// A kernel's code.
+// Code of a kernel.
 #pragma once
 
 #include <string>
@@ -9,17 +9,17 @@
 
 namespace intarsia::halide {
 
-/// Exports `intarsia_<digest of the kernel>_<digest of its arguments>_argv`, which takes an array of
-/// pointers: to the user context, then to each buffer.
+/// Compiled kernel. It exports `intarsia_<digest of the kernel>_<digest of its arguments>_argv`, which takes
+/// an array of pointers: to the user context, then to each buffer.
 struct EmittedKernel {
-  std::string symbol;        // with the _argv at its end
+  std::string symbol;        // exported name, including _argv
   std::string object_file;   // ELF, relocatable
-  FixedArgument output;      // the output buffer as the code sees it
-  size_t scratch_bytes = 0;  // most bytes that one task of it holds from halide_malloc at a time
-  bool in_place = false;     // the output is written over the input that the kernel names
+  FixedArgument output;      // output buffer as the code sees it
+  size_t scratch_bytes = 0;  // most bytes that a task holds from halide_malloc at a time
+  bool in_place = false;     // whether the output is written over the input that the kernel names
 };
 
-/// Of the inputs, then of the output as the code sees it.
+/// Returns the forms of the inputs, then of the output as the code sees it.
 inline std::vector<ArgumentForm> argument_forms(const Kernel& kernel, const FixedArgument& output) {
   std::vector<ArgumentForm> forms;
   const auto add = [&](const FixedArgument& argument) {

@@ -8,7 +8,7 @@
 
 namespace intarsia::halide {
 
-/// Every load of `input` becomes one of `output` at the same address; both have the same type, sizes and
+/// Turns every load of `input` into one of `output` at the same address; both have the same type, sizes and
 /// strides.
 void load_from_output(Halide::Pipeline& pipeline, const std::string& input, Halide::Func output);
 

@@ -29,15 +29,15 @@ Expr nan_of(Halide::Type type) {
   return Halide::Internal::make_const(type, std::numeric_limits<double>::quiet_NaN());
 }
 
-/// Horner's rule, highest power first.
+/// Evaluates a polynomial by Horner's rule, highest power first.
 Expr polynomial(const Expr& x, std::initializer_list<float> coefficients) {
   Expr sum = 0.0f;
   for (float coefficient : coefficients) sum = sum * x + coefficient;
   return sum;
 }
 
-/// NaN becomes `low`: comparing and selecting an operand is one instruction, which returns the second operand
-/// for NaN.
+/// Clamps x; NaN becomes `low`: comparing and selecting an operand is one instruction, which returns the
+/// second operand for NaN.
 Expr cut_off(const Expr& x, float low, float high) {
   return strictly({x}, [=](const Exprs& in) {
     const Expr above = select(in[0] > low, in[0], low);
@@ -45,7 +45,7 @@ Expr cut_off(const Expr& x, float low, float high) {
   });
 }
 
-/// The same, but NaN passes.
+/// Clamps x; NaN passes.
 Expr cut_off_but_nan(const Expr& x, float low, float high) {
   return strictly({x}, [=](const Exprs& in) {
     const Expr above = select(in[0] < low, low, in[0]);
@@ -58,7 +58,7 @@ Expr word(uint32_t bits) { return Halide::Internal::make_const(Halide::UInt(32),
 Expr bits_of(const Expr& x) { return Halide::reinterpret<uint32_t>(x); }
 Expr size_bits(const Expr& x) { return bits_of(x) & word(sign_bit - 1); }
 
-/// f, or x where x is NaN. Tested by its bits: x may be a sum of products, which LLVM assumes is not NaN.
+/// Returns f, or x where x is NaN. Tests its bits: x may be a sum of products, which LLVM assumes is not NaN.
 Expr unless_nan(const Expr& x, const Expr& f) { return select(size_bits(x) > word(infinity_bits), x, f); }
 
 Expr multiply(const Expr& a, const Expr& b) {
@@ -69,8 +69,8 @@ Expr divide(const Expr& a, const Expr& b) {
   return strictly({a, b}, [](const Exprs& in) { return in[0] / in[1]; });
 }
 
-/// exp of a finite x: 2^k exp(r) with x = k ln2 + r, |r| <= ln2 / 2. The result may be infinite, zero or
-/// denormal. Polynomial: minimax for the relative error, 3e-9.
+/// Computes exp of a finite x: 2^k exp(r) with x = k ln2 + r, |r| <= ln2 / 2. The result may be infinite,
+/// zero or denormal. The polynomial is minimax for the relative error, 3e-9.
 Expr exp_of_finite(const Expr& x) {
   // Adding this rounds to whole numbers, and leaves k + 254 in the low 9 bits.
   constexpr float shifter = 12582912 + 254;
@@ -86,18 +86,18 @@ Expr exp_of_finite(const Expr& x) {
   return multiply(multiply(power, first), second);
 }
 
-/// Beyond these exp is zero or infinite.
+/// Clamps x to the range beyond which exp is zero or infinite.
 Expr cut_for_exp(const Expr& x) { return cut_off(x, -104.0f, 89.0f); }
 
-/// log(1 + x) for 0 <= x <= 1. Minimax for the relative error, 3e-8.
+/// Computes log(1 + x) for 0 <= x <= 1. The polynomial is minimax for the relative error, 3e-8.
 Expr log1p_of_unit(const Expr& x) {
   return x * polynomial(x, {0.00523269502f, -0.0295052435f, 0.0782259628f, -0.136632472f, 0.191060081f,
                             -0.24842982f, 0.333190978f, -0.499994934f, 0.99999994f});
 }
 
-/// Of a number in [-4.1, 4.1]. Rational minimax approximation on [-4, 4]; coefficients as in Eigen and XLA
-/// (erf of f32). At 4.1 it has passed 1 by more than its error, so that the ends are exact: Gelu
-/// multiplies 1 + erf by large numbers.
+/// Computes erf of a number in [-4.1, 4.1] by a rational minimax approximation on [-4, 4]; coefficients as in
+/// Eigen and XLA (erf of f32). At 4.1 it has passed 1 by more than its error, so that the ends are exact:
+/// Gelu multiplies 1 + erf by large numbers.
 Expr erf_of_cut(const Expr& cut) {
   Expr square = cut * cut;
   Expr odd = cut * polynomial(square, {-2.72614225801306e-10f, 2.77068142495902e-08f, -2.10102402082508e-06f,
@@ -108,7 +108,8 @@ Expr erf_of_cut(const Expr& cut) {
   return Halide::clamp(odd / even, -1.0f, 1.0f);
 }
 
-/// Rational minimax approximation, a few units in the last place; coefficients as in Eigen (ptanh_float).
+/// Computes tanh by a rational minimax approximation, to a few units in the last place; coefficients as in
+/// Eigen (ptanh_float).
 Ratio tanh_of_cut(const Expr& cut) {
   Expr square = cut * cut;
   Expr odd = cut * polynomial(square, {-2.76076847742355e-16f, 2.00018790482477e-13f, -8.60467152213735e-11f,
@@ -137,7 +138,7 @@ Expr strictly(const Exprs& inputs, const std::function<Expr(const Exprs&)>& f) {
   return Halide::Internal::substitute(values, Halide::strict_float(f(names)));
 }
 
-// A constant number comes second in the comparison, where it costs nothing. Otherwise NaN is a constant, too:
+// Puts a constant number second in the comparison, where it costs nothing. Otherwise NaN is a constant, too:
 // with b instead, LLVM merges two conditions into one, and a reduction waits for both.
 Expr larger(Expr a, Expr b) {
   if (!a.type().is_float()) return Halide::max(a, b);
@@ -159,13 +160,13 @@ Ratio operator+(const Ratio& a, const Ratio& b) {
   return {a.over * b.under + b.over * a.under, a.under * b.under};
 }
 
-// |x| is clamped where the result is about one. NaN goes through the polynomials: nothing here compares the
+// Clamps |x| where the result is about one. NaN goes through the polynomials: no code here compares the
 // result.
 Ratio tanh_ratio(Expr x) {
   return tanh_of_cut(cut_off_but_nan(x, -7.90531110763549805f, 7.90531110763549805f));
 }
 
-// (1 + tanh(x / 2)) / 2
+// sigmoid(x) = (1 + tanh(x / 2)) / 2
 Ratio sigmoid_ratio(Expr x) {
   const Ratio half = tanh_ratio(x * 0.5f);
   return {half.under + half.over, half.under * 2.0f};
@@ -176,7 +177,7 @@ Expr exp_of(Expr x) {
   return unless_nan(x, exp_of_finite(cut_for_exp(x)));
 }
 
-// NaN goes through: nothing here compares the result.
+// NaN goes through: no code here compares the result.
 Expr exp_of_nonpositive(Expr x) {
   if (is_f64(x)) return Halide::exp(x);
   return exp_of_finite(
@@ -202,11 +203,11 @@ Expr log_of(Expr x) {
   return select(is_positive_and_finite, log, is_zero, -infinity, x_bits > word(infinity_bits), nan, infinity);
 }
 
-// Near zero x itself, also for its sign; NaN, whose bits are above infinity's, is x as well.
+// Returns x itself near zero, also for its sign, and for NaN, whose bits are above infinity's.
 Expr tanh_of(Expr x) {
   if (is_f64(x)) return Halide::tanh(x);
-  constexpr uint32_t min_bits = 0x39d1b717;  // 0.0004
-  // At 9.8 the ratio has passed 1.
+  constexpr uint32_t min_bits = 0x39d1b717;  // bits of 0.0004
+  // The ratio has passed 1 at 9.8.
   const Ratio ratio = tanh_of_cut(cut_off(x, -9.8f, 9.8f));
   return select(size_bits(x) - word(min_bits) <= word(infinity_bits - min_bits),
                 Halide::clamp(ratio.over / ratio.under, -1.0f, 1.0f), x);
@@ -265,7 +266,7 @@ Expr pow_of(Expr x, Expr y) {
   const Expr power = exp_of(multiply(y, log_of(Halide::abs(x))));
   return strictly({x, y, power}, [](const Exprs& in) {
     const Expr &x = in[0], &y = in[1];
-    // Not by its logarithm: 1 to any power is 1, even infinity and NaN.
+    // Skips the logarithm where |x| is 1: 1 to any power is 1, even infinity and NaN.
     const Expr size = select(Halide::abs(x) == 1.0f, 1.0f, in[2]);
     const Expr whole = Halide::floor(y) == y, odd = Halide::floor(y * 0.5f) * 2.0f != y;
     const Expr negative = select(whole, select(odd, -size, size), x == -infinity, size, nan);

@@ -19,7 +19,7 @@ class Rename : public IRMutator {
  private:
   using IRMutator::visit;
 
-  /// The address of a function.
+  /// Renames the address of a function.
   Expr visit(const Variable* variable) override {
     const auto at = names_.find(variable->name);
     return at == names_.end() ? IRMutator::visit(variable) : Variable::make(variable->type, at->second);
@@ -31,7 +31,7 @@ class Rename : public IRMutator {
 }  // namespace
 
 void name_tasks(Halide::Module& module, const std::string& kernel) {
-  constexpr const char* address = "::";  // before a function's name where its address is taken
+  constexpr const char* address = "::";  // prefix of a function's name where its address is taken
   std::map<std::string, std::string> names, addresses;
   for (const LoweredFunc& function : module.functions()) {
     if (function.linkage != Halide::LinkageType::Internal) continue;

@@ -5,8 +5,8 @@
 
 namespace intarsia::halide {
 
-/// Halide numbers the functions of parallel loops across the whole process. Here they are numbered within
-/// `module`, whose kernel is called `kernel`: equal kernels have equal objects.
+/// Numbers the functions of parallel loops within `module`, whose kernel is called `kernel`, while Halide
+/// numbers them across the whole process: equal kernels have equal objects.
 void name_tasks(Halide::Module& module, const std::string& kernel);
 
 }  // namespace intarsia::halide

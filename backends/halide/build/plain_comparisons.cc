@@ -18,7 +18,7 @@ class PlainComparisons : public Halide::Internal::IRMutator {
     return call->is_intrinsic(Call::strict_lt) ? a < b : a <= b;
   }
 
-  /// Of one number.
+  /// Replaces a test of one number.
   Expr test(const Call* call) {
     const bool nan = call->name.starts_with("is_nan_f"), infinite = call->name.starts_with("is_inf_f");
     if (!nan && !infinite) return IRMutator::visit(call);

@@ -5,9 +5,9 @@
 
 namespace intarsia::halide {
 
-/// Makes the comparisons of a pipeline plain, and tests for NaN and infinity tests of bits: Halide's OpenCL
-/// code has no vectors of strict comparisons. A driver keeps to IEEE 754 in them, unlike LLVM with what is
-/// not strict.
+/// Makes the comparisons of a pipeline plain, and turns tests for NaN and infinity into tests of bits:
+/// Halide's OpenCL code has no vectors of strict comparisons. Drivers keep to IEEE 754 in plain ones, unlike
+/// LLVM.
 void make_comparisons_plain(Halide::Func output);
 
 }  // namespace intarsia::halide

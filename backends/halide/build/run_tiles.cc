@@ -3,7 +3,7 @@
 namespace intarsia::halide {
 namespace {
 
-/// One loop of several, the innermost first.
+/// Fuses several loops, listed from the innermost to the outermost, into one.
 Var fuse_all(Halide::Stage& stage, const std::vector<Var>& loops, const char* name) {
   Var all = loops[0];
   for (size_t i = 1; i < loops.size(); ++i) {

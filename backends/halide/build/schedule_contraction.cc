@@ -34,7 +34,7 @@ void schedule_stage(ContractionParts& p, Halide::LoopLevel level, int lanes, int
   if (factor > 1) p.stage.vectorize(p.stage_vars[0], factor, TailStrategy::ShiftInwards);
 }
 
-/// Work that is worth a second thread, in multiply-adds.
+/// Checks whether the multiply-adds are worth a second thread.
 bool worth_threads(const ContractionParts& p) {
   return p.threads > 1 && element_count(p.batch_extents) * element_count(p.pixel_extents) * p.channels *
                                   p.group * p.taps * (p.depth / p.group) >
@@ -66,8 +66,8 @@ std::vector<Var> ContractionParts::outer_first() const {
   return vars;
 }
 
-// Four elements per vector where they are not contiguous: wide gathers take several times as long, vectors
-// along the depth and single stores twice as long.
+// Uses four elements per vector where they are not contiguous: wide gathers take several times as long,
+// vectors along the depth and single stores twice as long.
 void schedule_pack(PackedMatrix pack) {
   Var outer("outer"), inner("inner"), steps("steps"), step("step");
   const int lanes = pack.reads_along_depth ? std::min(pack.lanes, 4) : pack.lanes;
@@ -141,7 +141,8 @@ void schedule_loops(ContractionParts& p) {
       }
 }
 
-/// All items of a group copy, then wait for each other.
+/// Schedules the copy of a panel's weights into a group's memory: all items of the group copy, then wait for
+/// each other.
 void share_weights(ContractionParts& p, const GroupLoops& loops, int items) {
   const std::vector<Var> args = p.shared.args();
   const size_t of_panel = args.size() - (p.group > 1 ? 2 : 1);

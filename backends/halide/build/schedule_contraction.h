@@ -1,4 +1,4 @@
-// The parts of a contraction pipeline and their schedules.
+// Parts of a contraction pipeline and their schedules.
 #pragma once
 
 #include "backends/halide/build/build_kernel.h"
@@ -9,55 +9,55 @@ namespace intarsia::halide {
 struct ContractionParts {
   ContractionTile tile;
   int threads = 1;
-  bool threads_share_rows = true;  // or panels
+  bool threads_share_rows = true;  // threads take blocks of rows, otherwise panels
   int64_t group = 1, channels = 1, panels = 1, taps = 1;
   int64_t depth = 1;        // input channels of all groups
-  int64_t depth_bytes = 0;  // of one input pixel
+  int64_t depth_bytes = 0;  // bytes of one input pixel
   Shape batch_extents, pixel_extents;
 
   Var ci{"ci"}, co{"co"}, g{"g"};
   std::vector<Var> batch, pixels;
-  Func out, acc, stage, pack;   // stage and pack where they are needed
+  Func out, acc, stage, pack;   // stage and pack are defined where they are needed
   Func shared;                  // weights of a panel in the memory of a group of work items, where it is used
   std::vector<Var> stage_vars;  // channel first
   Var pack_index{"k"};
   bool pack_reads_along_depth = false;  // neighbors along the depth lie side by side in memory
   RDom reduction;
 
-  Var channel{"channel"};  // of the output where panels do not divide the channels
+  Var channel{"channel"};  // channel of the output where panels do not divide the channels
 
   void name_vars();
-  /// Arguments of acc; where panels do not divide the channels there is no panel, and the lane counts all
-  /// channels.
+  /// Returns the arguments of acc. Where panels do not divide the channels, acc has no panel and its lane
+  /// counts all channels.
   std::vector<Var> inner_first() const;
   std::vector<Var> outer_first() const;  // arguments of out
 };
 
-/// The input of a convolution as its reduction reads it, at places counted from the first padded element.
+/// Input of a convolution as its reduction reads it, at places counted from the first padded element.
 struct StagedInput {
   Func func;  // undefined when the tensor is read as it is
   std::vector<Var> vars;
   std::function<Expr(const Exprs& at)> at;
 };
-/// The tensor itself, or a copy with the padding (and the zeros of a dilated input) in it. With
-/// Mapping::tile_per_item never a copy: what lies in the padding is selected where it is read.
+/// Returns the tensor itself, or a copy with the padding (and the zeros of a dilated input) in it. With
+/// Mapping::tile_per_item there is never a copy: the zeros of the padding are selected where they are read.
 StagedInput conv_input(KernelBuilder& builder, const Node& node, const Shape& kernel);
-/// Never a copy: elements outside of the tensor are handled by a condition that Halide hoists out of the
-/// loops over the inside.
+/// Returns the tensor itself, never a copy: elements outside of the tensor are handled by a condition that
+/// Halide hoists out of the loops over the inside.
 StagedInput guard_conv_input(KernelBuilder& builder, const Node& node, const Shape& kernel);
 
-/// Tiles of pixels x panel in registers. As loops: panels outside of pixels, so that a panel's weights stay
-/// in cache; blocks of rows outside of panels, so that the input does. As work items: the tiles of a panel
-/// one after the other; with shared weights a group has no tiles of another panel. A last panel that would
-/// overhang begins earlier.
+/// Schedules tiles of pixels x panel in registers. As loops: panels outside of pixels, so that a panel's
+/// weights stay in cache; blocks of rows outside of panels, so that the input does. As work items: the tiles
+/// of a panel one after the other; with shared weights a group has no tiles of another panel. A last panel
+/// that would overhang starts earlier.
 void schedule_contraction(const KernelBuilder& builder, ContractionParts& parts);
 
-/// A matrix that is copied into panels: func(lane, step along the depth, panel, ...).
+/// Matrix that is copied into panels: func(lane, step along the depth, panel, ...).
 struct PackedMatrix {
   Func func;
   Var lane, step;
   int64_t depth = 1;
-  int lanes = 1;  // a panel has this many columns or more
+  int lanes = 1;  // elements of a vector; a panel has this many columns or more
   bool reads_along_depth =
       false;  // neighbors along the depth lie side by side in memory, not those along the lanes
 };

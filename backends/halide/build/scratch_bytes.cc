@@ -18,7 +18,8 @@ class Measure : public Halide::Internal::IRVisitor {
             ? 0
             : static_cast<size_t>(std::max<int64_t>(op->constant_allocation_size(), 0)) *
                   static_cast<size_t>(op->type.bytes());
-    // Halide reads up to a vector past the end; blocks start on cache lines, a line for the host before each.
+    // Halide reads up to a vector past the end; blocks start on cache lines, and a line for the host precedes
+    // each.
     if (bytes > 0) bytes = (bytes + 192) / 64 * 64;
     held_ += bytes;
     most = std::max(most, held_);

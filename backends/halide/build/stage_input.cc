@@ -5,7 +5,7 @@
 namespace intarsia::halide {
 namespace {
 
-/// The zeros before, after and between the elements of one spatial axis.
+/// Zeros before, after and between the elements of one spatial axis.
 struct AxisPadding {
   int64_t size, begin, dilation;
   bool before, after;
@@ -27,18 +27,18 @@ std::vector<AxisPadding> paddings_of(const KernelBuilder& b, const Node& node, c
   return paddings;
 }
 
-/// Every element that is read along the axis is one of the tensor.
+/// Checks whether every element that is read along the axis is one of the tensor.
 bool is_plain(const AxisPadding& padding) {
   return !padding.before && !padding.after && padding.dilation == 1;
 }
 
-/// A place counted from the first padded element as one counted from the tensor's first.
+/// Turns a place counted from the first padded element into one counted from the tensor's first.
 Exprs shifted(Exprs at, const std::vector<AxisPadding>& paddings) {
   for (size_t i = 0; i < paddings.size(); ++i) at[i + 2] -= as_int(paddings[i].begin);
   return at;
 }
 
-/// Is it in memory, with the channels of a pixel contiguous?
+/// Checks whether the value is in memory, with the channels of a pixel contiguous.
 bool has_dense_pixels(const KernelBuilder& b, ValueId value) {
   for (size_t i = 0; i < b.body().inputs.size(); ++i)
     if (b.body().inputs[i] == value)
@@ -46,7 +46,7 @@ bool has_dense_pixels(const KernelBuilder& b, ValueId value) {
   return false;
 }
 
-/// The element at a place that may be in the padding, where it is zero.
+/// Returns the element at a place that may be in the padding, where it is zero.
 Expr padded(const std::function<Expr(const Exprs&)>& from, Exprs at,
             const std::vector<AxisPadding>& paddings) {
   Expr inside = Halide::Internal::make_bool(true);

@@ -20,7 +20,8 @@ Rewriter::Rule find_rule(const Node& node) {
   return nullptr;
 }
 
-/// Buffers of a blob have at most 16 axes (load.cc), of which a contraction adds two.
+/// Maximum rank of a tensor. Buffers of a blob have at most 16 axes (load.cc), of which a contraction adds
+/// two.
 constexpr size_t max_rank = 12;
 
 Status check_value(const Graph& graph, const Node& node, ValueId id) {
@@ -36,7 +37,8 @@ Status check_value(const Graph& graph, const Node& node, ValueId id) {
   return {};
 }
 
-/// Constants may be empty (no axes) or strings if the rule never reads their elements.
+/// Checks the values of all nodes, except constants: these may be empty (no axes) or strings if the rule
+/// never reads their elements.
 Status check_values(const Graph& region) {
   for (const Node& node : region.nodes) {
     if (!node.captures.empty()) return fail("{} with subgraphs is not supported", node.op);

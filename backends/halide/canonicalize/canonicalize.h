@@ -1,5 +1,5 @@
-// Step 1: a region of ONNX operators becomes a graph of few core operators, whose parameters are attributes
-// and whose shapes are all numbers:
+// Canonicalization: a region of ONNX operators becomes a graph of few core operators, whose parameters are
+// attributes and whose shapes are all numbers:
 //   %y = GlobalAveragePool(%x)      ->  %t0 = ReduceMean(%x) {axes = [2,3]}
 //   %y = Gemm(%a, %b, %c) {transB}  ->  %t0 = MatMul(%a, %b) {transB = 1};  %y = Add(%t0, %c)
 #pragma once
@@ -11,10 +11,10 @@
 
 namespace intarsia::halide {
 
-/// Fails with the reason if a node cannot be rewritten; `supports` relies on this.
+/// Canonicalizes a region. Fails with the reason if a node cannot be rewritten; `supports` relies on this.
 Result<Graph> canonicalize(const Graph& region);
 
-/// Names of the ONNX operators that have a rule, sorted.
+/// Returns the names of the ONNX operators that have a rule, sorted.
 std::vector<std::string_view> canonicalized_operators();
 
 }  // namespace intarsia::halide

@@ -28,8 +28,8 @@ Status conv(Rewriter& r) {
   return add_bias(r, r.emit(CoreOp::conv, {r.in(0), r.in(1)}, r.out_dtype(), out, attributes));
 }
 
-/// [C, M/group, taps] of a transposed convolution as [M, C/group, flipped taps] of the convolution that it
-/// equals.
+/// Turns [C, M/group, taps] of a transposed convolution into [M, C/group, flipped taps] of the convolution
+/// that it equals.
 Tensor turn_weights(const Tensor& weights, int64_t group) {
   Shape from = weights.shape();
   int64_t channels = from[0] / group, outputs = from[1], taps = element_count(from) / (from[0] * from[1]);
@@ -46,7 +46,7 @@ Tensor turn_weights(const Tensor& weights, int64_t group) {
   return turned;
 }
 
-/// A transposed convolution is a convolution with input dilation: zeros between the input's elements.
+/// Rewrites a transposed convolution as one with input dilation: zeros between the input's elements.
 Status conv_transpose(Rewriter& r) {
   Shape in = r.shape(r.in(0)), weights = r.shape(r.in(1)), out = r.out_shape();
   int64_t group = r.attributes().get_int("group", 1);

@@ -14,10 +14,10 @@ Status no_complaint(Rewriter& r, ValueId out) {
   return {};
 }
 
-/// Same operator, same inputs.
+/// Keeps the operator and its inputs.
 Status keep_with(Rewriter& r, const CoreAttributes& attributes) {
   const std::optional<CoreOp> op = find_core_op(r.node().op);
-  INTARSIA_CHECK(op.has_value());  // such rules are only for operators that are core operators, too
+  INTARSIA_CHECK(op.has_value());  // rules that keep an operator are only for core operators
   std::vector<ValueId> inputs;
   for (size_t i = 0; i < r.node().inputs.size(); ++i) inputs.push_back(r.in(i));
   return no_complaint(r, r.emit(*op, inputs, r.out_dtype(), r.out_shape(), attributes));
@@ -83,7 +83,7 @@ Status mod(Rewriter& r) {
   return keep_with(r, ModAttributes{r.attributes().get_int("fmod", 0) != 0});
 }
 
-/// The only ONNX operator whose inputs may have different dtypes.
+/// Rewrites Pow, the only ONNX operator whose inputs may have different dtypes.
 Status pow(Rewriter& r) {
   ValueId exponent = r.in(1);
   if (r.dtype(r.in(0)) != DType::f32) return fail("Pow on {} is not supported", dtype_name(r.dtype(r.in(0))));
@@ -100,7 +100,7 @@ Status cast(Rewriter& r) {
   return no_complaint(r, r.emit(CoreOp::cast, {r.in(0)}, r.out_dtype(), r.out_shape()));
 }
 
-/// Sum, Mean, Max and Min of any number of inputs.
+/// Rewrites Sum, Mean, Max and Min of any number of inputs.
 Status variadic(Rewriter& r) {
   const bool adds = r.node().op == "Sum" || r.node().op == "Mean";
   const CoreOp op = adds ? CoreOp::add : r.node().op == "Max" ? CoreOp::max : CoreOp::min;
@@ -112,7 +112,7 @@ Status variadic(Rewriter& r) {
   return no_complaint(r, out);
 }
 
-/// The lower bound first: where the bounds cross, ONNX takes the upper one.
+/// Applies the lower bound first: where the bounds cross, ONNX takes the upper one.
 Status clip(Rewriter& r) {
   ValueId out = r.in(0);
   constexpr CoreOp ops[] = {CoreOp::max, CoreOp::min};
@@ -130,7 +130,7 @@ Status clip(Rewriter& r) {
 
 Status identity(Rewriter& r) { return no_complaint(r, r.in(0)); }
 
-/// Inference only: the values pass, the mask is all true.
+/// Rewrites Dropout, for inference only: the values pass, the mask is all true.
 Status dropout(Rewriter& r) {
   bool training = r.attributes().get_int("is_test", 1) == 0 && r.version() < 7;
   if (r.has_input(2)) training = TRY(r.scalar("", 2, 0)) != 0;
@@ -142,8 +142,7 @@ Status dropout(Rewriter& r) {
   return identity(r);
 }
 
-/// y = x * scale + (1 - scale) * mean form of PRelu: the slope broadcasts to x in one direction only, which
-/// Where covers.
+/// Rewrites PRelu as Where(x < 0, x * slope, x): the slope broadcasts to x in one direction only.
 Status prelu(Rewriter& r) {
   ValueId x = r.in(0), zero = r.add_scalar(0, r.dtype(x));
   ValueId negative = r.emit(CoreOp::less, {x, zero}, DType::boolean, r.shape(x));
@@ -158,7 +157,7 @@ Status swish(Rewriter& r) {
   return no_complaint(r, r.emit_elementwise(CoreOp::mul, {x, r.emit_elementwise(CoreOp::sigmoid, {scaled})}));
 }
 
-/// A negative amount shifts every bit out; in Halide it shifts the other way.
+/// Refuses signed types: a negative amount shifts every bit out, while in Halide it shifts the other way.
 Status bit_shift(Rewriter& r) {
   constexpr std::array unsigned_types = {DType::u8, DType::u16, DType::u32, DType::u64};
   DType dtype = r.dtype(r.in(0));

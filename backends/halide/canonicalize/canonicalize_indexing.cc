@@ -12,7 +12,7 @@ Status require_indices(const Rewriter& r) {
   return fail("halide: {} wants i32 or i64 as input 1, got {}", r.node().op, dtype_name(dtype));
 }
 
-/// `axis` becomes 0 ... rank - 1.
+/// Keeps the operator with its `axis` normalized to 0 ... rank - 1.
 Status keep_axis(Rewriter& r, CoreOp op) {
   TRY(require_indices(r));
   int64_t axis = TRY(r.axis(r.attributes().get_int("axis", 0), r.rank(r.in(0))));

@@ -1,5 +1,5 @@
-// Data movement: most of it becomes views, which cost nothing, and Copy, Pad or Tile where elements must
-// move.
+// Data movement. Most of it becomes views, which cost nothing; where elements must move it becomes Copy, Pad
+// or Tile.
 #include <array>
 #include <numeric>
 
@@ -8,7 +8,7 @@
 namespace intarsia::halide {
 namespace {
 
-/// Reshape, Flatten, Squeeze, Unsqueeze: the output's shape says everything.
+/// Rewrites Reshape, Flatten, Squeeze and Unsqueeze, which the output's shape describes fully.
 Status reshape(Rewriter& r) {
   r.set_output(0, r.reshape(r.in(0), r.out_shape()));
   return {};
@@ -60,7 +60,7 @@ Status expand(Rewriter& r) {
   return {};
 }
 
-/// One input: a copy. Otherwise the axis is the only parameter.
+/// Rewrites Concat, whose only parameter is the axis. A single input that is not empty is the output itself.
 Status concat(Rewriter& r) {
   int64_t axis = TRY(r.axis(r.attributes().get_int("axis", 1), static_cast<int64_t>(r.out_shape().size())));
   std::vector<ValueId> inputs;
@@ -126,7 +126,7 @@ Status space_to_depth(Rewriter& r) {
   return {};
 }
 
-/// Shape and Size are known before anything runs.
+/// Computes Shape and Size, which are known at compile time.
 Status shape_operator(Rewriter& r) {
   Shape shape = r.shape(r.in(0));
   Tensor tensor(DType::i64, r.out_shape());

@@ -1,5 +1,5 @@
-// LSTM, GRU and RNN: one matrix product maps the input of all time steps and directions to the gates, then
-// one recurrent core operator per direction (recurrence.h) runs over the steps. All weights are rearranged at
+// LSTM, GRU and RNN: a matrix product maps the input of all time steps and directions to the gates, then a
+// recurrent core operator per direction (recurrence.h) runs over the steps. All weights are rearranged at
 // compile time.
 #include <algorithm>
 #include <array>
@@ -14,10 +14,10 @@ namespace {
 /// Inputs of the source operators.
 enum SourceInput : size_t { in_x, in_w, in_r, in_bias, in_lengths, in_h, in_c, in_peepholes };
 
-/// Units of a block lie side by side in memory, as many as the widest vectors have lanes.
+/// Maximum number of units in a block, which lie side by side in memory: the lanes of the widest vectors.
 constexpr int64_t max_lanes = 16;
 
-/// Names of activations are not case-sensitive.
+/// Compares names of activations, which are not case-sensitive.
 bool equal_words(const std::string& a, const std::string& b) {
   return std::ranges::equal(
       a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
@@ -45,7 +45,7 @@ class Recurrent {
     return d == 1 || r_.attributes().get_string("direction", "forward") == "reverse";
   }
 
-  // ---- what is refused ----
+  // ---- checks ----
 
   Status check_attributes(const std::vector<std::string>& wanted) const {
     const Attributes& attributes = r_.attributes();
@@ -116,14 +116,14 @@ class Recurrent {
     return {};
   }
 
-  // ---- the core operators ----
+  // ---- core operators ----
 
-  /// A constant input's numbers; none where it is omitted.
+  /// Returns a constant input's numbers; none where it is omitted.
   std::span<const float> numbers(size_t input) const {
     return r_.has_input(input) ? r_.constant(r_.in(input))->as<float>() : std::span<const float>();
   }
 
-  /// [steps, batch, columns of all directions]
+  /// Returns the products of the input by its weights, [steps, batch, columns of all directions].
   ValueId input_products() {
     const RecurrentLayer& l = layer_;
     const int64_t columns = l.directions * l.columns();
@@ -156,7 +156,7 @@ class Recurrent {
 
   bool is_known(size_t input) const { return !r_.has_input(input) || r_.constant(r_.in(input)); }
 
-  /// [states, batch, units] of one direction.
+  /// Returns the initial state of one direction, [states, batch, units].
   ValueId state_before(int64_t d) {
     const bool has_c = layer_.states == 2;
     if (is_known(in_h) && (!has_c || is_known(in_c)))
@@ -192,7 +192,7 @@ class Recurrent {
     }
   }
 
-  /// h (state 0) or c of `count` steps from `time` on, [count, 1, batch, hidden].
+  /// Returns h (state 0) or c (state 1) of `count` steps from `time` on, [count, 1, batch, hidden].
   ValueId part(ValueId states, int64_t time, int64_t count, int64_t state) {
     const Shape shape{count, 1, layer_.batch, layer_.hidden};
     return r_.shape(states) == shape ? states : slice(r_, states, {time, state, 0, 0}, {1, 1, 1, 1}, shape);
@@ -203,7 +203,7 @@ class Recurrent {
                       {1, layer_.batch, layer_.hidden});
   }
 
-  /// All directions side by side along `axis`; in `order` if the layer has the batch first.
+  /// Concatenates all directions along `axis`, and transposes to `order` if the layer has the batch first.
   ValueId together(const std::vector<ValueId>& parts, int64_t axis, const std::vector<int64_t>& order) {
     ValueId all = parts[0];
     if (parts.size() > 1) {

@@ -18,15 +18,15 @@ Axes all_axes(int64_t rank, int64_t first = 0) {
   return axes;
 }
 
-/// The reduced axes stay, with size 1.
+/// Emits a reduction; the reduced axes stay, with size 1.
 ValueId reduce(Rewriter& r, CoreOp op, ValueId x, const Axes& axes, bool skip_nan = false) {
   Shape shape = r.shape(x);
   for (int64_t axis : axes) shape[static_cast<size_t>(axis)] = 1;
   return r.emit(op, {x}, r.dtype(x), shape, ReductionAttributes{axes, skip_nan});
 }
 
-/// The largest number of each row, which may skip NaN: a NaN minus the largest is NaN again. Checking for NaN
-/// makes a Softmax slower by a third.
+/// Returns the largest number of each row, skipping NaN: a NaN minus the largest is NaN again. Checking for
+/// NaN makes a Softmax slower by a third.
 ValueId largest_number(Rewriter& r, ValueId x, const Axes& axes) {
   return reduce(r, CoreOp::reduce_max, x, axes, true);
 }
@@ -44,7 +44,7 @@ Result<Axes> axes_of(Rewriter& r) {
   return axes;
 }
 
-/// Relative to the largest, or to 0 where that is infinite.
+/// Computes log(sum(exp(x))) relative to the largest number, or to 0 where that is infinite.
 ValueId log_sum_exp(Rewriter& r, ValueId x, const Axes& axes) {
   ValueId largest = largest_number(r, x, axes);
   ValueId infinite = r.emit(CoreOp::is_inf, {largest}, DType::boolean, r.shape(largest));
@@ -87,7 +87,7 @@ Status arg(Rewriter& r) {
   return {};
 }
 
-/// Before opset 13 everything from `axis` on is one row.
+/// Rewrites Softmax and LogSoftmax. Opsets below 13 take all axes from `axis` on as one row.
 Status softmax(Rewriter& r) {
   TRY(require_floats(r));
   ValueId x = r.in(0);
@@ -103,7 +103,7 @@ Status softmax(Rewriter& r) {
   return {};
 }
 
-/// (x - mean) / sqrt(variance + epsilon), or x / sqrt(mean of squares + epsilon) when not centered.
+/// Computes (x - mean) / sqrt(variance + epsilon), or x / sqrt(mean of squares + epsilon) when not centered.
 ValueId normalize(Rewriter& r, ValueId x, const Axes& axes, double epsilon, bool centered) {
   if (centered) x = apply(r, CoreOp::sub, {x, reduce(r, CoreOp::reduce_mean, x, axes)});
   ValueId variance = reduce(r, CoreOp::reduce_mean, apply(r, CoreOp::mul, {x, x}), axes);
@@ -138,7 +138,7 @@ Status instance_normalization(Rewriter& r) {
   return {};
 }
 
-/// Scale and shift are per group in opset 18 and per channel from 21 on.
+/// Rewrites GroupNormalization. Scale and shift are per group in opset 18 and per channel from 21 on.
 Status group_normalization(Rewriter& r) {
   TRY(require_floats(r));
   ValueId x = r.in(0);
@@ -171,8 +171,8 @@ Status mean_variance_normalization(Rewriter& r) {
   return {};
 }
 
-/// scale / sqrt(variance + epsilon) and shift - mean * that, computed now when the four vectors are
-/// constants.
+/// Computes scale / sqrt(variance + epsilon) and shift - mean * that at compile time; fails unless the four
+/// vectors are constants.
 Result<std::pair<ValueId, ValueId>> batch_vectors(Rewriter& r, double epsilon) {
   Tensor scale(DType::f32, r.shape(r.in(1))), shift(DType::f32, r.shape(r.in(1)));
   for (size_t i = 1; i < 5; ++i) {

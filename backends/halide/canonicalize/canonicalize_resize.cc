@@ -50,7 +50,7 @@ ValueId resize_nearest(Rewriter& r, ValueId x, size_t at, const Axis& axis, cons
                 AxisAttributes{static_cast<int64_t>(at)});
 }
 
-/// Keys' cubic kernel with parameter `a` at the four places around a position.
+/// Returns the weights of Keys' cubic kernel with parameter `a` for the four places around a position.
 std::array<double, 4> cubic_weights(double t, double a) {
   auto near = [a](double d) { return ((a + 2) * d - (a + 3)) * d * d + 1; };
   auto far = [a](double d) { return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a; };
@@ -84,7 +84,7 @@ ValueId resize_weighted(Rewriter& r, ValueId x, size_t at, const Axis& axis, con
                 AxisAttributes{static_cast<int64_t>(at)});
 }
 
-/// The scale of each axis: given, or derived from the sizes.
+/// Returns the scale of each axis, given or derived from the sizes.
 Result<std::vector<double>> scales_of(Rewriter& r, const Shape& in, const Shape& out) {
   std::vector<double> scales(in.size(), 1);
   for (size_t i = 0; i < in.size(); ++i) scales[i] = static_cast<double>(out[i]) / static_cast<double>(in[i]);

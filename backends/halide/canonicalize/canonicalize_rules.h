@@ -1,4 +1,4 @@
-// The families of rewrite rules: each canonicalize_<family>.cc holds the rules of one.
+// Families of rewrite rules: each canonicalize_<family>.cc holds the rules of one.
 #pragma once
 
 #include <span>
@@ -16,18 +16,18 @@ std::span<const RuleEntry> reduction_rules();
 std::span<const RuleEntry> resize_rules();
 std::span<const RuleEntry> recurrent_rules();
 
-/// In a tensor: kernels index with 32 bits.
+/// Maximum number of elements in a tensor: kernels index with 32 bits.
 constexpr int64_t max_elements = int64_t{1} << 30;
 
-/// An error unless the first input is f32 or f64.
+/// Fails unless the first input is f32 or f64.
 Status require_floats(Rewriter& rewriter);
 
-/// A core Slice: elements start, start + step, ... of each axis, as many as `shape` says.
+/// Emits a core Slice: elements start, start + step, ... of each axis, as many as `shape` says.
 ValueId slice(Rewriter& rewriter, ValueId from, std::vector<int64_t> starts, std::vector<int64_t> steps,
               Shape shape);
 
-/// Padding at the beginning of each spatial axis, then at the end, from `pads` or `auto_pad`; output sizes
-/// are known.
+/// Geometry of a window. `pads` has the padding at the start of each spatial axis, then at the end, from the
+/// attribute `pads` or `auto_pad`; output sizes are known.
 struct WindowGeometry {
   std::vector<int64_t> kernel, strides, dilations, pads;
 };

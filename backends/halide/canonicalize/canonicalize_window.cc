@@ -64,7 +64,7 @@ Status global_pool(Rewriter& r) {
   bool mean = r.node().op == "GlobalAveragePool";
   if (mean && !is_float(r.dtype(r.in(0))))
     return fail("GlobalAveragePool on {}", dtype_name(r.dtype(r.in(0))));
-  // Like MaxPool, the maximum skips NaN.
+  // The maximum skips NaN, as MaxPool does.
   const ReductionAttributes attributes{.axes = axes, .skip_nan = !mean};
   r.set_output(0, r.emit(mean ? CoreOp::reduce_mean : CoreOp::reduce_max, {r.in(0)}, r.out_dtype(),
                          r.out_shape(), attributes));

@@ -7,7 +7,7 @@
 namespace intarsia::halide {
 namespace {
 
-/// Along each spatial axis: only every n-th element is read.
+/// Step n along each spatial axis: only every n-th element is read.
 using Steps = std::vector<int64_t>;
 
 class StrideHoister {
@@ -31,7 +31,7 @@ class StrideHoister {
     return Steps(rank > 2 ? rank - 2 : 0, 1);
   }
 
-  /// What a reader needs of `value`; ones if it needs all.
+  /// Returns the steps at which a reader needs `value`; ones if it needs all elements.
   Steps needed_by(const Node& reader, ValueId value) const {
     if (op_of(reader) == CoreOp::conv) {
       const bool is_data = reader.inputs[0] == value && std::ranges::count(reader.inputs, value) == 1;
@@ -47,7 +47,8 @@ class StrideHoister {
                : ones(value);
   }
 
-  /// Elementwise nodes whose inputs are whole or the same for all pixels.
+  /// Checks whether a node can skip pixels: a Conv, or an elementwise node whose inputs are whole or the same
+  /// for all pixels.
   bool can_skip(const Node& node) const {
     if (op_of(node) == CoreOp::conv) return true;
     if (form_of(node) != Form::elementwise) return false;
@@ -79,7 +80,7 @@ class StrideHoister {
     return sizes;
   }
 
-  /// Every n-th pixel of a value that is computed whole: a view.
+  /// Returns every n-th pixel of a value that is computed whole, as a view.
   ValueId sample(ValueId value, const Steps& steps) {
     const Shape sizes = sampled_shape(value, steps);
     std::vector<int64_t> step(sizes.size(), 1);
@@ -96,7 +97,7 @@ class StrideHoister {
     const Steps steps = steps_[index(out)];
     if (op_of(node) == CoreOp::conv) {
       ConvAttributes conv = attributes_of<ConvAttributes>(node);
-      const Steps& taken = steps_[index(node.inputs[0])];  // already by the input
+      const Steps& taken = steps_[index(node.inputs[0])];  // steps that the input already has
       for (size_t i = 0; i < conv.strides.size(); ++i)
         conv.strides[i] = conv.strides[i] / (taken.empty() ? 1 : taken[i]) * steps[i];
       set_attributes(node, conv);
@@ -117,7 +118,7 @@ class StrideHoister {
 
   Graph& graph_;
   const std::vector<std::vector<NodeId>> readers_;
-  std::vector<Steps> steps_;  // of the original values
+  std::vector<Steps> steps_;  // indexed by the original values
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Part of step 2: a value whose readers all skip the same pixels is computed only at the others.
+// Hoisting of strides: a value whose readers all skip the same pixels is computed only at the others.
 //   x = relu(conv(a) + b); conv 1x1, stride 2 (x)  ->  x = relu(conv, stride 2 (a) + b[::2]); conv 1x1 (x)
-// The first blocks of the stages of residual nets do this.
+// The first blocks of the stages of residual nets have this form.
 #pragma once
 
 #include "graph/graph.h"

@@ -6,13 +6,13 @@
 namespace intarsia::halide {
 namespace {
 
-/// The place of a source gate in x.
+/// Returns the place of a source gate in x.
 int64_t place_of(const RecurrentLayer& layer, int64_t gate) {
   constexpr std::array<int64_t, 3> reset_last = {0, 2, 1};
   return layer.resets_before ? reset_last[static_cast<size_t>(gate)] : gate;
 }
 
-/// Where unit `j` of a gate lies in a row of x.
+/// Returns the column of x in which unit `j` of a gate lies.
 size_t column(const RecurrentLayer& layer, int64_t direction, int64_t gate, int64_t j) {
   const int64_t block = direction * layer.blocks + j / layer.lanes;
   return static_cast<size_t>((block * layer.gates + place_of(layer, gate)) * layer.lanes + j % layer.lanes);

@@ -139,7 +139,7 @@ ValueId Rewriter::add_scalar(double number, DType dtype) {
       fill<uint8_t>(tensor, number);
       break;
     default:
-      INTARSIA_CHECK(false);  // check_values refuses all others
+      INTARSIA_CHECK(false);  // check_values refuses all other types
   }
   return add_constant(std::move(tensor));
 }
@@ -152,8 +152,8 @@ ValueId Rewriter::channel_vector(ValueId vector, int64_t rank) {
 
 void Rewriter::set_output(size_t i, ValueId value) { mapped_[index(node_->outputs[i])] = value; }
 
-/// Every output of the region is produced by an operator that writes its own memory, and is listed once: an
-/// input, a constant, a view or a second name of a value is copied.
+/// Makes every output of the region one that an operator produces in its own memory, and that is listed once:
+/// an input, a constant, a view or a second name of a value is copied.
 void Rewriter::close_outputs() {
   for (ValueId output : source_.outputs) {
     ValueId value = mapped_[index(output)];

@@ -1,5 +1,5 @@
-// Builds the canonical graph of a region: each source node is rewritten into core operators, one after the
-// other.
+// Construction of a region's canonical graph: each source node is rewritten into core operators, one after
+// the other.
 #pragma once
 
 #include "backends/halide/core/core_attributes.h"
@@ -7,9 +7,9 @@
 
 namespace intarsia::halide {
 
-/// What a rewrite rule sees of its node and how it emits new ones. Values named here are values of the new
-/// graph, all with fixed shapes. Core operators take parameters (axes, pads, ...) as attributes and only data
-/// as inputs.
+/// View of a node for its rewrite rule, which emits new nodes through it. Values named here are values of the
+/// new graph, all with fixed shapes. Core operators take parameters (axes, pads, ...) as attributes and only
+/// data as inputs.
 class Rewriter {
  public:
   explicit Rewriter(const Graph& source);
@@ -26,11 +26,12 @@ class Rewriter {
   DType out_dtype(size_t i = 0) const;
   Shape out_shape(size_t i = 0) const;
 
-  /// An integer input that must be known at compile time, or its attribute form; `otherwise` if neither is
-  /// present.
+  /// Returns an integer input that must be known at compile time, or its attribute form; `otherwise` if
+  /// neither is present.
   Result<std::vector<int64_t>> ints(std::string_view attribute, size_t input,
                                     std::vector<int64_t> otherwise) const;
-  /// A scalar input (or attribute) that must be known at compile time.
+  /// Returns a scalar input (or attribute) that must be known at compile time; `otherwise` if neither is
+  /// present.
   Result<double> scalar(std::string_view attribute, size_t input, double otherwise) const;
   /// Normalizes an axis that may count from the end to 0 ... rank - 1.
   Result<int64_t> axis(int64_t axis, int64_t rank) const;
@@ -39,20 +40,21 @@ class Rewriter {
   /// parameters if none are given.
   ValueId emit(CoreOp op, std::vector<ValueId> inputs, DType dtype, Shape shape,
                const CoreAttributes& attributes = {});
-  /// An elementwise operator whose output has the shape to which the inputs broadcast and the first one's
-  /// dtype.
+  /// Appends an elementwise operator whose output has the shape to which the inputs broadcast and the first
+  /// one's dtype.
   ValueId emit_elementwise(CoreOp op, std::vector<ValueId> inputs, const CoreAttributes& attributes = {});
   ValueId reshape(ValueId value, Shape shape);
   ValueId transpose(ValueId value, std::vector<int64_t> perm);
   ValueId add_constant(Tensor tensor);
-  /// A scalar of this dtype (float or integer).
+  /// Adds a constant scalar of this dtype (float or integer).
   ValueId add_scalar(double number, DType dtype);
-  /// A per-channel vector as [C,1,1...] so that it broadcasts along axis 1 of a tensor of this rank.
+  /// Returns a per-channel vector as [C,1,1...] so that it broadcasts along axis 1 of a tensor of this rank.
   ValueId channel_vector(ValueId vector, int64_t rank);
 
   void set_output(size_t i, ValueId value);
 
-  /// Rewrites every node by `rule(rewriter)`; fails with the reason of the first that cannot be rewritten.
+  /// Rewrites every node by the rule that `find_rule` returns; fails with the reason of the first that cannot
+  /// be rewritten.
   using Rule = Status (*)(Rewriter& rewriter);
   Result<Graph> rewrite(Rule (*find_rule)(const Node& node));
 
@@ -66,7 +68,7 @@ class Rewriter {
   size_t names_ = 0;
 };
 
-/// One rule of the table that `find_rule` searches.
+/// Rule of the table that `find_rule` searches.
 struct RuleEntry {
   std::string_view op;
   Rewriter::Rule rule;

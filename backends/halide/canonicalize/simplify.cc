@@ -34,7 +34,7 @@ void remove_dead_nodes(Graph& graph) {
   set_producers(graph);
 }
 
-/// A view of a view is a view of the first tensor.
+/// Makes a view of a view a view of the first tensor.
 void merge_views(Graph& graph) {
   for (Node& node : graph.nodes) {
     const CoreOp op = op_of(node);
@@ -54,13 +54,13 @@ void merge_views(Graph& graph) {
 
 // ---- constants per channel after a convolution ----
 
-/// What each output channel is multiplied by, and what is added to it.
+/// Factor and summand of each output channel.
 struct ChannelLine {
   std::vector<float> scale, shift;
   bool scaled = false, shifted = false;
 };
 
-/// The other input of `node` as one number per channel, or nothing.
+/// Returns the other input of `node` as one number per channel; nullopt if it has no such form.
 std::optional<std::vector<float>> channel_constant(const Graph& graph, const Node& node, ValueId x,
                                                    int64_t channels) {
   if (node.inputs.size() != 2 || node.inputs[0] == node.inputs[1]) return std::nullopt;
@@ -102,7 +102,7 @@ Tensor scale_weights(const Tensor& weights, const std::vector<float>& scale) {
   return scaled;
 }
 
-/// Chains of Mul and Add after one convolution are folded into its weights and a single Add.
+/// Folds a chain of Mul and Add after a convolution into its weights and a single Add.
 void fold_line(Graph& graph, Node& conv, const std::vector<std::vector<NodeId>>& readers) {
   const auto& weights = graph.value(conv.inputs[1]).constant;
   if (!weights || weights->dtype() != DType::f32) return;
@@ -141,12 +141,12 @@ void fold_channel_constants(Graph& graph) {
   set_producers(graph);
 }
 
-// ---- what a Pad adds around the input of a convolution or pooling ----
+// ---- padding around the input of a convolution or pooling ----
 
-/// A Pad of only the spatial axes, by one known number.
+/// Pad of the spatial axes only, by one known number.
 struct Frame {
   double fill = 0;
-  std::vector<int64_t> begin, end;  // of the spatial axes
+  std::vector<int64_t> begin, end;  // elements added to the spatial axes
 };
 
 std::optional<Frame> frame_before(const Graph& graph, const Node& node) {
@@ -168,7 +168,7 @@ std::optional<Frame> frame_before(const Graph& graph, const Node& node) {
   return frame;
 }
 
-/// A convolution itself adds zeros around its input.
+/// Adds the frame to the padding of a convolution, which consists of zeros.
 bool take_into_conv(Node& conv, const Frame& frame) {
   ConvAttributes attributes = attributes_of<ConvAttributes>(conv);
   if (frame.fill != 0 || !all_are(attributes.input_dilations, 1)) return false;
@@ -177,7 +177,8 @@ bool take_into_conv(Node& conv, const Frame& frame) {
   return true;
 }
 
-/// A pooling without its own padding whose last window ends inside the padded input.
+/// Adds the frame to a pooling, if that has no padding of its own and its last window ends inside the padded
+/// input.
 bool take_into_pool(Node& pool, const Frame& frame, const Shape& padded, const Shape& out) {
   PoolAttributes a = attributes_of<PoolAttributes>(pool);
   if (!all_are(a.pads, 0) || a.fill) return false;
@@ -227,7 +228,8 @@ class ReshapeSinker {
     graph_.nodes.push_back(std::move(node));
   }
 
-  /// The product (or elementwise result of one) of which a value is a reshape, or nothing.
+  /// Returns the product (or elementwise result of one) of which a value is a reshape; nullopt if it is not
+  /// one.
   std::optional<ValueId> source(ValueId value) const {
     NodeId producer = graph_.value(value).producer;
     if (producer == no_node || op_of(graph_.node(producer)) != CoreOp::reshape) return std::nullopt;
@@ -251,8 +253,8 @@ class ReshapeSinker {
     return to;
   }
 
-  /// What an input looks like in the sizes before the reshape: all of it, its last axis, one number; or
-  /// nothing.
+  /// Returns the shape of an input in the sizes before the reshape: of all of it, its last axis, or one
+  /// number; nullopt for other inputs.
   std::optional<Shape> shape_before(ValueId input, const Shape& out, const Shape& before) const {
     Shape shape = shape_of(graph_, input);
     if (shape == out) return before;
@@ -288,7 +290,7 @@ class ReshapeSinker {
   std::set<ValueId> products_;
 };
 
-/// An output of the region must be produced by a node that writes memory.
+/// Copies outputs of the region that are views: a node that writes memory must produce them.
 void copy_view_outputs(Graph& graph) {
   for (ValueId& output : graph.outputs) {
     NodeId producer = graph.value(output).producer;

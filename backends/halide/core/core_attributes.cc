@@ -159,7 +159,7 @@ CoreAttributes default_attributes(CoreOp op) {
     case Form::recurrence:
       return RecurrenceAttributes{};
     case Form::attention:
-      break;  // only in kernels
+      break;  // attentions exist only in kernels
   }
   INTARSIA_CHECK(false);
   return {};

@@ -1,4 +1,4 @@
-// The parameters of core operators: a struct for each family. A node keeps them as the attributes of its text
+// Parameters of core operators: a struct for each family. A node keeps them as the attributes of its text
 // form; here they are read and written as a whole, with their types.
 //   const ConvAttributes conv = attributes_of<ConvAttributes>(node);   ... conv.strides[0] ...
 #pragma once
@@ -11,7 +11,7 @@
 
 namespace intarsia::halide {
 
-// Each struct lists its fields once, in `fields`: a name in the text and the member. A field with a third
+// Structs list their fields once each, in `fields`: a name in the text and the member. A field with a third
 // argument is omitted from the text if it equals that; all others are always there.
 
 struct NoAttributes {
@@ -25,7 +25,7 @@ struct TransposeAttributes {
   bool operator==(const TransposeAttributes&) const = default;
 };
 
-/// Elements start, start + step, ... of each axis, as many as the output has.
+/// Parameters of Slice: elements start, start + step, ... of each axis, as many as the output has.
 struct SliceAttributes {
   std::vector<int64_t> starts, steps;
   static void fields(auto& a, auto&& field) {
@@ -35,7 +35,7 @@ struct SliceAttributes {
   bool operator==(const SliceAttributes&) const = default;
 };
 
-/// Concat, Gather, GatherElements, OneHot, Interpolate.
+/// Parameters of Concat, Gather, GatherElements, OneHot and Interpolate.
 struct AxisAttributes {
   int64_t axis = 0;
   static void fields(auto& a, auto&& field) { field("axis", a.axis); }
@@ -44,11 +44,11 @@ struct AxisAttributes {
 
 enum class PadMode : uint8_t { constant, reflect, edge, wrap };
 
-/// The name in the text, which is ONNX's.
+/// Returns the name in the text, which is ONNX's.
 std::string_view name_of(PadMode mode);
 std::optional<PadMode> find_pad_mode(std::string_view name);
 
-/// Elements added before each axis; the output's sizes say how many come after it.
+/// Number of elements added before each axis; the output's sizes say how many come after it.
 struct PadAttributes {
   std::vector<int64_t> begin;
   PadMode mode = PadMode::constant;
@@ -84,7 +84,8 @@ struct ReverseSequenceAttributes {
   bool operator==(const ReverseSequenceAttributes&) const = default;
 };
 
-/// One number per spatial axis; in `pads` first one before each axis, then one after each.
+/// Parameters of Conv, one number per spatial axis; `pads` has first one before each axis, then one after
+/// each.
 struct ConvAttributes {
   int64_t group = 1;
   std::vector<int64_t> strides, dilations, pads;
@@ -99,11 +100,11 @@ struct ConvAttributes {
   bool operator==(const ConvAttributes&) const = default;
 };
 
-/// MaxPool, AveragePool; `pads` as of a Conv.
+/// Parameters of MaxPool and AveragePool; `pads` as of a Conv.
 struct PoolAttributes {
   std::vector<int64_t> kernel, strides, dilations, pads;
   bool count_pads = false;    // an average counts what pads add
-  std::optional<float> fill;  // value of the pads for a maximum; without it pads do not count
+  std::optional<float> fill;  // value of the pads for a maximum; nullopt if pads do not count
   static void fields(auto& a, auto&& field) {
     field("kernel", a.kernel);
     field("strides", a.strides);
@@ -116,7 +117,7 @@ struct PoolAttributes {
 };
 
 struct LrnAttributes {
-  int64_t size = 1;  // channels
+  int64_t size = 1;  // number of channels
   float alpha = 1e-4f, beta = 0.75f, bias = 1;
   static void fields(auto& a, auto&& field) {
     field("size", a.size);
@@ -127,7 +128,7 @@ struct LrnAttributes {
   bool operator==(const LrnAttributes&) const = default;
 };
 
-/// The reduced axes stay, with size 1.
+/// Parameters of reductions; the reduced axes stay, with size 1.
 struct ReductionAttributes {
   std::vector<int64_t> axes;
   bool skip_nan = false;  // a maximum or minimum may skip NaN
@@ -138,10 +139,10 @@ struct ReductionAttributes {
   bool operator==(const ReductionAttributes&) const = default;
 };
 
-/// ArgMax, ArgMin, along one axis.
+/// Parameters of ArgMax and ArgMin, along one axis.
 struct ArgAttributes {
   std::vector<int64_t> axes;
-  bool last = false;  // of equal elements
+  bool last = false;  // takes the last of equal elements
   static void fields(auto& a, auto&& field) {
     field("axes", a.axes);
     field("last", a.last);
@@ -160,11 +161,11 @@ struct CumSumAttributes {
   bool operator==(const CumSumAttributes&) const = default;
 };
 
-/// LSTM, GRU, RNN.
+/// Parameters of LSTM, GRU and RNN.
 struct RecurrenceAttributes {
-  bool reverse = false;              // from the last step to the first; never in a kernel, which is one step
-  bool relu = false;                 // of an RNN, in place of tanh
-  bool linear_before_reset = false;  // of a GRU
+  bool reverse = false;              // runs backward in time; never in a kernel, which is one step
+  bool relu = false;                 // relu in an RNN, in place of tanh
+  bool linear_before_reset = false;  // reset gate of a GRU acts after the product by R
   static void fields(auto& a, auto&& field) {
     field("reverse", a.reverse, false);
     field("relu", a.relu, false);
@@ -173,7 +174,7 @@ struct RecurrenceAttributes {
   bool operator==(const RecurrenceAttributes&) const = default;
 };
 
-/// Integer Mod: the remainder has the sign of the dividend, not of the divisor.
+/// Parameters of integer Mod: with fmod the remainder has the sign of the dividend, not of the divisor.
 struct ModAttributes {
   bool fmod = false;
   static void fields(auto& a, auto&& field) { field("fmod", a.fmod, false); }
@@ -196,7 +197,7 @@ struct IsInfAttributes {
 };
 
 struct ExpAttributes {
-  bool nonpositive = false;  // all inputs are
+  bool nonpositive = false;  // inputs are all nonpositive
   static void fields(auto& a, auto&& field) { field("nonpositive", a.nonpositive, false); }
   bool operator==(const ExpAttributes&) const = default;
 };
@@ -207,7 +208,7 @@ struct GeluAttributes {
   bool operator==(const GeluAttributes&) const = default;
 };
 
-/// LeakyRelu, ThresholdedRelu, Elu, Celu.
+/// Parameter of LeakyRelu, ThresholdedRelu, Elu and Celu.
 struct AlphaAttributes {
   float alpha = 1;
   static void fields(auto& a, auto&& field) { field("alpha", a.alpha); }
@@ -248,13 +249,13 @@ using CoreAttributes =
                  RecurrenceAttributes, ModAttributes, BitShiftAttributes, IsInfAttributes, ExpAttributes,
                  GeluAttributes, AlphaAttributes, HardSigmoidAttributes, SeluAttributes, ShrinkAttributes>;
 
-/// The attributes of the operator with their default values.
+/// Returns the attributes of the operator with their default values.
 CoreAttributes default_attributes(CoreOp op);
 
-/// Of a node of a canonical graph: complete, and nothing else.
+/// Reads the attributes of a node of a canonical graph, which has all of them and no others.
 CoreAttributes read_attributes(const Node& node);
 
-/// T is the struct of the node's operator.
+/// Returns the attributes of a node, whose operator has the struct T.
 template <typename T>
 T attributes_of(const Node& node) {
   CoreAttributes attributes = read_attributes(node);
@@ -262,17 +263,17 @@ T attributes_of(const Node& node) {
   return std::get<T>(std::move(attributes));
 }
 
-/// Of a node whose form is reduction.
+/// Returns the reduced axes of a node whose form is reduction.
 std::vector<int64_t> reduced_axes(const Node& node);
 
-/// `attributes` is the struct of the node's operator.
+/// Sets the attributes of a node; `attributes` is the struct of its operator.
 void set_attributes(Node& node, const CoreAttributes& attributes);
 
-/// `attributes` is the struct of the operator, which may have none.
+/// Makes a node; `attributes` is the struct of the operator, which may have none.
 Node make_node(std::string name, CoreOp op, std::vector<ValueId> inputs, std::vector<ValueId> outputs,
                const CoreAttributes& attributes = {});
 
-/// Every node is a core operator with its attributes and one output, every size a number.
+/// Checks that every node is a core operator with its attributes and one output, and every size a number.
 void check_canonical(const Graph& graph);
 
 }  // namespace intarsia::halide

@@ -1,4 +1,4 @@
-// The core operators of the canonical graph: a row each, with what the steps after canonicalization must
+// Core operators of the canonical graph: a table row each, with what the steps after canonicalization must
 // know.
 #pragma once
 
@@ -9,23 +9,23 @@
 
 namespace intarsia::halide {
 
-/// The form of a kernel; decides how it is fused, built and scheduled.
+/// Form of a kernel; decides how it is fused, built and scheduled.
 enum class Form {
   elementwise,  // output element i depends on the (broadcast) input elements i
   movement,     // output element i is one input element, at a computed place
-  view,         // the same bytes with other sizes and strides, whenever strides allow
+  view,         // view of the same bytes with other sizes and strides, whenever strides allow
   concat,       // inputs are written straight into the output
   contraction,  // multiply-add over channels and taps
-  window,       // a small neighborhood of each output element
+  window,       // reads a small neighborhood of each output element
   reduction,    // reduction over some axes, which stay with size 1
-  scan,         // each element depends on the one before it
-  attention,    // two products with a softmax between them
-  recurrence,   // a kernel is one time step, which reads the state that the step before it wrote
+  scan,         // sums in which each element depends on the one before it
+  attention,    // products with a softmax between them
+  recurrence,   // kernel of one time step, which reads the state that the step before it wrote
 };
 
 std::string_view name_of(Form form);
 
-/// A core operator with the name of an ONNX operator does the same; core_attributes.h has the parameters.
+/// Core operator; one with the name of an ONNX operator does the same. core_attributes.h has the parameters.
 enum class CoreOp : uint8_t {
   // views
   reshape,
@@ -129,21 +129,21 @@ enum class CoreOp : uint8_t {
 };
 inline constexpr size_t core_op_count = static_cast<size_t>(CoreOp::selu) + 1;
 
-/// "Conv": the name in the text of a graph.
+/// Returns the name in the text of a graph: "Conv".
 std::string_view name_of(CoreOp op);
 std::optional<CoreOp> find_core_op(std::string_view name);
 
-/// Of a node of a canonical graph, which has only core operators.
+/// Returns the operator of a node of a canonical graph, which has only core operators.
 CoreOp op_of(const Node& node);
 
 Form form_of(CoreOp op);
 inline Form form_of(const Node& node) { return form_of(op_of(node)); }
 
-/// Of a value in a canonical graph.
+/// Returns the sizes of a value in a canonical graph.
 inline const SymbolicShape& sizes_of(const Graph& graph, ValueId value) {
   return *graph.value(value).type.shape;
 }
-/// The sizes that code is generated for, which are numbers.
+/// Returns the sizes that code is generated for, which are numbers.
 inline Shape fixed_sizes(const SymbolicShape& sizes) {
   std::optional<Shape> fixed = static_shape(sizes);
   INTARSIA_CHECK(fixed.has_value());
@@ -151,13 +151,13 @@ inline Shape fixed_sizes(const SymbolicShape& sizes) {
 }
 inline Shape shape_of(const Graph& graph, ValueId value) { return fixed_sizes(sizes_of(graph, value)); }
 
-/// The number in a tensor of one element, where its dtype is bool, an integer, f32 or f64.
+/// Returns the number in a tensor of one element, if its dtype is bool, an integer, f32 or f64.
 std::optional<double> read_scalar(const Tensor& tensor);
 
-/// Strides, dilations, pads that do nothing.
+/// Checks whether all numbers are `wanted`: strides, dilations, pads that do nothing.
 bool all_are(const std::vector<int64_t>& numbers, int64_t wanted);
 
-/// True for the dtypes that kernels compute with.
+/// Returns true for the dtypes that kernels compute with.
 bool is_supported_dtype(DType dtype);
 
 }  // namespace intarsia::halide

@@ -16,11 +16,11 @@
 namespace intarsia::halide {
 namespace {
 
-constexpr int poll_milliseconds = 50;  // between two checks whether to go on
+constexpr int poll_milliseconds = 50;  // time between two checks whether to go on
 
 }  // namespace
 
-/// A process, its socket, and the request that it works on.
+/// Process, its socket, and the request that it works on.
 class CodegenWorker {
  public:
   static Result<std::unique_ptr<CodegenWorker>> start() {
@@ -45,23 +45,23 @@ class CodegenWorker {
   int socket() const { return socket_; }
   std::optional<size_t> request() const { return request_; }
 
-  /// False: it is dead.
+  /// Sends a request. Returns false if the process is dead.
   bool ask(size_t number, const CodegenRequest& request) {
     request_ = number;
     cpu_before_ = process_->cpu_seconds();
     return send_message(socket_, encode_request(request));
   }
 
-  /// After its socket became readable: the reply once it is complete. Closed: it died.
+  /// Reads from the socket, once it is readable: the reply when it is complete; closed if the process died.
   MessageReader::State read(std::string& reply) { return reader_.read(socket_, reply); }
 
-  /// Of the last request.
+  /// Returns the CPU seconds of the last request.
   double finish() {
     request_.reset();
     return process_->cpu_seconds() - cpu_before_;
   }
 
-  /// Why it died.
+  /// Records why the process died.
   void end(CodegenOutcome& outcome) {
     const WorkerEnd end = process_->end();
     outcome.why = end.describe("generating its code");
@@ -80,7 +80,7 @@ class CodegenWorker {
 
 namespace {
 
-/// One call of CodegenPool::run.
+/// Call of CodegenPool::run.
 class Run {
  public:
   Run(std::vector<std::unique_ptr<CodegenWorker>>& workers, const std::vector<CodegenRequest>& requests,
@@ -106,7 +106,7 @@ class Run {
     if (worker->request() || next_ == requests_.size()) return {};
     const size_t number = next_++;
     if (worker->ask(number, requests_[number])) return {};
-    // It died while idle: it was killed from outside.
+    // The worker died while idle: it was killed from outside.
     worker = TRY(CodegenWorker::start());
     worker->ask(number, requests_[number]);
     return {};
@@ -135,7 +135,7 @@ class Run {
     return {};
   }
 
-  /// The workers are in the middle of work that is no longer needed.
+  /// Ends the workers, which are in the middle of work that nobody needs.
   tl::unexpected<Error> cancel() {
     workers_.clear();
     return fail(ErrorKind::cancelled, "interrupted");
@@ -163,7 +163,7 @@ Result<std::vector<CodegenOutcome>> CodegenPool::run(const std::vector<CodegenRe
                                                      const Watch& watch) {
   TRY(start());
   Result<std::vector<CodegenOutcome>> outcomes = Run(workers_, requests, watch).run();
-  // After an error some are in the middle of requests whose outcomes nobody takes.
+  // Workers may be in the middle of requests whose outcomes nobody takes.
   if (!outcomes) workers_.clear();
   return outcomes;
 }

@@ -12,22 +12,22 @@
 
 namespace intarsia::halide {
 
-/// What became of a request.
+/// Outcome of a request.
 struct CodegenOutcome {
   enum class Kind {
     made,
-    given_up  // it took too long, or its worker died
+    given_up  // generation took too long, or its worker died
   };
   Kind kind = Kind::given_up;
-  EmittedKernel kernel;      // made
-  std::string why;           // given_up
-  bool out_of_time = false;  // given_up, and would be again
+  EmittedKernel kernel;      // set if made
+  std::string why;           // reason, set if given_up
+  bool out_of_time = false;  // set if given_up for lack of time, and would be again
   double cpu_seconds = 0;
 };
 
 class CodegenWorker;
 
-/// Starts a worker for each core when first used; they end with it. Used by one thread.
+/// Pool that starts a worker for each core when first used; they end with it. Used by one thread.
 class CodegenPool {
  public:
   CodegenPool();
@@ -42,7 +42,8 @@ class CodegenPool {
     std::function<bool()> is_cancelled;  // polled several times a second; may be empty
     Progress progress;                   // one unit per request
   };
-  /// One outcome per request, in order. Errors: a kernel is not valid (a bug of ours), or it was cancelled.
+  /// Returns one outcome per request, in order. Errors: a kernel is not valid (a bug of ours), or it was
+  /// cancelled.
   Result<std::vector<CodegenOutcome>> run(const std::vector<CodegenRequest>& requests, const Watch& watch);
 
  private:

@@ -1,5 +1,5 @@
-// A worker process of the compile half: generates the code of one kernel after the other, as requested over
-// the socket that is its standard input, until that closes. It may die at any time; the parent then goes on
+// Worker process of the compile half: generates the code of one kernel after the other, as requested over the
+// socket that is its standard input, until that closes. It may die at any time; the parent then goes on
 // without it.
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,8 +28,9 @@ bool reply_to(const CodegenRequest& request) {
   return send_message(STDIN_FILENO, encode_reply(answer(request)));
 }
 
-/// In a process of its own, which dies as this one would: Halide numbers the names in a pipeline as long as a
-/// process lives, and code for a device contains them. So equal kernels have equal texts.
+/// Replies from a child process, which dies as this one would. Halide numbers the names in a pipeline as long
+/// as a process lives, and code for a device contains them; a child per request gives equal kernels equal
+/// texts.
 bool reply_in_child(const CodegenRequest& request) {
   const pid_t child = fork();
   if (child < 0) return reply_to(request);

@@ -8,7 +8,7 @@ namespace {
 
 using Kind = CodegenOutcome::Kind;
 
-/// What it computes, for people: "Conv Add Relu -> f32[1,64,56,56]".
+/// Describes what a kernel computes, for people: "Conv Add Relu -> f32[1,64,56,56]".
 std::string describe(const Kernel& kernel) {
   std::string text;
   for (const Node& node : kernel.body.nodes) text += node.op + " ";
@@ -26,7 +26,7 @@ void report(const Kernel& kernel, const CodegenOutcome& outcome, CodegenReport* 
   to->slowest = describe(kernel);
 }
 
-/// What is known of the kernels, if anything is remembered at all.
+/// Returns what is known of the kernels, if anything is remembered.
 std::map<CostKey, Cost> recall(std::span<const Kernel* const> kernels, const CompileOptions& options) {
   if (options.tuner == nullptr) return {};
   std::vector<CostKey> keys;
@@ -34,7 +34,8 @@ std::map<CostKey, Cost> recall(std::span<const Kernel* const> kernels, const Com
   return options.tuner->costs->find(keys);
 }
 
-/// Code that took too long once is not tried again, so that the next compile gives the same program.
+/// Checks whether the code took too long once. It is not tried again, so that the next compile gives the same
+/// program.
 bool was_given_up(const Kernel& kernel, const std::map<CostKey, Cost>& known, const CompileOptions& options) {
   const auto row = known.find(cost_key(kernel, options));
   return row != known.end() && row->second.timing.nanoseconds == never;
@@ -46,12 +47,13 @@ void remember_given_up(const Kernel& kernel, const CompileOptions& options) {
   options.tuner->costs->add(std::span(&row, 1));
 }
 
-/// The last alternative has more time, because nothing could take its place.
+/// Returns the time limit for a call's code. The last alternative gets more time, because nothing could
+/// replace it.
 double cpu_seconds_for(const Call& call, const EmitOptions& emit) {
   return call.alternatives.empty() ? 6 * emit.cpu_seconds : emit.cpu_seconds;
 }
 
-/// What to try next for a call, after this outcome.
+/// Replaces a call's kernel, after this outcome, by its next alternative.
 Status take_alternative(Call& call, const CodegenOutcome& outcome) {
   Kernel& kernel = call.kernel;
   if (call.alternatives.empty())

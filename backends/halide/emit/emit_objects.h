@@ -1,5 +1,5 @@
-// Step 9: machine code, generated in worker processes. Kernels with equal text have equal code, byte for
-// byte, wherever they appear, and it is generated once.
+// Machine code, generated in worker processes. Kernels with equal text have equal code, byte for byte,
+// wherever they appear, and it is generated once.
 #pragma once
 
 #include <map>
@@ -12,29 +12,29 @@
 namespace intarsia::halide {
 
 struct EmitOptions {
-  bool checks = false;      // with Halide's asserts and bounds checks and its own runtime, for tests
-  double cpu_seconds = 10;  // for one kernel; the last alternative gets six times as long
+  bool checks = false;      // generate Halide's asserts and bounds checks and its own runtime, for tests
+  double cpu_seconds = 10;  // limit for one kernel; the last alternative gets six times as long
   Progress progress = {};   // one unit per kernel
 };
 
-/// Keeps the generated code. Used by one thread.
+/// Generator of code, which keeps the code. Used by one thread.
 class Emitter {
  public:
   /// Starts the workers, so that they are ready when needed.
   Status start() { return pool_.start(); }
 
-  /// One outcome per kernel, in order; they live as long as the emitter.
+  /// Returns one outcome per kernel, in order; they live as long as the emitter.
   Result<std::vector<const CodegenOutcome*>> emit(std::span<const Kernel* const> kernels,
                                                   const EmitOptions& emit, const CompileOptions& options);
 
  private:
   CodegenPool pool_;
-  std::map<std::string, CodegenOutcome> made_;  // by name
+  std::map<std::string, CodegenOutcome> made_;  // indexed by kernel name
 };
 
-/// Code for each call: of its kernel or, if that is given up, of its first alternative that is not. A kernel
-/// whose code would write elements twice loses its `in_place`. Error: even the last alternative of a call was
-/// given up.
+/// Generates code for each call: of its kernel or, if that is given up, of its first alternative that is not.
+/// A kernel whose code would write elements twice loses its `in_place`. Error: even the last alternative of a
+/// call was given up.
 Result<std::vector<EmittedKernel>> emit_objects(std::vector<Call>& calls, Emitter& emitter,
                                                 const EmitOptions& emit, const CompileOptions& options);
 

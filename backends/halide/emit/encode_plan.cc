@@ -42,7 +42,7 @@ class Encoder {
     return calls.empty() ? 0 : static_cast<uint8_t>(calls[0].kernel.isa.device);
   }
 
-  /// "conv1/BiasAdd: Conv Add Relu"
+  /// Returns a label such as "conv1/BiasAdd: Conv Add Relu".
   static std::string label(const Call& call, bool keep_names) {
     std::vector<std::string_view> ops;
     for (const Node& node : call.kernel.body.nodes) ops.push_back(node.op);
@@ -107,7 +107,7 @@ class Encoder {
   }
 
   flatbuffers::FlatBufferBuilder builder_;
-  std::map<std::string, uint32_t> kernel_index_;  // by symbol
+  std::map<std::string, uint32_t> kernel_index_;  // indexed by symbol
   std::vector<flatbuffers::Offset<fbs::Kernel>> kernels_;
   std::vector<flatbuffers::Offset<fbs::Call>> calls_;
 };

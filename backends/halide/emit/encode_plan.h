@@ -1,4 +1,4 @@
-// The blob for the run half.
+// Encoding of the blob for the run half.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace intarsia::halide {
 
-/// Adds the workers' scratch to the workspace.
+/// Encodes the plan, and adds the workers' scratch to the workspace.
 std::string encode_plan(const Graph& graph, const std::vector<Call>& calls,
                         const std::vector<EmittedKernel>& kernels, const CompileOptions& options,
                         MemoryPlan& memory);

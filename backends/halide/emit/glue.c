@@ -1,5 +1,6 @@
-/* The functions that kernels call, forwarded to the kernel runtime's table. Linked once into every program
-   that has kernels; hidden there, so that programs in one process do not see each other's. Needs no library.
+/* Functions that kernels call; they forward to the kernel runtime's table. Linked once into every program
+   that has kernels, with hidden symbols, so that programs in one process do not see each other's. Needs no
+   library.
  */
 #include "backends/halide/abi/halide_abi.h"
 
@@ -52,7 +53,7 @@ void halide_opencl_finalize_kernels(void* user_context, void* state) {
   (void)state;
 }
 
-/* Only passed on. */
+/* Returns a handle that Halide only passes on. */
 const struct halide_device_interface_t* halide_opencl_device_interface(void) { return 0; }
 
 int halide_cuda_initialize_kernels(void* user_context, void** state, const char* text, int bytes) {
@@ -72,7 +73,7 @@ void halide_cuda_finalize_kernels(void* user_context, void* state) {
 
 const struct halide_device_interface_t* halide_cuda_device_interface(void) { return 0; }
 
-/* Copies between memories are the session's. */
+/* Does nothing: the session copies between memories. */
 int halide_copy_to_device(void* user_context, struct halide_buffer_t* buffer,
                           const struct halide_device_interface_t* device_interface) {
   (void)user_context;

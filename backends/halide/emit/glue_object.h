@@ -1,4 +1,4 @@
-// The glue object's bytes, for the compile half to add to a program's objects.
+// Bytes of the glue object, for the compile half to add to a program's objects.
 #pragma once
 
 #include <string>

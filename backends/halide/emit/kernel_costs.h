@@ -7,8 +7,8 @@
 
 namespace intarsia::halide {
 
-/// A kernel that runs in one thread takes longer if others share the work, as its inputs are in their caches:
-/// so the threads of the program are part of the key.
+/// Returns the key of a kernel in the database. It includes the threads of the program: a kernel that runs in
+/// one thread takes longer if others share the work, as its inputs are in their caches.
 CostKey cost_key(const Kernel& kernel, const CompileOptions& options);
 
 }  // namespace intarsia::halide

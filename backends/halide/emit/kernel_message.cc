@@ -126,7 +126,7 @@ Argument to_argument(const FixedArgument& from) {
   return {from.dtype, to_symbolic(from.shape), to_symbolic(from.strides)};
 }
 
-// A new field breaks the bindings below: it belongs in the message.
+// Bindings below break with a new field: it belongs in the message.
 
 std::unique_ptr<msg::TileT> encode(const ContractionTile& tile) {
   const auto& [lanes, panel, pixels, exact] = tile;

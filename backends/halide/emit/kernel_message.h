@@ -7,18 +7,18 @@
 
 namespace intarsia::halide {
 
-/// A request to a worker.
+/// Request to a worker.
 struct CodegenRequest {
   Kernel kernel;
-  bool checks = false;     // with Halide's asserts and bounds checks and its own runtime
-  double cpu_seconds = 0;  // the operating system ends the worker after it has computed for this long
+  bool checks = false;     // compile with Halide's asserts and bounds checks and its own runtime
+  double cpu_seconds = 0;  // computing time after which the operating system ends the worker
 };
 
-/// The code, or why there is none.
+/// Code, or the reason why there is none.
 using CodegenReply = Result<EmittedKernel>;
 
 std::string encode_request(const CodegenRequest& request);
-/// `bytes` come from encode_request of this build; likewise for replies.
+/// Decodes a request. `bytes` come from encode_request of this build; likewise for replies.
 Result<CodegenRequest> decode_request(const std::string& bytes);
 std::string encode_reply(const CodegenReply& reply);
 CodegenReply decode_reply(const std::string& bytes);

@@ -1,4 +1,4 @@
-// Step 10: the compiled region: the blob for the run half, the constants, each object once.
+// Compiled region: the blob for the run half, the constants, each object once.
 #pragma once
 
 #include "backends/halide/emit/emit_objects.h"
@@ -7,8 +7,8 @@
 
 namespace intarsia::halide {
 
-/// `graph` has the region's inputs and outputs; `kernels` is the code of each call. The workspace has room
-/// for the workers' scratch after the arena.
+/// Makes the compiled region. `graph` has the region's inputs and outputs; `kernels` is the code of each
+/// call. The workspace has room for the workers' scratch after the arena.
 CompiledRegion make_region(const Graph& graph, const std::vector<Call>& calls,
                            const std::vector<EmittedKernel>& kernels, MemoryPlan memory,
                            const CompileOptions& options, const EmitOptions& emit);

@@ -18,7 +18,7 @@ class Fuser {
         taken_(graph_.nodes.size(), false) {}
 
   std::vector<Group> run() {
-    // First, so that no other group takes their masks.
+    // Attentions come first, so that no other group takes their masks.
     for (size_t n = 0; n < graph_.nodes.size() && !is_offloaded_; ++n)
       if (const auto attention = find_attention(graph_, readers_, NodeId(n)); attention && wins(*attention))
         groups_.push_back(grow_attention(*attention));
@@ -34,7 +34,7 @@ class Fuser {
  private:
   const SymbolicShape& shape(ValueId id) const { return sizes_of(graph_, id); }
 
-  /// A reduction that joins the reductions of a group: same input sizes, same axes.
+  /// Reduction that joins the reductions of a group: same input sizes, same axes.
   struct Reduction {
     SymbolicShape full, reduced;
     std::vector<int64_t> axes;
@@ -57,14 +57,15 @@ class Fuser {
     return group;
   }
 
-  /// One kernel versus three, in us, heads x length x channels of a head, on one thread of a Zen 4:
+  /// Checks whether to compute an attention in one kernel. Time of one kernel versus three, in us, heads x
+  /// length x channels of a head, on one thread of a Zen 4:
   ///   12x64x64 135, 158      12x128x64 516, 533    12x197x64 1254, 1301
   ///   12x256x64 2064, 2105   12x512x64 8299, 9777  8x128x32 192, 208
   ///   8x197x32 471, 507      6x64x128 126, 137     6x128x128 481, 489
   ///   6x1024x128 31463, 32542
-  /// and on two: 12x128x64 278, 321; 12x197x64 631, 701; 12x512x64 4284, 5325. So one wherever possible. But
-  /// constants are better packed at compile time, and only a separate product packs values whose channels are
-  /// not contiguous.
+  /// and on two threads: 12x128x64 278, 321; 12x197x64 631, 701; 12x512x64 4284, 5325. Therefore one kernel
+  /// wherever possible. But constants are better packed at compile time, and only a separate product packs
+  /// values whose channels are not contiguous.
   bool wins(const AttentionNodes& attention) const {
     const ValueId keys = graph_.node(attention.scores).inputs[1],
                   values = graph_.node(attention.product).inputs[1];
@@ -86,7 +87,7 @@ class Fuser {
     return std::ranges::find(graph_.outputs, value) != graph_.outputs.end();
   }
 
-  /// May this node be computed inside the group, whose output so far has the sizes of `tail`?
+  /// Checks whether a node may be computed inside the group, whose output so far has the sizes of `tail`.
   bool fits(const Node& node, ValueId tail, const Group& group, std::optional<Reduction>& reduction) const {
     const SymbolicShape& out = shape(node.outputs[0]);
     if (form_of(node) == Form::elementwise)
@@ -102,8 +103,8 @@ class Fuser {
     return reduction && other->full == reduction->full && other->axes == reduction->axes;
   }
 
-  /// Prologue fusion: a convolution computes elementwise operators before it while it copies its input's
-  /// rows.
+  /// Checks for prologue fusion: a convolution computes elementwise operators before it while it copies its
+  /// input's rows.
   bool takes_as_prologue(const Node& node, ValueId input) const {
     if (is_offloaded_ || op_of(node) != CoreOp::conv || node.inputs[0] != input) return false;
     const ConvAttributes conv = attributes_of<ConvAttributes>(node);
@@ -114,8 +115,8 @@ class Fuser {
   /// Adds the smallest set of readers after which again only one value is read from outside, if all of them
   /// fit.
   bool extend(Group& group, std::optional<Reduction>& reduction) {
-    constexpr size_t max_nodes = 24;  // of one extension: keeps expressions small
-    constexpr size_t max_group = 20;  // before one: a kernel has at most 96 buffers (region_executable.h)
+    constexpr size_t max_nodes = 24;  // limit of one extension: keeps expressions small
+    constexpr size_t max_group = 20;  // limit before it; a kernel has up to 96 buffers (region_executable.h)
     const bool is_alone = group.form == Form::recurrence || (is_offloaded_ && group.form == Form::scan);
     if (is_alone || is_region_output(group.output) || group.nodes.size() > max_group) return false;
     std::set<ValueId> live{group.output};

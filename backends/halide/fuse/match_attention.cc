@@ -7,7 +7,7 @@
 namespace intarsia::halide {
 namespace {
 
-constexpr size_t max_between = 16;  // keeps expressions small
+constexpr size_t max_between = 16;  // limit that keeps expressions small
 
 /// Follows values from one node to the next.
 class Matcher {
@@ -45,7 +45,8 @@ class Matcher {
     return nodes.size() == 1 && is_inside(value) ? std::optional(nodes[0]) : std::nullopt;
   }
 
-  /// The readers of a value that only a reduction of its rows and an elementwise operator on both read.
+  /// Matches the two readers of a value: a reduction of its rows, and an elementwise operator that alone
+  /// reads the reduced rows.
   bool match_pair(ValueId value, CoreOp reduction, CoreOp op, NodeId& reduced, NodeId& made) const {
     const std::vector<NodeId>& nodes = readers_[index(value)];
     if (nodes.size() != 2 || !is_inside(value)) return false;
@@ -90,7 +91,7 @@ std::vector<NodeId> AttentionNodes::all() const {
 }
 
 AttentionNodes AttentionNodes::from_all(const std::vector<NodeId>& nodes) {
-  constexpr size_t after = 6;  // those between
+  constexpr size_t after = 6;  // number of nodes that follow those between
   INTARSIA_CHECK(nodes.size() > after);
   const auto end = nodes.end() - after;
   return {nodes[0], {nodes.begin() + 1, end}, end[0], end[1], end[2], end[3], end[4], end[5]};

@@ -28,7 +28,7 @@ SymbolicShape dense_strides(const SymbolicShape& shape, const AxisOrder& order) 
   return strides;
 }
 
-/// Storage of a view node's output, or nothing when its elements must move.
+/// Returns the storage of a view node's output; nullopt if its elements must move.
 std::optional<Storage> view_storage(const Graph& graph, const Node& node, const Storage& in) {
   const SymbolicShape &from = sizes_of(graph, node.inputs[0]), &to = sizes_of(graph, node.outputs[0]);
   Storage out{in.root, in.offset, SymbolicShape(to.size())};
@@ -57,8 +57,8 @@ std::optional<Storage> view_storage(const Graph& graph, const Node& node, const 
   return out;
 }
 
-/// The order that readers would like a value to have: the one that makes the reshape after a transpose a
-/// view.
+/// Returns, for each value, the order that its readers prefer: channels last for a Conv, and the one that
+/// makes the reshape after a transpose a view.
 std::vector<AxisOrder> wanted_orders(const Graph& graph) {
   std::vector<AxisOrder> wanted(graph.values.size());
   for (size_t n = graph.nodes.size(); n-- > 0;) {
@@ -82,8 +82,8 @@ std::vector<AxisOrder> wanted_orders(const Graph& graph) {
   return wanted;
 }
 
-/// The input whose layout an output takes over: one as large as the output, preferably computed by a
-/// contraction or window.
+/// Returns the input whose layout an output takes over: the largest one of the output's rank, preferably
+/// computed by a contraction or window.
 ValueId leading_input(const Graph& graph, const Node& node) {
   size_t rank = graph.value(node.outputs[0]).type.shape->size();
   Dim most = 0;
@@ -116,7 +116,7 @@ AxisOrder own_order(const Graph& graph, const Node& node, const std::vector<Stor
   return leader == no_value ? identity_order(rank) : storage_order(storage[index(leader)].strides);
 }
 
-/// A place inside the output of a concat, instead of separate memory.
+/// Place inside the output of a concat, instead of separate memory.
 struct Claim {
   ValueId concat = no_value;
   size_t axis = 0;
@@ -131,7 +131,7 @@ Graph insert_concat_copies(const Graph& graph) {
   std::vector<bool> taken(graph.values.size(), false);
   for (ValueId output : graph.outputs) taken[index(output)] = true;
   std::vector<std::vector<bool>> direct(graph.nodes.size());
-  // Later concats first: where concats nest, the largest owns the memory.
+  // Visits later concats first: where concats nest, the largest owns the memory.
   for (size_t n = graph.nodes.size(); n-- > 0;) {
     const Node& node = graph.nodes[n];
     if (op_of(node) != CoreOp::concat) continue;
@@ -171,9 +171,9 @@ std::vector<Claim> find_claims(const Graph& graph) {
   return claims;
 }
 
-/// Convolutions compute vectors of channels. Where the channels of a pixel are not contiguous, in a caller's
-/// tensor, each vector would be read or written element by element, for every tap: the code is many times as
-/// long, and slower than a Copy.
+/// Inserts Copies around convolutions, which compute vectors of channels. Where the channels of a pixel are
+/// not contiguous, in a caller's tensor, each vector would be read or written element by element, for every
+/// tap: the code is many times as long, and slower than a Copy.
 class ChannelCopies {
  public:
   explicit ChannelCopies(const Layouts& layouts)
@@ -189,7 +189,7 @@ class ChannelCopies {
   }
 
  private:
-  /// Are there vectors of channels, and pixels that lie between their elements?
+  /// Checks whether there are vectors of channels, and pixels that lie between their elements.
   bool are_channels_apart(ValueId value) const {
     constexpr int64_t min_channels = 8;
     const SymbolicShape& shape = sizes_of(graph_, value);
@@ -197,7 +197,7 @@ class ChannelCopies {
            layouts_.storage[index(value)].strides[1] != 1 && product_of_dims(shape, 2, shape.size()) != 1;
   }
 
-  /// Is it computed by a convolution or window, in vectors of channels?
+  /// Checks whether a value is computed by a convolution or window, in vectors of channels.
   bool is_made_by_channels(ValueId value) const {
     while (graph_.value(value).producer != no_node) {
       const Node& node = graph_.node(graph_.value(value).producer);
@@ -244,8 +244,8 @@ class ChannelCopies {
   const Graph& graph_;
   std::vector<std::vector<NodeId>> readers_;
   Graph result_;
-  std::map<ValueId, ValueId> copies_;   // of what convolutions read
-  std::map<ValueId, ValueId> instead_;  // of outputs: what the rest of the region reads
+  std::map<ValueId, ValueId> copies_;   // copies of what convolutions read
+  std::map<ValueId, ValueId> instead_;  // values that the rest of the region reads in place of outputs
 };
 
 class LayoutChooser {
@@ -256,7 +256,7 @@ class LayoutChooser {
     orders_.resize(layouts_.graph.values.size());
   }
 
-  /// Once with every value separate to find the orders, then with the places inside concats.
+  /// Places all values twice: each one separate to find the orders, then with the places inside concats.
   Layouts choose() {
     claims_.resize(layouts_.graph.values.size());
     place_all();
@@ -308,7 +308,7 @@ class LayoutChooser {
 
 ValueId storage_root(const Layouts& layouts, ValueId value) { return layouts.storage[index(value)].root; }
 
-/// The stride of an axis of one element does not matter.
+/// Compares strides and offsets; the stride of an axis of one element does not matter.
 bool have_equal_strides(const SymbolicShape& shape, const Storage& a, const Storage& b) {
   for (size_t axis = 0; axis < shape.size(); ++axis) {
     if (shape[axis] != 1 && !provably_equal(a.strides[axis], b.strides[axis])) return false;
@@ -316,8 +316,8 @@ bool have_equal_strides(const SymbolicShape& shape, const Storage& a, const Stor
   return provably_equal(a.offset, b.offset);
 }
 
-/// A Copy to an output that sees all of a computed value's memory, in the same order: that value's memory is
-/// the output's, and the Copy needs no code.
+/// Removes Copies to an output that see all of a computed value's memory, in the same order: the value's
+/// memory becomes the output's, and the Copy needs no code.
 void write_outputs_directly(Layouts& layouts) {
   const Graph& graph = layouts.graph;
   const auto is_output = [&](ValueId value) {
@@ -369,7 +369,7 @@ std::optional<SymbolicShape> reshape_strides(const SymbolicShape& from, const Sy
       ++i;
       continue;
     }
-    // The smallest groups of axes on both sides with the same number of elements.
+    // Finds the smallest groups of axes on both sides with the same number of elements.
     size_t end = begin, last = i;
     Dim old_count = 1, new_count = 1;
     do {

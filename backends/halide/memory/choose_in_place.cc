@@ -8,14 +8,14 @@
 namespace intarsia::halide {
 namespace {
 
-/// True when no element of this input is read once another element of the output is written: a kernel reads
-/// it at the index that it writes, or reads a whole row before it writes that row. On a device work items
-/// repeat elements.
+/// Checks whether no element of this input is read once another element of the output is written: a kernel
+/// reads it at the index that it writes, or reads a whole row before it writes that row. Never holds on a
+/// device, whose work items repeat elements.
 bool reads_before_it_writes(const Kernel& kernel, size_t input) {
   if (kernel.isa.is_offloaded() || kernel.form == Form::recurrence || kernel.inputs[input] != kernel.output)
     return false;
   if (kernel.anchor == no_node) return true;
-  // What stands in front of the anchor is computed where that one reads it.
+  // Nodes in front of the anchor are computed where the anchor reads them.
   return std::ranges::none_of(
       std::span(kernel.body.nodes).first(static_cast<size_t>(index(kernel.anchor)) + 1),
       [&](const Node& node) { return std::ranges::count(node.inputs, kernel.body.inputs[input]) > 0; });
@@ -43,7 +43,7 @@ class InPlaceChooser {
     return at != lifetimes_.end() && at->second.first == call;
   }
 
-  /// Nothing else that the call reads is there.
+  /// Checks whether the call is the last reader of the input's memory, and reads no other value there.
   bool dies(const Call& call, size_t input, int number) const {
     const ValueId root = storage(call.inputs[input]).root;
     const auto at = lifetimes_.find(root);

@@ -1,4 +1,4 @@
-// Step 7: which kernels write their output over an input that nothing reads afterward, so that both share
+// In-place kernels: those that write their output over an input that has no later reader, so that both share
 // memory.
 //   %r = Relu(Add(Conv(%x, %w), %s)); %s is read here for the last time   ->   %r takes the place of %s
 // docs/decisions/0011-in-place.md says when that is right.

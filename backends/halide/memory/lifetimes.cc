@@ -5,7 +5,7 @@
 namespace intarsia::halide {
 namespace {
 
-/// Kernels may read up to a vector past the end of what they own.
+/// Bytes that kernels may read past the end of what they own: up to a vector.
 constexpr size_t slack = 64;
 
 }  // namespace

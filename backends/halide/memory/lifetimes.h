@@ -1,4 +1,4 @@
-// When the workspace of a region's roots is in use, in call numbers.
+// Lifetimes of a region's roots in the workspace, in call numbers.
 #pragma once
 
 #include <map>
@@ -10,8 +10,8 @@
 
 namespace intarsia::halide {
 
-/// Of each root that is neither the caller's nor a constant: from the first call that writes any part of it
-/// to the last that reads one, and how much memory it takes.
+/// Returns the lifetime of each root that is neither the caller's nor a constant, from the first call that
+/// writes any part of it to the last that reads one, and how much memory it takes.
 std::map<ValueId, Lifetime> find_lifetimes(const Layouts& layouts, const std::vector<Call>& calls);
 
 }  // namespace intarsia::halide

@@ -8,11 +8,11 @@ namespace {
 template <typename T>
 struct Packer {
   const T* from;
-  Shape strides;  // of (output channel, input channel, taps...)
+  Shape strides;  // strides of (output channel, input channel, taps...)
   T* to;
   int64_t panels, panel, channels;  // channels: outputs of a group
 
-  /// Taps run in row-major order outside of input channels, lanes innermost.
+  /// Packs a group. Taps run in row-major order outside of input channels, lanes innermost.
   void pack(const Shape& taps, int64_t group, int64_t depth) {
     int64_t tap_count = element_count(taps);
     for (int64_t p = 0; p < panels; ++p)
@@ -47,7 +47,7 @@ void pack_as(const Tensor& tensor, const Storage& storage, const Shape& shape, c
   for (int64_t g = 0; g < packed[0]; ++g) packer.pack(Shape(shape.begin() + 2, shape.end()), g, shape[1]);
 }
 
-/// The elements that `storage` refers to, one after the other.
+/// Returns the elements that `storage` refers to, one after the other.
 Tensor gather_dense(const Tensor& tensor, const Storage& storage, const Shape& shape) {
   Tensor dense(DType::f32, shape);
   const float* from = static_cast<const float*>(tensor.data()) + storage.offset.number();

@@ -40,7 +40,7 @@ class Planner {
 
   void place_workspace() {
     std::map<ValueId, Lifetime> lifetimes = find_lifetimes(layouts_, calls_);
-    std::map<ValueId, ValueId> taken_over;  // by the output of a call, from its input
+    std::map<ValueId, ValueId> taken_over;  // root of a call's output -> root of its input
     for (const Call& call : calls_)
       if (call.kernel.in_place) taken_over[root(call.output)] = root(call.inputs[*call.kernel.in_place]);
     auto owner = [&](ValueId root) {
@@ -69,13 +69,13 @@ class Planner {
     return place;
   }
 
-  /// Where an argument of a repeated call is the first time.
+  /// Returns the place of an argument of a repeated call in its first run.
   Place walked(Place place, const Call& call, size_t argument, ValueId value) const {
     place.offset += static_cast<uint64_t>(call.walk(argument).start.number()) * element_bytes(value);
     return place;
   }
 
-  /// The number of the constant that has them; `value` is input `i` of the kernel.
+  /// Returns the number of the constant that has the packed weights; `value` is input `i` of the kernel.
   size_t packed_weights(const Kernel& kernel, size_t i, ValueId value) {
     const ContractionSchedule::Algorithm algorithm = kernel.contraction().schedule.algorithm;
     const auto key = std::tuple{value, kernel.contraction().packing.panel, algorithm};
@@ -107,7 +107,7 @@ class Planner {
   const Layouts& layouts_;
   const Graph& graph_;
   const std::vector<Call>& calls_;
-  std::map<ValueId, Place> fixed_;  // of roots
+  std::map<ValueId, Place> fixed_;  // places of roots
   std::map<ValueId, size_t> constants_;
   std::map<std::tuple<ValueId, int64_t, ContractionSchedule::Algorithm>, size_t> packed_;
   MemoryPlan plan_;

@@ -1,5 +1,5 @@
-// Step 8: every value a kernel touches gets its place: in the caller's inputs and outputs, in a constant, or
-// in the workspace, where values that are never live at the same time share bytes.
+// Memory plan: every value a kernel touches gets its place: in the caller's inputs and outputs, in a
+// constant, or in the workspace, where values that are never live at the same time share bytes.
 #pragma once
 
 #include <map>
@@ -15,21 +15,21 @@ enum class Where : uint8_t { input, output, constant, workspace };
 
 struct Place {
   Where where = Where::workspace;
-  size_t index = 0;     // of the region's input, output, or of MemoryPlan::constants
+  size_t index = 0;     // number of the region's input or output, or of MemoryPlan::constants
   uint64_t offset = 0;  // bytes
 };
 
 struct MemoryPlan {
-  std::vector<std::vector<Place>> places;  // of each call's inputs, then of its output, the first time
-  std::vector<Tensor> constants;           // as the kernels want them: packed where requested
+  std::vector<std::vector<Place>> places;  // places of each call's inputs, then its output, in its first run
+  std::vector<Tensor> constants;           // constants as the kernels want them: packed where requested
   size_t workspace_bytes = 0;
   std::map<std::string, uint64_t> growths =
-      {};  // by reason: how much more packed weights take (WeightGrowth)
+      {};  // bytes that packed weights take in addition, by reason (WeightGrowth)
 };
 
 MemoryPlan plan_memory(const Layouts& layouts, const std::vector<Call>& calls);
 
-/// "%y = workspace+64 of input 0, constant 1", a line per call.
+/// Prints a line per call: "%y = workspace+64 of input 0, constant 1".
 std::string print_memory(const Layouts& layouts, const std::vector<Call>& calls, const MemoryPlan& memory);
 
 }  // namespace intarsia::halide

@@ -6,10 +6,10 @@
 namespace intarsia::halide {
 namespace {
 
-/// The root that each byte of the workspace belongs to.
+/// Root that each byte of the workspace belongs to.
 class Owners {
  public:
-  /// A root takes over its bytes when the first value is written into it.
+  /// Gives a root its bytes, when the first value is written into it.
   void claim(uint64_t begin, uint64_t end, ValueId root) {
     auto at = ranges_.begin();
     while (at != ranges_.end()) {
@@ -37,10 +37,11 @@ class Owners {
     uint64_t end = 0;
     ValueId root = no_value;
   };
-  std::map<uint64_t, Range> ranges_;  // by begin; they do not overlap
+  std::map<uint64_t, Range> ranges_;  // indexed by begin; they do not overlap
 };
 
-/// Does the anchor, which reads its inputs at other indices than it writes, depend on the body's input?
+/// Checks whether the anchor, which reads its inputs at other indices than it writes, depends on the body's
+/// input.
 bool feeds_anchor(const Kernel& kernel, ValueId input) {
   if (kernel.anchor == no_node) return false;
   std::vector<NodeId> open{kernel.anchor};
@@ -56,8 +57,8 @@ bool feeds_anchor(const Kernel& kernel, ValueId input) {
   return false;
 }
 
-/// No element of the input is read after another element of the output is written. Steps of a recurrence
-/// read what others wrote.
+/// Checks that no element of the input is read after another element of the output is written. Steps of a
+/// recurrence read what others wrote.
 bool is_read_in_time(const Kernel& kernel, size_t input) {
   return kernel.form != Form::recurrence && kernel.inputs[input] == kernel.output &&
          !feeds_anchor(kernel, kernel.body.inputs[input]);
@@ -97,8 +98,9 @@ class Verifier {
   ValueId root_of(ValueId value) const { return layouts_.storage[index(value)].root; }
   const std::string& name_of(ValueId value) const { return layouts_.graph.value(value).name; }
 
-  /// What may be overwritten while it is read: an input at the output's address, element for element, that
-  /// fills the same bytes, in a kernel that reads it in time. (A later reader finds it overwritten.)
+  /// Verifies an input that is overwritten while it is read: it lies at the output's address, element for
+  /// element, and fills the same bytes, in a kernel that reads it in time. (A later reader finds it
+  /// overwritten.)
   Status verify_in_place(const Call& call, const std::vector<Place>& places, size_t number) const {
     const size_t input = *call.kernel.in_place;
     const Place &from = places[input], &to = places.back();
@@ -111,7 +113,7 @@ class Verifier {
     return {};
   }
 
-  /// Each time a repeated kernel runs, its arguments are in the memory of their values' roots.
+  /// Verifies that the arguments of a repeated kernel are in the memory of their values' roots in every run.
   Status verify_walks(const Call& call, size_t number) const {
     for (size_t i = 0; i <= call.inputs.size(); ++i) {
       const bool is_output = i == call.inputs.size();
@@ -130,7 +132,7 @@ class Verifier {
     return {};
   }
 
-  /// Of the value's whole root, from the value's offset in it.
+  /// Returns the bytes of the value's whole root, from begin to end; `place` is that of the value.
   std::pair<uint64_t, uint64_t> range_of(ValueId value, const Place& place, const Walk& walk) const {
     const ValueType& type = layouts_.graph.value(root_of(value)).type;
     const auto offset = static_cast<size_t>((layouts_.storage[index(value)].offset + walk.start).number());

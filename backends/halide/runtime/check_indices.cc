@@ -5,7 +5,7 @@
 namespace intarsia::halide {
 namespace {
 
-/// Without axes that stay at one place, and with those that continue each other as one.
+/// Drops axes that stay at one place, and joins those that continue each other.
 std::vector<HalideDimension> joined(std::span<const HalideDimension> dimensions) {
   constexpr int64_t most = std::numeric_limits<int32_t>::max();
   std::vector<HalideDimension> axes;
@@ -22,7 +22,8 @@ std::vector<HalideDimension> joined(std::span<const HalideDimension> dimensions)
   return axes;
 }
 
-/// Does every element have a place of its own? So that checking takes no longer than reading the memory.
+/// Checks whether every element has a place of its own, so that checking takes no longer than reading the
+/// memory.
 bool are_apart(std::span<const HalideDimension> dimensions) {
   __int128 elements = 1, reach = 1;
   for (const HalideDimension& axis : dimensions) {
@@ -33,8 +34,8 @@ bool are_apart(std::span<const HalideDimension> dimensions) {
   return elements <= reach;
 }
 
-/// The sign bit of a difference says on which side of a limit an index is; a loop without branches uses
-/// vectors.
+/// Checks whether an index along the axis is out of range. The sign bit of a difference says on which side of
+/// a limit an index is; a loop without branches uses vectors.
 template <typename T>
 bool has_bad(const T* at, const HalideDimension& axis, IndexRange range) {
   const auto low = static_cast<uint64_t>(range.low), high = static_cast<uint64_t>(range.high);

@@ -14,11 +14,11 @@ struct KernelRuntime::Loop {
   uint8_t* closure;
 };
 
-/// Before each block of a slice. Kernels free blocks as soon as they can, so not always in reverse order.
+/// Header of a block of a slice. Kernels free blocks as soon as they can, so not always in reverse order.
 struct alignas(64) KernelRuntime::Block {
   Block* before;
-  size_t seat;   // whose slice it is in
-  size_t begin;  // of this one in the slice, bytes
+  size_t seat;   // seat whose slice it is in
+  size_t begin;  // offset in the slice, bytes
   bool is_free;
 };
 
@@ -94,8 +94,8 @@ void KernelRuntime::error(HalideKernelRuntime* table, const char* message) {
   std::strncpy(runtime.message_.data(), message, runtime.message_.size() - 1);
 }
 
-/// What is kept lies in the code's data, which all sessions share: so it is the text's address, the same for
-/// all.
+/// Returns the text's address as the state: it lies in the code's data, which all sessions share, and is the
+/// same for all.
 int KernelRuntime::initialize(HalideKernelRuntime* table, void** state, const char* text, int bytes) {
   self(table).program_ = {text, static_cast<size_t>(std::max(bytes, 1)) - 1};
   *state = const_cast<char*>(text);

@@ -1,5 +1,5 @@
-// What a kernel's user context points to during one run: the session's threads, scratch memory, the way to
-// the device, errors.
+// Object that a kernel's user context points to during one run: the session's threads, scratch memory, the
+// way to the device, errors.
 #pragma once
 
 #include <array>
@@ -18,28 +18,28 @@ struct Scratch {
   size_t first = 0, count = 0;
 };
 
-/// Lives on the stack of one run.
+/// Runtime of kernels; lives on the stack of one run.
 class KernelRuntime : HalideKernelRuntime {
  public:
-  /// The seats have slices of `slice_bytes` in the workspace, and those beyond in `more`; what does not fit
-  /// comes from the C library's heap.
+  /// Makes a runtime whose seats have slices of `slice_bytes` in the workspace, and those beyond in `more`;
+  /// what does not fit comes from the C library's heap.
   KernelRuntime(ThreadTeam* threads, size_t slice_bytes, Scratch workspace, Scratch more = {});
-  /// For kernels on a device, which `launcher` reaches; one thread calls them.
+  /// Makes a runtime for kernels on a device, which `launcher` reaches; one thread calls them.
   explicit KernelRuntime(Launcher* launcher);
   KernelRuntime(const KernelRuntime&) = delete;
   KernelRuntime& operator=(const KernelRuntime&) = delete;
 
-  /// What the user context points to.
+  /// Returns what the user context points to.
   void* table() { return static_cast<HalideKernelRuntime*>(this); }
-  /// The message of the first failing worker. After a loop, not during one.
+  /// Returns the message of the first failing worker; to be called after a loop, not during one.
   const char* message() const { return message_.data(); }
-  /// The first error of a launch, after which nothing is launched: kernels do not look at it.
+  /// Returns the first error of a launch, after which no more work is launched: kernels do not look at it.
   const Status& launched() const { return launched_; }
 
  private:
   struct Loop;
   struct Block;
-  /// What a seat has allocated of its scratch: blocks one after the other.
+  /// Allocated part of a seat's scratch: blocks one after the other.
   struct Slice {
     size_t used = 0;  // bytes
     Block* last = nullptr;
@@ -52,7 +52,7 @@ class KernelRuntime : HalideKernelRuntime {
   static int initialize(HalideKernelRuntime* table, void** state, const char* text, int bytes);
   static int launch(HalideKernelRuntime* table, void* state, const HalideLaunch* launch);
 
-  /// Of a seat; null: it has none.
+  /// Returns the slice of a seat; null if it has none.
   std::byte* slice_of(size_t seat) const;
 
   ThreadTeam* threads_;
@@ -62,7 +62,7 @@ class KernelRuntime : HalideKernelRuntime {
   std::atomic_flag has_message_;     // several workers may fail at once
   std::array<char, 256> message_{};
   Launcher* launcher_ = nullptr;
-  std::string_view program_;  // of the launches that follow
+  std::string_view program_;  // program of the launches that follow
   Status launched_;
 };
 

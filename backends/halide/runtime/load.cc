@@ -39,16 +39,16 @@ std::optional<HalideType> halide_type(DType dtype) {
   }
 }
 
-/// A kernel, and its arguments as its code sees them.
+/// Kernel, and its arguments as its code sees them.
 struct LoadedKernel {
   KernelFunction function = nullptr;
-  std::vector<BufferPlan> arguments;  // without places
+  std::vector<BufferPlan> arguments;  // arguments without places
 };
 
-/// A region's plan as far as it is read.
+/// State of a region's plan as far as it is read.
 struct Loading {
   const LoadContext& context;
-  size_t unread;  // bytes of the blob
+  size_t unread;  // bytes of the blob that are not read yet
   const fbs::RegionPlan* plan = nullptr;
   std::vector<LoadedKernel> kernels = {};
   RegionCode region = {};
@@ -56,9 +56,9 @@ struct Loading {
 
 tl::unexpected<Error> damaged() { return fail("halide: the region's plan is damaged"); }
 
-/// False when it is missing or damaged. FlatBuffers data may refer to one part many times, which our writer
-/// does not do: parts that exceed the blob are damage. Nor does the FlatBuffers verifier check whether
-/// large elements are aligned.
+/// Takes a vector of parts from the blob. Returns false if it is missing or damaged. FlatBuffers data may
+/// refer to one part many times, which our writer does not do: parts that exceed the blob are damage. The
+/// FlatBuffers verifier does not check whether large elements are aligned either.
 template <typename Vector>
 bool read(Loading& state, const Vector* parts, size_t size) {
   const size_t alignment = size % 8 == 0 ? 8 : 4;
@@ -134,7 +134,7 @@ Status load_kernel(Loading& state, const fbs::Kernel& from) {
   return {};
 }
 
-/// Bytes of the tensor that an argument lies in, or nothing if there is no such tensor.
+/// Returns the bytes of the tensor that an argument lies in; nullopt if there is no such tensor.
 std::optional<uint64_t> container_bytes(const Loading& state, const BufferPlan& buffer) {
   const size_t index = buffer.index;
   switch (buffer.where) {
@@ -154,8 +154,8 @@ std::optional<uint64_t> container_bytes(const Loading& state, const BufferPlan& 
   return std::nullopt;
 }
 
-/// From the first byte to one past the last. Sizes are below 2^31, so that the sum of 16 products stays below
-/// 2^66.
+/// Returns the bytes from the first to one past the last. Sizes are below 2^31, so that the sum of 16
+/// products stays below 2^66.
 Bytes reach_bytes(const BufferPlan& buffer) {
   Bytes reach = 1;
   for (const HalideDimension& dimension : buffer.dimensions)
@@ -163,7 +163,7 @@ Bytes reach_bytes(const BufferPlan& buffer) {
   return reach * (buffer.type.bits / 8);
 }
 
-/// An argument's place in a tensor, checked for the first time and the last: it moves by equal steps.
+/// Places an argument in a tensor. Checks its first run and its last: it moves by equal steps.
 Result<BufferPlan> place(const Loading& state, BufferPlan buffer, const fbs::Place& at, int64_t step,
                          uint32_t times) {
   buffer.where = static_cast<BufferPlan::Where>(at.where());
@@ -236,7 +236,8 @@ Status load_call(Loading& state, const fbs::Call& from) {
   }
   TRY(check_output(state.region.buffers.back()));
   TRY(load_checks(state, from, kernel, to));
-  // So many times that the output would leave its tensor are none that end.
+  // An output that moves must stay in its tensor, which limits the runs; one that does not move needs this
+  // limit.
   if (to.times < 1 || (to.times > max_times_in_place && (steps == 0 || to.steps.back() == 0)))
     return fail("it runs {} times, and its output does not move", to.times);
   state.region.calls.push_back(std::move(to));

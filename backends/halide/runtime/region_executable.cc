@@ -8,7 +8,7 @@ namespace intarsia::halide {
 
 namespace {
 
-/// Does it lie where the kernels find it?
+/// Checks whether an argument lies where the kernels find it.
 template <typename Argument>
 bool is_there(const Argument& argument, KernelDevice device) {
   return device == KernelDevice::cpu ? argument.tensor.data != nullptr : argument.place.memory != nullptr;
@@ -38,8 +38,8 @@ uint8_t* RegionExecutable::address(const BufferPlan& buffer, const RunContext& c
   if (buffer.where == BufferPlan::Where::input) start = context.inputs[buffer.index].tensor.data;
   if (buffer.where == BufferPlan::Where::output) start = context.outputs[buffer.index].tensor.data;
   if (buffer.where == BufferPlan::Where::workspace) start = context.workspace;
-  // The interface has no const; of what a kernel gets it writes its output, which lies in neither an input
-  // nor a constant.
+  // The interface has no const; a kernel writes only its output, which lies in neither an input nor a
+  // constant.
   return static_cast<uint8_t*>(const_cast<void*>(start)) + buffer.offset;
 }
 
@@ -55,7 +55,7 @@ Status check_indices(const CallPlan& call, const HalideBuffer* buffers) {
   return {};
 }
 
-/// Stops at the first that fails.
+/// Runs a call as often as it is repeated; stops at the first run that fails.
 Status repeat(const CallPlan& call, HalideBuffer* buffers, void** arguments, const KernelRuntime& runtime) {
   for (uint32_t time = 0; time < call.times; ++time) {
     for (size_t i = 0; i < call.steps.size() && time > 0; ++i) buffers[i].host += call.steps[i];
@@ -68,7 +68,7 @@ Status repeat(const CallPlan& call, HalideBuffer* buffers, void** arguments, con
 
 }  // namespace
 
-/// Seats beyond those that the workspace has scratch for.
+/// Returns the number of seats beyond those that the workspace has scratch for.
 size_t RegionExecutable::more_workers(int threads) const {
   const auto all = static_cast<size_t>(threads);
   return all > code_.workers ? all - code_.workers : 0;
@@ -115,7 +115,7 @@ Status RegionExecutable::run_on_host(const RunContext& context) const {
 
 namespace {
 
-/// Where an argument lies, without its own offset.
+/// Returns where an argument lies, without its own offset.
 Place start_of(const BufferPlan& buffer, const RunContext& context) {
   switch (buffer.where) {
     case BufferPlan::Where::input:
@@ -130,12 +130,13 @@ Place start_of(const BufferPlan& buffer, const RunContext& context) {
   return buffer.constant;
 }
 
-/// An argument of a kernel on a device: its memory from the start, and an axis that says where it lies.
+/// Argument of a kernel on a device: its memory from the start, and an axis that says where it lies.
 struct DeviceArgument {
   HalideBuffer buffer;
   std::array<HalideDimension, max_dimensions + 1> axes;
 
-  /// `start`: of what it lies in; `moved`: bytes from where the plan has it.
+  /// Sets the argument. `start` is the start of what it lies in; `moved` are the bytes from its place in the
+  /// plan.
   Status set(const BufferPlan& plan, const Place& start, int64_t moved) {
     const size_t rank = plan.dimensions.size(), element = plan.type.bits / 8;
     const size_t offset = (start.offset + plan.offset + static_cast<size_t>(moved)) / element;
@@ -154,12 +155,12 @@ struct DeviceArgument {
   }
 };
 
-/// Calls kernels whose code launches work items.
+/// Caller of kernels whose code launches work items.
 class DeviceCaller {
  public:
   DeviceCaller(const RegionCode& code, Launcher* launcher) : code_(code), runtime_(launcher) {}
 
-  /// `context`: where values are; null: nowhere. `time`: of those that the call is repeated.
+  /// Launches run number `time` of a call. `context` says where values are; null if they are nowhere.
   Status launch(const CallPlan& call, const RunContext* context, uint32_t time) {
     void* user_context = runtime_.table();
     arguments_[0] = &user_context;

@@ -1,4 +1,4 @@
-// Runs the kernels of a region one after the other.
+// Executable that runs the kernels of a region one after the other.
 #pragma once
 
 #include "backends/halide/abi/halide_abi.h"
@@ -8,11 +8,11 @@
 
 namespace intarsia::halide {
 
-/// A kernel by its array form: pointers to the user context's address, then to each buffer.
+/// Kernel in its array form: takes pointers to the user context's address, then to each buffer.
 using KernelFunction = int (*)(void** arguments);
 
-constexpr size_t max_arguments = 96;   // of one kernel; they are on the stack during a call
-constexpr size_t max_dimensions = 16;  // of an argument
+constexpr size_t max_arguments = 96;   // limit for one kernel; they are on the stack during a call
+constexpr size_t max_dimensions = 16;  // limit for one argument
 
 struct BufferPlan {
   enum class Where : uint8_t { input, output, constant, workspace };
@@ -21,24 +21,24 @@ struct BufferPlan {
   uint64_t offset = 0;  // bytes
   HalideType type{};
   std::vector<HalideDimension> dimensions;
-  Place constant = {};  // its start
+  Place constant = {};  // start of the constant
 };
 
 struct CallPlan {
   KernelFunction kernel;
   std::vector<uint32_t> buffers;
-  std::string_view label;  // for traces; in the blob
+  std::string_view label;  // text for traces; in the blob
   uint32_t times = 1;
   std::vector<int64_t>
-      steps;  // bytes by which each buffer moves from each time to the next; empty: they stay
+      steps;  // bytes by which each buffer moves from one run to the next; empty if they stay
   std::vector<IndexCheckPlan> checks = {};
 };
 
-/// The contents of a blob, checked.
+/// Contents of a blob, checked.
 struct RegionCode {
   std::vector<uint64_t> input_bytes, output_bytes;
-  uint64_t scratch_offset = 0;  // in the workspace
-  uint64_t scratch_bytes = 0;   // of each worker
+  uint64_t scratch_offset = 0;  // offset in the workspace
+  uint64_t scratch_bytes = 0;   // bytes for each worker
   uint32_t workers = 0;
   KernelDevice device = KernelDevice::cpu;
   std::vector<BufferPlan> buffers;

@@ -9,14 +9,14 @@
 namespace intarsia::halide {
 namespace {
 
-/// Of the two buffers, for scores and for exponentials: a part of a typical L2 cache, which holds keys and
-/// values, too.
+/// Bytes of the two buffers, for scores and for exponentials: part of a typical L2 cache, which also holds
+/// keys and values.
 constexpr int64_t buffer_bytes = 128 * 1024;
 
-/// Rows that a block may have even beyond that: with fewer the register tiles would be small.
+/// Rows that a block may have even beyond buffer_bytes: with fewer the register tiles would be small.
 constexpr int64_t min_rows = 12;
 
-/// Schedules with this many rows per block and the cycles of each.
+/// Adds the schedules with this many rows per block, and the cycles of each.
 void rank_blocks(const AttentionSizes& sizes, const Isa& isa, int64_t rows,
                  std::vector<std::pair<double, AttentionSchedule>>& ranked) {
   constexpr int bytes = sizeof(float);
@@ -27,14 +27,14 @@ void rank_blocks(const AttentionSizes& sizes, const Isa& isa, int64_t rows,
   const ContractionTile product = rank_contraction_tiles(isa, bytes, sizes.channels, {.width = rows})[0];
   const double of_product =
       steps * contraction_tile_cycles(isa, bytes, product, sizes.channels, {.width = rows});
-  // Each block reads all keys and values: a tenth of a cycle per vector beyond what the products hide.
+  // A block reads all keys and values: a tenth of a cycle per vector beyond what the products hide.
   const double of_reads = 0.1 * steps * (depth + channels) / static_cast<double>(lanes);
   for (const ContractionTile& scores : rank_contraction_tiles(isa, bytes, keys, {.width = rows})) {
     // Panels of more than one vector take 4 to 7% longer than the estimate, measured with 128 and 197 keys.
     const double wide = scores.panel > scores.lanes ? 1.05 : 1;
     const double of_scores =
         wide * depth * contraction_tile_cycles(isa, bytes, scores, keys, {.width = rows});
-    // A last tile that begins earlier needs loops of its own: 64 rows by 13 take 12% longer than by 16.
+    // A last tile that starts earlier needs loops of its own: 64 rows by 13 take 12% longer than by 16.
     const double rest = rows % scores.pixels + rows % product.pixels > 0 ? 1.05 : 1;
     ranked.push_back({blocks * rest * (of_scores + of_product + of_reads), {scores, product, rows}});
   }

@@ -12,12 +12,12 @@ namespace intarsia::halide {
 
 struct AttentionSizes {
   int64_t batch = 1, rows = 1, keys = 1;
-  int64_t depth = 1;     // of a query and a key
-  int64_t channels = 1;  // of a value
+  int64_t depth = 1;     // elements of a query and of a key
+  int64_t channels = 1;  // elements of a value
 };
 AttentionSizes attention_sizes(const Graph& graph, const AttentionNodes& nodes);
 
-/// How it is computed: both register tiles, and how many rows of scores the buffer holds.
+/// Schedule of an attention: both register tiles, and the number of rows of scores that the buffer holds.
 struct AttentionSchedule {
   ContractionTile scores, product;  // panels of keys, of channels
   int64_t rows = 1;
@@ -26,7 +26,7 @@ struct AttentionSchedule {
 
 std::string print_schedule(const AttentionSchedule& schedule);
 
-/// The best first by an estimate of cycles.
+/// Returns up to `most` schedules, the best first by an estimate of cycles.
 std::vector<AttentionSchedule> attention_schedules(const AttentionSizes& sizes, const Isa& isa, size_t most);
 
 }  // namespace intarsia::halide

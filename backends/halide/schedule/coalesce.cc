@@ -5,7 +5,7 @@
 namespace intarsia::halide {
 namespace {
 
-/// Sizes left-padded with ones (stride 0) to `rank`.
+/// Pads the sizes on the left with ones (stride 0) to `rank`.
 void pad_rank(Argument& argument, size_t rank) {
   size_t missing = rank - argument.shape.size();
   argument.shape.insert(argument.shape.begin(), missing, 1);
@@ -27,7 +27,7 @@ bool can_merge(const Argument& argument, size_t outer, size_t inner, const Argum
          provably_equal(argument.strides[outer], argument.strides[inner] * argument.shape[inner]);
 }
 
-/// The merged axis is at `inner`; `outer` remains with size 1.
+/// Merges two axes. The merged axis is at `inner`; `outer` remains with size 1.
 void merge(Argument& argument, size_t outer, size_t inner) {
   if (argument.shape[inner] == 1) argument.strides[inner] = argument.strides[outer];
   argument.shape[inner] = argument.shape[inner] * argument.shape[outer];
@@ -57,7 +57,7 @@ void coalesce_elementwise(Kernel& kernel) {
     if (!std::ranges::all_of(all,
                              [&](Argument* a) { return can_merge(*a, inner - 1, inner, kernel.output); }))
       continue;
-    // Merged toward the outer place, so that the next pair is considered with the sizes merged so far.
+    // Merges toward the outer place, so that the next pair is considered with the sizes merged so far.
     for (Argument* argument : all) {
       merge(*argument, inner - 1, inner);
       std::swap(argument->shape[inner - 1], argument->shape[inner]);
@@ -72,7 +72,7 @@ void coalesce_elementwise(Kernel& kernel) {
     kernel.body.value(node.outputs[0]).type.shape = kernel.output.shape;
 }
 
-/// A convolution of single pixels.
+/// Checks for a convolution of single pixels.
 bool is_pointwise(const Node& node, const Shape& weights) {
   const ConvAttributes conv = attributes_of<ConvAttributes>(node);
   return element_count(Shape(weights.begin() + 2, weights.end())) == 1 && all_are(conv.strides, 1) &&

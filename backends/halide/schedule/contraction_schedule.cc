@@ -22,7 +22,8 @@ double direct_cycles(const ContractionSizes& s, const ContractionTile& tile) {
   return static_cast<double>(s.batch * s.depth) * pixels * taps * panels / static_cast<double>(tile.lanes);
 }
 
-/// Products at 85% of the direct rate, transforms at about six operations per vector of a point.
+/// Estimates cycles: products at 85% of the direct rate, transforms at about six operations per vector of a
+/// point.
 double winograd_cycles(const ContractionSizes& s, const ContractionSchedule& schedule) {
   const Winograd& winograd = winograd_of(schedule.algorithm);
   const auto points = static_cast<double>(winograd.points() * winograd.points());
@@ -67,7 +68,8 @@ std::vector<ContractionSchedule> winograd_schedules(Algorithm algorithm, const C
   return with_tiles(algorithm, ranked, std::max<size_t>(space.max_tiles / 4, 1));
 }
 
-/// The larger tile first; also the smaller one, if its fewer weights make up for its arithmetic.
+/// Returns schedules with the larger tile; those with the smaller one come first, if its fewer weights make
+/// up for its arithmetic.
 std::vector<ContractionSchedule> winograd_schedules(const ContractionSizes& s, const Isa& isa,
                                                     const ScheduleSpace& space) {
   std::vector<ContractionSchedule> large = winograd_schedules(Algorithm::winograd_4x4, s, isa, space),

@@ -1,5 +1,5 @@
-// How a contraction is computed: the algorithm and its register tile. A kernel carries its schedule, so that
-// the packing of the weights and the code agree.
+// Schedule of a contraction: the algorithm and its register tile. A kernel carries its schedule, so that the
+// packing of the weights and the code agree.
 #pragma once
 
 #include <string>
@@ -12,21 +12,21 @@ namespace intarsia::halide {
 struct ContractionSchedule {
   enum class Algorithm : uint8_t {
     direct,
-    depthwise,           // one filter per channel, the input copied with its padding, some rows at a time
-    depthwise_in_place,  // one filter per channel; separate loops at the edges of the input
+    depthwise,           // filter per channel; the input copied with its padding, some rows at a time
+    depthwise_in_place,  // filter per channel; separate loops at the edges of the input
     winograd_2x2,        // F(2x2, 3x3): less than half the arithmetic, 1.8 times the weights
     winograd_4x4,        // F(4x4, 3x3): a quarter of the arithmetic, four times the weights
   };
   Algorithm algorithm = Algorithm::direct;
   ContractionTile tile;
   bool threads_share_rows =
-      true;  // each takes blocks of rows; false (not depthwise): each takes panels of all rows
+      true;  // threads take blocks of rows; false (not depthwise): they take panels of all rows
   bool operator==(const ContractionSchedule&) const = default;
 };
 
 std::string print_schedule(const ContractionSchedule& schedule);
 
-/// The sizes of a contraction, whatever its operator.
+/// Sizes of a contraction, whatever its operator.
 struct ContractionSizes {
   int64_t batch = 1, group = 1;
   int64_t channels = 1;  // outputs of a group
@@ -34,20 +34,21 @@ struct ContractionSizes {
   Shape pixels, kernel;  // kernel: taps per axis; empty for a matrix product
 };
 
-/// Of node `anchor` of `body`, whose weights are not packed yet.
+/// Returns the sizes of node `anchor` of `body`, whose weights are not packed yet.
 ContractionSizes contraction_sizes(const Graph& body, const Node& anchor);
 
-/// Can this contraction be computed by Winograd's algorithm?
+/// Checks whether this contraction can be computed by Winograd's algorithm.
 bool allows_winograd(const Graph& body, const Node& anchor);
 
 struct ScheduleSpace {
-  bool constant_weights = false;  // they are known at compile time and can be packed or transformed
+  bool constant_weights = false;  // weights are known at compile time and can be packed or transformed
   bool exact_math = false;        // direct arithmetic only
-  size_t max_tiles = 1;           // of each algorithm
+  size_t max_tiles = 1;           // limit for each algorithm
   int threads = 1;
 };
 
-/// The analytic choice first: fewest cycles by a model of arithmetic and of weights that come from memory.
+/// Returns schedules, the analytic choice first: fewest cycles by a model of arithmetic and of weights that
+/// come from memory.
 std::vector<ContractionSchedule> contraction_schedules(const Graph& body, const Node& anchor, const Isa& isa,
                                                        const ScheduleSpace& space);
 

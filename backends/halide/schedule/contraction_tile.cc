@@ -8,8 +8,8 @@
 namespace intarsia::halide {
 namespace {
 
-/// Spare registers hold a panel's weights and a broadcast pixel; with fewer the compiler spills (measured: 7
-/// x 64 on 32 registers halves the speed).
+/// Returns the registers left for accumulators. Spare ones hold a panel's weights and a broadcast pixel; with
+/// fewer the compiler spills (measured: 7 x 64 on 32 registers halves the speed).
 int64_t max_accumulators(const Isa& isa, int64_t vectors) { return isa.registers - vectors - 2; }
 
 /// Bytes of input that a block of rows may touch: half of a typical L2 cache.
@@ -24,8 +24,8 @@ std::string print_tile(const ContractionTile& tile) {
   return fmt::format("{} x {} of {}{}", pixels, panel, lanes, exact ? "" : ", panels overlap");
 }
 
-/// Cycles over all tiles, for one step of the reduction: a multiply-add per cycle, at least 8 chains to hide
-/// its latency, and something for loads, more for weights, which stream from the L2 cache.
+/// Estimates cycles over all tiles, for one step of the reduction: a multiply-add per cycle, at least 8
+/// chains to hide its latency, and something for loads, more for weights, which stream from the L2 cache.
 double contraction_tile_cycles(const Isa& isa, int element_bytes, const ContractionTile& tile,
                                int64_t channels, const PixelRow& row) {
   auto t = static_cast<double>(tile.pixels), v = static_cast<double>(tile.panel / tile.lanes);

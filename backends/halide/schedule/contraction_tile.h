@@ -1,5 +1,5 @@
-// The register tile of a contraction: `pixels` neighboring outputs by `panel` output channels, all
-// accumulators in registers while the reduction runs innermost.
+// Register tile of a contraction: `pixels` neighboring outputs by `panel` output channels, all accumulators
+// in registers while the reduction runs innermost.
 #pragma once
 
 #include <cstdint>
@@ -17,38 +17,38 @@ struct ContractionTile {
   bool operator==(const ContractionTile&) const = default;
 };
 
-/// "14 x 16 of 16": pixels, panel, lanes.
+/// Prints pixels, panel and lanes: "14 x 16 of 16".
 std::string print_tile(const ContractionTile& tile);
 
-/// Rows, or tiles of a row, in blocks of equal size; the last block begins earlier where the size does not
+/// Rows, or tiles of a row, in blocks of equal size; the last block starts earlier where the size does not
 /// divide them.
 struct RowBlocks {
   int64_t blocks = 1;
-  int64_t rows = 1;  // of a block
+  int64_t rows = 1;  // rows of a block
 };
 
-/// Blocks whose input, `row_bytes` per row, stays in the L2 cache; equally many for each thread if
-/// there are two rows for each. Among these the ones that repeat the fewest rows.
+/// Chooses blocks whose input, `row_bytes` per row, stays in the L2 cache; equally many for each thread if
+/// there are two rows for each. Among these, takes the ones that repeat the fewest rows.
 RowBlocks choose_row_blocks(int64_t rows, int64_t row_bytes, int threads);
 
-/// A row of pixels that tiles cover.
+/// Row of pixels that tiles cover.
 struct PixelRow {
   int64_t width = 1;
-  bool in_blocks = false;   // there is one row; its tiles are distributed in blocks
-  int64_t pixel_bytes = 0;  // of input
+  bool in_blocks = false;   // whether it is the only row, with its tiles distributed in blocks
+  int64_t pixel_bytes = 0;  // input bytes of a pixel
   int threads = 1;
 
   RowBlocks tile_blocks(int64_t pixels) const;
-  /// Tiles that are computed, including repeated ones.
+  /// Returns the number of tiles that are computed, including repeated ones.
   int64_t tiles(int64_t pixels) const;
 };
 
-/// The best tile of each width of panel for `channels` outputs (of a group); by an analytic estimate the
-/// fastest first.
+/// Returns the best tile of each width of panel for `channels` outputs (of a group), the fastest first by an
+/// analytic estimate.
 std::vector<ContractionTile> rank_contraction_tiles(const Isa& isa, int element_bytes, int64_t channels,
                                                     const PixelRow& row);
 
-/// The estimate, for one step of the reduction.
+/// Estimates the cycles of all tiles for one step of the reduction.
 double contraction_tile_cycles(const Isa& isa, int element_bytes, const ContractionTile& tile,
                                int64_t channels, const PixelRow& row);
 

@@ -9,7 +9,7 @@ namespace {
 
 uint64_t count_elements(const Shape& shape) { return static_cast<uint64_t>(element_count(shape)); }
 
-/// Of a Conv or MatMul; between the elements of a dilated input are zeros that are not multiplied.
+/// Counts the operations of a Conv or MatMul, without zeros between the elements of a dilated input.
 uint64_t product_operations(const Graph& graph, const Node& node) {
   const ContractionSizes sizes = contraction_sizes(graph, node);
   uint64_t zeros = 1;
@@ -21,7 +21,7 @@ uint64_t product_operations(const Graph& graph, const Node& node) {
   return 2 * outputs * static_cast<uint64_t>(sizes.depth) * count_elements(sizes.kernel) / zeros;
 }
 
-/// By the canonical graph: the kernel's own has packed weights.
+/// Counts the operations by the canonical graph: the kernel's own has packed weights.
 uint64_t count_operations(const Graph& graph, const Call& call) {
   const Kernel& kernel = call.kernel;
   if (kernel.form == Form::recurrence) {
@@ -45,7 +45,7 @@ std::vector<std::string> list_sources(const Graph& graph, const Call& call) {
   return names;
 }
 
-/// Elements that differ: an axis of stride 0 repeats them.
+/// Counts the bytes of elements that differ: an axis of stride 0 repeats them.
 uint64_t argument_bytes(const Argument& argument) {
   const FixedArgument fixed(argument);
   size_t elements = 1;
@@ -76,7 +76,7 @@ std::string print_contraction(const Kernel& kernel) {
                      packing.panel > 0 ? ", packed weights" : "", kernel.threads > 1 ? threads : "");
 }
 
-/// "winograd 4x4, tile 6x32, packed weights, threads by rows"
+/// Describes an algorithm: "winograd 4x4, tile 6x32, packed weights, threads by rows".
 std::string print_algorithm(const Call& call) {
   const Kernel& kernel = call.kernel;
   if (kernel.form == Form::contraction) return print_contraction(kernel);

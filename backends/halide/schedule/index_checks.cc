@@ -5,10 +5,10 @@
 namespace intarsia::halide {
 namespace {
 
-/// Negative indices count from the end.
+/// Returns the limits along an axis; negative indices count from the end.
 IndexLimits along(const Dim& size) { return {Dim(0) - size, size - Dim(1)}; }
 
-/// Of the elements of input 1; empty: it has no indices, or any is valid.
+/// Returns the limits of the elements of input 1; none if it has no indices, or any is valid.
 std::vector<IndexLimits> limits_of(const Graph& body, const Node& node) {
   const auto size = [&](int64_t axis) { return sizes_of(body, node.inputs[0])[static_cast<size_t>(axis)]; };
   switch (op_of(node)) {

@@ -6,8 +6,8 @@ namespace intarsia::halide {
 
 Result<Isa> make_isa(const std::string& cpu, KernelDevice device) {
   std::string level = TRY(resolve_cpu_level(cpu));
-  // Vectors as one instruction loads them; sums of a work item in about a quarter of the registers that it
-  // may have, so that many items share a multiprocessor.
+  // Vectors are as wide as one instruction loads; sums of a work item take about a quarter of the registers
+  // that it may have, so that many items share a multiprocessor.
   if (device == KernelDevice::opencl_gpu || device == KernelDevice::cuda)
     return Isa{level, 16, 16, device, 64};
   if (level == "x86-64-v4") return Isa{level, 64, 32, device};

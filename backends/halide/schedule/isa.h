@@ -1,4 +1,4 @@
-// What schedules must know about the processor, or the device.
+// Properties of the processor, or the device, that schedules depend on.
 #pragma once
 
 #include <algorithm>
@@ -12,21 +12,21 @@ namespace intarsia::halide {
 struct Isa {
   std::string level;  // "x86-64-v2", "x86-64-v3", "x86-64-v4"
   int vector_bytes = 16;
-  int registers = 16;  // of that width
+  int registers = 16;  // vector registers
   KernelDevice device = KernelDevice::cpu;
   int group_items = 1;  // work items of a group
 
   bool is_offloaded() const { return device != KernelDevice::cpu; }
   bool is_opencl() const { return device == KernelDevice::opencl || device == KernelDevice::opencl_gpu; }
-  /// In one vector; OpenCL C has none of more than 16 elements.
+  /// Returns the number of elements in one vector; OpenCL C has none of more than 16 elements.
   int lanes(int element_bytes) const {
     const int lanes = std::max(vector_bytes / element_bytes, 1);
     return is_offloaded() ? std::min(lanes, 16) : lanes;
   }
 };
 
-/// From CompileOptions::cpu; "native" is what this machine has. Of a device that is a processor, `cpu` says
-/// what registers it has; of others, what launches its kernels.
+/// Makes an Isa from CompileOptions::cpu; "native" is what this machine has. For a device that is a
+/// processor, `cpu` says what registers it has; for others, what launches its kernels.
 Result<Isa> make_isa(const std::string& cpu, KernelDevice device = KernelDevice::cpu);
 
 }  // namespace intarsia::halide

@@ -40,7 +40,7 @@ class Maker {
     return {graph_.value(id).type.dtype, sizes_of(graph_, id), layouts_.storage[index(id)].strides};
   }
 
-  /// The body has the group's nodes in their order.
+  /// Returns the nodes as the body numbers them: it has the group's nodes in their order.
   AttentionNodes in_body(const AttentionNodes& attention) const {
     std::vector<NodeId> nodes = attention.all();
     for (NodeId& node : nodes) node = NodeId(std::ranges::find(group_.nodes, node) - group_.nodes.begin());
@@ -62,7 +62,8 @@ class Maker {
     if (anchor) call_.kernel.anchor = id;
   }
 
-  /// Numbers known at compile time become part of the code, everything else an argument.
+  /// Brings a value into the body: numbers known at compile time become part of the code, other values
+  /// arguments.
   ValueId use(ValueId id, bool anchor) {
     if (auto at = local_.find(id); at != local_.end()) return at->second;
     Graph& body = call_.kernel.body;
@@ -80,7 +81,7 @@ class Maker {
     return local_[id] = made;
   }
 
-  /// The input that holds weights known at compile time, which can be packed.
+  /// Returns the input that holds weights known at compile time, which can be packed.
   std::optional<size_t> constant_weights() const {
     const Kernel& kernel = call_.kernel;
     const Node& node = kernel.body.node(kernel.anchor);
@@ -93,7 +94,7 @@ class Maker {
     return op_of(node) != CoreOp::matmul || one_matrix ? std::optional(slot) : std::nullopt;
   }
 
-  /// Of the kernel's inputs; null: not known at compile time.
+  /// Returns the tensors of the kernel's inputs; null where one is not known at compile time.
   std::vector<const Tensor*> constants() const {
     std::vector<const Tensor*> tensors;
     for (ValueId input : call_.inputs) {
@@ -124,7 +125,7 @@ std::string argument_text(const Argument& argument) {
   return fmt::format("{}{}:{}", dtype_name(dtype), print_shape(shape), print_shape(strides));
 }
 
-/// Its bits, and the number for people.
+/// Prints the bits of a number, and the number for people.
 std::string number_text(const Tensor& scalar) {
   uint64_t bits = 0;
   INTARSIA_CHECK(scalar.bytes() <= sizeof(bits));
@@ -200,7 +201,7 @@ std::optional<size_t> Kernel::weights() const {
   return of ? of->weights : std::nullopt;
 }
 
-/// A new field breaks the bindings here and in the functions called: it belongs in the text.
+/// Bindings here and in the functions called break with a new field: it belongs in the text.
 std::string Kernel::text() const {
   const auto& [form, isa, body, anchor, inputs, output, in_place, threads, details] = *this;
   std::string text = fmt::format("form {} threads {} {}\n", name_of(form), threads, isa_text(isa));

@@ -1,4 +1,4 @@
-// One kernel: a small graph and the layout of its tensors. Everything that determines the code is in here.
+// Kernel: a small graph and the layout of its tensors. Everything that determines the code is in here.
 #pragma once
 
 #include <optional>
@@ -14,19 +14,19 @@
 
 namespace intarsia::halide {
 
-/// The layout of the packed weights of a contraction:
-/// [group][panel][taps...][channel][lane]; transformed by Winograd's algorithm, the taps are its points.
+/// Layout of the packed weights of a contraction: [group][panel][taps...][channel][lane]; transformed by
+/// Winograd's algorithm, the taps are its points.
 struct Packing {
-  int64_t panel = 0;   // output channels of a panel; 0: not packed
-  int64_t panels = 0;  // of a group
+  int64_t panel = 0;   // output channels of a panel; 0 if not packed
+  int64_t panels = 0;  // panels of a group
   bool operator==(const Packing&) const = default;
 };
 
-/// What a kernel has besides its body, by its form; nothing for a form with only one way to compute it.
+/// Details of a kernel besides its body, by its form; none for a form with only one way to compute it.
 struct ContractionDetails {
-  std::optional<size_t> weights;  // the input that holds weights known at compile time
+  std::optional<size_t> weights;  // input that holds weights known at compile time
   ContractionSchedule schedule;
-  Packing packing;  // of the weights
+  Packing packing;  // packing of the weights
   bool operator==(const ContractionDetails&) const = default;
 };
 struct RecurrenceDetails {
@@ -34,21 +34,20 @@ struct RecurrenceDetails {
   bool operator==(const RecurrenceDetails&) const = default;
 };
 struct AttentionDetails {
-  AttentionNodes nodes;  // of the body
+  AttentionNodes nodes;  // nodes of the body
   AttentionSchedule schedule;
   bool operator==(const AttentionDetails&) const = default;
 };
 using KernelDetails = std::variant<std::monostate, ContractionDetails, RecurrenceDetails, AttentionDetails>;
 
-/// A tensor as a kernel's argument: element (i0, i1, ...) at i0 * strides[0] + ... from the argument's
-/// address.
+/// Tensor as a kernel's argument: element (i0, i1, ...) at i0 * strides[0] + ... from the argument's address.
 struct Argument {
   DType dtype = DType::undefined;
   SymbolicShape shape, strides;
   bool operator==(const Argument&) const = default;
 };
 
-/// An argument of code that is generated for sizes that are numbers.
+/// Argument of code that is generated for sizes that are numbers.
 struct FixedArgument {
   DType dtype = DType::undefined;
   Shape shape, strides;
@@ -61,23 +60,24 @@ struct FixedArgument {
 
 struct Kernel {
   Form form = Form::elementwise;
-  Isa isa;                         // that the code is generated for
+  Isa isa;                         // target of the code
   Graph body;                      // core operators; inputs v0, v1, ...; scalars are constants; one output
-  NodeId anchor = no_node;         // the contraction, window, movement or scan
-  std::vector<Argument> inputs;    // of the body's inputs
-  Argument output;                 // as the body has it
-  std::optional<size_t> in_place;  // the input that the output is written over; the same address
+  NodeId anchor = no_node;         // contraction, window, movement, scan or recurrence
+  std::vector<Argument> inputs;    // arguments for the body's inputs
+  Argument output;                 // output as the body has it
+  std::optional<size_t> in_place;  // input that the output is written over; the same address
   int threads = 1;
-  KernelDetails details;  // of its form
+  KernelDetails details;  // details of its form
 
-  /// All of the above: kernels with equal text have equal code, and a change of any field changes the text.
+  /// Returns all of the above as text: kernels with equal text have equal code, and a change of any field
+  /// changes the text.
   std::string text() const;
 
-  // Of a kernel of that form.
+  // Details of a kernel of that form.
   const ContractionDetails& contraction() const { return details_as<ContractionDetails>(); }
   const RecurrenceDetails& recurrence() const { return details_as<RecurrenceDetails>(); }
   const AttentionDetails& attention() const { return details_as<AttentionDetails>(); }
-  /// The input that holds weights known at compile time.
+  /// Returns the input that holds weights known at compile time.
   std::optional<size_t> weights() const;
 
  private:
@@ -89,21 +89,21 @@ struct Kernel {
   }
 };
 
-/// The offset of an argument in its value while a call repeats its kernel, in elements.
+/// Offset of an argument in its value while a call repeats its kernel, in elements.
 struct Walk {
-  Dim start = 0;  // the first time
-  Dim step = 0;   // from each time to the next; may be negative
+  Dim start = 0;  // offset in the first run
+  Dim step = 0;   // distance from one run to the next; may be negative
 };
 
-/// The least and the greatest index that is allowed.
+/// Least and greatest allowed index.
 struct IndexLimits {
   Dim low, high;
 };
 
-/// An input whose elements say where another input is read.
+/// Input whose elements say where another input is read.
 struct IndexCheck {
   size_t input = 0;
-  std::vector<IndexLimits> limits;  // of all elements, or of each along the last axis
+  std::vector<IndexLimits> limits;  // limits of all elements, or of each along the last axis
 };
 
 /// A kernel and the region's values that it runs on.
@@ -112,26 +112,27 @@ struct Call {
   std::string source;  // name of the source node of its anchor, or first node
   std::vector<ValueId> inputs;
   ValueId output = no_value;
-  std::vector<NodeId> nodes = {};  // of the canonical graph, that it computes
+  std::vector<NodeId> nodes = {};  // nodes of the canonical graph that it computes
   /// Constants of the kernel's body, and where the region has them.
   std::vector<std::pair<ValueId, ValueId>> numbers = {};
-  /// Other ways to compute it, in order of preference, in case code for the kernel is too expensive to
-  /// generate.
+  /// Alternative kernels that compute the same, in order of preference, in case code for the kernel is too
+  /// expensive to generate.
   std::vector<Kernel> alternatives = {};
   Dim times = 1;
-  /// Of the inputs, then of the output; none if every argument is its whole value.
+  /// Walks of the inputs, then of the output; none if every argument is its whole value.
   std::vector<Walk> walks = {};
-  /// Without them an index out of range reads some element.
+  /// Checks of indices; without them an index out of range reads some element.
   std::vector<IndexCheck> checks = {};
 
   Walk walk(size_t argument) const { return walks.empty() ? Walk{} : walks[argument]; }
 };
 
-/// Step 5: the calls of a region in order.
+/// Makes the calls of a region, in order.
 std::vector<Call> make_kernels(const Layouts& layouts, const std::vector<Group>& groups, const Isa& isa,
                                int threads);
 
-/// A line "%y (conv1) = kernel of %x %w" for each call, with how often it is repeated, and its kernel's text.
+/// Prints a line "%y (conv1) = kernel of %x %w" for each call, with how often it is repeated, and its
+/// kernel's text.
 std::string print_calls(const Layouts& layouts, const std::vector<Call>& calls);
 
 }  // namespace intarsia::halide

@@ -1,4 +1,4 @@
-// What a kernel's code is called.
+// Names of kernels' code.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace intarsia::halide {
 
-/// "intarsia_<digest of the text>": kernels with equal text have equal names. `checks`: of its code with
-/// Halide's asserts and bounds checks.
+/// Returns "intarsia_<digest of the text>": kernels with equal text have equal names. `checks` tells whether
+/// the code has Halide's asserts and bounds checks.
 std::string name_of(const Kernel& kernel, bool checks);
 
 }  // namespace intarsia::halide

@@ -6,8 +6,9 @@
 namespace intarsia::halide {
 namespace {
 
-/// Cycles of one step: two multiply-adds per cycle, at least 8 chains to hide their latency; weights stream
-/// from the L2 cache, a vector per cycle; the functions of a tile's gates wait for all of its sums.
+/// Estimates the cycles of one step: two multiply-adds per cycle, at least 8 chains to hide their latency;
+/// weights stream from the L2 cache, a vector per cycle; the functions of a tile's gates wait for all of its
+/// sums.
 double cost(const RecurrenceSizes& s, const ContractionTile& tile) {
   constexpr double functions = 60;
   const auto rows = static_cast<double>(tile.pixels),
@@ -19,13 +20,13 @@ double cost(const RecurrenceSizes& s, const ContractionTile& tile) {
   return tiles * (static_cast<double>(s.hidden) * sum + functions);
 }
 
-/// With more accumulators the compiler spills; with several rows it holds a vector of weights and a unit of
-/// each row.
+/// Checks whether the accumulators fit, as the compiler spills otherwise; with several rows it also holds a
+/// vector of weights and a unit of each row.
 bool fits_registers(const Isa& isa, int64_t vectors, int64_t rows) {
   return rows * vectors + (rows > 1 ? rows + 1 : 2) <= isa.registers;
 }
 
-/// Parts of a block, then whole blocks.
+/// Returns the widths of panels: parts of a block, then whole blocks.
 std::vector<int64_t> panel_widths(const RecurrenceSizes& s, int64_t lanes) {
   constexpr int64_t max_blocks = 8;
   std::vector<int64_t> widths;
@@ -35,7 +36,7 @@ std::vector<int64_t> panel_widths(const RecurrenceSizes& s, int64_t lanes) {
   return widths;
 }
 
-/// An argument of one step: no time axis.
+/// Returns an argument of one step, without a time axis.
 Argument step_argument(const Layouts& layouts, ValueId value, bool over_time) {
   Argument argument{layouts.graph.value(value).type.dtype, sizes_of(layouts.graph, value),
                     layouts.storage[index(value)].strides};

@@ -14,25 +14,27 @@
 
 namespace intarsia::halide {
 
-/// The inputs that all recurrent operators have.
+/// Inputs that all recurrent operators have.
 enum RecurrentInput : size_t { recurrent_x, recurrent_before, recurrent_weights };
 
 struct RecurrenceSizes {
   int64_t batch = 1, states = 1;
   int64_t hidden = 1;             // units that the weights read
-  int64_t blocks = 1, lanes = 1;  // of units
-  int64_t gates = 1;              // in x
-  int64_t gates_together = 1;     // whose sums are computed side by side
+  int64_t blocks = 1, lanes = 1;  // blocks and lanes of units
+  int64_t gates = 1;              // gates in x
+  int64_t gates_together = 1;     // gates whose sums are computed side by side
 };
 
-/// Of the node of a kernel's body: one step, without a time axis.
+/// Returns the sizes of the node of a kernel's body: one step, without a time axis.
 RecurrenceSizes recurrence_sizes(const Graph& body, const Node& step);
 
-/// Register tiles of `pixels` rows of the batch by `panel` units of all gates; the analytic choice first.
+/// Returns register tiles of `pixels` rows of the batch by `panel` units of all gates; the analytic choice
+/// first.
 std::vector<ContractionTile> recurrence_tiles(const Graph& body, const Node& step, const Isa& isa,
                                               size_t most);
 
-/// The first step, from `before`, then all others in one call, from the state that the step before wrote.
+/// Makes a call for the first step, from `before`, and one for all others, from the state that the step
+/// before wrote.
 ///   %s = LSTM(%x, %h0, %w)   =>   step(x[0], h0, w) -> s[0]
 ///                                 T-1 times: step(x[t], s[t-1], w) -> s[t]
 std::vector<Call> make_recurrence(const Layouts& layouts, const Node& node, int threads);

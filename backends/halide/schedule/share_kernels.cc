@@ -7,18 +7,18 @@
 namespace intarsia::halide {
 namespace {
 
-/// More kernels than this that differ only in numbers become one.
+/// Maximum number of kernels that differ only in numbers; more than this become one.
 constexpr size_t max_alike = 4;
 
-constexpr size_t max_buffers = 90;            // of a kernel: the run half takes 96
-constexpr size_t max_buffers_of_device = 72;  // 1024 bytes of parameters, 12 for each
+constexpr size_t max_buffers = 90;            // limit for a kernel: the run half takes 96
+constexpr size_t max_buffers_of_device = 72;  // limit for 1024 bytes of parameters, 12 for each
 
 bool is_exponent(const Graph& body, ValueId value) {
   return std::ranges::any_of(
       body.nodes, [&](const Node& node) { return op_of(node) == CoreOp::pow && node.inputs[1] == value; });
 }
 
-/// The call with its numbers as arguments.
+/// Returns the call with its numbers as arguments.
 Call with_numbers_read(Call call) {
   Kernel& kernel = call.kernel;
   const size_t most = kernel.isa.is_offloaded() ? max_buffers_of_device : max_buffers;
@@ -38,7 +38,7 @@ Call with_numbers_read(Call call) {
 }  // namespace
 
 void share_kernels(std::vector<Call>& calls) {
-  std::map<std::string, std::set<std::string>> alike;  // by the text without numbers
+  std::map<std::string, std::set<std::string>> alike;  // indexed by the text without numbers
   std::vector<std::pair<Call, std::string>> candidates;
   for (const Call& call : calls) {
     Call reading = with_numbers_read(call);

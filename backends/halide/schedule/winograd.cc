@@ -7,7 +7,7 @@ namespace {
 
 using Algorithm = ContractionSchedule::Algorithm;
 
-/// Interpolation points 0, 1, -1, 2, -2 and infinity.
+/// Matrices for the interpolation points 0, 1, -1, 2, -2 and infinity.
 const Winograd four_by_four{
     .outputs = 4,
     .input = {{4, 0, -5, 0, 1, 0},
@@ -24,13 +24,13 @@ const Winograd four_by_four{
                 {1.0 / 24, -1.0 / 12, 1.0 / 6},
                 {0, 0, 1}}};
 
-/// Interpolation points 0, 1, -1 and infinity.
+/// Matrices for the interpolation points 0, 1, -1 and infinity.
 const Winograd two_by_two{.outputs = 2,
                           .input = {{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, 1, 0, -1}},
                           .output = {{1, 1, 1, 0}, {0, 1, -1, -1}},
                           .weights = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}}};
 
-/// For one pair of channels: weights * from * transposed weights.
+/// Computes weights * from * transposed weights for one pair of channels.
 void transform(const Winograd& algorithm, const float* from, float* to) {
   for (const std::array<double, 3>& left : algorithm.weights)
     for (const std::array<double, 3>& right : algorithm.weights) {

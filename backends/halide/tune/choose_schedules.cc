@@ -11,7 +11,8 @@ namespace {
 
 using Algorithm = ContractionSchedule::Algorithm;
 
-/// Tiles of each algorithm that are tried. A device's driver builds each kernel once more, slowly.
+/// Returns the number of tiles of each algorithm to try. A device's driver builds each kernel once more,
+/// slowly.
 size_t max_tiles(const Tuner* tuner, const Isa& isa) {
   if (tuner == nullptr) return 1;
   if (tuner->effort == Tune::full) return 16;
@@ -22,7 +23,8 @@ bool is_depthwise(Algorithm algorithm) {
   return algorithm == Algorithm::depthwise || algorithm == Algorithm::depthwise_in_place;
 }
 
-/// The kernel with its weights in panels as wide as the register tile, or in one if panels would overlap.
+/// Returns the kernel with its weights in panels as wide as the register tile, or in one if panels would
+/// overlap.
 Kernel with_schedule(Kernel kernel, const ContractionSchedule& schedule) {
   auto& [weights_input, chosen, packing] = std::get<ContractionDetails>(kernel.details);
   chosen = schedule;
@@ -81,11 +83,12 @@ std::vector<Kernel> kernel_variants(const Kernel& kernel, const CompileOptions& 
 
 namespace {
 
-/// Kernels that are tried one after the other in case code for them is too expensive to generate.
+/// Maximum number of kernels that are tried one after the other in case code for them is too expensive to
+/// generate.
 constexpr ptrdiff_t max_candidates = 3;
 
-/// The cheapest to generate: one thread, and vectors of four floats, which unroll to the least code. Nothing
-/// if the kernel already is that one.
+/// Returns the variant that is cheapest to generate: one thread, and vectors of four floats, which unroll to
+/// the least code; nullopt if the kernel already is that one.
 std::optional<Kernel> plain_variant(const Kernel& kernel) {
   Kernel plain = kernel;
   plain.isa = *make_isa("x86-64-v2", kernel.isa.device);
@@ -96,8 +99,8 @@ std::optional<Kernel> plain_variant(const Kernel& kernel) {
   return kernel_variants(plain, options).front();
 }
 
-/// The fastest of some kernels with other ways to use threads: only these, since generating code takes
-/// longer than all else.
+/// Returns the fastest of some kernels with other ways to use threads: only these, since generating code
+/// takes longer than all else.
 std::vector<Kernel> threading_variants(std::span<const Kernel> sorted, const CompileOptions& options) {
   std::vector<Kernel> variants;
   if (options.threads < 2 || sorted[0].isa.is_offloaded()) return variants;
@@ -116,7 +119,7 @@ std::vector<Kernel> threading_variants(std::span<const Kernel> sorted, const Com
 
 Status choose_schedules(std::vector<Call>& calls, Emitter& emitter, const EmitOptions& emit,
                         const CompileOptions& options) {
-  std::map<std::string, size_t> numbers;  // of distinct kernels
+  std::map<std::string, size_t> numbers;  // numbers of distinct kernels, by text
   std::vector<size_t> number_of_call;
   std::vector<std::vector<Kernel>> variants;
   std::vector<std::optional<Kernel>> plain;

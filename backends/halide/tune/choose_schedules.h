@@ -1,5 +1,5 @@
-// Step 6: every kernel gets its schedule, by formula or by measured times of its variants, and constant
-// weights get the shape that the schedule packs them into.
+// Choice of schedules: every kernel gets its schedule, by formula or by measured times of its variants, and
+// constant weights get the shape that the schedule packs them into.
 #pragma once
 
 #include <vector>
@@ -8,10 +8,11 @@
 
 namespace intarsia::halide {
 
-/// The ways to compute it that are worth trying, the analytic choice first.
+/// Returns the variants of a kernel that are worth trying, the analytic choice first.
 std::vector<Kernel> kernel_variants(const Kernel& kernel, const CompileOptions& options);
 
-/// Equal kernels get equal schedules, and alternatives. Error: a variant cannot be measured.
+/// Chooses schedules; equal kernels get equal schedules, and alternatives. Error: a variant cannot be
+/// measured.
 Status choose_schedules(std::vector<Call>& calls, Emitter& emitter, const EmitOptions& emit,
                         const CompileOptions& options);
 

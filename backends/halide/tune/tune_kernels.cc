@@ -10,10 +10,10 @@
 namespace intarsia::halide {
 namespace {
 
-/// A variant must be this much faster than the analytic choice to replace it.
+/// Ratio of times below which a variant replaces the analytic choice.
 constexpr double noise = 0.98;
 
-/// Kernels timed together; an interrupted compile loses at most one batch.
+/// Limits of kernels timed together; an interrupted compile loses at most one batch.
 constexpr size_t batch_variants = 48;
 constexpr size_t batch_bytes = size_t{512} << 20;
 
@@ -26,7 +26,7 @@ size_t bytes_of(const FixedArgument& argument) {
   return dtype_bytes(argument.dtype, static_cast<size_t>(last + 1));
 }
 
-/// Kernels one after the other as a separate region. Weights are constants that variants of equal type
+/// Separate region of kernels that run one after the other. Weights are constants that variants of equal type
 /// and shape share; everything else is read from one piece of memory and written to another.
 class Batch {
  public:
@@ -56,7 +56,7 @@ class Batch {
     output_bytes_ = std::max(output_bytes_, rounded(bytes_of(FixedArgument(kernel.output))));
   }
 
-  /// What each kernel takes.
+  /// Returns the time that each kernel takes.
   Result<std::vector<Timing>> time(const CompileOptions& options) {
     for (size_t i = 0; i < calls_.size(); ++i) {
       memory_.places[i].back().offset = input_bytes_;
@@ -73,7 +73,7 @@ class Batch {
   }
 
  private:
-  /// Kernels may read up to a vector past the end.
+  /// Rounds up, as kernels may read up to a vector past the end.
   static size_t rounded(size_t bytes) { return (bytes + 127) / 64 * 64; }
 
   size_t constant(const FixedArgument& argument) {
@@ -83,8 +83,8 @@ class Batch {
   }
 
   std::vector<Call> calls_;
-  std::vector<EmittedKernel> emitted_;   // of the calls
-  std::vector<KernelBatch::Uses> uses_;  // of the calls
+  std::vector<EmittedKernel> emitted_;   // code of the calls
+  std::vector<KernelBatch::Uses> uses_;  // uses of the calls
   MemoryPlan memory_;
   std::map<std::pair<DType, Shape>, size_t> constants_;
   size_t input_bytes_ = 0, output_bytes_ = 0;
@@ -96,7 +96,7 @@ std::vector<CostKey> joined(const std::vector<std::vector<CostKey>>& lists) {
   return all;
 }
 
-/// A kernel and its code.
+/// Kernel and its code.
 struct Made {
   const Kernel* kernel;
   const EmittedKernel* code;
@@ -122,7 +122,7 @@ class Times {
     return {};
   }
 
-  /// Nanoseconds.
+  /// Returns the time in nanoseconds; nullopt if it is not known.
   std::optional<int64_t> of(const Kernel& kernel) const {
     const auto at = times_.find(cost_key(kernel, options_));
     return at == times_.end() ? std::nullopt : std::optional(at->second.timing.nanoseconds);
@@ -135,8 +135,8 @@ class Times {
     return keys;
   }
 
-  /// Takes the times that are known. What is left must be measured: first variants first, then the second
-  /// ones, so that those of one kernel are far apart.
+  /// Takes the times that are known. Returns the kernels left to measure: first variants first, then the
+  /// second ones, so that those of one kernel are far apart.
   std::vector<const Kernel*> recall(const std::vector<std::vector<Kernel>>& variants) {
     std::vector<std::vector<CostKey>> rivals;
     for (const std::vector<Kernel>& kernel : variants)
@@ -167,7 +167,7 @@ class Times {
         made.push_back({kernels[i], &outcomes[i]->kernel});
         bytes += weight_bytes(*kernels[i]);
       } else {
-        times_[cost_key(*kernels[i], options_)] = {};  // never
+        times_[cost_key(*kernels[i], options_)] = {};  // timing is `never`
       }
       if (made.empty() || (bytes <= batch_bytes && i + 1 < kernels.size())) continue;
       TRY(remember(made, TRY(time_together(made))));
@@ -178,7 +178,8 @@ class Times {
     return {};
   }
 
-  /// A driver may refuse a kernel: then each is tried alone, and those that fail never run.
+  /// Times kernels together. A driver may refuse one: then each is tried alone, and those that fail never
+  /// run.
   Result<std::vector<Timing>> time_together(std::span<const Made> made) {
     Batch batch;
     for (const auto& [kernel, code] : made) batch.add(*kernel, *code);
@@ -212,8 +213,8 @@ class Times {
   std::map<CostKey, Cost> times_;
 };
 
-/// The key by which variants are compared: the analytic choice, which is the first, leads by the noise; a
-/// variant that was not measured comes after those that were.
+/// Returns the key by which variants are compared: the analytic choice, which is the first, leads by the
+/// noise; a variant that was not measured comes after those that were.
 double rank_of(const std::vector<Kernel>& variants, size_t number, const Times& times) {
   const std::optional<int64_t> time = times.of(variants[number]);
   if (!time) return number == 0 ? 0 : static_cast<double>(never) / 2;

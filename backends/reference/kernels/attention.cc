@@ -11,7 +11,7 @@ struct RotaryShape {
   int64_t batch = 0;
   int64_t heads = 0;
   int64_t steps = 0;
-  int64_t size = 0;     // of a head
+  int64_t size = 0;     // elements of a head
   int64_t rotated = 0;  // leading elements of a head that turn
   bool packed = false;  // batch x steps x (heads * size) instead of batch x heads x steps x size
   bool by_position = false;
@@ -51,7 +51,7 @@ Result<RotaryShape> rotary_shape(const KernelContext& context) {
   return shape;
 }
 
-// Row of the caches for each token of the batch.
+// Returns the row of the caches for each token of the batch.
 Result<std::vector<int64_t>> cache_rows(const KernelContext& context, const RotaryShape& shape) {
   std::vector<int64_t> rows(static_cast<size_t>(shape.batch * shape.steps));
   for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<int64_t>(i);

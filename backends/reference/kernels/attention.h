@@ -5,7 +5,7 @@
 
 namespace intarsia::reference {
 
-/// More is absurd, and a product with a size (see checked_elements) must fit.
+/// Limit on heads: more is absurd, and a product with a size (see checked_elements) must fit.
 inline constexpr int64_t max_heads = int64_t{1} << 14;
 
 std::span<const KernelEntry> scaled_attention_kernels();

@@ -1,4 +1,4 @@
-// LinearAttention and CausalConvWithState: recurrences over the tokens of a sequence with a carried state.
+// LinearAttention: a recurrence over the tokens of a sequence with a carried state.
 #include <cmath>
 
 #include "backends/reference/kernels/attention.h"
@@ -14,7 +14,7 @@ struct LinearShape {
   int64_t kv_heads = 0;
   int64_t k_size = 0;
   int64_t v_size = 0;
-  int64_t decay_size = 0;  // 1: one number per head, k_size: one for each of its keys' elements
+  int64_t decay_size = 0;  // 1: one number per head; k_size: one per element of its keys
   int64_t beta_heads = 0;  // 1 or kv_heads
   bool gated = false;
   bool delta = false;
@@ -76,7 +76,7 @@ Result<LinearShape> linear_shape(const KernelContext& context) {
   return shape;
 }
 
-// S is k_size x v_size. S decays, then S += beta * k (v - S^T k) or S += k v.
+// Updates the state S, which is k_size x v_size: S decays, then S += beta * k (v - S^T k) or S += k v.
 void update_state(double* state, const double* key, const double* value, const double* decay, double beta,
                   const LinearShape& shape) {
   if (decay != nullptr) {
@@ -112,7 +112,7 @@ LinearInputs read_linear_inputs(const KernelContext& context, const LinearShape&
   return inputs;
 }
 
-// All tokens of one head of k and v of one sequence; `y` is the whole output.
+// Computes all tokens of one head of k and v of one sequence; `y` is the whole output.
 void run_head(const LinearInputs& inputs, const LinearShape& shape, int64_t n, int64_t h, double* state,
               double* y) {
   const int64_t group = shape.q_heads / shape.kv_heads;

@@ -16,16 +16,17 @@ struct AttentionShape {
   int64_t q_heads = 0;
   int64_t kv_heads = 0;
   int64_t q_steps = 0;
-  int64_t kv_steps = 0;  // new ones
+  int64_t kv_steps = 0;  // new steps
   int64_t past = 0;
-  int64_t size = 0;     // of a head of q and k
-  int64_t v_size = 0;   // of a head of v
+  int64_t size = 0;     // elements of a head of q and k
+  int64_t v_size = 0;   // elements of a head of v
   bool packed = false;  // batch x steps x (heads * size) instead of batch x heads x steps x size
 
   int64_t total() const { return past + kv_steps; }
 };
 
-// q, k and v must agree in batch, steps and heads; q's heads are a multiple of those of k and v.
+// Reads the sizes: q, k and v agree in batch, k and v in steps and heads, and q's heads are a multiple of
+// those.
 Result<AttentionShape> attention_shape(const KernelContext& context) {
   for (size_t i = 0; i < 3; ++i) TRY(require_number(context, i));
   const Shape& q = context.input(0).shape;
@@ -57,7 +58,7 @@ Result<AttentionShape> attention_shape(const KernelContext& context) {
   return shape;
 }
 
-// A tensor as batch x heads x steps x size.
+// Reads a tensor as batch x heads x steps x size.
 std::vector<double> read_heads(const ConstTensorView& view, bool packed, int64_t heads, int64_t steps,
                                int64_t size) {
   ReadAs<double> in(view);
@@ -73,7 +74,7 @@ std::vector<double> read_heads(const ConstTensorView& view, bool packed, int64_t
   return result;
 }
 
-// Keys or values of the past before the new ones, as batch x heads x total x size.
+// Returns keys or values of the past, then the new ones, as batch x heads x total x size.
 Result<std::vector<double>> read_cached(const KernelContext& context, const AttentionShape& shape,
                                         size_t input, size_t past_input, int64_t size) {
   std::vector<double> fresh =
@@ -93,7 +94,7 @@ Result<std::vector<double>> read_cached(const KernelContext& context, const Atte
   return result;
 }
 
-// The additive bias of a score: mask, causality, window and padding together; -inf is disallowed.
+// Additive bias of a score: mask, causality, window and padding together; -inf is disallowed.
 class Bias {
  public:
   static Result<Bias> read(const KernelContext& context, const AttentionShape& shape) {
@@ -130,7 +131,7 @@ class Bias {
   }
 
  private:
-  // A mask shorter than the keys disallows those beyond it.
+  // Reads the mask. A mask shorter than the keys disallows those beyond it.
   Status read_mask(const KernelContext& context, const AttentionShape& shape) {
     TRY(require_number(context, 3));
     const ConstTensorView& mask = context.input(3);
@@ -163,7 +164,7 @@ class Bias {
 struct Settings {
   double scale = 1;
   double softcap = 0;
-  bool shows = false;  // the fourth output, by output_mode
+  bool shows = false;  // whether the fourth output is wanted; output_mode says what it shows
   int64_t output_mode = 0;
 
   bool shows_mode(int64_t mode) const { return shows && output_mode == mode; }
@@ -180,7 +181,7 @@ Settings read_settings(const KernelContext& context, const AttentionShape& shape
   return settings;
 }
 
-// Probabilities instead of scores; a row without any allowed key becomes zeros.
+// Turns scores into probabilities; a row without any allowed key becomes zeros.
 void softmax(std::vector<double>& scores, bool disallowed) {
   double largest = -infinity;
   for (double score : scores) largest = std::max(largest, score);
@@ -190,7 +191,7 @@ void softmax(std::vector<double>& scores, bool disallowed) {
   for (double& score : scores) score /= sum;
 }
 
-// One query: `scores` receives its probabilities, `shown` what the fourth output shows of it.
+// Computes one query: `scores` receives its probabilities, `shown` what the fourth output shows of it.
 void attend(const double* q, const double* keys, const AttentionShape& shape, const Settings& settings,
             const Bias& bias, int64_t n, int64_t h, int64_t i, std::vector<double>& scores, double* shown) {
   bool disallowed = true;
@@ -212,7 +213,7 @@ void attend(const double* q, const double* keys, const AttentionShape& shape, co
 }
 
 struct AttentionResult {
-  std::vector<double> y;      // in the layout of the output
+  std::vector<double> y;      // result in the layout of the output
   std::vector<double> shown;  // batch x heads x q steps x total where it is wanted, else empty
 };
 
@@ -250,7 +251,7 @@ Status write_output(KernelContext& context, size_t output, DType dtype, const Sh
 }
 
 Status run_with_bias(KernelContext& context, const AttentionShape& shape, const Bias& bias) {
-  // The sizes of the scratch memory; a zero among them must not hide that the others are absurd.
+  // Sizes of the scratch memory: a zero among them must not hide that the others are absurd.
   TRY(checked_elements({shape.batch, shape.q_heads, shape.q_steps}));
   TRY(checked_elements({shape.batch, shape.q_heads, shape.q_steps, shape.total()}));
   TRY(checked_elements({shape.batch, shape.q_heads, shape.q_steps, shape.v_size}));

@@ -8,7 +8,7 @@
 namespace intarsia::reference {
 namespace {
 
-/// y (rows x columns) = a (rows x depth) times b (depth x columns), dense.
+/// Computes y (rows x columns) = a (rows x depth) times b (depth x columns), dense.
 template <typename T>
 void multiply(const T* a, const T* b, T* y, int64_t rows, int64_t depth, int64_t columns) {
   std::vector<Wrapping<T>> sums(static_cast<size_t>(columns));
@@ -62,7 +62,7 @@ Status matmul(KernelContext& context) {
   });
 }
 
-/// A matrix of numbers, transposed or not.
+/// Reads a matrix of numbers, transposed or not.
 template <typename T>
 std::vector<T> read_matrix(const ConstTensorView& view, bool transposed) {
   const ReadAs<T> in(view);
@@ -115,7 +115,7 @@ Status gemm(KernelContext& context) {
   });
 }
 
-/// Gaussian elimination with partial pivoting; `m` is overwritten.
+/// Computes the determinant by Gaussian elimination with partial pivoting; `m` is overwritten.
 double determinant(std::vector<double> m, size_t n) {
   double result = 1;
   for (size_t k = 0; k < n; ++k) {

@@ -15,7 +15,7 @@ struct FloatFormat {
   int bias;
   bool infinity;       // the highest exponent holds infinities and NaNs, as in IEEE 754
   bool unsigned_zero;  // "fnuz": no negative zero, whose bits are the one NaN
-  double largest;      // finite
+  double largest;      // largest finite value
 };
 
 FloatFormat format_of(DType dtype) {
@@ -48,19 +48,19 @@ uint32_t nan_bits(DType dtype) {
     case DType::f8e5m2:
       return 0x7E;
     case DType::f4e2m1:
-      return 0x8;  // has no NaN: negative zero, as ml_dtypes does
+      return 0x8;  // negative zero, as in ml_dtypes, since the format has no NaN
     default:
       return 0x80;  // the fnuz formats
   }
 }
 
-// f8e8m0 is a power of two: bits - 127, all ones is NaN. Rounds up to the next power, as block scales need.
+// Returns the power of two of f8e8m0: bits - 127; all ones is NaN.
 float decode_e8m0(uint32_t bits) {
   return bits == 0xFF ? std::numeric_limits<float>::quiet_NaN()
                       : std::ldexp(1.0f, static_cast<int>(bits) - 127);
 }
 
-// Bits of the magnitude of `value`, which the format represents exactly.
+// Returns the bits of `magnitude`, which the format represents exactly.
 uint32_t pack_magnitude(const FloatFormat& format, double magnitude) {
   if (magnitude == 0) return 0;
   const int least = 1 - format.bias;
@@ -167,7 +167,7 @@ bool is_number(DType dtype) { return is_float(dtype) || is_integer(dtype) || dty
 
 namespace {
 
-// Calls `use` with a null pointer of the element's C++ type; false for the dtypes that have none.
+// Calls `use` with a null pointer of the element's C++ type; returns false for dtypes that have none.
 template <typename F>
 bool with_native(DType dtype, F&& use) {
   switch (dtype) {
@@ -204,7 +204,7 @@ int64_t sign_extend(DType dtype, uint32_t bits) {
   return is_signed && (bits >> (width - 1)) & 1 ? static_cast<int64_t>(bits) - (int64_t{1} << width) : bits;
 }
 
-// Only the low bits are stored: packed integers wrap, also from floats.
+// Returns an integer of which only the low bits are stored: packed integers wrap, also from floats.
 template <typename T>
 uint32_t narrow_integer(T value) {
   return static_cast<uint32_t>(static_cast<uint64_t>(convert<int64_t>(value)));

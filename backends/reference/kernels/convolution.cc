@@ -35,7 +35,7 @@ void fill_bias(const KernelContext& context, size_t input, int64_t channels, int
 }
 
 struct Channels {
-  int64_t batch, groups, in, out;  // in and out: of one group
+  int64_t batch, groups, in, out;  // `in` and `out` are per group
 };
 
 Shape out_sizes(const WindowAxes& axes) {
@@ -82,7 +82,7 @@ void convolve(const WindowAxes& axes, const Shape& kernel, const Channels& c, co
   }
 }
 
-/// The adjoint of convolve: x lies where windows are, y is what they read.
+/// Computes the adjoint of convolve: x lies where windows are, y is what they read.
 template <typename T>
 void convolve_transposed(const WindowAxes& axes, const Shape& kernel, const Channels& c, const T* x,
                          const T* w, T* y) {

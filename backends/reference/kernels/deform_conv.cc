@@ -8,7 +8,8 @@
 namespace intarsia::reference {
 namespace {
 
-/// Dai and others, "Deformable Convolutional Networks", 2017, in two dimensions.
+/// Sizes of a deformable convolution in two dimensions (Dai and others, "Deformable Convolutional Networks",
+/// 2017).
 struct Deformed {
   WindowAxes axes;
   Shape kernel;
@@ -48,7 +49,7 @@ Result<Deformed> read_deformed(const KernelContext& context) {
   return d;
 }
 
-/// Bilinear, zero outside.
+/// Samples bilinearly, with zeros outside.
 template <typename T>
 T sample(const T* plane, int64_t height, int64_t width, T row, T column) {
   if (!(row > -1 && row < static_cast<T>(height) && column > -1 && column < static_cast<T>(width)))
@@ -64,7 +65,7 @@ T sample(const T* plane, int64_t height, int64_t width, T row, T column) {
          down * ((1 - right) * at(top + 1, left) + right * at(top + 1, left + 1));
 }
 
-/// What the kernel's taps read of one image: channels x taps x windows.
+/// Returns what the kernel's taps read of one image: channels x taps x windows.
 template <typename T>
 std::vector<T> deformed_columns(const Deformed& d, int64_t channels, const T* x, const T* offsets,
                                 const T* mask) {

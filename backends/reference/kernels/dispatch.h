@@ -1,4 +1,4 @@
-// What kernels share: choose C++ types by dtype, read and write tensors as those types, walk over shapes.
+// Helpers of kernels: choose C++ types by dtype, read and write tensors as those types, walk over shapes.
 //
 //   return dispatch_number(x.dtype, [&]<typename T>() -> Status {
 //     ReadAs<T> in(x);                  // f16, bf16, ... come as float
@@ -20,7 +20,7 @@
 
 namespace intarsia::reference {
 
-/// The dtype whose elements are stored as T.
+/// Returns the dtype whose elements are stored as T.
 template <typename T>
 constexpr DType native_dtype() {
   if constexpr (std::is_same_v<T, float>) return DType::f32;
@@ -37,8 +37,7 @@ constexpr DType native_dtype() {
   return DType::undefined;
 }
 
-/// The elements of a tensor of numbers (is_number) as T: in place when they are stored so, else a converted
-/// copy.
+/// Elements of a tensor of numbers (is_number) as T: in place when they are stored so, else a converted copy.
 template <typename T>
 class ReadAs {
  public:
@@ -63,7 +62,7 @@ class ReadAs {
   std::unique_ptr<T[]> copy_;
 };
 
-/// A tensor of numbers to be written as T: in place when stored so, else converted when this object ends. A
+/// Tensor of numbers to be written as T: in place when stored so, else converted when this object ends. A
 /// copy starts as zeros.
 template <typename T>
 class WriteAs {
@@ -94,7 +93,7 @@ class WriteAs {
   std::unique_ptr<T[]> copy_;
 };
 
-/// The type for sums and products of T: unsigned for integers, where overflow wraps as in ONNX.
+/// Type for sums and products of T: unsigned for integers, where overflow wraps as in ONNX.
 template <typename T>
 using Wrapping = std::conditional_t<std::is_integral_v<T>, uint64_t, T>;
 
@@ -111,7 +110,7 @@ inline tl::unexpected<Error> unsupported(DType dtype) {
   return fail("dtype {} is not supported", dtype_name(dtype));
 }
 
-/// `f.operator()<T>()` with T = double for f64, float for every other float.
+/// Calls `f.operator()<T>()` with T = double for f64, float for every other float.
 template <typename F>
 Status dispatch_float(DType dtype, F&& f) {
   if (dtype == DType::f64) return f.template operator()<double>();
@@ -119,7 +118,8 @@ Status dispatch_float(DType dtype, F&& f) {
   return unsupported(dtype);
 }
 
-/// T is the type to compute with: as above for floats, the integer's own type (packed ones: int8_t, uint8_t).
+/// Calls `f` with the type to compute with: as above for floats, the integer's own type (packed ones: int8_t,
+/// uint8_t).
 template <typename F>
 Status dispatch_number(DType dtype, F&& f) {
   switch (dtype) {
@@ -148,20 +148,20 @@ Status dispatch_number(DType dtype, F&& f) {
   }
 }
 
-/// The same with bool too.
+/// Dispatches numbers and bool.
 template <typename F>
 Status dispatch_number_or_bool(DType dtype, F&& f) {
   if (dtype == DType::boolean) return f.template operator()<bool>();
   return dispatch_number(dtype, f);
 }
 
-/// Integers only.
+/// Dispatches integers only.
 template <typename F>
 Status dispatch_integer(DType dtype, F&& f) {
   return is_integer(dtype) ? dispatch_number(dtype, f) : unsupported(dtype);
 }
 
-/// For operators that only move elements: T is an unsigned integer as wide as the element,
+/// Dispatches for operators that only move elements: T is an unsigned integer as wide as the element,
 /// std::complex<double> for 16 bytes, std::string for strings; elements of less than a byte are moved as
 /// uint8_t. Use with ReadElements and WriteElements.
 template <typename F>
@@ -185,7 +185,7 @@ Status dispatch_element(DType dtype, F&& f) {
   }
 }
 
-/// The elements of a tensor as bare bits, T from dispatch_element.
+/// Elements of a tensor as bare bits, T from dispatch_element.
 template <typename T>
 class ReadElements {
  public:
@@ -239,13 +239,13 @@ class WriteElements {
   std::vector<uint8_t> copy_;
 };
 
-/// An axis counted from the end when negative, as 0 ... rank - 1.
+/// Returns an axis as 0 ... rank - 1, counted from the end when negative.
 Result<int64_t> resolve_axis(int64_t axis, size_t rank);
-/// The same for a list, in the given order; no axis may occur twice.
+/// Resolves a list of axes, in the given order; no axis may occur twice.
 Result<std::vector<int64_t>> resolve_axes(std::vector<int64_t> axes, size_t rank);
 
-/// The integers of input `input` if present, else of the attribute `name` if present, else nothing: for axes,
-/// pads, ... which moved from attributes to inputs.
+/// Returns the integers of input `input` if present, else of the attribute `name` if present, else nullopt:
+/// for axes, pads, ... which moved from attributes to inputs.
 Result<std::optional<std::vector<int64_t>>> ints_argument(const KernelContext& context, std::string_view name,
                                                           size_t input);
 
@@ -265,11 +265,11 @@ struct AxisSplit {
   int64_t size = 1;
   int64_t inner = 1;
 };
-/// `axis` is in 0 ... rank - 1.
+/// Splits the shape at `axis`, which is in 0 ... rank - 1.
 AxisSplit split_at_axis(const Shape& shape, int64_t axis);
 
-/// Strides by which a tensor of shape `from` is read while walking over the shape `to` it broadcasts to: 0
-/// along the axes that repeat.
+/// Returns the strides by which a tensor of shape `from` is read while walking over the shape `to` that it
+/// broadcasts to: 0 along the axes that repeat.
 Shape broadcast_strides(const Shape& from, const Shape& to);
 
 /// Calls f(i, offsets) for every element i of `shape` in row-major order; offsets[k] = sum of index *

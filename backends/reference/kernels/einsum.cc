@@ -9,17 +9,18 @@
 namespace intarsia::reference {
 namespace {
 
-/// The axes of a term are named by letters; those of an ellipsis by the numbers -1, -2, ... from the last on.
+/// Names of the axes of a term: letters; for the axes of an ellipsis the numbers -1, -2, ... from the last
+/// on.
 using Labels = std::vector<int>;
 
 struct Equation {
   std::vector<Labels> terms;
   Labels result;
-  Labels summed;  // only in the terms
+  Labels summed;  // labels that are only in the terms
   std::map<int, int64_t> sizes;
 };
 
-/// `rank` is that of the term's input.
+/// Parses a term; `rank` is that of its input.
 Result<Labels> parse_term(std::string_view text, size_t rank) {
   const size_t dots = text.find("...");
   const size_t letters = text.size() - (dots == std::string_view::npos ? 0 : 3);
@@ -51,7 +52,7 @@ Status learn_sizes(Equation& equation, const Labels& term, const Shape& shape) {
   return {};
 }
 
-/// Implicit form: ellipsis axes, then the letters that occur once, in ASCII order.
+/// Returns the result of the implicit form: ellipsis axes, then the letters that occur once, in ASCII order.
 Labels implicit_result(const Equation& equation) {
   std::map<int, int> uses;
   for (const Labels& term : equation.terms) {
@@ -101,7 +102,7 @@ Result<Equation> parse_equation(const KernelContext& context) {
   return equation;
 }
 
-/// The stride of the input for each label; a repeated label walks the diagonal.
+/// Returns the stride of the input for each label; a repeated label walks the diagonal.
 Shape label_strides(const Labels& labels, const Labels& term, const Shape& shape) {
   const Shape strides = row_major_strides(shape);
   Shape result;
@@ -121,7 +122,7 @@ Shape label_sizes(const Equation& equation, const Labels& labels) {
   return shape;
 }
 
-/// Offsets that one input adds, for every element of the walk over `labels`.
+/// Returns the offsets that one input adds, for every element of the walk over `labels`.
 std::vector<int64_t> walk_offsets(const Equation& equation, const Labels& labels, size_t input,
                                   const Shape& shape) {
   std::vector<int64_t> offsets;
@@ -140,7 +141,7 @@ Status einsum(KernelContext& context) {
   const Shape shape = label_sizes(equation, equation.result);
   TRY(checked_elements(shape));
   const int64_t terms = TRY(checked_elements(label_sizes(equation, equation.summed)));
-  // The offsets of one sum are listed; more than this is an attack, not a model.
+  // Offsets of one sum are listed; more than this is an attack, not a model.
   if (terms > int64_t{1} << 28) return fail("each sum has {} terms", terms);
   const TensorView y = TRY(context.output(0, dtype, shape));
   return dispatch_number(dtype, [&]<typename T>() -> Status {

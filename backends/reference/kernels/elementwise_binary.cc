@@ -16,7 +16,7 @@ Result<Shape> broadcast_all(const KernelContext& context) {
   return shape;
 }
 
-// z[i] = f(x[i], y[i]) with broadcasting.
+// Computes z[i] = f(x[i], y[i]) with broadcasting.
 template <typename In, typename Out, typename F>
 void map_pairs(const ConstTensorView& x, const ConstTensorView& y, const TensorView& z, F f) {
   ReadAs<In> a(x);
@@ -46,7 +46,7 @@ Status binary_number(KernelContext& context, F f) {
   });
 }
 
-// Integers are computed as unsigned, where overflow wraps.
+// Computes integers as unsigned, where overflow wraps.
 template <typename F>
 Status binary_arithmetic(KernelContext& context, F f) {
   return binary_number(context, [f]<typename T>(T x, T y) -> T {
@@ -96,7 +96,7 @@ Status logic(KernelContext& context, F f) {
   return compare(context, f);
 }
 
-// Integer division truncates; an integer divisor of 0 is an error of the data.
+// Checks the divisor: an integer divisor of 0 is an error of the data. Integer division truncates.
 Status check_divisor(const KernelContext& context) {
   TRY(check_pair(context));
   const ConstTensorView& y = context.input(1);
@@ -109,7 +109,7 @@ Status check_divisor(const KernelContext& context) {
   });
 }
 
-// The least value divided by -1 wraps to itself.
+// Divides; the least value divided by -1 wraps to itself.
 template <typename T>
 T divide(T x, T y) {
   if constexpr (std::is_signed_v<T> && std::is_integral_v<T>) {
@@ -123,7 +123,7 @@ Status run_div(KernelContext& context) {
   return binary_number(context, [](auto x, auto y) { return divide(x, y); });
 }
 
-// Remainder with the sign of the divisor; a zero has it too.
+// Returns the remainder with the sign of the divisor; a zero has it too.
 template <typename T>
 T floor_mod(T x, T y) {
   if constexpr (std::is_floating_point_v<T>) {
@@ -159,7 +159,7 @@ Status run_mod(KernelContext& context) {
   return binary_number(context, [](auto x, auto y) { return floor_mod(x, y); });
 }
 
-// x to an integer power by squaring, wrapping; a negative power of anything but 1 and -1 truncates to 0.
+// Raises to an integer power by squaring, wrapping; a negative power of anything but 1 and -1 truncates to 0.
 template <typename T>
 T integer_power(T base, int64_t exponent) {
   if (exponent < 0) {
@@ -214,7 +214,7 @@ Status binary_bits(KernelContext& context, F f) {
   });
 }
 
-// A shift by less than 0, or by the width or more, leaves only the fill bits.
+// Shifts; by less than 0, or by the width or more, only the fill bits are left.
 template <typename T>
 T shift(T x, T y, bool right) {
   constexpr int width = static_cast<int>(sizeof(T)) * 8;
@@ -255,7 +255,7 @@ Status run_swiglu(KernelContext& context) {
   });
 }
 
-// One or more tensors, combined from left to right; `last(sum, count)` finishes each element.
+// Combines one or more tensors from left to right; `last(sum, count)` finishes each element.
 template <typename F, typename G>
 Status fold_inputs(KernelContext& context, F f, G last) {
   TRY(require_number(context, 0));
@@ -281,7 +281,7 @@ Status fold_inputs(KernelContext& context, F f) {
   return fold_inputs(context, f, [](auto x, size_t) { return x; });
 }
 
-// NaN if either is, as numpy's maximum and minimum.
+// Returns the larger value; NaN if either is, as numpy's maximum and minimum.
 template <typename T>
 T larger(T x, T y) {
   return x != x || x > y ? x : y;

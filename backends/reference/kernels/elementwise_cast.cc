@@ -37,7 +37,8 @@ void cast_to_small_float(const ConstTensorView& x, const TensorView& y, const Ca
   }
 }
 
-// double holds every float and every integer except large ones of 64 bits.
+// Casts floats by way of double and integers by way of 64 bits: double holds every float, but not every large
+// integer.
 void cast_numbers(const ConstTensorView& x, const TensorView& y, const CastOptions& options) {
   if (is_float(y.dtype) && dtype_bits(y.dtype) <= 8) {
     cast_to_small_float(x, y, options);
@@ -74,7 +75,7 @@ Status cast_strings_as(const ConstTensorView& x, const TensorView& y) {
   WriteAs<T> out(y);
   const auto* in = static_cast<const std::string*>(x.data);
   for (int64_t i = 0; i < out.size(); ++i) {
-    // 64-bit integers exactly if written as integers, and "100.5" as 100.
+    // Integers of 64 bits are exact if written as integers, and "100.5" becomes 100.
     Result<T> exact = parse_number<T>(in[i]);
     out[i] = exact ? *exact : convert<T>(TRY(parse_number<double>(in[i])));
   }

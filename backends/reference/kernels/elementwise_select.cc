@@ -5,7 +5,7 @@
 namespace intarsia::reference {
 namespace {
 
-// Limits are attributes before version 11, then scalar inputs of the dtype of x.
+// Reads a limit: an attribute before version 11, then a scalar input of the dtype of x.
 template <typename T>
 Result<std::optional<T>> read_limit(const KernelContext& context, size_t input, std::string_view name) {
   std::optional<T> limit;

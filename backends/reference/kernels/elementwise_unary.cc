@@ -61,13 +61,13 @@ T sigmoid(T x) {
   return x >= 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x));
 }
 
-// log(1 + exp(x)) without overflow.
+// Computes log(1 + exp(x)) without overflow.
 template <typename T>
 T softplus(T x) {
   return std::max(x, T(0)) + std::log1p(std::exp(-std::fabs(x)));
 }
 
-// Two's complement negation even of the least value, and |least| = least, as in numpy.
+// Negates in two's complement, even the least value; so |least| = least, as in numpy.
 template <typename T>
 T negate(T x) {
   if constexpr (std::is_integral_v<T>) return static_cast<T>(-static_cast<std::make_unsigned_t<T>>(x));
@@ -115,7 +115,7 @@ Status run_thresholded_relu(KernelContext& context) {
   return map_float(context, [=]<typename T>(T x) { return x > alpha ? x : T(0); });
 }
 
-// NaN passes, as in numpy.
+// Clamps to 0 ... 1. NaN passes, as in numpy.
 template <typename T>
 T cut_to_unit(T x) {
   return x < 0 ? T(0) : x > 1 ? T(1) : x;

@@ -67,7 +67,7 @@ int64_t pad_index(const SampleRule& rule, int64_t index, int64_t size) {
   return std::clamp<int64_t>(index, 0, size - 1);
 }
 
-/// The grid's coordinate, -1 ... 1, in elements; moved inside according to the padding.
+/// Returns the grid's coordinate, -1 ... 1, in elements; moved inside according to the padding.
 template <typename T>
 T locate(const SampleRule& rule, T coordinate, int64_t size) {
   const auto length = static_cast<T>(size);
@@ -109,7 +109,7 @@ struct Corner {
   double weight;
 };
 
-/// All combinations of one tap per axis.
+/// Returns all combinations of one tap per axis.
 std::vector<Corner> combine(const std::vector<std::vector<Tap>>& axes, const Shape& sizes) {
   std::vector<Corner> corners = {{0, 1}};
   for (size_t axis = 0; axis < axes.size(); ++axis) {

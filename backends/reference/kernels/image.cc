@@ -11,7 +11,7 @@ namespace intarsia::reference {
 namespace {
 
 struct RoiRule {
-  int64_t height = 1;  // of the output
+  int64_t height = 1;  // height of the output
   int64_t width = 1;
   int64_t sampling = 0;
   double scale = 1;
@@ -41,7 +41,7 @@ Result<RoiRule> read_roi_rule(const KernelContext& context) {
   return rule;
 }
 
-/// One axis of a region: samples lie at start + bin * step + (i + 0.5) * step / samples.
+/// Axis of a region: samples lie at start + bin * step + (i + 0.5) * step / samples.
 struct RoiAxis {
   double start, step;
   int64_t samples;
@@ -51,8 +51,8 @@ struct RoiAxis {
            (static_cast<double>(i) + 0.5) * step / static_cast<double>(samples);
   }
 
-  /// The range of samples of a bin that may be inside an axis of `size` elements: a region may be much
-  /// larger.
+  /// Returns the range of samples of a bin that may be inside an axis of `size` elements: a region may be
+  /// much larger.
   std::pair<int64_t, int64_t> near(int64_t bin, int64_t size) const {
     if (!(step > 0)) return {0, samples};
     const double apart = step / static_cast<double>(samples);
@@ -78,7 +78,7 @@ Result<RoiAxis> roi_axis(const RoiRule& rule, double start, double end, int64_t 
 
 struct Sides {
   int64_t low, high;
-  double part;  // of `high`
+  double part;  // weight of `high`
   bool inside;
 };
 
@@ -90,7 +90,8 @@ Sides sides_of(double at, int64_t size) {
   return {low, low + 1, at - static_cast<double>(low), true};
 }
 
-/// The mean, or the largest weighted corner, of the samples of one bin (He and others, "Mask R-CNN", 2017).
+/// Returns the mean, or the largest weighted corner, of the samples of one bin (He and others, "Mask R-CNN",
+/// 2017).
 template <typename T>
 T pool_bin(const RoiRule& rule, const T* plane, const Shape& x, const RoiAxis& rows, const RoiAxis& columns,
            int64_t bin_row, int64_t bin_column) {
@@ -193,7 +194,7 @@ Result<std::optional<float>> optional_float(const KernelContext& context, size_t
   return std::optional(view.as<float>()[0]);
 }
 
-/// Greedy: the best box first, without those that overlap a chosen one.
+/// Selects boxes greedily: the best box first, without those that overlap a chosen one.
 std::vector<int64_t> select_boxes(const Selection& rule, std::span<const float> boxes,
                                   std::span<const float> scores) {
   std::vector<int64_t> order;

@@ -103,7 +103,7 @@ Status gather_nd(KernelContext& context) {
   });
 }
 
-/// A scalar of any number type as i64, truncated.
+/// Returns a scalar of any number type as i64, truncated.
 Result<int64_t> number_as_int(const KernelContext& context, size_t input) {
   const ConstTensorView& x = context.input(input);
   if (!is_number(x.dtype) || element_count(x.shape) != 1) {
@@ -141,7 +141,7 @@ Status one_hot(KernelContext& context) {
   });
 }
 
-/// Where each sample's update goes along the sequence axis.
+/// Returns where each sample's update goes along the sequence axis.
 Result<std::vector<int64_t>> write_positions(const KernelContext& context, int64_t batch, int64_t past,
                                              int64_t added, bool circular) {
   std::vector<int64_t> positions(static_cast<size_t>(batch), 0);

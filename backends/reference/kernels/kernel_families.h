@@ -1,4 +1,4 @@
-// The families of reference kernels, the same as those of the op table: each <family>.cc holds the kernels of
+// Families of reference kernels, the same as those of the op table: each <family>.cc holds the kernels of
 // one.
 #pragma once
 

@@ -55,7 +55,7 @@ Tensor list_tensor(DType dtype, const std::vector<T>& values, bool scalar = fals
   return tensor;
 }
 
-/// The attribute keys_... or values_..., whichever type it is given in.
+/// Returns the attribute keys_... or values_..., whichever type it is given in.
 Result<Tensor> label_list(const Attributes& attributes, const std::string& kind) {
   if (const Tensor* tensor = attributes.get_tensor(kind + "_tensor")) return *tensor;
   if (attributes.has(kind + "_strings")) {
@@ -83,7 +83,7 @@ Result<Tensor> label_default(const Attributes& attributes, DType dtype) {
   return fallback;
 }
 
-/// Every element as text for finding equal ones; all NaN are one key, as are 0 and -0.
+/// Returns every element as text for finding equal ones; all NaN are one key, as are 0 and -0.
 Result<std::vector<std::string>> label_keys(const ConstTensorView& view) {
   std::vector<std::string> keys;
   if (view.dtype == DType::string) {
@@ -99,7 +99,7 @@ Result<std::vector<std::string>> label_keys(const ConstTensorView& view) {
   return keys;
 }
 
-/// Version 1 maps strings to their places and back by one list.
+/// Sets keys and values of version 1, which maps strings to their places and back by one list.
 Status use_classes(const Attributes& attributes, DType dtype, Tensor& keys, Tensor& values) {
   keys = list_tensor(DType::string, attributes.get_strings("classes_strings"));
   values = list_tensor(DType::i64, identity_map(element_count(keys.shape())));

@@ -5,7 +5,7 @@
 namespace intarsia::reference {
 namespace {
 
-/// Walks over the output; `write(i, offset)` with offset -1 for the fill.
+/// Walks over the output; calls `write(i, offset)` with offset -1 for the fill.
 template <typename F>
 void walk_maps(const Shape& shape, const Shape& from_strides, const AxisMaps& maps, F&& write) {
   const int64_t count = element_count(shape);

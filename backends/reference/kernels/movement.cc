@@ -9,7 +9,7 @@
 namespace intarsia::reference {
 namespace {
 
-/// The sizes that Reshape asks for, with 0 (copy the input's size) and -1 (what remains) resolved.
+/// Returns the sizes that Reshape asks for, with 0 (copy the input's size) and -1 (what remains) resolved.
 Result<Shape> resolve_reshape(const Shape& from, std::vector<int64_t> wanted, bool allow_zero) {
   int64_t known = 1;
   std::optional<size_t> open;
@@ -153,7 +153,7 @@ Status concat(KernelContext& context) {
   });
 }
 
-/// The sizes of the parts: given, or `count` parts of equal size with a smaller (perhaps empty) end.
+/// Returns the sizes of the parts: given, or `count` parts of equal size with a smaller (perhaps empty) end.
 Result<std::vector<int64_t>> split_sizes(const KernelContext& context, int64_t size) {
   const auto count = static_cast<int64_t>(context.output_count());
   std::vector<int64_t> sizes;
@@ -229,7 +229,7 @@ Status tile(KernelContext& context) {
   return copy_mapped(x, maps, nullptr, y);
 }
 
-/// A transpose of `x` seen with other sizes, written as `shape`.
+/// Writes a transpose of input 0, seen with other sizes, as `shape`.
 Status permute_as(KernelContext& context, const Shape& seen, const std::array<size_t, 6>& perm,
                   const Shape& shape) {
   const ConstTensorView& x = context.input(0);

@@ -1,4 +1,4 @@
-// The kernels of the movement family in separate files.
+// Kernels of the movement family in separate files.
 #pragma once
 
 #include "backends/reference/kernel.h"

@@ -14,7 +14,7 @@ Status put_values(KernelContext& context, DType dtype, const std::vector<T>& val
   return {};
 }
 
-/// Elements of start, start + delta, ... before limit.
+/// Counts the elements of start, start + delta, ... before limit.
 template <typename T>
 Result<int64_t> range_count(T start, T limit, T delta) {
   if (delta == T(0)) return fail("delta is 0");
@@ -97,7 +97,8 @@ Status range(KernelContext& context) {
     if constexpr (std::is_floating_point_v<T>) {
       for (int64_t i = 0; i < count; ++i) out[i] = start + static_cast<T>(i) * delta;
     } else {
-      // Unsigned: the last term's successor may overflow the type, and products of small types become int.
+      // Unsigned arithmetic: the last term's successor may overflow the type, and products of small types
+      // become int.
       for (int64_t i = 0; i < count; ++i) {
         out[i] = static_cast<T>(static_cast<uint64_t>(start) +
                                 static_cast<uint64_t>(i) * static_cast<uint64_t>(delta));

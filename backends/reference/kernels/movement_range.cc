@@ -7,7 +7,7 @@
 namespace intarsia::reference {
 namespace {
 
-/// The indices that start:end:step reads of an axis, clamped as in numpy.
+/// Returns the indices that start:end:step reads of an axis, clamped as in numpy.
 std::vector<int64_t> slice_map(int64_t start, int64_t end, int64_t step, int64_t size) {
   const int64_t low = step > 0 ? 0 : -1;
   const int64_t high = step > 0 ? size : size - 1;
@@ -15,7 +15,7 @@ std::vector<int64_t> slice_map(int64_t start, int64_t end, int64_t step, int64_t
   end = std::clamp(end < 0 ? end + size : end, low, std::max(low, high));
   std::vector<int64_t> map;
   if (size == 0) return map;
-  // How much the step exceeds the axis does not matter; clamped, sums stay in range.
+  // Steps that exceed the axis are all alike; clamped, sums stay in range.
   step = std::clamp(step, -size - 1, size + 1);
   for (int64_t at = start; step > 0 ? at < end : at > end; at += step) map.push_back(at);
   return map;
@@ -25,7 +25,7 @@ struct SliceArguments {
   std::vector<int64_t> starts, ends, axes, steps;
 };
 
-/// Attributes up to opset 9, inputs since.
+/// Reads the arguments: attributes up to opset 9, inputs since.
 Result<SliceArguments> slice_arguments(const KernelContext& context, size_t rank) {
   const auto starts = TRY(ints_argument(context, "starts", 1));
   const auto ends = TRY(ints_argument(context, "ends", 2));
@@ -60,7 +60,8 @@ Result<std::vector<int64_t>> pad_amounts(const KernelContext& context, size_t ra
   return amounts;
 }
 
-/// Where index `at` of an axis of `size` elements reads from, outside it by the rule of `mode`; -1: the fill.
+/// Returns the index that index `at` of an axis of `size` elements reads, outside it by the rule of `mode`;
+/// -1 for the fill.
 int64_t padded_source(int64_t at, int64_t size, const std::string& mode) {
   if (at >= 0 && at < size) return at;
   if (mode == "edge") return at < 0 ? 0 : size - 1;
@@ -74,7 +75,7 @@ int64_t padded_source(int64_t at, int64_t size, const std::string& mode) {
   return -1;
 }
 
-/// Negative amounts crop, before anything is added.
+/// Returns the map of a padded axis. Negative amounts crop, before anything is added.
 Result<std::vector<int64_t>> pad_map(int64_t size, int64_t before, int64_t after, const std::string& mode) {
   const int64_t first = std::max<int64_t>(0, -before);
   const int64_t kept = size - first - std::max<int64_t>(0, -after);
@@ -89,7 +90,7 @@ Result<std::vector<int64_t>> pad_map(int64_t size, int64_t before, int64_t after
   return map;
 }
 
-/// The element to fill with: input 2, attribute `value` (before opset 11), else zero.
+/// Returns the element to fill with: input 2, attribute `value` (before opset 11), else zero.
 Result<Tensor> pad_fill(const KernelContext& context, DType dtype) {
   if (context.has_input(2)) {
     const ConstTensorView& value = context.input(2);

@@ -7,11 +7,11 @@
 namespace intarsia::reference {
 namespace {
 
-// Scores are N x C x the rest, labels N x the rest.
+// Inputs of a loss: scores are N x C x the rest, labels N x the rest.
 struct LossInputs {
   AxisSplit split;
   std::vector<int64_t> labels;
-  std::vector<double> weights;  // by class; all 1 when not given
+  std::vector<double> weights;  // indexed by class; all 1 when not given
   Shape label_shape;
   std::optional<int64_t> ignored;
   std::string reduction;
@@ -56,8 +56,8 @@ Result<LossInputs> read_loss_inputs(const KernelContext& context) {
   return inputs;
 }
 
-// Writes output 0 from the log-probabilities, indexed like the scores. The mean is by the sum of the weights
-// of the labels that are not ignored.
+// Writes output 0 from the log-probabilities, indexed like the scores. The mean divides by the sum of the
+// weights of the labels that are not ignored.
 Status write_loss(KernelContext& context, const LossInputs& inputs, const double* log_probabilities) {
   const bool keep = inputs.reduction == "none";
   TensorView y = TRY(context.output(0, context.input(0).dtype, keep ? inputs.label_shape : Shape{}));

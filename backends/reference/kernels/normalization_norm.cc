@@ -9,10 +9,10 @@ namespace {
 
 struct Moments {
   double mean = 0;
-  double variance = 0;  // of the population
+  double variance = 0;  // population variance
 };
 
-// Of count elements at(0) ... at(count - 1).
+// Returns the moments of `count` elements at(0) ... at(count - 1).
 template <typename At>
 Moments moments_of(int64_t count, At at) {
   Moments moments;
@@ -27,7 +27,7 @@ Moments moments_of(int64_t count, At at) {
   return moments;
 }
 
-// N x C x the rest: element (n, c, i) is at (n * channels + c) * inner + i.
+// Sizes of N x C x the rest: element (n, c, i) is at (n * channels + c) * inner + i.
 struct ChannelShape {
   int64_t batch;
   int64_t channels;
@@ -100,7 +100,7 @@ Status normalize_batch(KernelContext& context, const ChannelShape& shape, const 
   });
 }
 
-// Training: since version 14 an attribute, before that the presence of further outputs.
+// Training is an attribute since version 14, before that the presence of further outputs.
 Status run_batch_normalization(KernelContext& context) {
   TRY(require_float_inputs(context, 5));
   const ConstTensorView& x = context.input(0);
@@ -125,7 +125,8 @@ Status run_batch_normalization(KernelContext& context) {
   return normalize_batch(context, shape, statistics);
 }
 
-// Groups of channels of one image; scale and bias by channel or, in GroupNormalization-18, by group.
+// Normalizes groups of channels of one image; scale and bias by channel or, in GroupNormalization-18, by
+// group.
 Status normalize_groups(KernelContext& context, int64_t groups, bool scale_by_group) {
   const ConstTensorView& x = context.input(0);
   const ChannelShape shape = TRY(channel_shape(x, 2));
@@ -168,7 +169,7 @@ Status run_group_normalization(KernelContext& context) {
   return normalize_groups(context, context.attributes().get_int("num_groups", 0), context.version() < 21);
 }
 
-// Offsets of a tensor that broadcasts to `shape`, for its element under each element of `shape`.
+// Returns the offsets of a tensor that broadcasts to `shape`, for its element under each element of `shape`.
 Result<std::vector<int64_t>> broadcast_offsets(const ConstTensorView& from, const Shape& shape) {
   if (TRY(broadcast_shapes(from.shape, shape)) != shape) {
     return fail("shape {} does not broadcast to {}", print_shape(from.shape), print_shape(shape));
@@ -179,7 +180,7 @@ Result<std::vector<int64_t>> broadcast_offsets(const ConstTensorView& from, cons
   return offsets;
 }
 
-// y = normalize(x) * scale + bias over the axes from `axis` on; without a mean for RMSNormalization.
+// Computes y = normalize(x) * scale + bias over the axes from `axis` on; without a mean for RMSNormalization.
 Status normalize_layer(KernelContext& context, bool subtract_mean) {
   const ConstTensorView& x = context.input(0);
   const int64_t axis = TRY(resolve_axis(context.attributes().get_int("axis", -1), x.shape.size()));
@@ -292,7 +293,7 @@ Status run_lp_normalization(KernelContext& context) {
   });
 }
 
-// (x - mean) / (deviation + 1e-9), the small number as in the function body of the ONNX standard.
+// Computes (x - mean) / (deviation + 1e-9), the small number as in the function body of the ONNX standard.
 Status run_mean_variance_normalization(KernelContext& context) {
   TRY(require_float_inputs(context, 1));
   const ConstTensorView& x = context.input(0);

@@ -7,8 +7,8 @@
 namespace intarsia::reference {
 namespace {
 
-// Before version 13 the tensor is seen as a matrix, split before `axis` (default 1), and its rows are
-// normalized; since then only the one axis (default -1).
+// Splits the shape. Before version 13 the tensor is seen as a matrix, split before `axis` (default 1), and
+// its rows are normalized; since then only the one axis (default -1).
 Result<AxisSplit> softmax_split(const KernelContext& context) {
   const Shape& shape = context.input(0).shape;
   const bool matrix = context.version() < 13;
@@ -19,7 +19,7 @@ Result<AxisSplit> softmax_split(const KernelContext& context) {
   return split;
 }
 
-// f(in, out) for each row; both are functions k -> element.
+// Calls f(in, out, count) for each row; `in` and `out` are functions k -> element.
 template <typename F>
 Status map_rows(KernelContext& context, F f) {
   TRY(require_number(context, 0));
@@ -71,7 +71,7 @@ Status run_log_softmax(KernelContext& context) {
   });
 }
 
-// 1 at the first of the largest, 0 elsewhere.
+// Writes 1 at the first of the largest, 0 elsewhere.
 Status run_hardmax(KernelContext& context) {
   return map_rows(context, [](auto in, auto out, int64_t count) {
     int64_t best = 0;

@@ -15,11 +15,11 @@ bool is_signed(DType dtype) {
          dtype == DType::i4 || dtype == DType::i2;
 }
 
-// Which element of the scale belongs to an element of x: one for all, one for each index of an axis, or one
-// for each block of `block` indices of an axis.
+// Mapping from an element of x to its element of the scale: one for all, one for each index of an axis, or
+// one for each block of `block` indices of an axis.
 struct Granularity {
   AxisSplit x;
-  int64_t scales = 1;  // along the axis
+  int64_t scales = 1;  // scales along the axis
   int64_t block = 1;
   bool single = false;
   bool blocked = false;
@@ -72,7 +72,7 @@ Result<DType> quantized_dtype(const KernelContext& context) {
   return dtype;
 }
 
-// Quotient rounded to the precision that the operator asks for.
+// Returns the quotient rounded to the precision that the operator asks for.
 double divide_in(DType precision, double x, double scale) {
   if (precision == DType::f64) return x / scale;
   if (precision == DType::f16 || precision == DType::bf16) {
@@ -130,7 +130,7 @@ Status run_dequantize_linear(KernelContext& context) {
   return {};
 }
 
-// The range is widened to hold 0, so that 0 is exact.
+// Quantizes in a range that is widened to hold 0, so that 0 is exact.
 Status run_dynamic_quantize_linear(KernelContext& context) {
   TRY(require_inputs(context, 1));
   TRY(require_dtype(context, 0, 1, DType::f32));

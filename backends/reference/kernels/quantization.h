@@ -1,4 +1,4 @@
-// What the quantized operators share, and their kernels in separate files.
+// Helpers of the quantized operators, and their kernels in separate files.
 #pragma once
 
 #include "backends/reference/kernel.h"
@@ -12,8 +12,8 @@ std::span<const KernelEntry> quantized_convolution_kernels();
 /// Fails unless values of this dtype can be quantized ones: integers and floats of at most 32 bits.
 Status require_quantized(DType dtype);
 
-/// y = saturate(round(value) + zero_point) for integers, rounding ties to even; value + zero_point as it is
-/// for floats.
+/// Returns saturate(round(value) + zero_point) for integers, rounding ties to even; value + zero_point as it
+/// is for floats.
 double quantize(double value, double zero_point, DType dtype);
 
 /// Writes values that `quantize` returned; `saturate` as in encode_float.

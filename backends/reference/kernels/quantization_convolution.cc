@@ -7,7 +7,7 @@ namespace {
 
 struct ConvolutionShape {
   int64_t batch = 0;
-  int64_t channels = 0;  // of x
+  int64_t channels = 0;  // channels of x
   int64_t out_channels = 0;
   int64_t group = 1;
   WindowAxes axes;
@@ -31,7 +31,8 @@ Shape output_shape(const ConvolutionShape& shape) {
   return result;
 }
 
-// Offset in one channel of x under kernel position `tap` of output position `at`, or -1 in the padding.
+// Returns the offset in one channel of x under kernel position `tap` of output position `at`, or -1 in the
+// padding.
 int64_t input_offset(const WindowAxes& axes, int64_t at, int64_t tap) {
   int64_t offset = 0;
   int64_t stride = 1;
@@ -46,7 +47,8 @@ int64_t input_offset(const WindowAxes& axes, int64_t at, int64_t tap) {
   return offset;
 }
 
-// Zero points: x one, w one or one for each output channel. The padding is x's zero point, so adds nothing.
+// Zero points: x has one, w one or one for each output channel. The padding is x's zero point, so it adds
+// nothing.
 struct ZeroPoints {
   double x = 0;
   std::vector<double> w;

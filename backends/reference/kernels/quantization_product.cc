@@ -4,12 +4,12 @@
 namespace intarsia::reference {
 namespace {
 
-// numpy's matmul: vectors become matrices for the product, leading axes broadcast.
+// Shapes of numpy's matmul: vectors become matrices for the product, leading axes broadcast.
 struct ProductShape {
   Shape a;       // batch x m x k
   Shape b;       // batch x k x n
   Shape full;    // batch x m x n
-  Shape output;  // the same without the axes that vectors lack
+  Shape output;  // `full` without the axes that vectors lack
 };
 
 Result<ProductShape> product_shape(const Shape& a, const Shape& b) {
@@ -29,8 +29,8 @@ Result<ProductShape> product_shape(const Shape& a, const Shape& b) {
   return shape;
 }
 
-// A scale or zero point of one factor: a scalar, a vector over the rows of a or the columns of b, or a tensor
-// that broadcasts to the product's shape. Gives its strides there.
+// Returns the strides, in the product's shape, of a scale or zero point of one factor: a scalar, a vector
+// over the rows of a or the columns of b, or a tensor that broadcasts to the product's shape.
 Result<Shape> parameter_strides(const ConstTensorView& parameter, const ProductShape& shape, bool of_rows) {
   Shape seen = parameter.shape;
   if (of_rows && seen.size() == 1) seen.push_back(1);
@@ -41,7 +41,7 @@ Result<Shape> parameter_strides(const ConstTensorView& parameter, const ProductS
   return broadcast_strides(seen, shape.full);
 }
 
-// An optional parameter, for every element of the product.
+// Optional parameter, for every element of the product.
 struct Parameter {
   std::optional<ReadAs<double>> values;
   Shape strides;
@@ -59,7 +59,7 @@ Result<Parameter> read_parameter(const KernelContext& context, size_t input, con
   return parameter;
 }
 
-// Sum over k of (a - a_zero) * (b - b_zero) for every element of the product.
+// Returns the sum over k of (a - a_zero) * (b - b_zero) for every element of the product.
 std::vector<double> multiply(const ReadAs<double>& a, const ReadAs<double>& b, const ProductShape& shape,
                              const Parameter& a_zero, const Parameter& b_zero) {
   std::vector<double> product(static_cast<size_t>(element_count(shape.full)));

@@ -12,7 +12,7 @@ namespace {
 
 using Generator = std::mt19937_64;
 
-// The seed is a float attribute, an integer for Dropout.
+// Makes a generator. The seed is a float attribute, an integer for Dropout.
 Generator make_generator(const Attributes& attributes) {
   if (const int64_t* seed =
           attributes.has("seed") ? std::get_if<int64_t>(attributes.find("seed")) : nullptr) {
@@ -30,7 +30,7 @@ Result<DType> wanted_dtype(const KernelContext& context, DType otherwise) {
   return static_cast<DType>(number);
 }
 
-// `draw` is called for each element in order.
+// Fills output 0; `draw` is called for each element in order.
 template <typename F>
 Status fill(KernelContext& context, DType dtype, const Shape& shape, F draw) {
   TensorView y = TRY(context.output(0, dtype, shape));
@@ -77,7 +77,7 @@ Status run_bernoulli(KernelContext& context) {
               [&](int64_t i) { return uniform(generator) < probability[i] ? 1.0 : 0.0; });
 }
 
-// Rows of unnormalized log-probabilities; a class is drawn where the running sum passes a uniform number.
+// Draws from rows of unnormalized log-probabilities: a class where the running sum passes a uniform number.
 Status run_multinomial(KernelContext& context) {
   TRY(require_number(context, 0));
   const ConstTensorView& x = context.input(0);
@@ -102,7 +102,7 @@ Status run_multinomial(KernelContext& context) {
   });
 }
 
-// Elements are dropped only since version 12, and only if the input training_mode says so.
+// Returns the ratio. Elements are dropped only since version 12, and only if the input training_mode says so.
 Result<double> dropout_ratio(const KernelContext& context) {
   if (context.version() < 12 || !context.has_input(2)) return 0.0;
   TRY(require_dtype(context, 2, 3, DType::boolean));

@@ -13,7 +13,7 @@ using Activation = std::function<double(double)>;
 
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
-// Scaling values are consumed in order by the functions that take one.
+// Scaling values, consumed in order by the functions that take one.
 class ScalingValues {
  public:
   explicit ScalingValues(std::vector<float> values) : values_(std::move(values)) {}
@@ -59,7 +59,7 @@ struct Sizes {
   bool batch_first = false;  // layout 1
 };
 
-// One direction of the operator. The weights of the gates are one after the other.
+// Direction of the operator. The weights of the gates are one after the other.
 struct Direction {
   const double* w = nullptr;         // gates * hidden x input
   const double* r = nullptr;         // gates * hidden x hidden
@@ -67,7 +67,7 @@ struct Direction {
   std::vector<double> w_bias;        // gates * hidden
   std::vector<double> r_bias;
   std::vector<Activation> functions;
-  double clip = 0;  // 0: none
+  double clip = 0;  // 0: no limit
   bool reverse = false;
 
   double limit(double x) const { return clip > 0 ? std::max(-clip, std::min(clip, x)) : x; }
@@ -75,7 +75,7 @@ struct Direction {
 
 using Vector = std::vector<double>;
 
-// bias + matrix * x for the rows first ... first + count - 1.
+// Computes bias + matrix * x for the rows first ... first + count - 1.
 Vector transform(const double* matrix, const Vector& bias, const double* x, int64_t columns, int64_t first,
                  int64_t count) {
   Vector result(static_cast<size_t>(count));
@@ -103,7 +103,7 @@ void step_rnn(const Direction& direction, const Sizes& sizes, const Attributes&,
     state.h[i] = direction.functions[0](direction.limit(from_x[i] + from_h[i]));
 }
 
-// Gates z (update), r (reset), h (hidden).
+// Steps with the gates z (update), r (reset), h (hidden).
 void step_gru(const Direction& direction, const Sizes& sizes, const Attributes& attributes, const double* x,
               State& state) {
   const int64_t hidden = sizes.hidden;
@@ -127,7 +127,7 @@ void step_gru(const Direction& direction, const Sizes& sizes, const Attributes& 
   }
 }
 
-// Gates i (input), o (output), f (forget), c (cell); peepholes i, o, f.
+// Steps with the gates i (input), o (output), f (forget), c (cell); peepholes i, o, f.
 void step_lstm(const Direction& direction, const Sizes& sizes, const Attributes& attributes, const double* x,
                State& state) {
   const auto n = static_cast<size_t>(sizes.hidden);
@@ -178,7 +178,7 @@ Result<Sizes> read_sizes(const KernelContext& context, int64_t gates) {
   return sizes;
 }
 
-// All inputs as double; omitted ones are zero.
+// Inputs as double; omitted ones are zero.
 struct Inputs {
   ReadAs<double> x, w, r;
   Vector bias, h, c, peephole;
@@ -251,7 +251,7 @@ Result<std::vector<Direction>> make_directions(const KernelContext& context, con
   return directions;
 }
 
-// Y is zero after the end of a sequence; the last states are those at its end.
+// Outputs as double. Y is zero after the end of a sequence; the last states are those at its end.
 struct Outputs {
   Vector y, h, c;
 };

@@ -9,11 +9,12 @@
 namespace intarsia::reference {
 namespace {
 
-// Every output element is reduced over the same offsets into the input, from its own start.
+// Plan of a reduction: every output element is reduced over the same offsets into the input, from its own
+// start.
 struct ReductionPlan {
   Shape output_shape;
   Shape kept_shape;    // sizes of the axes that stay
-  Shape kept_strides;  // of the input
+  Shape kept_strides;  // strides of the input along these axes
   Shape reduced_shape;
   Shape reduced_strides;
 };
@@ -42,13 +43,13 @@ std::vector<int64_t> list_offsets(const Shape& shape, const Shape& strides) {
   return offsets;
 }
 
-// Sums of f32 and smaller floats are accumulated in double, of integers with wrap-around in 64 bits.
+// Type that sums are accumulated in: double for floats, 64 bits with wrap-around for integers.
 template <typename T>
 using Accumulator = std::conditional_t<std::is_floating_point_v<T>, double,
                                        std::conditional_t<std::is_same_v<T, bool>, bool, uint64_t>>;
 
-// y = f(value, count, T()) for each element; value(k) is the k-th of the `count` elements of x it is reduced
-// from.
+// Computes y = f(value, count, T()) for each element; value(k) is the k-th of the `count` elements of x it is
+// reduced from.
 template <typename Dispatch, typename F>
 Status reduce(KernelContext& context, Dispatch dispatch, F f) {
   TRY(require_number(context, 0));
@@ -71,7 +72,7 @@ Status reduce(KernelContext& context, Dispatch dispatch, F f) {
 constexpr auto any_number = [](DType dtype, auto&& f) { return dispatch_number(dtype, f); };
 constexpr auto number_or_bool = [](DType dtype, auto&& f) { return dispatch_number_or_bool(dtype, f); };
 
-// Sum of map(x).
+// Sums map(x).
 template <typename T, typename Value, typename Map>
 Accumulator<T> sum_of(Value value, size_t count, Map map) {
   Accumulator<T> sum{};
@@ -104,7 +105,8 @@ Status run_l1(KernelContext& context) {
   });
 }
 
-// The functions of sums that are not integers are computed in double and truncated for integer tensors.
+// Sums map(x) in double. Functions of sums that are not integers are computed so, and truncated for integer
+// tensors.
 template <typename Value>
 double double_sum(Value value, size_t count, double (*map)(double)) {
   double sum = 0;
@@ -124,7 +126,7 @@ Status run_log_sum(KernelContext& context) {
   });
 }
 
-// Relative to the largest value, so that exp does not overflow.
+// Exponentials are relative to the largest value, so that they do not overflow.
 Status run_log_sum_exp(KernelContext& context) {
   return reduce(context, any_number, [](auto value, size_t count, auto type) {
     double largest = -std::numeric_limits<double>::infinity();
@@ -158,7 +160,8 @@ Status run_prod(KernelContext& context) {
   });
 }
 
-// Of nothing: minus infinity (max) or infinity (min), the extreme value for an integer. NaN wins.
+// Finds the extreme; of no elements it is minus infinity (max) or infinity (min), the extreme value for an
+// integer. NaN wins.
 template <bool maximum>
 Status run_extreme(KernelContext& context) {
   return reduce(context, number_or_bool, [](auto value, size_t count, auto type) {
@@ -206,7 +209,7 @@ Status run_arg_extreme(KernelContext& context) {
   });
 }
 
-// out[k] = f of in[0] ... in[k] along the axis; exclusive: of those before k; reverse: from the end.
+// Computes out[k] = f of in[0] ... in[k] along the axis; exclusive: of those before k; reverse: from the end.
 template <typename F>
 Status accumulate(KernelContext& context, double identity, F f) {
   TRY(require_number(context, 0));

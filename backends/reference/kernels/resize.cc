@@ -15,7 +15,7 @@ struct ResizeAxis {
   double end = 1;
   bool resized = false;
 
-  /// What `out` would be if it were not an integer.
+  /// Returns what `out` would be if it were not an integer.
   double width() const { return scale * static_cast<double>(in); }
 };
 
@@ -29,7 +29,7 @@ struct ResizeRule {
   float extrapolation = 0;
 };
 
-/// Upsample and Resize-10 have their own coordinate rule.
+/// Reads the rule. Upsample and Resize-10 have their own coordinate rule.
 Result<ResizeRule> read_rule(const KernelContext& context) {
   const Attributes& attributes = context.attributes();
   ResizeRule rule;
@@ -57,7 +57,7 @@ Result<ResizeRule> read_rule(const KernelContext& context) {
   return rule;
 }
 
-/// The scales, an attribute before opset 9, then the second or third input; empty when not given.
+/// Returns the scales, an attribute before opset 9, then the second or third input; empty when not given.
 Result<std::vector<float>> read_scales(const KernelContext& context) {
   const size_t input = context.version() < 11 ? 1 : 2;
   if (!context.has_input(input)) return context.attributes().get_floats("scales");
@@ -78,7 +78,7 @@ Status scale_axis(ResizeAxis& axis, float scale) {
   return {};
 }
 
-/// All listed axes by the same scale, so that no size exceeds (or no size is below) the requested one.
+/// Scales all listed axes alike, so that no size exceeds (or no size is below) the requested one.
 Status keep_aspect_ratio(std::vector<ResizeAxis>& plan, const std::vector<int64_t>& axes, bool smaller) {
   if (axes.empty()) return {};
   double scale = plan[static_cast<size_t>(axes[0])].scale;
@@ -153,7 +153,7 @@ Result<std::vector<ResizeAxis>> plan_axes(const KernelContext& context, const Re
   return plan;
 }
 
-/// Where output index `x` lies in the input; NaN for the extrapolation value.
+/// Returns where output index `index` lies in the input; NaN for the extrapolation value.
 double source_coordinate(const ResizeRule& rule, const ResizeAxis& axis, int64_t index) {
   const auto x = static_cast<double>(index);
   const double last = static_cast<double>(axis.in) - 1;
@@ -184,7 +184,7 @@ std::vector<int64_t> nearest_map(const ResizeRule& rule, const ResizeAxis& axis)
   for (int64_t& entry : map) {
     const double at = source_coordinate(rule, axis, entry);
     double nearest = std::floor(at);
-    // Unspecified before opset 11; "simple" is what ONNX Runtime does.
+    // Rounding is unspecified before opset 11; "simple" is what ONNX Runtime does.
     const bool up = rule.rounding == "ceil" || (rule.rounding == "simple" && axis.scale < 1);
     if (up) nearest = std::ceil(at);
     if (rule.rounding == "round_prefer_floor") nearest = std::ceil(at - 0.5);
@@ -194,7 +194,8 @@ std::vector<int64_t> nearest_map(const ResizeRule& rule, const ResizeAxis& axis)
   return map;
 }
 
-/// The triangle, or the cubic of Keys, "Cubic convolution interpolation for digital image processing", 1981.
+/// Computes the triangle, or the cubic of Keys, "Cubic convolution interpolation for digital image
+/// processing", 1981.
 double filter(const ResizeRule& rule, double x) {
   x = std::abs(x);
   if (rule.mode == "linear") return std::max(0.0, 1 - x);
@@ -208,8 +209,8 @@ struct Weight {
   double weight;
 };
 
-/// The input elements around `at` and their parts, which add up to 1. Antialiasing stretches the filter by
-/// the factor by which the axis shrinks.
+/// Returns the input elements around `at` and their parts, which add up to 1. Antialiasing stretches the
+/// filter by the factor by which the axis shrinks.
 std::vector<Weight> filter_weights(const ResizeRule& rule, const ResizeAxis& axis, double at) {
   const double stretch = rule.antialias ? std::min(axis.scale, 1.0) : 1.0;
   const double support = rule.mode == "linear" ? 1 : 2;
@@ -247,7 +248,7 @@ std::vector<double> resize_axis(const ResizeRule& rule, const ResizeAxis& axis, 
   return to;
 }
 
-/// N-linear and N-cubic interpolation are one axis after the other.
+/// Interpolates one axis after the other, which gives N-linear and N-cubic interpolation.
 Status interpolate(const ResizeRule& rule, const std::vector<ResizeAxis>& plan, const ConstTensorView& x,
                    const TensorView& y) {
   if (!is_number(x.dtype)) return unsupported(x.dtype);

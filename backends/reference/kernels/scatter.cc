@@ -74,7 +74,7 @@ T combine(Reduction reduction, T old, T update) {
   return update;
 }
 
-/// Input 0 with update i of input 2 put (or combined) at element places(i), for i in [0, count).
+/// Writes input 0 with update i of input 2 put (or combined) at element places(i), for i in [0, count).
 template <typename Places>
 Status scatter(KernelContext& context, int64_t count, Places places) {
   const ConstTensorView& x = context.input(0);

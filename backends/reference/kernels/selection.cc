@@ -8,7 +8,7 @@
 namespace intarsia::reference {
 namespace {
 
-/// A total order: NaN above everything, as numpy sorts.
+/// Compares in a total order: NaN above everything, as numpy sorts.
 template <typename T>
 bool less(const T& a, const T& b) {
   if constexpr (std::is_floating_point_v<T>) {
@@ -17,7 +17,7 @@ bool less(const T& a, const T& b) {
   return a < b;
 }
 
-/// An attribute before opset 10, then an input.
+/// Returns k, an attribute before opset 10, then an input.
 Result<int64_t> top_count(const KernelContext& context, int64_t size) {
   const int64_t k = context.has_input(1) ? TRY(input_int(context, 1)) : context.attributes().get_int("k", -1);
   if (k < 0 || k > size) return fail("k is {}, the axis has size {}", k, size);
@@ -88,7 +88,7 @@ Status non_zero(KernelContext& context) {
   return {};
 }
 
-/// The tensor, as one axis if the attribute `axis` is absent.
+/// Returns the tensor, as one axis if the attribute `axis` is absent, and the axis.
 Result<std::pair<ConstTensorView, int64_t>> along_axis(const KernelContext& context) {
   ConstTensorView x = context.input(0);
   if (context.attributes().has("axis")) {
@@ -99,7 +99,7 @@ Result<std::pair<ConstTensorView, int64_t>> along_axis(const KernelContext& cont
   return std::pair(x, int64_t{0});
 }
 
-/// Output 0 = the slices of `x` at these places of the axis.
+/// Sets output 0 to the slices of `x` at these places of the axis.
 Status take_slices(KernelContext& context, const ConstTensorView& x, int64_t axis,
                    const std::vector<int64_t>& places) {
   Shape shape = x.shape;
@@ -132,12 +132,12 @@ Status compress(KernelContext& context) {
 }
 
 struct Groups {
-  std::vector<int64_t> first;    // of each distinct slice: where it occurs first
-  std::vector<int64_t> inverse;  // of each slice: its group
+  std::vector<int64_t> first;    // first occurrence of each distinct slice
+  std::vector<int64_t> inverse;  // group of each slice
   std::vector<int64_t> counts;
 };
 
-/// Slices in sorted order make runs of equal ones; `compare(a, b)` is negative, 0 or positive.
+/// Groups slices, which in sorted order make runs of equal ones; `compare(a, b)` is negative, 0 or positive.
 template <typename Compare>
 Groups group_slices(int64_t size, bool sorted, Compare compare) {
   std::vector<int64_t> order = identity_map(size);

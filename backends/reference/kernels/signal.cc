@@ -14,7 +14,8 @@ using Signal = std::vector<Complex>;
 
 constexpr int64_t longest_transform = int64_t{1} << 32;
 
-// X[k] = sum of x[n] exp(sign * 2 pi i k n / N): halves while N is even, by definition for the odd rest.
+// Computes X[k] = sum of x[n] exp(sign * 2 pi i k n / N): halves while N is even, by definition for the odd
+// rest.
 Signal transform(const Signal& x, double sign) {
   const size_t count = x.size();
   Signal result(count);
@@ -49,9 +50,9 @@ Result<int64_t> scalar_input(const KernelContext& context, size_t input) {
 }
 
 struct TransformShape {
-  AxisSplit split;         // of the signal without its last axis
+  AxisSplit split;         // split of the signal without its last axis
   int64_t components = 1;  // 1 real, 2 complex
-  int64_t length = 0;      // of the transform
+  int64_t length = 0;      // length of the transform
   int64_t out_size = 0;
   int64_t out_components = 2;
   bool inverse = false;
@@ -59,7 +60,7 @@ struct TransformShape {
   Shape output;
 };
 
-// The axis is an input since version 20, before an attribute (default 1).
+// Reads the shape. The axis is an input since version 20, an attribute (default 1) before.
 Result<TransformShape> transform_shape(const KernelContext& context) {
   TRY(require_number(context, 0));
   const Shape& x = context.input(0).shape;
@@ -89,7 +90,8 @@ Result<TransformShape> transform_shape(const KernelContext& context) {
   return shape;
 }
 
-// One-sided: the other half is the conjugate of the given one, which also makes the ends real.
+// Transforms back. A one-sided spectrum lacks the other half, which is the conjugate of the given one; this
+// also makes the ends real.
 Signal inverse_transform(Signal spectrum, bool onesided) {
   const size_t count = spectrum.size();
   if (onesided) {
@@ -135,7 +137,8 @@ struct FrameShape {
   int64_t bins = 0;
 };
 
-// Inputs: signal, frame_step, window, frame_length; either of the last two determines the length.
+// Reads the frames. Inputs: signal, frame_step, window, frame_length; either of the last two determines the
+// length.
 Result<FrameShape> frame_shape(const KernelContext& context) {
   TRY(require_number(context, 0));
   TRY(require_inputs(context, 2));
@@ -196,7 +199,7 @@ Result<DType> output_datatype(const KernelContext& context) {
   return static_cast<DType>(number);
 }
 
-// a - b cos(2 pi n / N) + c cos(4 pi n / N), N = size for a periodic window, else size - 1.
+// Computes a - b cos(2 pi n / N) + c cos(4 pi n / N), N = size for a periodic window, else size - 1.
 Status run_window(KernelContext& context, double a, double b, double c) {
   TRY(require_inputs(context, 1));
   const int64_t size = TRY(scalar_input(context, 0));
@@ -221,7 +224,8 @@ Result<double> float_input(const KernelContext& context, size_t input) {
   return ReadAs<double>(context.input(input))[0];
 }
 
-// Spectrogram bins at the corners of the triangles, evenly spaced in mel = 2595 log10(1 + f / 700).
+// Returns the spectrogram bins at the corners of the triangles, evenly spaced in mel = 2595 log10(1 + f /
+// 700).
 Result<std::vector<int64_t>> mel_corners(const KernelContext& context, int64_t bands, int64_t length) {
   const int64_t rate = TRY(scalar_input(context, 2));
   if (rate < 1) return fail("sample_rate is {}", rate);

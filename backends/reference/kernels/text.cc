@@ -33,8 +33,8 @@ Status string_concat(KernelContext& context) {
   return {};
 }
 
-/// At most `most` cuts (-1: any number). An empty delimiter cuts at runs of white space and drops empty
-/// parts.
+/// Splits text with at most `most` cuts (-1: any number). An empty delimiter cuts at runs of white space and
+/// drops empty parts.
 std::vector<std::string> split_text(std::string_view text, const std::string& delimiter, int64_t most) {
   constexpr std::string_view space = " \t\n\v\f\r";
   std::vector<std::string> parts;
@@ -95,7 +95,7 @@ std::string change_case(std::string text, char action) {
   return text;
 }
 
-/// Case changes are ASCII only.
+/// Normalizes strings; case changes are ASCII only.
 Status string_normalizer(KernelContext& context) {
   TRY(require_strings(context, 0));
   const ConstTensorView& x = context.input(0);

@@ -10,16 +10,16 @@ namespace {
 using Gram = std::vector<std::string>;
 
 struct Vocabulary {
-  std::map<Gram, size_t> grams;  // to their number, in the order of the pool
-  std::vector<int64_t> columns;  // of the output, for each gram
+  std::map<Gram, size_t> grams;  // number of each gram, in the order of the pool
+  std::vector<int64_t> columns;  // column of the output for each gram
   std::vector<float> weights;
   int64_t width = 0;
   int64_t shortest = 1, longest = 1, skips = 0;
-  bool count = true;  // else only whether it occurs
+  bool count = true;  // counts occurrences, else only whether there is one
   bool weigh = false;
 };
 
-/// Integers and strings alike as text.
+/// Returns integers and strings alike as text.
 Result<Gram> words_of(const ConstTensorView& view) {
   if (view.dtype == DType::string) return Gram(view.as<std::string>().begin(), view.as<std::string>().end());
   if (view.dtype != DType::i32 && view.dtype != DType::i64) return unsupported(view.dtype);
@@ -35,7 +35,7 @@ Gram pool_words(const Attributes& attributes) {
   return words;
 }
 
-/// ngram_counts[n - 1] is where the grams of n words start in the pool. Longer ones never match.
+/// Reads the grams. ngram_counts[n - 1] is where those of n words start in the pool. Longer ones never match.
 Status read_grams(const Attributes& attributes, Vocabulary& vocabulary) {
   const Gram pool = pool_words(attributes);
   const std::vector<int64_t> starts = attributes.get_ints("ngram_counts");

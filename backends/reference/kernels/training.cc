@@ -1,4 +1,4 @@
-// One step of the optimizers of ai.onnx.preview.training: Adagrad, Adam, Momentum.
+// Steps of the optimizers of ai.onnx.preview.training: Adagrad, Adam, Momentum.
 #include <cmath>
 
 #include "backends/reference/kernels/dispatch.h"
@@ -7,8 +7,8 @@
 namespace intarsia::reference {
 namespace {
 
-// Inputs are R, T, then n tensors X, their n gradients G and n of each accumulated value; outputs are n new X
-// and n of each new accumulated value.
+// Parameters of a step. Inputs are R, T, then n tensors X, their n gradients G and n of each accumulated
+// value; outputs are n new X and n of each new accumulated value.
 struct Step {
   double rate = 0;    // R
   int64_t count = 0;  // T
@@ -25,7 +25,7 @@ Result<Step> read_step(const KernelContext& context) {
               context.attributes().get_float("norm_coefficient", 0)};
 }
 
-// update(x, g, values) changes x and the accumulated values of one element.
+// Calls update(x, g, values), which changes x and the accumulated values of one element.
 template <size_t accumulated, typename F>
 Status update_all(KernelContext& context, const Step& step, F update) {
   constexpr size_t kinds = accumulated + 2;

@@ -8,13 +8,13 @@
 namespace intarsia::reference {
 namespace {
 
-/// Numbers as in the attribute nodes_modes.
+/// Tests, numbered as in the attribute nodes_modes.
 enum class Test : uint8_t { less_equal, less, greater_equal, greater, equal, not_equal, member };
 
 struct TreeNode {
   Test test = Test::less_equal;
   bool missing_is_true = false;
-  bool leaf[2] = {true, true};  // of the next: if false, if true
+  bool leaf[2] = {true, true};  // whether the next is a leaf: if false, if true
   int64_t next[2] = {0, 0};
   int64_t feature = 0;
   double split = 0;
@@ -24,7 +24,7 @@ struct TreeNode {
 struct Ensemble {
   std::vector<TreeNode> nodes;
   std::vector<int64_t> roots;
-  std::vector<int64_t> targets;  // of the leaves
+  std::vector<int64_t> targets;  // targets of the leaves
   std::vector<double> weights;
   int64_t target_count = 1;
 };
@@ -73,7 +73,7 @@ Status read_nodes(const Attributes& attributes, Ensemble& ensemble) {
   return {};
 }
 
-/// The sets, each ended by NaN, belong to the member tests in the order in which a walk from the roots, true
+/// Assigns the sets, each ended by NaN, to the member tests in the order in which a walk from the roots, true
 /// side first, meets them.
 Status assign_members(Ensemble& ensemble, const std::vector<double>& values) {
   size_t at = 0;
@@ -141,7 +141,7 @@ bool passes(const TreeNode& node, double value) {
 
 template <typename T>
 size_t find_leaf(const Ensemble& ensemble, int64_t root, const T* row) {
-  // No node is reached twice, so this ends.
+  // The walk ends, since no node is reached twice.
   const TreeNode* node = &ensemble.nodes[static_cast<size_t>(root)];
   while (true) {
     const int side = passes(*node, static_cast<double>(row[node->feature])) ? 1 : 0;
@@ -159,7 +159,8 @@ void add_tree(double& total, double weight, Aggregate how, size_t trees) {
   if (how == Aggregate::maximum) total = std::max(total, weight);
 }
 
-/// Numbers as in the attribute: 0 none, 1 softmax, 2 logistic, 3 softmax that skips zeros.
+/// Transforms scores, by numbers as in the attribute: 0 none, 1 softmax, 2 logistic, 3 softmax that skips
+/// zeros.
 Status transform_scores(std::vector<double>& scores, int64_t transform) {
   if (transform < 0 || transform > 3) return fail("post_transform {} is not supported", transform);
   if (transform == 2) {

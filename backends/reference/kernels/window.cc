@@ -52,7 +52,7 @@ void for_each_window(const Pool& pool, F&& window) {
   }
 }
 
-/// Taps of window `o` at positions below `limit`.
+/// Counts the taps of window `o` at positions below `limit`.
 int64_t taps_below(const WindowAxis& axis, int64_t o, int64_t limit) {
   const int64_t room = limit - axis.position(o, 0);
   return room <= 0 ? 0 : std::min(axis.kernel, (room - 1) / axis.dilation + 1);
@@ -82,7 +82,7 @@ int64_t for_each_tap(const Pool& pool, const Shape& window, F&& tap) {
   return count;
 }
 
-/// The number of an element counted with the first spatial axis innermost.
+/// Returns the number of an element counted with the first spatial axis innermost.
 int64_t column_major(int64_t offset, const WindowAxes& axes) {
   int64_t result = 0;
   int64_t below = 1;
@@ -168,7 +168,7 @@ Status lp_pool(KernelContext& context) {
   });
 }
 
-/// Output N x C x 1 x ...: `reduce(first, count)` of each plane.
+/// Computes output N x C x 1 x ...: `reduce` of each plane.
 template <typename Reduce>
 Status global_pool(KernelContext& context, Reduce reduce) {
   TRY(require_inputs(context, 1));
@@ -212,7 +212,7 @@ Status global_lp_pool(KernelContext& context) {
   });
 }
 
-/// The size that pooling shrank to the input's, according to the attributes only.
+/// Returns the size that pooling shrank to the input's, according to the attributes only.
 Result<Shape> unpooled_shape(const KernelContext& context) {
   const Shape& x = context.input(0).shape;
   const Shape spatial = TRY(spatial_sizes(context, 0));
@@ -262,7 +262,8 @@ struct RoiBins {
   int64_t start, end;
 };
 
-/// Bin `bin` of `bins` over a region that starts at `start` and is `size` long, clamped to [0, limit).
+/// Returns bin `bin` of `bins` over a region that starts at `start` and is `size` long, clamped to [0,
+/// limit).
 RoiBins roi_bin(int64_t bin, int64_t bins, double start, double size, int64_t limit) {
   const double step = size / static_cast<double>(bins);
   const double low = start + std::floor(static_cast<double>(bin) * step);
@@ -272,7 +273,7 @@ RoiBins roi_bin(int64_t bin, int64_t bins, double start, double size, int64_t li
           static_cast<int64_t>(std::clamp(high, 0.0, most))};
 }
 
-/// Girshick, "Fast R-CNN", 2015: the maximum in each of a grid of bins over a region.
+/// Computes the maximum in each of a grid of bins over a region (Girshick, "Fast R-CNN", 2015).
 template <typename T>
 Status max_roi(const KernelContext& context, const Shape& grid, const TensorView& y) {
   const Shape& shape = context.input(0).shape;

@@ -5,7 +5,7 @@
 namespace intarsia::reference {
 namespace {
 
-/// Larger numbers are useless, and their products must fit 63 bits.
+/// Limit on attributes: larger numbers are useless, and their products must fit 63 bits.
 constexpr int64_t most = int64_t{1} << 30;
 
 Result<Shape> axis_attribute(const KernelContext& context, std::string_view name, size_t count, int64_t least,

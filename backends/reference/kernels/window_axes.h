@@ -9,8 +9,7 @@
 
 namespace intarsia::reference {
 
-/// One spatial axis: window `o` of `out` reads positions o * stride - before + k * dilation, those in
-/// [0, in).
+/// Spatial axis: window `o` of `out` reads positions o * stride - before + k * dilation, those in [0, in).
 struct WindowAxis {
   int64_t in = 0;
   int64_t out = 0;
@@ -24,29 +23,30 @@ struct WindowAxis {
 };
 using WindowAxes = std::vector<WindowAxis>;
 
-/// Attributes strides, dilations, pads, auto_pad, ceil_mode checked, for spatial sizes and a kernel;
-/// `out` is filled in.
+/// Checks the attributes strides, dilations, pads, auto_pad, ceil_mode for spatial sizes and a kernel; fills
+/// in `out`.
 Result<WindowAxes> window_axes(const KernelContext& context, const Shape& spatial, const Shape& kernel);
 
-/// The same for a transposed convolution: `in` is the size of the output, `out` that of the input.
+/// Returns the axes of a transposed convolution: `in` is the size of the output, `out` that of the input.
 Result<WindowAxes> transposed_window_axes(const KernelContext& context, const Shape& spatial,
                                           const Shape& kernel);
 
-/// The attribute `name` that divides `channels` into groups: at least 1, a divisor, no more groups than
-/// channels.
+/// Returns the attribute `name` that divides `channels` into groups: at least 1, a divisor, no more groups
+/// than channels.
 Result<int64_t> group_attribute(const KernelContext& context, std::string_view name, int64_t channels);
 
-/// The attribute kernel_shape, one size for each of `rank` axes.
+/// Returns the attribute kernel_shape, one size for each of `rank` axes.
 Result<Shape> kernel_attribute(const KernelContext& context, size_t rank);
 
-/// Sizes after batch and channel; the input must have at least rank 3 (`least`).
+/// Returns the sizes after batch and channel; the input must have at least rank 3 (`least`).
 Result<Shape> spatial_sizes(const KernelContext& context, size_t input, size_t least = 3);
 
-/// Moves `index` to the next tuple below `sizes` in row-major order; false after the last.
+/// Moves `index` to the next tuple below `sizes` in row-major order; returns false after the last.
 bool next_index(Shape& index, const Shape& sizes);
 
 /// Calls row(at_out, at_in, count) for runs of windows along the last axis that tap `tap` of the kernel reads
-/// inside the input: offsets of the first, further windows read `stride` of the last axis further.
+/// inside the input. The offsets are those of the first window; further ones read `stride` of the last axis
+/// further.
 template <typename Row>
 void for_each_row(const WindowAxes& axes, const Shape& tap, Row&& row) {
   const WindowAxis& last = axes.back();

@@ -1,4 +1,4 @@
-"""The command `intarsia`, also as `python -m intarsia`: becomes the executable in the package."""
+"""Command `intarsia`, also as `python -m intarsia`: replaces the process by the executable in the package."""
 
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""Timing models and programs, alone or beside other runtimes."""
+"""Timing of models and programs, alone or against other runtimes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WRONG_USAGE = 2
 
 
 def _flags(arguments: Mapping[str, Any]) -> list[str]:
-    """Of the arguments that say something else than the command line's defaults."""
+    """Returns flags for the arguments that differ from the command line's defaults."""
     flags = []
     for name, value in arguments.items():
         if (
@@ -102,22 +102,24 @@ def bench(
     signature: Several = (),
     op_libraries: Paths = (),
 ) -> Report:
-    """Times a model, which is compiled first, or a program. This is `intarsia bench`, run as the command, because times compare
-    only by its protocol: a process for each runtime, which take turns while the others rest and each thread has a core of its
-    own. The object of `intarsia bench --json`, with numpy's names of dtypes: `results` has a runtime each, ours first.
+    """Times a model, which is compiled first, or a program. Runs the command `intarsia bench`, because times
+    are comparable only with its protocol: one process per runtime, which take turns while the others rest and
+    each thread has its own core. Returns the object of `intarsia bench --json`, with numpy's names of dtypes:
+    `results` has one entry per runtime, ours first.
 
-    against: "onnxruntime", "openvino", "tensorflow".
+    against: runtimes to compare with: "onnxruntime", "openvino", "tensorflow".
     seconds: how long to measure.
     mode: "latency": runs one after the other; "throughput": many frames at once, as a pipeline.
-    model: of a program, for the other runtimes; None: the model it was compiled from, whose path the program knows: give it for
-        one that was in memory.
+    model: model of a program, for the other runtimes; None: the model that it was compiled from, whose path
+        the program knows. Give it if that model was in memory.
     inputs: arrays by name; all others are filled.
-    threads: of a run, in every runtime; 0: all cores that this process may use, of a program as compiled.
+    threads: threads of a run, in every runtime; 0: all cores that this process may use, or for a program as
+        compiled.
 
-    The other options say how to compile a model, as those of `compile`, and what is not given is as there; for a program they
-    are errors, but for those that other runtimes need, too.
+    The other options say how to compile a model, with the meaning and defaults that they have in `compile`;
+    for a program they are errors, except those that other runtimes need, too.
 
-    Raises Error also when outputs differ from those of another runtime.
+    Raises Error also if outputs differ from those of another runtime.
     """
     options = {**locals(), "model": None}
     with ExitStack() as stack:

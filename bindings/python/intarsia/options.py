@@ -1,4 +1,4 @@
-"""How to compile: the arguments that compile, explain, check and others share, as the extension module takes them."""
+"""Compile options: arguments that compile, explain, check and others share, for the extension module."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .sources import Path
 Several: TypeAlias = str | Sequence[str]
 Paths: TypeAlias = Path | Sequence[Path]
 
-# {argument: field of the extension module} of those that are passed on as they are.
+# Arguments that are passed on unchanged, to the field of the same name.
 _PLAIN = {
     "cpu",
     "dry_run",
@@ -35,7 +35,7 @@ _PATHS = ("cache", "plan", "save_plan")
 
 
 def several(values: Path | Sequence[Path]) -> list[str]:
-    """One name or path, or several: a single string is one, not its letters."""
+    """Returns a list of names or paths from one or several: a single string is one name, not its letters."""
     if isinstance(values, (str, os.PathLike)):
         return [os.fspath(values)]
     return [os.fspath(value) for value in values]
@@ -58,7 +58,7 @@ def set_plain(options: _intarsia.CompileOptions, name: str, value: object) -> No
 
 
 def read_options(arguments: Mapping[str, Any]) -> _intarsia.CompileOptions:
-    """From the arguments of a call, of which those that are no options are left out."""
+    """Makes options from the arguments of a call; arguments that are not options are ignored."""
     options = _intarsia.CompileOptions()
     for name, value in arguments.items():
         if name in _PLAIN:

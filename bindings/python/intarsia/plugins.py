@@ -11,7 +11,8 @@ from .sources import Path
 
 @dataclass(frozen=True)
 class Plugin:
-    """A library that this process has loaded. `name`: of its backend, and the kind of its devices ("toy_npu:0")."""
+    """A library that this process has loaded. `name`: its backend's name and its devices' kind
+    ("toy_npu:0")."""
 
     name: str
     version: str
@@ -19,16 +20,16 @@ class Plugin:
 
 
 def load_plugin(path: Path) -> None:
-    """Loads a library that was built against intarsia/plugin.h: its devices join those of `devices()`, and programs that
-    were compiled for it run. Call it before such programs are loaded, and before compiling for its devices. A library that
-    is loaded already is not an error; libraries that the environment variable INTARSIA_PLUGINS names, with colons between
-    them, are loaded without it.
+    """Loads a library that was built against intarsia/plugin.h: its devices join those of `devices()`, and
+    programs that were compiled for it can run. Call it before loading such programs, and before compiling for
+    its devices. Loading a library again is not an error. Libraries named by the environment variable
+    INTARSIA_PLUGINS, separated by colons, are loaded without a call.
 
-    Raises NotFoundError when there is no library, VersionError when it was built for another ABI, and
-    InvalidArgumentError when it is not a plug-in or another one has its name."""
+    Raises NotFoundError if there is no such library, VersionError if it was built for another ABI, and
+    InvalidArgumentError if it is not a plug-in or another one has its name."""
     _intarsia.load_plugin(os.fspath(path))
 
 
 def plugins() -> list[Plugin]:
-    """The plug-ins of this process, in the order in which they were loaded."""
+    """Returns the plug-ins of this process, in the order in which they were loaded."""
     return [Plugin(*entry) for entry in _intarsia.plugins()]

@@ -10,7 +10,7 @@ from .words import DTYPES, in_python
 Report: TypeAlias = dict[str, Any]
 
 _DTYPE_FIELDS = ("dtype", "precision")
-# Fields for people, which may name options.
+# Fields with text for people, which may name options.
 _TEXTS = {
     "disabled_reason",
     "given_up",
@@ -37,6 +37,6 @@ def _translate(fields: Report) -> Report:
 
 
 def read_report(text: str) -> Report:
-    """The object of a JSON text, with Python's names of dtypes and options."""
+    """Returns the object of a JSON text, with Python's names of dtypes and options."""
     report: Report = json.loads(text, object_hook=_translate)
     return report

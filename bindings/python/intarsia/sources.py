@@ -1,4 +1,5 @@
-"""What models and programs come from, as paths that the libraries read: paths, bytes, ONNX models in memory, objects of ours."""
+"""Sources of models and programs (paths, bytes, ONNX models in memory, our own objects) as paths that the
+libraries read."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from typing import Protocol, TypeAlias
 
 from .errors import Error, InvalidArgumentError
 
-IN_MEMORY = "<in memory>"  # where a message or report would name a file
+IN_MEMORY = "<in memory>"  # stands for a file name in messages and reports
 
 
 class OnnxModel(Protocol):
@@ -21,7 +22,7 @@ class OnnxModel(Protocol):
 
 
 class Readable(Protocol):
-    """A Program or a Compiled, which know a path of their bytes."""
+    """A Program or a Compiled, which know a path to their bytes."""
 
     def _readable_path(self) -> str: ...
 
@@ -33,7 +34,8 @@ Subject: TypeAlias = Model | Readable
 
 
 class UnnamedFile:
-    """A file that has no name and is freed with this object, also when the process is killed; a child of fork has it, too."""
+    """A file without a name, freed with this object, even if the process is killed. Children of fork() have
+    it, too."""
 
     def __init__(self, descriptor: int):
         self.descriptor = descriptor
@@ -49,7 +51,7 @@ class UnnamedFile:
 
     @classmethod
     def of_file(cls, path: str) -> UnnamedFile:
-        """Takes a temporary file: it loses its name."""
+        """Takes over a temporary file, which loses its name."""
         file = cls(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
         os.unlink(path)
         return file
@@ -60,7 +62,7 @@ class UnnamedFile:
 
 
 def name_of(source: Subject) -> str:
-    """For messages and reports."""
+    """Returns the name of a source for messages and reports."""
     return os.fspath(source) if isinstance(source, (str, os.PathLike)) else IN_MEMORY
 
 
@@ -74,7 +76,7 @@ def _bytes_of(model: Bytes | OnnxModel) -> Bytes:
         )
     try:
         return model.SerializeToString()
-    except ValueError as error:  # protobuf's limit of 2 GiB
+    except ValueError as error:  # protobuf has a limit of 2 GiB
         raise InvalidArgumentError(
             f"the onnx.ModelProto cannot be serialized ({error}): save it with "
             "onnx.save_model(model, path, save_as_external_data=True) and give the path"
@@ -83,13 +85,14 @@ def _bytes_of(model: Bytes | OnnxModel) -> Bytes:
 
 @contextlib.contextmanager
 def path_of(source: Subject) -> Iterator[str]:
-    """A path to read it from, in this block; errors of the block do not tell of the path where the user gave none."""
+    """Provides a path to read the source from, in a `with` block. Errors in the block hide a path that the
+    user did not give."""
     if isinstance(source, (str, os.PathLike)):
         yield os.fspath(source)
     elif (readable := getattr(source, "_readable_path", None)) is not None:
         yield readable()
     else:
-        content = _bytes_of(source)  # type: ignore[arg-type]  # what is left of the union
+        content = _bytes_of(source)  # type: ignore[arg-type]  # rest of the union
         with tempfile.TemporaryDirectory(prefix="intarsia-") as folder:
             path = os.path.join(folder, "model.onnx")
             with open(path, "wb") as writer:

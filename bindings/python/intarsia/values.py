@@ -1,4 +1,5 @@
-"""Python values to arguments of a run and back. Element types are the numbers of ONNX TensorProto.DataType."""
+"""Conversion of Python values to arguments of a run and back. Element types are the numbers of ONNX
+TensorProto.DataType."""
 
 from __future__ import annotations
 
@@ -50,7 +51,8 @@ _STRING = 8
 
 
 def numpy_dtype(name: str) -> np.dtype[Any]:
-    """The numpy dtype of a name; those that numpy lacks come from ml_dtypes, or else are plain bytes of their width."""
+    """Returns the numpy dtype of a name. Types that numpy lacks come from ml_dtypes, or else are unsigned
+    integers that hold their bits."""
     try:
         return np.dtype(name)
     except TypeError:
@@ -84,7 +86,7 @@ def _to_array(value: Any) -> Array:
 
 
 def _pack(array: Array, bits: int) -> Array:
-    """Elements of under a byte, the first in the lowest bits."""
+    """Packs elements smaller than a byte, the first one in the lowest bits."""
     per_byte = 8 // bits
     codes = array.reshape(-1).view(np.uint8) & ((1 << bits) - 1)
     codes = np.pad(codes, (0, -len(codes) % per_byte)).reshape(-1, per_byte)
@@ -106,7 +108,8 @@ def _strings(array: Array) -> _intarsia.Value:
 
 
 def to_value(value: Any, argument: Argument | None = None) -> _intarsia.Value:
-    """An array as a tensor; a list for a sequence, None or a value for an optional, a dict for a map."""
+    """Converts an array to a tensor, a list to a sequence, None or a value to an optional, a dict to a
+    map."""
     kind = argument.kind if argument is not None else "tensor"
     if kind == "optional":
         return _intarsia.items(2, [] if value is None else [to_value(value)])
@@ -129,7 +132,8 @@ def to_value(value: Any, argument: Argument | None = None) -> _intarsia.Value:
 
 
 def from_output(result: tuple[Any, ...]) -> Any:
-    """An array over the output's memory; a list for a sequence, None or the content for an optional."""
+    """Returns an array over the output's memory, a list for a sequence, None or the content for an optional,
+    or a dict for a map."""
     kind, dtype, shape, payload = result
     if kind == 1:
         return [from_output(item) for item in payload]

@@ -1,4 +1,5 @@
-"""Messages of the libraries, which name options of the command line and dtypes in their own words, in Python's words."""
+"""Translation of the libraries' messages, which name options of the command line and dtypes, to Python's
+names."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ import re
 
 from .sources import IN_MEMORY
 
-# Options of the command line by the arguments that they are in Python.
+# Options of the command line, by the arguments in Python that stand for them.
 FLAGS = {
     "against": "--against",
     "also": "--also",
@@ -45,14 +46,14 @@ FLAGS = {
 }
 _ARGUMENTS = {flag: argument for argument, flag in FLAGS.items()} | {"-d": "devices"}
 
-# Whole phrases; what they leave is done option by option.
+# Whole phrases; the rest is translated option by option.
 _PHRASES = [
     ("`intarsia explain --nodes`", 'explain(model)["nodes"]'),
     ("`intarsia explain --json`", "explain(model)"),
     ("`intarsia explain`", "explain(model)"),
     ("`intarsia devices`", "devices()"),
     ("`intarsia compile`", "compile(model)"),
-    ("compile the model with --arch", "compile the model on"),  # there is no cross-compiling
+    ("compile the model with --arch", "compile the model on"),  # Python cannot cross-compile
     (
         "`intarsia compile --objective throughput --cut`",
         'compile(model, objective="throughput", cuts=...)',
@@ -68,13 +69,13 @@ _PHRASES = [
     ("--plugin adds", "load_plugin() adds"),
     ("(--plugin, INTARSIA_PLUGINS)", "(load_plugin(), INTARSIA_PLUGINS)"),
 ]
-# Words that follow an option which has no value there.
+# Words that follow an option without a value.
 _NO_VALUE = "adds|and|both|contradicts|found|gives|has|in|is|level|lists|or|says"
 _QUOTED = re.compile(r"((?<!\w)'[^']*'(?!\w))")
 _ENTRY = re.compile(r"(?<![\w/-])(--bind|--memory|--pin|--shape) ((?:(?! --)[^=:])+)(?==|: )")
 _OPTION = re.compile(r"(?<![\w/-])(--[a-z][a-z-]*|-d)(?![\w-])( (?!(?:%s)\b))?" % _NO_VALUE)
 
-# Names of dtypes in messages and reports; those that numpy has are its names, others those of ml_dtypes.
+# Names of dtypes in messages and reports, with numpy's names or, where numpy has none, those of ml_dtypes.
 DTYPES = {
     "f32": "float32",
     "u8": "uint8",
@@ -117,7 +118,8 @@ def _in_python(text: str) -> str:
 
 
 def in_python(message: str) -> str:
-    """The message with the names of Python's arguments and dtypes. Names in quotation marks stay as they are."""
+    """Returns the message with the names of Python's arguments and dtypes. Names in quotation marks are
+    unchanged."""
     message = re.sub(r"/proc/self/fd/\d+", IN_MEMORY, message)
     parts = _QUOTED.split(message)
     return "".join(part if i % 2 else _in_python(part) for i, part in enumerate(parts))

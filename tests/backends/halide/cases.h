@@ -1,4 +1,4 @@
-// Small graphs of every kind of kernel, for tests of where kernels run.
+// Small graphs for every kind of kernel, for tests of where kernels run.
 #pragma once
 
 #include <ostream>
@@ -7,10 +7,10 @@ namespace intarsia::test {
 
 struct Case {
   const char* name;
-  const char* text;  // of the graph, without its first line
+  const char* text;  // text of the graph, without its first line
 };
 
-/// What the list of tests shows as the parameter.
+/// Prints a case as the parameter in the list of tests.
 inline void PrintTo(const Case& one, std::ostream* to) { *to << one.name; }
 
 #include "tests/backends/halide/cases.inc"

@@ -1,5 +1,5 @@
-// Chains of casts in one kernel of the halide backend: the results of the reference kernels, bit for bit,
-// also for numbers that a type on the way does not hold.
+// Chains of casts in one kernel of the halide backend: they give the results of the reference kernels, bit
+// for bit, also for numbers that a type on the way cannot hold.
 //
 // Covers: backends/halide/build/ convert.cc
 #include <gtest/gtest.h>
@@ -19,9 +19,9 @@ namespace {
 
 constexpr auto dtypes = std::to_array({DType::f32, DType::f64, DType::i8, DType::u8, DType::i16, DType::u16,
                                        DType::i32, DType::u32, DType::i64, DType::u64, DType::boolean});
-constexpr int64_t count = 203;  // vectors of every length, and a tail
+constexpr int64_t count = 203;  // covers vectors of every length, and a tail
 
-/// Limits of the integers, what is next to them, and numbers that are rounded twice on the way to f32.
+/// Returns limits of the integers, their neighbors, and numbers that are rounded twice on the way to f32.
 std::vector<double> edges() {
   std::vector<double> numbers{0.0,   -0.0,   0.5,  -0.5,  0.99, -0.99, 1e-40,
                               300.7, -300.7, 1e10, -1e10, 1e30, -1e300};
@@ -47,7 +47,7 @@ void fill(std::span<T> to, std::mt19937_64& random) {
       element = static_cast<T>(numbers[random() % numbers.size()]);
     } else {
       const uint64_t bit = random() % 64, lowest = random() % 2;
-      // Next to a limit, or next to the middle between two floats.
+      // The element lies next to a limit, or next to the middle between two floats.
       const uint64_t limit = (random() % 2 ? ~uint64_t{0} : 0) << bit ^ uint64_t{1} << random() % 64;
       const uint64_t middle = uint64_t{1} << bit | (bit < 24 ? 0 : uint64_t{1} << (bit - 24));
       element = static_cast<T>((random() % 2 ? limit : middle) ^ lowest);
@@ -68,7 +68,7 @@ Tensor edge_numbers(DType dtype, std::mt19937_64& random) {
       for (uint8_t& element : std::span(static_cast<uint8_t*>(tensor.data()), count)) element = random() % 2;
       break;
     default: {
-      // The lowest bytes of such 64-bit numbers are those of narrower types.
+      // The lowest bytes of these 64-bit numbers are such edge numbers of narrower types.
       std::vector<uint64_t> wide(count);
       fill(std::span(wide), random);
       const size_t bytes = tensor.bytes() / count;
@@ -79,7 +79,7 @@ Tensor edge_numbers(DType dtype, std::mt19937_64& random) {
   return tensor;
 }
 
-/// The first element that differs; NaN equals NaN.
+/// Describes the first element that differs; NaN equals NaN.
 std::string difference(const Tensor& got, const Tensor& want) {
   const size_t bytes = want.bytes() / count;
   for (size_t i = 0; i < count; ++i) {
@@ -98,7 +98,7 @@ std::string difference(const Tensor& got, const Tensor& want) {
   return {};
 }
 
-/// Some chains from one input, each a kernel.
+/// Chains of casts of one input, each of them a kernel.
 struct Chains {
   std::string text;
   DType from;
@@ -164,7 +164,7 @@ TEST(HalideCasts, RandomChainsAgreeWithReference) {
   }
 }
 
-/// What a user sees of it: the negative become large, what is too large wraps.
+/// Checks what users see: negative numbers become large, and numbers that are too large wrap.
 TEST(HalideCasts, ThroughSignedIntegersWrap) {
   Result<Graph> graph = make_graph(R"(graph "casts" opsets {"": 21}
 input %x : f32[5]

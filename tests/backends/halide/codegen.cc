@@ -1,4 +1,4 @@
-// Code generated in worker processes: the messages, limits, and what replaces code that is given up.
+// Code generation in worker processes: the messages, the limits, and what replaces code that is given up.
 //
 // Covers: backends/halide/emit/ codegen_pool.cc codegen_worker.cc emit_objects.cc kernel_costs.cc
 // kernel_message.cc message_stream.cc
@@ -14,7 +14,7 @@
 namespace intarsia::test {
 namespace {
 
-/// With schedules, as from compile_region.
+/// Makes the calls of a graph's kernels, with schedules, as compile_region does.
 Result<std::vector<halide::Call>> make_calls(const std::string& text, const CompileOptions& options) {
   const Graph region = TRY(make_graph("graph \"case\" opsets {\"\": 18}\n" + text));
   const Graph graph = TRY(halide::canonicalize(region));
@@ -48,7 +48,7 @@ TEST(HalideCodegen, KernelsSurviveTheTripToAWorker) {
   }
 }
 
-/// The code of a kernel that cannot work in place is that of the same kernel out of place, byte for byte.
+/// Checks that a kernel that cannot work in place gets the code of the kernel out of place, byte for byte.
 TEST(HalideCodegen, CodeThatWritesTwiceIsOutOfPlace) {
   const auto relu = [](int64_t size) {
     return fmt::format("input %x : f32[{}]\n%y = Relu(%x)\noutput %y", size);
@@ -95,7 +95,7 @@ TEST(HalideCodegen, WhatWasGivenUpBeforeIsNotTriedAgain) {
   const auto emitted = halide::emit_objects(*calls, fresh, {}, options);
   ASSERT_TRUE(emitted) << emitted.error().message;
   EXPECT_EQ(call.kernel.text(), second);
-  // The next compile begins with it.
+  // The next compile starts with it.
   const auto again = make_calls(convolution, options);
   ASSERT_TRUE(again);
   EXPECT_EQ(again->front().kernel.text(), second);
@@ -110,7 +110,7 @@ TEST(HalideCodegen, TheLastAlternativeIsPlainCodeInOneThread) {
   EXPECT_EQ(plain.threads, 1);
 }
 
-/// No code is generated in a ten-thousandth of a second, not even in six.
+/// Checks the timeout: no code is generated in a ten-thousandth of a second, not even in six.
 TEST(HalideCodegen, TimeIsLimited) {
   CodegenReport report;
   CompileOptions options{1};
@@ -136,7 +136,7 @@ TEST(HalideCodegen, CancellingEndsIt) {
   EXPECT_EQ(emitted.error().message, "interrupted");
 }
 
-/// A caller's tensors whose channels are not contiguous: no vector is assembled from single elements for
+/// Checks a caller's tensors with non-contiguous channels: no vector is assembled from single elements for
 /// every tap, which would give code that takes minutes to optimize.
 TEST(HalideCodegen, NonContiguousChannelsAreCopied) {
   for (int64_t group : {1, 64}) {

@@ -45,7 +45,7 @@ TEST(HalideCore, AttributesSurviveTheTextForm) {
             pad);
 }
 
-/// An operator without a row in the table must not pass for an elementwise one.
+/// Checks that an operator without a row in the table does not pass for an elementwise one.
 TEST(HalideCoreDeathTest, UnknownOperatorIsABug) {
   Node node = halide::make_node("n", CoreOp::relu, {}, {});
   EXPECT_EQ(halide::form_of(node), halide::Form::elementwise);
@@ -76,7 +76,7 @@ TEST(HalideCore, OperatorWithoutARuleIsRefused) {
 
 // ---- a kernel's text ----
 
-/// The first of this form.
+/// Returns the first kernel of this form.
 Kernel make_kernel(const std::string& text, halide::Form form) {
   const auto region = make_graph("graph \"case\" opsets {\"\": 18}\n" + text);
   INTARSIA_CHECK(region.has_value());
@@ -116,7 +116,7 @@ input %w_small : f32[1,8,8]
 %y = RNN(%x, %w, %w_small) {hidden_size=8}
 output %y)";
 
-/// A kernel that differs from another in one field.
+/// Kernel, and its variants that each differ from it in one field.
 class Changes {
  public:
   explicit Changes(Kernel kernel) : kernel_(std::move(kernel)), texts_{{kernel_.text(), "none"}} {}
@@ -129,7 +129,7 @@ class Changes {
   }
 
   void add_tile(const std::string& name, const std::function<halide::ContractionTile&(Kernel&)>& tile) {
-    const auto& [lanes, panel, pixels, exact] = tile(kernel_);  // all are changed below
+    const auto& [lanes, panel, pixels, exact] = tile(kernel_);  // names all fields; each is changed below
     (void)lanes, (void)panel, (void)pixels, (void)exact;
     add(name + ".lanes", [&](Kernel& k) { tile(k).lanes += 1; });
     add(name + ".panel", [&](Kernel& k) { tile(k).panel += 1; });
@@ -138,7 +138,7 @@ class Changes {
   }
 
   void add_argument(const std::string& name, const std::function<halide::Argument&(Kernel&)>& argument) {
-    const auto& [dtype, shape, strides] = argument(kernel_);  // all are changed below
+    const auto& [dtype, shape, strides] = argument(kernel_);  // names all fields; each is changed below
     (void)dtype, (void)shape, (void)strides;
     add(name + ".dtype", [&](Kernel& k) { argument(k).dtype = DType::i8; });
     add(name + ".shape", [&](Kernel& k) { argument(k).shape[0] = argument(k).shape[0] + 1; });
@@ -147,7 +147,7 @@ class Changes {
 
  private:
   Kernel kernel_;
-  std::map<std::string, std::string> texts_;  // to what was changed
+  std::map<std::string, std::string> texts_;  // what was changed, by the resulting text
 };
 
 void change_body(Changes& changes) {
@@ -176,7 +176,7 @@ void change_body(Changes& changes) {
   changes.add("output", [](Kernel& k) { k.body.outputs[0] = k.body.nodes[0].outputs[0]; });
 }
 
-/// Every field by itself; a new one breaks the bindings.
+/// Checks each field on its own; a new field breaks the bindings.
 TEST(HalideKernelText, DistinguishesEveryField) {
   Kernel kernel = make_kernel(convolution, halide::Form::contraction);
   const auto& [form, isa, body, anchor, inputs, output, in_place, threads, details] = kernel;
@@ -253,7 +253,7 @@ TEST(HalideKernelText, DistinguishesAttentions) {
     });
 }
 
-/// Everything in the text reaches a worker.
+/// Checks that everything in the text reaches a worker.
 TEST(HalideKernelText, IsTheSameInAMessage) {
   const std::pair<const char*, halide::Form> kernels[] = {{convolution, halide::Form::contraction},
                                                           {attention, halide::Form::attention},

@@ -1,4 +1,4 @@
-// What the notes of kernels say: nodes, operations, bytes, algorithm.
+// Contents of kernel notes: nodes, operations, bytes, algorithm.
 //
 // Covers: backends/halide/schedule/ describe_kernels.cc
 #include "backends/halide/schedule/describe_kernels.h"
@@ -21,7 +21,7 @@ std::vector<KernelNote> notes_of(const std::string& body, int threads = 1) {
   return region ? region->notes : std::vector<KernelNote>();
 }
 
-/// The weights are transformed and packed, which changes neither the operations nor the shape.
+/// Checks that transforming and packing the weights changes neither the operations nor the shape.
 TEST(DescribeKernels, AConvolutionByWinograd) {
   const std::vector<KernelNote> notes = notes_of(R"(
 input %x : f32[1,64,28,28]
@@ -56,7 +56,7 @@ output %y)");
   EXPECT_TRUE(notes[0].algorithm.starts_with("attention"));
 }
 
-/// Units that fill up a vector are not counted.
+/// Checks the count of operations, which leaves out units that only fill up a vector.
 TEST(DescribeKernels, ARecurrenceCountsAllSteps) {
   uint64_t operations = 0;
   for (const KernelNote& note : notes_of(R"(

@@ -1,6 +1,6 @@
 // Programs whose halide blob was edited, with a correct digest: each is refused, or runs and touches only its
-// own memory. Every tensor, constant and workspace lies between inaccessible pages; constants and inputs
-// cannot be written either.
+// own memory. Every tensor, constant and workspace lies between inaccessible pages; constants and inputs are
+// also write-protected.
 //
 // Covers: backends/halide/runtime/ load.cc region_executable.cc
 #include <gtest/gtest.h>
@@ -143,7 +143,7 @@ class Editor {
  public:
   explicit Editor(uint32_t seed) : random_(seed) {}
 
-  /// Changes one thing, and says what.
+  /// Changes one thing, and returns a description of the change.
   std::string edit(fbs::RegionPlanT& plan) {
     const auto call = pick(plan.calls.size()), kernel = pick(plan.kernels.size()),
                other = pick(plan.kernels.size());
@@ -235,7 +235,7 @@ class Editor {
   std::mt19937 random_;
 };
 
-/// In a separate process, since a program that reaches outside ends it.
+/// Calls `use` in a separate process, since a program that reaches outside its memory ends the process.
 int exit_status_of(const std::function<Status()>& use) {
   const pid_t child = fork();
   if (child == 0) {

@@ -1,5 +1,5 @@
-// Kernels that write over an input: random nets whose residuals end in every form of kernel give the
-// reference's results, and the verifier refuses plans in which a kernel would read what is overwritten.
+// Kernels that write over an input: random nets with residuals at the end of every form of kernel give the
+// reference's results, and the verifier refuses plans in which a kernel would read overwritten values.
 //
 // Covers: backends/halide/memory/ choose_in_place.cc lifetimes.cc plan_memory.cc verify_memory.cc
 // backends/halide/build/ writes_once.cc
@@ -25,7 +25,7 @@ size_t count_in(const std::string& text, std::string_view word) {
   return count;
 }
 
-/// A net of blocks, each of which reads the previous one's result %r for the last time where it computes its
+/// Net of blocks, each of which reads the previous block's result %r for the last time where it computes its
 /// own.
 class RandomNet {
  public:
@@ -80,7 +80,7 @@ class RandomNet {
             "%y{0} = MaxPool(%h{0}) {{kernel_shape=[3,3], pads=[1,1,1,1]}}\n%{2} = Sub(%{1}, %y{0})", id,
             from, to));
         break;
-      case 4:  // elementwise, after what reads all of it
+      case 4:  // elementwise, after a kernel that reads all of it
         node(fmt::format("%m{0} = GlobalAveragePool(%{1})\n%g{0} = Sigmoid(%m{0})\n%{2} = Mul(%{1}, %g{0})",
                          id, from, to));
         break;
@@ -93,11 +93,11 @@ class RandomNet {
             "%m{0} = ReduceMean(%h{0}) {{axes=[1]}}\n%d{0} = Sub(%h{0}, %m{0})\n%{2} = Add(%d{0}, %{1})", id,
             from, to));
         break;
-      case 7:  // never: the convolution reads it at other places
+      case 7:  // never in place: the convolution reads it at other positions
         conv("y" + id, from, 3);
         node(fmt::format("%{} = Add(%y{}, %{})", to, id, from));
         break;
-      default:  // never if the sizes or the order differ
+      default:  // never in place if the sizes or the order differ
         conv("h" + id, from, 1);
         node(fmt::format("%t{0} = Transpose(%{1}) {{perm=[0,1,3,2]}}\n%m{0} = ReduceMax(%t{0}) {{axes=[2]}}",
                          id, from));
@@ -145,7 +145,7 @@ TEST(HalideInPlace, RandomNetsAgreeWithReference) {
   EXPECT_LT(in_place, kernels / 2);
 }
 
-/// The calls of plan_residual, by their outputs.
+/// Indices of the calls of plan_residual, by their outputs.
 enum Made : size_t { r, h, s, o };
 
 struct Planned {
@@ -154,15 +154,15 @@ struct Planned {
   halide::MemoryPlan plan() const { return halide::plan_memory(layouts, calls); }
   Status verify(const halide::MemoryPlan& plan) const { return halide::verify_memory(layouts, calls, plan); }
   std::optional<size_t>& in_place(Made call) { return calls[call].kernel.in_place; }
-  /// The number of the call's input that is the value.
+  /// Returns the number of the input of `call` that is the value.
   size_t input(Made call, Made value) const {
     const std::vector<ValueId>& inputs = calls[call].inputs;
     return static_cast<size_t>(std::ranges::find(inputs, calls[value].output) - inputs.begin());
   }
 };
 
-/// The last read of %r is where %s is computed; so is that of %h, but the convolution reads it at other
-/// places.
+/// Plans a graph where %r and %h are read for the last time where %s is computed; the convolution reads %h
+/// at other positions.
 Planned plan_residual(int width) {
   const std::string text = fmt::format(R"(graph "residual" opsets {{"": 18}}
 input %x : f32[1,4,{},16]
@@ -203,7 +203,7 @@ TEST(HalideInPlace, ResidualSharesMemory) {
   EXPECT_LT(shared.workspace_bytes, planned.plan().workspace_bytes);
 }
 
-/// Tiles do not divide the width: the last one would add the residual twice.
+/// Checks that tiles that do not divide the width rule it out: the last one would add the residual twice.
 TEST(HalideInPlace, NotWhereTilesOverlap) { EXPECT_EQ(plan_residual(17).in_place(s), std::nullopt); }
 
 TEST(HalideInPlace, VerifierRefuses) {
@@ -219,7 +219,7 @@ TEST(HalideInPlace, VerifierRefuses) {
   neighbors.in_place(s) = planned.input(s, h);
   expect_refused(neighbors.verify(neighbors.plan()), "kernel 2 cannot write");
 
-  // The last kernel reads %r.
+  // Makes the last kernel read %r.
   Planned late = planned;
   late.calls[o].inputs[planned.input(o, s)] = planned.calls[r].output;
   expect_refused(late.verify(shared), "kernel 3 reads");

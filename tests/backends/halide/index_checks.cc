@@ -1,5 +1,5 @@
-// Indices that come with a request: the kernels of the halide backend refuse the same ones as the reference
-// kernels, and compute the same from the others.
+// Indices that come with a request: the kernels of the halide backend refuse those that the reference kernels
+// refuse, and compute the same from the others.
 //
 // Covers: backends/halide/runtime/ check_indices.cc
 // backends/halide/schedule/ index_checks.cc
@@ -16,13 +16,13 @@ namespace {
 struct Case {
   const char* name;
   const char* text;
-  std::vector<int64_t> sizes;  // that the elements of %i count: of all, or along the last axis
+  std::vector<int64_t> sizes;  // sizes that %i indexes: one, or one per element of the last axis
   bool counts_from_end = true;
 };
 
 void PrintTo(const Case& one, std::ostream* out) { *out << one.name; }
 
-// %i is read as it is, through views, and moved through a loop of the region.
+// The cases read %i as it is, through views, and moved through a loop of the region.
 const Case cases[] = {
     {"TwoAxes",
      R"(input %x : f32[5,7]
@@ -165,7 +165,7 @@ output %y)",
   }
 }
 
-/// Of random axes: those of a tensor in any order, some of them broadcast or of size 1.
+/// Checks random axes: those of a tensor in any order, some of them broadcast or of size 1.
 TEST(IndexChecks, OneBadElementAmongManyIsFound) {
   std::mt19937 random(7);
   for (int round = 0; round < 500; ++round) {

@@ -1,4 +1,4 @@
-// What a kernel's user context points to, when several workers use it at once.
+// User context of a kernel, when several workers use it at once.
 //
 // Covers: backends/halide/runtime/ kernel_runtime.cc
 #include "backends/halide/runtime/kernel_runtime.h"
@@ -32,7 +32,8 @@ TEST(HalideKernelRuntime, OneOfTheWorkersThatFailAtOnceReports) {
   }
 }
 
-/// Two seats have memory in the workspace, two more in what a session adds for a run in more threads.
+/// Checks that two seats have memory in the workspace, and two more in the memory that a session adds for
+/// more threads.
 TEST(HalideKernelRuntime, EverySeatAllocatesFromItsSlice) {
   constexpr size_t slice = 1024;
   alignas(64) static std::array<std::byte, 2 * slice> workspace, more;
@@ -47,7 +48,7 @@ TEST(HalideKernelRuntime, EverySeatAllocatesFromItsSlice) {
     const bool are_there = first >= begin && second > first && second + 100 <= begin + slice;
     table->release(table, first);
     table->release(table, second);
-    std::this_thread::sleep_for(std::chrono::microseconds(50));  // others have time to come
+    std::this_thread::sleep_for(std::chrono::microseconds(50));  // lets other threads arrive
     return are_there ? 0 : 1;
   };
   auto* table = static_cast<HalideKernelRuntime*>(runtime.table());

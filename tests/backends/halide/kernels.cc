@@ -1,6 +1,6 @@
-// Every kind of kernel of the halide backend against the reference kernels, with sizes that divide nothing:
-// once as in programs, between guard pages; once with Halide's asserts and bounds checks; once with
-// threads.
+// Kernels of the halide backend, of every kind, against the reference kernels, with sizes that nothing
+// divides evenly: once as in programs, between guard pages; once with Halide's asserts and bounds checks;
+// once with threads.
 //
 // Covers: backends/halide/ compile_region.cc target.cc
 // backends/halide/build/ build_attention.cc build_contraction.cc build_depthwise.cc build_elementwise.cc
@@ -72,7 +72,7 @@ TEST_P(HalideKernels, AgreesWithReference) {
   ASSERT_TRUE(loaded) << loaded.error().message;
   expect_equal((*loaded)->run_guarded(inputs, true), *want, "with checks");
 
-  // Variants that the formula would not choose: fake times choose at random.
+  // Fake times choose variants at random, also those that the formula would not choose.
   for (uint32_t seed : {1u, 2u}) {
     CostTable costs("");
     Tuner tuner = random_tuner(costs, seed);
@@ -95,7 +95,7 @@ TEST_P(HalideKernels, AgreesWithReference) {
 INSTANTIATE_TEST_SUITE_P(Cases, HalideKernels, testing::ValuesIn(cases),
                          [](const auto& info) { return std::string(info.param.name); });
 
-/// The scores of an attention are in no tensor if nothing else reads them.
+/// Checks that the scores of an attention are in no tensor if nothing else reads them.
 TEST(HalideAttention, IsOneKernelWhereNothingElseReadsItsScores) {
   const struct {
     const char* output;
@@ -125,7 +125,8 @@ output %y
   }
 }
 
-/// Many kernels that differ only in numbers become one; exponents and a few numbers stay in the code.
+/// Checks that many kernels that differ only in numbers become one; exponents and a few numbers stay in the
+/// code.
 TEST(HalideKernelsShared, ManyNumbersAreRead) {
   struct Case {
     const char* op;
@@ -151,7 +152,8 @@ TEST(HalideKernelsShared, ManyNumbersAreRead) {
   }
 }
 
-/// Weights of equal sizes and unlike types are timed together; the tuner loads the batch as a session would.
+/// Checks that weights of equal sizes and unlike types are timed together; the tuner sees the batch as a
+/// session would load it.
 TEST(HalideTuning, WeightsOfUnlikeTypesAreApart) {
   for (const char* text : {"f32 f64", "f64 f32"}) {
     const std::string first(text, 3), second(text + 4);
@@ -196,7 +198,8 @@ TEST(HalideRegion, CountsKernelsWithAndWithoutTheGlue) {
   }
 }
 
-/// Two live values that share bytes, a value read after another took its place: both are found.
+/// Checks that the verifier finds two live values that share bytes, and a read of a value that was
+/// overwritten.
 TEST(HalideMemory, VerifierFindsWrongPlans) {
   Result<Graph> region = make_graph(R"(graph "two" opsets {"": 18}
 input %x : f32[64]
@@ -218,7 +221,7 @@ output %d)");
   int wrong = 0;
   for (size_t c = 0; c + 1 < calls.size(); ++c) {
     halide::MemoryPlan moved = plan;
-    // Every value gets the place of the first.
+    // Later values get the place of the first one.
     for (size_t later = c; later < calls.size(); ++later)
       for (halide::Place& place : moved.places[later])
         if (place.where == halide::Where::workspace) place.offset = 0;
@@ -237,7 +240,7 @@ input %wr : f32[1,20,5]
 %y = LSTM(%x, %w, %wr) {hidden_size=5, direction="reverse"}
 output %y)";
 
-/// One step more than there is memory for.
+/// Checks a recurrence with one step more than there is memory for.
 TEST(HalideMemory, VerifierFindsRecurrenceThatRunsTooFar) {
   Result<Graph> region = make_graph(recurrent_text);
   ASSERT_TRUE(region) << region.error().message;
@@ -258,7 +261,7 @@ TEST(HalideMemory, VerifierFindsRecurrenceThatRunsTooFar) {
   EXPECT_NE(status.error().message.find("while it is repeated"), std::string::npos) << status.error().message;
 }
 
-/// A blob loaded from guarded memory, with kernels that must not be called.
+/// Loads a blob from guarded memory, with kernels that must not be called.
 Result<std::unique_ptr<Executable>> load_blob(const std::string& blob, const std::vector<Tensor>& constants,
                                               size_t workspace_bytes) {
   std::shared_ptr<void> memory = guarded_memory(blob.size(), true);
@@ -273,7 +276,7 @@ Result<std::unique_ptr<Executable>> load_blob(const std::string& blob, const std
   return halide::load(context);
 }
 
-/// A buffer may move only within its tensor.
+/// Checks that a buffer may move only within its tensor.
 TEST(HalidePlan, StepsThatLeaveTheirTensorAreRefused) {
   Result<Graph> graph = make_graph(recurrent_text);
   ASSERT_TRUE(graph) << graph.error().message;
@@ -297,8 +300,8 @@ TEST(HalidePlan, StepsThatLeaveTheirTensorAreRefused) {
   }
 }
 
-/// A plan whose bytes are damaged loads or is refused; its offsets never reach outside (load checks them),
-/// and loading reads nothing past the blob.
+/// Checks that a plan with damaged bytes loads or is refused; load checks that its offsets never reach
+/// outside, and reads nothing past the blob.
 TEST(HalidePlan, DamageNeverCrashesLoad) {
   for (const std::string& text :
        {std::string("graph \"case\" opsets {\"\": 18}\n") + cases[0].text, std::string(recurrent_text)}) {
@@ -326,7 +329,7 @@ struct Refusal {
   const char* because;
 };
 
-/// What the step kernels do not support is refused with a reason that a user can read.
+/// Checks that unsupported recurrent steps are refused with a reason that a user can read.
 TEST(HalideRecurrent, RefusalsSayWhy) {
   constexpr Refusal refusals[] = {
       {"%y = LSTM(%x, %w, %wr) {hidden_size=5, clip=3.0}", "LSTM with clip"},

@@ -1,4 +1,4 @@
-// From a canonical graph to kernels with sizes that are not numbers yet: layouts, fusion and the arguments of
+// Canonical graphs whose sizes are not numbers yet, up to the kernels: layouts, fusion and the arguments of
 // kernels are expressions over the symbols. Code is generated for numbers.
 //
 // Covers: backends/halide/layout/ choose_layouts.cc
@@ -15,7 +15,7 @@ namespace {
 
 const Dim b = Dim::named("b"), s = Dim::named("s");
 
-/// The arguments of each kernel: "inputs -> output".
+/// Returns the arguments of each kernel as "inputs -> output".
 std::vector<std::string> arguments_of(const std::string& text) {
   const Result<Graph> graph = parse_graph("graph \"g\" opsets {\"\": 0}\n" + text);
   INTARSIA_CHECK(graph.has_value());
@@ -93,7 +93,7 @@ TEST(HalideOpenSizes, ReshapesThatMayMoveElementsAreNotViews) {
 TEST(HalideOpenSizes, StridesAreInTheOrderOfAllSizesFromOne) {
   EXPECT_EQ(halide::storage_order({768, 1, 768 * s}), (std::vector<size_t>{2, 0, 1}));
   EXPECT_EQ(halide::storage_order({1, s, b * s}), (std::vector<size_t>{2, 1, 0}));
-  EXPECT_EQ(halide::storage_order({b, s}), (std::vector<size_t>{0, 1}));  // not known
+  EXPECT_EQ(halide::storage_order({b, s}), (std::vector<size_t>{0, 1}));  // unknown order
 }
 
 }  // namespace

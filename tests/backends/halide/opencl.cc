@@ -1,5 +1,5 @@
-// Every kind of kernel of the halide backend on an OpenCL device against the reference kernels, with values
-// at odd elements of the device's memory. Skipped where there is no device.
+// Kernels of the halide backend, of every kind, on an OpenCL device against the reference kernels, with
+// values at odd elements of the device's memory. Skipped where there is no device.
 //
 // Covers: backends/halide/build/ run_tiles.cc
 #include <fmt/ranges.h>
@@ -16,7 +16,7 @@
 namespace intarsia::test {
 namespace {
 
-/// Of a device with f64 or without.
+/// Returns why a device with or without f64 cannot run the graph; empty if it can.
 std::string refusal(const Graph& graph, bool has_f64) {
   const auto target = halide::make_target();
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
@@ -57,7 +57,7 @@ TEST_P(HalideOpencl, AgreesWithReference) {
   }
 }
 
-/// Enough pixels for groups of work items that share the weights of a panel; the last group is not full.
+/// Checks groups of work items that share the weights of a panel; the last group is not full.
 TEST(HalideOpenclGroups, ShareWeights) {
   const auto device = make_device("opencl:0");
   if (!device) GTEST_SKIP() << device.error().message;
@@ -84,7 +84,7 @@ TEST(HalideOpenclGroups, ShareWeights) {
   }
 }
 
-/// More than a work item has room for.
+/// Checks rows that are longer than a work item has room for.
 TEST(HalideOpenclLimits, LongRowsAndScans) {
   const auto device = make_device("opencl:0");
   if (!device) GTEST_SKIP() << device.error().message;

@@ -1,5 +1,5 @@
 // NaN, infinity, signed zeros, denormals and the numbers around which functions overflow, through the kernels
-// of the halide backend: the same results as from the reference kernels, or C.
+// of the halide backend: the results are those of the reference kernels, or of C.
 //
 // Covers: backends/halide/build/ build_elementwise.cc math.cc
 #include <gtest/gtest.h>
@@ -23,8 +23,8 @@ constexpr float special[] = {infinity, -infinity, nan,     -nan,   0.0f,    -0.0
                              88.5f,    88.7f,     88.73f,  89.5f,  -89.5f,  -103,    -104.5f, 110,    -110,
                              1e10f,    -1e10f,    1e30f,   -1e30f, largest, -largest};
 
-/// Numbers differ by at most 8e-6 of themselves (without FMA exp(x) is off by 4e-8 x), by a denormal number,
-/// or by `absolute`.
+/// Expects numbers that differ by at most 8e-6 relative (without FMA exp(x) is off by 4e-8 x), by a denormal
+/// number, or by `absolute`.
 void expect_same(std::span<const float> got, std::span<const float> want, std::span<const float> x,
                  double absolute, const std::string& what) {
   for (size_t i = 0; i < want.size(); ++i) {
@@ -61,7 +61,7 @@ void expect_as_reference(const std::string& text, const std::vector<Tensor>& inp
 
 constexpr int64_t count = std::size(special);
 
-/// One kernel for each call, such as Elu(%x) {alpha=0.5}.
+/// Compares one kernel for each call, such as Elu(%x) {alpha=0.5}.
 void expect_calls(const std::vector<std::string>& calls, double absolute, const std::string& before = "") {
   std::string text = fmt::format("input %x : f32[{}]\n{}", count, before);
   for (size_t i = 0; i < calls.size(); ++i) text += fmt::format("%y{} = {}\noutput %y{}\n", i, calls[i], i);
@@ -108,7 +108,7 @@ TEST(HalideSpecialValues, OfUnaryOperators) {
   expect_calls(calls, 3e-7);
 }
 
-/// These reference kernels themselves round near one.
+/// Compares operators whose reference kernels round near one themselves.
 TEST(HalideSpecialValues, OfUnaryOperatorsWithParameters) {
   expect_calls({"Gelu(%x)", "Gelu(%x) {approximate=\"tanh\"}", "Elu(%x)", "Elu(%x) {alpha=0.5}",
                 "Celu(%x) {alpha=2.0}", "Selu(%x)", "LeakyRelu(%x) {alpha=0.2}", "Clip(%x, %low, %high)",
@@ -116,7 +116,7 @@ TEST(HalideSpecialValues, OfUnaryOperatorsWithParameters) {
                1e-6, "const %low : f32[] = {-1}\nconst %high : f32[] = {2}\n");
 }
 
-/// Their own f64 functions are composed of others.
+/// Compares f64 operators, whose functions are composed of others.
 TEST(HalideSpecialValues, OfDoubles) {
   std::string text = fmt::format("input %x : f32[{}]\n%d = Cast(%x) {{to=11}}\n", count);
   std::vector<std::string> names{"Exp",  "Log",  "Sigmoid",   "Softplus", "Elu",
@@ -126,7 +126,7 @@ TEST(HalideSpecialValues, OfDoubles) {
   expect_as_reference(text, {tensor_of(special, {count})}, 3e-7, names);
 }
 
-/// Every special value with every other.
+/// Combines every special value with every other.
 TEST(HalideSpecialValues, OfBinaryOperators) {
   std::string text =
       fmt::format("input %x : f32[1,{0}]\ninput %y : f32[{0},1]\nconst %slope : f32[1] = {{0.5}}\n", count);
@@ -144,7 +144,7 @@ TEST(HalideSpecialValues, OfComparisons) {
   expect_as_reference(text, {tensor_of(special, {1, count}), tensor_of(special, {count, 1})}, 0, names);
 }
 
-/// Powers that are NaN or infinite, or of such numbers.
+/// Compares powers that are NaN or infinite, or powers of such numbers.
 TEST(HalideSpecialValues, OfPowers) {
   const float some[] = {infinity, -infinity, nan,  0,     -0.0f, 1,  -1,  2,     -2,
                         3,        -3,        0.5f, -0.5f, 0.3f,  40, -41, 1e30f, -1e30f};
@@ -155,8 +155,8 @@ TEST(HalideSpecialValues, OfPowers) {
   expect_as_reference(text, {tensor_of(some, {1, n}), tensor_of(some, {n, 1})}, 1e-6, names);
 }
 
-/// Rows: numbers with masked ones; all masked; with a NaN; with infinity; with numbers far apart; zeros of
-/// both signs.
+/// Makes rows of numbers with masked ones; all masked; with a NaN; with infinity; with numbers far apart;
+/// with zeros of both signs.
 Tensor special_rows(int64_t rows, int64_t columns) {
   Tensor tensor = random_tensor(DType::f32, {rows, columns}, 5);
   const auto x = tensor.as<float>();
@@ -195,7 +195,7 @@ TEST(HalideSpecialValues, OfRows) {
   }
 }
 
-/// Across rows: the innermost axis in memory stays.
+/// Reduces across rows: the innermost axis in memory stays.
 TEST(HalideSpecialValues, OfColumns) {
   const std::vector<std::string> calls{"Softmax(%x) {axis=0}", "LogSoftmax(%x) {axis=0}",
                                        "ReduceMax(%x, %axis)", "ReduceMin(%x, %axis)"};
@@ -204,7 +204,7 @@ TEST(HalideSpecialValues, OfColumns) {
   expect_as_reference(text, {special_rows(6, 37)}, 1e-6, calls);
 }
 
-/// Sums of products, which LLVM may assume are numbers, in registers before what follows.
+/// Compares operators applied to sums of products, which LLVM may assume to be numbers, in registers.
 TEST(HalideSpecialValues, OfWhatFollowsProducts) {
   for (const char* op : {"Relu", "Exp", "Log", "Tanh", "Erf", "Sigmoid", "Softplus", "Gelu", "HardSwish",
                          "Mish", "Elu", "LeakyRelu", "Softsign"}) {
@@ -225,7 +225,7 @@ output %r1
   }
 }
 
-/// Rows of scores that are fully masked, partly masked, or hold NaN; values that are NaN.
+/// Checks rows of scores that are fully masked, partly masked, or contain NaN, and values that are NaN.
 TEST(HalideSpecialValues, OfAttention) {
   constexpr int64_t rows = 8, keys = 37, depth = 3, channels = 5;
   std::vector<Tensor> inputs{tensor_of(std::vector<float>(rows * keys, 0), {rows, keys}),
@@ -275,7 +275,7 @@ output %r
   }
 }
 
-/// NaN of one step stays, as ONNX requires of the state.
+/// Checks that the NaN of one step stays, as ONNX requires of the state.
 TEST(HalideSpecialValues, OfRecurrentSteps) {
   Tensor x = random_tensor(DType::f32, {5, 4, 3}, 5);
   x.as<float>()[2 * 12] = nan;

@@ -1,7 +1,7 @@
-// Stages of generated code: what they exchange lies as the code likes it, and the answer is that of the
-// whole, bit for bit.
+// Stages of generated code: the values they exchange have the layout that the code prefers, and the answer
+// equals that of the whole program, bit for bit.
 //
-// Covers: src/plan/ boundary_layouts.cc stage_steps.cc
+// Covers: src/plan/partition/ boundary_layouts.cc src/plan/stages/ stage_steps.cc
 #include "backends/halide/runtime/load.h"
 #include "backends/halide/target.h"
 #include "tests/support/staged_model.h"
@@ -13,7 +13,7 @@ class GeneratedStages : public StagedModel {
  protected:
   GeneratedStages() { tools.targets.push_back(halide::make_target()); }
 
-  /// Of all stages: inputs that do not lie as in the model.
+  /// Counts the inputs of all stages whose layout differs from the model's.
   size_t count_inputs_with_axes() const {
     const fbs::ProgramT program = std::move(read_program(request.program_path)->description);
     size_t count = 0;

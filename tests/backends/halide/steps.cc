@@ -1,5 +1,5 @@
-// Every step of the halide backend on small regions: tests/cases/halide_<step>/*.case holds a region of ONNX
-// operators and the step's result, on two threads of an x86-64-v3. After an intended change,
+// Steps of the halide backend, each on small regions: tests/cases/halide_<step>/*.case contains a region of
+// ONNX operators and the step's result, on two threads of an x86-64-v3. After an intended change,
 // scripts/update_cases.py writes the new results.
 //
 // Covers: backends/halide/ compile_region.cc
@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::string_view prefix = "halide_";
 
-/// What the step prints. No code is generated if the step comes before that.
+/// Returns what the step prints. No code is generated if the step comes before code generation.
 Result<std::string> run_step(const std::string& step, const std::string& text) {
   const Graph region = TRY(make_graph(text));
   std::optional<std::string> printed;

@@ -1,5 +1,5 @@
-// The run half of the null backend, the template for others, reads what its compile half writes; no other
-// bytes.
+// Blobs of the null backend, the template for others: the run half reads what the compile half writes, and no
+// other bytes.
 //
 // Covers: backends/null/ load.cc target.cc
 // src/target/ target.cc

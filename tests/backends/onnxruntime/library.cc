@@ -1,4 +1,4 @@
-// Finding ONNX Runtime, and the error if it is not there.
+// Search for ONNX Runtime, and the error if it is missing.
 //
 // Covers: backends/onnxruntime/ ort_library.cc
 // src/base/ foreign_library.cc own_file.cc
@@ -18,7 +18,7 @@ TEST(OnnxRuntimeLibrary, IsFoundInTheBuildTree) {
   const auto library = Library::get();
   ASSERT_TRUE(library) << library.error().message;
   EXPECT_TRUE((*library)->version().starts_with("1."));
-  EXPECT_EQ(*Library::get(), *library);  // once per process
+  EXPECT_EQ(*Library::get(), *library);  // the library opens once per process
 }
 
 TEST(OnnxRuntimeLibrary, AbsenceNamesWhatWasSearchedAndTheRemedy) {
@@ -59,7 +59,7 @@ TEST(OnnxRuntimeLibrary, AnEnvironmentOfOthersHasNoPool) {
   EXPECT_EQ((*library.environment({.threads = 2}))->pool.threads, 2);
 }
 
-// Slots by what they do: a number that is off by one would not give these answers.
+// Checks slots by what they do: a number that is off by one would not give these answers.
 TEST(OnnxRuntimeLibrary, SlotsAreTheRightOnes) {
   const Library& library = **Library::get();
   const Api& api = library.api();

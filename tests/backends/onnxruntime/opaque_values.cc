@@ -1,4 +1,4 @@
-// Sequences and optionals: between regions as they are, at the boundary as lists of tensors.
+// Sequences and optionals: passed unchanged between regions, as lists of tensors at the boundary.
 //
 // Covers: backends/onnxruntime/ load.cc opaque_values.cc
 
@@ -20,7 +20,7 @@ std::string wrap(uint32_t container, const std::string& element) {
   return bytes;
 }
 
-/// TypeProto of a tensor of f32, any shape.
+/// Returns the TypeProto of a tensor of f32 of any shape.
 std::string tensor_f32() {
   std::string bytes;
   protozero::pbf_writer type(bytes);

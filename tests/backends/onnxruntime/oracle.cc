@@ -1,4 +1,4 @@
-// The oracle: a model file run by ONNX Runtime itself.
+// Oracle: a model file run by ONNX Runtime itself.
 //
 // Covers: backends/onnxruntime/ evaluate_with_onnxruntime.cc opened_model.cc
 #include <unistd.h>
@@ -15,7 +15,7 @@ namespace {
 
 using namespace test;
 
-/// A model file in the test's folder, removed afterward.
+/// Model file in the test's folder; the destructor removes it.
 struct ModelFile {
   std::string path = ::testing::TempDir() + "onnxruntime_oracle_" + std::to_string(getpid()) + ".onnx";
   explicit ModelFile(const Graph& graph) {

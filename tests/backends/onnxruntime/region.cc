@@ -36,8 +36,7 @@ TEST(OnnxRuntimeRegion, RunsAndWritesInPlace) {
   EXPECT_EQ(y, floats({2, 2}, {2, 3, 4, 5}));
 }
 
-// The input's own address reaches the operator: otherwise Shape of a view without memory would
-// crash, and a misaligned buffer must work.
+// Checks that misaligned buffers work: an input's own address reaches the operator.
 TEST(OnnxRuntimeRegion, TakesUnalignedBuffers) {
   auto region = load_region(add_one(DType::f32, floats({1}, {1})));
   ASSERT_TRUE(region) << error_of(region);
@@ -154,7 +153,8 @@ TEST(OnnxRuntimeRegion, PackedIntegers) {
   }
 }
 
-// The library may drop or alias nodes that do nothing; the caller's buffers must be written anyway.
+// Checks that the caller's buffers are written even though the library may drop or alias nodes that do
+// nothing.
 TEST(OnnxRuntimeRegion, NodesThatDoNothingStillWrite) {
   GraphMaker g;
   const ValueType type = tensor_type(DType::f32, Shape{2});
@@ -211,7 +211,7 @@ TEST(OnnxRuntimeRegion, AnOutputMayBeAnInputOrAConstant) {
   EXPECT_EQ(d, floats({2}, {0, 2}));
 }
 
-/// An AttributeProto that holds a graph, made from the ModelProto of that graph.
+/// Makes an AttributeProto that contains a graph from the ModelProto of that graph.
 EncodedAttribute encode_subgraph(const std::string& name, const Graph& graph) {
   const OnnxModel model = *write_onnx_model(graph);
   protozero::pbf_reader message(model.bytes);
@@ -224,7 +224,7 @@ EncodedAttribute encode_subgraph(const std::string& name, const Graph& graph) {
   return encoded;
 }
 
-/// The body of a branch: `op(k)`, where k is a value of the outer graph.
+/// Makes the body of a branch: `op(k)`, where k is a value of the outer graph.
 Graph branch(const std::string& op) {
   GraphMaker g;
   const ValueId k = g.graph.add_value("k");  // no input and no producer: captured by name
@@ -340,7 +340,7 @@ TEST(OnnxRuntimeRegion, ThreadsStayOnTheirCores) {
   const int threads = threads_of_this_process();
   const auto same = onnxruntime_run_backend().load(context);
   ASSERT_TRUE(same) << error_of(same);
-  EXPECT_EQ(threads_of_this_process(), threads);  // it shares the pool of the first
+  EXPECT_EQ(threads_of_this_process(), threads);  // the second region shares the first one's pool
   context.cores = &all;
   const auto other = onnxruntime_run_backend().load(context);
   ASSERT_TRUE(other) << error_of(other);
@@ -382,7 +382,7 @@ TEST(OnnxRuntimeTarget, RefusesDTypesWithoutAKernel) {
 TEST(OnnxRuntimeTarget, AsksWithTheProducersOfUnknownTypes) {
   GraphMaker g;
   const ValueId x = g.input("x", tensor_type(DType::f32, Shape{2}));
-  const ValueId y = g.node("Relu", {x}, {});  // its type was not inferred
+  const ValueId y = g.node("Relu", {x}, {});  // its type is not inferred
   const ValueId z = g.node("Neg", {y}, {});
   const Support support = make_onnxruntime_target()->supports(g.finish({z}), NodeId{1}, {});
   EXPECT_TRUE(support.yes) << support.because;

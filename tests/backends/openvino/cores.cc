@@ -17,7 +17,7 @@ using namespace test;
 
 const Shape image{1, 32, 56, 56};
 
-/// Enough work for several threads.
+/// Makes a graph with enough work for several threads.
 Graph convolutions() {
   GraphMaker g;
   const ValueType type = tensor_type(DType::f32, image);
@@ -48,7 +48,7 @@ TEST(OpenVinoCores, ThreadsStayOnThemAndAnotherSetIsAnError) {
   std::atomic<bool> is_done = false, has_left = false;
   std::thread caller([&] {
     const NamesNewThreads named("caller");
-    const BoundThread bound(first);  // as the thread of an executor is
+    const BoundThread bound(first);  // binds the thread as that of an executor
     const std::vector<Input> inputs{as_input(x)};
     std::vector<Output> outputs{into(y)};
     for (int i = 0; i < 50; ++i) {

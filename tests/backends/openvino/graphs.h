@@ -11,7 +11,7 @@ inline Result<std::unique_ptr<LoadedRegion>> load_region(const Graph& graph, int
   return load_region(*make_openvino_target(), openvino_run_backend(), graph, threads);
 }
 
-/// x + one, of shape [2,2].
+/// Makes the graph x + one, of shape [2,2].
 inline Graph add_one(DType dtype, const Tensor& one) {
   GraphMaker g;
   const ValueId x = g.input("x", tensor_type(dtype, Shape{2, 2}));

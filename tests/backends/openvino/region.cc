@@ -24,7 +24,7 @@ TEST(OpenVinoRegion, RunsAndWritesInPlace) {
   auto region = load_region(add_one(DType::f32, floats({1}, {1})));
   ASSERT_TRUE(region) << error_of(region);
   const Tensor x = floats({2, 2}, {1, 2, 3, 4}), first(DType::f32, {2, 2}), second(DType::f32, {2, 2});
-  for (const Tensor& y : {first, second, first}) {  // another buffer, and the old one again
+  for (const Tensor& y : {first, second, first}) {  // another buffer, and then the first one again
     std::ranges::fill(y.as<float>(), 0.0f);
     std::vector<Output> outputs{into(y)};
     const Status ran = run_region(**region, {as_input(x)}, outputs);
@@ -82,13 +82,13 @@ TEST(OpenVinoRegion, BigConstantsStayOutsideTheBlob) {
 
 TEST(OpenVinoRegion, MoreThanAMessageHoldsIsAnError) {
   const int64_t size = int64_t{1} << 29;
-  const ConstTensorView large(nullptr, DType::f32, {size});  // its data is not looked at
+  const ConstTensorView large(nullptr, DType::f32, {size});  // its data is not read
   EXPECT_NE(error_of(openvino::complete_model({"", {"w"}, std::span(&large, 1)})).find("up to 2 GiB"),
             std::string::npos);
   EXPECT_EQ(error_of(openvino::complete_model({"", {"w"}, {}})), "the region wants 1 constants, got 0");
 }
 
-/// What a region gives for inputs of the types of its outputs.
+/// Compares a region's output with `want`; both have the same type.
 void expect_moved(const Graph& graph, const Tensor& in, const Tensor& want) {
   auto region = load_region(graph);
   ASSERT_TRUE(region) << error_of(region);
@@ -99,7 +99,7 @@ void expect_moved(const Graph& graph, const Tensor& in, const Tensor& want) {
   EXPECT_EQ(out, want) << dtype_name(want.dtype());
 }
 
-/// Extreme values, which a detour by way of another type would change.
+/// Checks extreme values, which a detour through another type would change.
 TEST(OpenVinoRegion, MovesEveryTypeExactly) {
   for (DType dtype : {DType::f32, DType::boolean, DType::i32, DType::u8, DType::i8}) {
     GraphMaker g;
@@ -111,7 +111,7 @@ TEST(OpenVinoRegion, MovesEveryTypeExactly) {
     const size_t bytes = in.bytes() / 6;
     for (size_t i = 0; i < 6; ++i) {
       std::vector<uint8_t> item(bytes, static_cast<uint8_t>(dtype == DType::boolean ? i % 2 : 0x7f - i));
-      if (dtype == DType::f32) item.back() = 0x41;  // a float with all its bits
+      if (dtype == DType::f32) item.back() = 0x41;  // a float whose low bytes are in use
       std::memcpy(in.as<std::byte>().data() + i * bytes, item.data(), bytes);
       std::memcpy(want.as<std::byte>().data() + (i % 3 * 2 + i / 3) * bytes, item.data(), bytes);
     }
@@ -132,8 +132,8 @@ TEST(OpenVinoRegion, BooleansAreZeroOrOne) {
   EXPECT_EQ(less, make_tensor<bool>(DType::boolean, {3}, {true, false, false}));
 }
 
-// The library drops nodes that do nothing, so that outputs are one value; the callers' buffers must be
-// written anyway, and nobody may read one of them instead of the input.
+// Checks that the callers' buffers are written, and none of them is read instead of the input, even though
+// the library drops nodes that do nothing, so that outputs are one value.
 TEST(OpenVinoRegion, NodesThatDoNothingStillWrite) {
   GraphMaker g;
   const ValueType type = tensor_type(DType::f32, Shape{2});
@@ -243,7 +243,7 @@ TEST(OpenVinoRegion, ManyThreadsRunOneExecutable) {
   EXPECT_EQ(wrong, 0);
 }
 
-/// Averages over all runs become those of the runs after the first.
+/// Checks that averages over all runs become those of the runs after the first.
 TEST(OpenVinoRegion, AColdRunIsNotInAProfile) {
   const std::vector<OperatorTime> first{{"reorder", 56000}, {"conv", 3000}, {"idle", 0}, {"other", 1}};
   std::vector<OperatorTime> times{{"reorder", 10000}, {"conv", 3000}, {"idle", 0}, {"renamed", 7}};
@@ -273,7 +273,7 @@ TEST(OpenVinoRegion, DamagedBlobsAreErrors) {
   }
 }
 
-/// In a process that has not opened it, as each test is by ctest.
+/// Checks the error in a process that has not opened the library, as each test is by ctest.
 TEST(OpenVinoRegion, WithoutTheLibraryTheErrorSaysHowToInstallIt) {
   const auto target = make_openvino_target();
   setenv("INTARSIA_OPENVINO", "/nowhere", 1);
@@ -282,7 +282,7 @@ TEST(OpenVinoRegion, WithoutTheLibraryTheErrorSaysHowToInstallIt) {
   unsetenv("INTARSIA_OPENVINO");
   if (support.yes) GTEST_SKIP() << "OpenVINO is open already";
   EXPECT_NE(support.because.find("INTARSIA_OPENVINO is '/nowhere'"), std::string::npos) << support.because;
-  const auto compiled = target->compile(graph, {}, {});  // now it is found
+  const auto compiled = target->compile(graph, {}, {});  // the library is found
   ASSERT_TRUE(compiled) << error_of(compiled);
 }
 

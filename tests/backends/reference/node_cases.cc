@@ -2,7 +2,7 @@
 //
 //   node_cases [--filter SUBSTRING] [--quiet] FOLDER...
 //
-// A FOLDER holds model.onnx and test_data_set_N/{input,output}_N.pb, or folders that do (see
+// A FOLDER contains model.onnx and test_data_set_N/{input,output}_N.pb, or folders that do (see
 // tests/support/dump_node_cases.py). Each case is checked node by node: the rule's types must agree with the
 // kernel's outputs, and the graph's outputs with the files. Prints PASS, FAIL or UNSUPPORTED and the name,
 // one line per case; --quiet omits the passes. The exit status is 1 if a case failed, or none passed.
@@ -44,8 +44,8 @@ struct Tolerance {
   double absolute = 1e-5;
 };
 
-// The expected outputs were computed with a rounding after every step, ours with one at the end: two units in
-// the last place (of 2^-10 and 2^-7 relative at most) do not count as a difference.
+// Returns the tolerance of a type. The expected outputs are rounded after every step, ours once at the end:
+// two units in the last place (of 2^-10 and 2^-7 relative at most) do not count as a difference.
 Tolerance tolerance_of(DType dtype) {
   Tolerance tolerance;
   if (dtype == DType::f16) tolerance.relative = 0x1p-9;
@@ -59,7 +59,7 @@ bool close(double got, double want, const Tolerance& tolerance) {
   return std::fabs(got - want) <= tolerance.absolute + tolerance.relative * std::fabs(want);
 }
 
-/// Empty when equal, else the first difference.
+/// Describes the first difference; empty if there is none.
 std::string difference(const TensorView& got, const TensorView& want) {
   if (got.dtype != want.dtype)
     return fmt::format("dtype {}, want {}", dtype_name(got.dtype), dtype_name(want.dtype));
@@ -78,8 +78,8 @@ std::string difference(const TensorView& got, const TensorView& want) {
   return "";
 }
 
-/// Empty when the inferred type agrees with the computed tensor: known sizes equal, the same symbol the same
-/// size.
+/// Describes how the inferred type disagrees with the computed tensor in its dtype, rank or known sizes;
+/// empty if it agrees.
 std::string disagreement(const ValueType& inferred, const TensorView& computed) {
   if (inferred.dtype != computed.dtype) {
     return fmt::format("inferred dtype {}, computed {}", dtype_name(inferred.dtype),
@@ -96,7 +96,7 @@ std::string disagreement(const ValueType& inferred, const TensorView& computed) 
                      print_shape(computed.shape));
 }
 
-/// Values of one run of a graph.
+/// Values of a run of a graph.
 class Run {
  public:
   explicit Run(Graph graph) : graph_(std::move(graph)), values_(graph_.values.size()) {
@@ -152,7 +152,7 @@ class Run {
     for (const Attributes::Entry& attribute : node.attributes) {
       if (std::holds_alternative<EncodedAttribute>(attribute.value)) return unsupported("has a subgraph");
     }
-    // Without its input training_mode Dropout only copies.
+    // Dropout without its input training_mode only copies.
     const bool draws = !info->deterministic && !(node.op == "Dropout" && node.inputs.size() < 3);
     random_ = random_ || draws;
 

@@ -14,7 +14,7 @@
 namespace intarsia {
 namespace {
 
-// What a kernel reads it cannot write: it may lie in a mapped file, or be the caller's.
+// Kernels cannot write what they read: it may lie in a mapped file, or belong to the caller.
 using InputElement = decltype(std::declval<const reference::KernelContext&>().input(0).as<float>()[0]);
 static_assert(!std::is_assignable_v<InputElement, float>);
 
@@ -28,7 +28,7 @@ Tensor floats(Shape shape, std::vector<float> items) {
   return tensor;
 }
 
-/// z = relu(x + k) and, when `size` is not a number, with intermediates that are allocated while running.
+/// Makes z = relu(x + k); when `size` is not a number, its intermediates are allocated at run time.
 Graph add_relu(Dim size) {
   Graph graph{.name = "region", .opsets = {{"", opset}}};
   const ValueId x = graph.add_value("x", f32({size}));
@@ -151,7 +151,7 @@ TEST(ReferenceRegion, DamagedBlobsAreErrorsOrPlans) {
   const auto compiled = make_reference_target()->compile(add_relu(Dim(3)), {}, {});
   ASSERT_TRUE(compiled);
   for (size_t i = 0; i < compiled->blob.size(); ++i) {
-    // The last bytes may be padding.
+    // Padding may account for the last bytes.
     const auto cut = reference::decode_plan(std::as_bytes(std::span(compiled->blob)).first(i));
     EXPECT_TRUE(!cut || i + 8 > compiled->blob.size()) << i;
     for (unsigned char flip : {0x01, 0x80, 0xff}) {

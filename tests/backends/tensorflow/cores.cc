@@ -30,7 +30,7 @@ Result<std::unique_ptr<Executable>> load_on(const CompiledRegion& compiled, cons
   return tensorflow_run_backend().load(context);
 }
 
-/// The compile half has made the library's pool before.
+/// Checks cores in a process whose compile half has already made the library's pool.
 TEST(TensorFlowCores, ThreadsStayOnThemAndAnotherSetIsAnError) {
   const CoreSet all = CoreSet::of_this_thread();
   if (!all.contains(CoreSet::parse("0-1").value())) GTEST_SKIP() << "wants the CPUs 0 and 1";

@@ -28,22 +28,22 @@ using namespace test;
 using tensorflow::data_type_of;
 using tensorflow::encode_type;
 
-/// "A=1", ...
+/// Returns the environment as "A=1", ...
 std::vector<std::string> environment() {
   std::vector<std::string> entries;
   for (char** entry = environ; *entry != nullptr; ++entry) entries.emplace_back(*entry);
   return entries;
 }
 
-/// Which file, pipe or terminal it is.
+/// Identifies the file, pipe or terminal that is standard error.
 std::pair<dev_t, ino_t> standard_error() {
   struct stat facts = {};
   fstat(STDERR_FILENO, &facts);
   return {facts.st_dev, facts.st_ino};
 }
 
-/// Both are those of somebody's server, whose other threads go on meanwhile. To be run in a process that has
-/// not opened it.
+/// Checks that both stay as they are, while another thread runs, as in a server. Must run in a process that
+/// has not opened the library.
 TEST(TensorFlowLibrary, IsOpenedWithoutTouchingEnvironmentOrStandardError) {
   const std::vector<std::string> entries = environment();
   testing::internal::CaptureStderr();
@@ -55,7 +55,7 @@ TEST(TensorFlowLibrary, IsOpenedWithoutTouchingEnvironmentOrStandardError) {
   const auto library = tf::Library::get();
   is_open = true;
   other.join();
-  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");  // TensorFlow's notes
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");  // catches TensorFlow's notes
   EXPECT_TRUE(library);
   EXPECT_EQ(environment(), entries);
   EXPECT_FALSE(was_elsewhere);
@@ -65,7 +65,7 @@ struct Maker : GraphMaker {
   Maker() : GraphMaker{"tensorflow", 1} {}
 };
 
-/// Attributes that are types: types({{"T", DType::f32}}).
+/// Returns attributes that are types: types({{"T", DType::f32}}).
 Attributes types(std::initializer_list<std::pair<const char*, DType>> pairs) {
   Attributes attributes;
   for (const auto& [name, dtype] : pairs) attributes.set(name, encode_type(data_type_of(dtype)));
@@ -76,7 +76,7 @@ Result<std::unique_ptr<LoadedRegion>> load(const Graph& graph, int threads = 1) 
   return load_region(*TRY(make_tensorflow_target({})), tensorflow_run_backend(), graph, threads);
 }
 
-/// A region's outputs for inputs, each in separate memory or TensorFlow's.
+/// Returns a region's outputs, each in memory of its own or TensorFlow's.
 Result<std::vector<Tensor>> run_late(const LoadedRegion& region, std::vector<Input> inputs,
                                      size_t count = 1) {
   std::vector<Output> outputs(count, dynamic_output());
@@ -100,7 +100,7 @@ Graph add_one() {
       {g.node("AddV2", {x, one}, tensor_type(DType::f32, Shape{2, 2}), types({{"T", DType::f32}}))});
 }
 
-/// Two outputs of one address: nothing copied them on their way out.
+/// Checks two outputs with one address: nothing copied them on their way out.
 TEST(TensorFlowRegion, AdoptsWhatTensorFlowMade) {
   Maker g;
   const ValueType type = tensor_type(DType::f32, Shape{4});
@@ -117,7 +117,7 @@ TEST(TensorFlowRegion, AdoptsWhatTensorFlowMade) {
   EXPECT_EQ(in, floats({4}, {1, -2, 3, -4}));  // TensorFlow did not reuse the caller's memory
 }
 
-/// TensorFlow returns the address that it was fed, so it read the caller's memory itself.
+/// Checks that TensorFlow returns the address that it was fed: it read the caller's memory itself.
 TEST(TensorFlowRegion, InputsAreReadInPlace) {
   const tf::Library& library = **tf::Library::get();
   const auto written = tf::write_graph_def(one_node("Identity", DType::f32, {4}));
@@ -135,8 +135,8 @@ TEST(TensorFlowRegion, InputsAreReadInPlace) {
   EXPECT_EQ(library.api().tensor_data(owned.get()), x.data());
 }
 
-/// What TensorFlow was fed and returns, whole or in part, is the caller's memory: the output gets its own
-/// memory.
+/// Checks outputs that TensorFlow returns in the caller's memory, whole or in part: they are copied to their
+/// own memory.
 TEST(TensorFlowRegion, WhatPassesThroughIsCopied) {
   Maker g;
   const ValueType type = tensor_type(DType::f32, Shape{2, 16});
@@ -270,7 +270,7 @@ TEST(TensorFlowRegion, BigConstantsStayOutsideTheBlob) {
   EXPECT_EQ((*out)[0].as<float>()[255], 4.0f);
 }
 
-/// Numbers of words by a table with these contents.
+/// Makes a graph that looks up words in a table with these contents.
 Graph look_up(const std::vector<std::string>& words, const std::vector<int64_t>& numbers) {
   Maker g;
   Attributes table = types({{"key_dtype", DType::string}, {"value_dtype", DType::i64}});
@@ -306,7 +306,8 @@ tensorflow::NodeDef inner_node(std::string name, std::string op, std::vector<std
   return {std::move(name), std::move(op), {}, std::move(inputs), types({{"T", dtype}})};
 }
 
-/// `while (i < n) { i += 1; s *= w }` from i = 0 on: {i, w, s, n} after the last iteration.
+/// Makes `while (i < n) { i += 1; s *= w }` with i = 0 at the start; returns {i, w, s, n} after the last
+/// iteration.
 Graph make_loop(const Tensor& w, const Tensor& n) {
   const int32_t i32 = data_type_of(DType::i32), f32 = data_type_of(DType::f32);
   const std::vector<tensorflow::ArgDef> arguments{
@@ -344,7 +345,7 @@ Graph make_loop(const Tensor& w, const Tensor& n) {
                                {scalar, vector, vector, scalar}, attributes));
 }
 
-/// Constants of a loop stay out of its iterations, and all its outputs are there.
+/// Checks that constants of a loop stay out of its iterations, and that all its outputs exist.
 TEST(TensorFlowRegion, LoopsCarryNoConstants) {
   const auto number = [](int32_t value) { return make_tensor<int32_t>(DType::i32, {}, {value}); };
   const Graph graph = make_loop(floats({2}, {2, 3}), number(3));
@@ -419,7 +420,7 @@ TEST(TensorFlowTarget, RefusesWhatTensorFlowLacks) {
   EXPECT_NE(error_of(make_tensorflow_target({"/nowhere/ops.so"})).find("/nowhere/ops.so"), std::string::npos);
 }
 
-/// Rows of a dense tensor converted from a ragged one with this partition.
+/// Checks the rows of a dense tensor converted from a ragged one with this partition.
 TEST(InferTypes, RowsOfRaggedTensorsAreThoseOfTheirPartition) {
   const Tensor count = make_tensor<int64_t>(DType::i64, {}, {4});
   for (const bool is_count : {false, true}) {
@@ -444,7 +445,7 @@ TEST(InferTypes, RowsOfRaggedTensorsAreThoseOfTheirPartition) {
   }
 }
 
-/// Loads the bytes and, if they make a region, runs it: whatever comes of it, the process lives on.
+/// Loads the bytes and, if they make a region, runs it; the process must survive.
 void try_blob(const std::string& blob, const std::vector<ConstTensorView>& constants,
               const std::vector<Input>& inputs, size_t outputs) {
   const auto executable =
